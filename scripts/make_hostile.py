@@ -1637,6 +1637,53 @@ def computed_rows(file):
 computed_rows.libver = "latest"
 
 
+def much_by_links(file):
+    """A frame of many columns that `obsm` has often, levels of pandas that are one, a text in many labels, cells in many columns."""
+    cells = file.create_group("cells")
+    cells.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+
+    def frame(name, columns):
+        made = cells.create_group(name)
+        made.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "i"})
+        made.attrs["column-order"] = np.array(columns, "S8")
+        made["i"] = np.arange(3)
+        for column in columns:
+            made[column] = made["i"]
+        return made
+
+    frame("obs", [])
+    inner = frame("inner", [f"c{at}" for at in range(1500)])
+    matrices = cells.create_group("obsm")
+    matrices.attrs.update({"encoding-type": "dict", "encoding-version": "0.1.0"})
+    for at in range(400):
+        matrices[f"m{at:03}"] = inner
+    levels = file.create_group("levels")
+    levels.attrs.update({"pandas_type": "frame", "axis0_variety": "multi", "axis0_nlevels": 1000, "nblocks": 1})
+    codes = levels.create_dataset("axis0_label0", data=np.zeros(90_000, "i1"), compression="gzip")
+    names = levels.create_dataset("axis0_level0", data=np.zeros(90_000, "i8"), compression="gzip")
+    for at in range(1, 1000):
+        levels[f"axis0_label{at}"], levels[f"axis0_level{at}"] = codes, names
+    levels["axis1"], levels["block0_values"] = np.arange(2), np.zeros((2, 2))
+    texts = file.create_group("texts")
+    texts.attrs.update({"pandas_type": "frame", "axis0_variety": "multi", "axis0_nlevels": 2, "nblocks": 1})
+    for at in range(2):
+        texts.create_dataset(f"axis0_label{at}", data=np.zeros(20_000, "i1"), compression="gzip")
+        level = texts.create_dataset(f"axis0_level{at}", (1,), "S65536", chunks=(1,), compression="gzip")
+        level[0] = b"x" * 65536
+        level.attrs["kind"] = "string"
+    texts["axis1"], texts["block0_values"] = np.arange(2), np.zeros((2, 2))
+    letter = file.create_dataset("#refs#/a", data=np.array([[97]], "u2"))
+    letter.attrs["MATLAB_class"] = np.bytes_("char")
+    fields = file.create_group("struct")
+    fields.attrs["MATLAB_class"] = np.bytes_("struct")
+    fields.create_dataset("a", data=np.zeros((1, 60_000)), compression="gzip").attrs["MATLAB_class"] = np.bytes_("double")
+    column = fields.create_dataset("f00", (1, 60_000), h5py.ref_dtype, chunks=(1, 60_000), compression="gzip")
+    column[0] = [letter.ref] * 60_000
+    column.attrs["MATLAB_class"] = np.bytes_("cell")
+    for at in range(1, 40):
+        fields[f"f{at:02}"] = column
+
+
 RECIPES = [
     not_hdf5,
     empty,
@@ -1693,6 +1740,7 @@ RECIPES = [
     rows_without_elements,
     one_name_twice,
     computed_rows,
+    much_by_links,
 ]
 NO_HDF5 = RECIPES[:8]
 

@@ -131,6 +131,7 @@ fn mountable() -> Vec<String> {
         "amplified",
         "computed_rows",
         "empty",
+        "much_by_links",
         "not_hdf5",
         "root_unlistable",
         "signature_only",
@@ -271,6 +272,28 @@ fn lost_chunks(direct: &Mounted, path: &str, chunks: usize) -> Vec<usize> {
         }
     };
     (0..chunks).filter(is_lost).collect()
+}
+
+/// What a table is made of may be linked to very often: it is read as far as it has room, and the rest is told.
+#[test]
+fn what_is_linked_very_often_has_a_bound() {
+    let mounted = Mounted::new(&[&data("hostile/much_by_links.h5")], SMALL_CACHE);
+    for table in ["cells/obsm", "levels", "texts", "struct"] {
+        assert!(mounted.text(&format!("{table}/metadata.json")).contains("\"columns\""), "{table}");
+    }
+    let findings = mounted.text(".hepfs/findings");
+    for (path, found) in [
+        ("/cells/obsm/m043", "more than 65536 members"),
+        ("/levels", "axis0: more than 1048576 labels of levels"),
+        ("/texts", "axis0: labels of more than 67108864 bytes"),
+        ("/struct/f08", "more than 524288 cells"),
+    ] {
+        let told = |line: &&str| line.contains(&format!("\"path\":\"{path}\"")) && line.contains(found);
+        assert!(findings.lines().any(|line| told(&line)), "{path}: {findings}");
+    }
+    assert!(!findings.contains("/cells/obsm/m042\"") && !findings.contains("/struct/f07\""), "{findings}");
+    let peak = status(mounted.daemon(), "VmHWM:").unwrap();
+    assert!(peak < MOST_MEMORY, "{peak} KiB");
 }
 
 /// What is there to be found only when values are read; how long it takes follows from what is stored.

@@ -30,6 +30,9 @@ pub(super) fn frame_of(path: &str, group: &[Attribute]) -> Option<String> {
     is_known.then(|| format!("{parent}/{frame}"))
 }
 
+/// Members of all data frames and awkward arrays of a group: it may have one of many columns very often.
+const MOST_MEMBERS: usize = 1 << 16;
+
 /// Whether a group has a matrix.
 pub(super) fn has_any(group: &Group) -> bool {
     matrices(group).next().is_some()
@@ -54,11 +57,11 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
         let site = Site { path: frame, ..*site };
         frame::label(&site, &group, interrupt)
     });
-    let mut findings = Vec::new();
+    let (mut findings, mut left) = (Vec::new(), MOST_MEMBERS);
     let mut columns: Vec<Column> = label.into_iter().collect();
     for (name, object) in matrices(group) {
         let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
-        let opened = rows(site, &path, object, &tally, interrupt);
+        let opened = rows(site, &path, object, &tally, &mut left, interrupt);
         if let (Err(reason), Object::Group { attributes, .. }) = (&opened, object) {
             let rule = if Encoding::of(attributes) == Encoding::Awkward { &rules::AWKWARD } else { &rules::COLUMN };
             findings.push(Finding::new(&path, rule, reason.clone()));
@@ -86,6 +89,7 @@ fn rows(
     path: &str,
     object: &Object,
     tally: &Arc<Tally>,
+    left: &mut usize,
     interrupt: &Interrupt,
 ) -> Result<Arc<dyn Rows>, String> {
     if let Object::Dataset(dataset) = object {
@@ -94,6 +98,9 @@ fn rows(
     }
     let opener = Opener { file: site.file, interrupt };
     let group = opener.group(object)?;
+    *left = left
+        .checked_sub(group.links.len())
+        .ok_or_else(|| format!("more than {MOST_MEMBERS} members of what lies in one group"))?;
     match Encoding::of(&group.attributes) {
         Encoding::Awkward => awkward::rows(&opener, path, &group, tally),
         _ => frame::compounds(&Site { path, ..*site }, &group, interrupt),

@@ -36,9 +36,19 @@ const PARTS: [&str; 3] = ["data", "ir", "jc"];
 /// The group of what cells refer to.
 const REFERRED: &str = "#refs#";
 
-/// Most cells of a column, and most characters in them: they are read when the table is opened.
+/// Most cells of a column: they are read when the table is opened.
 const MOST_CELLS: u64 = 1 << 16;
-const MOST_CHARACTERS: u64 = 16 << 20;
+
+/// What cells of all columns of a struct may still have.
+struct Left {
+    cells: u64,
+    characters: u64,
+}
+
+impl Left {
+    /// Most that they have. Several columns may be one dataset.
+    const ALL: Self = Self { cells: 1 << 19, characters: 32 << 20 };
+}
 
 /// The dialect.
 #[derive(Debug)]
@@ -145,11 +155,11 @@ fn listed(group: &Group) -> Vec<BString> {
 /// The table of a struct.
 fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| length(field.dataset)).unwrap_or(0);
-    let mut findings = Vec::new();
+    let (mut findings, mut left) = (Vec::new(), Left::ALL);
     let columns = fields.into_iter().map(|Field { name, dataset, is_cell }| {
         let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
         let opened = match is_cell {
-            true => cells(site, &path, dataset, interrupt),
+            true => cells(site, &path, dataset, &mut left, interrupt),
             false => datasets::rows(site.file, &path, &read(dataset), u64::MAX, &Fill::Default, &tally),
         };
         if let Err(reason) = &opened {
@@ -211,12 +221,20 @@ fn read(dataset: &Arc<Dataset>) -> Arc<Dataset> {
 }
 
 /// The texts that cells refer to.
-fn cells(site: &Site<'_>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
+fn cells(
+    site: &Site<'_>,
+    path: &str,
+    dataset: &Arc<Dataset>,
+    left: &mut Left,
+    interrupt: &Interrupt,
+) -> Result<Arc<dyn Rows>, String> {
     let told = |error: &dyn std::fmt::Display| error.to_string();
     let references = datasets::rows(site.file, path, dataset, u64::MAX, &Fill::Default, &Arc::default())?;
     if references.len() > MOST_CELLS {
         return Err(format!("{} cells, more than {MOST_CELLS}", references.len()));
     }
+    let more = || format!("more than {} cells, or {} characters, of a struct", Left::ALL.cells, Left::ALL.characters);
+    left.cells = left.cells.checked_sub(references.len()).ok_or_else(more)?;
     let root = site.file.group(site.file.info().root, interrupt).map_err(|error| told(&error))?;
     let referred = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
         Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| told(&error))?,
@@ -226,7 +244,7 @@ fn cells(site: &Site<'_>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interr
         referred.links.iter().filter_map(|link| Some((link.name.as_slice(), link.target.object()?))).collect();
     let array = references.array(0..references.len(), interrupt).map_err(|error| told(&error))?;
     let paths = array.as_string_opt::<i64>().ok_or("cells that are no references")?;
-    let (mut texts, mut left) = (Vec::with_capacity(paths.len()), MOST_CHARACTERS);
+    let mut texts = Vec::with_capacity(paths.len());
     for (row, path) in paths.iter().enumerate() {
         interrupt.check().map_err(|error| told(&error))?;
         let name = path.and_then(|path| path.strip_prefix("/#refs#/")).unwrap_or_default();
@@ -241,7 +259,7 @@ fn cells(site: &Site<'_>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interr
             continue;
         }
         let count = length(cell).ok_or_else(|| format!("cell {row} has extents {:?}", cell.shape))?;
-        left = left.checked_sub(count).ok_or_else(|| format!("more than {MOST_CHARACTERS} characters"))?;
+        left.characters = left.characters.checked_sub(count).ok_or_else(more)?;
         let characters =
             datasets::rows(site.file, path.unwrap_or_default(), cell, u64::MAX, &Fill::Default, &Arc::default())?;
         let characters = characters.array(0..count, interrupt).map_err(|error| told(&error))?;

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use super::encoding::Encoding;
 use super::objects::{Block, Objects, Shown, is_pickle};
+use super::plan::MOST_NAMES;
 use super::stored::Stored;
 use super::values::{self, Content};
 use super::{Pandas, rules};
@@ -29,6 +30,9 @@ use crate::table::{
 
 /// Most labels of an axis of columns.
 const MOST_COLUMNS: u64 = 100_000;
+
+/// Most codes and labels of all levels of such an axis.
+const MOST_OF_LEVELS: usize = 1 << 20;
 
 /// The members that hold a frame or a series.
 pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
@@ -260,20 +264,30 @@ impl<'a> Fixed<'a> {
             let labels = self.read(key)?;
             return Ok(labels.iter().map(|own| own.label().to_string()).collect());
         };
-        let levels: Vec<(Vec<Own>, Vec<Own>)> = levels
-            .iter()
-            .map(|[codes, values]| Ok((self.read(codes)?, self.read(values)?)))
-            .collect::<Result<_, String>>()?;
+        // Several levels may be one dataset.
+        let mut left = MOST_OF_LEVELS;
+        let mut read = |key: &str| {
+            let labels = self.read(key)?;
+            left =
+                left.checked_sub(labels.len()).ok_or_else(|| format!("more than {MOST_OF_LEVELS} labels of levels"))?;
+            Ok::<_, String>(labels)
+        };
+        let levels: Vec<(Vec<Own>, Vec<Own>)> =
+            levels.iter().map(|[codes, values]| Ok((read(codes)?, read(values)?))).collect::<Result<_, String>>()?;
         let rows = levels.first().map_or(0, |(codes, _)| codes.len());
+        let mut left = MOST_NAMES;
         let one = |row: usize| {
             let label = |(codes, values): &(Vec<Own>, Vec<Own>)| match codes.get(row) {
                 Some(Own::Integer(code)) => usize::try_from(*code).ok().and_then(|code| values.get(code).cloned()),
                 _ => None,
             };
             let own: Vec<Own> = levels.iter().map(|level| label(level).unwrap_or(Own::Float(f64::NAN))).collect();
-            Label::Tuple(own.iter().map(Own::label).collect()).to_string()
+            let name = Label::Tuple(own.iter().map(Own::label).collect()).to_string();
+            // And many labels one text.
+            left = left.checked_sub(name.len()).ok_or_else(|| format!("labels of more than {MOST_NAMES} bytes"))?;
+            Ok(name)
         };
-        Ok((0..rows).map(one).collect())
+        (0..rows).map(one).collect()
     }
 
     /// The labels of a dataset.
@@ -287,6 +301,11 @@ impl<'a> Fixed<'a> {
         let rows = made.rows?;
         if rows.len() > MOST_COLUMNS {
             return Err(format!("{} labels, more than the {MOST_COLUMNS} that are read", rows.len()));
+        }
+        let fitting =
+            rows.fitting(0..rows.len(), MOST_NAMES as u64, self.interrupt).map_err(|error| error.to_string())?;
+        if fitting.end < rows.len() {
+            return Err(format!("labels of more than {MOST_NAMES} bytes"));
         }
         let array = rows.array(0..rows.len(), self.interrupt).map_err(|error| error.to_string())?;
         if is_mixed {

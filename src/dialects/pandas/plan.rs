@@ -12,7 +12,7 @@ use crate::table::Finding;
 const MOST_UNNAMED: u64 = 10_000;
 
 /// Bytes of all labels of a list that is read.
-const MOST_NAMES: usize = 64 << 20;
+pub(super) const MOST_NAMES: usize = 64 << 20;
 
 /// A column of a frame: a field, or an element of one.
 #[derive(Clone, Debug)]
