@@ -279,7 +279,7 @@ fn lost_chunks(direct: &Mounted, path: &str, chunks: usize) -> Vec<usize> {
 fn what_is_linked_very_often_has_a_bound() {
     let mounted = Mounted::new(&[&data("hostile/much_by_links.h5")], SMALL_CACHE);
     for table in ["cells/obsm", "levels", "texts", "struct"] {
-        assert!(mounted.text(&format!("{table}/metadata.json")).contains("\"columns\""), "{table}");
+        assert!(mounted.text(format!("{table}/metadata.json")).contains("\"columns\""), "{table}");
     }
     let findings = mounted.text(".hepfs/findings");
     for (path, found) in [

@@ -16,6 +16,9 @@ use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{Categories, Column, CompoundRows, Finding, Rule, Table};
 
+/// Most parts of the name of a column, each of which is a group to look into.
+const MOST_PARTS: usize = 32;
+
 /// The group of label sets that version 0.1.0 has.
 const CATEGORIES: &[u8] = b"__categories";
 
@@ -133,6 +136,9 @@ impl Frame<'_> {
     fn object(&self, name: &BString) -> Result<Object, String> {
         let none = || "there is no such member".to_owned();
         let mut parts = name.split_str("/");
+        if parts.clone().count() > MOST_PARTS {
+            return Err(format!("a name of more than {MOST_PARTS} parts"));
+        }
         let member = |group: &Group, part: &[u8]| {
             group.link(part).and_then(|link| link.target.object()).cloned().ok_or_else(none)
         };

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::encoding::Encoding;
 use super::objects::{Block, Objects, Shown, is_pickle};
-use super::plan::MOST_NAMES;
+use super::plan::{MOST_LEVELS, MOST_NAMES};
 use super::stored::Stored;
 use super::values::{self, Content};
 use super::{Pandas, rules};
@@ -137,7 +137,7 @@ impl<'a> Fixed<'a> {
             return None;
         }
         let count = integer(&self.group.attributes, &format!("{key}_nlevels"))?;
-        let count = u32::try_from(count).ok().filter(|count| *count <= 1000)?;
+        let count = u32::try_from(count).ok().filter(|count| *count as usize <= MOST_LEVELS)?;
         Some((0..count).map(|at| [format!("{key}_label{at}"), format!("{key}_level{at}")]).collect())
     }
 
@@ -333,7 +333,7 @@ impl<'a> Fixed<'a> {
         if !is_pickle(dataset) {
             return Ok(Source::Elements(opened));
         }
-        let columns = Block::new(opened).columns(self.interrupt);
+        let columns = Block::new(opened).columns(MOST_COLUMNS, self.interrupt);
         let advice = |error| format!("{error}; frames written with format=\"table\" have no pickles of values");
         Ok(Source::Objects(columns.map_err(advice)?.into_iter().map(Some).collect()))
     }

@@ -69,16 +69,19 @@ impl Block {
         self.pickled.get_or_make(&(), interrupt, || self.load(interrupt))
     }
 
-    /// The columns of the array.
+    /// The columns of the array, `most` at most.
     ///
     /// # Errors
     /// Why the pickle is not read.
-    pub fn columns(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Vec<Objects>, Error> {
+    pub fn columns(self: &Arc<Self>, most: u64, interrupt: &Interrupt) -> Result<Vec<Objects>, Error> {
         let pickled = self.pickled(interrupt)?;
         let (mut rows, mut columns) = (pickled.array.rows(), pickled.array.columns().unwrap_or(1));
         if columns == 0 {
             // A block of columns without rows lies on its side.
             (rows, columns) = (0, rows);
+        }
+        if columns as u64 > most {
+            return Err(self.refuse(format!("{columns} columns, more than {most}")));
         }
         let column = |column| {
             let counts = pickled.array.counts(column);

@@ -8,11 +8,15 @@ use crate::catalogue::{Attribute, Class, Datatype, Field, product};
 use crate::codec::pickle::{Label, Tree, Value, label};
 use crate::table::Finding;
 
-/// Most columns of a field whose labels cannot be read; one of more is a column of arrays.
+/// Most columns of fields whose labels cannot be read; those of more are columns of arrays.
 const MOST_UNNAMED: u64 = 10_000;
 
-/// Bytes of all labels of a list that is read.
+/// Bytes of all labels that are read, each of which takes some beside its text.
 pub(super) const MOST_NAMES: usize = 64 << 20;
+const OF_A_NAME: usize = 64;
+
+/// Most levels of an axis.
+pub(super) const MOST_LEVELS: usize = 1000;
 
 /// A column of a frame: a field, or an element of one.
 #[derive(Clone, Debug)]
@@ -51,11 +55,10 @@ impl Name {
         Some(Self { is_text: matches!(label, Label::Text(_)), shown: label.to_string() })
     }
 
-    /// All labels of a list. A pickle may name one long text very often.
-    fn all(list: Value<'_>) -> Option<Vec<Self>> {
-        let mut left = MOST_NAMES;
+    /// All labels of a list, of `left` bytes. A pickle may name one long text very often.
+    fn all(list: Value<'_>, left: &mut usize) -> Option<Vec<Self>> {
         let mut bounded = |name: Self| {
-            left = left.checked_sub(name.shown.len())?;
+            *left = left.checked_sub(name.shown.len().saturating_add(OF_A_NAME))?;
             Some(name)
         };
         list.items()?.map(|label| bounded(Self::of(label)?)).collect()
@@ -69,6 +72,9 @@ struct Planner<'a, 'b> {
     group: &'b [Attribute],
     table: &'b [Attribute],
     fields: Vec<&'a Field>,
+    /// Bytes that labels of fields may still take, and columns that have none.
+    names_left: usize,
+    unnamed_left: u64,
     findings: &'b mut Vec<Finding>,
 }
 
@@ -82,7 +88,8 @@ impl<'a> Plan<'a> {
         findings: &mut Vec<Finding>,
     ) -> Self {
         let info = Stored::tree(group, "info");
-        let mut planner = Planner { path, group, table, fields, findings };
+        let (names_left, unnamed_left) = (MOST_NAMES, MOST_UNNAMED);
+        let mut planner = Planner { path, group, table, fields, names_left, unnamed_left, findings };
         if info.as_ref().is_none_or(|info| info.root().entries().is_none()) {
             planner.undecoded("info", "no zones, no name of row labels");
         }
@@ -142,7 +149,7 @@ impl<'a> Planner<'a, '_> {
     fn parts(&mut self, field: &'a Field, number: u32, next: &mut u32, columns: &mut Vec<(Name, Planned<'a>)>) {
         let name = field.name.to_string();
         let kind = Stored::tree(self.table, &format!("{name}_kind"));
-        let labels = kind.as_ref().and_then(|kind| Name::all(kind.root()));
+        let labels = kind.as_ref().and_then(|kind| Name::all(kind.root(), &mut self.names_left));
         let whole = |shown: Name| {
             let (datatype, offset) = (&field.datatype, field.offset);
             let planned = Planned { name: shown.shown.clone(), field, datatype, offset, part: number, is_label: false };
@@ -163,9 +170,12 @@ impl<'a> Planner<'a, '_> {
                 if labels.is_none() {
                     self.undecoded(&format!("{name}_kind"), "columns are numbered");
                 }
-                if labels.is_none() && count > MOST_UNNAMED {
-                    columns.push(whole(Name::text(name)));
-                    return;
+                if labels.is_none() {
+                    let Some(left) = self.unnamed_left.checked_sub(count) else {
+                        columns.push(whole(Name::text(name)));
+                        return;
+                    };
+                    self.unnamed_left = left;
                 }
                 let labels =
                     labels.unwrap_or_else(|| (0..count).map(|at| Name::text(format!("{name}_{at}"))).collect());
@@ -183,7 +193,7 @@ impl<'a> Planner<'a, '_> {
     /// The columns in the order of the frame. Of several with one label, the first comes first.
     fn ordered(&mut self, columns: Vec<(Name, Planned<'a>)>) -> Vec<(Name, Planned<'a>)> {
         let axes = Stored::tree(self.group, "non_index_axes");
-        let axis = axes.as_ref().and_then(|axes| Name::all(axes.root().item(0)?.item(1)?));
+        let axis = axes.as_ref().and_then(|axes| Name::all(axes.root().item(0)?.item(1)?, &mut { MOST_NAMES }));
         let Some(axis) = axis else {
             self.undecoded("non_index_axes", "columns are in the order of blocks");
             return columns;
@@ -205,7 +215,8 @@ impl<'a> Planner<'a, '_> {
         let levels = Stored::tree(self.group, "levels");
         let levels = levels.as_ref().filter(|levels| levels.root().items().is_some());
         if let Some(levels) = levels {
-            let names = Name::all(levels.root()).unwrap_or_default();
+            let names = Name::all(levels.root(), &mut { MOST_NAMES });
+            let names = names.filter(|names| names.len() <= MOST_LEVELS).unwrap_or_default();
             let place = |name: &Name| columns.iter().position(|(label, _)| label == name);
             let places: Option<Vec<usize>> = names.iter().map(place).collect();
             if let Some(places) = places.filter(|places| !places.is_empty()) {
