@@ -22,6 +22,9 @@ use crate::table::{Times, calendar};
 /// The key of the file that has the schema.
 const KEY: &str = "avro.schema";
 
+/// Most bytes of a path, which names a column.
+const LONGEST_PATH: usize = 64 << 10;
+
 /// Deepest type within types.
 const DEEPEST: usize = 40;
 
@@ -166,6 +169,10 @@ impl<'a> Shredder<'a> {
         depth: usize,
     ) -> Result<Part, String> {
         self.left = self.left.checked_sub(1).filter(|_| depth < DEEPEST).ok_or("it has too many types")?;
+        // Each of its fields has a copy.
+        if path.len() > LONGEST_PATH {
+            return Err(format!("a path of more than {LONGEST_PATH} bytes"));
+        }
         let (schema, space) = self.resolved(schema, space)?;
         self.define(schema, &space);
         if let Some((_, part)) = self.simple(&path, schema, parent, false)? {
