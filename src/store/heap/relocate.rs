@@ -29,8 +29,8 @@ pub(in crate::store) fn leads_on(datatype: &Datatype) -> bool {
     }
 }
 
-/// Moves every position and sets every index, in elements, and in the heap where these [lead on](leads_on). Descriptors nested in sequences are changed as
-/// well.
+/// Moves every position and sets every index, in elements, and in the heap where these [lead on](leads_on).
+/// Descriptors nested in sequences are changed as well.
 ///
 /// # Errors
 /// The reason where a descriptor leads outside its heap, or where more descriptors lead to the same bytes than could
