@@ -1,5 +1,7 @@
 //! Chunks that only libhdf5 can read: asked of the worker in bounded pieces.
 
+use std::sync::Arc;
+
 use super::grid::{Area, boxes};
 use super::{ChunkReader, Chunks};
 use crate::catalogue::{Elements, product};
@@ -79,7 +81,7 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
         None
     } else {
         let held = store.budget().charge(heap.capacity() as u64);
-        Some((heap, held))
+        Some(Arc::new((heap, held)))
     };
     drop(lease);
     Ok(Block { bytes, heap })

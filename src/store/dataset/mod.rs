@@ -9,6 +9,7 @@ mod rows;
 mod slabs;
 mod strings;
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -504,6 +505,9 @@ impl Dataset {
         let unsupported = |reason: &str| Error::Unsupported { path: self.path.clone(), reason: reason.into() };
         let outside = || unsupported("a run lies outside the bytes asked for");
         let (mut memory, datatype) = (Pieces::default(), &self.description.datatype);
+        let (leads_on, store) = (leads_on(datatype), self.file.store());
+        // Where the heap of a chunk begins that is there already: a chunk may be in several boxes of a range.
+        let mut begun = HashMap::new();
         chunks.grid.visit(offset, out.len() as u64, |index, runs| {
             interrupt.check()?;
             let block = chunks.worker_block(index, interrupt)?;
@@ -513,16 +517,21 @@ impl Dataset {
                 let part = block.bytes.get(run.chunk as usize..(run.chunk + run.length) as usize);
                 elements.bytes.extend_from_slice(part.ok_or_else(outside)?);
             }
-            let address_size = self.file.info().address_size;
-            let to = Move { base: memory.end(), index: IN_MEMORY, address_size };
-            let mut held = None;
-            if let Some((heap, _)) = block.heap.as_ref().filter(|_| leads_on(datatype)) {
-                let store = self.file.store();
-                let all = to.base.saturating_add(heap.len() as u64);
+            // The block itself is let go of: who waits for memory may hold none of its buffers.
+            let heap = block.heap.clone();
+            drop(block);
+            let known = begun.get(&index).copied().filter(|_| !leads_on);
+            let base = known.unwrap_or(memory.end());
+            if let Some(heap) = heap.as_ref().filter(|_| known.is_none()) {
+                let all = base.saturating_add(heap.0.len() as u64);
                 store.admit(&self.path, all, || "what some elements lead to".into())?;
-                held = Some(store.budget().charge(heap.len() as u64));
-                elements.heap.clone_from(heap);
             }
+            let mut moved = None;
+            if let Some(heap) = heap.as_ref().filter(|_| leads_on) {
+                moved = Some(store.budget().charge(heap.0.len() as u64));
+                elements.heap.clone_from(&heap.0);
+            }
+            let to = Move { base, index: IN_MEMORY, address_size: self.file.info().address_size };
             relocate(datatype, &mut elements, to).map_err(|reason| unsupported(&reason))?;
             let mut rest = &elements.bytes[..];
             for run in &runs {
@@ -531,10 +540,9 @@ impl Dataset {
                 target.copy_from_slice(part);
                 rest = tail;
             }
-            memory.push(match held {
-                Some(held) => Piece::Moved(Arc::new((elements.heap, held))),
-                None => Piece::Chunk(block),
-            });
+            let piece = moved.map(|held| Arc::new((elements.heap, held))).or(heap.filter(|_| known.is_none()));
+            begun.insert(index, base);
+            piece.into_iter().for_each(|piece| memory.push(Piece::Heap(piece)));
             Ok::<_, Error>(())
         })?;
         self.file.check()?;

@@ -4,7 +4,6 @@ use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use crate::store::Reservation;
-use crate::store::memory::Block;
 
 /// Bytes in memory that descriptors lead to: pieces one behind the other.
 #[derive(Debug, Default)]
@@ -19,10 +18,8 @@ pub(in crate::store) struct Pieces {
 pub(in crate::store) enum Piece {
     /// What the fill value leads to.
     Fill(Arc<[u8]>),
-    /// What the elements of a chunk lead to, as a worker read it.
-    Chunk(Arc<Block>),
-    /// The same in a copy whose own descriptors were moved.
-    Moved(Arc<(Vec<u8>, Reservation)>),
+    /// What the elements of a chunk lead to, as a worker read it, or a copy whose own descriptors were moved.
+    Heap(Arc<(Vec<u8>, Reservation)>),
 }
 
 impl Deref for Piece {
@@ -31,8 +28,7 @@ impl Deref for Piece {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Fill(bytes) => bytes,
-            Self::Chunk(block) => block.heap.as_ref().map_or(&[], |(heap, _)| heap),
-            Self::Moved(moved) => &moved.0,
+            Self::Heap(held) => &held.0,
         }
     }
 }

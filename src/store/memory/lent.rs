@@ -15,7 +15,7 @@ pub(in crate::store) const WORTH_A_SPAN: usize = 64 << 10;
 pub(in crate::store) struct Block {
     pub bytes: budget::Buffer,
     /// What the descriptors in `bytes` lead to, where a worker gave both.
-    pub heap: Option<(Vec<u8>, Reservation)>,
+    pub heap: Option<Arc<(Vec<u8>, Reservation)>>,
 }
 
 /// Bytes of a decoded chunk, of several decoded together, or of the file itself. Their reader keeps them alive; that
