@@ -103,8 +103,12 @@ impl Sizes {
         while let Some(header) = collection.get(at..at + self.object) {
             let (index, length) = self.parse(header);
             if index == 0 {
-                // Free space, which is last.
-                break;
+                // Free space, which is last. Where it is not, its size counts its header.
+                let fits = |length: &usize| (self.object..=collection.len()).contains(length);
+                let whole = usize::try_from(length).ok().filter(|length| fits(length) && length % ALIGNMENT == 0);
+                let Some(length) = whole else { break };
+                at += length;
+                continue;
             }
             let start = at + self.object;
             let length = usize::try_from(length).ok().filter(|length| *length <= collection.len() - start);
@@ -186,6 +190,16 @@ mod tests {
         let objects = Sizes::new(8).objects(&bytes).unwrap();
         assert_eq!(objects.find(&bytes, 7), Some(Object { index: 7, start: 32, length: 5 }));
         assert_eq!(objects.find(&bytes, 3), Some(Object { index: 3, start: 56, length: 8 }));
+        assert_eq!(objects.find(&bytes, 1), None);
+    }
+
+    #[test]
+    fn objects_behind_free_space_are_found() {
+        let mut bytes = sample();
+        bytes[16] = 0;
+        bytes[24] = 24;
+        let objects = Sizes::new(8).objects(&bytes).unwrap();
+        assert_eq!(objects.find(&bytes, 2), Some(Object { index: 2, start: 56, length: 8 }));
         assert_eq!(objects.find(&bytes, 1), None);
     }
 

@@ -29,6 +29,9 @@ const VIRTUAL: u8 = 3;
 /// Bytes of a list of mappings that is read.
 const MOST_BYTES: u64 = 256 << 20;
 
+/// Most bytes of a name, as libhdf5 is asked for.
+const LONGEST_NAME: usize = 1 << 20;
+
 /// Flags of a mapping in version 1: the name of the file, that of the dataset is that of another mapping; the file is
 /// the one that it lies in.
 const FILE_SHARED: u8 = 1;
@@ -97,6 +100,10 @@ impl VirtualDataset {
             return None;
         }
         let (collection, index) = (layout.number(widths.address)?, layout.number(4)?);
+        // Without mappings there is no list.
+        if Some(collection) == widths.undefined() {
+            return None;
+        }
         let shape = shape(found(DATASPACE)?.body.as_ref()?, widths)?;
         let fill = StoredFill::read(found(FILL)?.body.as_ref()?)?;
         let object = object(collection, u16::try_from(index).ok()?, widths, read)?;
@@ -199,7 +206,7 @@ impl MappingList {
 
 /// Where the text that comes next lies, which ends with a NUL.
 fn name(bytes: &[u8], rest: &mut Rest<'_>) -> Option<Range<u32>> {
-    let length = rest.0.iter().position(|byte| *byte == 0)?;
+    let length = rest.0.iter().take(LONGEST_NAME + 1).position(|byte| *byte == 0)?;
     let start = bytes.len() - rest.0.len();
     rest.skip(length + 1)?;
     Some(u32::try_from(start).ok()?..u32::try_from(start + length).ok()?)

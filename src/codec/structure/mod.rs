@@ -13,6 +13,13 @@ pub struct Widths {
     pub length: usize,
 }
 
+impl Widths {
+    /// The address of what is nowhere.
+    pub fn undefined(self) -> Option<u64> {
+        u32::try_from(self.address).ok().and_then(|bytes| u64::MAX.checked_shr(64_u32.checked_sub(8 * bytes)?))
+    }
+}
+
 /// Which elements of a dataset are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {

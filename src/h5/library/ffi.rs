@@ -341,6 +341,7 @@ unsafe extern "C" {
     pub fn H5Fopen(name: *const c_char, flags: c_uint, fapl: Hid) -> Hid;
     pub fn H5Fget_create_plist(file: Hid) -> Hid;
     pub fn H5Fget_info2(object: Hid, info: *mut FileInfo2) -> Herr;
+    pub fn H5Fget_mdc_image_info(file: Hid, address: *mut u64, size: *mut u64) -> Herr;
     pub fn H5Fget_mdc_config(file: Hid, config: *mut MetadataCache) -> Herr;
     pub fn H5Fset_mdc_config(file: Hid, config: *const MetadataCache) -> Herr;
 

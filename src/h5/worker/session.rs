@@ -33,6 +33,8 @@ pub(super) struct OpenFile {
     /// The library's number for it, by which objects tell which file they are in.
     pub file_number: c_ulong,
     pub swmr: bool,
+    /// Metadata lie in an image of libhdf5's cache, and what is at their places may be old.
+    has_image: bool,
 }
 
 /// See the module.
@@ -205,11 +207,13 @@ impl Session {
             Err(reason) => return Err(reason),
         };
         let (mut user_block, mut address, mut length) = (0, 0, 0);
-        // SAFETY: the file is open; three places for three numbers.
+        let (mut image_address, mut image_size) = (0, 0);
+        // SAFETY: the file is open; a place for each number.
         unsafe {
             let fcpl = Id::own(ffi::H5Fget_create_plist(id.raw()))?;
             check(ffi::H5Pget_userblock(fcpl.raw(), &mut user_block))?;
             check(ffi::H5Pget_sizes(fcpl.raw(), &mut address, &mut length))?;
+            check(ffi::H5Fget_mdc_image_info(id.raw(), &mut image_address, &mut image_size))?;
         }
         Ok(OpenFile {
             file_number: info_of(id.raw())?.file_number,
@@ -218,6 +222,7 @@ impl Session {
             length_size: u8::try_from(length).unwrap_or(u8::MAX),
             user_block,
             swmr,
+            has_image: image_size > 0,
         })
     }
 
@@ -268,7 +273,7 @@ impl Session {
     pub fn stored_virtual(&mut self, id: ObjectId) -> Option<VirtualDataset> {
         let source = self.setup.source.file();
         // What a writer changes is not looked at twice, and other files are open in libhdf5 alone.
-        let file = self.file(id.file).ok().filter(|file| id.file == 0 && !file.swmr)?;
+        let file = self.file(id.file).ok().filter(|file| id.file == 0 && !file.swmr && !file.has_image)?;
         let widths = Widths { address: file.address_size.into(), length: file.length_size.into() };
         let user_block = file.user_block;
         let read = |address: u64, length: usize| {
