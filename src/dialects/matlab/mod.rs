@@ -46,8 +46,8 @@ struct Left {
 }
 
 impl Left {
-    /// Most that they have. Several columns may be one dataset.
-    const ALL: Self = Self { cells: 1 << 19, characters: 32 << 20 };
+    /// Most that they have.
+    const ALL: Self = Self { cells: 1 << 20, characters: 64 << 20 };
 }
 
 /// The dialect.
@@ -156,10 +156,15 @@ fn listed(group: &Group) -> Vec<BString> {
 fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| length(field.dataset)).unwrap_or(0);
     let (mut findings, mut left) = (Vec::new(), Left::ALL);
+    // Several columns may be one dataset.
+    let mut texts = HashMap::new();
     let columns = fields.into_iter().map(|Field { name, dataset, is_cell }| {
         let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
         let opened = match is_cell {
-            true => cells(site, &path, dataset, &mut left, interrupt),
+            true => {
+                let read = || cells(site, &path, dataset, &mut left, interrupt);
+                texts.entry(dataset.id).or_insert_with(read).clone()
+            }
             false => datasets::rows(site.file, &path, &read(dataset), u64::MAX, &Fill::Default, &tally),
         };
         if let Err(reason) = &opened {
@@ -234,7 +239,6 @@ fn cells(
         return Err(format!("{} cells, more than {MOST_CELLS}", references.len()));
     }
     let more = || format!("more than {} cells, or {} characters, of a struct", Left::ALL.cells, Left::ALL.characters);
-    left.cells = left.cells.checked_sub(references.len()).ok_or_else(more)?;
     let root = site.file.group(site.file.info().root, interrupt).map_err(|error| told(&error))?;
     let referred = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
         Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| told(&error))?,
@@ -247,6 +251,7 @@ fn cells(
     let mut texts = Vec::with_capacity(paths.len());
     for (row, path) in paths.iter().enumerate() {
         interrupt.check().map_err(|error| told(&error))?;
+        left.cells = left.cells.checked_sub(1).ok_or_else(more)?;
         let name = path.and_then(|path| path.strip_prefix("/#refs#/")).unwrap_or_default();
         let Some(Object::Dataset(cell)) = known.get(name.as_bytes()) else {
             return Err(format!("cell {row} leads to {path:?}"));

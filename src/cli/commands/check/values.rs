@@ -248,7 +248,9 @@ impl Task<'_> {
                     Unreadable { path, rows: 0, first: u64::MAX, reason, failures: 0 }
                 };
                 let column = found.entry(self.column).or_insert_with(none);
-                column.rows += end - start;
+                // Of those that are computed all fail alike.
+                let failed = if end == self.subject.len { self.subject.rows.len() } else { end };
+                column.rows += failed - start;
                 column.failures += 1;
                 if start < column.first {
                     (column.first, column.reason) = (start, reason);
