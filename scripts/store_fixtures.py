@@ -15,7 +15,7 @@ import hdf5plugin
 import numpy as np
 from fixtures import libhdf5, pipelines
 from fixtures.write import integer_type
-from h5py import h5d, h5p, h5s, h5t, h5z
+from h5py import h5d, h5f, h5p, h5s, h5t, h5z
 from versioned_hdf5 import VersionedHDF5File
 
 folder = sys.argv[1]
@@ -437,6 +437,31 @@ for name, seed, options in [
     with create(name, **options) as f:
         virtuals(f, np.random.default_rng(seed))
     record(os.path.join(folder, name))
+
+
+
+def mapped(f, first, second, texts):
+    """A virtual dataset of two runs of `raw`, and texts."""
+    if "virtual" in f:
+        del f["virtual"]
+    mappings = [(box((10 * at,), (10,)), "raw", (100,), box((start,), (10,))) for at, start in enumerate((first, second))]
+    virtual(f, "virtual", (20,), "<i8", mappings, fill=-first)
+    f["texts"][...] = texts
+
+
+# What was at the places of metadata before stays there: libhdf5 has all that is new in an image of its cache.
+with create("store_image.h5", libver="latest") as f:
+    f.create_dataset("raw", data=line[:100].astype("<i8"), chunks=(20,), compression="gzip")
+    f.create_dataset("texts", (20,), h5py.string_dtype(), chunks=(8,), compression="gzip")
+    mapped(f, 0, 50, [f"old {at}" for at in range(20)])
+fapl = h5p.create(h5p.FILE_ACCESS)
+fapl.set_fclose_degree(h5f.CLOSE_STRONG)
+fapl.set_libver_bounds(h5f.LIBVER_LATEST, h5f.LIBVER_LATEST)
+libhdf5.leave_cache_image(fapl)
+path = os.path.join(folder, "store_image.h5")
+with h5py.File(h5f.open(path.encode(), h5f.ACC_RDWR, fapl)) as f:
+    mapped(f, 30, 70, [f"new {at}" for at in range(20)])
+record(path)
 
 # As Versioned HDF5 stores columns: each version of one is virtual, over the chunks of all versions in `raw_data`.
 with create("store_versioned.h5") as f:

@@ -61,6 +61,8 @@ pub struct FileInfo {
     pub length_size: u8,
     /// A writer has the file open in single-writer multiple-reader mode.
     pub swmr: bool,
+    /// Metadata lie in an image of libhdf5's cache (`H5Pset_mdc_image_config`): what is at their places may be old.
+    pub has_image: bool,
     /// The root group.
     pub root: ObjectId,
 }

@@ -459,6 +459,22 @@ fn elements_of_variable_length_lead_to_what_h5py_shows() {
     variable_datasets_of("store_variable.h5", Options { cache_size: 10_000, ..small() });
 }
 
+/// libhdf5 leaves what changed in an image of its cache, and what was there before in the file.
+#[test]
+fn metadata_in_an_image_of_the_cache_are_those_that_count() {
+    let name = "store_image.h5";
+    let (_file, datasets) = open(&data(name), small());
+    let expected = expected(name);
+    for path in ["raw", "virtual"] {
+        assert_bytes(path, &datasets[path], &hex(&expected[path]));
+    }
+    let texts = &datasets["texts"];
+    let datatype = &texts.description().datatype;
+    let batch = texts.read_elements(0..20, &Interrupt::new()).unwrap();
+    let shown = batch.bytes.chunks(datatype.size as usize).map(|bytes| json(datatype, bytes, &batch.heap));
+    assert_eq!(Value::Array(shown.collect()), expected["texts"]);
+}
+
 #[test]
 fn addresses_of_four_bytes_behind_a_user_block_are_followed() {
     variable_datasets_of("store_variable_narrow.h5", small());

@@ -180,6 +180,7 @@ impl Session {
             address_size: file.address_size,
             length_size: file.length_size,
             swmr: file.swmr,
+            has_image: file.has_image,
             root: ObjectId { file: 0, address: address_of(file.id.raw(), file.address_size)? },
         };
         Ok(Answer::Open { info, sandbox: self.setup.sandbox.clone() })

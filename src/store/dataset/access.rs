@@ -46,7 +46,9 @@ impl Access {
         if let Some(reason) = reach.lacks(description) {
             return Err(reason);
         }
-        let by_library = reach.by_library;
+        // Heap collections are metadata to libhdf5.
+        let may_be_old = file.info().has_image && description.datatype.has_descriptors();
+        let by_library = reach.by_library || may_be_old;
         match &description.layout {
             Layout::Chunked { chunk, partial_unfiltered } => {
                 let grid = Grid::new(shape, chunk, size)?;
