@@ -49,12 +49,12 @@ pub(super) struct MappingWalk {
     pub sources: Sources,
 }
 
-/// Where the mappings of a virtual dataset are looked at.
+/// The mappings of a virtual dataset.
 #[derive(Debug)]
 pub(super) enum Mapped {
-    /// As the file has them.
+    /// Read from the file.
     Stored(MappingList),
-    /// In a copy of its creation list, which holds all of them.
+    /// In a copy of its creation property list.
     Listed(Id),
 }
 

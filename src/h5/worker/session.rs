@@ -270,10 +270,11 @@ impl Session {
         Id::own(unsafe { ffi::H5Oopen_by_token(file.id.raw(), token) })
     }
 
-    /// The virtual dataset at an address as the source has it; `None` of any other, and where libhdf5 must be asked.
+    /// Reads the virtual dataset at an address from the bytes of the file, without libhdf5; `None` of any other dataset,
+    /// and where libhdf5 must be asked.
     pub fn stored_virtual(&mut self, id: ObjectId) -> Option<VirtualDataset> {
         let source = self.setup.source.file();
-        // What a writer changes is not looked at twice, and other files are open in libhdf5 alone.
+        // A writer may change bytes between two reads; linked files are open in libhdf5 alone.
         let file = self.file(id.file).ok().filter(|file| id.file == 0 && !file.swmr && !file.has_image)?;
         let widths = Widths { address: file.address_size.into(), length: file.length_size.into() };
         let user_block = file.user_block;

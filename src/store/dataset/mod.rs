@@ -506,7 +506,7 @@ impl Dataset {
         let outside = || unsupported("a run lies outside the bytes asked for");
         let (mut memory, datatype) = (Pieces::default(), &self.description.datatype);
         let (leads_on, store) = (leads_on(datatype), self.file.store());
-        // Where the heap of a chunk begins that is there already: a chunk may be in several boxes of a range.
+        // First position of the heap of each chunk: a range may touch a chunk in several boxes.
         let mut begun = HashMap::new();
         chunks.grid.visit(offset, out.len() as u64, |index, runs| {
             interrupt.check()?;
@@ -517,7 +517,7 @@ impl Dataset {
                 let part = block.bytes.get(run.chunk as usize..(run.chunk + run.length) as usize);
                 elements.bytes.extend_from_slice(part.ok_or_else(outside)?);
             }
-            // The block itself is let go of: who waits for memory may hold none of its buffers.
+            // A thread that waits for memory must hold no buffer, and the next chunk may wait.
             let heap = block.heap.clone();
             drop(block);
             let known = begun.get(&index).copied().filter(|_| !leads_on);

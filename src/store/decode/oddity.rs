@@ -1,4 +1,4 @@
-//! What is odd in some rows, at a bit for each row and kind: a file can make every value odd.
+//! Records odd values, in one bit for each row and kind: every value of a file may be odd.
 
 use std::collections::BTreeMap;
 

@@ -291,7 +291,8 @@ pub trait Rows: Debug + Send + Sync {
         Ok(row)
     }
 
-    /// Whether rows are computed, from what is verified as a whole before any is: none can fail or be odd by itself.
+    /// Whether rows are computed from data that are verified before the first row is read: no single row can fail or be
+    /// odd.
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         let _ = interrupt;
         false

@@ -63,7 +63,7 @@ pub(super) struct Read {
 struct Subject<'a> {
     path: &'a str,
     rows: &'a Arc<dyn Rows>,
-    /// How many of them are read: of those that are computed the first ones tell of all.
+    /// Number of rows to read. Of computed rows the first stretch stands for all.
     len: u64,
     /// What is held against the values beside that.
     test: Option<Test<'a>>,
@@ -248,7 +248,7 @@ impl Task<'_> {
                     Unreadable { path, rows: 0, first: u64::MAX, reason, failures: 0 }
                 };
                 let column = found.entry(self.column).or_insert_with(none);
-                // Of those that are computed all fail alike.
+                // Computed rows fail together.
                 let failed = if end == self.subject.len { self.subject.rows.len() } else { end };
                 column.rows += failed - start;
                 column.failures += 1;

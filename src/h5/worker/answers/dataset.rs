@@ -165,7 +165,7 @@ unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, siz
 }
 
 impl Plan {
-    /// A fill value of the file as it is told; `None` where libhdf5 has to convert it, or says why it is wrong.
+    /// Converts a stored fill value to that of the catalogue; `None` where libhdf5 must convert it, or report an error.
     fn fill_as_stored(&self, fill: StoredFill) -> Option<Fill> {
         match fill {
             StoredFill::Undefined => Some(Fill::Undefined),
