@@ -270,8 +270,8 @@ impl Session {
         Id::own(unsafe { ffi::H5Oopen_by_token(file.id.raw(), token) })
     }
 
-    /// Reads the virtual dataset at an address from the bytes of the file, without libhdf5; `None` of any other dataset,
-    /// and where libhdf5 must be asked.
+    /// Reads the virtual dataset at an address from the bytes of the file; `None` of any other dataset, and where
+    /// libhdf5 must be asked.
     pub fn stored_virtual(&mut self, id: ObjectId) -> Option<VirtualDataset> {
         let source = self.setup.source.file();
         // A writer may change bytes between two reads; linked files are open in libhdf5 alone.

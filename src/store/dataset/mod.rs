@@ -520,16 +520,17 @@ impl Dataset {
             // A thread that waits for memory must hold no buffer, and the next chunk may wait.
             let heap = block.heap.clone();
             drop(block);
+            // A heap whose own descriptors are moved is a copy for each box.
             let known = begun.get(&index).copied().filter(|_| !leads_on);
             let base = known.unwrap_or(memory.end());
-            if let Some(heap) = heap.as_ref().filter(|_| known.is_none()) {
-                let all = base.saturating_add(heap.0.len() as u64);
-                store.admit(&self.path, all, || "what some elements lead to".into())?;
-            }
-            let mut moved = None;
-            if let Some(heap) = heap.as_ref().filter(|_| leads_on) {
-                moved = Some(store.budget().charge(heap.0.len() as u64));
-                elements.heap.clone_from(&heap.0);
+            let (heap, mut moved) = (heap.filter(|_| known.is_none()), None);
+            if let Some(heap) = &heap {
+                let length = heap.0.len() as u64;
+                store.admit(&self.path, base.saturating_add(length), || "what some elements lead to".into())?;
+                if leads_on {
+                    moved = Some(store.budget().charge(length));
+                    elements.heap.clone_from(&heap.0);
+                }
             }
             let to = Move { base, index: IN_MEMORY, address_size: self.file.info().address_size };
             relocate(datatype, &mut elements, to).map_err(|reason| unsupported(&reason))?;
@@ -540,9 +541,10 @@ impl Dataset {
                 target.copy_from_slice(part);
                 rest = tail;
             }
-            let piece = moved.map(|held| Arc::new((elements.heap, held))).or(heap.filter(|_| known.is_none()));
             begun.insert(index, base);
-            piece.into_iter().for_each(|piece| memory.push(Piece::Heap(piece)));
+            if let Some(heap) = moved.map(|held| Arc::new((elements.heap, held))).or(heap) {
+                memory.push(Piece::Heap(heap));
+            }
             Ok::<_, Error>(())
         })?;
         self.file.check()?;

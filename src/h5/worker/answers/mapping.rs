@@ -86,32 +86,27 @@ impl Session {
     fn next_mapping(&mut self, walk: &mut MappingWalk) -> Result<Mapping, Refusal> {
         let index = walk.next;
         walk.next += 1;
-        let not_there = || Reason::new(format!("mapping {index} is not there"));
-        let (file, path) = match &walk.mappings {
+        let (file, path, to, from) = match &walk.mappings {
             Mapped::Stored(list) => {
-                let stored = list.get(index).ok_or_else(not_there)?;
-                (stored.file.into(), stored.dataset.into())
+                let stored = list.get(index).ok_or_else(|| Reason::new(format!("mapping {index} is not there")))?;
+                (stored.file.into(), stored.dataset.into(), Some(stored.to), Some(stored.from))
             }
-            Mapped::Listed(dcpl) => names(dcpl, index)?,
+            Mapped::Listed(dcpl) => {
+                let (file, path) = names(dcpl, index)?;
+                // SAFETY: an open property list (so below).
+                let to = Id::own(unsafe { ffi::H5Pget_virtual_vspace(dcpl.raw(), index) })?;
+                // SAFETY: as above.
+                let from = Id::own(unsafe { ffi::H5Pget_virtual_srcspace(dcpl.raw(), index) })?;
+                (file, path, selected(&to)?, selected(&from)?)
+            }
         };
         if !self.is_own(walk.id.file, &file) {
             return Err(Reason::new(format!("mapping {index} leads to another file")).into());
         }
         let source = self.mapped_source(walk, path)?;
         let known = walk.sources.met.get(source as usize).ok_or_else(|| Reason::new("a source is not known"))?;
-        let boxes = match &walk.mappings {
-            Mapped::Stored(list) => {
-                let stored = list.get(index).ok_or_else(not_there)?;
-                stored.to.within(&walk.shape).zip(stored.from.within(&known.shape))
-            }
-            Mapped::Listed(dcpl) => {
-                // SAFETY: an open property list (so below).
-                let to = Id::own(unsafe { ffi::H5Pget_virtual_vspace(dcpl.raw(), index) })?;
-                // SAFETY: as above.
-                let from = Id::own(unsafe { ffi::H5Pget_virtual_srcspace(dcpl.raw(), index) })?;
-                selected(&to, &walk.shape)?.zip(selected(&from, &known.shape)?)
-            }
-        };
+        let within = |selection: Option<Selection>, shape: &[u64]| selection.and_then(|one| one.within(shape));
+        let boxes = within(to, &walk.shape).zip(within(from, &known.shape));
         let refused = |what: &str| Reason::new(format!("mapping {index} is not of {what}"));
         let (to, from) = boxes.ok_or_else(|| refused("one box of elements to another"))?;
         if let Some((start, extent)) = from.start.iter().zip(&known.shape).find(|(start, extent)| start >= extent) {
@@ -182,11 +177,11 @@ impl Selection {
     }
 }
 
-/// What is selected in a dataset of `shape`, where that is one box.
-fn selected(space: &Id, shape: &[u64]) -> Result<Option<Area>, Reason> {
+/// What is selected in a dataspace; `None` of what is neither everything nor one box.
+fn selected(space: &Id) -> Result<Option<Selection>, Reason> {
     // SAFETY: an open dataspace (so below).
     match unsafe { ffi::H5Sget_select_type(space.raw()) } {
-        ffi::SELECTION_ALL => Ok(Selection::All.within(shape)),
+        ffi::SELECTION_ALL => Ok(Some(Selection::All)),
         ffi::SELECTION_HYPERSLABS => {
             // SAFETY: as above.
             let (rank, regular) = unsafe {
@@ -195,7 +190,7 @@ fn selected(space: &Id, shape: &[u64]) -> Result<Option<Area>, Reason> {
                     check(ffi::H5Sis_regular_hyperslab(space.raw()))? > 0,
                 )
             };
-            if rank != shape.len() || !regular {
+            if !regular {
                 return Ok(None);
             }
             let [mut start, mut stride, mut count, mut block] = [(); 4].map(|()| vec![0u64; rank]);
@@ -218,7 +213,7 @@ fn selected(space: &Id, shape: &[u64]) -> Result<Option<Area>, Reason> {
                     _ => None,
                 })
                 .collect();
-            Ok(extent.map(|count| Area { start, count }))
+            Ok(extent.map(|count| Selection::Box(Area { start, count })))
         }
         _ => Ok(None),
     }
