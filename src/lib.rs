@@ -5,6 +5,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
+//! | [`calendar`] | days and instants, as people write them |
 //! | [`source`] | an opened source: identity, `read_at` |
 //! | [`catalogue`] | plain data: groups, attributes, datatypes, layouts, chunk maps |
 //! | [`codec`] | filters undone, pickles read: pure functions from slices |
@@ -20,6 +21,7 @@
 //! | [`cli`] | one file per command |
 #![deny(missing_docs)]
 
+pub mod calendar;
 pub mod catalogue;
 pub mod cli;
 pub mod codec;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first.
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
+    "calendar",
     "source",
     "catalogue",
     "codec",

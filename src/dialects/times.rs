@@ -7,10 +7,10 @@
 //! a number.
 
 use super::attributes::text;
+use crate::calendar::{self, DAY, Instant, SECOND};
 use crate::catalogue::{Attribute, ByteOrder, Class, Datatype, Elements, Fill, attribute};
 use crate::store::{File, Rows};
 use crate::table::Times;
-use crate::table::calendar::{self, DAY, Instant, SECOND};
 
 /// 1582-10-15, the first day of the Gregorian calendar, from 1970-01-01.
 const GREGORIAN: i64 = -141_427;

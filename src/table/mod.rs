@@ -1,6 +1,5 @@
 //! The model of a table: columns of rows, whatever file idiom they came from. No HDF5 call, no FUSE, no file.
 
-pub mod calendar;
 mod finding;
 mod index_rules;
 mod rows;

@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-use super::calendar::{self, DAY, Instant, SECOND};
+use crate::calendar::{self, DAY, Instant, SECOND};
 use crate::store::statistics::{Scalar, Summary};
 
 /// Units that instants are shown in, the coarsest first, in attoseconds.
@@ -175,8 +175,8 @@ fn range(data_type: &DataType) -> Option<[i128; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::calendar::instant;
     use super::*;
+    use crate::calendar::instant;
 
     fn times(step: i128, epoch: &str, stored: DataType) -> Times {
         Times::new(step, instant(epoch).unwrap(), &stored).unwrap()

@@ -1,8 +1,8 @@
 //! What stored bytes mean to who wrote them: the datatype of the file, read as that does.
 
 use super::recognition::System;
+use crate::calendar::SECOND;
 use crate::catalogue::{ByteOrder, Class, Datatype, Field, Padding};
-use crate::table::calendar::SECOND;
 
 /// The type as which elements of a stored type are read. PyTables reads more out of some than HDF5 says:
 ///

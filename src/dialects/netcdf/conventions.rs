@@ -14,12 +14,12 @@ use arrow_schema::DataType;
 use bstr::BString;
 
 use super::rules;
+use crate::calendar::{Instant, SECOND};
 use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Descriptor, Elements, Fill, Member, attribute};
 use crate::dialects::attributes::text;
 use crate::dialects::times;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
 use crate::store::statistics::{Scalar, summary};
-use crate::table::calendar::{Instant, SECOND};
 use crate::table::{Linear, Packing, Rule, UnitCount};
 
 /// The attributes that say it, and of which dimensions a variable is.

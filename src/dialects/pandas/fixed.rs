@@ -16,6 +16,7 @@ use super::plan::{MOST_LEVELS, MOST_NAMES};
 use super::stored::Stored;
 use super::values::{self, Content};
 use super::{Pandas, rules};
+use crate::calendar;
 use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Group, Object, attribute, join};
 use crate::codec::pickle::Label;
 use crate::dialects::attributes::{boolean, integer, text};
@@ -24,9 +25,7 @@ use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, arrow_type, widen};
 use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
-use crate::table::{
-    Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Table, Times, calendar,
-};
+use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Table, Times};
 
 /// Most labels of an axis of columns.
 const MOST_COLUMNS: u64 = 100_000;

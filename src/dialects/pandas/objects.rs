@@ -6,6 +6,7 @@ use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, LargeStringBuilder};
 use arrow_schema::DataType;
 
+use crate::calendar::{self, DAY, SECOND};
 use crate::catalogue::{Class, DESCRIPTOR_SIZE, Dataset};
 use crate::codec::pickle::{self, Cell, Kind, Label, ObjectArray};
 use crate::dialects::attributes::text;
@@ -13,7 +14,6 @@ use crate::source::Interrupt;
 use crate::store::{
     self, ARRAY_BYTES, Cache, Error, Fitter, Fitting, Hints, Reservation, RowRange, Rows, Shared, numbered,
 };
-use crate::table::calendar::{self, DAY, SECOND};
 
 /// Whether a dataset holds one pickle.
 pub(super) fn is_pickle(dataset: &Dataset) -> bool {

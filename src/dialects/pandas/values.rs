@@ -2,12 +2,12 @@
 
 use super::plan::Plan;
 use super::stored::{Stored, is_set};
+use crate::calendar::{DAY, SECOND};
 use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements, Fill, FloatFormat, Padding};
 use crate::codec::pickle;
 use crate::dialects::times;
 use crate::store::{File, Rows};
 use crate::table::Times;
-use crate::table::calendar::{DAY, SECOND};
 
 /// The first day of 1970, as Python counts days.
 pub(super) const FIRST_OF_1970: i64 = 719_163;

@@ -9,12 +9,13 @@ use bstr::{BString, ByteSlice};
 use super::hashes::LARGEST_INDEX;
 use super::rules;
 use super::{BELOW, STORE, finding};
+use crate::calendar;
 use crate::catalogue::{Attribute, Group, Object, ObjectId, Target, join};
 use crate::dialects::Elsewhere;
 use crate::dialects::attributes::{boolean, integer, text};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Finding, calendar};
+use crate::table::Finding;
 
 /// The group in [`STORE`] with a group for each version.
 const VERSIONS: &str = "versions";

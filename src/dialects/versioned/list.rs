@@ -11,11 +11,11 @@ use bstr::{BString, ByteSlice};
 
 use super::Versioned;
 use super::history::{History, Kept, Version};
+use crate::calendar::SECOND;
 use crate::catalogue::{Attribute, Class, ColumnId, Datatype, join};
 use crate::dialects::{Dialect, Site, compound, times};
 use crate::store::decode::{Memory, Oddities, arrow_type, decode};
 use crate::store::{Hints, Rows};
-use crate::table::calendar::SECOND;
 use crate::table::{Column, HeldRows, Table};
 
 /// Attributes of versions that are columns.

@@ -16,8 +16,9 @@ use arrow_schema::DataType;
 use serde_json::Value;
 
 use super::rows::Part;
+use crate::calendar;
 use crate::codec::trevni::{Column, Header, Kind};
-use crate::table::{Times, calendar};
+use crate::table::Times;
 
 /// The key of the file that has the schema.
 const KEY: &str = "avro.schema";

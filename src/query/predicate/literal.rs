@@ -1,6 +1,7 @@
 //! Where a value, as written, lies among the values of a type: exactly, whatever its digits.
 
-use crate::table::{Times, calendar};
+use crate::calendar;
+use crate::table::Times;
 
 /// Digits of the largest whole number told apart from others: no type of a column has more than 20.
 const MOST_DIGITS: i64 = 30;

@@ -13,7 +13,7 @@ use arrow_schema::TimeUnit;
 
 use super::style::Style;
 use super::{Cell, Frame, column_by, total_by};
-use crate::table::calendar;
+use crate::calendar;
 
 /// Bytes of `2026-01-31T12:00:00Z`.
 const SHORTEST: usize = 20;
