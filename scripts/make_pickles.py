@@ -314,12 +314,17 @@ def of_labels():
     stamps = [pd.Timestamp(time) for time in times]
     plain = [None, True, 7, -(1 << 70), "it's", ""]
     plain += [1.5, 1e16, 1e-5, 123456789.0, 0.0001, float("nan"), float("-inf"), -2.5e-300]
+    plain += [datetime.date(2020, 2, 29), datetime.date(1, 1, 1)]
+    plain += [pd.Timedelta(text) for text in ("0s", "-1s", "1 days 02:03:04.5", "-3 days", "1ns")]
+    plain += [pd.Timedelta("90min").as_unit(unit) for unit in ("s", "ms", "us")]
+    zoned = [pd.Timestamp("2020-07-01 12:30:00.25", tz=zone) for zone in ["Europe/Paris", "UTC", "-05:30"]]
+    zoned += [pd.Timestamp("1899-12-31 23:59", tz="America/New_York"), pd.Timestamp(0, tz="Asia/Kolkata")]
+    zoned += [stamp.as_unit("s") for stamp in zoned[:1]]
     tuples = [(), ("a",), ("it's", 'q"', "both'\"", "\\\n\t\x07ä"), (1, (2.0, None)), (stamps[0], "x")]
-    zoned = [pd.Timestamp("2020-07-01 12:30:00.25", tz=zone) for zone in ["Europe/Paris", "UTC"]]
-    for label in [*stamps, *plain, *tuples]:
-        yield {"label": pickle.dumps(label, 0).hex(), "text": str(label)}
-    for stamp in zoned:
-        yield {"label": pickle.dumps(stamp, 0).hex(), "text": str(stamp.tz_convert("UTC"))}
+    tuples += [(datetime.date(2020, 2, 3), pd.Timedelta("1h")), (zoned[0], 1), (zoned[3], zoned[4])]
+    for label in [*stamps, *plain, *zoned, *tuples]:
+        for protocol in (0, 2, 5):
+            yield {"label": pickle.dumps(label, protocol).hex(), "text": str(label)}
 
 
 def of_zones():

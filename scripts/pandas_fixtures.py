@@ -211,6 +211,10 @@ def labels(path):
         "half": pd.Series([1.5], name=0.5),
         "by_day": pd.DataFrame([[1, 2]], columns=[datetime.date(2020, 1, 1), datetime.date(1969, 12, 31)]),
         "mixed": pd.DataFrame([[1, 2.5, 3]], columns=["a", 1, "1 2"]),
+        "by_zone": pd.DataFrame([[1, 2]], columns=zoned[:2]),
+        "by_offset": pd.DataFrame([[1, 2]], columns=days[:2].tz_localize("-05:30")),
+        "by_delta": pd.DataFrame([[1, 2]], columns=pd.to_timedelta(["-1 s", "1 days 00:00:00.25"])),
+        "by_day_and_delta": pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_product([days[1:2], deltas[:2]])),
     }
     kinds = {"i": "i4", "f": "f4", "g": "f8", "b": "bool", "u": "u2", "t": "M8[s]", "d": "m8[ms]"}
     some = pd.DataFrame({name: np.array([1]).astype(kind) for name, kind in kinds.items()} | {"s": ["x"], "z": zoned[:1]})
@@ -227,7 +231,7 @@ def labels(path):
         store.put("/blank", blank, format="table", nan_rep="")
         for key, frame in frames.items():
             store.put(f"/fixed/{key}", frame, format="fixed")
-            if key in ("dated", "empty_texts"):
+            if key in ("dated", "empty_texts") or key.startswith("by_"):
                 store.put(f"/rows/{key}", frame, format="table")
         for key in [key for key in store.keys() if "/meta/" not in key]:
             frame = store[key]

@@ -234,10 +234,9 @@ pub(super) fn content(token: Token<'_>) -> Option<&[u8]> {
     }
 }
 
-/// Days since 1970 of a `datetime.date`: the year in two bytes, the most significant one first, month and day.
+/// Days since 1970 of a `datetime.date`.
 pub(super) fn date(token: Token<'_>) -> Option<i32> {
-    let [high, low, month, day] = *content(token)? else { return None };
-    shapes::days(u16::from_be_bytes([high, low]).into(), month.into(), day.into())?.try_into().ok()
+    shapes::day(content(token)?)?.try_into().ok()
 }
 
 /// Microseconds since 1970 of a `datetime.datetime`: the bytes of a date, whose month has a bit for the second of two
@@ -245,7 +244,7 @@ pub(super) fn date(token: Token<'_>) -> Option<i32> {
 pub(super) fn time(token: Token<'_>) -> Option<i64> {
     let [high, low, month, day, hour, minute, second, rest @ ..] = content(token)? else { return None };
     let [first, middle, last] = *rest else { return None };
-    let days = shapes::days(u16::from_be_bytes([*high, *low]).into(), (*month & 0x7f).into(), (*day).into())?;
+    let days = shapes::day(&[*high, *low, month & 0x7f, *day])?;
     let micros = u32::from_be_bytes([0, first, middle, last]);
     let seconds = (i64::from(*hour) * 60 + i64::from(*minute)) * 60 + i64::from(*second);
     let is_time = *hour < 24 && *minute < 60 && *second < 60 && micros < 1_000_000;

@@ -1,15 +1,16 @@
 //! What pandas pickles in attributes, known by its shape: labels of rows and columns, time zones.
 
+use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
+use arrow_array::temporal_conversions::as_datetime_with_timezone;
+use arrow_array::types::TimestampSecondType;
 use serde_json::Value as Json;
 
 use super::tree::{Node, Value};
+use crate::calendar::{self, DAY};
 
-/// Seconds in a day.
-const DAY: i64 = 86_400;
-
-/// A label of pandas. Its `Display` is Python's `str` of it; see [`Label::Timestamp`] for those with a zone.
+/// A label of pandas. Its `Display` is Python's `str` of it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Label<'a> {
     /// `None`.
@@ -21,10 +22,12 @@ pub enum Label<'a> {
     /// A float.
     Float(f64),
     /// A text.
-    Text(&'a str),
+    Text(Cow<'a, str>),
     /// Labels of several levels.
     Tuple(Vec<Label<'a>>),
-    /// A point in time. With a zone it is shown in UTC: `2020-01-01 00:00:00+00:00`.
+    /// A day, counted from 1970-01-01.
+    Date(i64),
+    /// A point in time. With a zone that is known it is shown in it, else in UTC: `2020-01-01 00:00:00+00:00`.
     Timestamp {
         /// Since 1970, in UTC.
         value: i64,
@@ -32,6 +35,13 @@ pub enum Label<'a> {
         per_second: i64,
         /// The zone as [`zone`] names it, `UTC` where it does not know it; `None`: without a zone.
         zone: Option<String>,
+    },
+    /// A difference of two.
+    Timedelta {
+        /// How long it is.
+        value: i64,
+        /// Units of `value` in a second: a power of 1,000.
+        per_second: i64,
     },
 }
 
@@ -42,33 +52,46 @@ pub fn label(value: Value<'_>) -> Option<Label<'_>> {
         Node::Bool(value) => Label::Bool(*value),
         Node::Integer(value) => Label::Integer(*value),
         Node::Float(value) => Label::Float(*value),
-        Node::Text(text) => Label::Text(text),
+        Node::Text(text) => Label::Text((&**text).into()),
         Node::Tuple(_) => Label::Tuple(value.items()?.map(label).collect::<Option<_>>()?),
-        Node::Call(..) => timestamp(value)?,
+        Node::Call(..) => time(value)?,
         _ => return None,
     })
 }
 
-fn timestamp(value: Value<'_>) -> Option<Label<'_>> {
+/// A label that a call makes: a point in time, a difference, a day.
+fn time(value: Value<'_>) -> Option<Label<'_>> {
     let (module, name, arguments) = value.call()?;
-    let per_second = match name.as_str() {
-        "_unpickle_timestamp" => match arguments.item(3)?.integer()? {
-            unit @ 7..=10 => 1000_i64.pow(unit as u32 - 7),
-            _ => return None,
-        },
-        // As pandas wrote it before 2.0: nanoseconds.
-        "Timestamp" => 1_000_000_000,
-        _ => return None,
+    let integer = |i| arguments.item(i)?.integer();
+    // By NumPy's number of a unit.
+    let per_second = |unit| (7..=10).contains(&unit).then(|| 1000_i64.pow(unit as u32 - 7));
+    let timestamp = |per_second| {
+        let zoned = arguments.item(2).filter(|zone| !zone.is_none());
+        let zone = zoned.map(|value| zone(value).unwrap_or_else(|| "UTC".into()));
+        Some(Label::Timestamp { value: integer(0)?, per_second, zone })
     };
-    if !module.starts_with("pandas.") {
-        return None;
+    match (module, name.as_str()) {
+        ("datetime", "date") => day(&bytes(arguments.item(0)?)?).map(Label::Date),
+        _ if !module.starts_with("pandas.") => None,
+        (_, "_unpickle_timestamp") => timestamp(per_second(integer(3)?)?),
+        // As pandas wrote it before 2.0: nanoseconds.
+        (_, "Timestamp") => timestamp(1_000_000_000),
+        (_, "_timedelta_unpickle") => {
+            Some(Label::Timedelta { value: integer(0)?, per_second: per_second(integer(1)?)? })
+        }
+        _ => None,
     }
-    let zoned = arguments.item(2).filter(|zone| !zone.is_none());
-    Some(Label::Timestamp {
-        value: arguments.item(0)?.integer()?,
-        per_second,
-        zone: zoned.map(|value| zone(value).unwrap_or_else(|| "UTC".into())),
-    })
+}
+
+/// Bytes, which older protocols have as a text to be encoded.
+fn bytes(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
+    if let Node::Bytes(bytes) = value.node() {
+        return Some((&**bytes).into());
+    }
+    let (module, name, arguments) = value.call()?;
+    let text = arguments.item(0)?.text().filter(|_| (module, name.as_str()) == ("_codecs", "encode"))?;
+    let is_latin = matches!(arguments.item(1)?.text()?, "latin1" | "latin-1");
+    is_latin.then(|| text.chars().map(|c| u8::try_from(c).ok()).collect())?
 }
 
 impl Display for Label<'_> {
@@ -83,18 +106,44 @@ impl Display for Label<'_> {
                 f.write_str("(")?;
                 for (i, label) in labels.iter().enumerate() {
                     f.write_str(if i > 0 { ", " } else { "" })?;
-                    match label {
-                        Label::Text(text) => quoted(text, f)?,
-                        Label::Timestamp { .. } => write!(f, "Timestamp('{label}')")?,
-                        _ => label.fmt(f)?,
-                    }
+                    label.repr(f)?;
                 }
                 f.write_str(if labels.len() == 1 { ",)" } else { ")" })
             }
+            Label::Date(day) => date(*day, f),
             Label::Timestamp { value, per_second, zone } => {
-                instant(*value, *per_second, f)?;
-                f.write_str(if zone.is_some() { "+00:00" } else { "" })
+                let offset = zone.as_deref().map(|zone| offset_at(zone, value.div_euclid(*per_second)));
+                instant(*value, *per_second, offset, f)?;
+                offset.map_or(Ok(()), |offset| write_offset(offset, ":", f))
             }
+            Label::Timedelta { value, per_second } => {
+                let days = value.div_euclid(per_second * DAY);
+                write!(f, "{days} days {}", if days < 0 { "+" } else { "" })?;
+                clock(*value, *per_second, f)
+            }
+        }
+    }
+}
+
+impl Label<'_> {
+    /// As Python's `repr`.
+    fn repr(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Label::Text(text) => quoted(text, f),
+            Label::Date(day) => {
+                let (year, month, day) = calendar::date(*day);
+                write!(f, "datetime.date({year}, {month}, {day})")
+            }
+            Label::Timestamp { value, per_second, zone: Some(zone) } => {
+                let offset = offset_at(zone, value.div_euclid(*per_second));
+                f.write_str("Timestamp('")?;
+                instant(*value, *per_second, Some(offset), f)?;
+                write_offset(offset, "", f)?;
+                write!(f, "', tz='{zone}')")
+            }
+            Label::Timestamp { .. } => write!(f, "Timestamp('{self}')"),
+            Label::Timedelta { .. } => write!(f, "Timedelta('{self}')"),
+            _ => self.fmt(f),
         }
     }
 }
@@ -183,18 +232,43 @@ fn quoted(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{quote}")
 }
 
-/// As pandas shows a point in time: a fraction in six or nine digits where there is one.
-fn instant(value: i64, per_second: i64, f: &mut Formatter<'_>) -> fmt::Result {
-    let seconds = value.div_euclid(per_second);
+/// A day as `2020-01-31`.
+fn date(day: i64, f: &mut Formatter<'_>) -> fmt::Result {
+    let (year, month, day) = calendar::date(day);
+    write!(f, "{year:04}-{month:02}-{day:02}")
+}
+
+/// As pandas shows a point in time, on clocks that are `offset` seconds ahead of UTC.
+fn instant(value: i64, per_second: i64, offset: Option<i64>, f: &mut Formatter<'_>) -> fmt::Result {
+    let local = value.saturating_add(offset.unwrap_or(0).saturating_mul(per_second));
+    date(local.div_euclid(per_second).div_euclid(DAY), f)?;
+    f.write_str(" ")?;
+    clock(local, per_second, f)
+}
+
+/// The time of a day: a fraction in six or nine digits where there is one.
+fn clock(value: i64, per_second: i64, f: &mut Formatter<'_>) -> fmt::Result {
+    let time = value.div_euclid(per_second).rem_euclid(DAY);
     let nanoseconds = value.rem_euclid(per_second) * (1_000_000_000 / per_second);
-    let (year, month, day) = date(seconds.div_euclid(DAY));
-    let time = seconds.rem_euclid(DAY);
-    write!(f, "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", time / 3600, time / 60 % 60, time % 60)?;
+    write!(f, "{:02}:{:02}:{:02}", time / 3600, time / 60 % 60, time % 60)?;
     match nanoseconds {
         0 => Ok(()),
         _ if nanoseconds % 1000 == 0 => write!(f, ".{:06}", nanoseconds / 1000),
         _ => write!(f, ".{nanoseconds:09}"),
     }
+}
+
+/// Seconds that clocks of a zone are ahead of UTC at a time; 0 where the zone is not known.
+fn offset_at(zone: &str, seconds: i64) -> i64 {
+    let local = zone.parse().ok().and_then(|zone| as_datetime_with_timezone::<TimestampSecondType>(seconds, zone));
+    local.map_or(0, |local| local.naive_local().and_utc().timestamp() - seconds)
+}
+
+/// An offset as `+01:00`, seconds where there are some.
+fn write_offset(offset: i64, colon: &str, f: &mut Formatter<'_>) -> fmt::Result {
+    let (sign, offset) = (if offset < 0 { '-' } else { '+' }, offset.abs());
+    write!(f, "{sign}{:02}{colon}{:02}", offset / 3600, offset / 60 % 60)?;
+    if offset % 60 != 0 { write!(f, "{colon}{:02}", offset % 60) } else { Ok(()) }
 }
 
 /// Reads a time zone as Arrow names it: `America/New_York`, `+05:30`, `UTC`.
@@ -248,32 +322,10 @@ fn offset(seconds: i64) -> Option<String> {
     }
 }
 
-/// Days from the first of March of the year 0 to 1970: years begin in March here, so that the leap day is their last.
-const EPOCH: i64 = 719_468;
-
-/// Days in 400 years.
-const ERA: i64 = 146_097;
-
-/// Year, month and day of a number of days since 1970.
-fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + EPOCH;
-    let (era, day_of_era) = (days.div_euclid(ERA), days.rem_euclid(ERA));
-    let year = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + i64::from(month <= 2), month, day)
-}
-
-/// Days since 1970 of a date of Python; `None` where there is no such day, or the year has not one to four digits.
-pub(super) fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1..=9999).contains(&year) || !(1..=12).contains(&month) {
-        return None;
-    }
-    let from_march = year - i64::from(month <= 2);
-    let (era, year_of_era) = (from_march.div_euclid(400), from_march.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let days = era * ERA + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - EPOCH;
-    (date(days) == (year, month, day)).then_some(days)
+/// Days since 1970 of the bytes of a `datetime.date`: the year in two, the most significant one first, month and day.
+/// `None` where there is no such day: years of Python have one to four digits.
+pub(super) fn day(bytes: &[u8]) -> Option<i64> {
+    let [high, low, month, day] = *bytes else { return None };
+    let year = u16::from_be_bytes([high, low]);
+    (1..=9999).contains(&year).then(|| calendar::day(year.into(), month.into(), day.into()))?
 }

@@ -16,8 +16,7 @@ use super::plan::{MOST_LEVELS, MOST_NAMES};
 use super::stored::Stored;
 use super::values::{self, Content};
 use super::{Pandas, rules};
-use crate::calendar;
-use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Group, Object, attribute, join};
+use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Group, Object, attribute, join};
 use crate::codec::pickle::Label;
 use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, distinct, part_of, read_as};
@@ -261,7 +260,7 @@ impl<'a> Fixed<'a> {
     fn names(&mut self, key: &str) -> Result<Vec<String>, String> {
         let Some(levels) = self.levels(key) else {
             let labels = self.read(key)?;
-            return Ok(labels.iter().map(|own| own.label().to_string()).collect());
+            return Ok(labels.iter().map(Label::to_string).collect());
         };
         // Several levels may be one dataset.
         let mut left = MOST_OF_LEVELS;
@@ -271,17 +270,18 @@ impl<'a> Fixed<'a> {
                 left.checked_sub(labels.len()).ok_or_else(|| format!("more than {MOST_OF_LEVELS} labels of levels"))?;
             Ok::<_, String>(labels)
         };
-        let levels: Vec<(Vec<Own>, Vec<Own>)> =
+        type Labels = Vec<Label<'static>>;
+        let levels: Vec<(Labels, Labels)> =
             levels.iter().map(|[codes, values]| Ok((read(codes)?, read(values)?))).collect::<Result<_, String>>()?;
         let rows = levels.first().map_or(0, |(codes, _)| codes.len());
         let mut left = MOST_NAMES;
         let one = |row: usize| {
-            let label = |(codes, values): &(Vec<Own>, Vec<Own>)| match codes.get(row) {
-                Some(Own::Integer(code)) => usize::try_from(*code).ok().and_then(|code| values.get(code).cloned()),
+            let label = |(codes, values): &(Labels, Labels)| match codes.get(row) {
+                Some(Label::Integer(code)) => usize::try_from(*code).ok().and_then(|code| values.get(code).cloned()),
                 _ => None,
             };
-            let own: Vec<Own> = levels.iter().map(|level| label(level).unwrap_or(Own::Float(f64::NAN))).collect();
-            let name = Label::Tuple(own.iter().map(Own::label).collect()).to_string();
+            let own = levels.iter().map(|level| label(level).unwrap_or(Label::Float(f64::NAN)));
+            let name = Label::Tuple(own.collect()).to_string();
             // And many labels one text.
             left = left.checked_sub(name.len()).ok_or_else(|| format!("labels of more than {MOST_NAMES} bytes"))?;
             Ok(name)
@@ -290,7 +290,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// The labels of a dataset.
-    fn read(&mut self, name: &str) -> Result<Vec<Own>, String> {
+    fn read(&mut self, name: &str) -> Result<Vec<Label<'static>>, String> {
         let dataset = self.dataset(name).ok_or("there is none")?;
         let mut source = self.source(name, dataset);
         let is_mixed = matches!(&source, Ok(Source::Objects(columns))
@@ -310,12 +310,18 @@ impl<'a> Fixed<'a> {
         if is_mixed {
             // Names of columns are texts, not JSON.
             self.findings.truncate(findings);
-            return Ok(array.as_string::<i64>().iter().map(Own::of_json).collect());
+            return Ok(array.as_string::<i64>().iter().map(label_of_json).collect());
         }
         let kind = text(&dataset.attributes, "kind").unwrap_or_default();
-        let unit = values::unit(&kind, "datetime64").and_then(|unit| values::per_second(&unit));
-        let labels = Own::all(&array, unit, text(&dataset.attributes, "tz").as_deref())?;
-        Ok(if kind == "date" { labels.into_iter().map(Own::of_day).collect() } else { labels })
+        let zone = zone_in(&dataset.attributes);
+        let per_second = |name| values::per_second(&values::unit(&kind, name)?)?.try_into().ok();
+        let (instants, differences) = (per_second("datetime64"), per_second("timedelta64"));
+        labels_of(&array, |value| match (instants, differences) {
+            _ if kind == "date" => Label::Date(value.saturating_sub(values::FIRST_OF_1970)),
+            (Some(per_second), _) => Label::Timestamp { value, per_second, zone: zone.clone() },
+            (None, Some(per_second)) => Label::Timedelta { value, per_second },
+            (None, None) => Label::Integer(value.into()),
+        })
     }
 
     /// The labels of an axis, or the only column of values.
@@ -379,10 +385,7 @@ impl<'a> Fixed<'a> {
         let of_none = of_none.and_then(|name| values::stored_as(&name));
         let datatype = of_none.clone().unwrap_or_else(|| self.read_as(dataset));
         let kind = text(&dataset.attributes, if is_axis { "kind" } else { "value_type" }).unwrap_or_default();
-        let zone = Stored::of(&dataset.attributes, "tz").map(|zone| match zone {
-            Stored::Text(text) => text,
-            Stored::Tree(tree) => values::zone_of(tree.root()),
-        });
+        let zone = zone_in(&dataset.attributes);
         let nan = || if is_axis { values::index_nan(Stored::text(&dataset.attributes, "nan_rep")) } else { None };
         let content = Content::of_kind(&kind, &datatype, zone, is_axis, nan);
         let stated = datasets::stated_fill_of(&datatype, &dataset.attributes);
@@ -442,83 +445,48 @@ fn is_empty(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, "shape").is_some()
 }
 
-/// A label that was read.
-#[derive(Clone, Debug)]
-enum Own {
-    Bool(bool),
-    Integer(i128),
-    Float(f64),
-    Text(String),
-    Instant(i64, i64, Option<String>),
+/// The zone that attributes name.
+fn zone_in(attributes: &[Attribute]) -> Option<String> {
+    Stored::of(attributes, "tz").map(|zone| match zone {
+        Stored::Text(text) => text,
+        Stored::Tree(tree) => values::zone_of(tree.root()),
+    })
 }
 
-impl Own {
-    fn label(&self) -> Label<'_> {
-        match self {
-            Self::Bool(value) => Label::Bool(*value),
-            Self::Integer(value) => Label::Integer(*value),
-            Self::Float(value) => Label::Float(*value),
-            Self::Text(text) => Label::Text(text),
-            Self::Instant(value, per_second, zone) => {
-                Label::Timestamp { value: *value, per_second: *per_second, zone: zone.clone() }
-            }
-        }
+/// Reads the label of a value that is shown as JSON.
+fn label_of_json(json: Option<&str>) -> Label<'static> {
+    match json.map(serde_json::from_str) {
+        Some(Ok(Json::String(text))) => Label::Text(text.into()),
+        Some(Ok(Json::Bool(value))) => Label::Bool(value),
+        Some(Ok(Json::Number(number))) => match (number.as_i128(), number.as_f64()) {
+            (Some(integer), _) => Label::Integer(integer),
+            (None, value) => Label::Float(value.unwrap_or(f64::NAN)),
+        },
+        _ => Label::Float(f64::NAN),
     }
+}
 
-    /// Reads the label of a value that is shown as JSON.
-    fn of_json(json: Option<&str>) -> Self {
-        match json.map(serde_json::from_str) {
-            Some(Ok(Json::String(text))) => Self::Text(text),
-            Some(Ok(Json::Bool(value))) => Self::Bool(value),
-            Some(Ok(Json::Number(number))) => match (number.as_i128(), number.as_f64()) {
-                (Some(integer), _) => Self::Integer(integer),
-                (None, value) => Self::Float(value.unwrap_or(f64::NAN)),
-            },
-            _ => Self::Float(f64::NAN),
+/// The labels of an array whose integers stand for `counted`; a missing one is NaN.
+fn labels_of(array: &ArrayRef, counted: impl Fn(i64) -> Label<'static>) -> Result<Vec<Label<'static>>, String> {
+    let nan = Label::Float(f64::NAN);
+    let floats = |value: Option<f64>| Label::Float(value.unwrap_or(f64::NAN));
+    Ok(match array.data_type() {
+        DataType::LargeUtf8 => {
+            let texts = array.as_string::<i64>().iter();
+            texts.map(|text| text.map_or(nan.clone(), |text| Label::Text(text.to_owned().into()))).collect()
         }
-    }
-
-    /// The day that an integer stands for, as text.
-    fn of_day(self) -> Self {
-        match self {
-            Self::Integer(day) => match i64::try_from(day) {
-                Ok(day) => {
-                    let (year, month, day) = calendar::date(day.saturating_sub(values::FIRST_OF_1970));
-                    Self::Text(format!("{year:04}-{month:02}-{day:02}"))
-                }
-                Err(_) => self,
-            },
-            other => other,
+        DataType::Boolean => {
+            let values = array.as_boolean().iter();
+            values.map(|value| value.map_or(nan.clone(), Label::Bool)).collect()
         }
-    }
-
-    /// The labels of an array; a missing one is NaN.
-    fn all(array: &ArrayRef, per_second: Option<i128>, zone: Option<&str>) -> Result<Vec<Self>, String> {
-        let nan = Self::Float(f64::NAN);
-        Ok(match array.data_type() {
-            DataType::LargeUtf8 => {
-                let texts = array.as_string::<i64>().iter();
-                texts.map(|text| text.map_or(nan.clone(), |text| Self::Text(text.into()))).collect()
-            }
-            DataType::Boolean => {
-                let values = array.as_boolean().iter();
-                values.map(|value| value.map_or(nan.clone(), Self::Bool)).collect()
-            }
-            data_type if data_type.is_integer() => {
-                let wide = widen::signed(array.as_ref()).ok_or("labels that are no integers of 64 bits")?;
-                let one = |value: i64| match per_second {
-                    Some(per_second) => Self::Instant(value, per_second as i64, zone.map(str::to_owned)),
-                    None => Self::Integer(value.into()),
-                };
-                wide.iter().map(|value| value.map_or(nan.clone(), one)).collect()
-            }
-            DataType::Float32 => {
-                array.as_primitive::<Float32Type>().values().iter().map(|value| Self::Float((*value).into())).collect()
-            }
-            DataType::Float64 => {
-                array.as_primitive::<Float64Type>().values().iter().map(|value| Self::Float(*value)).collect()
-            }
-            other => return Err(format!("labels of {other}")),
-        })
-    }
+        data_type if data_type.is_integer() => {
+            let wide = widen::signed(array.as_ref()).ok_or("labels that are no integers of 64 bits")?;
+            wide.iter().map(|value| value.map_or(nan.clone(), &counted)).collect()
+        }
+        DataType::Float32 => {
+            array.as_primitive::<Float32Type>().iter().map(|value| floats(value.map(Into::into))).collect()
+        }
+        DataType::Float64 => array.as_primitive::<Float64Type>().iter().map(floats).collect(),
+        other => return Err(format!("labels of {other}")),
+    })
 }

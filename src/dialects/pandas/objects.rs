@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int32Builder, Int64Builder, LargeStringBuilder};
 use arrow_schema::DataType;
 
-use crate::calendar::{self, DAY, SECOND};
+use crate::calendar::{DAY, SECOND};
 use crate::catalogue::{Class, DESCRIPTOR_SIZE, Dataset};
 use crate::codec::pickle::{self, Cell, Kind, Label, ObjectArray};
 use crate::dialects::attributes::text;
@@ -233,8 +233,8 @@ impl Objects {
 
     /// The text of a value among others.
     fn json(cell: &Cell<'_>) -> Option<String> {
-        let instant =
-            |value: &i64, per_second| format!("\"{}\"", Label::Timestamp { value: *value, per_second, zone: None });
+        let quoted = |label: Label<'_>| format!("\"{label}\"");
+        let instant = |value: &i64, per_second| quoted(Label::Timestamp { value: *value, per_second, zone: None });
         Some(match cell {
             Cell::None | Cell::Other(_) => return None,
             Cell::Float(value) if value.is_nan() => return None,
@@ -242,10 +242,7 @@ impl Objects {
             Cell::Integer(value) => value.to_string(),
             Cell::Float(value) => serde_json::to_string(value).ok()?,
             Cell::Text(text) | Cell::Decimal(text) => serde_json::to_string(text).ok()?,
-            Cell::Date(days) => {
-                let (year, month, day) = calendar::date(i64::from(*days));
-                format!("\"{year:04}-{month:02}-{day:02}\"")
-            }
+            Cell::Date(days) => quoted(Label::Date((*days).into())),
             Cell::Time(micros) => instant(micros, 1_000_000),
             Cell::Nanoseconds(nanos) => instant(nanos, 1_000_000_000),
         })
