@@ -227,6 +227,8 @@ def labels(path):
     with pd.HDFStore(path, "w", complevel=1, complib="zlib") as store:
         store.put("/wide", pd.DataFrame(wide), format="table", data_columns=True, index=False)
         store.put("/of_kinds", of_kinds, format="table")
+        no_kinds = pd.DataFrame({"kind": pd.Categorical([None, None], categories=[]), "n": [1, 2]})
+        store.put("/no_kinds", no_kinds, format="table")
         blank = pd.DataFrame({"t": ["a", "", None, "nan"]})
         store.put("/blank", blank, format="table", nan_rep="")
         for key, frame in frames.items():

@@ -159,7 +159,8 @@ impl<'a> Frame<'a> {
                     }
                 }
                 None => {
-                    self.report(&rules::CATEGORIES, format!("{}: there are none, codes are shown", BStr::new(field)))
+                    rows = self.rows(planned, &Content::Unlabelled, &tally);
+                    self.report(&rules::CATEGORIES, format!("{}: there are none, codes are shown", BStr::new(field)));
                 }
             }
         }

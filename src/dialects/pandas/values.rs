@@ -27,6 +27,8 @@ pub(super) enum Content {
     Days,
     /// Codes of categories, which may have an order.
     Codes { ordered: bool },
+    /// Codes of categories that are not there: pandas keeps none of none.
+    Unlabelled,
 }
 
 impl Content {
@@ -106,6 +108,10 @@ impl Content {
                 Fill::Explicit(Elements { bytes, heap: Vec::new() })
             }
             (Self::Instants { .. } | Self::Durations(_), Class::Integer { order, .. }) => times::not_a_time(*order),
+            // −1, in either byte order.
+            (Self::Unlabelled, Class::Integer { .. }) if datatype.size <= 8 => {
+                Fill::Explicit(Elements { bytes: vec![0xff; datatype.size as usize], heap: Vec::new() })
+            }
             _ => Fill::Default,
         }
     }
