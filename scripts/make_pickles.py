@@ -18,7 +18,7 @@ a call a record of itself: nothing of a file is executed. Each case is one of
 A VALUE is null, a bool, a text, {"i": decimal}, {"f": 8 bytes in hex}, {"b": hex}, {"l": list}, {"t": tuple},
 {"d": [[key, value], ...]}, {"s": [module, name]}, {"c": [function, arguments]} or {"o": [object, state]}; in an array
 also {"date": days since 1970}, {"time": microseconds since 1970}, {"nanoseconds": those since 1970},
-{"decimal": digits} and {"x": name of the class}.
+{"zoned time": the same in UTC}, {"zoned nanoseconds": those}, {"decimal": digits} and {"x": name of the class}.
 """
 
 import argparse
@@ -145,9 +145,12 @@ def cell(value):
             return None if Decimal(digits).is_nan() else {"decimal": digits}
         case Inert(
             function=Inert(module="pandas._libs.tslibs.timestamps", name="_unpickle_timestamp"),
-            arguments=(int(count), _, None, 7 | 8 | 9 | 10 as unit),
+            arguments=(int(count), _, zone, 7 | 8 | 9 | 10 as unit),
         ) if unit == 10 or abs(count * 1000 ** (9 - unit)) < 1 << 63:
-            return {"nanoseconds": str(count)} if unit == 10 else {"time": str(count * 1000 ** (9 - unit))}
+            zoned = "" if zone is None else "zoned "
+            if unit == 10:
+                return {f"{zoned}nanoseconds": str(count)}
+            return {f"{zoned}time": str(count * 1000 ** (9 - unit))}
         case Inert(function=Inert(name="_nat_unpickle" | "__nat_unpickle")) | Inert(module=_, name="NA"):
             return None
         case Inert(
@@ -220,6 +223,8 @@ def of_pandas():
     odd += [*instants, datetime.datetime(2020, 2, 29, tzinfo=datetime.timezone.utc)]
     odd += [pd.Timestamp("1969-12-31 23:59:59.5").as_unit(unit) for unit in ("s", "ms", "us", "ns")]
     odd += [pd.Timestamp("2020-07-01", tz="Europe/Paris"), pd.Timestamp.max.as_unit("ns")]
+    odd += [pd.Timestamp("1969-12-31 23:59:59.5", tz="Asia/Kolkata").as_unit(unit) for unit in ("s", "us", "ns")]
+    odd += [pd.Timestamp("2020-07-01", tz=datetime.timezone(datetime.timedelta(hours=-3)))]
     odd += [Decimal(text) for text in ("-1.50", "1E+40", "0E-7", "NaN", "-sNaN12", "-Infinity", "7" * 1001)]
     cases = [array(pickle.dumps(np.array([*odd, *odd], dtype=object), protocol)) for protocol in range(2, 6)]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

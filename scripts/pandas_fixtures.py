@@ -139,7 +139,11 @@ def fixed_format(store):
         objects["times"] = [datetime.datetime(9999, 12, 31), None, moment, datetime.datetime(1, 1, 1, 12), moment]
         stamps = [pd.Timestamp("2020-01-01 00:00:00.000000007"), pd.NaT, pd.Timestamp(0), pd.Timestamp(-1), None]
         objects["stamps"] = [None if pd.isna(stamp) else stamp.as_unit("ns") for stamp in stamps]
-        objects["moments"] = [moment, "a", pd.Timestamp(-1).as_unit("ns"), None, day]
+        there = [stamp.tz_localize("Asia/Kolkata") for stamp in stamps[:3]]
+        zoned = [there[0].as_unit("us"), None, pd.Timestamp(0, tz="UTC").as_unit("us"), pd.NaT, there[2].as_unit("s")]
+        objects["zoned"] = zoned
+        objects["zoned_stamps"] = [None if pd.isna(stamp) else stamp.as_unit("ns") for stamp in zoned]
+        objects["moments"] = [moment, "a", pd.Timestamp(-1).as_unit("ns"), there[0].as_unit("us"), day]
         objects["decimals"] = [decimal.Decimal(text) for text in ("-1.50", "NaN", "1E+40", "0", "-1.50")]
         objects["numpy_flags"] = [np.bool_(True), None, False, np.bool_(False), np.bool_(True)]
     put("objects", pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in objects.items()}))
@@ -264,8 +268,16 @@ def object_cells(values):
         frozenset([int, float]): lambda value: number(float(value), np.dtype("f8")),
         frozenset([datetime.date]): lambda value: instant(value, "s"),
         frozenset([decimal.Decimal]): str,
-    }.get(frozenset(kinds), lambda value: json.dumps(value, ensure_ascii=False, default=str))
+    }.get(frozenset(kinds), lambda value: json.dumps(value, ensure_ascii=False, default=in_utc))
+    if present and all(getattr(value, "tz", None) for value in present):
+        unit = "ns" if all(value.unit == "ns" for value in present) else "us"
+        shown = lambda value: instant(value, unit, "Z")
     return [None if pd.isna(value) else shown(value) for value in values]
+
+
+def in_utc(value):
+    """A point in time as pandas prints it, one with a zone in UTC."""
+    return str(value.tz_convert("UTC") if getattr(value, "tz", None) else value)
 
 
 def distinct(names):

@@ -10,7 +10,7 @@
 use std::num::NonZeroU64;
 
 use super::Error;
-use super::cell::{Cell, Form, Kind, Place, content, date, decimal, time};
+use super::cell::{Cell, Form, Kind, Place, content, date, decimal, micros};
 use super::machine::{Budget, Machine, Values};
 use super::tokens::{self, CUT, Container, Encoding, Token, Tokens};
 use super::tree::{self, Arena, Node, Value};
@@ -22,31 +22,33 @@ const PATIENCE: usize = 1 << 16;
 
 /// What a slot can be besides a value of some [`Kind`]. In the array they are of the kind `Other`.
 mod tag {
-    pub const BYTES: u8 = 11;
+    pub const BYTES: u8 = 13;
     /// A tuple of nothing but bytes.
-    pub const BYTES_TUPLE: u8 = 12;
+    pub const BYTES_TUPLE: u8 = 14;
     /// The class `datetime.date`.
-    pub const DATE: u8 = 13;
+    pub const DATE: u8 = 15;
     /// The function that returns `NaT`.
-    pub const NAT: u8 = 14;
+    pub const NAT: u8 = 16;
     /// The list of the array.
-    pub const LIST: u8 = 15;
+    pub const LIST: u8 = 17;
     /// The array's state: the tuple that ends with the list.
-    pub const STATE: u8 = 16;
+    pub const STATE: u8 = 18;
     /// The function that returns a scalar of NumPy, and what it takes: a data type, the bytes.
-    pub const SCALAR: u8 = 17;
-    pub const SCALAR_ARGUMENTS: u8 = 18;
+    pub const SCALAR: u8 = 19;
+    pub const SCALAR_ARGUMENTS: u8 = 20;
     /// The class of data types, what it takes (a code first), one of it, and the state of one (the byte order second).
-    pub const TYPES: u8 = 19;
-    pub const TYPE_ARGUMENTS: u8 = 20;
-    pub const TYPE: u8 = 21;
-    pub const TYPE_STATE: u8 = 22;
+    pub const TYPES: u8 = 21;
+    pub const TYPE_ARGUMENTS: u8 = 22;
+    pub const TYPE: u8 = 23;
+    pub const TYPE_STATE: u8 = 24;
     /// The classes `datetime.datetime` and `decimal.Decimal`.
-    pub const TIME: u8 = 23;
-    pub const DECIMAL: u8 = 24;
-    /// What returns a `Timestamp` of pandas, and what it takes: a number, a frequency, no zone, and since 2.0 a unit.
-    pub const TIMESTAMP: u8 = 25;
-    pub const TIMESTAMP_ARGUMENTS: u8 = 26;
+    pub const TIME: u8 = 25;
+    pub const DECIMAL: u8 = 26;
+    /// What returns a `Timestamp` of pandas, and what it takes: a number, a frequency, a zone or none, and since 2.0 a
+    /// unit.
+    pub const TIMESTAMP: u8 = 27;
+    pub const TIMESTAMP_ARGUMENTS: u8 = 28;
+    pub const ZONED_ARGUMENTS: u8 = 29;
 }
 
 /// A tag in the upper 8 bits, a [`Form`] in the next, and in the others where the token of the value, or of an object's
@@ -384,13 +386,11 @@ impl Values for Slots<'_> {
                 form.map_or(Slot::kind(Kind::Other, at), |form| Slot::formed(tag::SCALAR_ARGUMENTS, form, bytes.at()))
             }
             (Container::Tuple, [_, order, _, _, _, ..]) if is_text(order) => Slot::new(tag::TYPE_STATE, order.at()),
-            (Container::Tuple, [count, _, zone, units @ ..])
-                if count.tag() == Kind::Integer as u8 && zone.tag() == Kind::None as u8 =>
-            {
+            (Container::Tuple, [count, _, zone, units @ ..]) if count.tag() == Kind::Integer as u8 => {
+                let is_zoned = zone.tag() != Kind::None as u8;
+                let tag = if is_zoned { tag::ZONED_ARGUMENTS } else { tag::TIMESTAMP_ARGUMENTS };
                 let form = self.timestamp(units);
-                form.map_or(Slot::kind(Kind::Other, at), |form| {
-                    Slot::formed(tag::TIMESTAMP_ARGUMENTS, form, count.at())
-                })
+                form.map_or(Slot::kind(Kind::Other, at), |form| Slot::formed(tag, form, count.at()))
             }
             (Container::Tuple, [code, _, _]) if is_text(code) => Slot::new(tag::TYPE_ARGUMENTS, code.at()),
             _ => Slot::kind(Kind::Other, at),
@@ -424,17 +424,16 @@ impl Values for Slots<'_> {
             (tag::DATE, tag::BYTES_TUPLE) if argument().and_then(date).is_some() => {
                 Slot::kind(Kind::Date, arguments.at())
             }
-            (tag::TIME, tag::BYTES_TUPLE) if argument().and_then(time).is_some() => {
+            (tag::TIME, tag::BYTES_TUPLE) if argument().and_then(micros).is_some() => {
                 Slot::kind(Kind::Time, arguments.at())
             }
-            (tag::TIMESTAMP, tag::TIMESTAMP_ARGUMENTS) => {
+            (tag::TIMESTAMP, of @ (tag::TIMESTAMP_ARGUMENTS | tag::ZONED_ARGUMENTS)) => {
                 let count = self.integer(Slot::kind(Kind::Integer, arguments.at()));
-                let kind = match count.and_then(|count| arguments.form().timestamp(count)) {
-                    Some(Cell::Time(_)) => Kind::Time,
-                    Some(_) => Kind::Nanoseconds,
-                    None => return Ok(Slot::kind(Kind::Other, function.at())),
-                };
-                Slot::formed(kind as u8, arguments.form(), arguments.at())
+                let is_zoned = of == tag::ZONED_ARGUMENTS;
+                match count.and_then(|count| arguments.form().timestamp(count, is_zoned)) {
+                    Some(time) => Slot::formed(time.kind() as u8, arguments.form(), arguments.at()),
+                    None => Slot::kind(Kind::Other, function.at()),
+                }
             }
             (tag::DECIMAL, tag::BYTES_TUPLE) => {
                 digits().map_or(Slot::kind(Kind::Other, function.at()), |kind| Slot::kind(kind, arguments.at()))

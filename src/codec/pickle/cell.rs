@@ -32,6 +32,10 @@ pub enum Kind {
     Time,
     /// A `Timestamp` of pandas without a zone, of nanoseconds.
     Nanoseconds,
+    /// A `Timestamp` of pandas with a zone, of microseconds or longer units.
+    ZonedTime,
+    /// A `Timestamp` of pandas with a zone, of nanoseconds.
+    ZonedNanoseconds,
     /// A `decimal.Decimal` that is a number.
     Decimal,
     /// Anything else.
@@ -40,7 +44,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in order.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 13] = [
         Kind::None,
         Kind::Nan,
         Kind::Bool,
@@ -50,6 +54,8 @@ impl Kind {
         Kind::Date,
         Kind::Time,
         Kind::Nanoseconds,
+        Kind::ZonedTime,
+        Kind::ZonedNanoseconds,
         Kind::Decimal,
         Kind::Other,
     ];
@@ -99,15 +105,15 @@ impl Form {
     }
 
     /// Reads a count of this unit.
-    pub fn timestamp(self, count: i128) -> Option<Cell<'static>> {
-        let micros = |each: i128| Some(Cell::Time(i64::try_from(count.checked_mul(each)?).ok()?));
-        match self {
-            Form::Seconds => micros(1_000_000),
-            Form::Milliseconds => micros(1000),
-            Form::Microseconds => micros(1),
-            Form::Nanoseconds => Some(Cell::Nanoseconds(count.try_into().ok()?)),
-            _ => None,
-        }
+    pub fn timestamp(self, count: i128, is_zoned: bool) -> Option<Time> {
+        let (each, is_fine) = match self {
+            Form::Seconds => (1_000_000, false),
+            Form::Milliseconds => (1000, false),
+            Form::Microseconds => (1, false),
+            Form::Nanoseconds => (1, true),
+            _ => return None,
+        };
+        Some(Time { value: i64::try_from(count.checked_mul(each)?).ok()?, is_fine, is_zoned })
     }
 
     /// By the code of a data type: `f8`.
@@ -163,6 +169,33 @@ pub struct Place {
     pub(super) at: usize,
 }
 
+/// A point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time {
+    /// Microseconds since 1970, or nanoseconds; in UTC where there is a zone.
+    pub value: i64,
+    /// Of nanoseconds.
+    pub is_fine: bool,
+    /// In a zone, whichever it is.
+    pub is_zoned: bool,
+}
+
+impl Time {
+    /// Units of the value in a second.
+    pub fn per_second(self) -> i64 {
+        if self.is_fine { 1_000_000_000 } else { 1_000_000 }
+    }
+
+    pub(super) fn kind(self) -> Kind {
+        match (self.is_fine, self.is_zoned) {
+            (false, false) => Kind::Time,
+            (true, false) => Kind::Nanoseconds,
+            (false, true) => Kind::ZonedTime,
+            (true, true) => Kind::ZonedNanoseconds,
+        }
+    }
+}
+
 /// A value of the array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
@@ -178,10 +211,8 @@ pub enum Cell<'a> {
     Text(Cow<'a, str>),
     /// Days since 1970.
     Date(i32),
-    /// Microseconds since 1970.
-    Time(i64),
-    /// Nanoseconds since 1970.
-    Nanoseconds(i64),
+    /// A point in time.
+    Time(Time),
     /// The digits of a decimal number, as Python wrote them.
     Decimal(Cow<'a, str>),
     /// Anything else: the name of its class, as far as it is known.
@@ -198,7 +229,10 @@ impl<'a> Cell<'a> {
         let token = Tokens::new(pickle, at).next().ok()?;
         if form != Form::Python {
             return match token {
-                Token::Integer(count) => form.timestamp(count?),
+                Token::Integer(count) => {
+                    let is_zoned = matches!(kind, Kind::ZonedTime | Kind::ZonedNanoseconds);
+                    form.timestamp(count?, is_zoned).map(Cell::Time)
+                }
                 _ => form.scalar(content(token)?),
             };
         }
@@ -208,7 +242,7 @@ impl<'a> Cell<'a> {
             (Kind::Float | Kind::Nan, Token::Float(value)) => Cell::Float(value),
             (Kind::Text, Token::Text(encoding, bytes)) => Cell::Text(tokens::text(encoding, bytes)?),
             (Kind::Date, token) => Cell::Date(date(token)?),
-            (Kind::Time, token) => Cell::Time(time(token)?),
+            (Kind::Time, token) => Cell::Time(Time { value: micros(token)?, is_fine: false, is_zoned: false }),
             (Kind::Decimal, Token::Text(encoding, bytes)) => Cell::Decimal(tokens::text(encoding, bytes)?),
             (Kind::Other, token) => Cell::Other(match token {
                 Token::Text(encoding, bytes) => tokens::text(encoding, bytes)?,
@@ -241,7 +275,7 @@ pub(super) fn date(token: Token<'_>) -> Option<i32> {
 
 /// Microseconds since 1970 of a `datetime.datetime`: the bytes of a date, whose month has a bit for the second of two
 /// equal hours of the clock; hour, minute, second, and three bytes of microseconds, the most significant one first.
-pub(super) fn time(token: Token<'_>) -> Option<i64> {
+pub(super) fn micros(token: Token<'_>) -> Option<i64> {
     let [high, low, month, day, hour, minute, second, rest @ ..] = content(token)? else { return None };
     let [first, middle, last] = *rest else { return None };
     let days = shapes::day(&[*high, *low, month & 0x7f, *day])?;

@@ -50,8 +50,11 @@ fn cell_json(cell: Cell<'_>) -> Json {
         Cell::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
         Cell::Text(text) => text.into(),
         Cell::Date(days) => json!({"date": days}),
-        Cell::Time(micros) => json!({"time": micros.to_string()}),
-        Cell::Nanoseconds(nanos) => json!({"nanoseconds": nanos.to_string()}),
+        Cell::Time(time) => {
+            let unit = if time.is_fine { "nanoseconds" } else { "time" };
+            let key = if time.is_zoned { format!("zoned {unit}") } else { unit.into() };
+            json!({key: time.value.to_string()})
+        }
         Cell::Decimal(digits) => json!({"decimal": digits}),
         Cell::Other(name) => json!({"x": name}),
     }

@@ -375,7 +375,7 @@ impl<'a> Fixed<'a> {
                     self.report(format!("{name}: {count} values are no texts, numbers, dates or times, and missing"));
                 }
                 let times = shown.step().and_then(|step| times::since(self.site.file, step, 0, &column));
-                let times = times.map(|times| times.map(|times| times.in_zone(None)));
+                let times = times.map(|times| times.map(|times| times.in_zone(shown.zone())));
                 return Made { rows: Ok(Arc::new(column)), times, units: None, tally };
             }
             Err(reason) => return Made::failed(reason.as_str()),

@@ -103,10 +103,11 @@ pub(super) enum Shown {
     Floats,
     /// Days since 1970.
     Dates,
-    /// Microseconds since 1970.
-    Times,
-    /// Nanoseconds since 1970.
-    Nanoseconds,
+    /// Microseconds since 1970, or nanoseconds; where they had a zone, in UTC.
+    Times {
+        is_fine: bool,
+        is_zoned: bool,
+    },
     /// The digits of decimal numbers.
     Decimals,
     /// JSON of each.
@@ -125,8 +126,10 @@ impl Shown {
             [Kind::Integer] => Self::Integers,
             [Kind::Float] | [Kind::Integer, Kind::Float] => Self::Floats,
             [Kind::Date] => Self::Dates,
-            [Kind::Time] => Self::Times,
-            [Kind::Nanoseconds] => Self::Nanoseconds,
+            [Kind::Time] => Self::Times { is_fine: false, is_zoned: false },
+            [Kind::Nanoseconds] => Self::Times { is_fine: true, is_zoned: false },
+            [Kind::ZonedTime] => Self::Times { is_fine: false, is_zoned: true },
+            [Kind::ZonedNanoseconds] => Self::Times { is_fine: true, is_zoned: true },
             [Kind::Decimal] => Self::Decimals,
             _ => Self::Mixed,
         }
@@ -136,17 +139,22 @@ impl Shown {
     pub fn step(self) -> Option<i128> {
         match self {
             Self::Dates => Some(i128::from(DAY) * SECOND),
-            Self::Times => Some(SECOND / 1_000_000),
-            Self::Nanoseconds => Some(SECOND / 1_000_000_000),
+            Self::Times { is_fine: false, .. } => Some(SECOND / 1_000_000),
+            Self::Times { is_fine: true, .. } => Some(SECOND / 1_000_000_000),
             _ => None,
         }
+    }
+
+    /// The zone of instants.
+    pub fn zone(self) -> Option<&'static str> {
+        matches!(self, Self::Times { is_zoned: true, .. }).then_some("UTC")
     }
 
     fn data_type(self) -> DataType {
         match self {
             Self::Texts | Self::Decimals | Self::Mixed => DataType::LargeUtf8,
             Self::Booleans => DataType::Boolean,
-            Self::Integers | Self::Times | Self::Nanoseconds => DataType::Int64,
+            Self::Integers | Self::Times { .. } => DataType::Int64,
             Self::Floats => DataType::Float64,
             Self::Dates => DataType::Int32,
         }
@@ -206,12 +214,8 @@ impl Objects {
                 Cell::Date(days) => Some(days),
                 _ => None,
             }),
-            Shown::Times => made!(Int64Builder::with_capacity(count), |cell| match cell {
-                Cell::Time(micros) => Some(micros),
-                _ => None,
-            }),
-            Shown::Nanoseconds => made!(Int64Builder::with_capacity(count), |cell| match cell {
-                Cell::Nanoseconds(nanos) => Some(nanos),
+            Shown::Times { .. } => made!(Int64Builder::with_capacity(count), |cell| match cell {
+                Cell::Time(time) => Some(time.value),
                 _ => None,
             }),
             Shown::Decimals => made!(LargeStringBuilder::new(), |cell| match cell {
@@ -234,7 +238,6 @@ impl Objects {
     /// The text of a value among others.
     fn json(cell: &Cell<'_>) -> Option<String> {
         let quoted = |label: Label<'_>| format!("\"{label}\"");
-        let instant = |value: &i64, per_second| quoted(Label::Timestamp { value: *value, per_second, zone: None });
         Some(match cell {
             Cell::None | Cell::Other(_) => return None,
             Cell::Float(value) if value.is_nan() => return None,
@@ -243,8 +246,10 @@ impl Objects {
             Cell::Float(value) => serde_json::to_string(value).ok()?,
             Cell::Text(text) | Cell::Decimal(text) => serde_json::to_string(text).ok()?,
             Cell::Date(days) => quoted(Label::Date((*days).into())),
-            Cell::Time(micros) => instant(micros, 1_000_000),
-            Cell::Nanoseconds(nanos) => instant(nanos, 1_000_000_000),
+            Cell::Time(time) => {
+                let zone = time.is_zoned.then(|| "UTC".to_owned());
+                quoted(Label::Timestamp { value: time.value, per_second: time.per_second(), zone })
+            }
         })
     }
 }
