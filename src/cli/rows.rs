@@ -107,8 +107,9 @@ impl Writing {
     /// Where one that was asked for is not there.
     pub fn check(&self, table: &Table) -> Result<(), Error> {
         if self.columns.is_empty() {
-            for column in table.columns.iter().filter(|column| !column.in_table) {
-                say_left_out(column, &apart(table, column));
+            let is_lost = |column: &&Column| !column.in_table && !column.is_within_another(table.rows);
+            for column in table.columns.iter().filter(is_lost) {
+                say_left_out(column, &column.why_apart(table.rows));
             }
             return Ok(());
         }
@@ -133,7 +134,7 @@ pub(super) fn are_columns(table: &Table, option: &str, names: &[String]) -> Resu
         match table.columns.iter().find(|column| column.name == *name) {
             Some(column) if column.in_table => {}
             Some(column) => {
-                return Err(Error::Usage(format!("{option}: column {name:?}: {}", apart(table, column))));
+                return Err(Error::Usage(format!("{option}: column {name:?}: {}", column.why_apart(table.rows))));
             }
             None => {
                 let known = table.columns.iter().filter(|column| column.in_table);
@@ -251,14 +252,6 @@ impl Output {
 fn beside(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy();
     Some(path.with_file_name(format!(".{name}.hepfs-{}", std::process::id())))
-}
-
-/// Why a column does not stand in the table.
-fn apart(table: &Table, column: &Column) -> String {
-    match &column.rows {
-        Ok(rows) => format!("it has {} rows, the table {}", rows.len(), table.rows),
-        Err(reason) => reason.clone(),
-    }
 }
 
 fn say_left_out(column: &Column, reason: &str) {

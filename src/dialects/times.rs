@@ -21,14 +21,27 @@ pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Resu
     if !file.store().shows_times() {
         return None;
     }
-    Some(counted_by(attributes)?.and_then(|(step, epoch)| {
+    Some(counted_by(attributes)?.and_then(|(step, epoch)| match packed_by(attributes) {
         // What is stored is not what is counted.
-        let packed = ["scale_factor", "add_offset"].into_iter().find(|name| attribute(attributes, name).is_some());
-        match packed {
-            Some(name) => Err(format!("values are packed by {name}")),
-            None => Times::new(step, epoch, rows.data_type()),
-        }
+        Some(name) => Err(format!("values are packed by {name}")),
+        None => Times::new(step, epoch, rows.data_type()),
     }))
+}
+
+fn packed_by(attributes: &[Attribute]) -> Option<&'static str> {
+    ["scale_factor", "add_offset"].into_iter().find(|name| attribute(attributes, name).is_some())
+}
+
+/// The units to tell of a column as it is stored. Of packed instants there are none: what reads them next, without the
+/// attributes that pack them, would take the numbers for instants.
+pub fn units(attributes: &[Attribute]) -> Option<String> {
+    let units = text(attributes, "units")?;
+    (packed_by(attributes).is_none() || counted(&units).is_none()).then_some(units)
+}
+
+/// The calendar that the units of a column count in, where it is stated.
+pub fn calendar(attributes: &[Attribute]) -> Option<String> {
+    counted(&text(attributes, "units")?).and_then(|_| text(attributes, "calendar"))
 }
 
 /// What numbers with these attributes count: attoseconds of a unit, and from when on; the reason where their units

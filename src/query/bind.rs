@@ -319,7 +319,7 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
                 is_year: false,
             });
         }
-        Some((_, Ok(rows))) => format!("{name} has {} rows, the table {}", rows.len(), table.rows),
+        Some((column, Ok(_))) => format!("{name}: {}", column.why_apart(table.rows)),
         Some((_, Err(reason))) => format!("{name} cannot be read: {reason}"),
         None => {
             let names = askable(table).map(|(column, _)| column.name.to_str_lossy());

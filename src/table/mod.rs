@@ -156,6 +156,8 @@ pub struct Column {
     pub units: Option<String>,
     /// Vocabulary of `units`.
     pub units_vocabulary: Option<String>,
+    /// The calendar that `units` count in, where they count from a date and it is stated.
+    pub calendar: Option<String>,
     /// Plain-text description.
     pub description: Option<String>,
     /// Position of its label set in [`Table::categories`].
@@ -193,6 +195,7 @@ impl Column {
             expected: None,
             units: None,
             units_vocabulary: None,
+            calendar: None,
             description: None,
             categories: None,
             attributes: Arc::default(),
@@ -203,9 +206,24 @@ impl Column {
 
     /// What is told of it beside its values, by the names of the attributes that tell it: units, description.
     pub fn notes(&self) -> Vec<(&'static str, String)> {
-        let texts =
-            [("units", &self.units), ("units_vocabulary", &self.units_vocabulary), ("description", &self.description)];
-        texts.into_iter().filter_map(|(key, text)| Some((key, text.clone()?))).collect()
+        let units =
+            [("units", &self.units), ("units_vocabulary", &self.units_vocabulary), ("calendar", &self.calendar)];
+        let texts = units.into_iter().chain([("description", &self.description)]);
+        texts.filter_map(|(key, text)| Some((key, text.clone()?))).collect()
+    }
+
+    /// Why it does not stand in a table of `rows` rows.
+    pub fn why_apart(&self, rows: u64) -> String {
+        match &self.rows {
+            Ok(_) if self.is_within_another(rows) => "another column shows its values".into(),
+            Ok(own) => format!("it has {} rows, the table {rows}", own.len()),
+            Err(reason) => reason.clone(),
+        }
+    }
+
+    /// Whether it does not stand in a table of `rows` rows, and another column shows its values there.
+    pub fn is_within_another(&self, rows: u64) -> bool {
+        !self.in_table && self.rows.as_ref().is_ok_and(|own| own.len() == rows)
     }
 
     /// How its integers stand for instants, where they do.

@@ -40,9 +40,8 @@ impl Shown {
                         }
                     }
                 }
-                Ok(rows) => {
-                    left_out.push((column.name.to_string(), format!("it has {} rows, not {}", rows.len(), table.rows)));
-                }
+                Ok(_) if column.is_within_another(table.rows) => {}
+                Ok(_) => left_out.push((column.name.to_string(), column.why_apart(table.rows))),
                 Err(reason) => left_out.push((column.name.to_string(), reason)),
             }
         }
@@ -52,9 +51,7 @@ impl Shown {
 }
 
 fn field(column: &Column, rows: &dyn Rows) -> Field {
-    let notes = [("units", &column.units), ("units_vocabulary", &column.units_vocabulary)];
-    let notes = notes.into_iter().chain([("description", &column.description)]);
-    let notes: HashMap<_, _> = notes.filter_map(|(key, text)| Some((key.to_owned(), text.clone()?))).collect();
+    let notes: HashMap<_, _> = column.notes().into_iter().map(|(key, text)| (key.to_owned(), text)).collect();
     let data_type = unpacked(rows.data_type());
     let ordered = matches!(rows.hints().values, Some(ValueSet::Categories { ordered: true, .. }));
     let field = Field::new(column.name.to_string(), data_type, rows.nullable()).with_metadata(notes);

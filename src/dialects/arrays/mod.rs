@@ -230,7 +230,8 @@ impl Array<'_> {
 
     fn column(&self, name: BString, rows: Result<Arc<dyn Rows>, String>, tally: Arc<Tally>) -> Column {
         Column {
-            units: text(&self.dataset.attributes, "units").or_else(|| self.of_numpy.as_ref()?.units()),
+            units: times::units(&self.dataset.attributes).or_else(|| self.of_numpy.as_ref()?.units()),
+            calendar: times::calendar(&self.dataset.attributes),
             description: text(&self.dataset.attributes, "description"),
             attributes: self.dataset.attributes.clone(),
             ..Column::new(name, self.path.to_owned(), ColumnId::whole(self.dataset.id), rows, tally)

@@ -8,7 +8,7 @@ use super::conventions::Reading;
 use super::rules;
 use crate::catalogue::{Class, ColumnId, Dataset, Fill};
 use crate::dialects::attributes::text;
-use crate::dialects::{compound, datasets};
+use crate::dialects::{compound, datasets, times};
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, File, Rows, Tally};
 use crate::table::{Column, Expected, PackedRows, PaddedRows, Times};
@@ -34,6 +34,7 @@ pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<D
         stored_strings,
         expected: range.map(|range| Box::new(Expected { range: Some(range), ..Expected::default() })),
         units: said("units"),
+        calendar: times::calendar(&stored.attributes),
         description: said("description").or_else(|| said("long_name")),
         attributes: stored.attributes.clone(),
         dataset: Some(stored.clone()),

@@ -229,7 +229,7 @@ impl<'a> Planner<'a> {
             (own_units, note, missing) = (units, said, Some(fill));
         }
         let units = own_units.or_else(|| self.units.get(&at).cloned()).or_else(|| given("units"));
-        let others = ["units_vocabulary", "description"].map(|key| (key, given(key)));
+        let others = ["units_vocabulary", "calendar", "description"].map(|key| (key, given(key)));
         for (key, value) in [("units", units)].into_iter().chain(others) {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
                 attributes.push((key.to_owned(), Value::utf8(&value)));
