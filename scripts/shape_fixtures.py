@@ -31,6 +31,12 @@ def write(file):
         demo = file.create_group(f"data/demo_{number}")
         demo["action"] = np.full((rows, 2), number, "f4")
         demo["reward"] = np.arange(rows) + 100 * number
+    # The first two episodes end at once; units of the last are others.
+    for number, (rows, units) in enumerate(((1, "V"), (7, "V"), (20, "V"), (20, "V"), (20, "mV"))):
+        run = file.create_group(f"uneven/run_{number}")
+        run["action"] = np.full((rows, 7), number, "f4")
+        run["reward"] = np.full(rows, number, "f4")
+        run["reward"].attrs["units"] = units
     file["data/demo_7/action"] = np.zeros((4, 2), "f4")
     file["data/demo_7/reward"] = np.zeros(4, "f4")
     grid = file.create_group("grid")

@@ -182,6 +182,19 @@ fn groups_beside_each_other_are_one_table() {
     assert!(Mounted::new(&[&data("lh5.h5")], &["--tables=declared"]).names("").len() > 2);
 }
 
+/// The first two are no tables: one row, and as many rows as columns.
+#[test]
+fn groups_that_are_not_alike_hide_none_that_are() {
+    let mounted = shapes(&[]);
+    let groups = mounted.text("uneven/tables/ALL/columns/group.txt");
+    assert_eq!(groups, "run_2\n".repeat(20) + &"run_3\n".repeat(20));
+    let metadata = metadata(&mounted, "uneven/tables/ALL");
+    let left_out = metadata["left_out"].as_array().unwrap();
+    let left_out: Vec<_> = left_out.iter().map(|left| [&left["name"], &left["reason"]]).collect();
+    assert_eq!(left_out, [["run_0", "no table"], ["run_1", "no table"], ["run_4", "other units"]]);
+    assert_eq!(metadata["columns"][2]["units"], "V");
+}
+
 #[test]
 fn groups_that_hurt_are_listed() {
     let mounted = shapes(&[]);

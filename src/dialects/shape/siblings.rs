@@ -2,8 +2,8 @@
 //! the group in the first column. Episodes, beams, channels.
 //!
 //! Which groups belong together, names tell: the largest set that begin alike up to their first digit. Whether there
-//! is such a table, the first two of them tell, which are listed for it; the others are when it is opened. Where these
-//! two are no tables, the groups within them may be: `tables/ALL/NAME` is made of all that are called NAME.
+//! is such a table, two alike among the first four of them tell, which are listed for it; the others are when it is
+//! opened. Where there are none, the groups within them may be: `tables/ALL/NAME` is made of all that are called NAME.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use arrow_array::{ArrayRef, Int64Array, LargeStringArray};
 use bstr::{BString, ByteSlice};
 
 use super::{ALL, SETS, Shape};
-use crate::catalogue::{ColumnId, Group, Object, ObjectId, Target, join};
+use crate::catalogue::{ColumnId, Group, Link, Object, ObjectId, Target, join};
 use crate::dialects::compound::distinct;
 use crate::dialects::{Checks, Dialect, Dialects, Here, Made, Of, Site};
 use crate::source::Interrupt;
@@ -22,6 +22,9 @@ use crate::table::{CategoryRows, ChainRows, Column, HeldRows, RunRows, Table};
 
 /// Most columns of all groups together: each has its own description, some KiB.
 const MOST_PARTS: usize = 65_536;
+
+/// Groups that are looked into for two that are alike.
+const MOST_LOOKED: usize = 4;
 
 /// Most groups within a group that are looked into.
 const MOST_WITHIN: usize = 8;
@@ -101,11 +104,24 @@ impl Look<'_> {
         }
     }
 
-    /// The member of a group that is a group, with this name.
-    fn within(&self, path: &str, group: &Group, name: &BString) -> Option<(String, Group)> {
-        let Target::Hard(Object::Group { id, .. }) = &group.link(name)?.target else { return None };
-        Some((join(path, name), self.group(*id)?))
+    /// The first of the groups of a series, of those that are looked into, that holds groups.
+    fn outer(&self, siblings: &[Sibling<'_>]) -> Option<Group> {
+        let listed = siblings.iter().take(MOST_LOOKED).filter_map(|sibling| self.group(sibling.id));
+        listed.into_iter().find(|group| groups(group).next().is_some())
     }
+
+    /// The table of a group of a series in the group at `path`: its own, or that of the group in it called `within`.
+    fn sibling(&self, path: &str, sibling: &Sibling<'_>, within: Option<&BString>) -> Option<Table> {
+        let (path, group) = (join(path, sibling.name), self.group(sibling.id)?);
+        let Some(name) = within else { return self.table(&path, &group) };
+        let Target::Hard(Object::Group { id, .. }) = &group.link(name)?.target else { return None };
+        self.table(&join(&path, name), &self.group(*id)?)
+    }
+}
+
+/// The links of a group to groups.
+fn groups(group: &Group) -> impl Iterator<Item = &Link> {
+    group.links.iter().filter(|link| matches!(link.target, Target::Hard(Object::Group { .. })))
 }
 
 /// The columns that a table has in common with those beside it.
@@ -113,41 +129,51 @@ fn columns(table: &Table) -> impl Iterator<Item = &Column> {
     table.columns.iter().filter(|column| column.in_table && column.rows.is_ok())
 }
 
-/// Whether two tables have the same columns, of the same types.
-fn are_alike(one: &Table, other: &Table) -> bool {
+/// What keeps two tables from being one: other columns, types or units. `None` where nothing does.
+fn difference(one: &Table, other: &Table) -> Option<&'static str> {
     let what = |column: &Column| {
         let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
         (column.name.clone(), data_type, column.times())
     };
-    columns(one).map(what).eq(columns(other).map(what)) && columns(one).next().is_some()
+    let units = |column: &Column| (column.units.clone(), column.units_vocabulary.clone(), column.calendar.clone());
+    if columns(one).next().is_none() || !columns(one).map(what).eq(columns(other).map(what)) {
+        return Some("other columns");
+    }
+    (!columns(one).map(units).eq(columns(other).map(units))).then_some("other units")
+}
+
+/// The first of these tables that has another like it among them, and is what the others are held against.
+fn first_alike(tables: impl Iterator<Item = Option<Table>>) -> Option<Table> {
+    let mut met = Vec::<Table>::new();
+    for table in tables.take(MOST_LOOKED).flatten() {
+        match met.iter().position(|one| difference(one, &table).is_none()) {
+            Some(at) => return Some(met.swap_remove(at)),
+            None => met.push(table),
+        }
+    }
+    None
 }
 
 /// What is made up in a group for the tables of several within it; `None` where there is nothing.
 pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
     let siblings = series(here.group);
-    let [first, second, ..] = siblings.as_slice() else { return None };
-    let look = Look { shape, file: here.file, interrupt: here.interrupt };
-    let two = [first, second].map(|sibling| Some((join(here.path, sibling.name), look.group(sibling.id)?)));
-    let [Some(first), Some(second)] = two else { return None };
-    let fits = |table: &Table| columns(table).count().saturating_mul(siblings.len()) <= MOST_PARTS;
-    let alike = |first: &(String, Group), second: &(String, Group)| {
-        let [one, other] = [first, second].map(|(path, group)| look.table(path, group));
-        Some([one?, other?]).filter(|[one, other]| are_alike(one, other))
-    };
-    if let Some([table, _]) = alike(&first, &second) {
-        return fits(&table).then(|| Made::Directory { table: Some(ALL.into()), children: Arc::default() });
+    if siblings.len() < 2 {
+        return None;
     }
-    let names = first.1.links.iter().map(|link| &link.name);
-    let children = names.filter_map(|name| {
-        let [one, other] = [&first, &second].map(|(path, group)| look.within(path, group, name));
-        Some((name, one?, other?))
-    });
-    let is_table = |(name, one, other): (&BString, _, _)| {
-        let [table, _] = alike(&one, &other)?;
-        let key = [ALL.as_bytes(), b"/", name].concat().into();
-        fits(&table).then(|| (name.clone(), Made::Directory { table: Some(key), children: Arc::default() }))
+    let look = Look { shape, file: here.file, interrupt: here.interrupt };
+    let alike =
+        |within: Option<&BString>| first_alike(siblings.iter().map(|sibling| look.sibling(here.path, sibling, within)));
+    let fits = |table: &Table| columns(table).count().saturating_mul(siblings.len()) <= MOST_PARTS;
+    let directory = |key: BString| Made::Directory { table: Some(key), children: Arc::default() };
+    if let Some(table) = alike(None) {
+        return fits(&table).then(|| directory(ALL.into()));
+    }
+    let outer = look.outer(&siblings)?;
+    let is_table = |name: &BString| {
+        alike(Some(name)).filter(fits)?;
+        Some((name.clone(), directory([ALL.as_bytes(), b"/", name].concat().into())))
     };
-    let children: Arc<[_]> = children.take(MOST_WITHIN).filter_map(is_table).collect();
+    let children: Arc<[_]> = groups(&outer).take(MOST_WITHIN).filter_map(|link| is_table(&link.name)).collect();
     (!children.is_empty()).then_some(Made::Directory { table: None, children })
 }
 
@@ -162,31 +188,31 @@ pub(super) fn table(
     let look = Look { shape, file: site.file, interrupt };
     let (mut labels, mut tables) = (Vec::new(), Vec::<Table>::new());
     let mut left_out: Vec<(BString, Cow<'static, str>)> = Vec::new();
-    for Sibling { name, id } in series(group) {
-        let path = join(site.path, name);
-        let found = look.group(id).and_then(|group| match within {
-            None => look.table(&path, &group),
-            Some(within) => look.within(&path, &group, within).and_then(|(path, group)| look.table(&path, &group)),
-        });
-        let reason = match found {
+    let siblings = series(group);
+    let found = |sibling| look.sibling(site.path, sibling, within);
+    let first = first_alike(siblings.iter().map(found));
+    for sibling in &siblings {
+        let reason = match found(sibling) {
             _ if interrupt.is_raised() => break,
             None => "no table".to_owned(),
-            Some(table) if tables.first().is_some_and(|first| !are_alike(first, &table)) => "other columns".to_owned(),
-            Some(table) if (tables.len() + 1).saturating_mul(columns(&table).count()) > MOST_PARTS => {
-                format!("{MOST_PARTS} columns of others")
-            }
-            Some(table) => {
-                labels.push(name.to_str_lossy().into_owned());
-                tables.push(table);
-                continue;
-            }
+            Some(table) => match first.as_ref().and_then(|first| difference(first, &table)) {
+                Some(other) => other.to_owned(),
+                None if (tables.len() + 1).saturating_mul(columns(&table).count()) > MOST_PARTS => {
+                    format!("{MOST_PARTS} columns of others")
+                }
+                None => {
+                    labels.push(sibling.name.to_str_lossy().into_owned());
+                    tables.push(table);
+                    continue;
+                }
+            },
         };
-        left_out.push((name.clone(), reason.into()));
+        left_out.push((sibling.name.clone(), reason.into()));
     }
     // The place of what they are called tells the tables of one group apart.
     let place = within.and_then(|within| {
-        let first = look.group(series(group).first()?.id)?;
-        first.links.iter().position(|link| link.name == *within)
+        let outer = look.outer(&siblings)?;
+        outer.links.iter().position(|link| link.name == *within)
     });
     let path = format!("{}/{SETS}/{ALL}", site.path.trim_end_matches('/'));
     let path = within.map_or(path.clone(), |within| join(&path, within));
@@ -251,6 +277,7 @@ impl Chain<'_> {
                 times: column.times.clone(),
                 units: column.units.clone(),
                 units_vocabulary: column.units_vocabulary.clone(),
+                calendar: column.calendar.clone(),
                 description: column.description.clone(),
                 ..own
             });
