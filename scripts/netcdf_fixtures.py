@@ -155,6 +155,40 @@ def scalars(path):
             made[...] = value
 
 
+def coded(path):
+    """Times that xarray writes, and numbers whose attributes are of another sign or type than they are."""
+    stamps = np.array(["2020-01-01T00:00:00.5", "NaT", "2020-03-01"], "M8[ns]")
+    spans = np.array([1, "NaT", 3], "m8[ns]")
+    xr.Dataset({"at": ("x", stamps), "span": ("x", spans)}).to_netcdf(path, group="nat")
+    days = xr.date_range("2000-02-27", periods=3, calendar="noleap", use_cftime=True)
+    xr.Dataset({"v": ("time", [1.0, 2.0, 3.0])}, {"time": days}).to_netcdf(path, group="noleap", mode="a")
+    with netCDF4.Dataset(path, "a") as file:
+        group = file.createGroup("flags")
+        group.createDimension("x", 3)
+        for name, dtype, values, flags, attributes in (
+            ("unsigned", "i1", [0, 1, -56], np.array([0, 1, 200], "u1"), {"_Unsigned": "true"}),
+            ("wide", "i1", [0, 1, -56], np.array([0, 1, 300], "i2"), {}),
+            ("twice", "i1", [0, 1, 2], np.array([0, 1, 1], "i1"), {}),
+        ):
+            put(group, name, dtype, "x", values, flag_values=flags, flag_meanings="clear cloud unknown", **attributes)
+        group = file.createGroup("ranges")
+        group.createDimension("x", 4)
+        goes = {"_Unsigned": "true", "valid_range": np.array([0, -6], "i2"), "scale_factor": np.float32(0.0025)}
+        goes["add_offset"] = np.float32(190)
+        put(group, "packed", "i2", "x", [0, 30000, -6, -1], fill_value=-1, **goes)
+        put(group, "bytes", "i1", "x", [0, 1, 2, -3], _Unsigned="true", valid_range=np.array([0, 100], "i1"))
+        put(group, "days", "f8", "x", [0.5, 1, 2, -1], units="days since 2000-01-01", valid_min=0.0)
+        group = file.createGroup("scalars")
+        for name, dtype, value, attributes in (
+            ("float_days", "f8", 1.5, {"units": "days since 2000-01-01"}),
+            ("days", "i4", 3, {"units": "days since 2000-01-01"}),
+            ("unwritten", "i4", -2147483647, {}),
+        ):
+            made = put(group, name, dtype, ())
+            made.setncatts(attributes)
+            made[...] = value
+
+
 def by_xarray(path):
     """What xarray writes by itself."""
     count = 6
@@ -548,6 +582,7 @@ def describe(path):
 
 FILES = {
     "netcdf_scalars": scalars,
+    "netcdf_coded": coded,
     "netcdf": whole,
     "netcdf_random": lambda path: random_file(path, range(1, 9)),
 }
@@ -560,8 +595,8 @@ def main():
         path = DATA / f"{name}.h5"
         path.unlink(missing_ok=True)
         FILES[name](path)
-        if name == "netcdf_scalars":
-            # The test says what xarray reads of them.
+        if name in ("netcdf_scalars", "netcdf_coded"):
+            # The tests say what xarray reads of them.
             continue
         expected = json.dumps(describe(path), separators=(",", ":"))
         path.with_suffix(".expected.json").write_text(expected + "\n")

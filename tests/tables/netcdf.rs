@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::data;
-use crate::support::Mounted;
+use crate::support::{Mounted, hepfs};
 
 fn json(mounted: &Mounted, path: &str) -> Value {
     serde_json::from_slice(&mounted.read(path)).unwrap()
@@ -159,4 +159,63 @@ fn texts_and_characters_are_missing_where_attributes_say_so() {
         mounted.text("table.ndjson"),
         "{\"word\":\"a\",\"letter\":\"a\"}\n{\"word\":null,\"letter\":null}\n{\"word\":\"\",\"letter\":\"c\"}\n"
     );
+}
+
+/// As `open_dataset(decode_timedelta=True)` has it: the second one of each is none.
+#[test]
+fn what_xarray_writes_for_no_time_is_missing() {
+    let mounted = Mounted::new(&[&data("netcdf_coded.h5")], &[]);
+    assert_eq!(mounted.text("nat/table.csv"), "at,span\n2020-01-01T00:00:00.500Z,1\n,\n2020-03-01T00:00:00.000Z,3\n");
+}
+
+/// 200 is no signed byte, but one that is read without a sign; 300 is no byte at all.
+#[test]
+fn flags_are_of_the_type_that_is_read() {
+    let mounted = Mounted::new(&[&data("netcdf_coded.h5")], &[]);
+    assert_eq!(mounted.text("flags/table.csv"), "unsigned,wide,twice\nclear,0,0\ncloud,1,1\nunknown,-56,2\n");
+    assert!(mounted.read("flags/table.parquet").starts_with(b"PAR1"));
+    let found = json(&mounted, "flags/metadata.json")["findings"].to_string();
+    assert!(found.contains("300 is no Int8") && found.contains("1 is there twice"), "{found}");
+}
+
+#[test]
+fn valid_ranges_are_of_what_is_shown() {
+    let path = data("netcdf_coded.h5");
+    let checked = hepfs(["check", "--json", path.to_str().unwrap(), "--cache-folder", "none"]);
+    let report = String::from_utf8(checked.stdout).unwrap();
+    let of =
+        |column: &str| report.lines().filter(|line| line.contains(&format!("/ranges/{column}\""))).collect::<Vec<_>>();
+    assert!(of("packed").is_empty(), "{report}");
+    for column in ["bytes", "days"] {
+        assert!(matches!(of(column)[..], [line] if line.contains("1 rows, the first is row 3")), "{column}: {report}");
+    }
+}
+
+#[test]
+fn scalars_are_instants_and_missing_like_columns() {
+    let mounted = Mounted::new(&[&data("netcdf_coded.h5")], &[]);
+    assert_eq!(mounted.text("scalars/float_days.txt"), "2000-01-02T12:00:00.000000Z\n");
+    assert_eq!(mounted.text("scalars/days.txt"), "2000-01-04T00:00:00Z\n");
+    assert_eq!(mounted.text("scalars/unwritten.txt"), "\n");
+}
+
+/// Numbers of another calendar stay numbers in what is written of them.
+#[test]
+fn other_calendars_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let [parquet, back, converted] = ["x.parquet", "back.h5", "converted.h5"].map(|name| folder.path().join(name));
+    let run = |arguments: &[&std::ffi::OsStr]| {
+        let done = hepfs(arguments);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    let source = format!("{}:noleap", data("netcdf_coded.h5").display());
+    let none = ["--cache-folder", "none"].map(std::ffi::OsStr::new);
+    run(&[&["export".as_ref(), source.as_ref(), "-o".as_ref(), parquet.as_ref()], &none[..]].concat());
+    run(&["import".as_ref(), parquet.as_ref(), back.as_ref()]);
+    run(&[&["convert".as_ref(), source.as_ref(), converted.as_ref()], &none[..]].concat());
+    for path in [&back, &converted] {
+        let mounted = Mounted::new(&[path], &[]);
+        let shown = mounted.names("").into_iter().find(|name| mounted.join(name).join("table.csv").exists()).unwrap();
+        assert_eq!(mounted.text(format!("{shown}/table.csv")), "time,v\n0,1.0\n1,2.0\n2,3.0\n");
+    }
 }

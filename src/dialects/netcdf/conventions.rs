@@ -1,6 +1,7 @@
 //! What a variable's attributes say of its values: the CF conventions (§2.5.1 missing data, §3.5 flags, §4.4 time, §8.1
 //! packed data), the defaults of the netCDF library, and what xarray adds.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -102,7 +103,8 @@ impl Reading {
             }
             (_, true) => reading.numbers(stored, wants_times),
             (Class::Integer { order, .. }, _) if matches!(reading.dataset.datatype.class, Class::Enum { .. }) => {
-                let missing = reading.missing_values(stored, &stored.datatype).as_ref().and_then(integers_of);
+                let base = with_sign(stored);
+                let missing = reading.missing_values(stored, &base).as_ref().and_then(integers_of);
                 let element = |value: i128| stored_integer(value, stored.datatype.size, *order);
                 reading.missing = match missing {
                     Some(values) => values.into_iter().map(element).collect(),
@@ -121,24 +123,21 @@ impl Reading {
     /// The type that the producer means.
     fn read_as(&mut self, stored: &Dataset) -> Datatype {
         let (datatype, attributes) = (&stored.datatype, &stored.attributes);
-        let Class::Integer { order, precision, offset, signed } = datatype.class else { return datatype.clone() };
+        if !matches!(datatype.class, Class::Integer { .. }) {
+            return datatype.clone();
+        }
         if datatype.size == 1 && text(attributes, "dtype").as_deref() == Some("bool") {
             return Datatype { size: 1, class: Class::Flag };
         }
-        if let Some(names) = self.flags(stored) {
-            let class = Class::Enum { base: Box::new(datatype.clone()), members: names };
-            return Datatype { size: datatype.size, class };
+        let plain = with_sign(stored);
+        match self.flags(stored, &plain) {
+            Some(members) => Datatype { size: plain.size, class: Class::Enum { base: Box::new(plain), members } },
+            None => plain,
         }
-        let signed = match text(attributes, "_Unsigned").map(|text| text.to_ascii_lowercase()).as_deref() {
-            Some("true") => false,
-            Some("false") => true,
-            _ => signed,
-        };
-        Datatype { size: datatype.size, class: Class::Integer { order, precision, offset, signed } }
     }
 
-    /// The names of an enumeration by `flag_values`; `None` where there is none.
-    fn flags(&mut self, stored: &Dataset) -> Option<Vec<Member>> {
+    /// The names of an enumeration of such integers by `flag_values`; `None` where there is none.
+    fn flags(&mut self, stored: &Dataset, plain: &Datatype) -> Option<Vec<Member>> {
         let attributes = &stored.attributes;
         let values = attribute(attributes, "flag_values")?;
         let is_packed = ["scale_factor", "add_offset"].iter().any(|name| attribute(attributes, name).is_some());
@@ -153,8 +152,20 @@ impl Reading {
             self.find(&rules::FLAGS, format!("{} values, {} words: numbers are shown", values.len(), names.len()));
             return None;
         }
-        let member = |(value, name): (i128, &str)| Member { name: BString::from(name), value };
-        Some(values.into_iter().zip(names).map(member).collect())
+        let data_type = arrow_type(plain);
+        let (mut members, mut met) = (Vec::with_capacity(names.len()), HashSet::new());
+        for (stated, name) in values.into_iter().zip(names) {
+            let value = within(stated, &data_type, stored);
+            match value.filter(|value| met.insert(*value)) {
+                Some(value) => members.push(Member { name: BString::from(name), value }),
+                None => {
+                    let wrong = value.map_or_else(|| format!("no {data_type}"), |_| "there twice".into());
+                    self.find(&rules::FLAGS, format!("{stated} is {wrong}: numbers are shown"));
+                    return None;
+                }
+            }
+        }
+        Some(members)
     }
 
     fn find_encoding(&mut self, stored: &Dataset) {
@@ -184,6 +195,13 @@ impl Reading {
         let mut stated = both;
         let range = [stated.next(), stated.next()];
         let range = [range[0].clone().or_else(|| least.last()), range[1].clone().or_else(|| greatest.last())];
+        // Whole bounds of integers are read as these are: with the other sign, where `_Unsigned` says so.
+        let read = arrow_type(&self.dataset.datatype);
+        let as_read = |bound: Scalar| match whole(&bound).filter(|_| read.is_integer()) {
+            Some(number) => integer(within(number, &read, stored).unwrap_or(number), &read),
+            None => Some(bound),
+        };
+        let range = range.map(|bound| bound.and_then(as_read));
         let as_floats = range.each_ref().map(|bound| bound.as_ref().and_then(float));
         if let [Some(least), Some(greatest)] = as_floats
             && least > greatest
@@ -203,26 +221,23 @@ impl Reading {
                 self.find(&rules::VALID_FILL, format!("it is {fill}"));
             }
         }
-        if self.dataset.datatype != stored.datatype || self.packing.count.is_some() {
-            return None;
-        }
-        let is_single = linear.map_or(stored.datatype.size <= 4, |linear| linear.is_single);
+        let count = self.packing.count;
+        let is_single = linear.map_or(stored.datatype.size <= 4, |linear| linear.is_single) && count.is_none();
         let shown = |bound: Scalar| match (linear, is_whole) {
             (None, true) => Some(bound).filter(|bound| !matches!(bound, Scalar::Float(_))),
             (linear, _) => {
                 let of_stored = linear.filter(|_| !is_shown).unwrap_or_default();
-                Some(Scalar::Float(of_stored.number(float(&bound)?, is_single)))
+                let number = of_stored.number(float(&bound)?, is_single);
+                match count {
+                    Some(count) => count.instant(number).map(Scalar::Int),
+                    None => Some(Scalar::Float(number)),
+                }
             }
         };
         let [least, greatest] = range.map(|bound| bound.and_then(shown));
         let falls = !is_shown && linear.and_then(|linear| linear.scale).is_some_and(|scale| scale < 0.0);
         let range = if falls { [greatest, least] } else { [least, greatest] };
-        let is_one_kind = |bound: &Scalar| match bound {
-            Scalar::Int(_) => matches!(stored.datatype.class, Class::Integer { signed: true, .. }),
-            Scalar::UInt(_) => matches!(stored.datatype.class, Class::Integer { signed: false, .. }),
-            _ => true,
-        };
-        range.iter().any(Option::is_some).then_some(range).filter(|range| range.iter().flatten().all(is_one_kind))
+        range.iter().any(Option::is_some).then_some(range)
     }
 
     fn numbers(&mut self, stored: &Dataset, wants_times: bool) {
@@ -267,6 +282,8 @@ impl Reading {
             Fill::Explicit(fill) if !self.packing.is_none() => self.packing.missing = decoded(&read, &fill.bytes),
             missing => self.missing.push(missing),
         }
+        // Of other numbers the attributes that state missing ones have it among them.
+        self.missing.extend(not_a_time(stored).filter(|_| self.packing.is_none()));
     }
 
     /// What is done to stored numbers.
@@ -341,10 +358,35 @@ impl Reading {
                 },
             }
         }
+        whole.extend(not_a_time(stored).map(|_| i128::from(i64::MIN)));
+        whole.sort_unstable();
         whole.dedup();
         broken.dedup();
         Some(if is_float(read) { floats_as(&data_type, &broken) } else { integers_as(&data_type, &whole) })
     }
+}
+
+/// The type of stored integers, with the sign that `_Unsigned` says they have.
+fn with_sign(stored: &Dataset) -> Datatype {
+    let mut datatype = stored.datatype.clone();
+    let said = text(&stored.attributes, "_Unsigned").map(|text| text.to_ascii_lowercase());
+    if let Class::Integer { signed, .. } = &mut datatype.class {
+        match said.as_deref() {
+            Some("true") => *signed = false,
+            Some("false") => *signed = true,
+            _ => {}
+        }
+    }
+    datatype
+}
+
+/// The integer that xarray writes for no instant and no difference: the least of 64 bits, of variables that count time
+/// or say that they are differences. `None` of all others.
+fn not_a_time(stored: &Dataset) -> Option<Fill> {
+    let Class::Integer { order, signed: true, .. } = stored.datatype.class else { return None };
+    let is_difference = || text(&stored.attributes, "dtype").is_some_and(|dtype| dtype.starts_with("timedelta64"));
+    let is_time = || times::counted_by(&stored.attributes).is_some() || is_difference();
+    (stored.datatype.size == 8 && is_time()).then(|| times::not_a_time(order))
 }
 
 /// Whether elements are numbers that attributes can stand for others.
@@ -367,7 +409,7 @@ fn stated(stored: &Dataset) -> Option<Fill> {
 
 /// What the netCDF library fills numbers of two bytes and more with that no one wrote, where the HDF5 fill value says
 /// so. A byte and a character have no such value: it is a value like all others.
-fn default_fill(stored: &Dataset) -> Fill {
+pub(super) fn default_fill(stored: &Dataset) -> Fill {
     let Fill::Explicit(fill) = &stored.fill else { return Fill::Default };
     let is_default = decoded(&stored.datatype, &fill.bytes).is_some_and(|fill| match fill.data_type() {
         DataType::Int16 => integers_of(&fill) == Some(vec![-32_767]),
@@ -446,6 +488,23 @@ fn floats(array: &ArrayRef) -> Option<Vec<f64>> {
         DataType::Float64 => array.as_primitive::<Float64Type>().values().to_vec(),
         _ => integers_of(array)?.into_iter().map(|value| value as f64).collect(),
     })
+}
+
+/// A whole number.
+fn whole(number: &Scalar) -> Option<i128> {
+    match number {
+        Scalar::Int(number) => Some((*number).into()),
+        Scalar::UInt(number) => Some((*number).into()),
+        _ => None,
+    }
+}
+
+/// A number of a type of integers; `None` where it has none so small or so large.
+fn integer(number: i128, data_type: &DataType) -> Option<Scalar> {
+    match data_type.is_signed_integer() {
+        true => number.try_into().ok().map(Scalar::Int),
+        false => number.try_into().ok().map(Scalar::UInt),
+    }
 }
 
 /// A number as float64.

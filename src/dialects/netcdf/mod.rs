@@ -28,8 +28,8 @@ use bstr::BString;
 use self::conventions::{ATTRIBUTES, Reading};
 use self::dimensions::{Names, Place, RowSet, is_variable};
 use super::arrays::Arrays;
-use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales};
-use crate::catalogue::{Dataset, Object, ObjectId, attribute, join};
+use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales, times};
+use crate::catalogue::{Dataset, Fill, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Rule, Single, Table};
 
@@ -63,7 +63,7 @@ impl Dialect for Netcdf {
         match object {
             Subject::Group(_) => Mark::LookInside,
             Subject::Dataset(dataset) if !compound::is_record(dataset) && is_variable(dataset) => Mark::Files,
-            Subject::Dataset(dataset) if is_packed_scalar(dataset) => Mark::Files,
+            Subject::Dataset(dataset) if is_coded_scalar(dataset) => Mark::Files,
             Subject::Dataset(_) => Mark::No,
         }
     }
@@ -148,10 +148,13 @@ impl Dialect for Netcdf {
     }
 }
 
-/// Whether a scalar may stand for another number, or for a word.
-fn is_packed_scalar(dataset: &Dataset) -> bool {
+/// Whether a scalar may stand for another number, for an instant or a word, or for nothing.
+fn is_coded_scalar(dataset: &Dataset) -> bool {
     const PACKING: [&str; 6] = ["scale_factor", "add_offset", "_Unsigned", "missing_value", "flag_values", "dtype"];
-    dataset.shape.is_empty() && PACKING.iter().any(|name| attribute(&dataset.attributes, name).is_some())
+    let is_packed = || PACKING.iter().any(|name| attribute(&dataset.attributes, name).is_some());
+    let counts_time = || times::counted_by(&dataset.attributes).is_some();
+    let is_missing = || matches!(conventions::default_fill(dataset), Fill::Explicit(_));
+    dataset.shape.is_empty() && (is_packed() || counts_time() || is_missing())
 }
 
 /// Rules that attributes of a group's variables break.

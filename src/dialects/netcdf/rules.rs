@@ -9,7 +9,7 @@ crate::table::rules! {
     COLUMNS: Warning "netcdf/columns" []
         "hepfs: a table has at most 131,072 columns" => "read the variables by themselves: they have files of their own";
     FLAGS: Error "netcdf/flag-meanings" []
-        "CF §3.5: flag_meanings has a word for each of flag_values, which are integers"
+        "CF §3.5: flag_meanings has a word for each of flag_values, which are integers of its type, each once"
         => "write as many words as values";
     SCALE: Error "netcdf/scale-factor" []
         "CF §8.1: scale_factor and add_offset are one number each" => "write them as numbers";

@@ -100,7 +100,7 @@ const MICROSECOND: i128 = 1_000_000_000_000;
 
 impl UnitCount {
     /// Microseconds since 1970, halves rounded to even; `None` of what is no number, or beyond 64 bits.
-    fn instant(&self, count: f64) -> Option<i64> {
+    pub fn instant(&self, count: f64) -> Option<i64> {
         let since = if self.step % MICROSECOND == 0 {
             let step = (self.step / MICROSECOND) as f64;
             // Whole units and what is left of them each keep their digits. Both sums are even in the unit where a half
