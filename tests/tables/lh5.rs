@@ -35,8 +35,23 @@ fn columns_that_contradict_their_table_are_found() {
 fn links_to_one_table_do_not_multiply() {
     let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
     let found = mounted.text("laughs_11/metadata.json");
-    assert!(found.contains("more than 1000 columns within columns"), "{found}");
+    assert!(found.contains("more than 1000 columns of tables within the table"), "{found}");
     assert_eq!(mounted.text("laughs_0/columns/x9.txt"), "1\n2\n3\n");
+}
+
+/// A struct keeps its own names, rows of no element are there, and no count of lists is too large.
+#[test]
+fn what_is_no_column_hides_nothing() {
+    let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
+    assert_eq!(mounted.text("holds/struct/x.txt"), "0\n1\n2\n3\n4\n");
+    assert_eq!(mounted.text("holds/table.csv"), "a,narrow\n1,\"\"\n2,\"\"\n3,\"\"\n");
+    assert_eq!(mounted.text("holds/where/a:gt:1/table.csv"), "a,narrow\n2,\"\"\n3,\"\"\n");
+    assert!(mounted.read("holds/table.parquet").starts_with(b"PAR1"));
+    let metadata: Value = serde_json::from_slice(&mounted.read("holds/metadata.json")).unwrap();
+    let found: Vec<&Value> = metadata["findings"].as_array().unwrap().iter().map(|one| &one["path"]).collect();
+    assert_eq!(found, ["/holds/struct"]);
+    let line = mounted.text("wide/table.ndjson").lines().next_back().unwrap().to_owned();
+    assert!(line.ends_with(",\"v1099\":[20,30]}"), "{}", &line[line.len() - 40..]);
 }
 
 #[test]

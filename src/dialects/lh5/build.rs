@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::columns::Opener;
+use super::columns::{Opener, kind};
+use super::datatype::Kind;
 use super::rules;
 use super::{Lh5, listed};
 use crate::catalogue::{ColumnId, Group, Object, join};
@@ -57,15 +58,20 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// A column; `None` of a scalar, which is none.
+/// A column; `None` of what is none: a scalar, a struct, a table without columns.
 fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Object) -> Option<Column> {
     let path = join(site.path, name);
+    let kind = kind(object).filter(|_| matches!(object, Object::Group { .. }));
+    if kind == Some(Kind::Table(Vec::new())) {
+        return None;
+    }
     let tally = Arc::<Tally>::default();
     let opened = opener.column(&path, object, &tally, 0);
     if let Err(reason) = &opened {
         let rule = &rules::COLUMN;
         opener.findings.push(Finding::new(&path, rule, reason.clone()));
-        if matches!(object, Object::Dataset(dataset) if dataset.shape.is_empty()) {
+        let is_scalar = matches!(object, Object::Dataset(dataset) if dataset.shape.is_empty());
+        if is_scalar || matches!(kind, Some(Kind::Struct(_))) {
             return None;
         }
     }

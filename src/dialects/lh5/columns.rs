@@ -19,7 +19,7 @@ use crate::table::{CompoundRows, EncodedRows, EndRows, Finding, ListRows, Sample
 /// Deepest nesting of columns; each level costs a request.
 const MOST_LEVELS: usize = 16;
 
-/// Most columns within the columns of a table: links may lead to one group many times, on every level.
+/// Most columns of tables within a table: links may lead to one group many times, on every level.
 const MOST_NESTED: usize = 1_000;
 
 /// A column opened.
@@ -36,7 +36,7 @@ pub(super) struct Opener<'a> {
     pub file: &'a Arc<File>,
     pub interrupt: &'a Interrupt,
     pub findings: Vec<Finding>,
-    /// Columns within columns opened so far.
+    /// Columns of tables within the table opened so far.
     pub nested: usize,
 }
 
@@ -53,10 +53,6 @@ impl Opener<'_> {
     pub fn column(&mut self, path: &str, object: &Object, tally: &Arc<Tally>, depth: usize) -> Result<Opened, String> {
         if depth > MOST_LEVELS {
             return Err(format!("nested deeper than {MOST_LEVELS}"));
-        }
-        self.nested += depth.min(1);
-        if self.nested > MOST_NESTED {
-            return Err(format!("the table has more than {MOST_NESTED} columns within columns"));
         }
         let kind = kind(object);
         let said = || text(object.attributes(), DATATYPE).unwrap_or_default();
@@ -78,6 +74,7 @@ impl Opener<'_> {
                     Some(Kind::Encoded) => self.encoded(path, &group, tally),
                     // What lies in the group tells, whatever its depth is said to be.
                     _ if group.link(b"cumulative_length").is_some() => self.lists(path, &group, tally, depth),
+                    Some(Kind::Struct(_)) => Err(format!("{:?}: shown by itself", said())),
                     _ => Err(format!("a group with datatype {:?}", said())),
                 }
             }
@@ -149,6 +146,10 @@ impl Opener<'_> {
         let mut fields = Vec::with_capacity(names.len());
         for name in names {
             let path = join(path, name);
+            self.nested += 1;
+            if self.nested > MOST_NESTED {
+                return Err(format!("more than {MOST_NESTED} columns of tables within the table"));
+            }
             let opened = group.link(name).and_then(|link| link.target.object()).ok_or("there is no such member");
             let opened = opened.map_err(str::to_owned);
             match opened.and_then(|object| self.column(&path, object, &Arc::default(), depth + 1)) {

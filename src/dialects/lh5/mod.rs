@@ -56,11 +56,10 @@ impl Dialect for Lh5 {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         let listed: HashSet<BString> = listed(&here.group.attributes).unwrap_or_default().into_iter().collect();
-        // A table within is a column, and a table by itself.
-        let is_table = |object: &Object| self::listed(object.attributes()).is_some();
+        // A table within is a column, and a table by itself; a struct is none.
         let is_column = |object: &Object| match object {
             Object::Dataset(dataset) => !dataset.shape.is_empty(),
-            Object::Group { .. } => !is_table(object) && columns::kind(object).is_some(),
+            Object::Group { .. } => matches!(columns::kind(object), Some(Kind::Array(_) | Kind::Lists | Kind::Encoded)),
             _ => false,
         };
         let columns = here.group.links.iter().filter(|link| listed.contains(&link.name));

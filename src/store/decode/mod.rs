@@ -20,7 +20,7 @@ pub mod widen;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, FixedSizeBinaryArray, LargeStringArray, new_empty_array};
-use arrow_buffer::Buffer;
+use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::{DataType, Field as ArrowField, Fields};
 
 use crate::catalogue::{ByteOrder, Class, Datatype, Descriptor, FloatFormat, ReferenceKind};
@@ -244,7 +244,7 @@ fn decode_elements(
             ))
         }
         Class::Float { order, format } if number::is_ordered(*order) => {
-            number::floats(bytes.clone(), *order, *format).map_or_else(|| binary(bytes, width), Ok)
+            number::floats(bytes.clone(), *order, *format).map_or_else(|| binary(bytes, width, count), Ok)
         }
         Class::FixedString { padding, .. } => Ok(text::fixed(&bytes, width, *padding, oddities)),
         Class::VariableString { padding, .. } => text::variable(&bytes, width, *padding, parts, oddities),
@@ -265,13 +265,15 @@ fn decode_elements(
             nested::arrays(bytes, dims, base, count, parts, oddities)
         }
         Class::Sequence { base } => nested::sequences(&bytes, width, base, parts, oddities),
-        _ => binary(bytes, width),
+        _ => binary(bytes, width, count),
     }
 }
 
-fn binary(bytes: Buffer, width: usize) -> Result<ArrayRef, DecodeError> {
+fn binary(bytes: Buffer, width: usize, count: usize) -> Result<ArrayRef, DecodeError> {
     match i32::try_from(width) {
-        Ok(width) if width > 0 => Ok(Arc::new(FixedSizeBinaryArray::new(width, bytes, None))),
+        // How many there are of no bytes, only what says which are missing can tell.
+        Ok(0) => Ok(Arc::new(FixedSizeBinaryArray::new(0, Buffer::default(), Some(NullBuffer::new_valid(count))))),
+        Ok(width) => Ok(Arc::new(FixedSizeBinaryArray::new(width, bytes, None))),
         _ => Err(DecodeError::new(0, format!("elements of {width} bytes are too wide to show"))),
     }
 }
