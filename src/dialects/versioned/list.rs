@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, LargeStringArray, new_null_array};
-use arrow_buffer::Buffer;
-use arrow_schema::DataType;
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Int64Array, LargeListArray, LargeStringArray, new_empty_array, new_null_array,
+};
+use arrow_buffer::{Buffer, OffsetBuffer};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field};
 use arrow_select::concat::concat;
 use bstr::{BString, ByteSlice};
 
@@ -74,6 +77,11 @@ fn values(versions: &[Version], name: &BString) -> Result<ArrayRef, String> {
     let of = |version: &Version| version.attributes.iter().find(|attribute| attribute.name == *name).map(value);
     let values: Vec<Option<ArrayRef>> =
         versions.iter().map(|version| of(version).transpose()).collect::<Result<_, _>>()?;
+    of_one_type(values)
+}
+
+/// The rows of values of one row each, missing where there is none.
+fn of_one_type(values: Vec<Option<ArrayRef>>) -> Result<ArrayRef, String> {
     let known = values.iter().flatten().map(|value| value.data_type());
     let mut types: Vec<&DataType> = Vec::new();
     known.for_each(|known| {
@@ -81,13 +89,46 @@ fn values(versions: &[Version], name: &BString) -> Result<ArrayRef, String> {
             types.push(known)
         }
     });
-    let data_type = match types.as_slice() {
-        [only] => (*only).clone(),
-        _ => return Err(format!("it is of {} types: see metadata.json of each version", types.len())),
+    let several = || format!("it is of {} types: see metadata.json of each version", types.len());
+    let data_type = common(&types).ok_or_else(several)?;
+    let as_common = |value: &Option<ArrayRef>| match value {
+        None => Ok(new_null_array(&data_type, 1)),
+        Some(value) if *value.data_type() == data_type => Ok(value.clone()),
+        Some(value) if *value.data_type() == WITHOUT_ELEMENTS => {
+            let item = Arc::new(Field::new_list_field(DataType::Null, true));
+            let empty =
+                LargeListArray::new(item, OffsetBuffer::from_lengths([0]), new_empty_array(&DataType::Null), None);
+            cast(&empty, &data_type).map_err(|error| error.to_string())
+        }
+        Some(value) => cast(value, &data_type).map_err(|error| error.to_string()),
     };
-    let missing = new_null_array(&data_type, 1);
-    let values: Vec<&dyn Array> = values.iter().map(|value| value.as_ref().unwrap_or(&missing).as_ref()).collect();
+    let values: Vec<ArrayRef> = values.iter().map(as_common).collect::<Result<_, _>>()?;
+    let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
     concat(&values).map_err(|error| error.to_string())
+}
+
+/// The type of an array without elements.
+const WITHOUT_ELEMENTS: DataType = DataType::FixedSizeBinary(0);
+
+/// A type that values of all of these have: of numbers the wider one, of arrays lists. `None` where there is none.
+fn common<'a>(types: &[&'a DataType]) -> Option<DataType> {
+    match types {
+        [only] => Some((*only).clone()),
+        _ if types.iter().all(|data_type| data_type.is_integer() && **data_type != DataType::UInt64) => {
+            Some(DataType::Int64)
+        }
+        _ if types.iter().all(|data_type| data_type.is_integer() || data_type.is_floating()) => Some(DataType::Float64),
+        _ => {
+            let item = |data_type: &&'a DataType| match data_type {
+                DataType::FixedSizeList(item, _) => Some(item.data_type()),
+                _ => None,
+            };
+            let lists = types.iter().filter(|data_type| ***data_type != WITHOUT_ELEMENTS);
+            let mut items: Vec<&DataType> = lists.map(item).collect::<Option<_>>()?;
+            items.dedup();
+            Some(DataType::LargeList(Arc::new(Field::new_list_field(common(&items)?, true))))
+        }
+    }
 }
 
 /// The value of an attribute, as one row.
@@ -112,4 +153,43 @@ fn value(attribute: &Attribute) -> Result<ArrayRef, String> {
     let value =
         decode(&datatype, Buffer::from(stored.bytes.as_slice()), 1, &Memory(&stored.heap), &mut Oddities::new());
     value.map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int64Type};
+
+    use super::*;
+    use crate::catalogue::{ByteOrder, Elements, FloatFormat};
+
+    fn attribute(class: Class, shape: &[u64], bytes: Vec<u8>) -> Attribute {
+        Attribute {
+            name: "a".into(),
+            datatype: Datatype { size: 8, class },
+            shape: shape.to_vec(),
+            null: false,
+            value: Ok(Elements { bytes, heap: Vec::new() }),
+            references: Vec::new(),
+        }
+    }
+
+    fn column(attributes: Vec<Attribute>) -> ArrayRef {
+        of_one_type(attributes.iter().map(|attribute| Some(value(attribute).unwrap())).collect()).unwrap()
+    }
+
+    #[test]
+    fn numbers_and_lists_of_several_types_are_of_one() {
+        let order = ByteOrder::Little;
+        let integer = || Class::Integer { signed: true, order, precision: 64, offset: 0 };
+        let float = || Class::Float { order, format: FloatFormat::Double };
+        let whole = |values: &[i64]| values.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>();
+        let half = 6.5_f64.to_le_bytes().to_vec();
+        let numbers = column(vec![attribute(integer(), &[], whole(&[5])), attribute(float(), &[], half)]);
+        assert_eq!(numbers.as_primitive::<Float64Type>().values(), &[5.0, 6.5]);
+        let list = |values: &[i64]| attribute(integer(), &[values.len() as u64], whole(values));
+        let lists = column(vec![list(&[1, 2]), list(&[]), list(&[3])]);
+        let items = |at: usize| lists.as_list::<i64>().value(at).as_primitive::<Int64Type>().values().to_vec();
+        assert_eq!([items(0), items(1), items(2)], [vec![1, 2], vec![], vec![3]]);
+    }
 }
