@@ -1063,7 +1063,7 @@ def bad_anndata(file):
         made = file.create_group(name)
         made.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "index"} | attributes)
         if order is not None:
-            made.attrs["column-order"] = np.array(order, object)
+            made.attrs["column-order"] = np.array(order, object) if order else np.zeros(0)
         made.create_dataset("index", data=["r1", "r2", "r3"], dtype=text)
         return made
 
@@ -1093,6 +1093,19 @@ def bad_anndata(file):
     parts["own"].attrs["categories"] = parts["own"].ref
     parts["nowhere"] = np.array([0, 1, 2], "i1")
     parts["nowhere"].attrs["categories"] = h5py.Reference()
+    twice = frame("twice", ["kind"])
+    element(twice, "kind", "categorical", codes=np.array([0, 1, 2], "i1"), categories=np.array([b"x", b"x", b"z"]))
+    # What stands beside a frame, and what is only called so.
+    single = file.create_group("single")
+    single.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+    file.move("twice", "single/obs")
+    file["twice"] = single["obs"]
+    for name, rows in (("single/obsm", 3), ("uns/obsm", 5)):
+        made = file.create_group(name)
+        made.attrs.update({"encoding-type": "dict", "encoding-version": "0.1.0"})
+        made["narrow"] = np.zeros((3, 0))
+        made["wide"] = np.arange(2.0 * rows).reshape(rows, 2)
+    file["single/obsm/meta"] = frame("bare_labels", [])
     bare = frame("bare", None, **{"encoding-version": "9.9"})
     del bare.attrs["_index"]
     bare["n"] = np.array([4, 5, 6])
@@ -1449,6 +1462,20 @@ def bad_lh5(file):
     encoded("packed", [good, b"\xff\xff" * 4, good[:-2]], np.int64(3))
     encoded("huge", [good] * 3, np.int64(1 << 40))
     encoded("sizes", [b"\x02\x02", b"\x80" * 9, b"\x02"], np.array([2, 3, 1 << 40]), "uleb128_zigzag_diff")
+    # What is no column, or has nothing to show, beside a column.
+    holds = group(file, "holds", "table{a,struct,empty,narrow}")
+    put(holds, "a", np.array([1, 2, 3]))
+    put(group(holds, "struct", "struct{x}"), "x", np.arange(5))
+    group(holds, "empty", "table{}")
+    put(holds, "narrow", np.zeros((3, 0)), "array_of_equalsized_arrays<1,1>{real}")
+    # More lists than columns of tables within a table.
+    names = [f"v{at}" for at in range(1100)]
+    wide = group(file, "wide", f"table{{{','.join(names)}}}")
+    lists = group(wide, names[0], "array<1>{array<1>{real}}")
+    put(lists, "cumulative_length", np.array([1, 3]))
+    put(lists, "flattened_data", np.array([10, 20, 30]))
+    for name in names[1:]:
+        wide[name] = lists
 
 
 MIB = 1 << 20
@@ -1586,6 +1613,13 @@ def one_name_twice(file):
     file.attrs["openPMD"], file.attrs["particlesPath"] = "1.1.0", "particles/"
     species = file.create_group("data/0/particles/e")
     species["position/x"], species["position_x"] = np.arange(3), np.arange(3) + 10
+
+
+def root_table(file):
+    """A root that is a table, beside tables."""
+    file["time"], file["energy"], file["hits"] = np.arange(20) / 8, np.arange(20) / 2, np.arange(20)
+    for name, rows in (("alpha", 4), ("g/beta", 5)):
+        file[name] = np.zeros(rows, [("k", "i4"), ("v", "f8")])
 
 
 def computed_rows(file):
@@ -1739,6 +1773,7 @@ RECIPES = [
     shared_lists,
     rows_without_elements,
     one_name_twice,
+    root_table,
     computed_rows,
     much_by_links,
 ]

@@ -14,6 +14,7 @@ use clap::Args;
 use super::Error;
 use super::options::Reading;
 use super::signals::INTERRUPTED;
+use super::tables;
 use crate::fs::tree::{self, Context, OpenError, ViewOptions, printable};
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::{self, Identity, Interrupt};
@@ -111,6 +112,8 @@ pub(super) struct Place {
     pub name: String,
     /// The path in the source.
     path: BString,
+    /// Whether the source is a file.
+    is_in_file: bool,
     /// Whether others were given with it.
     pub is_one_of_several: bool,
 }
@@ -157,6 +160,7 @@ impl Place {
     pub fn open(text: &OsStr, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
         let name = text.to_string_lossy().into_owned();
+        let is_in_file = source.is_file();
         let mut node = tree::root(&context, &[source], interrupt).map_err(missing)?;
         for part in path.split_str("/").filter(|part| !part.is_empty()) {
             let above = node;
@@ -169,7 +173,7 @@ impl Place {
                 error => Error::Tree { path: name.clone(), error },
             })?;
         }
-        Ok(Self { context, node, name, path, is_one_of_several: false })
+        Ok(Self { context, node, name, path, is_in_file, is_one_of_several: false })
     }
 
     /// Whether it is a directory.
@@ -180,6 +184,15 @@ impl Place {
     /// Whether it is all of a source, and no path in it.
     pub fn is_whole(&self) -> bool {
         self.path.is_empty()
+    }
+
+    /// The path in its file of the directory at `below` this place: `own`, unless it is shown elsewhere than it lies, as
+    /// the current version of a file is.
+    pub fn path_in_file(&self, below: &str, own: &str) -> String {
+        let shown = tables::below(&self.path.to_str_lossy(), below);
+        // Names with escapes are those of files, and a path in a folder begins with one of a file.
+        let is_known = (self.is_in_file || self.path.is_empty()) && !shown.contains('%');
+        if is_known { format!("/{shown}") } else { own.to_owned() }
     }
 
     /// As an error about this place.

@@ -205,6 +205,37 @@ fn indexes_of_a_table_that_grows_are_stale() {
     assert_eq!(mounted.text("table/table.csv"), lines(0, 3100));
 }
 
+/// A root that is a table hides none below it, and the current version stands where it is shown.
+#[test]
+fn each_table_of_a_file_is_converted() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.h5").to_str().unwrap().to_owned();
+    for (name, tables) in [
+        ("hostile/root_table.h5", vec!["/alpha", "/g/beta", "/table"]),
+        ("versioned_flat.h5", vec!["/table"]),
+        (
+            "versioned.h5",
+            vec!["/empty", "/filled", "/made", "/nested/deep/er", "/numbers", "/packed", "/records", "/text"],
+        ),
+    ] {
+        fs::remove_file(&out).ok();
+        let source = crate::data(name);
+        succeeded(&hepfs(["convert", source.to_str().unwrap(), &out, "--cache-folder", "none"]));
+        let said = String::from_utf8(hepfs(["info", &out, "--cache-folder", "none"]).stdout).unwrap();
+        let mut found: Vec<_> =
+            said.lines().filter_map(|line| line.strip_prefix("table ")?.split(':').next()).collect();
+        found.sort_unstable();
+        assert_eq!(found, tables, "{name}: {said}");
+        // What `info` calls a table is what commands know it by.
+        let said =
+            String::from_utf8(hepfs(["info", source.to_str().unwrap(), "--cache-folder", "none"]).stdout).unwrap();
+        for line in said.lines().filter_map(|line| line.strip_prefix("table ")) {
+            let place = format!("{}:{}", source.display(), line.split(':').next().unwrap());
+            succeeded(&hepfs(["query", &place, "limit 1", "--cache-folder", "none"]));
+        }
+    }
+}
+
 #[test]
 fn tables_of_other_kinds_are_converted() {
     let folder = tempfile::tempdir().unwrap();

@@ -53,12 +53,13 @@ pub(in crate::cli) struct Arguments {
     reading: Reading,
 }
 
-/// Where a table goes that has no other place. Nothing may lie below a table, and the root group has no name.
-fn own_path(table: &Table, tables: &[Arc<Table>]) -> String {
-    let is_below = |other: &Arc<Table>| table.path.strip_prefix(&other.path).is_some_and(|rest| rest.starts_with('/'));
-    match table.path.as_str() {
+/// Where a table at a path goes that has no other place, beside those at `others`. Nothing may lie below a table, and the
+/// root group has no name.
+fn own_path(path: &str, others: &[(String, Arc<Table>)]) -> String {
+    let is_below = |(other, _): &(String, _)| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
+    match path {
         "/" => "/table".to_owned(),
-        path if tables.iter().any(is_below) => format!("/{}", path.trim_start_matches('/').replace('/', ".")),
+        path if others.iter().any(is_below) => format!("/{}", path.trim_start_matches('/').replace('/', ".")),
         path => path.to_owned(),
     }
 }
@@ -70,13 +71,14 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     reading.cache_size = reading.cache_size.or(Some(arguments.running.memory / 8 * CACHE_EIGHTHS));
     let place = Place::open(&arguments.place, reading.context(ViewOptions::default())?, interrupt)?;
     place.node.children(interrupt).map_err(|error| place.failed(error))?;
-    let files = match place.node.table() {
-        Some(_) => Vec::new(),
-        None => find(&place, false, interrupt)?,
-    };
-    let below = files.iter().flat_map(|file| &file.tables).map(|(_, table)| table.clone());
+    // The table alone that was asked for; the root is the file.
+    let asked = place.node.table().filter(|_| !place.is_whole()).map(|table| (String::new(), table));
+    let files = if asked.is_some() { Vec::new() } else { find(&place, false, interrupt)? };
+    let found = asked.iter().chain(files.iter().flat_map(|file| &file.tables));
     // What only adds names shows columns of which there are other tables, or none.
-    let tables: Vec<Arc<Table>> = place.node.table().into_iter().chain(below).filter(|table| !table.repeats).collect();
+    let found = found.filter(|(_, table)| !table.repeats);
+    let tables: Vec<(String, Arc<Table>)> =
+        found.map(|(below, table)| (place.path_in_file(below, &table.path), table.clone())).collect();
     let (file, path) = Target::split(&arguments.output);
     let is_own =
         |source: &Path| source.canonicalize().is_ok_and(|own| file.canonicalize().is_ok_and(|file| file == own));
@@ -99,14 +101,14 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     };
     production.run(&job, &file, |production, target| {
         let mut written = 0;
-        for table in &tables {
+        for (own, table) in &tables {
             match one(
                 production,
                 &job,
                 target,
                 table,
                 &place.name,
-                path.clone().unwrap_or_else(|| own_path(table, &tables)),
+                path.clone().unwrap_or_else(|| own_path(own, &tables)),
             ) {
                 Ok(()) => written += 1,
                 Err(error) if tables.len() == 1 || production.interrupt.is_raised() => return Err(error),

@@ -66,7 +66,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 (Err(error), Some(_)) if arguments.json => return Err(place.failed(error)),
                 (Ok(metadata), _) if !arguments.json => {
                     nearly.see(&prefix, &metadata);
-                    described(&metadata)
+                    described(&metadata, &place.path_in_file(met.path, &text(&metadata["path"])))
                 }
                 // Folders and `where/` have none.
                 _ => Vec::new(),
@@ -133,11 +133,12 @@ fn with_source(source: &Path, metadata: Value) -> Value {
 }
 
 /// The lines about a directory.
-fn described(metadata: &Value) -> Vec<String> {
+/// What is told of the directory at `path`.
+fn described(metadata: &Value, path: &str) -> Vec<String> {
     let mut lines = match metadata["kind"].as_str() {
-        _ if is_table(metadata) => table(metadata),
+        _ if is_table(metadata) => table(metadata, path),
         Some("made") => Vec::new(),
-        _ => group(metadata),
+        _ => group(metadata, path),
     };
     lines.extend(metadata["findings"].as_array().into_iter().flatten().map(finding));
     lines
@@ -156,13 +157,12 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn table(metadata: &Value) -> Vec<String> {
+fn table(metadata: &Value, path: &str) -> Vec<String> {
     let list = |key: &str| metadata[key].as_array().cloned().unwrap_or_default();
     let columns = list("columns");
     let by = if metadata["recognised_by"] == "shape" { "by " } else { "" };
     let mut lines = vec![format!(
-        "table {}: {} rows, {} columns ({by}{}, {})",
-        text(&metadata["path"]),
+        "table {path}: {} rows, {} columns ({by}{}, {})",
         text(&metadata["rows"]),
         columns.len(),
         text(&metadata["dialect"]),
@@ -205,10 +205,10 @@ fn table(metadata: &Value) -> Vec<String> {
     lines
 }
 
-fn group(metadata: &Value) -> Vec<String> {
+fn group(metadata: &Value, path: &str) -> Vec<String> {
     let members = metadata["members"].as_array().into_iter().flatten();
     let members = members.filter(|member| member["kind"] != "group" && member["kind"] != "table");
-    [format!("group {}", text(&metadata["path"]))].into_iter().chain(members.map(one_member)).collect()
+    [format!("group {path}")].into_iter().chain(members.map(one_member)).collect()
 }
 
 fn one_member(member: &Value) -> String {
