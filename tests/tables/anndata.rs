@@ -8,7 +8,7 @@ use parquet::file::statistics::Statistics;
 use serde_json::Value;
 
 use crate::data;
-use crate::support::Mounted;
+use crate::support::{Mounted, hepfs};
 
 fn json(mounted: &Mounted, path: &str) -> Value {
     serde_json::from_slice(&mounted.read(path)).unwrap()
@@ -40,6 +40,21 @@ fn columns_that_contradict_their_frame_are_found() {
     assert!(found.contains("9.9") && found.contains("_index") && found.contains("column-order"), "{found}");
 }
 
+/// A matrix without columns, a frame without any, and a dictionary that is only called `obsm`.
+#[test]
+fn what_is_about_no_row_is_found_nowhere() {
+    let path = data("hostile/bad_anndata.h5");
+    let mounted = Mounted::new(&[&path], &[]);
+    let csv = "index,narrow,wide\nr1,\"\",\"[0.0,1.0]\"\nr2,\"\",\"[2.0,3.0]\"\nr3,\"\",\"[4.0,5.0]\"\n";
+    assert_eq!(mounted.text("single/obsm/table.csv"), csv);
+    assert_eq!(json(&mounted, "single/obsm/metadata.json")["findings"], Value::Array(Vec::new()));
+    assert!(!mounted.names("uns/obsm").contains(&"table.csv".to_owned()), "{:?}", mounted.names("uns/obsm"));
+    let checked = hepfs(["check", "--json", path.to_str().unwrap()]);
+    let report = String::from_utf8(checked.stdout).unwrap();
+    assert!(report.contains("anndata/categories-twice"), "{report}");
+    assert!(!report.lines().any(|line| line.contains("/uns/obsm") || line.contains("/single/obsm")), "{report}");
+}
+
 #[test]
 fn masks_and_categories_that_lie_cost_their_column_alone() {
     let mounted = Mounted::new(&[&data("hostile/bad_anndata.h5")], &[]);
@@ -49,7 +64,13 @@ fn masks_and_categories_that_lie_cost_their_column_alone() {
     );
     assert_eq!(mounted.text("parts/columns/short_mask.csv"), "short_mask\n\"\"\n2\n\"\"\n");
     let found = findings(&mounted, "parts");
-    for expected in ["3 values, a mask of 2", "neither an array nor values", "it has no codes", "leads nowhere"] {
+    for expected in [
+        "a mask of other elements",
+        "3 values, a mask of 2",
+        "neither an array nor values",
+        "it has no codes",
+        "leads nowhere",
+    ] {
         assert!(found.contains(expected), "{expected}: {found}");
     }
     // The code 9; −1 says that there is none.

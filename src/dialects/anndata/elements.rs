@@ -157,14 +157,16 @@ impl Opener<'_> {
             Ok::<_, String>((self.array(&join(path, name.as_bytes()), dataset, tally)?, dataset.clone()))
         };
         let (values, dataset) = part("values", tally)?;
-        let (mask, _) = part("mask", &Arc::default())?;
+        let (mask, of_mask) = part("mask", &Arc::default())?;
+        let is_boolean = of_mask.datatype.is_boolean();
         let lengths = [values.len(), mask.len()];
         let rows = Arc::new(MaskedRows::new(path.to_owned(), values, mask)?);
         let is_whole = lengths[0] == lengths[1];
-        let finding = (!is_whole).then(|| {
-            let found = format!("{} values, a mask of {}", lengths[0], lengths[1]);
-            (&rules::MASK, found)
-        });
+        let finding: Option<(&'static Rule, String)> = match is_whole {
+            false => Some((&rules::MASK, format!("{} values, a mask of {}", lengths[0], lengths[1]))),
+            true if !is_boolean => Some((&rules::MASK_TYPE, "a mask of other elements".into())),
+            true => None,
+        };
         Ok(Element { rows, dataset, categories: None, finding, is_whole })
     }
 }

@@ -63,6 +63,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         attributes: group.attributes.clone(),
         columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
         categories: frame.categories,
+        labels_differ: Some(&rules::LABELS_TWICE),
         servants: servants.map(|link| link.name.clone()).collect(),
         findings: frame.findings,
         ..Table::empty(site.path, Anndata.name())
@@ -78,18 +79,25 @@ pub(super) fn label(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Op
     frame.column(&name.into(), true).filter(|column| column.categories.is_none())
 }
 
-/// The columns of a data frame but its row labels, as compounds.
+/// The columns of a data frame but its row labels, as compounds; `None` of one that has row labels alone.
 ///
 /// # Errors
-/// Where there is none.
-pub(super) fn compounds(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
+/// Where none can be read.
+pub(super) fn compounds(
+    site: &Site<'_>,
+    group: &Group,
+    interrupt: &Interrupt,
+) -> Result<Option<Arc<dyn Rows>>, String> {
     let opener = Opener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     let mut columns = frame.columns();
+    if columns.iter().all(|column| column.is_label) {
+        return Ok(None);
+    }
     datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut frame.findings);
     let fields = columns.into_iter().filter(|column| !column.is_label && column.in_table);
     let fields = fields.filter_map(|column| Some((column.name.to_string(), column.rows.ok()?)));
-    Ok(Arc::new(CompoundRows::new(site.path.to_owned(), fields.collect())?))
+    Ok(Some(Arc::new(CompoundRows::new(site.path.to_owned(), fields.collect())?)))
 }
 
 /// A data frame while its columns are made.

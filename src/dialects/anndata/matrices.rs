@@ -11,7 +11,7 @@ use super::encoding::{Encoding, kind};
 use super::frame;
 use super::rules;
 use crate::catalogue::{Attribute, ColumnId, Group, Object, join};
-use crate::dialects::{Dialect, Site, datasets};
+use crate::dialects::{Dialect, Here, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
@@ -33,9 +33,13 @@ pub(super) fn frame_of(path: &str, group: &[Attribute]) -> Option<String> {
 /// Members of all data frames and awkward arrays of a group: it may have one of many columns very often.
 const MOST_MEMBERS: usize = 1 << 16;
 
-/// Whether a group has a matrix.
-pub(super) fn has_any(group: &Group) -> bool {
-    matrices(group).next().is_some()
+/// Whether a group has a matrix, and lies beside the data frame that it is about: what is called so in a dictionary of
+/// a user is one, too. That of the root may have lost its frame.
+pub(super) fn has_any(here: &Here<'_>) -> bool {
+    let frame = frame_of(here.path, &here.group.attributes);
+    let opener = Opener { file: here.file, interrupt: here.interrupt };
+    matrices(here.group).next().is_some()
+        && frame.is_some_and(|frame| frame.matches('/').count() == 1 || opener.at(&frame).is_ok())
 }
 
 /// What has a row for each row of the data frame: arrays, data frames and awkward arrays. Sparse matrices stand by
@@ -61,7 +65,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
     let mut columns: Vec<Column> = label.into_iter().collect();
     for (name, object) in matrices(group) {
         let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
-        let opened = rows(site, &path, object, &tally, &mut left, interrupt);
+        let Some(opened) = rows(site, &path, object, &tally, &mut left, interrupt).transpose() else { continue };
         if let (Err(reason), Object::Group { attributes, .. }) = (&opened, object) {
             let rule = if Encoding::of(attributes) == Encoding::Awkward { &rules::AWKWARD } else { &rules::COLUMN };
             findings.push(Finding::new(&path, rule, reason.clone()));
@@ -83,7 +87,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
     }
 }
 
-/// The rows of a matrix.
+/// The rows of a matrix; `None` of a data frame without columns.
 fn rows(
     site: &Site<'_>,
     path: &str,
@@ -91,10 +95,10 @@ fn rows(
     tally: &Arc<Tally>,
     left: &mut usize,
     interrupt: &Interrupt,
-) -> Result<Arc<dyn Rows>, String> {
+) -> Result<Option<Arc<dyn Rows>>, String> {
     if let Object::Dataset(dataset) = object {
         let opened = datasets::open(site.file, path, dataset)?;
-        return Ok(Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone())));
+        return Ok(Some(Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone()))));
     }
     let opener = Opener { file: site.file, interrupt };
     let group = opener.group(object)?;
@@ -102,7 +106,7 @@ fn rows(
         .checked_sub(group.links.len())
         .ok_or_else(|| format!("more than {MOST_MEMBERS} members of what lies in one group"))?;
     match Encoding::of(&group.attributes) {
-        Encoding::Awkward => awkward::rows(&opener, path, &group, tally),
+        Encoding::Awkward => awkward::rows(&opener, path, &group, tally).map(Some),
         _ => frame::compounds(&Site { path, ..*site }, &group, interrupt),
     }
 }

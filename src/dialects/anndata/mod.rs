@@ -64,7 +64,7 @@ impl Dialect for Anndata {
             Encoding::Frame => (true, frame::roles(here.group)),
             Encoding::Awkward => (true, awkward::roles(here.group)),
             // Matrices are shown by themselves, too.
-            _ => (matrices::has_any(here.group), HashMap::new()),
+            _ => (matrices::has_any(here), HashMap::new()),
         };
         Claims { is_table, members, ..Claims::default() }
     }

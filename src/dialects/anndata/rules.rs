@@ -21,6 +21,10 @@ crate::table::rules! {
         => "write it with anndata; forms with unions, bit masks or views are not understood";
     MASK: Error "anndata/mask-length" []
         "AnnData: a mask is as long as the values" => "write a mask for each value";
+    MASK_TYPE: Warning "anndata/mask-type" []
+        "AnnData: a mask is of booleans" => "write the mask as booleans; others than zero mask a value";
+    LABELS_TWICE: Error "anndata/categories-twice" []
+        "AnnData: the categories of a categorical differ from each other" => "write each category once";
     VERSION: Warning "anndata/encoding-version" []
         "AnnData: data frames have the encoding-version 0.1.0 or 0.2.0" => "read it with a newer hepfs";
     INDEX: Error "anndata/index" [] "AnnData: _index names the row labels" => "write the name of the labels as _index";
