@@ -189,7 +189,8 @@ impl Place {
     /// The path in its file of the directory at `below` this place: `own`, unless it is shown elsewhere than it lies, as
     /// the current version of a file is.
     pub fn path_in_file(&self, below: &str, own: &str) -> String {
-        let shown = tables::below(&self.path.to_str_lossy(), below);
+        let path = self.path.to_str_lossy();
+        let shown = if below.is_empty() { path.into_owned() } else { tables::below(&path, below) };
         // Names with escapes are those of files, and a path in a folder begins with one of a file.
         let is_known = (self.is_in_file || self.path.is_empty()) && !shown.contains('%');
         if is_known { format!("/{shown}") } else { own.to_owned() }

@@ -226,6 +226,13 @@ fn each_table_of_a_file_is_converted() {
             said.lines().filter_map(|line| line.strip_prefix("table ")?.split(':').next()).collect();
         found.sort_unstable();
         assert_eq!(found, tables, "{name}: {said}");
+        if let Some(last) = tables.last().filter(|table| **table != "/table") {
+            fs::remove_file(&out).unwrap();
+            let source = format!("{}:{}", source.display(), last);
+            succeeded(&hepfs(["convert", &source, &out, "--cache-folder", "none"]));
+            let said = String::from_utf8(hepfs(["info", &out, "--cache-folder", "none"]).stdout).unwrap();
+            assert!(said.contains(&format!("table {last}:")), "{said}");
+        }
         // What `info` calls a table is what commands know it by.
         let said =
             String::from_utf8(hepfs(["info", source.to_str().unwrap(), "--cache-folder", "none"]).stdout).unwrap();
