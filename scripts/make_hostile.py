@@ -1055,6 +1055,20 @@ def bad_pickles(file):
         values.attrs["PSEUDOATOM"] = "object"
 
 
+def many_pickles(file):
+    """A frame of eight pickles, each of which takes a third of a megabyte: half of that itself, half places in it."""
+    rows, count = 20_000, 8
+    frame = file.create_group("frame")
+    frame.attrs.update({"pandas_type": "frame", "nblocks": count, "axis0_variety": "regular"})
+    frame["axis0"] = np.array([f"c{at}".encode() for at in range(count)])
+    frame["axis1"] = np.arange(rows)
+    for at in range(count):
+        frame[f"block{at}_items"] = np.array([f"c{at}".encode()])
+        values = frame.create_dataset(f"block{at}_values", (1,), h5py.vlen_dtype("u1"))
+        values[0] = np.frombuffer(pickle.dumps(np.array([at / 2] * rows, object), 4), "u1")
+        values.attrs["PSEUDOATOM"] = "object"
+
+
 def bad_anndata(file):
     """Data frames and sparse matrices that contradict themselves, labels that lead to themselves."""
     text = h5py.string_dtype()
@@ -1774,6 +1788,7 @@ RECIPES = [
     rows_without_elements,
     one_name_twice,
     root_table,
+    many_pickles,
     computed_rows,
     much_by_links,
 ]

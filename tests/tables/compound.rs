@@ -393,3 +393,24 @@ fn pickles_that_lie_harm_nobody_else() {
     let peak = crate::support::status(mounted.daemon(), "VmHWM:").unwrap();
     assert!(peak < 320 << 10, "{peak} kB");
 }
+
+/// Each reader has a part of what all of them take: none may wait for another's while it holds its own.
+#[test]
+fn pickles_that_are_read_at_once_wait_for_each_other() {
+    let mounted =
+        Mounted::new(&[&data("hostile/many_pickles.h5")], &["--cache-size", "400K", "--cache-folder", "none"]);
+    let began = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        for at in 0..8 {
+            let mounted = &mounted;
+            scope.spawn(move || {
+                let text = mounted.text(format!("frame/columns/c{at}.txt"));
+                assert_eq!(text, format!("{:?}\n", f64::from(at) / 2.0).repeat(20_000));
+            });
+        }
+    });
+    assert_eq!(mounted.text(".hepfs/errors"), "");
+    assert_eq!(mounted.text("frame/head.csv").lines().next(), Some("index,c0,c1,c2,c3,c4,c5,c6,c7"));
+    // A reservation is given up after ten seconds without any progress.
+    assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+}

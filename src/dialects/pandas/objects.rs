@@ -45,24 +45,40 @@ impl Block {
         Error::Unsupported { path: self.dataset.path().to_owned(), reason: reason.to_string() }
     }
 
+    /// Reads the pickle under what it takes of the budget, which is held as a whole or not at all: readers of several
+    /// pickles would wait for each other's parts.
     fn load(&self, interrupt: &Interrupt) -> Result<Pickled, Error> {
         let budget = self.dataset.file().store().budget();
+        let reserve = |bytes| {
+            let reserved = budget.reserve(bytes, interrupt);
+            reserved.map_err(|shortage| shortage.at(self.dataset.path(), "a pickle and the places in it"))
+        };
         let mut descriptor = [0; DESCRIPTOR_SIZE];
         let width = (self.dataset.element_size() as usize).min(DESCRIPTOR_SIZE);
         self.dataset.read_bytes(0, &mut descriptor[..width], interrupt)?;
         let length = u64::from(u32::from_le_bytes([descriptor[0], descriptor[1], descriptor[2], descriptor[3]]));
-        let of_bytes = budget.reserve(length, interrupt);
-        let of_bytes = of_bytes.map_err(|shortage| shortage.at(self.dataset.path(), "a pickle"))?;
+        let (mut reserved, mut taken) = (reserve(length)?, length);
+        loop {
+            let (bytes, array) = self.scan(interrupt)?;
+            let needed = length.saturating_add(array.bytes() as u64);
+            let missing = needed.saturating_sub(taken);
+            let more = if missing > 0 { budget.try_reserve(missing) } else { Some(budget.charge(0)) };
+            if let Some(more) = more {
+                return Ok(Pickled { bytes, array, _held: [reserved, more] });
+            }
+            drop((bytes, array, reserved));
+            (reserved, taken) = (reserve(needed)?, needed);
+        }
+    }
+
+    fn scan(&self, interrupt: &Interrupt) -> Result<(Vec<u8>, ObjectArray), Error> {
         let batch = self.dataset.read_elements(0..1, interrupt)?;
         let bytes = batch.heap.cursor().resolve(&batch.bytes, 1).map(<[u8]>::to_vec);
         let bytes = bytes.map_err(|cause| cause.at(self.dataset.path(), 0))?;
-        let limit = usize::try_from(budget.limit()).unwrap_or(usize::MAX);
+        let limit = self.dataset.file().store().budget().limit().try_into().unwrap_or(usize::MAX);
         let array = pickle::object_array(&bytes, limit, &|| !interrupt.is_raised()).map_err(|error| self.refuse(error));
         interrupt.check()?;
-        let array = array?;
-        let of_array = budget.reserve(array.bytes() as u64, interrupt);
-        let of_array = of_array.map_err(|shortage| shortage.at(self.dataset.path(), "the places in a pickle"))?;
-        Ok(Pickled { bytes, array, _held: [of_bytes, of_array] })
+        Ok((bytes, array?))
     }
 
     fn pickled(&self, interrupt: &Interrupt) -> Result<Arc<Pickled>, Error> {

@@ -111,7 +111,8 @@ impl Files {
     }
 
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
-        let keeper = Some(self.keeper(what));
+        // A column that could not be had for a while must not be missed in what is kept.
+        let keeper = Some(self.keeper(&format!("{what} of {}", columns.len())));
         Arc::new(TextView::new(columns, format, &self.opened.context().csv, limit, self.blocks(), keeper))
     }
 
