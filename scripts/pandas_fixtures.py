@@ -144,6 +144,10 @@ def fixed_format(store):
         objects["zoned"] = zoned
         objects["zoned_stamps"] = [None if pd.isna(stamp) else stamp.as_unit("ns") for stamp in zoned]
         objects["moments"] = [moment, "a", pd.Timestamp(-1).as_unit("ns"), there[0].as_unit("us"), day]
+        objects["wide"] = [2**63 + 5, None, 7, -(3**45), 2**53 + 1]
+        objects["long"] = [2**53 + 1, 2**63 - 1, None, -(2**63), 0]
+        objects["long_or_float"] = [2**53 + 1, 0.5, None, 7, -1e300]
+        objects["infinite"] = ["a", float("inf"), float("-inf"), 1.5, None]
         objects["decimals"] = [decimal.Decimal(text) for text in ("-1.50", "NaN", "1E+40", "0", "-1.50")]
         objects["numpy_flags"] = [np.bool_(True), None, False, np.bool_(False), np.bool_(True)]
     put("objects", pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in objects.items()}))
@@ -218,6 +222,10 @@ def labels(path):
         "by_zone": pd.DataFrame([[1, 2]], columns=zoned[:2]),
         "by_offset": pd.DataFrame([[1, 2]], columns=days[:2].tz_localize("-05:30")),
         "by_delta": pd.DataFrame([[1, 2]], columns=pd.to_timedelta(["-1 s", "1 days 00:00:00.25"])),
+        "by_kind": pd.DataFrame([[1, 2]], columns=pd.CategoricalIndex(["hi", "lo"], ["lo", "hi"])),
+        "indexed": pd.DataFrame({"index": [1, 2], "x": [0.5, 1.5]}, index=[7, 9]),
+        "index_series": pd.Series([1, 2], index=[7, 9], name="index"),
+        "by_dateutil": pd.DataFrame({"at": pd.date_range("2020", periods=2, tz="dateutil/Europe/Paris")}),
         "by_day_and_delta": pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_product([days[1:2], deltas[:2]])),
     }
     kinds = {"i": "i4", "f": "f4", "g": "f8", "b": "bool", "u": "u2", "t": "M8[s]", "d": "m8[ms]"}
@@ -269,6 +277,10 @@ def object_cells(values):
         frozenset([datetime.date]): lambda value: instant(value, "s"),
         frozenset([decimal.Decimal]): str,
     }.get(frozenset(kinds), lambda value: json.dumps(value, ensure_ascii=False, default=in_utc))
+    if kinds == {int, float} and any(isinstance(one, int) and abs(one) > 1 << 53 for one in present):
+        shown = json.dumps
+    if kinds == {str, float}:
+        shown = lambda value: json.dumps(str(value).replace("inf", "Infinity") if value in (np.inf, -np.inf) else value)
     if present and all(getattr(value, "tz", None) for value in present):
         unit = "ns" if all(value.unit == "ns" for value in present) else "us"
         shown = lambda value: instant(value, unit, "Z")

@@ -22,33 +22,33 @@ const PATIENCE: usize = 1 << 16;
 
 /// What a slot can be besides a value of some [`Kind`]. In the array they are of the kind `Other`.
 mod tag {
-    pub const BYTES: u8 = 13;
+    pub const BYTES: u8 = 15;
     /// A tuple of nothing but bytes.
-    pub const BYTES_TUPLE: u8 = 14;
+    pub const BYTES_TUPLE: u8 = 16;
     /// The class `datetime.date`.
-    pub const DATE: u8 = 15;
+    pub const DATE: u8 = 17;
     /// The function that returns `NaT`.
-    pub const NAT: u8 = 16;
+    pub const NAT: u8 = 18;
     /// The list of the array.
-    pub const LIST: u8 = 17;
+    pub const LIST: u8 = 19;
     /// The array's state: the tuple that ends with the list.
-    pub const STATE: u8 = 18;
+    pub const STATE: u8 = 20;
     /// The function that returns a scalar of NumPy, and what it takes: a data type, the bytes.
-    pub const SCALAR: u8 = 19;
-    pub const SCALAR_ARGUMENTS: u8 = 20;
+    pub const SCALAR: u8 = 21;
+    pub const SCALAR_ARGUMENTS: u8 = 22;
     /// The class of data types, what it takes (a code first), one of it, and the state of one (the byte order second).
-    pub const TYPES: u8 = 21;
-    pub const TYPE_ARGUMENTS: u8 = 22;
-    pub const TYPE: u8 = 23;
-    pub const TYPE_STATE: u8 = 24;
+    pub const TYPES: u8 = 23;
+    pub const TYPE_ARGUMENTS: u8 = 24;
+    pub const TYPE: u8 = 25;
+    pub const TYPE_STATE: u8 = 26;
     /// The classes `datetime.datetime` and `decimal.Decimal`.
-    pub const TIME: u8 = 25;
-    pub const DECIMAL: u8 = 26;
+    pub const TIME: u8 = 27;
+    pub const DECIMAL: u8 = 28;
     /// What returns a `Timestamp` of pandas, and what it takes: a number, a frequency, a zone or none, and since 2.0 a
     /// unit.
-    pub const TIMESTAMP: u8 = 27;
-    pub const TIMESTAMP_ARGUMENTS: u8 = 28;
-    pub const ZONED_ARGUMENTS: u8 = 29;
+    pub const TIMESTAMP: u8 = 29;
+    pub const TIMESTAMP_ARGUMENTS: u8 = 30;
+    pub const ZONED_ARGUMENTS: u8 = 31;
 }
 
 /// A tag in the upper 8 bits, a [`Form`] in the next, and in the others where the token of the value, or of an object's
@@ -285,6 +285,11 @@ fn class(module: &[u8], name: &[u8], at: usize) -> Slot {
     }
 }
 
+/// Whether this is an integer that counts of time can be.
+fn is_integer(slot: Slot) -> bool {
+    slot.tag() == Kind::Integer as u8 || slot.tag() == Kind::Long as u8
+}
+
 /// The values of a machine that runs the list.
 struct Slots<'a> {
     bytes: &'a [u8],
@@ -312,7 +317,7 @@ impl Slots<'_> {
     /// The number of such a slot.
     fn integer(&self, slot: Slot) -> Option<i128> {
         match Tokens::new(self.bytes, slot.at()).next() {
-            Ok(Token::Integer(value)) if slot == Slot::kind(Kind::Integer, slot.at()) => value,
+            Ok(Token::Integer(value)) if is_integer(slot) && slot.form() == Form::Python => value,
             _ => None,
         }
     }
@@ -334,7 +339,7 @@ impl Slots<'_> {
             Form::Text => bytes.len().is_multiple_of(4).then_some(Kind::Text)?,
             form => match form.scalar(bytes)? {
                 Cell::Bool(_) => Kind::Bool,
-                Cell::Integer(_) => Kind::Integer,
+                Cell::Integer(value) => Kind::of_integer(value),
                 Cell::Float(value) if value.is_nan() => Kind::Nan,
                 Cell::Float(_) => Kind::Float,
                 _ => return None,
@@ -357,7 +362,7 @@ impl Values for Slots<'_> {
             Token::Text(..) => Kind::Text,
             Token::None => Kind::None,
             Token::Bool(_) => Kind::Bool,
-            Token::Integer(Some(_)) => Kind::Integer,
+            Token::Integer(Some(value)) => Kind::of_integer(value),
             Token::Float(value) if value.is_nan() => Kind::Nan,
             Token::Float(_) => Kind::Float,
             Token::Bytes(_) => return Ok(Slot::new(tag::BYTES, at)),
@@ -386,7 +391,7 @@ impl Values for Slots<'_> {
                 form.map_or(Slot::kind(Kind::Other, at), |form| Slot::formed(tag::SCALAR_ARGUMENTS, form, bytes.at()))
             }
             (Container::Tuple, [_, order, _, _, _, ..]) if is_text(order) => Slot::new(tag::TYPE_STATE, order.at()),
-            (Container::Tuple, [count, _, zone, units @ ..]) if count.tag() == Kind::Integer as u8 => {
+            (Container::Tuple, [count, _, zone, units @ ..]) if is_integer(*count) => {
                 let is_zoned = zone.tag() != Kind::None as u8;
                 let tag = if is_zoned { tag::ZONED_ARGUMENTS } else { tag::TIMESTAMP_ARGUMENTS };
                 let form = self.timestamp(units);

@@ -20,8 +20,12 @@ pub enum Kind {
     Nan,
     /// `True` or `False`.
     Bool,
-    /// An integer of up to 128 bits.
+    /// An integer that a float of 64 bits has exactly.
     Integer,
+    /// Another integer of 64 bits.
+    Long,
+    /// Another integer of up to 128 bits.
+    Wide,
     /// A float.
     Float,
     /// A text.
@@ -44,11 +48,13 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in order.
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 15] = [
         Kind::None,
         Kind::Nan,
         Kind::Bool,
         Kind::Integer,
+        Kind::Long,
+        Kind::Wide,
         Kind::Float,
         Kind::Text,
         Kind::Date,
@@ -59,6 +65,17 @@ impl Kind {
         Kind::Decimal,
         Kind::Other,
     ];
+}
+
+impl Kind {
+    /// What an integer is.
+    pub(super) fn of_integer(value: i128) -> Self {
+        match i64::try_from(value) {
+            Ok(short) if short.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => Kind::Integer,
+            Ok(_) => Kind::Long,
+            Err(_) => Kind::Wide,
+        }
+    }
 }
 
 /// How a value is stored: as Python does, as the little-endian bytes of a scalar of NumPy, or as a count of a unit of
@@ -238,7 +255,7 @@ impl<'a> Cell<'a> {
         }
         Some(match (kind, token) {
             (Kind::Bool, Token::Bool(value)) => Cell::Bool(value),
-            (Kind::Integer, Token::Integer(value)) => Cell::Integer(value?),
+            (Kind::Integer | Kind::Long | Kind::Wide, Token::Integer(value)) => Cell::Integer(value?),
             (Kind::Float | Kind::Nan, Token::Float(value)) => Cell::Float(value),
             (Kind::Text, Token::Text(encoding, bytes)) => Cell::Text(tokens::text(encoding, bytes)?),
             (Kind::Date, token) => Cell::Date(date(token)?),

@@ -293,8 +293,8 @@ pub fn zone(value: Value<'_>) -> Option<String> {
     }
 }
 
-/// The name of a zone. dateutil's have a prefix, and maybe the folder of the system's zones.
-fn named(text: &str) -> Option<String> {
+/// The name of a zone as Arrow has it. dateutil's have a prefix, and maybe the folder of the system's zones.
+pub fn named(text: &str) -> Option<String> {
     let name = match text.strip_prefix("dateutil/") {
         Some(path) => path.rsplit_once("zoneinfo/").map_or(path, |(_, name)| name),
         None => text,

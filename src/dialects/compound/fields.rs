@@ -146,7 +146,7 @@ pub(super) fn covered<'a>(
     let values = datasets::open(site.file, site.path, dataset)
         .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &missing, &Arc::default()));
     let missing = move |datatype: &Datatype| datasets::stated_fill_of(datatype, stated);
-    Some(Covered { column, below: below.to_vec(), values, missing: Box::new(missing) })
+    Some(Covered { column, below: below.to_vec(), values, is_decoded: false, missing: Box::new(missing) })
 }
 
 /// A part of the elements of a dataset, as if it were a dataset by itself.

@@ -17,7 +17,7 @@ use super::stored::Stored;
 use super::values::{self, Content};
 use super::{Pandas, rules};
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Group, Object, attribute, join};
-use crate::codec::pickle::Label;
+use crate::codec::pickle::{self, Label};
 use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, distinct, part_of, read_as};
 use crate::dialects::{Dialect, Site, datasets, times};
@@ -45,7 +45,8 @@ pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
 /// The table of a group in the format `fixed`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let encoding = Encoding::of(Stored::text(&group.attributes, "encoding").as_deref());
-    let mut frame = Fixed { site, group, encoding, interrupt, categories: Vec::new(), findings: Vec::new() };
+    let mut frame =
+        Fixed { site, group, encoding, interrupt, categories: Vec::new(), findings: Vec::new(), is_nameless: false };
     if let Encoding::Unknown(name) = &frame.encoding {
         let found = format!("{name}: shown as if in UTF-8");
         frame.findings.push(Finding::new(site.path, &rules::ENCODING, found));
@@ -54,6 +55,10 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     let mut columns = frame.labels(if is_series { "index" } else { "axis1" });
     let rows = columns.first().and_then(|column| column.rows.as_ref().ok()).map(|rows| rows.len());
     columns.extend(if is_series { frame.series() } else { frame.blocks() });
+    let is_taken = columns.iter().skip(1).any(|column| column.name == "index");
+    if let Some(label) = columns.first_mut().filter(|label| frame.is_nameless && is_taken && label.is_label) {
+        label.name = "level_0".into();
+    }
     let of_columns = || columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())).max();
     let rows = rows.or_else(of_columns).unwrap_or(0);
     for column in &mut columns {
@@ -89,6 +94,8 @@ struct Fixed<'a> {
     interrupt: &'a Interrupt,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
+    /// The row labels have no name.
+    is_nameless: bool,
 }
 
 /// Where the columns of a dataset come from.
@@ -146,7 +153,9 @@ impl<'a> Fixed<'a> {
                 self.report(format!("there is no {key}: a write that failed leaves such a group behind"));
                 return Vec::new();
             };
-            let name = Stored::label(&dataset.attributes, "name").unwrap_or_else(|| "index".into());
+            let name = Stored::label(&dataset.attributes, "name");
+            self.is_nameless = name.is_none();
+            let name = name.unwrap_or_else(|| "index".into());
             let made = self.values(key, dataset, true);
             let made = self.categorical(key, dataset, made);
             return vec![self.column(name, key, (dataset, 0), made, true)];
@@ -260,7 +269,21 @@ impl<'a> Fixed<'a> {
     fn names(&mut self, key: &str) -> Result<Vec<String>, String> {
         let Some(levels) = self.levels(key) else {
             let labels = self.read(key)?;
-            return Ok(labels.iter().map(Label::to_string).collect());
+            let is_coded = |dataset: &Arc<Dataset>| text(&dataset.attributes, "kind").as_deref() == Some("category");
+            let labels = match self.dataset(key).is_some_and(is_coded) {
+                false => labels,
+                true => {
+                    let categories = self.read(&format!("{key}_categories"))?;
+                    labels.iter().map(|code| labelled_by(code, &categories)).collect()
+                }
+            };
+            let mut left = MOST_NAMES;
+            let bounded = |label: Label<'_>| {
+                let name = label.to_string();
+                left = left.checked_sub(name.len()).ok_or_else(|| format!("labels of more than {MOST_NAMES} bytes"))?;
+                Ok(name)
+            };
+            return labels.into_iter().map(bounded).collect();
         };
         // Several levels may be one dataset.
         let mut left = MOST_OF_LEVELS;
@@ -276,11 +299,8 @@ impl<'a> Fixed<'a> {
         let rows = levels.first().map_or(0, |(codes, _)| codes.len());
         let mut left = MOST_NAMES;
         let one = |row: usize| {
-            let label = |(codes, values): &(Labels, Labels)| match codes.get(row) {
-                Some(Label::Integer(code)) => usize::try_from(*code).ok().and_then(|code| values.get(code).cloned()),
-                _ => None,
-            };
-            let own = levels.iter().map(|level| label(level).unwrap_or(Label::Float(f64::NAN)));
+            let label = |codes: &Labels| codes.get(row).cloned().unwrap_or(Label::None);
+            let own = levels.iter().map(|(codes, values)| labelled_by(&label(codes), values));
             let name = Label::Tuple(own.collect()).to_string();
             // And many labels one text.
             left = left.checked_sub(name.len()).ok_or_else(|| format!("labels of more than {MOST_NAMES} bytes"))?;
@@ -448,9 +468,15 @@ fn is_empty(dataset: &Dataset) -> bool {
 /// The zone that attributes name.
 fn zone_in(attributes: &[Attribute]) -> Option<String> {
     Stored::of(attributes, "tz").map(|zone| match zone {
-        Stored::Text(text) => text,
+        Stored::Text(text) => pickle::named(&text).unwrap_or_else(|| "UTC".into()),
         Stored::Tree(tree) => values::zone_of(tree.root()),
     })
+}
+
+/// The label that a code leads to; NaN where it leads to none.
+fn labelled_by(code: &Label<'_>, labels: &[Label<'static>]) -> Label<'static> {
+    let place = if let Label::Integer(code) = code { usize::try_from(*code).ok() } else { None };
+    place.and_then(|place| labels.get(place).cloned()).unwrap_or(Label::Float(f64::NAN))
 }
 
 /// Reads the label of a value that is shown as JSON.

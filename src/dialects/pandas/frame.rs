@@ -113,15 +113,14 @@ impl<'a> Frame<'a> {
             let (column, (field, content)) = fields
                 .filter_map(|(column, content)| Some((column, content.as_ref()?)))
                 .find(|(_, (field, _))| field.name == *name)?;
-            let decoded = matches!((content, &self.encoding), (Content::Text(_), Encoding::Other(_)));
-            let opened = if decoded { Err("its texts are decoded".into()) } else { self.opened.clone() };
-            let values = opened.and_then(|opened| {
+            let is_decoded = matches!((content, &self.encoding), (Content::Text(_), Encoding::Other(_)));
+            let values = self.opened.clone().and_then(|opened| {
                 let datatype = compound::read_as(&field.datatype, System::PYTABLES);
                 let part = Part { datatype, offset: field.offset };
                 compound::rows_of_part(self.dataset, &opened, part, &Fill::Default, &Arc::default())
             });
             let missing = Box::new(|datatype: &Datatype| content.missing(datatype));
-            Some(Covered { column, below: Vec::new(), values, missing })
+            Some(Covered { column, below: Vec::new(), values, is_decoded, missing })
         };
         let path = join(self.site.path, b"_i_table");
         let indexed = Indexed { site: self.site, dataset: self.dataset, find: &find, interrupt: self.interrupt };

@@ -15,6 +15,9 @@ use crate::store::{
     self, ARRAY_BYTES, Cache, Error, Fitter, Fitting, Hints, Reservation, RowRange, Rows, Shared, numbered,
 };
 
+/// Digits of an integer of 128 bits, and a sign.
+const LONGEST_INTEGER: u64 = 40;
+
 /// Whether a dataset holds one pickle.
 pub(super) fn is_pickle(dataset: &Dataset) -> bool {
     let is_bytes = matches!(&dataset.datatype.class, Class::Sequence { base } if base.size == 1);
@@ -124,7 +127,7 @@ pub(super) enum Shown {
         is_fine: bool,
         is_zoned: bool,
     },
-    /// The digits of decimal numbers.
+    /// The digits of decimal numbers, or of integers of more than 64 bits.
     Decimals,
     /// JSON of each.
     Mixed,
@@ -139,8 +142,11 @@ impl Shown {
         match present.as_slice() {
             [] | [Kind::Text] => Self::Texts,
             [Kind::Bool] => Self::Booleans,
-            [Kind::Integer] => Self::Integers,
+            [Kind::Integer] | [Kind::Long] | [Kind::Integer, Kind::Long] => Self::Integers,
             [Kind::Float] | [Kind::Integer, Kind::Float] => Self::Floats,
+            [.., Kind::Wide] if present.iter().all(|kind| matches!(kind, Kind::Integer | Kind::Long | Kind::Wide)) => {
+                Self::Decimals
+            }
             [Kind::Date] => Self::Dates,
             [Kind::Time] => Self::Times { is_fine: false, is_zoned: false },
             [Kind::Nanoseconds] => Self::Times { is_fine: true, is_zoned: false },
@@ -200,9 +206,15 @@ impl Objects {
         self.others
     }
 
+    /// Bytes of the text in a row, as stored, or of digits that are made.
+    fn length(&self, pickled: &Pickled, row: usize) -> u64 {
+        let digits = if self.shown == Shown::Decimals { LONGEST_INTEGER } else { 0 };
+        digits.max(pickled.array.text_length(row, self.column, &pickled.bytes) as u64)
+    }
+
     /// Bytes that an array of these rows takes at most.
     fn taken(&self, pickled: &Pickled, rows: impl Iterator<Item = usize>) -> u64 {
-        let length = |row| pickled.array.text_length(row, self.column, &pickled.bytes) as u64;
+        let length = |row| self.length(pickled, row);
         rows.map(|row| length(row) * 3 + 8).fold(0, u64::saturating_add)
     }
 
@@ -236,6 +248,7 @@ impl Objects {
             }),
             Shown::Decimals => made!(LargeStringBuilder::new(), |cell| match cell {
                 Cell::Decimal(digits) => Some(digits),
+                Cell::Integer(value) => Some(value.to_string().into()),
                 _ => None,
             }),
             Shown::Texts => made!(LargeStringBuilder::new(), |cell| match cell {
@@ -259,6 +272,9 @@ impl Objects {
             Cell::Float(value) if value.is_nan() => return None,
             Cell::Bool(value) => value.to_string(),
             Cell::Integer(value) => value.to_string(),
+            Cell::Float(value) if value.is_infinite() => {
+                format!("\"{}Infinity\"", if *value < 0.0 { "-" } else { "" })
+            }
             Cell::Float(value) => serde_json::to_string(value).ok()?,
             Cell::Text(text) | Cell::Decimal(text) => serde_json::to_string(text).ok()?,
             Cell::Date(days) => quoted(Label::Date((*days).into())),
@@ -304,7 +320,7 @@ impl Rows for Objects {
         }
         let pickled = self.block.pickled(interrupt)?;
         let mut fitter = Fitter::new(range.start, bytes);
-        let weight = |row| pickled.array.text_length(row as usize, self.column, &pickled.bytes) as u64 + 16;
+        let weight = |row| self.length(&pickled, row as usize) + 16;
         let mut rows = range;
         rows.all(|row| fitter.add(1, weight(row)));
         Ok(fitter.fitting())
