@@ -186,8 +186,8 @@ impl Place {
         self.path.is_empty()
     }
 
-    /// The path in its file of the directory at `below` this place: `own`, unless it is shown elsewhere than it lies, as
-    /// the current version of a file is.
+    /// The path in its file of the directory at `below` this place: `own`, unless it is shown elsewhere than it lies,
+    /// as the current version of a file is.
     pub fn path_in_file(&self, below: &str, own: &str) -> String {
         let path = self.path.to_str_lossy();
         let shown = if below.is_empty() { path.into_owned() } else { tables::below(&path, below) };

@@ -107,7 +107,7 @@ impl Writing {
     /// Where one that was asked for is not there.
     pub fn check(&self, table: &Table) -> Result<(), Error> {
         if self.columns.is_empty() {
-            let is_lost = |column: &&Column| !column.in_table && !column.is_within_another(table.rows);
+            let is_lost = |column: &&Column| !column.in_table && !column.is_within_another;
             for column in table.columns.iter().filter(is_lost) {
                 say_left_out(column, &column.why_apart(table.rows));
             }

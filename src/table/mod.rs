@@ -134,6 +134,8 @@ pub struct Column {
     pub is_label: bool,
     /// It has as many rows as the table and stands in `table.*`.
     pub in_table: bool,
+    /// Whether it does not, because another column shows its values there.
+    pub is_within_another: bool,
     /// Rows, or why they cannot be had.
     pub rows: Result<Arc<dyn Rows>, String>,
     /// How `rows`, integers as stored, stand for instants; or why they do not, though the file calls them times. `None`
@@ -185,6 +187,7 @@ impl Column {
             id,
             is_label: false,
             in_table: rows.is_ok(),
+            is_within_another: false,
             rows,
             times: None,
             duration: None,
@@ -215,15 +218,11 @@ impl Column {
     /// Why it does not stand in a table of `rows` rows.
     pub fn why_apart(&self, rows: u64) -> String {
         match &self.rows {
-            Ok(_) if self.is_within_another(rows) => "another column shows its values".into(),
+            Ok(_) if self.is_within_another => "another column shows its values".into(),
+            Ok(own) if own.len() == rows => "it is shown by itself alone".into(),
             Ok(own) => format!("it has {} rows, the table {rows}", own.len()),
             Err(reason) => reason.clone(),
         }
-    }
-
-    /// Whether it does not stand in a table of `rows` rows, and another column shows its values there.
-    pub fn is_within_another(&self, rows: u64) -> bool {
-        !self.in_table && self.rows.as_ref().is_ok_and(|own| own.len() == rows)
     }
 
     /// How its integers stand for instants, where they do.

@@ -53,12 +53,21 @@ pub(in crate::cli) struct Arguments {
     reading: Reading,
 }
 
-/// Where a table at a path goes that has no other place, beside those at `others`. Nothing may lie below a table, and the
-/// root group has no name.
+/// Where a table at a path goes that has no other place, beside those at `others`. Nothing may lie below a table, and
+/// the root group has no name.
 fn own_path(path: &str, others: &[(String, Arc<Table>)]) -> String {
     let is_below = |(other, _): &(String, _)| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
     match path {
-        "/" => "/table".to_owned(),
+        "/" => {
+            let is_free = |name: &String| {
+                let taken = |other: &str| {
+                    other.strip_prefix(name.as_str()).is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'/', ..]))
+                };
+                !others.iter().any(|(other, _)| taken(other))
+            };
+            let more = (1..=others.len()).map(|number| format!("/table.{number}"));
+            std::iter::once("/table".to_owned()).chain(more).find(is_free).unwrap_or_else(|| "/table".to_owned())
+        }
         path if others.iter().any(is_below) => format!("/{}", path.trim_start_matches('/').replace('/', ".")),
         path => path.to_owned(),
     }

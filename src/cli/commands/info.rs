@@ -132,8 +132,7 @@ fn with_source(source: &Path, metadata: Value) -> Value {
     said
 }
 
-/// The lines about a directory.
-/// What is told of the directory at `path`.
+/// The lines about the directory at `path`.
 fn described(metadata: &Value, path: &str) -> Vec<String> {
     let mut lines = match metadata["kind"].as_str() {
         _ if is_table(metadata) => table(metadata, path),

@@ -258,8 +258,14 @@ fn clock(value: i64, per_second: i64, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Seconds that clocks of a zone are ahead of UTC at a time; 0 where the zone is not known.
+/// Seconds within which dates of any zone can be told: some 250,000 years.
+const TOLD: std::ops::Range<i64> = -8_000_000_000_000..8_000_000_000_000;
+
+/// Seconds that clocks of a zone are ahead of UTC at a time; 0 where the zone is not known, and very far from now.
 fn offset_at(zone: &str, seconds: i64) -> i64 {
+    if !TOLD.contains(&seconds) {
+        return 0;
+    }
     let local = zone.parse().ok().and_then(|zone| as_datetime_with_timezone::<TimestampSecondType>(seconds, zone));
     local.map_or(0, |local| local.naive_local().and_utc().timestamp() - seconds)
 }

@@ -475,3 +475,12 @@ fn token_or_byte() -> impl Strategy<Value = Vec<u8>> {
     let tokens: Vec<_> = tokens.split(|byte| *byte == b' ').map(<[u8]>::to_vec).collect();
     prop_oneof![prop::sample::select(tokens), any::<u8>().prop_map(|byte| vec![byte])]
 }
+
+/// A second before the last one that chrono has a date for, in UTC.
+#[test]
+fn instants_very_far_from_now_are_told_in_utc() {
+    for value in [8_210_266_876_799, i64::MAX, i64::MIN] {
+        let label = Label::Timestamp { value, per_second: 1, zone: Some("Asia/Tokyo".into()) };
+        assert!(label.to_string().ends_with("+00:00"), "{label}");
+    }
+}

@@ -130,7 +130,8 @@ impl Reading {
             return Datatype { size: 1, class: Class::Flag };
         }
         let plain = with_sign(stored);
-        match self.flags(stored, &plain) {
+        let flags = if is_number(&plain) { self.flags(stored, &plain) } else { None };
+        match flags {
             Some(members) => Datatype { size: plain.size, class: Class::Enum { base: Box::new(plain), members } },
             None => plain,
         }
@@ -282,8 +283,15 @@ impl Reading {
             Fill::Explicit(fill) if !self.packing.is_none() => self.packing.missing = decoded(&read, &fill.bytes),
             missing => self.missing.push(missing),
         }
-        // Of other numbers the attributes that state missing ones have it among them.
-        self.missing.extend(not_a_time(stored).filter(|_| self.packing.is_none()));
+        // Where attributes state missing ones, they have it among them.
+        match not_a_time(stored) {
+            Some(Fill::Explicit(fill)) if !self.packing.is_none() => {
+                let is_stated = self.packing.missing.is_some() || read != stored.datatype;
+                self.packing.missing =
+                    self.packing.missing.take().or_else(|| decoded(&read, &fill.bytes).filter(|_| !is_stated));
+            }
+            fill => self.missing.extend(fill),
+        }
     }
 
     /// What is done to stored numbers.

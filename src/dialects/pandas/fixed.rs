@@ -267,30 +267,22 @@ impl<'a> Fixed<'a> {
 
     /// The labels of an axis of columns, as text.
     fn names(&mut self, key: &str) -> Result<Vec<String>, String> {
-        let Some(levels) = self.levels(key) else {
-            let labels = self.read(key)?;
-            let is_coded = |dataset: &Arc<Dataset>| text(&dataset.attributes, "kind").as_deref() == Some("category");
-            let labels = match self.dataset(key).is_some_and(is_coded) {
-                false => labels,
-                true => {
-                    let categories = self.read(&format!("{key}_categories"))?;
-                    labels.iter().map(|code| labelled_by(code, &categories)).collect()
-                }
-            };
-            let mut left = MOST_NAMES;
-            let bounded = |label: Label<'_>| {
-                let name = label.to_string();
-                left = left.checked_sub(name.len()).ok_or_else(|| format!("labels of more than {MOST_NAMES} bytes"))?;
-                Ok(name)
-            };
-            return labels.into_iter().map(bounded).collect();
+        let levels = self.levels(key);
+        let is_one = levels.is_none();
+        let is_coded = |dataset: &Arc<Dataset>| text(&dataset.attributes, "kind").as_deref() == Some("category");
+        let levels = match levels {
+            Some(levels) => levels,
+            None if self.dataset(key).is_some_and(is_coded) => vec![[key.to_owned(), format!("{key}_categories")]],
+            None => return Ok(self.read(key)?.iter().map(Label::to_string).collect()),
         };
         // Several levels may be one dataset.
-        let mut left = MOST_OF_LEVELS;
+        let (mut left, mut bytes_left) = (MOST_OF_LEVELS, MOST_NAMES);
         let mut read = |key: &str| {
             let labels = self.read(key)?;
             left =
                 left.checked_sub(labels.len()).ok_or_else(|| format!("more than {MOST_OF_LEVELS} labels of levels"))?;
+            let bytes = labels.iter().map(|label| if let Label::Text(text) = label { text.len() } else { 0 }).sum();
+            bytes_left = bytes_left.checked_sub(bytes).ok_or_else(too_long)?;
             Ok::<_, String>(labels)
         };
         type Labels = Vec<Label<'static>>;
@@ -299,11 +291,20 @@ impl<'a> Fixed<'a> {
         let rows = levels.first().map_or(0, |(codes, _)| codes.len());
         let mut left = MOST_NAMES;
         let one = |row: usize| {
-            let label = |codes: &Labels| codes.get(row).cloned().unwrap_or(Label::None);
-            let own = levels.iter().map(|(codes, values)| labelled_by(&label(codes), values));
-            let name = Label::Tuple(own.collect()).to_string();
+            let label = |(codes, values): &(Labels, Labels)| {
+                let place = match codes.get(row) {
+                    Some(Label::Integer(code)) => usize::try_from(*code).ok(),
+                    _ => None,
+                };
+                place.and_then(|place| values.get(place).cloned()).unwrap_or(Label::Float(f64::NAN))
+            };
+            let own = Label::Tuple(levels.iter().map(label).collect());
+            let name = match &own {
+                Label::Tuple(own) if is_one => own.first().map(Label::to_string).unwrap_or_default(),
+                own => own.to_string(),
+            };
             // And many labels one text.
-            left = left.checked_sub(name.len()).ok_or_else(|| format!("labels of more than {MOST_NAMES} bytes"))?;
+            left = left.checked_sub(name.len()).ok_or_else(too_long)?;
             Ok(name)
         };
         (0..rows).map(one).collect()
@@ -313,8 +314,10 @@ impl<'a> Fixed<'a> {
     fn read(&mut self, name: &str) -> Result<Vec<Label<'static>>, String> {
         let dataset = self.dataset(name).ok_or("there is none")?;
         let mut source = self.source(name, dataset);
-        let is_mixed = matches!(&source, Ok(Source::Objects(columns))
-            if columns.iter().flatten().any(|column| column.shown() == Shown::Mixed));
+        let shown = match &source {
+            Ok(Source::Objects(columns)) => columns.iter().flatten().next().map(Objects::shown),
+            _ => None,
+        };
         let findings = self.findings.len();
         let made = self.made(name, dataset, &mut source, 0, true);
         let rows = made.rows?;
@@ -324,13 +327,21 @@ impl<'a> Fixed<'a> {
         let fitting =
             rows.fitting(0..rows.len(), MOST_NAMES as u64, self.interrupt).map_err(|error| error.to_string())?;
         if fitting.end < rows.len() {
-            return Err(format!("labels of more than {MOST_NAMES} bytes"));
+            return Err(too_long());
         }
         let array = rows.array(0..rows.len(), self.interrupt).map_err(|error| error.to_string())?;
-        if is_mixed {
-            // Names of columns are texts, not JSON.
-            self.findings.truncate(findings);
-            return Ok(array.as_string::<i64>().iter().map(label_of_json).collect());
+        match shown {
+            Some(Shown::Mixed) => {
+                // Names of columns are texts, not JSON.
+                self.findings.truncate(findings);
+                return Ok(array.as_string::<i64>().iter().map(label_of_json).collect());
+            }
+            Some(Shown::Times { is_fine, is_zoned }) => {
+                let per_second = if is_fine { 1_000_000_000 } else { 1_000_000 };
+                let zone = is_zoned.then(|| "UTC".to_owned());
+                return labels_of(&array, |value| Label::Timestamp { value, per_second, zone: zone.clone() });
+            }
+            _ => {}
         }
         let kind = text(&dataset.attributes, "kind").unwrap_or_default();
         let zone = zone_in(&dataset.attributes);
@@ -473,10 +484,9 @@ fn zone_in(attributes: &[Attribute]) -> Option<String> {
     })
 }
 
-/// The label that a code leads to; NaN where it leads to none.
-fn labelled_by(code: &Label<'_>, labels: &[Label<'static>]) -> Label<'static> {
-    let place = if let Label::Integer(code) = code { usize::try_from(*code).ok() } else { None };
-    place.and_then(|place| labels.get(place).cloned()).unwrap_or(Label::Float(f64::NAN))
+/// Why labels are not read.
+fn too_long() -> String {
+    format!("labels of more than {MOST_NAMES} bytes")
 }
 
 /// Reads the label of a value that is shown as JSON.
@@ -484,9 +494,10 @@ fn label_of_json(json: Option<&str>) -> Label<'static> {
     match json.map(serde_json::from_str) {
         Some(Ok(Json::String(text))) => Label::Text(text.into()),
         Some(Ok(Json::Bool(value))) => Label::Bool(value),
-        Some(Ok(Json::Number(number))) => match (number.as_i128(), number.as_f64()) {
-            (Some(integer), _) => Label::Integer(integer),
-            (None, value) => Label::Float(value.unwrap_or(f64::NAN)),
+        Some(Ok(Json::Number(number))) => match json.and_then(|json| json.parse().ok()) {
+            // Of more than 64 bits, too.
+            Some(integer) => Label::Integer(integer),
+            None => Label::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
         _ => Label::Float(f64::NAN),
     }

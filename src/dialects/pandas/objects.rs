@@ -208,7 +208,7 @@ impl Objects {
 
     /// Bytes of the text in a row, as stored, or of digits that are made.
     fn length(&self, pickled: &Pickled, row: usize) -> u64 {
-        let digits = if self.shown == Shown::Decimals { LONGEST_INTEGER } else { 0 };
+        let digits = if matches!(self.shown, Shown::Decimals | Shown::Mixed) { LONGEST_INTEGER } else { 0 };
         digits.max(pickled.array.text_length(row, self.column, &pickled.bytes) as u64)
     }
 

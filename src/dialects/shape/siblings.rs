@@ -195,7 +195,7 @@ pub(super) fn table(
         let reason = match found(sibling) {
             _ if interrupt.is_raised() => break,
             None => "no table".to_owned(),
-            Some(table) => match first.as_ref().and_then(|first| difference(first, &table)) {
+            Some(table) => match first.as_ref().map_or(Some("none like it"), |first| difference(first, &table)) {
                 Some(other) => other.to_owned(),
                 None if (tables.len() + 1).saturating_mul(columns(&table).count()) > MOST_PARTS => {
                     format!("{MOST_PARTS} columns of others")

@@ -100,7 +100,12 @@ fn of_one_type(values: Vec<Option<ArrayRef>>) -> Result<ArrayRef, String> {
                 LargeListArray::new(item, OffsetBuffer::from_lengths([0]), new_empty_array(&DataType::Null), None);
             cast(&empty, &data_type).map_err(|error| error.to_string())
         }
-        Some(value) => cast(value, &data_type).map_err(|error| error.to_string()),
+        Some(value) => {
+            let made = cast(value, &data_type).map_err(|error| error.to_string())?;
+            // Integers that a float has not exactly would be others.
+            let is_same = cast(&made, value.data_type()).is_ok_and(|back| back.as_ref() == value.as_ref());
+            is_same.then_some(made).ok_or_else(several)
+        }
     };
     let values: Vec<ArrayRef> = values.iter().map(as_common).collect::<Result<_, _>>()?;
     let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
@@ -187,6 +192,10 @@ mod tests {
         let half = 6.5_f64.to_le_bytes().to_vec();
         let numbers = column(vec![attribute(integer(), &[], whole(&[5])), attribute(float(), &[], half)]);
         assert_eq!(numbers.as_primitive::<Float64Type>().values(), &[5.0, 6.5]);
+        let values =
+            [attribute(integer(), &[], whole(&[(1 << 53) + 1])), attribute(float(), &[], 0_f64.to_le_bytes().into())];
+        let values = values.iter().map(|attribute| Some(value(attribute).unwrap())).collect();
+        assert!(of_one_type(values).unwrap_err().contains("2 types"));
         let list = |values: &[i64]| attribute(integer(), &[values.len() as u64], whole(values));
         let lists = column(vec![list(&[1, 2]), list(&[]), list(&[3])]);
         let items = |at: usize| lists.as_list::<i64>().value(at).as_primitive::<Int64Type>().values().to_vec();

@@ -42,7 +42,11 @@ pub(super) fn table(file: &Arc<File>) -> Table {
     }
     for (at, described) in header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_some()) {
         if !matches!(described.form, Ok((Kind::Null, _))) {
-            columns.push(Column { in_table: false, ..column(file, at, &described.name, alone(file, at)) });
+            columns.push(Column {
+                in_table: false,
+                is_within_another: true,
+                ..column(file, at, &described.name, alone(file, at))
+            });
         }
     }
     for column in &columns {
