@@ -1,5 +1,7 @@
 //! What the fuzz targets share: bytes become a filter with its parameters and a stored chunk.
 
+#[path = "../../src/calendar.rs"]
+pub mod calendar;
 #[path = "../../src/catalogue/mod.rs"]
 pub mod catalogue;
 #[path = "../../src/codec/mod.rs"]
