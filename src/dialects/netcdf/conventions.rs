@@ -283,14 +283,13 @@ impl Reading {
             Fill::Explicit(fill) if !self.packing.is_none() => self.packing.missing = decoded(&read, &fill.bytes),
             missing => self.missing.push(missing),
         }
-        // Where attributes state missing ones, they have it among them.
         match not_a_time(stored) {
-            Some(Fill::Explicit(fill)) if !self.packing.is_none() => {
-                let is_stated = self.packing.missing.is_some() || read != stored.datatype;
-                self.packing.missing =
-                    self.packing.missing.take().or_else(|| decoded(&read, &fill.bytes).filter(|_| !is_stated));
+            fill if self.packing.is_none() => self.missing.extend(fill),
+            // Missing values that attributes state have it among them.
+            Some(Fill::Explicit(fill)) if self.packing.missing.is_none() && read == stored.datatype => {
+                self.packing.missing = decoded(&read, &fill.bytes);
             }
-            fill => self.missing.extend(fill),
+            _ => {}
         }
     }
 
