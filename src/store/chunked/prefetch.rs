@@ -4,7 +4,7 @@
 //! *stretch*. A request that spans several chunks, as most do (the kernel's read-ahead knows nothing of chunks), can
 //! then be lent what it wants instead of having it copied together.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::{ChunkReader, Chunks, StoredChunk};
 use crate::catalogue::ChunkMap;
@@ -90,15 +90,17 @@ impl Chunks {
         }
         chunks.extend(next.start..next.end.min(self.grid.chunks()));
         chunks.retain(|index| map.get(*index).is_some());
-        Prefetch { chunks, at: 0, next: 0, window: window.saturating_add(grain) as usize, sequential, stretch }
+        let window = window.saturating_add(grain) as usize;
+        Prefetch { chunks, window, sequential, stretch, ..Prefetch::default() }
     }
 
-    /// Decodes chunks that a reader will want, while memory allows.
-    fn decode_ahead(&self, chunks: &[u64]) {
+    /// Decodes chunks that a reader will want, while memory allows. Those that it went past without them, because the
+    /// cores were busy, are left: they may have been evicted since, and would push out what is wanted.
+    fn decode_ahead(&self, chunks: &[u64], request: &Weak<()>) {
         let interrupt = Interrupt::new();
         let Ok(Some(map)) = self.map(&interrupt) else { return };
-        let late =
-            |last: u64| self.streams.is_left_behind(last.saturating_add(1).saturating_mul(self.grid.chunk_bytes()));
+        let end_of = |chunk: u64| chunk.saturating_add(1).saturating_mul(self.grid.chunk_bytes());
+        let late = |last: u64| request.strong_count() == 0 && self.streams.have_passed(end_of(last));
         if let Some(count) = self.stretch().filter(|_| self.is_stretch(chunks))
             && let [first, .., last] = chunks
             && !late(*last)
@@ -213,6 +215,8 @@ pub(super) struct Prefetch {
     pub sequential: bool,
     /// Chunks of a stretch, where the reader's share has room for one.
     stretch: Option<u64>,
+    /// Lives as long as the request.
+    request: Arc<()>,
 }
 
 impl Prefetch {
@@ -235,8 +239,8 @@ impl Prefetch {
                 _ => rest[..rest.len().min(portion)].to_vec(),
             };
             let stop = self.next + some.len();
-            let worker = chunks.clone();
-            if !chunks.file.store().threads().submit(move || worker.decode_ahead(&some)) {
+            let (worker, request) = (chunks.clone(), Arc::downgrade(&self.request));
+            if !chunks.file.store().threads().submit(move || worker.decode_ahead(&some, &request)) {
                 return;
             }
             self.next = stop;

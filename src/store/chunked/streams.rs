@@ -115,12 +115,9 @@ impl Streams {
         }
     }
 
-    /// Whether the bytes before `end` were given back by their reader and no other sequential reader wants them: the
-    /// prefetch came too late for them.
-    pub(super) fn is_left_behind(&self, end: u64) -> bool {
-        let streams = self.0.lock();
-        let mut sequential = streams.iter().filter(|stream| stream.requests >= SEQUENTIAL).peekable();
-        sequential.peek().is_some() && sequential.all(|stream| end <= stream.released)
+    /// Whether every sequential reader has asked for bytes behind `end`: none of them waits for those before it.
+    pub(super) fn have_passed(&self, end: u64) -> bool {
+        self.0.lock().iter().filter(|stream| stream.requests >= SEQUENTIAL).all(|stream| end <= stream.end)
     }
 }
 
@@ -172,7 +169,7 @@ mod tests {
         // 12 MiB are read, of which the last 4 may still be asked for.
         assert_eq!((passed, released), ((12 << 20) - 256 * KIB, 8 << 20));
         assert_eq!(streams.left_behind(1 << 40, 0, 0), LeftBehind { passed: 0..0, released: 0..0 });
-        assert!(streams.is_left_behind(8 << 20) && !streams.is_left_behind((8 << 20) + 1));
+        assert!(streams.have_passed(12 << 20) && !streams.have_passed((12 << 20) + 1));
         // Another reader left nothing behind before it began.
         let at = 64 << 20;
         for i in 0..3 {
@@ -180,12 +177,12 @@ mod tests {
         }
         let left = LeftBehind { passed: at..at + 384 * KIB, released: at..at };
         assert_eq!(streams.left_behind(at + 384 * KIB, 0, 0), left);
-        assert!(streams.is_left_behind(8 << 20));
+        assert!(streams.have_passed(8 << 20));
         // One more wants the same bytes.
         for i in 0..3 {
             note(&streams, i * 128 * KIB);
         }
-        assert!(!streams.is_left_behind(8 << 20));
+        assert!(!streams.have_passed(8 << 20));
     }
 
     #[test]
