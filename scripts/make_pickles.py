@@ -317,7 +317,7 @@ def of_labels():
 
     times = ["2020-01-01", "1969-12-31 23:59:59.5", "0004-02-29", "1970-01-01 00:00:00.000000001"]
     stamps = [pd.Timestamp(time) for time in times]
-    plain = [None, True, 7, -(1 << 70), "it's", ""]
+    plain = [None, pd.NaT, True, 7, -(1 << 70), "it's", ""]
     plain += [1.5, 1e16, 1e-5, 123456789.0, 0.0001, float("nan"), float("-inf"), -2.5e-300]
     plain += [datetime.date(2020, 2, 29), datetime.date(1, 1, 1)]
     plain += [pd.Timedelta(text) for text in ("0s", "-1s", "1 days 02:03:04.5", "-3 days", "1ns")]
@@ -327,7 +327,13 @@ def of_labels():
     zoned += [stamp.as_unit("s") for stamp in zoned[:1]]
     tuples = [(), ("a",), ("it's", 'q"', "both'\"", "\\\n\t\x07ä"), (1, (2.0, None)), (stamps[0], "x")]
     tuples += [(datetime.date(2020, 2, 3), pd.Timedelta("1h")), (zoned[0], 1), (zoned[3], zoned[4])]
-    for label in [*stamps, *plain, *zoned, *tuples]:
+    scalars = [np.str_("ab"), np.str_(""), np.bool_(True), np.int8(-3), np.uint64((1 << 64) - 1), np.float64(0.1)]
+    scalars += [np.float32(0.1), np.float32(1e20), np.float32(1024), np.float32("inf"), np.float64("nan")]
+    other = [b"", b"it's \\ \"\xe9\n\x00", pd.Interval(0, 1), pd.Interval(-0.5, 1.5, "left")]
+    other += [pd.Interval(*stamps[1::-1], "both"), pd.Interval(pd.Timedelta("1h"), pd.Timedelta("2h"), "neither")]
+    other += [pd.Interval(*(pd.Timestamp(day, tz="Europe/Paris") for day in ("2020-01-01", "2020-07-01")))]
+    tuples += [(b"x", 1), (other[3], 1), (other[4], "x"), (other[5],)]
+    for label in [*stamps, *plain, *zoned, *scalars, *other, *tuples]:
         for protocol in (0, 2, 5):
             yield {"label": pickle.dumps(label, protocol).hex(), "text": str(label)}
 

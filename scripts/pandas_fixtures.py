@@ -219,6 +219,9 @@ def labels(path):
         "half": pd.Series([1.5], name=0.5),
         "by_day": pd.DataFrame([[1, 2]], columns=[datetime.date(2020, 1, 1), datetime.date(1969, 12, 31)]),
         "mixed": pd.DataFrame([[1, 2.5, 3]], columns=["a", 1, "1 2"]),
+        "by_missing": pd.DataFrame([[1, 2]], columns=days[1:]),
+        "by_missing_zoned": pd.DataFrame([[1, 2]], columns=zoned[1:]),
+        "by_missing_pair": pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_arrays([days[1:], ["a", None]])),
         "by_zone": pd.DataFrame([[1, 2]], columns=zoned[:2]),
         "by_offset": pd.DataFrame([[1, 2]], columns=days[:2].tz_localize("-05:30")),
         "by_delta": pd.DataFrame([[1, 2]], columns=pd.to_timedelta(["-1 s", "1 days 00:00:00.25"])),
@@ -226,6 +229,7 @@ def labels(path):
         "indexed": pd.DataFrame({"index": [1, 2], "x": [0.5, 1.5]}, index=[7, 9]),
         "index_series": pd.Series([1, 2], index=[7, 9], name="index"),
         "by_dateutil": pd.DataFrame({"at": pd.date_range("2020", periods=2, tz="dateutil/Europe/Paris")}),
+        "by_other": pd.DataFrame([[1, 2, 3, 4, 5]], columns=[np.str_("s"), b"b", pd.Interval(0, 1), np.int64(5), "c"]),
         "by_day_and_delta": pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_product([days[1:2], deltas[:2]])),
     }
     kinds = {"i": "i4", "f": "f4", "g": "f8", "b": "bool", "u": "u2", "t": "M8[s]", "d": "m8[ms]"}
@@ -244,7 +248,8 @@ def labels(path):
         blank = pd.DataFrame({"t": ["a", "", None, "nan"]})
         store.put("/blank", blank, format="table", nan_rep="")
         for key, frame in frames.items():
-            store.put(f"/fixed/{key}", frame, format="fixed")
+            if key != "by_other":
+                store.put(f"/fixed/{key}", frame, format="fixed")
             if key in ("dated", "empty_texts") or key.startswith("by_"):
                 store.put(f"/rows/{key}", frame, format="table")
         for key in [key for key in store.keys() if "/meta/" not in key]:

@@ -16,7 +16,7 @@ mod tree;
 
 pub use array::{ObjectArray, object_array};
 pub use cell::{Cell, Kind};
-pub use shapes::{Label, json, label, named, zone};
+pub use shapes::{Label, class_of, json, label, named, zone};
 pub use tree::{Tree, Value, attribute};
 
 /// Why a pickle is not read.

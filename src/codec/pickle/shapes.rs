@@ -7,6 +7,7 @@ use arrow_array::temporal_conversions::as_datetime_with_timezone;
 use arrow_array::types::TimestampSecondType;
 use serde_json::Value as Json;
 
+use super::cell::{Cell, Form};
 use super::tree::{Node, Value};
 use crate::calendar::{self, DAY};
 
@@ -43,6 +44,17 @@ pub enum Label<'a> {
         /// Units of `value` in a second: a power of 1,000.
         per_second: i64,
     },
+    /// A missing one of these two.
+    NotATime,
+    /// Bytes.
+    Bytes(Cow<'a, [u8]>),
+    /// What lies between two labels.
+    Interval {
+        /// The least and the greatest.
+        ends: Box<[Label<'a>; 2]>,
+        /// Which of them belong to it: `left`, `right`, `both`, `neither`.
+        closed: &'a str,
+    },
 }
 
 /// Reads a label. `None`: something else.
@@ -54,13 +66,14 @@ pub fn label(value: Value<'_>) -> Option<Label<'_>> {
         Node::Float(value) => Label::Float(*value),
         Node::Text(text) => Label::Text((&**text).into()),
         Node::Tuple(_) => Label::Tuple(value.items()?.map(label).collect::<Option<_>>()?),
-        Node::Call(..) => time(value)?,
+        Node::Bytes(bytes) => Label::Bytes((&**bytes).into()),
+        Node::Call(..) => called(value)?,
         _ => return None,
     })
 }
 
-/// A label that a call makes: a point in time, a difference, a day.
-fn time(value: Value<'_>) -> Option<Label<'_>> {
+/// A label that a call makes: a point in time, a difference, a day, an interval, a scalar of NumPy.
+fn called(value: Value<'_>) -> Option<Label<'_>> {
     let (module, name, arguments) = value.call()?;
     let integer = |i| arguments.item(i)?.integer();
     // By NumPy's number of a unit.
@@ -72,15 +85,41 @@ fn time(value: Value<'_>) -> Option<Label<'_>> {
     };
     match (module, name.as_str()) {
         ("datetime", "date") => day(&bytes(arguments.item(0)?)?).map(Label::Date),
-        _ if !module.starts_with("pandas.") => None,
+        ("_codecs" | "__builtin__" | "builtins", _) => bytes(value).map(Label::Bytes),
+        ("numpy._core.multiarray" | "numpy.core.multiarray", "scalar") => scalar(arguments),
+        _ if !module.starts_with("pandas.") && module != "pandas" => None,
         (_, "_unpickle_timestamp") => timestamp(per_second(integer(3)?)?),
         // As pandas wrote it before 2.0: nanoseconds.
         (_, "Timestamp") => timestamp(1_000_000_000),
         (_, "_timedelta_unpickle") => {
             Some(Label::Timedelta { value: integer(0)?, per_second: per_second(integer(1)?)? })
         }
+        ("pandas._libs.tslibs.nattype", "_nat_unpickle" | "__nat_unpickle") => Some(Label::NotATime),
+        (_, "Interval") => {
+            let [left, right] = [0, 1].map(|i| label(arguments.item(i)?));
+            Some(Label::Interval { ends: Box::new([left?, right?]), closed: arguments.item(2)?.text()? })
+        }
         _ => None,
     }
+}
+
+/// A scalar of NumPy, of a data type whose bytes are little-endian.
+fn scalar(arguments: Value<'_>) -> Option<Label<'_>> {
+    let datatype = arguments.item(0)?;
+    let ("numpy", name, of) = datatype.call()? else { return None };
+    let Node::Build(_, state) = datatype.node() else { return None };
+    let order = datatype.at(*state).item(1)?.text()?;
+    let content = bytes(arguments.item(1)?)?;
+    let form = Form::of(of.item(0)?.text()?.as_bytes()).filter(|_| name == "dtype" && order != ">")?;
+    Some(match form.scalar(&content)? {
+        Cell::Bool(value) => Label::Bool(value),
+        Cell::Integer(value) => Label::Integer(value),
+        // The digits that tell it from others of its size.
+        Cell::Float(value) if content.len() == 4 => Label::Float((value as f32).to_string().parse().ok()?),
+        Cell::Float(value) => Label::Float(value),
+        Cell::Text(text) => Label::Text(text),
+        _ => return None,
+    })
 }
 
 /// Bytes, which older protocols have as a text to be encoded.
@@ -89,9 +128,15 @@ fn bytes(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
         return Some((&**bytes).into());
     }
     let (module, name, arguments) = value.call()?;
-    let text = arguments.item(0)?.text().filter(|_| (module, name.as_str()) == ("_codecs", "encode"))?;
-    let is_latin = matches!(arguments.item(1)?.text()?, "latin1" | "latin-1");
-    is_latin.then(|| text.chars().map(|c| u8::try_from(c).ok()).collect())?
+    match (module, name.as_str()) {
+        ("_codecs", "encode") => {
+            let (text, encoding) = (arguments.item(0)?.text()?, arguments.item(1)?.text()?);
+            let is_latin = matches!(encoding, "latin1" | "latin-1");
+            is_latin.then(|| text.chars().map(|c| u8::try_from(c).ok()).collect())?
+        }
+        ("__builtin__" | "builtins", "bytes") if arguments.items()?.len() == 0 => Some(Cow::Borrowed(&[])),
+        _ => None,
+    }
 }
 
 impl Display for Label<'_> {
@@ -121,6 +166,17 @@ impl Display for Label<'_> {
                 write!(f, "{days} days {}", if days < 0 { "+" } else { "" })?;
                 clock(*value, *per_second, f)
             }
+            Label::NotATime => f.write_str("NaT"),
+            Label::Bytes(bytes) => {
+                f.write_str("b")?;
+                let characters: String = bytes.iter().map(|byte| char::from(*byte)).collect();
+                quoted(&characters, |c| c.is_control() || !c.is_ascii(), f)
+            }
+            Label::Interval { ends, closed } => {
+                let [left, right] = &**ends;
+                f.write_str(if matches!(*closed, "left" | "both") { "[" } else { "(" })?;
+                write!(f, "{left}, {right}{}", if matches!(*closed, "right" | "both") { "]" } else { ")" })
+            }
         }
     }
 }
@@ -129,7 +185,7 @@ impl Label<'_> {
     /// As Python's `repr`.
     fn repr(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Label::Text(text) => quoted(text, f),
+            Label::Text(text) => quoted(text, char::is_control, f),
             Label::Date(day) => {
                 let (year, month, day) = calendar::date(*day);
                 write!(f, "datetime.date({year}, {month}, {day})")
@@ -143,6 +199,19 @@ impl Label<'_> {
             }
             Label::Timestamp { .. } => write!(f, "Timestamp('{self}')"),
             Label::Timedelta { .. } => write!(f, "Timedelta('{self}')"),
+            Label::Interval { ends, closed } => {
+                f.write_str("Interval(")?;
+                for end in &**ends {
+                    match end {
+                        Label::Timestamp { .. } => write!(f, "{end}, ")?,
+                        _ => {
+                            end.repr(f)?;
+                            f.write_str(", ")?;
+                        }
+                    }
+                }
+                write!(f, "closed='{closed}')")
+            }
             _ => self.fmt(f),
         }
     }
@@ -167,25 +236,25 @@ pub fn json(value: Value<'_>) -> Json {
         Node::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
         Node::List(_) | Node::Tuple(_) => value.items().into_iter().flatten().map(json).collect(),
         Node::Dict(_) => {
-            let text = |key: Value<'_>| label(key).map_or_else(|| named_in(key), |label| label.to_string());
+            let text = |key: Value<'_>| label(key).map_or_else(|| class_of(key), |label| label.to_string());
             let entries = value.entries().into_iter().flatten();
             Json::Object(entries.map(|(key, value)| (text(key), json(value))).collect())
         }
         Node::Symbol(..) | Node::Call(..) | Node::Build(..) => {
             let known = label(value).map(|label| label.to_string()).or_else(|| zone(value));
-            known.unwrap_or_else(|| named_in(value)).into()
+            known.unwrap_or_else(|| class_of(value)).into()
         }
     }
 }
 
-/// The class or function that a value is made by.
-fn named_in(value: Value<'_>) -> String {
+/// The class or function that a value is made by, in angle brackets.
+pub fn class_of(value: Value<'_>) -> String {
     match value.call() {
         // What `copyreg` makes is of the class that it is given.
         Some(("copy_reg" | "copyreg", _, arguments))
             if arguments.item(0).is_some_and(|class| class.symbol().is_some()) =>
         {
-            arguments.item(0).map_or_else(String::new, named_in)
+            arguments.item(0).map_or_else(String::new, class_of)
         }
         Some((module, name, _)) => format!("<{module}.{name}>"),
         None => match value.symbol() {
@@ -214,8 +283,8 @@ fn float(value: f64, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// As Python's `repr` of a text.
-fn quoted(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
+/// As Python's `repr` of a text, some of whose characters are shown as their numbers.
+fn quoted(text: &str, is_escaped: impl Fn(char) -> bool, f: &mut Formatter<'_>) -> fmt::Result {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     write!(f, "{quote}")?;
     for c in text.chars() {
@@ -225,7 +294,7 @@ fn quoted(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
             '\t' => f.write_str("\\t")?,
             '\\' => f.write_str("\\\\")?,
             _ if c == quote => write!(f, "\\{c}")?,
-            _ if c.is_control() => write!(f, "\\x{:02x}", u32::from(c))?,
+            _ if is_escaped(c) => write!(f, "\\x{:02x}", u32::from(c))?,
             _ => write!(f, "{c}")?,
         }
     }

@@ -14,6 +14,10 @@ const MEMO: usize = 100_000;
 const MEMORY: usize = 64 << 20;
 /// Most values in a pickle, those that occur more than once counted each time.
 pub(super) const VALUES: usize = 100_000;
+/// Bytes of all texts for each byte of the pickle, those that occur more than once counted each time; and of a few that
+/// are always read.
+const TEXT: usize = 16;
+const LITTLE: usize = 4 << 10;
 /// Deepest nesting of values.
 const DEPTH: usize = 64;
 
@@ -48,10 +52,21 @@ impl Node {
         };
         child.map(|at| *at as usize)
     }
+
+    /// Bytes of text, or of bytes, that it has itself.
+    fn text_bytes(&self) -> usize {
+        match self {
+            Node::Text(text) => text.len(),
+            Node::Bytes(bytes) => bytes.len(),
+            Node::Symbol(module, name) => module.len() + name.len(),
+            _ => 0,
+        }
+    }
 }
 
 /// The values of a pickle. They may be walked without care: no value contains itself, they nest at most 64 deep, and a
-/// walk through all of them meets at most 100,000, shared ones counted each time.
+/// walk through all of them meets at most 100,000, with at most some 16 times the pickle's bytes of text, shared ones
+/// counted each time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     nodes: Vec<Node>,
@@ -64,37 +79,56 @@ impl Tree {
         Value { nodes: &self.nodes, at: self.root }
     }
 
-    /// Visits values, children first, and refuses cycles and what a walk would take too long for.
-    fn check(&self) -> Result<(), Error> {
-        // Of each value met: how deep it nests and how many values it holds; zeros while it is open.
-        let mut known: Vec<Option<(usize, usize)>> = vec![None; self.nodes.len()];
+    /// Visits values, children first, and refuses cycles and what a walk would take too long for, or copy too much of.
+    fn check(&self, most_text: usize) -> Result<(), Error> {
+        // Of each value met; `None` while it is open.
+        let mut known: Vec<Option<Option<Walk>>> = vec![None; self.nodes.len()];
         // Of each open value: the next child, and what is known of it so far.
-        let mut open = vec![(self.root as usize, 0, 0, 1usize)];
-        while let Some((at, next, depth, count)) = open.last_mut() {
+        let open_at = |at: usize| (at, 0, Walk { depth: 0, values: 1, text: self.nodes[at].text_bytes() });
+        known[self.root as usize] = Some(None);
+        let mut open = vec![open_at(self.root as usize)];
+        while let Some((at, next, walk)) = open.last_mut() {
             let Some(child) = self.nodes[*at].child(*next) else {
-                if *depth >= DEPTH {
+                if walk.depth >= DEPTH {
                     return Err(Error::Limit { what: "levels of nesting", most: DEPTH });
                 }
-                if *count > VALUES {
+                if walk.values > VALUES {
                     return Err(Error::Limit { what: "values", most: VALUES });
                 }
-                known[*at] = Some((*depth + 1, *count));
+                if walk.text > most_text {
+                    return Err(Error::Limit { what: "bytes of texts, each as often as it occurs", most: most_text });
+                }
+                known[*at] = Some(Some(Walk { depth: walk.depth + 1, ..*walk }));
                 open.pop();
                 continue;
             };
             match known[child] {
                 None => {
-                    known[*at] = Some((0, 0));
-                    open.push((child, 0, 0, 1));
+                    known[child] = Some(None);
+                    open.push(open_at(child));
                 }
-                Some((0, _)) => return Err(Error::Cycle),
-                Some((deep, many)) => {
-                    (*next, *depth, *count) = (*next + 1, deep.max(*depth), count.saturating_add(many));
+                Some(None) => return Err(Error::Cycle),
+                Some(Some(below)) => {
+                    *next += 1;
+                    walk.depth = walk.depth.max(below.depth);
+                    walk.values = walk.values.saturating_add(below.values);
+                    walk.text = walk.text.saturating_add(below.text);
                 }
             }
         }
         Ok(())
     }
+}
+
+/// What a walk through a value meets.
+#[derive(Clone, Copy)]
+struct Walk {
+    /// Levels.
+    depth: usize,
+    /// Values, shared ones counted each time.
+    values: usize,
+    /// Bytes of texts, likewise.
+    text: usize,
 }
 
 /// One value of a [`Tree`].
@@ -228,7 +262,7 @@ pub fn attribute(bytes: &[u8]) -> Result<Tree, Error> {
     while machine.step()? {}
     let [root] = machine.stack[..] else { return Err(machine.wrong("more or less than one value is left")) };
     let tree = Tree { nodes: machine.values.nodes, root };
-    tree.check()?;
+    tree.check(bytes.len() * TEXT + LITTLE)?;
     Ok(tree)
 }
 

@@ -296,7 +296,7 @@ impl<'a> Fixed<'a> {
                     Some(Label::Integer(code)) => usize::try_from(*code).ok(),
                     _ => None,
                 };
-                place.and_then(|place| values.get(place).cloned()).unwrap_or(Label::Float(f64::NAN))
+                place.and_then(|place| values.get(place).cloned()).unwrap_or_else(|| missing(values.first()))
             };
             let own = Label::Tuple(levels.iter().map(label).collect());
             let name = match &own {
@@ -503,7 +503,15 @@ fn label_of_json(json: Option<&str>) -> Label<'static> {
     }
 }
 
-/// The labels of an array whose integers stand for `counted`; a missing one is NaN.
+/// A missing label beside others.
+fn missing(other: Option<&Label<'_>>) -> Label<'static> {
+    match other {
+        Some(Label::Timestamp { .. } | Label::Timedelta { .. } | Label::NotATime) => Label::NotATime,
+        _ => Label::Float(f64::NAN),
+    }
+}
+
+/// The labels of an array whose integers stand for `counted`.
 fn labels_of(array: &ArrayRef, counted: impl Fn(i64) -> Label<'static>) -> Result<Vec<Label<'static>>, String> {
     let nan = Label::Float(f64::NAN);
     let floats = |value: Option<f64>| Label::Float(value.unwrap_or(f64::NAN));
@@ -518,7 +526,8 @@ fn labels_of(array: &ArrayRef, counted: impl Fn(i64) -> Label<'static>) -> Resul
         }
         data_type if data_type.is_integer() => {
             let wide = widen::signed(array.as_ref()).ok_or("labels that are no integers of 64 bits")?;
-            wide.iter().map(|value| value.map_or(nan.clone(), &counted)).collect()
+            let missing = missing(Some(&counted(0)));
+            wide.iter().map(|value| value.map_or(missing.clone(), &counted)).collect()
         }
         DataType::Float32 => {
             array.as_primitive::<Float32Type>().iter().map(|value| floats(value.map(Into::into))).collect()

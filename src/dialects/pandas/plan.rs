@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::rules;
 use super::stored::Stored;
 use crate::catalogue::{Attribute, Class, Datatype, Field, product};
-use crate::codec::pickle::{Label, Tree, Value, label};
+use crate::codec::pickle::{Label, Tree, Value, class_of, label};
 use crate::table::Finding;
 
 /// Most columns of fields whose labels cannot be read; those of more are columns of arrays.
@@ -42,17 +42,21 @@ pub(super) struct Plan<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Name {
     is_text: bool,
+    /// Else it is called by its class.
+    is_known: bool,
     shown: String,
 }
 
 impl Name {
     fn text(text: impl Into<String>) -> Self {
-        Self { is_text: true, shown: text.into() }
+        Self { is_text: true, is_known: true, shown: text.into() }
     }
 
-    fn of(value: Value<'_>) -> Option<Self> {
-        let label = label(value)?;
-        Some(Self { is_text: matches!(label, Label::Text(_)), shown: label.to_string() })
+    fn of(value: Value<'_>) -> Self {
+        match label(value) {
+            Some(label) => Self { is_text: matches!(label, Label::Text(_)), is_known: true, shown: label.to_string() },
+            None => Self { is_text: false, is_known: false, shown: class_of(value) },
+        }
     }
 
     /// All labels of a list, of `left` bytes. A pickle may name one long text very often.
@@ -61,7 +65,7 @@ impl Name {
             *left = left.checked_sub(name.shown.len().saturating_add(OF_A_NAME))?;
             Some(name)
         };
-        list.items()?.map(|label| bounded(Self::of(label)?)).collect()
+        list.items()?.map(|label| bounded(Self::of(label))).collect()
     }
 }
 
@@ -150,6 +154,9 @@ impl<'a> Planner<'a, '_> {
         let name = field.name.to_string();
         let kind = Stored::tree(self.table, &format!("{name}_kind"));
         let labels = kind.as_ref().and_then(|kind| Name::all(kind.root(), &mut self.names_left));
+        if let Some(other) = labels.iter().flatten().find(|label| !label.is_known) {
+            self.undecoded(&format!("a label of {name}_kind"), &format!("its column is called {}", other.shown));
+        }
         let whole = |shown: Name| {
             let (datatype, offset) = (&field.datatype, field.offset);
             let planned = Planned { name: shown.shown.clone(), field, datatype, offset, part: number, is_label: false };
@@ -229,11 +236,11 @@ impl<'a> Planner<'a, '_> {
         let mut planned: Vec<Planned<'a>> = columns.into_iter().map(|(_, planned)| planned).collect();
         let index = self.fields.iter().zip(1..).find(|(field, _)| field.name == "index");
         if let Some((field, part)) = index {
-            let named = info.and_then(|info| Name::of(info.root().get("index")?.get("index_name")?));
+            let named = info.and_then(|info| Some(Name::of(info.root().get("index")?.get("index_name")?)));
             let is_taken = planned.iter().any(|column| column.name == "index");
             let nameless = if is_taken { "level_0" } else { "index" };
             // `None` is no name, though it has one as a label.
-            let name = named.filter(|name| name.is_text || name.shown != "None");
+            let name = named.filter(|name| name.is_known && (name.is_text || name.shown != "None"));
             let name = name.map_or_else(|| nameless.to_owned(), |name| name.shown);
             let (datatype, offset) = (&field.datatype, field.offset);
             planned.insert(0, Planned { name, field, datatype, offset, part, is_label: true });
