@@ -252,8 +252,13 @@ def labels(path):
                 store.put(f"/fixed/{key}", frame, format="fixed")
             if key in ("dated", "empty_texts") or key.startswith("by_"):
                 store.put(f"/rows/{key}", frame, format="table")
+        along = pd.DataFrame({"a": [1.5, 2.5], "b": [3.5, None]}, index=["r", "s"])
+        store.append("/along_text", along.rename_axis("name", axis=1), axes=["columns"])
+        store.append("/along_days", along.set_axis(days[:2], axis=1), axes=["columns"])
         for key in [key for key in store.keys() if "/meta/" not in key]:
             frame = store[key]
+            if key.startswith("/along"):  # its columns are stored as rows
+                frame = frame.T
             if isinstance(frame, pd.DataFrame):
                 for name, values in frame.items():
                     # Times in place of their codes.

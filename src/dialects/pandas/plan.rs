@@ -34,6 +34,9 @@ pub(super) struct Planned<'a> {
 /// The columns of a frame, row labels first.
 pub(super) struct Plan<'a> {
     pub columns: Vec<Planned<'a>>,
+    /// The field of row labels: `index`. In a frame that was appended along its columns these are rows, and `columns`
+    /// has their labels.
+    pub axis: String,
     /// What the frame says of its fields.
     pub info: Option<Tree>,
 }
@@ -75,6 +78,7 @@ struct Planner<'a, 'b> {
     /// Of the group, and of its table.
     group: &'b [Attribute],
     table: &'b [Attribute],
+    axis: String,
     fields: Vec<&'a Field>,
     /// Bytes that labels of fields may still take, and columns that have none.
     names_left: usize,
@@ -92,15 +96,17 @@ impl<'a> Plan<'a> {
         findings: &mut Vec<Finding>,
     ) -> Self {
         let info = Stored::tree(group, "info");
+        let axes = Stored::tree(group, "index_cols");
+        let axis = axes.as_ref().and_then(|axes| axes.root().item(0)?.item(1)?.text()).unwrap_or("index").to_owned();
         let (names_left, unnamed_left) = (MOST_NAMES, MOST_UNNAMED);
-        let mut planner = Planner { path, group, table, fields, names_left, unnamed_left, findings };
+        let mut planner = Planner { path, group, table, axis, fields, names_left, unnamed_left, findings };
         if info.as_ref().is_none_or(|info| info.root().entries().is_none()) {
             planner.undecoded("info", "no zones, no name of row labels");
         }
         let values = planner.values();
         let columns = planner.ordered(values);
         let columns = planner.labelled(columns, info.as_ref());
-        Self { columns, info }
+        Self { columns, axis: planner.axis, info }
     }
 
     /// What the frame says of a field.
@@ -136,7 +142,7 @@ impl<'a> Planner<'a, '_> {
             }
             None => {
                 self.undecoded("values_cols", "columns are in the order of fields");
-                self.fields.iter().copied().filter(|field| field.name != "index").collect()
+                self.fields.iter().copied().filter(|field| field.name != *self.axis).collect()
             }
         };
         // Scalars have the numbers of fields, elements of arrays those behind.
@@ -234,9 +240,9 @@ impl<'a> Planner<'a, '_> {
             self.undecoded("levels", "the levels of row labels are columns");
         }
         let mut planned: Vec<Planned<'a>> = columns.into_iter().map(|(_, planned)| planned).collect();
-        let index = self.fields.iter().zip(1..).find(|(field, _)| field.name == "index");
+        let index = self.fields.iter().zip(1..).find(|(field, _)| field.name == *self.axis);
         if let Some((field, part)) = index {
-            let named = info.and_then(|info| Some(Name::of(info.root().get("index")?.get("index_name")?)));
+            let named = info.and_then(|info| Some(Name::of(info.root().get(&self.axis)?.get("index_name")?)));
             let is_taken = planned.iter().any(|column| column.name == "index");
             let nameless = if is_taken { "level_0" } else { "index" };
             // `None` is no name, though it has one as a label.

@@ -41,7 +41,7 @@ impl Content {
         is_level: bool,
     ) -> Self {
         let own = |what: &str| Stored::text(table, &format!("{field}_{what}"));
-        let is_index = field == "index";
+        let is_index = field == plan.axis;
         let about = plan.about(field);
         if own("meta").as_deref() == Some("category") {
             let ordered = about.and_then(|about| about.get("ordered")?.bool()).unwrap_or(false);
