@@ -1137,6 +1137,16 @@ def bad_anndata(file):
     sparse("uneven", [0, 1, 2, 4], [0, 1, 2])
     sparse("many", [0, 1, 2, 4], [0, 1, 2, 3], shape=(2**63 - 1, 4))
     sparse("outside", [0, 1, 2, 4], [0, 99, -7, 3])
+    # 2^45 pointers, of which the last alone is stored, of one entry.
+    wide = file.create_group("wide")
+    wide.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+    for name in ("wide/obs", "wide/var"):
+        frame(name, [])
+    made = file.create_group("wide/X")
+    made.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [1 << 45, 3]})
+    pointers = made.create_dataset("indptr", ((1 << 45) + 1,), "i8", chunks=(1 << 16,), compression="gzip")
+    pointers[1 << 45] = 1
+    made["data"], made["indices"] = np.array([2.5]), np.array([1])
     # A group of one name without an entry, and pointers of which only the ends are stored.
     sparse("empty", [0, 0, 0, 0], [])
     del file["empty/data"]
@@ -1304,6 +1314,19 @@ def bad_families(file):
         species.create_group(name).attrs.update(attributes)
     species["position/y"] = np.arange(3) * 0.5
     species["position/y"].attrs["unitSI"] = "one"
+    species["amplitude"] = np.array([1j, 2, 3])
+    species["amplitude"].attrs["unitSI"] = 2.0
+    nexus("scaled", "NXlog", {"time": np.arange(3), "value": np.arange(3)})
+    file["entry/scaled/time"].attrs.update({"units": "s", "start": "2020-01-01T00:00:00", "scaling_factor": 0.5})
+    vaex = file.create_group("vaex")
+    vaex.attrs["type"] = "table"
+    for name, parts in {"vec": {"data": np.arange(6.0).reshape(3, 2)},
+                        "few": {"data": np.arange(3), "mask": np.array([1, 0], "u1")}}.items():
+        for part, values in parts.items():
+            vaex[f"columns/{name}/{part}"] = values
+    many = dynamic("many", ["a"])
+    many["a"] = np.array([0, 1, 2], "u1")
+    many["a"].attrs["elements"] = file.create_dataset("labels_of_many", (1 << 32,), "S4", chunks=(1 << 16,)).ref
 
 
 def bad_versions(file):
@@ -1476,6 +1499,11 @@ def bad_lh5(file):
     encoded("packed", [good, b"\xff\xff" * 4, good[:-2]], np.int64(3))
     encoded("huge", [good] * 3, np.int64(1 << 40))
     encoded("sizes", [b"\x02\x02", b"\x80" * 9, b"\x02"], np.array([2, 3, 1 << 40]), "uleb128_zigzag_diff")
+    # Of four rows, the second ends beyond: what lies between the first and the last is not read.
+    table = group(file, "gap", "table{v,shifted}")
+    encoded("v", [good] * 4, np.int64(3), ends=[14, 1 << 31, 42, 56])
+    encoded("shifted", [good] * 4, np.int64(3))
+    table["shifted"].attrs["codec_shift"] = 2.0**33
     # What is no column, or has nothing to show, beside a column.
     holds = group(file, "holds", "table{a,struct,empty,narrow}")
     put(holds, "a", np.array([1, 2, 3]))

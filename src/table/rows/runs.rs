@@ -10,11 +10,15 @@ use crate::store::decode::widen;
 use crate::store::statistics::{Scalar, Summary};
 use crate::store::{ARRAY_BYTES, Cuts, Error, RowRange, Rows, for_each_array};
 
-/// Of this many pointers one is kept.
+/// Of this many pointers one is kept, or of more where there would be more than [`MOST_KEPT`].
 const KEPT: u64 = 1024;
+const MOST_KEPT: u64 = 4 << 20;
 
 /// Pointers read at once.
 const AT_ONCE: u64 = 16 << 10;
+
+/// Pointers behind which those that were never stored are looked for.
+const PART: u64 = ARRAY_BYTES / 8;
 
 /// The number of the run that each row lies in. Run `i` has the rows from pointer `i` to before pointer `i + 1`, so
 /// the numbers never fall. Nothing is kept but one pointer of many.
@@ -24,7 +28,7 @@ pub struct RunRows {
     len: u64,
     data_type: DataType,
     path: String,
-    /// Every [`KEPT`]th pointer, once all were found to be in order.
+    /// Every so-manieth pointer, once all were found to be in order.
     kept: OnceLock<Vec<u64>>,
     cuts: Option<Cuts>,
 }
@@ -79,42 +83,67 @@ impl RunRows {
         Error::Unsupported { path: self.path.clone(), reason }
     }
 
-    /// Every [`KEPT`]th pointer.
+    /// Of how many pointers one is kept.
+    fn step(&self) -> u64 {
+        KEPT.max(self.pointers.len() / MOST_KEPT)
+    }
+
+    /// Every [`step`](Self::step)th pointer.
     fn kept(&self, interrupt: &Interrupt) -> Result<&[u64], Error> {
         if let Some(kept) = self.kept.get() {
             return Ok(kept);
         }
-        let count = self.pointers.len();
-        let mut kept = Vec::with_capacity(usize::try_from(count / KEPT + 1).unwrap_or(0));
-        let mut last = 0;
-        for_each_array(self.pointers.as_ref(), 0..count, ARRAY_BYTES, interrupt, &mut |range, array| {
-            for (at, pointer) in (range.start..).zip(self.numbers(range.start, &array)?) {
-                if pointer < last || pointer > self.len {
-                    let reason = format!("pointer {at} is {pointer} after {last}, of {} entries", self.len);
-                    return Err(self.failed(reason));
-                }
-                if at % KEPT == 0 {
-                    kept.push(pointer);
-                }
-                last = pointer;
+        let (count, step) = (self.pointers.len(), self.step());
+        let (mut kept, mut last, mut at) = (Vec::new(), 0, 0);
+        let mut add = |range: RowRange, pointer: u64| {
+            if pointer < last || pointer > self.len {
+                let reason = format!("pointer {} is {pointer} after {last}, of {} entries", range.start, self.len);
+                return Err(self.failed(reason));
             }
+            last = pointer;
+            let numbers = range.start.div_ceil(step)..range.end.div_ceil(step);
+            kept.extend(numbers.map(|_| pointer));
             Ok(())
-        })?;
+        };
+        while at < count {
+            interrupt.check()?;
+            let alike = self.pointers.alike_until(at, interrupt)?.min(count);
+            if alike > at {
+                self.read(at..at + 1, interrupt)?.into_iter().try_for_each(|pointer| add(at..alike, pointer))?;
+                at = alike;
+                continue;
+            }
+            let part = at..count.min(at.saturating_add(PART));
+            at = part.end;
+            for_each_array(self.pointers.as_ref(), part, ARRAY_BYTES, interrupt, &mut |range, array| {
+                let pointers = self.numbers(range.start, &array)?;
+                (range.start..).zip(pointers).try_for_each(|(at, pointer)| add(at..at + 1, pointer))
+            })?;
+        }
         Ok(self.kept.get_or_init(|| kept))
     }
 }
 
 impl RunRows {
-    /// The run of the last kept pointer at or before a row: no run before it has the row.
-    fn kept_before(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let behind = self.kept(interrupt)?.partition_point(|pointer| *pointer <= row);
-        Ok(KEPT * behind.saturating_sub(1) as u64)
+    /// A run at or before that of a row, by at most [`AT_ONCE`].
+    fn run_before(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let behind = self.kept(interrupt)?.partition_point(|pointer| *pointer <= row) as u64;
+        let step = self.step();
+        let mut runs = step * behind.saturating_sub(1)..self.pointers.len().min(step.saturating_mul(behind));
+        while runs.end.saturating_sub(runs.start) > AT_ONCE {
+            let middle = runs.start.midpoint(runs.end);
+            match self.read(middle..middle + 1, interrupt)?.first() {
+                Some(pointer) if *pointer <= row => runs.start = middle,
+                _ => runs.end = middle,
+            }
+        }
+        Ok(runs.start)
     }
 
     /// The run that a row lies in: that of the last pointer at or before it.
     fn run_of(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let first = self.kept_before(row, interrupt)?;
-        let pointers = self.read(first..self.pointers.len().min(first.saturating_add(KEPT)), interrupt)?;
+        let first = self.run_before(row, interrupt)?;
+        let pointers = self.read(first..self.pointers.len().min(first.saturating_add(AT_ONCE)), interrupt)?;
         let behind = pointers.partition_point(|pointer| *pointer <= row) as u64;
         Ok(first.saturating_add(behind).saturating_sub(1))
     }
@@ -139,8 +168,8 @@ impl Rows for RunRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let mut numbers = Vec::with_capacity(usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0));
-        let mut run = self.kept_before(range.start, interrupt)?;
         let mut at = range.start;
+        let mut run = if range.is_empty() { 0 } else { self.run_before(at, interrupt)? };
         while at < range.end {
             interrupt.check()?;
             let end = self.pointers.len().min(run.saturating_add(AT_ONCE + 1));
