@@ -68,6 +68,25 @@ fn lists_and_waveforms_that_are_damaged_are_missing_and_counted() {
     }
 }
 
+/// An end that is wrong costs the two waveforms that it is an end of. A shift that no sample can have is none.
+#[test]
+fn waveforms_beside_a_wrong_end_are_decoded() {
+    let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
+    let rows = ["[1,2,3]", "null", "null", "[1,2,3]"].map(|row| format!("{{\"v\":{row}}}\n"));
+    assert_eq!(mounted.text("gap/columns/v.ndjson"), rows.concat());
+    assert_eq!(
+        mounted.text("gap/columns/shifted.ndjson").lines().next(),
+        Some(&*format!("{{\"shifted\":{}}}", bytes()))
+    );
+    let found = mounted.text("gap/metadata.json");
+    assert!(found.contains("with shift 8589934592 is not known: bytes are shown"), "{found}");
+}
+
+/// An encoded waveform of `bad_lh5.h5`, as a list.
+fn bytes() -> &'static str {
+    "[0,3,0,3,0,16,0,1,0,0,0,1,0,2]"
+}
+
 /// As with a chunk that is damaged: what lies beside it can be read.
 #[test]
 fn arrays_of_waveforms_end_where_one_is_damaged() {

@@ -168,15 +168,13 @@ impl Opener<'_> {
         let offsets = self.offsets(&below, &encoded)?;
         let bytes = self.member(&below, &encoded, "flattened_data")?;
         let codec = text(&group.attributes, "codec").unwrap_or_default().replace('-', "_");
-        let shift = match attribute(&group.attributes, "codec_shift") {
-            None => Some(0),
-            Some(shift) => number(shift).filter(|shift| shift.fract() == 0.0).map(|shift| shift as i32),
-        };
+        let stated = attribute(&group.attributes, "codec_shift").map_or(Some(0.0), number);
+        let shift = stated.filter(|shift| f64::from(*shift as i32) == *shift).map(|shift| shift as i32);
         let coding = match (codec.as_str(), shift) {
             ("radware_sigcompress", Some(shift)) => Coding::Sigcompress { shift },
             ("uleb128_zigzag_diff", _) => Coding::Zigzag,
             _ => {
-                self.report(path, format!("codec {codec:?} with shift {} is not known: bytes are shown", said(shift)));
+                self.report(path, format!("codec {codec:?} with shift {} is not known: bytes are shown", said(stated)));
                 let rows = ListRows::new(path.to_owned(), offsets, bytes, None, u64::MAX, tally.clone());
                 return Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() });
             }

@@ -116,21 +116,40 @@ impl EncodedRows {
     fn waveforms(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Waveforms, Error> {
         let spans = self.spans(range, interrupt)?;
         let sizes = self.sizes(range, interrupt)?;
-        let start = spans.iter().flatten().map(|span| span.start).min().unwrap_or(0);
-        let end = spans.iter().flatten().map(|span| span.end).max().unwrap_or(0);
-        let used = spans.iter().flatten().map(|span| span.end - span.start).fold(0, u64::saturating_add);
-        if end - start > used {
-            // Offsets that fall leave gaps, which may be of any length.
-            return Err(self.failed(format!("rows {range:?}: offsets of encoded waveforms fall")));
+        // Offsets that fall leave gaps, which may be of any length: what lies in these is not read.
+        let mut runs: Vec<RowRange> = Vec::new();
+        for span in spans.iter().flatten() {
+            match runs.last_mut() {
+                Some(run) if (run.start..=run.end).contains(&span.start) => run.end = run.end.max(span.end),
+                _ => runs.push(span.clone()),
+            }
         }
-        let bytes = self.bytes.array(start..end, interrupt)?.as_primitive::<UInt8Type>().values().clone();
-        let whole = |(span, size): (Option<RowRange>, Option<usize>)| {
+        let read = |run: &RowRange| {
+            Ok::<_, Error>(self.bytes.array(run.clone(), interrupt)?.as_primitive::<UInt8Type>().values().clone())
+        };
+        let bytes = match &runs[..] {
+            [run] => read(run)?,
+            _ => runs
+                .iter()
+                .map(read)
+                .collect::<Result<Vec<_>, _>>()?
+                .iter()
+                .flat_map(|run| run.iter().copied())
+                .collect(),
+        };
+        // The run that a waveform lies in, and bytes of those before it. The runs are in the order of waveforms.
+        let (mut run, mut before) = (0, 0);
+        let mut whole = |(span, size): (Option<RowRange>, Option<usize>)| {
             let span = span?;
-            // Within the bytes, whose range was made of all spans.
-            let span = (span.start - start) as usize..(span.end - start) as usize;
+            while runs.get(run).is_some_and(|run| span.start < run.start || span.end > run.end) {
+                before += count(&runs[run]);
+                run += 1;
+            }
+            let at = before + count(&(runs.get(run)?.start..span.start));
+            let span = at..at + count(&span);
             (self.coding.samples(bytes.get(span.clone())?) == Some(size?)).then_some((span, size?))
         };
-        let waveforms = spans.into_iter().zip(sizes).map(whole).collect();
+        let waveforms = spans.into_iter().zip(sizes).map(&mut whole).collect();
         Ok(Waveforms { bytes, waveforms })
     }
 
