@@ -93,7 +93,7 @@ impl Dialect for Shape {
             Of::Made { group, key } => {
                 let rows =
                     key.strip_prefix(SET.as_bytes()).and_then(|rows| std::str::from_utf8(rows).ok()?.parse().ok());
-                let table = rows.map(|rows| table::table(site, group, &Shapes::of(group), rows, self.is_loose()));
+                let table = rows.map(|rows| self.of_rows(site, group, rows));
                 let path = format!("{}/{SETS}/{key}", site.path.trim_end_matches('/'));
                 Table { path, attributes: Arc::default(), ..table.unwrap_or_else(|| Table::empty(site.path, NAME)) }
             }
@@ -104,6 +104,11 @@ impl Dialect for Shape {
 }
 
 impl Shape {
+    /// The table of the members of a group with this many rows.
+    fn of_rows(&self, site: &Site<'_>, group: &Group, rows: u64) -> Table {
+        table::table(site, group, &Shapes::of(group), rows, self.is_loose())
+    }
+
     /// What a group is by its own members.
     fn own(&self, here: &Here<'_>) -> Claims {
         let shapes = Shapes::of(here.group);

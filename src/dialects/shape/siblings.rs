@@ -91,8 +91,8 @@ impl Look<'_> {
         self.file.group(id, self.interrupt).ok()
     }
 
-    /// The table that a group is by itself.
-    fn table(&self, path: &str, group: &Group) -> Option<Table> {
+    /// The table that a group is by itself, or else beside another of its series.
+    fn table(&self, path: &str, group: &Group, beside: Option<&Table>) -> Option<Table> {
         let here = Here { path, group, file: self.file, interrupt: self.interrupt };
         let site = Site { file: self.file, path, of: Of::Group(group), servant: None, checks: Checks::default() };
         // Of this dialect its own table alone: what is within is not looked for once more.
@@ -100,7 +100,16 @@ impl Look<'_> {
         let (dialect, claims) = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
         match dialect {
             Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt)),
-            None => self.shape.own(&here).is_table.then(|| self.shape.open(&site, self.interrupt)),
+            None if self.shape.own(&here).is_table => Some(self.shape.open(&site, self.interrupt)),
+            None => {
+                // By chance an episode has as many rows as an array has elements in a row, which looks like a grid.
+                let beside = beside.filter(|beside| beside.recognised_by == "shape")?;
+                let Object::Dataset(first) = group.link(&columns(beside).next()?.name)?.target.object()? else {
+                    return None;
+                };
+                let table = self.shape.of_rows(&site, group, *first.shape.first()?);
+                difference(beside, &table).is_none().then_some(table)
+            }
         }
     }
 
@@ -111,11 +120,17 @@ impl Look<'_> {
     }
 
     /// The table of a group of a series in the group at `path`: its own, or that of the group in it called `within`.
-    fn sibling(&self, path: &str, sibling: &Sibling<'_>, within: Option<&BString>) -> Option<Table> {
+    fn sibling(
+        &self,
+        path: &str,
+        sibling: &Sibling<'_>,
+        within: Option<&BString>,
+        beside: Option<&Table>,
+    ) -> Option<Table> {
         let (path, group) = (join(path, sibling.name), self.group(sibling.id)?);
-        let Some(name) = within else { return self.table(&path, &group) };
+        let Some(name) = within else { return self.table(&path, &group, beside) };
         let Target::Hard(Object::Group { id, .. }) = &group.link(name)?.target else { return None };
-        self.table(&join(&path, name), &self.group(*id)?)
+        self.table(&join(&path, name), &self.group(*id)?, beside)
     }
 }
 
@@ -161,8 +176,9 @@ pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
         return None;
     }
     let look = Look { shape, file: here.file, interrupt: here.interrupt };
-    let alike =
-        |within: Option<&BString>| first_alike(siblings.iter().map(|sibling| look.sibling(here.path, sibling, within)));
+    let alike = |within: Option<&BString>| {
+        first_alike(siblings.iter().map(|sibling| look.sibling(here.path, sibling, within, None)))
+    };
     let fits = |table: &Table| columns(table).count().saturating_mul(siblings.len()) <= MOST_PARTS;
     let directory = |key: BString| Made::Directory { table: Some(key), children: Arc::default() };
     if let Some(table) = alike(None) {
@@ -189,10 +205,10 @@ pub(super) fn table(
     let (mut labels, mut tables) = (Vec::new(), Vec::<Table>::new());
     let mut left_out: Vec<(BString, Cow<'static, str>)> = Vec::new();
     let siblings = series(group);
-    let found = |sibling| look.sibling(site.path, sibling, within);
-    let first = first_alike(siblings.iter().map(found));
+    let found = |sibling, beside| look.sibling(site.path, sibling, within, beside);
+    let first = first_alike(siblings.iter().map(|sibling| found(sibling, None)));
     for sibling in &siblings {
-        let reason = match found(sibling) {
+        let reason = match found(sibling, first.as_ref()) {
             _ if interrupt.is_raised() => break,
             None => "no table".to_owned(),
             Some(table) => match first.as_ref().map_or(Some("none like it"), |first| difference(first, &table)) {
