@@ -182,7 +182,10 @@ fn simulations_that_do_not_fit_keep_what_does() {
     found(&mounted, "particles/all/short", &["2 of them, of 3 frames"]);
     assert_eq!(mounted.text("particles/all/far/table.csv"), "value\n0\n1\n2\n");
     found(&mounted, "particles/all/far", &["its offset is no number", "are no numbers"]);
-    let csv = "charge,id,position_y\n1.0,0,0.0\n1.0,1,0.5\n1.0,2,1.0\n";
+    let complex = [(0, 1), (2, 0), (3, 0)].map(|(re, im)| format!("\"{{\"\"re\"\":{re}.0,\"\"im\"\":{im}.0}}\""));
+    let [first, second, third] = complex;
+    let csv = "amplitude,charge,id,position_y\n".to_owned()
+        + &format!("{first},1.0,0,0.0\n{second},1.0,1,0.5\n{third},1.0,2,1.0\n");
     let mut columns: Vec<String> = mounted.text("data/1/particles/e/table.csv").lines().map(str::to_owned).collect();
     columns.sort();
     let mut expected: Vec<&str> = csv.lines().collect();
@@ -193,8 +196,23 @@ fn simulations_that_do_not_fit_keep_what_does() {
         "4611686018427387904 rows, the table has 3",
         "a constant of value no number",
         "no constant",
+        "are shown as stored, not times 2",
     ];
     found(&mounted, "data/1/particles/e", &expected);
+}
+
+/// Times that a factor stands beside, arrays and short masks of vaex, very many elements of a column of NWB.
+#[test]
+fn what_is_not_understood_costs_its_column_alone() {
+    let mounted = hostile();
+    assert_eq!(mounted.text("entry/scaled/table.csv"), "time,value\n0,0\n1,1\n2,2\n");
+    let metadata = json(&mounted, "entry/scaled");
+    assert_eq!(column(&metadata, "time")["not_times"], "values are packed by scaling_factor");
+    let csv = "few,vec\n,\"[0.0,1.0]\"\n1,\"[2.0,3.0]\"\n,\"[4.0,5.0]\"\n";
+    assert_eq!(mounted.text("vaex/table.csv"), csv);
+    found(&mounted, "vaex", &["3 values, a mask of 2"]);
+    assert_eq!(mounted.text("many/table.csv"), "id,a\n0,0\n1,1\n2,2\n");
+    found(&mounted, "many", &["4294967296 elements"]);
 }
 
 #[test]

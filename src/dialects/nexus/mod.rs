@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::attributes::text;
+use super::attributes::{number, text};
 use super::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, arrays, datasets, times};
-use crate::catalogue::{Attribute, Dataset, Group, join};
+use crate::catalogue::{Attribute, Dataset, Group, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Rule, Table};
 
@@ -56,7 +56,18 @@ impl Dialect for Nexus {
     }
 
     fn attributes(&self) -> &'static [&'static str] {
-        &[CLASS, "signal", "axes", "axis", "auxiliary_signals", "start", "offset", "units", "long_name"]
+        &[
+            CLASS,
+            "signal",
+            "axes",
+            "axis",
+            "auxiliary_signals",
+            "start",
+            "offset",
+            "scaling_factor",
+            "units",
+            "long_name",
+        ]
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -168,5 +179,8 @@ fn instants(site: &Site<'_>, column: &Column, dataset: &Dataset) -> Option<Box<R
     let rows = column.rows.as_ref().ok().filter(|rows| rows.data_type().is_integer())?;
     let start = ["start", "offset"].into_iter().find_map(|name| text(&dataset.attributes, name))?;
     let units = text(&dataset.attributes, "units")?;
-    times::counted_from(site.file, &units, &start, rows.as_ref()).map(Box::new)
+    let times = times::counted_from(site.file, &units, &start, rows.as_ref())?;
+    // What is stored is not what is counted.
+    let factor = attribute(&dataset.attributes, "scaling_factor").filter(|factor| number(factor) != Some(1.0));
+    Some(Box::new(if factor.is_some() { Err("values are packed by scaling_factor".into()) } else { times }))
 }

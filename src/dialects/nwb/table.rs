@@ -250,6 +250,9 @@ impl Builder<'_> {
         let Object::Dataset(labels) = object else { return Err("they are no dataset; codes are shown".into()) };
         let path = format!("{} (elements)", column.path);
         let rows = datasets::line(self.site.file, &path, &labels, &Arc::default())?;
+        if rows.len() > CategoryRows::MOST_LABELS {
+            return Err(format!("{} elements, more than the {} that are read", rows.len(), CategoryRows::MOST_LABELS));
+        }
         let datatype = labels.datatype.clone();
         Ok((codes, Categories { path, labels: Ok(rows), datatype, ordered: Some(false) }))
     }

@@ -141,7 +141,9 @@ impl Found<'_> {
     fn component(&mut self, name: BString, path: &str, object: &Object) {
         match object {
             Object::Dataset(dataset) if dataset.shape.len() == 1 && !dataset.null => {
-                self.columns.push(stored(self.site, name, path, dataset));
+                let (column, found) = stored(self.site, name, path, dataset);
+                self.columns.push(column);
+                self.findings.extend(found);
             }
             Object::Group { id, attributes, .. } => self.columns.push(constant(name, path, *id, attributes)),
             _ => self.findings.push(Finding::new(path, &rules::PARTICLES, "no dataset of rank 1, and no constant")),
@@ -149,17 +151,20 @@ impl Found<'_> {
     }
 }
 
-/// A component that is stored, in SI units.
-fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) -> Column {
+/// A component that is stored, in SI units, or what keeps it from being so.
+fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) -> (Column, Option<Finding>) {
     let column = arrays::column(site.file, path, &name, dataset);
     let unit = attribute(&dataset.attributes, "unitSI").and_then(number).filter(|unit| *unit != 1.0);
-    let (Some(unit), Ok(rows)) = (unit, column.rows.clone()) else { return column };
-    match PackedRows::scaled(path.to_owned(), rows, vec![unit], 0.0) {
+    let (Some(unit), Ok(rows)) = (unit, column.rows.clone()) else { return (column, None) };
+    match PackedRows::scaled(path.to_owned(), rows.clone(), vec![unit], 0.0) {
         Some(rows) => {
             let id = ColumnId { field: 1, ..column.id };
-            Column { rows: Ok(Arc::new(rows)), id, times: None, ..column }
+            (Column { rows: Ok(Arc::new(rows)), id, times: None, ..column }, None)
         }
-        None => column,
+        None => {
+            let found = format!("elements of type {} are shown as stored, not times {unit}", rows.data_type());
+            (column, Some(Finding::new(path, &rules::UNIT, found)))
+        }
     }
 }
 

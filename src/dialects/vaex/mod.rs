@@ -16,7 +16,7 @@ use bstr::BString;
 
 use super::attributes::text;
 use super::times::{self, OfNumpy};
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
+use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datasets};
 use crate::catalogue::{ByteOrder, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
@@ -80,7 +80,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let mut columns = match &within {
         Ok(within) => {
             let opener = Opener { site, within, path: &path, interrupt };
-            ordered(within).into_iter().map(|name| opener.column(&name)).collect()
+            ordered(within).into_iter().map(|name| opener.column(&name, &mut findings)).collect()
         }
         Err(reason) => {
             findings.push(Finding::new(&path, &rules::COLUMNS, reason.clone()));
@@ -118,7 +118,7 @@ struct Opener<'a> {
 }
 
 impl Opener<'_> {
-    fn column(&self, name: &BString) -> Column {
+    fn column(&self, name: &BString, findings: &mut Vec<Finding>) -> Column {
         let (path, tally) = (join(self.path, name), Arc::<Tally>::default());
         let object = self.within.link(name).and_then(|link| link.target.object());
         let attributes = object.map(|object| object.attributes()).unwrap_or_default();
@@ -126,7 +126,11 @@ impl Opener<'_> {
         let opened =
             object.ok_or_else(|| "it leads nowhere".to_owned()).and_then(|object| self.open(&path, object, &tally));
         match opened {
-            Ok(Opened { rows, data, of_numpy }) => {
+            Ok(Opened { rows, data, of_numpy, unmasked }) => {
+                if let Some(mask) = unmasked {
+                    let found = format!("{} values, a mask of {mask}: the others are missing", rows.len());
+                    findings.push(Finding::new(&path, &rules::MASK, found));
+                }
                 let of_numpy = of_numpy.as_ref();
                 let times = of_numpy.and_then(|of_numpy| of_numpy.times(self.site.file, rows.as_ref())).map(Box::new);
                 let units = text(&data.attributes, "units").or_else(|| of_numpy?.units());
@@ -165,17 +169,22 @@ impl Opener<'_> {
             let present = bitmap.map(|bits| BitRows::new(path.to_owned(), bits, count, false)).transpose()?;
             let present = present.map(|present| Arc::new(present) as Arc<dyn Rows>);
             let rows = StringRows::new(path.to_owned(), offsets, characters, present, u64::MAX, tally.clone());
-            return Ok(Opened { rows: Arc::new(rows), data: data.clone(), of_numpy: None });
+            return Ok(Opened { rows: Arc::new(rows), data: data.clone(), of_numpy: None, unmasked: None });
         }
-        let of_numpy = dtype.as_deref().and_then(numpy);
+        let of_numpy = dtype.as_deref().filter(|_| data.shape.len() == 1).and_then(numpy);
         let missing = match &of_numpy {
             Some(_) => times::not_a_time(ByteOrder::Little),
             None => Fill::Default,
         };
-        if data.shape.len() != 1 || data.null {
-            return Err(format!("data of rank {}", data.shape.len()));
+        if data.shape.is_empty() || data.null {
+            return Err("data that are no array".into());
         }
-        let values = datasets::rows(self.site.file, &join(path, b"data"), data, u64::MAX, &missing, tally)?;
+        let within = join(path, b"data");
+        let values = if data.shape.len() == 1 {
+            datasets::rows(self.site.file, &within, data, u64::MAX, &missing, tally)?
+        } else {
+            arrays::column(self.site.file, &within, &"data".into(), data).rows?
+        };
         let mask = match (part("mask")?, bitmap) {
             (Some(mask), _) => Some(mask),
             (None, Some(bits)) => {
@@ -184,11 +193,12 @@ impl Opener<'_> {
             }
             (None, None) => None,
         };
+        let unmasked = mask.as_ref().map(|mask| mask.len()).filter(|masked| *masked < values.len());
         let rows = match mask {
             Some(mask) => Arc::new(MaskedRows::new(path.to_owned(), values, mask)?),
             None => values,
         };
-        Ok(Opened { rows, data: data.clone(), of_numpy })
+        Ok(Opened { rows, data: data.clone(), of_numpy, unmasked })
     }
 }
 
@@ -197,6 +207,8 @@ struct Opened {
     rows: Arc<dyn Rows>,
     data: Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
+    /// Values that a mask tells of, where there are more.
+    unmasked: Option<u64>,
 }
 
 /// Characters as bytes.

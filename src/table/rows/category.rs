@@ -15,9 +15,6 @@ use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::statistics::{Labels, Scalar, Summary};
 use crate::store::{Cuts, Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
 
-/// Labels of the largest set held in memory.
-const MOST_LABELS: u64 = 1 << 26;
-
 /// Codes shown as their labels. Code −1, the explicit fill and codes out of range are missing.
 #[derive(Debug)]
 pub struct CategoryRows {
@@ -48,6 +45,9 @@ impl CategoryRows {
         }
     }
 
+    /// Labels of the largest set held in memory.
+    pub const MOST_LABELS: u64 = 1 << 26;
+
     /// The same, whether the order of the labels means something.
     pub fn ordered(self, ordered: bool) -> Self {
         Self { ordered, ..self }
@@ -59,10 +59,10 @@ impl CategoryRows {
             return Ok(labels.clone());
         }
         let count = self.labels.len();
-        if count > MOST_LABELS {
+        if count > Self::MOST_LABELS {
             return Err(Error::Unsupported {
                 path: self.path.clone(),
-                reason: format!("{count} categories, more than the {MOST_LABELS} that are supported"),
+                reason: format!("{count} categories, more than the {} that are supported", Self::MOST_LABELS),
             });
         }
         let labels = self.labels.array(0..count, interrupt)?;
