@@ -273,11 +273,15 @@ fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Err
         // One line, even where a name has several.
         Err(error) => tree::printable(&error.to_string()),
     };
-    // The process that started us may be gone; the mount stands all the same.
     for warning in warnings.take().iter().filter(|_| started.is_ok()) {
         let _ = writeln!(std::io::stdout(), "{WARNING}{}", tree::printable(warning));
     }
-    let _ = writeln!(std::io::stdout(), "{word}");
+    let heard = writeln!(std::io::stdout(), "{word}");
+    let served = started?;
+    if let Err(error) = heard {
+        // Who was interrupted, and sees no mount, does not expect one later: dropping it unmounts.
+        return Err(Error::io("telling who started this process")(error));
+    }
     let _ = std::env::set_current_dir("/");
-    started?.serve()
+    served.serve()
 }
