@@ -846,6 +846,22 @@ def heap_loop(path):
 heap_loop.takes_path = True
 
 
+def attribute_loop(path):
+    """Two groups with a dataset each, at an attribute of which libhdf5 stands still: its text lies in a damaged heap."""
+    with h5py.File(path, "w", libver="latest") as file:
+        for name in ("first", "second"):
+            table = file.create_dataset(f"{name}/t", data=np.zeros(5, [("row", "i4"), ("x", "f8")]))
+            table.attrs["CLASS"] = "TABLE"
+            table.attrs["number"] = 7
+    data = path.read_bytes()
+    heap = data.index(b"GCOL")
+    # The length of the first object of the collection: 5 bytes are 4 * 256 more.
+    overwrite(path, heap + 16 + 9, b"\x04")
+
+
+attribute_loop.takes_path = True
+
+
 def broken_references(path):
     """References that lead nowhere, each among good ones in a compound, and 400 rows of random bytes.
 
@@ -1800,6 +1816,7 @@ RECIPES = [
     chunk_index_latest,
     vlen_nowhere,
     heap_loop,
+    attribute_loop,
     broken_references,
     bad_compounds,
     fields_3000,

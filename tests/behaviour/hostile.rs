@@ -129,6 +129,7 @@ fn mountable() -> Vec<String> {
     let refused = [
         // Far too long for a walk; they have tests of their own.
         "amplified",
+        "attribute_loop",
         "computed_rows",
         "empty",
         "much_by_links",

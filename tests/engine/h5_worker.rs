@@ -518,6 +518,28 @@ fn a_request_that_hangs_twice_is_refused() {
     assert!(read(&client, dataset(&root, "compact")).is_ok());
 }
 
+/// libhdf5 stands still at an attribute of each dataset: without its value nothing of the groups is lost.
+#[test]
+fn a_group_is_listed_without_an_attribute_that_hangs() {
+    let options = Options { deadline: Duration::from_secs(1), ..options() };
+    let client = client_with(&data("hostile/attribute_loop.h5"), options);
+    let root = root(&client);
+    for name in ["first", "second"] {
+        let began = Instant::now();
+        let group = client.group(target(&root, name).object().unwrap().id(), &Interrupt::new()).unwrap();
+        assert!(began.elapsed() >= Duration::from_secs(1), "{name}: it is tried with all values first");
+        let table = dataset(&group, "t");
+        assert_eq!(table.shape, [5]);
+        let value = |name: &str| &table.attributes.iter().find(|attribute| attribute.name == name).unwrap().value;
+        assert_eq!(value("number").as_ref().unwrap().bytes, 7_i64.to_le_bytes());
+        assert!(value("CLASS").as_ref().unwrap_err().contains("hung before"), "{:?}", value("CLASS"));
+        assert_eq!(
+            client.read(table.id, &Region { start: vec![0], count: vec![5] }, &Interrupt::new()).unwrap().bytes.len(),
+            60
+        );
+    }
+}
+
 #[test]
 fn an_index_that_hangs_is_refused_at_once() {
     let (client, root) = stopped(Duration::from_secs(1));

@@ -23,6 +23,9 @@ const WORTH_A_WORKER: u64 = 4 * PART;
 /// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
 const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
 
+/// Pages of groups at which libhdf5 hung before those behind are listed without the values of some attributes.
+const MOST_HUNG: u32 = 2;
+
 /// Parts of a listing that were had, in any order.
 type Parts = Vec<(u64, Vec<Link>)>;
 
@@ -116,10 +119,24 @@ impl Inner {
         }
     }
 
+    /// A page of the links of a group. Where libhdf5 dies or hangs at it, that may be at one attribute of a member which
+    /// leads to nonsense in a heap: without the values of such ones nothing else of the group is lost. A file with many
+    /// groups like this is not waited for at each.
     fn page(&self, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
+        if self.hung.load(Ordering::Relaxed) < MOST_HUNG {
+            match self.page_of(id, part, false, interrupt) {
+                Err(Error::Deadline { .. }) => _ = self.hung.fetch_add(1, Ordering::Relaxed),
+                Err(Error::Died(_) | Error::Poisoned(_)) => {}
+                other => return other,
+            }
+        }
+        self.page_of(id, part, true, interrupt)
+    }
+
+    fn page_of(&self, id: ObjectId, part: &Range<u64>, plain: bool, interrupt: &Interrupt) -> Result<GroupPage, Error> {
         let Range { start, end } = *part;
         loop {
-            match self.call(Request::Group { id, start, end }, interrupt)?.0 {
+            match self.call(Request::Group { id, start, end, plain }, interrupt)?.0 {
                 Answer::Group(page) if page.next.is_none_or(|next| next > start) && page.total <= MAX_LINKS as u64 => {
                     return Ok(page);
                 }

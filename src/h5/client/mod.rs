@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant, SystemTime};
 
 use hdf5_metno_sys::HDF5_VERSION;
@@ -52,6 +53,8 @@ struct Inner {
     path: PathBuf,
     options: Options,
     state: Mutex<State>,
+    /// Pages of groups at which libhdf5 hung.
+    hung: AtomicU32,
 }
 
 #[derive(Debug)]
@@ -120,7 +123,7 @@ impl Client {
             files: Vec::new(),
             last_used: Instant::now(),
         };
-        let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state) });
+        let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state), hung: AtomicU32::new(0) });
         pool::register(&inner);
         Self { inner }
     }

@@ -69,8 +69,8 @@ pub(super) struct Hello {
 pub(super) enum Request {
     /// Open the source and say what it is. The first request to every worker.
     Open,
-    /// Links `start..end` of a group, as many as fit.
-    Group { id: ObjectId, start: u64, end: u64 },
+    /// Links `start..end` of a group, as many as fit. `plain`: values of attributes that lead elsewhere are left unread.
+    Group { id: ObjectId, start: u64, end: u64, plain: bool },
     /// One object.
     Object { id: ObjectId },
     /// Chunks `start..` of a dataset with at most `limit`, as many as fit.

@@ -51,6 +51,8 @@ pub(super) struct Session {
     pub listing: Option<Listing>,
     /// Bytes of attributes that may still be read of members, while one is described.
     pub values_left: Option<usize>,
+    /// Whether values of attributes that lead elsewhere are left unread.
+    pub plain: bool,
     /// The chunks of the dataset asked for last.
     pub chunk_map: Option<(ObjectId, Vec<Chunk>)>,
     /// How far the mappings of the virtual dataset asked for last were told.
@@ -95,6 +97,7 @@ impl Session {
             shared,
             listing: None,
             values_left: None,
+            plain: false,
             chunk_map: None,
             mapping_walk: None,
             opened: None,

@@ -127,6 +127,9 @@ impl Session {
                 "the value of {bytes} bytes is too large (limit {MAX_VALUE}, all together {MAX_VALUES})"
             ))
         };
+        if self.plain && plan.allocates() {
+            return Err(Reason::new("not read: the HDF5 library crashed or hung before at an attribute like this one"));
+        }
         let limit = MAX_VALUE.min(left);
         let count = count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| too_large(&"2^64 or more"))?;
         if count == 0 {

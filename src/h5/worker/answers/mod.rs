@@ -30,9 +30,10 @@ use crate::h5::protocol::{Answer, Fault, Refusal, Request};
 
 /// Answers a request.
 pub(super) fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
+    session.plain = matches!(request, Request::Group { plain: true, .. });
     match request {
         Request::Open => session.open(),
-        Request::Group { id, start, end } => session.group(*id, *start, *end),
+        Request::Group { id, start, end, .. } => session.group(*id, *start, *end),
         Request::Object { id } => Ok(Answer::Object(session.object(*id, attribute::OF_ONE))),
         Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
         Request::Mappings { id, start, by_chunk } => session.mappings(*id, *start, *by_chunk),
