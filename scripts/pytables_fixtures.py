@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes `tests/data/pytables.h5` with PyTables, and what `table[:]` gives of it: `pytables.expected.json`.
+"""Writes `tests/data/pytables.h5` with PyTables, and what `table[:]` gives of it: `pytables.expected.json`; and
+`pytables_said.h5`, tables that say odd things of themselves.
 
     python3 -m venv FOLDER && FOLDER/bin/pip install tables==3.11.1
     FOLDER/bin/python3 scripts/pytables_fixtures.py
@@ -252,6 +253,22 @@ def describe(table):
     return {"rows": len(data), "row_labels": [], "columns": columns, "whole": whole}
 
 
+def said(path):
+    """A stated fill value beside an index, floats called as the parts of a complex number, pickled units."""
+    with tb.open_file(path, "w") as file:
+        stated = file.create_table("/", "stated", {"v": tb.Int32Col()}, track_times=False)
+        stated.append([(row % 7 - 1,) for row in range(100)])
+        stated.flush()
+        stated.cols.v.create_csindex()
+        stated.cols.v.attrs["_FillValue"] = np.int32(-1)
+        table = file.create_table("/", "complex_like", np.dtype([("r", "f8"), ("i", "f8")]), track_times=False)
+        table.append([(1.5, 2.5), (3.5, -4.5)])
+        named = file.create_table("/", "named", np.dtype([("a", "i4"), ("b", "i4"), ("c", "i4")]), track_times=False)
+        named.append([(1, 2, 3)])
+        named.cols.a.attrs["units"], named.cols.b.attrs["units"] = None, ["m", "s"]
+        named.cols.c.attrs["units"], named.cols.c.attrs["description"] = "GeV", {"x": 1}
+
+
 def main():
     """The file and what is expected of it."""
     argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
@@ -264,6 +281,7 @@ def main():
     text = json.dumps({"tables": found, "arrays": {}}, separators=(",", ":"), ensure_ascii=True)
     path.with_suffix(".expected.json").write_text(text + "\n")
     print(f"pytables: {path.stat().st_size} bytes, {len(found)} tables")
+    said(DATA / "pytables_said.h5")
 
 
 if __name__ == "__main__":

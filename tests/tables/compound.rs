@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::data;
 use crate::fixtures::same_text;
-use crate::support::{Mounted, status};
+use crate::support::{Mounted, hepfs, status};
 
 fn json(mounted: &Mounted, path: &str) -> Value {
     serde_json::from_slice(&mounted.read(path)).unwrap()
@@ -340,6 +340,25 @@ fn pickled_attributes_are_decoded() {
         assert_eq!(attributes["unusual"], serde_json::json!(["<decimal.Decimal>", true]));
         assert_eq!(attributes["sentence"], "ends in a dot.");
     }
+}
+
+/// An index beside a stated fill value, two floats called as the parts of a complex number, pickled units.
+#[test]
+fn what_tables_of_pytables_say_of_themselves() {
+    let path = data("pytables_said.h5");
+    let mounted = Mounted::new(&[&path], &[]);
+    // `table.read_where("v == 3")` finds 14 rows, and PyTables takes -1 for a value.
+    assert_eq!(mounted.text("stated/where/v:eq:3/columns/v.txt"), "3\n".repeat(14));
+    assert_eq!(mounted.text("stated/where/v:null/columns/v.txt"), "\n".repeat(15));
+    let index = &json(&mounted, "stated/indexes.json")["search_indexes"][0];
+    assert!(index["not_used"].as_str().is_some_and(|said| said.contains("stand for missing ones")), "{index}");
+    assert_eq!(mounted.text("complex_like/table.csv"), "r,i\n1.5,2.5\n3.5,-4.5\n");
+    let columns = json(&mounted, "named/metadata.json")["columns"].clone();
+    let told = ["a", "b", "c"].map(|name| named(&columns, name)["units"].clone());
+    assert_eq!(told, [Value::Null, Value::Null, "GeV".into()]);
+    assert_eq!(named(&columns, "c")["description"], Value::Null);
+    let checked = hepfs(["check".as_ref(), path.as_os_str()]);
+    assert!(checked.status.success(), "{checked:?}");
 }
 
 /// Of any rank, what PyTables gives of them.

@@ -9,8 +9,8 @@ use super::indexes::Covered;
 use super::reading::{self, read_as};
 use super::recognition::System;
 use super::rules;
-use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill};
-use crate::dialects::attributes::text;
+use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill, attribute};
+use crate::dialects::attributes::{pickled, text};
 use crate::dialects::times::{self, OfNumpy};
 use crate::dialects::{Site, datasets};
 use crate::store::decode::FillTest;
@@ -24,9 +24,9 @@ pub(super) fn columns(
     system: System,
     findings: &mut Vec<Finding>,
 ) -> Vec<Column> {
-    let Class::Compound { fields } = &dataset.datatype.class else { return Vec::new() };
-    let numbers: HashMap<*const Field, u32> = fields.iter().map(std::ptr::from_ref).zip(1..).collect();
-    let fields: Vec<&Field> = reading::in_order(fields, system).collect();
+    let Class::Compound { fields: stored } = &dataset.datatype.class else { return Vec::new() };
+    let numbers: HashMap<*const Field, u32> = stored.iter().map(std::ptr::from_ref).zip(1..).collect();
+    let fields: Vec<&Field> = reading::in_order(stored, system).collect();
     let stated: Vec<BString> = fields.iter().map(|field| field.name.clone()).collect();
     let names = distinct(&stated);
     for (position, (name, shown)) in stated.iter().zip(&names).enumerate().filter(|(_, (name, shown))| name != shown) {
@@ -34,7 +34,7 @@ pub(super) fn columns(
         findings.push(Finding::new(site.path, rule, format!("{name:?} of field {position}, shown as {shown:?}")));
     }
     let mut about = About::new(&dataset.attributes);
-    about.check_names(site.path, &fields, findings);
+    about.check_names(site.path, &fields, stored, findings);
     // One for all columns, since what reads ahead lives in it.
     let opened = datasets::open(site.file, site.path, dataset);
     let whole = Whole { site, dataset, opened: &opened, system };
@@ -76,7 +76,12 @@ impl Whole<'_> {
             rows = self.rows(field, (read, Fill::Default), &tally);
             times = rows.as_ref().ok().and_then(|rows| times::since(file, step, 0, rows.as_ref()));
         }
-        let named = |names: [&str; 2]| names.iter().find_map(|name| text(&attributes, name));
+        let plain =
+            |name: &str| match attribute(&attributes, name).filter(|_| self.system.by_pytables).and_then(pickled) {
+                Some(tree) => tree.root().text().map(str::to_owned),
+                None => text(&attributes, name),
+            };
+        let named = |names: [&str; 2]| names.into_iter().find_map(plain);
         Column {
             times: times.map(Box::new),
             units: named(["units", "UNITS"]).or_else(|| of_numpy.as_ref()?.units()),
@@ -142,11 +147,12 @@ pub(super) fn covered<'a>(
     let time = reading::time(part, system).filter(|_| below.is_empty() && column.times.is_some());
     let datatype = time.clone().map_or_else(|| reading::read_as(part, system), |(read, _)| read);
     let stated: &[Attribute] = if below.is_empty() && time.is_none() { &column.attributes } else { &[] };
-    let missing = datasets::stated_fill_of(&datatype, stated);
+    let states_missing = !matches!(datasets::stated_fill_of(&datatype, stated), Fill::Default);
     let values = datasets::open(site.file, site.path, dataset)
-        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &missing, &Arc::default()));
-    let missing = move |datatype: &Datatype| datasets::stated_fill_of(datatype, stated);
-    Some(Covered { column, below: below.to_vec(), values, is_decoded: false, missing: Box::new(missing) })
+        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &Fill::Default, &Arc::default()));
+    // PyTables, which knows nothing of it, has them among the others.
+    let reordered = states_missing.then_some("some of its values stand for missing ones");
+    Some(Covered { column, below: below.to_vec(), values, reordered, missing: Box::new(|_| Fill::Default) })
 }
 
 /// A part of the elements of a dataset, as if it were a dataset by itself.
@@ -182,12 +188,12 @@ impl<'a> About<'a> {
         about
     }
 
-    /// Reports fields that are called otherwise.
-    fn check_names(&self, path: &str, fields: &[&Field], findings: &mut Vec<Finding>) {
-        for (position, field) in fields.iter().enumerate() {
+    /// Reports fields that are called otherwise, in the order shown and in that of the type: libraries number by either.
+    fn check_names(&self, path: &str, fields: &[&Field], stored: &[Field], findings: &mut Vec<Finding>) {
+        for (position, (field, in_type)) in fields.iter().zip(stored).enumerate() {
             let Some(stated) = self.names.get(&position) else { continue };
             let stated = text(std::slice::from_ref(*stated), &stated.name.to_str_lossy()).unwrap_or_default();
-            if stated.as_bytes() != field.name.as_bytes() {
+            if [&field.name, &in_type.name].iter().all(|name| stated.as_bytes() != name.as_bytes()) {
                 findings.push(Finding::new(
                     path,
                     &rules::FIELD_NAME,

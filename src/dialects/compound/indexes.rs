@@ -43,8 +43,8 @@ pub(in crate::dialects) struct Covered<'a> {
     pub below: Vec<BString>,
     /// The values as stored, none of them missing; or why there are none.
     pub values: Result<Arc<dyn Rows>, String>,
-    /// Whether they are shown in other bytes, and so in another order.
-    pub is_decoded: bool,
+    /// Why their order is not that of what is shown, where it is not.
+    pub reordered: Option<&'static str>,
     /// Which elements of a type stand for missing values.
     pub missing: Box<dyn Fn(&Datatype) -> Fill + 'a>,
 }
@@ -199,8 +199,8 @@ impl<'a> Parts<'a, '_> {
             let found = format!("shown as {}", shown.data_type());
             return Err(unused(&rules::INDEX_KEYS, found));
         }
-        if self.covered.is_decoded {
-            return Err(unused(&rules::INDEX_KEYS, "its texts are decoded".into()));
+        if let Some(reason) = self.covered.reordered {
+            return Err(unused(&rules::INDEX_KEYS, reason.into()));
         }
         let values = self.covered.values.clone().map_err(|reason| Absent::new(&rules::INDEX_COLUMN, reason))?;
         let rows = values.len();

@@ -39,10 +39,12 @@ fn is_declared(dataset: &Dataset) -> bool {
     text(&dataset.attributes, "CLASS").as_deref() == Some("TABLE")
 }
 
-/// Whether a dataset has rank 1, and elements with fields. A complex number has none.
+/// Whether a dataset has rank 1, and elements with fields. A complex number has none, unless it is said to be a row.
 pub(in crate::dialects) fn is_record(dataset: &Dataset) -> bool {
     let has_fields = match &dataset.datatype.class {
-        Class::Compound { fields } => !fields.is_empty() && dataset.datatype.complex_part().is_none(),
+        Class::Compound { fields } => {
+            !fields.is_empty() && (dataset.datatype.complex_part().is_none() || is_declared(dataset))
+        }
         _ => false,
     };
     has_fields && dataset.shape.len() == 1 && !dataset.null

@@ -114,13 +114,14 @@ impl<'a> Frame<'a> {
                 .filter_map(|(column, content)| Some((column, content.as_ref()?)))
                 .find(|(_, (field, _))| field.name == *name)?;
             let is_decoded = matches!((content, &self.encoding), (Content::Text(_), Encoding::Other(_)));
+            let reordered = is_decoded.then_some("its texts are decoded");
             let values = self.opened.clone().and_then(|opened| {
                 let datatype = compound::read_as(&field.datatype, System::PYTABLES);
                 let part = Part { datatype, offset: field.offset };
                 compound::rows_of_part(self.dataset, &opened, part, &Fill::Default, &Arc::default())
             });
             let missing = Box::new(|datatype: &Datatype| content.missing(datatype));
-            Some(Covered { column, below: Vec::new(), values, is_decoded, missing })
+            Some(Covered { column, below: Vec::new(), values, reordered, missing })
         };
         let path = join(self.site.path, b"_i_table");
         let indexed = Indexed { site: self.site, dataset: self.dataset, find: &find, interrupt: self.interrupt };
