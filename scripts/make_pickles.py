@@ -22,6 +22,7 @@ also {"date": days since 1970}, {"time": microseconds since 1970}, {"nanoseconds
 """
 
 import argparse
+import collections
 import datetime
 import json
 import pickle
@@ -46,6 +47,14 @@ class Inert:
 
     def __call__(self, *arguments):
         return Inert(function=self, arguments=arguments)
+
+    def __setitem__(self, key, value):
+        """What an object makes of items is known to its class."""
+
+    def extend(self, items):
+        """As above."""
+
+    append = extend
 
     def __setstate__(self, state):
         before = Inert(**self.__dict__)
@@ -407,6 +416,8 @@ def main():
     parser.add_argument("--out", default=HERE / "tests/data/pickles.json")
     options = parser.parse_args()
     cases = [attribute(data) for data in PYTHON_2]
+    kinds = [collections.OrderedDict(a=1, b=[2]), collections.defaultdict(int, x=1), collections.deque([1, "x"])]
+    cases += [attribute(pickle.dumps([kind, "behind"], protocol)) for kind in kinds for protocol in range(6)]
     old = array(ARRAY_2)
     old["cells"][3] = {"date": datetime.date(2020, 2, 3).toordinal() - EPOCH}
     cases += [old, *of_labels(), *of_zones(), *of_pandas(), *of_random(options.random)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use bstr::BString;
 use clap::ValueEnum;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -95,9 +96,10 @@ impl Finding {
         Self { section: own.copied().or(self.section), ..self }
     }
 
-    /// A finding about rows.
-    pub fn of_rows(path: impl Into<String>, rule: &'static Rule, rows: Count) -> Self {
-        let found = format!("{} rows, the first is row {}", rows.rows, rows.first);
+    /// A finding about rows of an object, or of this column where it has several.
+    pub fn of_rows(path: impl Into<String>, column: Option<&BString>, rule: &'static Rule, rows: Count) -> Self {
+        let of = column.map_or_else(String::new, |column| format!(" of {column}"));
+        let found = format!("{} rows{of}, the first is row {}", rows.rows, rows.first);
         Self { rows: Some(rows), ..Self::new(path, rule, found) }
     }
 }

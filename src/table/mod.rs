@@ -9,6 +9,7 @@ mod single;
 mod times;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, TimeUnit};
@@ -82,14 +83,19 @@ pub struct Table {
 impl Table {
     /// What is wrong with the values met so far: as many findings as rules, of each column and of what lies below it.
     pub fn met(&self) -> Vec<Finding> {
-        let of_one = |(path, tally): (&String, &Arc<Tally>)| {
-            let counts = tally.counts().into_iter();
-            let path = path.clone();
-            counts.map(move |(oddity, count)| Finding::of_rows(&path, (self.rule_of)(oddity), count).by(self.judged_by))
+        let mut of_path = HashMap::<&str, usize>::new();
+        for column in &self.columns {
+            *of_path.entry(&column.path).or_default() += 1;
+        }
+        let of_one = |(path, name, tally): (&String, Option<&BString>, &Arc<Tally>)| -> Vec<Finding> {
+            let finding = |(oddity, count)| Finding::of_rows(path, name, (self.rule_of)(oddity), count);
+            tally.counts().into_iter().map(|count| finding(count).by(self.judged_by)).collect()
         };
         let tallies = self.columns.iter().flat_map(|column| {
-            let below = column.below.iter().map(|(path, tally)| (path, tally));
-            std::iter::once((&column.path, &column.tally)).chain(below)
+            // Of one dataset the columns are told apart by their names.
+            let name = (of_path.get(&*column.path) > Some(&1)).then_some(&column.name);
+            let below = column.below.iter().map(|(path, tally)| (path, None, tally));
+            std::iter::once((&column.path, name, &column.tally)).chain(below)
         });
         tallies.flat_map(of_one).collect()
     }

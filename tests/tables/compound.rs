@@ -37,6 +37,17 @@ fn what_serves_a_table_is_named_and_not_shown() {
     assert_eq!(json(&mounted, "chunked/metadata.json")["dialect"], "structured array");
 }
 
+/// Columns of one dataset have one path: their names tell them apart.
+#[test]
+fn what_is_odd_in_values_is_told_of_its_column() {
+    let output = hepfs(["check".into(), "--cache-folder".into(), "none".into(), data("pytables.h5").into_os_string()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    for found in ["/big: warning: text is UTF-8", "3 rows of words, the first is row 2", "143 rows of s, the first is"]
+    {
+        assert!(said.contains(found), "{found}: {said}");
+    }
+}
+
 #[test]
 fn attributes_of_fields_are_those_of_columns() {
     let mounted = Mounted::new(&[&data("pytables.h5")], &[]);

@@ -339,6 +339,8 @@ impl Values for Arena {
         match (self.nodes.get_mut(into as usize), like) {
             (Some(Node::List(list)), Container::List) => list.extend_from_slice(items),
             (Some(Node::Dict(dict)), Container::Dict) if items.len().is_multiple_of(2) => dict.extend_from_slice(items),
+            // What an object of a class makes of items is known to that class.
+            (Some(Node::Call(..) | Node::Build(..)), _) => {}
             _ => return Err(Error::Token { at, what: "the container on the stack does not take these items" }),
         }
         Ok(())

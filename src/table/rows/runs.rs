@@ -28,7 +28,7 @@ pub struct RunRows {
     len: u64,
     data_type: DataType,
     path: String,
-    /// Every so-manieth pointer, once all were found to be in order.
+    /// One pointer of each [`step`](Self::step), once all were found to be in order.
     kept: OnceLock<Vec<u64>>,
     cuts: Option<Cuts>,
 }
@@ -88,7 +88,7 @@ impl RunRows {
         KEPT.max(self.pointers.len() / MOST_KEPT)
     }
 
-    /// Every [`step`](Self::step)th pointer.
+    /// One pointer of each step.
     fn kept(&self, interrupt: &Interrupt) -> Result<&[u64], Error> {
         if let Some(kept) = self.kept.get() {
             return Ok(kept);

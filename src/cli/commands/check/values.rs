@@ -122,7 +122,7 @@ pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) ->
     let found_in = |(table, subjects): (&&Table, Vec<Option<Arc<Subject<'_>>>>)| {
         let tested = subjects.into_iter().flatten().filter_map(|subject| {
             let (rule, rows) = subject.test.as_ref()?.outcome()?;
-            Some(Finding::of_rows(subject.path, rule, rows).by(table.judged_by))
+            Some(Finding::of_rows(subject.path, None, rule, rows).by(table.judged_by))
         });
         let mut findings: Vec<_> = tested.collect();
         findings.extend(table.columns.iter().filter_map(held::fill_among).map(|found| found.by(table.judged_by)));
