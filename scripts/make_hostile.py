@@ -847,11 +847,12 @@ heap_loop.takes_path = True
 
 
 def attribute_loop(path):
-    """Two groups with a dataset each, at an attribute of which libhdf5 stands still: its text lies in a damaged heap."""
+    """Two groups with a dataset each, at an attribute of which libhdf5 stands still: its text lies in a damaged heap.
+    That of a third lies in another one."""
     with h5py.File(path, "w", libver="latest") as file:
-        for name in ("first", "second"):
+        for name in ("first", "second", "third"):
             table = file.create_dataset(f"{name}/t", data=np.zeros(5, [("row", "i4"), ("x", "f8")]))
-            table.attrs["CLASS"] = "TABLE"
+            table.attrs["CLASS"] = "TABLE" if name != "third" else "x" * 5000
             table.attrs["number"] = 7
     data = path.read_bytes()
     heap = data.index(b"GCOL")
@@ -1153,16 +1154,17 @@ def bad_anndata(file):
     sparse("uneven", [0, 1, 2, 4], [0, 1, 2])
     sparse("many", [0, 1, 2, 4], [0, 1, 2, 3], shape=(2**63 - 1, 4))
     sparse("outside", [0, 1, 2, 4], [0, 99, -7, 3])
-    # 2^45 pointers, of which the last alone is stored, of one entry.
+    # 2^45 pointers, of which the first and the last are stored, of one entry each.
     wide = file.create_group("wide")
     wide.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
     for name in ("wide/obs", "wide/var"):
         frame(name, [])
     made = file.create_group("wide/X")
     made.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [1 << 45, 3]})
-    pointers = made.create_dataset("indptr", ((1 << 45) + 1,), "i8", chunks=(1 << 16,), compression="gzip")
-    pointers[1 << 45] = 1
-    made["data"], made["indices"] = np.array([2.5]), np.array([1])
+    pointers = made.create_dataset(
+        "indptr", ((1 << 45) + 1,), "i8", chunks=(1 << 16,), compression="gzip", fillvalue=1)
+    pointers[0], pointers[1 << 45] = 0, 2
+    made["data"], made["indices"] = np.array([2.5, 3.5]), np.array([1, 2])
     # A group of one name without an entry, and pointers of which only the ends are stored.
     sparse("empty", [0, 0, 0, 0], [])
     del file["empty/data"]
@@ -1516,7 +1518,8 @@ def bad_lh5(file):
     encoded("huge", [good] * 3, np.int64(1 << 40))
     encoded("sizes", [b"\x02\x02", b"\x80" * 9, b"\x02"], np.array([2, 3, 1 << 40]), "uleb128_zigzag_diff")
     # Of four rows, the second ends beyond: what lies between the first and the last is not read.
-    table = group(file, "gap", "table{v,shifted}")
+    table = group(file, "gap", "table{v,again,shifted}")
+    encoded("again", [good] * 4, np.int64(3), ends=[14, 56, 28, 42])
     encoded("v", [good] * 4, np.int64(3), ends=[14, 1 << 31, 42, 56])
     encoded("shifted", [good] * 4, np.int64(3))
     table["shifted"].attrs["codec_shift"] = 2.0**33

@@ -14,10 +14,10 @@ const MEMO: usize = 100_000;
 const MEMORY: usize = 64 << 20;
 /// Most values in a pickle, those that occur more than once counted each time.
 pub(super) const VALUES: usize = 100_000;
-/// Bytes of all texts for each byte of the pickle, those that occur more than once counted each time; and of a few that
-/// are always read.
+/// Bytes of all texts for each byte of the pickle, those that occur more than once counted each time; and of those that
+/// are always read, since labels of several levels say long texts again and again.
 const TEXT: usize = 16;
-const LITTLE: usize = 4 << 10;
+const LITTLE: usize = 1 << 20;
 /// Deepest nesting of values.
 const DEPTH: usize = 64;
 
@@ -65,7 +65,7 @@ impl Node {
 }
 
 /// The values of a pickle. They may be walked without care: no value contains itself, they nest at most 64 deep, and a
-/// walk through all of them meets at most 100,000, with at most some 16 times the pickle's bytes of text, shared ones
+/// walk through all of them meets at most 100,000, with at most 1 MiB and 16 times the pickle's bytes of text, shared ones
 /// counted each time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {

@@ -171,7 +171,10 @@ impl Opener<'_> {
             let rows = StringRows::new(path.to_owned(), offsets, characters, present, u64::MAX, tally.clone());
             return Ok(Opened { rows: Arc::new(rows), data: data.clone(), of_numpy: None, unmasked: None });
         }
-        let of_numpy = dtype.as_deref().filter(|_| data.shape.len() == 1).and_then(numpy);
+        let of_numpy = dtype.as_deref().and_then(numpy);
+        if let Some(dtype) = dtype.filter(|_| of_numpy.is_some() && data.shape.len() > 1) {
+            return Err(format!("{dtype} of rank {}", data.shape.len()));
+        }
         let missing = match &of_numpy {
             Some(_) => times::not_a_time(ByteOrder::Little),
             None => Fill::Default,

@@ -23,8 +23,8 @@ const WORTH_A_WORKER: u64 = 4 * PART;
 /// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
 const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
 
-/// Pages of groups at which libhdf5 hung before those behind are listed without the values of some attributes.
-const MOST_HUNG: u32 = 2;
+/// Pages of groups that hung, and did not without the values of some attributes, before others are listed so at once.
+const MOST_HUNG: usize = 2;
 
 /// Parts of a listing that were had, in any order.
 type Parts = Vec<(u64, Vec<Link>)>;
@@ -123,14 +123,22 @@ impl Inner {
     /// leads to nonsense in a heap: without the values of such ones nothing else of the group is lost. A file with many
     /// groups like this is not waited for at each.
     fn page(&self, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
-        if self.hung.load(Ordering::Relaxed) < MOST_HUNG {
-            match self.page_of(id, part, false, interrupt) {
-                Err(Error::Deadline { .. }) => _ = self.hung.fetch_add(1, Ordering::Relaxed),
-                Err(Error::Died(_) | Error::Poisoned(_)) => {}
+        let place = (id, part.start);
+        let is_known = {
+            let hung = self.hung.lock();
+            hung.len() >= MOST_HUNG || hung.contains(&place)
+        };
+        let is_hung = !is_known
+            && match self.page_of(id, part, false, interrupt) {
+                Err(Error::Deadline { .. } | Error::Poisoned(_)) => true,
+                Err(Error::Died(_)) => false,
                 other => return other,
-            }
+            };
+        let page = self.page_of(id, part, true, interrupt)?;
+        if is_hung {
+            self.hung.lock().insert(place);
         }
-        self.page_of(id, part, true, interrupt)
+        Ok(page)
     }
 
     fn page_of(&self, id: ObjectId, part: &Range<u64>, plain: bool, interrupt: &Interrupt) -> Result<GroupPage, Error> {

@@ -4,11 +4,10 @@ mod listing;
 pub(super) mod pool;
 pub(super) mod process;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant, SystemTime};
 
 use hdf5_metno_sys::HDF5_VERSION;
@@ -53,8 +52,8 @@ struct Inner {
     path: PathBuf,
     options: Options,
     state: Mutex<State>,
-    /// Pages of groups at which libhdf5 hung.
-    hung: AtomicU32,
+    /// Pages of groups, by their first link, that libhdf5 listed only without the values of some attributes.
+    hung: Mutex<HashSet<(ObjectId, u64)>>,
 }
 
 #[derive(Debug)]
@@ -123,7 +122,7 @@ impl Client {
             files: Vec::new(),
             last_used: Instant::now(),
         };
-        let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state), hung: AtomicU32::new(0) });
+        let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state), hung: Mutex::default() });
         pool::register(&inner);
         Self { inner }
     }

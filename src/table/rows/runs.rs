@@ -12,7 +12,7 @@ use crate::store::{ARRAY_BYTES, Cuts, Error, RowRange, Rows, for_each_array};
 
 /// Of this many pointers one is kept, or of more where there would be more than [`MOST_KEPT`].
 const KEPT: u64 = 1024;
-const MOST_KEPT: u64 = 4 << 20;
+const MOST_KEPT: u64 = 64 << 10;
 
 /// Pointers read at once.
 const AT_ONCE: u64 = 16 << 10;
@@ -85,7 +85,7 @@ impl RunRows {
 
     /// Of how many pointers one is kept.
     fn step(&self) -> u64 {
-        KEPT.max(self.pointers.len() / MOST_KEPT)
+        KEPT.max(self.pointers.len().div_ceil(MOST_KEPT))
     }
 
     /// One pointer of each step.
@@ -125,8 +125,8 @@ impl RunRows {
 }
 
 impl RunRows {
-    /// A run at or before that of a row, by at most [`AT_ONCE`].
-    fn run_before(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+    /// Runs of which one has the row: at most [`AT_ONCE`].
+    fn runs_about(&self, row: u64, interrupt: &Interrupt) -> Result<RowRange, Error> {
         let behind = self.kept(interrupt)?.partition_point(|pointer| *pointer <= row) as u64;
         let step = self.step();
         let mut runs = step * behind.saturating_sub(1)..self.pointers.len().min(step.saturating_mul(behind));
@@ -137,13 +137,14 @@ impl RunRows {
                 _ => runs.end = middle,
             }
         }
-        Ok(runs.start)
+        Ok(runs)
     }
 
     /// The run that a row lies in: that of the last pointer at or before it.
     fn run_of(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let first = self.run_before(row, interrupt)?;
-        let pointers = self.read(first..self.pointers.len().min(first.saturating_add(AT_ONCE)), interrupt)?;
+        let runs = self.runs_about(row, interrupt)?;
+        let first = runs.start;
+        let pointers = self.read(runs, interrupt)?;
         let behind = pointers.partition_point(|pointer| *pointer <= row) as u64;
         Ok(first.saturating_add(behind).saturating_sub(1))
     }
@@ -168,10 +169,13 @@ impl Rows for RunRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let mut numbers = Vec::with_capacity(usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(0));
-        let mut at = range.start;
-        let mut run = if range.is_empty() { 0 } else { self.run_before(at, interrupt)? };
+        let (mut at, mut run, mut is_near) = (range.start, 0, false);
         while at < range.end {
             interrupt.check()?;
+            if !is_near {
+                run = self.runs_about(at, interrupt)?.start;
+            }
+            let before = at;
             let end = self.pointers.len().min(run.saturating_add(AT_ONCE + 1));
             let pointers = self.read(run..end, interrupt)?;
             if pointers.len() < 2 {
@@ -185,6 +189,8 @@ impl Rows for RunRows {
                 }
                 run += 1;
             }
+            // Behind very many runs without rows the next is looked for.
+            is_near = at > before;
         }
         Ok(match self.data_type {
             DataType::Int32 => Arc::new(numbers.into_iter().map(|number| number as i32).collect::<Int32Array>()),

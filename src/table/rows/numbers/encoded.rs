@@ -116,40 +116,40 @@ impl EncodedRows {
     fn waveforms(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Waveforms, Error> {
         let spans = self.spans(range, interrupt)?;
         let sizes = self.sizes(range, interrupt)?;
-        // Offsets that fall leave gaps, which may be of any length: what lies in these is not read.
-        let mut runs: Vec<RowRange> = Vec::new();
-        for span in spans.iter().flatten() {
-            match runs.last_mut() {
-                Some(run) if (run.start..=run.end).contains(&span.start) => run.end = run.end.max(span.end),
-                _ => runs.push(span.clone()),
-            }
-        }
+        // Offsets that fall leave gaps of any length, which are not read, and spans that overlap, which are read once.
+        let mut runs: Vec<RowRange> = spans.iter().flatten().cloned().collect();
+        runs.sort_unstable_by_key(|run| run.start);
+        runs.dedup_by(|next, run| {
+            let meets = next.start <= run.end;
+            run.end = if meets { run.end.max(next.end) } else { run.end };
+            meets
+        });
         let read = |run: &RowRange| {
+            interrupt.check()?;
             Ok::<_, Error>(self.bytes.array(run.clone(), interrupt)?.as_primitive::<UInt8Type>().values().clone())
         };
-        let bytes = match &runs[..] {
-            [run] => read(run)?,
-            _ => runs
-                .iter()
-                .map(read)
-                .collect::<Result<Vec<_>, _>>()?
-                .iter()
-                .flat_map(|run| run.iter().copied())
-                .collect(),
-        };
-        // The run that a waveform lies in, and bytes of those before it. The runs are in the order of waveforms.
-        let (mut run, mut before) = (0, 0);
-        let mut whole = |(span, size): (Option<RowRange>, Option<usize>)| {
-            let span = span?;
-            while runs.get(run).is_some_and(|run| span.start < run.start || span.end > run.end) {
-                before += count(&runs[run]);
-                run += 1;
+        let mut places = Vec::with_capacity(runs.len());
+        let bytes = if let [run] = &runs[..] {
+            places.push(0);
+            read(run)?
+        } else {
+            try_memory(runs.iter().map(|run| run.end - run.start).sum())?;
+            let mut bytes = Vec::new();
+            for run in &runs {
+                places.push(bytes.len());
+                bytes.extend_from_slice(&read(run)?);
             }
-            let at = before + count(&(runs.get(run)?.start..span.start));
+            bytes.into()
+        };
+        let whole = |(span, size): (Option<RowRange>, Option<usize>)| {
+            let span = span?;
+            // The last run that begins at or before it is the one that it is part of.
+            let run = runs.partition_point(|run| run.start <= span.start).checked_sub(1)?;
+            let at = places.get(run)? + count(&(runs.get(run)?.start..span.start));
             let span = at..at + count(&span);
             (self.coding.samples(bytes.get(span.clone())?) == Some(size?)).then_some((span, size?))
         };
-        let waveforms = spans.into_iter().zip(sizes).map(&mut whole).collect();
+        let waveforms = spans.into_iter().zip(sizes).map(whole).collect();
         Ok(Waveforms { bytes, waveforms })
     }
 
