@@ -65,8 +65,8 @@ impl Node {
 }
 
 /// The values of a pickle. They may be walked without care: no value contains itself, they nest at most 64 deep, and a
-/// walk through all of them meets at most 100,000, with at most 1 MiB and 16 times the pickle's bytes of text, shared ones
-/// counted each time.
+/// walk through all of them meets at most 100,000, with at most 1 MiB and 16 times the pickle's bytes of text. Shared
+/// ones are counted each time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     nodes: Vec<Node>,

@@ -188,7 +188,7 @@ impl<'a> About<'a> {
         about
     }
 
-    /// Reports fields that are called otherwise, in the order shown and in that of the type: libraries number by either.
+    /// Reports fields that have another name, by the order shown and by that of the type. Libraries number by either.
     fn check_names(&self, path: &str, fields: &[&Field], stored: &[Field], findings: &mut Vec<Finding>) {
         for (position, (field, in_type)) in fields.iter().zip(stored).enumerate() {
             let Some(stated) = self.names.get(&position) else { continue };

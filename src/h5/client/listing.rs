@@ -23,7 +23,7 @@ const WORTH_A_WORKER: u64 = 4 * PART;
 /// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
 const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
 
-/// Pages of groups that hung, and did not without the values of some attributes, before others are listed so at once.
+/// Pages that libhdf5 lists only without the values of some attributes, before others are listed so at once.
 const MOST_HUNG: usize = 2;
 
 /// Parts of a listing that were had, in any order.
@@ -119,9 +119,9 @@ impl Inner {
         }
     }
 
-    /// A page of the links of a group. Where libhdf5 dies or hangs at it, that may be at one attribute of a member which
-    /// leads to nonsense in a heap: without the values of such ones nothing else of the group is lost. A file with many
-    /// groups like this is not waited for at each.
+    /// Lists a page of the links of a group. Where libhdf5 dies or hangs, an attribute of a member may lead to nonsense
+    /// in a heap. The page is listed again without the values of such attributes. After [`MOST_HUNG`] of these pages
+    /// the others of the file are listed so at once.
     fn page(&self, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
         let place = (id, part.start);
         let is_known = {

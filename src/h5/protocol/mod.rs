@@ -69,7 +69,7 @@ pub(super) struct Hello {
 pub(super) enum Request {
     /// Open the source and say what it is. The first request to every worker.
     Open,
-    /// Links `start..end` of a group, as many as fit. `plain`: values of attributes that lead elsewhere are left unread.
+    /// Links `start..end` of a group, as many as fit. `plain`: without the values of attributes that lead into a heap.
     Group { id: ObjectId, start: u64, end: u64, plain: bool },
     /// One object.
     Object { id: ObjectId },

@@ -115,7 +115,8 @@ impl Streams {
         }
     }
 
-    /// Whether every sequential reader has asked for bytes behind `end`: none of them waits for those before it.
+    /// Whether every sequential reader has asked for bytes up to `end` or behind it. Who still waits for them decodes
+    /// them by itself.
     pub(super) fn have_passed(&self, end: u64) -> bool {
         self.0.lock().iter().filter(|stream| stream.requests >= SEQUENTIAL).all(|stream| end <= stream.end)
     }

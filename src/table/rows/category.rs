@@ -30,6 +30,9 @@ pub struct CategoryRows {
 }
 
 impl CategoryRows {
+    /// Labels of the largest set held in memory.
+    pub const MOST_LABELS: u64 = 1 << 26;
+
     /// `codes` must be of an integer type; out-of-range codes are counted in `tally`.
     pub fn new(path: String, codes: Arc<dyn Rows>, labels: Arc<dyn Rows>, tally: Arc<Tally>) -> Self {
         let data_type = DataType::Dictionary(Box::new(DataType::Int64), Box::new(labels.data_type().clone()));
@@ -44,9 +47,6 @@ impl CategoryRows {
             tally,
         }
     }
-
-    /// Labels of the largest set held in memory.
-    pub const MOST_LABELS: u64 = 1 << 26;
 
     /// The same, whether the order of the labels means something.
     pub fn ordered(self, ordered: bool) -> Self {
