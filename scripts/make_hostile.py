@@ -1339,6 +1339,7 @@ def bad_families(file):
     vaex = file.create_group("vaex")
     vaex.attrs["type"] = "table"
     for name, parts in {"vec": {"data": np.arange(6.0).reshape(3, 2)},
+                        "odd": {"data": np.array([[b"a", b"b"], [b"c", b"\xff"], [b"e", b"f"]])},
                         "few": {"data": np.arange(3), "mask": np.array([1, 0], "u1")}}.items():
         for part, values in parts.items():
             vaex[f"columns/{name}/{part}"] = values

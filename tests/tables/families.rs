@@ -208,9 +208,13 @@ fn what_is_not_understood_costs_its_column_alone() {
     assert_eq!(mounted.text("entry/scaled/table.csv"), "time,value\n0,0\n1,1\n2,2\n");
     let metadata = json(&mounted, "entry/scaled");
     assert_eq!(column(&metadata, "time")["not_times"], "values are packed by scaling_factor");
-    let csv = "few,vec\n,\"[0.0,1.0]\"\n1,\"[2.0,3.0]\"\n,\"[4.0,5.0]\"\n";
+    let csv = "few,odd,vec\n,\"[\"\"a\"\",\"\"b\"\"]\",\"[0.0,1.0]\"\n1,\"[\"\"c\"\",\"\"\u{fffd}\"\"]\",\"[2.0,3.0]\"\n,\
+               \"[\"\"e\"\",\"\"f\"\"]\",\"[4.0,5.0]\"\n";
     assert_eq!(mounted.text("vaex/table.csv"), csv);
     found(&mounted, "vaex", &["3 values, a mask of 2"]);
+    let told = mounted.text(".hepfs/findings");
+    let is_odd = |line: &str| line.contains("/vaex/columns/odd") && line.contains("values/utf8");
+    assert!(told.lines().any(is_odd), "{told}");
     assert_eq!(mounted.text("many/table.csv"), "id,a\n0,0\n1,1\n2,2\n");
     found(&mounted, "many", &["4294967296 elements"]);
 }

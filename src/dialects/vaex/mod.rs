@@ -119,14 +119,13 @@ struct Opener<'a> {
 
 impl Opener<'_> {
     fn column(&self, name: &BString, findings: &mut Vec<Finding>) -> Column {
-        let (path, tally) = (join(self.path, name), Arc::<Tally>::default());
+        let path = join(self.path, name);
         let object = self.within.link(name).and_then(|link| link.target.object());
         let attributes = object.map(|object| object.attributes()).unwrap_or_default();
         let shown = text(attributes, "alias").map_or_else(|| name.clone(), BString::from);
-        let opened =
-            object.ok_or_else(|| "it leads nowhere".to_owned()).and_then(|object| self.open(&path, object, &tally));
+        let opened = object.ok_or_else(|| "it leads nowhere".to_owned()).and_then(|object| self.open(&path, object));
         match opened {
-            Ok(Opened { rows, data, of_numpy, unmasked }) => {
+            Ok(Opened { rows, tally, data, of_numpy, unmasked }) => {
                 if let Some(mask) = unmasked {
                     let found = format!("{} values, a mask of {mask}: the others are missing", rows.len());
                     findings.push(Finding::new(&path, &rules::MASK, found));
@@ -140,16 +139,17 @@ impl Opener<'_> {
                 let attributes = attributes.into();
                 Column { times, units, attributes, dataset, ..Column::new(shown, path, id, Ok(rows), tally) }
             }
-            Err(reason) => Column::new(shown, path, ColumnId::whole(self.within.id), Err(reason), tally),
+            Err(reason) => Column::new(shown, path, ColumnId::whole(self.within.id), Err(reason), Arc::default()),
         }
     }
 
-    fn open(&self, path: &str, object: &Object, tally: &Arc<Tally>) -> Result<Opened, String> {
+    fn open(&self, path: &str, object: &Object) -> Result<Opened, String> {
         let group = match object {
             Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).map_err(|error| error.to_string())?,
             _ => return Err("it is no group".into()),
         };
         let data = datasets::member(&group, "data")?;
+        let tally = Arc::<Tally>::default();
         let line = |name: &str, dataset: &Arc<Dataset>| {
             datasets::line(self.site.file, &join(path, name.as_bytes()), dataset, &Arc::default())
         };
@@ -169,7 +169,7 @@ impl Opener<'_> {
             let present = bitmap.map(|bits| BitRows::new(path.to_owned(), bits, count, false)).transpose()?;
             let present = present.map(|present| Arc::new(present) as Arc<dyn Rows>);
             let rows = StringRows::new(path.to_owned(), offsets, characters, present, u64::MAX, tally.clone());
-            return Ok(Opened { rows: Arc::new(rows), data: data.clone(), of_numpy: None, unmasked: None });
+            return Ok(Opened { rows: Arc::new(rows), tally, data: data.clone(), of_numpy: None, unmasked: None });
         }
         let of_numpy = dtype.as_deref().and_then(numpy);
         if let Some(dtype) = dtype.filter(|_| of_numpy.is_some() && data.shape.len() > 1) {
@@ -183,10 +183,11 @@ impl Opener<'_> {
             return Err("data that are no array".into());
         }
         let within = join(path, b"data");
-        let values = if data.shape.len() == 1 {
-            datasets::rows(self.site.file, &within, data, u64::MAX, &missing, tally)?
+        let (values, tally) = if data.shape.len() == 1 {
+            (datasets::rows(self.site.file, &within, data, u64::MAX, &missing, &tally)?, tally)
         } else {
-            arrays::column(self.site.file, &within, &"data".into(), data).rows?
+            let column = arrays::column(self.site.file, &within, &"data".into(), data);
+            (column.rows?, column.tally)
         };
         let mask = match (part("mask")?, bitmap) {
             (Some(mask), _) => Some(mask),
@@ -201,13 +202,15 @@ impl Opener<'_> {
             Some(mask) => Arc::new(MaskedRows::new(path.to_owned(), values, mask)?),
             None => values,
         };
-        Ok(Opened { rows, data: data.clone(), of_numpy, unmasked })
+        Ok(Opened { rows, tally, data: data.clone(), of_numpy, unmasked })
     }
 }
 
 /// A column opened.
 struct Opened {
     rows: Arc<dyn Rows>,
+    /// Of the values as they are read.
+    tally: Arc<Tally>,
     data: Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
     /// Values that a mask tells of, where there are more.
