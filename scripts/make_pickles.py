@@ -14,6 +14,7 @@ a call a record of itself: nothing of a file is executed. Each case is one of
     {"array": HEX, "shape": [...], "cells": [VALUE, ...]}
     {"label": HEX, "text": TEXT}            Python's `str` of a label
     {"zone": HEX, "name": TEXT or null}     a time zone
+    {"plain": HEX, "json": JSON}            an attribute, as `metadata.json` shows it
 
 A VALUE is null, a bool, a text, {"i": decimal}, {"f": 8 bytes in hex}, {"b": hex}, {"l": list}, {"t": tuple},
 {"d": [[key, value], ...]}, {"s": [module, name]}, {"c": [function, arguments]} or {"o": [object, state]}; in an array
@@ -347,6 +348,24 @@ def of_labels():
             yield {"label": pickle.dumps(label, protocol).hex(), "text": str(label)}
 
 
+def of_plain():
+    """Arrays and scalars of NumPy, with what `tolist` gives of them; what is not shown has its class."""
+    grid = np.arange(6, dtype="i2").reshape(2, 3)
+    arrays = [np.array(["a", "bc", "ä", ""]), np.array("one"), np.array([]), np.array([], "U3"), np.zeros((2, 0))]
+    arrays += [np.array([1.5, -2.0], "f4"), np.array([True, False]), grid, np.array([2**64 - 1], "u8")]
+    arrays += [np.array([["a", None], [1, 2.5]], object), np.asfortranarray(grid[:1]), np.array(7, object)]
+    values = [(one, one.tolist()) for one in arrays]
+    shown = {"slope": 1.25, "ok": True, "labels": ["x", "y"], "n": 3, "nan": "NaN"}
+    values += [({"slope": np.float64(1.25), "ok": np.bool_(True), "labels": np.array(["x", "y"]), "n": np.uint8(3),
+                 "nan": np.float32("nan")}, shown)]
+    unlike = [np.asfortranarray(grid), grid.astype(">i2"), np.zeros(2, [("a", "i4")]), np.zeros(2, "c16"),
+              np.zeros(2, "M8[s]"), np.zeros((1,) * 9)]
+    values += [(one, "<numpy.ndarray>") for one in unlike]
+    for value, shown in values:
+        for protocol in (0, 2, 4):
+            yield {"plain": pickle.dumps(value, protocol).hex(), "json": shown}
+
+
 def of_zones():
     import zoneinfo
 
@@ -420,7 +439,7 @@ def main():
     cases += [attribute(pickle.dumps([kind, "behind"], protocol)) for kind in kinds for protocol in range(6)]
     old = array(ARRAY_2)
     old["cells"][3] = {"date": datetime.date(2020, 2, 3).toordinal() - EPOCH}
-    cases += [old, *of_labels(), *of_zones(), *of_pandas(), *of_random(options.random)]
+    cases += [old, *of_labels(), *of_plain(), *of_zones(), *of_pandas(), *of_random(options.random)]
     for path in options.files:
         cases += of_file(path)
     unique = {json.dumps(case): None for case in cases}

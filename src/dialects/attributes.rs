@@ -1,8 +1,9 @@
 //! Reads attributes leniently: in any string or integer storage that a producer chose.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use bstr::{BString, ByteSlice};
+use bstr::{BStr, BString, ByteSlice};
 
 use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements, ObjectId, Padding, attribute};
 use crate::codec::pickle;
@@ -35,12 +36,18 @@ pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
 
 /// The same attributes, of which one is this text.
 pub fn with_text(attributes: &[Attribute], name: &str, text: &str) -> Arc<[Attribute]> {
-    let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
-    let datatype = Datatype { size: text.len() as u64, class };
-    let value = Ok(Elements { bytes: text.into(), heap: Vec::new() });
-    let written =
-        Attribute { name: name.into(), datatype, shape: Vec::new(), null: false, value, references: Vec::new() };
+    let written = text_attribute(name.into(), text);
     attributes.iter().map(|one| if one.name == name { written.clone() } else { one.clone() }).collect()
+}
+
+/// An attribute that is this text.
+fn text_attribute(name: &BStr, text: &str) -> Attribute {
+    let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
+    // An element has one byte at least.
+    let bytes = if text.is_empty() { "\0" } else { text };
+    let datatype = Datatype { size: bytes.len() as u64, class };
+    let value = Ok(Elements { bytes: bytes.into(), heap: Vec::new() });
+    Attribute { name: name.into(), datatype, shape: Vec::new(), null: false, value, references: Vec::new() }
 }
 
 /// The values of an attribute of integers of up to 64 bits.
@@ -69,6 +76,20 @@ pub fn pickled(attribute: &Attribute) -> Option<pickle::Tree> {
         return None;
     }
     pickle::attribute(bytes).ok()
+}
+
+/// An attribute that is no pickle as PyTables reads it: bits of one byte are booleans, a text without elements is
+/// empty.
+pub fn of_pytables(attribute: &Attribute) -> Cow<'_, Attribute> {
+    let Attribute { datatype, null, .. } = attribute;
+    match datatype.class {
+        Class::Bitfield { .. } if datatype.size == 1 => {
+            let datatype = Datatype { size: 1, class: Class::Flag };
+            Cow::Owned(Attribute { datatype, ..attribute.clone() })
+        }
+        Class::FixedString { .. } if *null => Cow::Owned(text_attribute(attribute.name.as_bstr(), "")),
+        _ => Cow::Borrowed(attribute),
+    }
 }
 
 /// Whether an object is one of PyTables by its attributes, which may be pickles then.

@@ -40,7 +40,7 @@ mod triples;
 mod vaex;
 mod versioned;
 
-pub use attributes::{is_of_pytables, pickled};
+pub use attributes::{is_of_pytables, of_pytables, pickled};
 pub use hep001::sample;
 pub use hep001::write::table as table_writer;
 pub use made::{Change, Changed, Elsewhere, Made};

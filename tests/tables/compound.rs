@@ -53,6 +53,9 @@ fn attributes_of_fields_are_those_of_columns() {
     let mounted = Mounted::new(&[&data("pytables.h5")], &[]);
     let metadata = json(&mounted, "every/metadata.json");
     assert_eq!(metadata["attributes"]["TITLE"], "A title");
+    assert_eq!(metadata["attributes"]["FIELD_1_FILL"], false);
+    // Without elements in the file.
+    assert_eq!(json(&mounted, "empty/metadata.json")["attributes"]["TITLE"], "");
     let column = named(&metadata["columns"], "i32");
     assert_eq!((&column["units"], &column["description"]), (&"GeV".into(), &"an energy".into()));
     assert_eq!(column["attributes"].as_object().unwrap().len(), 2);

@@ -12,6 +12,7 @@ use std::num::NonZeroU64;
 use super::Error;
 use super::cell::{Cell, Form, Kind, Place, content, date, decimal, micros};
 use super::machine::{Budget, Machine, Values};
+use super::shapes;
 use super::tokens::{self, CUT, Container, Encoding, Token, Tokens};
 use super::tree::{self, Arena, Node, Value};
 
@@ -235,17 +236,11 @@ fn machine_before_list(bytes: &[u8]) -> Result<Machine<'_, Arena>, Error> {
 fn is_before_list(machine: &Machine<'_, Arena>) -> bool {
     let ([array, _, _, data_type, _], [1]) = (&machine.stack[..], &machine.marks[..]) else { return false };
     let called = |at: u32| machine.values.value(at).0.call();
-    let is_array = called(*array).is_some_and(|(module, name, arguments)| {
-        let class = arguments.item(0).and_then(Value::symbol);
-        matches!(module, "numpy._core.multiarray" | "numpy.core.multiarray")
-            && name == "_reconstruct"
-            && class.is_some_and(|(module, name)| module == "numpy" && name == "ndarray")
-    });
     let is_of_objects = called(*data_type).is_some_and(|(module, name, arguments)| {
         let code = arguments.item(0).and_then(Value::text);
         module == "numpy" && name == "dtype" && code.is_some_and(|code| code.trim_start_matches('|').starts_with('O'))
     });
-    is_array && is_of_objects
+    shapes::is_array(machine.values.value(*array).0) && is_of_objects
 }
 
 /// Rows and columns.

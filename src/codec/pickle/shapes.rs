@@ -8,7 +8,7 @@ use arrow_array::types::TimestampSecondType;
 use serde_json::Value as Json;
 
 use super::cell::{Cell, Form};
-use super::tree::{Node, Value};
+use super::tree::{Node, VALUES, Value};
 use crate::calendar::{self, DAY};
 
 /// A label of pandas. Its `Display` is Python's `str` of it.
@@ -105,21 +105,84 @@ fn called(value: Value<'_>) -> Option<Label<'_>> {
 
 /// A scalar of NumPy, of a data type whose bytes are little-endian.
 fn scalar(arguments: Value<'_>) -> Option<Label<'_>> {
-    let datatype = arguments.item(0)?;
+    let (form, _) = element(arguments.item(0)?)?;
+    of_bytes(form, &bytes(arguments.item(1)?)?)
+}
+
+/// How the elements of a data type of NumPy are stored, and how many bytes each has. `None` of other types than
+/// numbers, booleans and texts, and of another byte order than little-endian.
+fn element(datatype: Value<'_>) -> Option<(Form, usize)> {
     let ("numpy", name, of) = datatype.call()? else { return None };
     let Node::Build(_, state) = datatype.node() else { return None };
     let order = datatype.at(*state).item(1)?.text()?;
-    let content = bytes(arguments.item(1)?)?;
-    let form = Form::of(of.item(0)?.text()?.as_bytes()).filter(|_| name == "dtype" && order != ">")?;
-    Some(match form.scalar(&content)? {
+    let code = of.item(0)?.text()?;
+    let form = Form::of(code.as_bytes()).filter(|_| name == "dtype" && order != ">")?;
+    let size: usize = code.get(1..)?.parse().ok()?;
+    Some((form, if form == Form::Text { size.checked_mul(4)? } else { size }))
+}
+
+/// What the bytes of an element are.
+fn of_bytes(form: Form, bytes: &[u8]) -> Option<Label<'static>> {
+    Some(match form.scalar(bytes)? {
         Cell::Bool(value) => Label::Bool(value),
         Cell::Integer(value) => Label::Integer(value),
         // The digits that tell it from others of its size.
-        Cell::Float(value) if content.len() == 4 => Label::Float((value as f32).to_string().parse().ok()?),
+        Cell::Float(value) if bytes.len() == 4 => Label::Float((value as f32).to_string().parse().ok()?),
         Cell::Float(value) => Label::Float(value),
         Cell::Text(text) => Label::Text(text),
         _ => return None,
     })
+}
+
+/// Whether a call makes an array of NumPy, whose state has what it holds.
+pub(super) fn is_array(value: Value<'_>) -> bool {
+    let Some((module, name, arguments)) = value.call() else { return false };
+    let class = arguments.item(0).and_then(Value::symbol);
+    matches!(module, "numpy._core.multiarray" | "numpy.core.multiarray")
+        && name == "_reconstruct"
+        && class.is_some_and(|(module, name)| module == "numpy" && name == "ndarray")
+}
+
+/// What an array of NumPy holds, in nested lists. `left`: how many elements of arrays may still be shown. `None`:
+/// another type, order or shape than is read, or more elements.
+fn array(value: Value<'_>, left: &mut usize) -> Option<Json> {
+    let Node::Build(_, state) = value.node() else { return None };
+    let [shape, datatype, is_fortran, content] = [1, 2, 3, 4].map(|i| value.at(*state).item(i));
+    let extents = shape?.items()?.take(MOST_AXES + 1).map(|extent| usize::try_from(extent.integer()?).ok());
+    let extents: Vec<usize> = extents.collect::<Option<_>>()?;
+    let product = |extents: &[usize]| extents.iter().try_fold(1_usize, |all, one| all.checked_mul(*one));
+    let count = product(&extents)?;
+    // Lists without elements are counted, too.
+    let empty = extents.iter().position(|extent| *extent == 0).unwrap_or(extents.len());
+    *left = left.checked_sub(product(&extents[..empty])?)?;
+    // In the order of Fortran the first index runs fastest.
+    if extents.len() > MOST_AXES || extents.len() > 1 && is_fortran?.bool()? {
+        return None;
+    }
+    let flat: Vec<Json> = match content?.items() {
+        Some(objects) if objects.len() == count => objects.map(|object| plain(object, left)).collect(),
+        Some(_) => return None,
+        None => {
+            let (form, size) = element(datatype?)?;
+            let content = bytes(content?)?;
+            if count.checked_mul(size.max(1))? != content.len() {
+                return None;
+            }
+            content.chunks_exact(size.max(1)).map(|bytes| of_bytes(form, bytes).map(of_label)).collect::<Option<_>>()?
+        }
+    };
+    Some(nested(&extents, &mut flat.into_iter()))
+}
+
+/// Most axes of an array that is shown.
+const MOST_AXES: usize = 8;
+
+/// Values, as many as the extents tell, as nested lists.
+fn nested(extents: &[usize], flat: &mut impl Iterator<Item = Json>) -> Json {
+    match extents {
+        [] => flat.next().unwrap_or_default(),
+        [extent, inner @ ..] => (0..*extent).map(|_| nested(inner, flat)).collect(),
+    }
 }
 
 /// Bytes, which older protocols have as a text to be encoded.
@@ -217,42 +280,59 @@ impl Label<'_> {
     }
 }
 
-/// What was pickled, as JSON: plain values as such, a label or a zone as its text, keys of a dict as texts. Anything
-/// else is named in angle brackets: `<decimal.Decimal>`. Floats that JSON has not are `"NaN"`, `"Infinity"`,
-/// `"-Infinity"`.
+/// What was pickled, as JSON: plain values, scalars and arrays of NumPy as such, a label or a zone as its text, keys
+/// of a dict as texts. Anything else is named in angle brackets: `<decimal.Decimal>`. Floats that JSON has not are
+/// `"NaN"`, `"Infinity"`, `"-Infinity"`.
 pub fn json(value: Value<'_>) -> Json {
+    plain(value, &mut VALUES.clone())
+}
+
+/// The same, of which `left` elements of arrays may still be shown.
+fn plain(value: Value<'_>, left: &mut usize) -> Json {
     match value.node() {
-        Node::None => Json::Null,
-        Node::Bool(value) => (*value).into(),
-        Node::Integer(integer) => match (i64::try_from(*integer), u64::try_from(*integer)) {
+        Node::None | Node::Bool(_) | Node::Integer(_) | Node::Float(_) | Node::Text(_) => {
+            label(value).map(of_label).unwrap_or_default()
+        }
+        Node::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
+        Node::List(_) | Node::Tuple(_) => value.items().into_iter().flatten().map(|item| plain(item, left)).collect(),
+        Node::Dict(_) => {
+            let text = |key: Value<'_>| label(key).map_or_else(|| class_of(key), |label| label.to_string());
+            let entries = value.entries().into_iter().flatten();
+            Json::Object(entries.map(|(key, value)| (text(key), plain(value, left))).collect())
+        }
+        Node::Build(..) if is_array(value) => array(value, left).unwrap_or_else(|| class_of(value).into()),
+        Node::Symbol(..) | Node::Call(..) | Node::Build(..) => {
+            let known = label(value).map(of_label).or_else(|| zone(value).map(Json::String));
+            known.unwrap_or_else(|| class_of(value).into())
+        }
+    }
+}
+
+/// A label as JSON: numbers, truth and texts as such, others as their text.
+fn of_label(label: Label<'_>) -> Json {
+    match label {
+        Label::None => Json::Null,
+        Label::Bool(value) => value.into(),
+        Label::Integer(integer) => match (i64::try_from(integer), u64::try_from(integer)) {
             (Ok(small), _) => small.into(),
             (_, Ok(large)) => large.into(),
             _ => integer.to_string().into(),
         },
-        Node::Float(value) if value.is_nan() => "NaN".into(),
-        Node::Float(value) if value.is_infinite() => if *value > 0.0 { "Infinity" } else { "-Infinity" }.into(),
-        Node::Float(value) => (*value).into(),
-        Node::Text(text) => (**text).into(),
-        Node::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
-        Node::List(_) | Node::Tuple(_) => value.items().into_iter().flatten().map(json).collect(),
-        Node::Dict(_) => {
-            let text = |key: Value<'_>| label(key).map_or_else(|| class_of(key), |label| label.to_string());
-            let entries = value.entries().into_iter().flatten();
-            Json::Object(entries.map(|(key, value)| (text(key), json(value))).collect())
-        }
-        Node::Symbol(..) | Node::Call(..) | Node::Build(..) => {
-            let known = label(value).map(|label| label.to_string()).or_else(|| zone(value));
-            known.unwrap_or_else(|| class_of(value)).into()
-        }
+        Label::Float(value) if value.is_nan() => "NaN".into(),
+        Label::Float(value) if value.is_infinite() => (if value > 0.0 { "Infinity" } else { "-Infinity" }).into(),
+        Label::Float(value) => value.into(),
+        Label::Text(text) => text.into(),
+        other => other.to_string().into(),
     }
 }
 
 /// The class or function that a value is made by, in angle brackets.
 pub fn class_of(value: Value<'_>) -> String {
     match value.call() {
-        // What `copyreg` makes is of the class that it is given.
-        Some(("copy_reg" | "copyreg", _, arguments))
-            if arguments.item(0).is_some_and(|class| class.symbol().is_some()) =>
+        // What `copyreg`, or NumPy, makes is of the class that it is given.
+        Some((module, name, arguments))
+            if (matches!(module, "copy_reg" | "copyreg") || name == "_reconstruct")
+                && arguments.item(0).is_some_and(|class| class.symbol().is_some()) =>
         {
             arguments.item(0).map_or_else(String::new, class_of)
         }

@@ -69,7 +69,7 @@ fn cases() -> Vec<Json> {
 
 #[test]
 fn everything_is_read_as_python_reads_it() {
-    let mut seen = [0; 4];
+    let mut seen = [0; 5];
     for case in cases() {
         let bytes = |key: &str| case.get(key).map(|hex| unhex(hex.as_str().unwrap()));
         if let Some(bytes) = bytes("pickle") {
@@ -97,13 +97,33 @@ fn everything_is_read_as_python_reads_it() {
             let tree = attribute(&bytes).unwrap();
             let label = label(tree.root()).map(|label| label.to_string());
             assert_eq!(label.as_deref(), case["text"].as_str(), "{case}");
-        } else {
+        } else if let Some(bytes) = bytes("plain") {
             seen[3] += 1;
+            assert_eq!(shapes::json(attribute(&bytes).unwrap().root()), case["json"], "{}", case["json"]);
+        } else {
+            seen[4] += 1;
             let tree = attribute(&bytes("zone").unwrap()).unwrap();
             assert_eq!(zone(tree.root()).as_deref(), case["name"].as_str(), "{case}");
         }
     }
     assert!(seen.iter().all(|seen| *seen > 10), "{seen:?}");
+}
+
+/// Elements of arrays are counted over the whole value.
+#[test]
+fn arrays_of_very_many_elements_are_named() {
+    let array = |count: usize| {
+        let before = format!(
+            "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n(I{count}\ntcnumpy\ndtype\n\
+             (S'i1'\nI00\nI01\ntR(I3\nS'|'\nNNNI-1\nI-1\nI0\ntbI00\nB"
+        );
+        [before.as_bytes(), &(count as u32).to_le_bytes(), &vec![7; count], b"tb"].concat()
+    };
+    let shown = |pickle: &[&[u8]]| shapes::json(attribute(&pickle.concat()).unwrap().root());
+    assert_eq!(shown(&[&array(100_000), b"."]), json!(vec![7; 100_000]));
+    assert_eq!(shown(&[&array(100_001), b"."]), "<numpy.ndarray>");
+    let twice = shown(&[b"(", &array(60_000), &array(60_000), b"t."]);
+    assert_eq!(twice, json!([vec![7; 60_000], "<numpy.ndarray>"]));
 }
 
 /// An array as NumPy pickles it, with this shape and these tokens in its list.

@@ -262,11 +262,12 @@ fn attributes_value(attributes: &[Attribute]) -> Value {
     attributes_of(attributes, dialects::is_of_pytables(attributes))
 }
 
-/// The values of attributes; of an object of PyTables some are pickles.
+/// The values of attributes; of an object of PyTables as it reads them.
 fn attributes_of(attributes: &[Attribute], is_of_pytables: bool) -> Value {
-    let shown = |attribute: &Attribute| match dialects::pickled(attribute).filter(|_| is_of_pytables) {
+    let shown = |attribute: &Attribute| match dialects::pickled(attribute) {
+        _ if !is_of_pytables => attribute_value(attribute),
         Some(tree) => pickle::json(tree.root()),
-        None => attribute_value(attribute),
+        None => attribute_value(&dialects::of_pytables(attribute)),
     };
     let named = |attribute: &Attribute| (BStr::new(&attribute.name).to_string(), shown(attribute));
     let told = attributes.iter().filter(|attribute| !dialects::is_plumbing(&attribute.name, attributes));
