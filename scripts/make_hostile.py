@@ -1305,6 +1305,9 @@ def bad_families(file):
     for name, step, time in (("short", np.arange(2), np.arange(3.0)), ("far", np.int64(2**52), b"now"), ("good", 5, 0.5)):
         element = file.create_group(f"particles/all/{name}")
         element["step"], element["time"], element["value"] = step, time, np.arange(3)
+    wide = file.create_group("particles/all/wide")
+    wide["step"] = np.arange(2)
+    wide.create_dataset("value", (2, (1 << 17) + 1), "f8", chunks=(1, 1 << 16))
     file["particles/all/far"].create_dataset("offset", data=0)
     file["particles/all/far/step"].attrs["offset"] = np.nan
     chars = file.create_group("#refs#")
@@ -1339,10 +1342,12 @@ def bad_families(file):
     vaex = file.create_group("vaex")
     vaex.attrs["type"] = "table"
     for name, parts in {"vec": {"data": np.arange(6.0).reshape(3, 2)},
+                        "month": {"data": np.array([0, 1, -(1 << 63)])},
                         "odd": {"data": np.array([[b"a", b"b"], [b"c", b"\xff"], [b"e", b"f"]])},
                         "few": {"data": np.arange(3), "mask": np.array([1, 0], "u1")}}.items():
         for part, values in parts.items():
             vaex[f"columns/{name}/{part}"] = values
+    vaex["columns/month/data"].attrs["dtype"] = "datetime64[M]"
     many = dynamic("many", ["a"])
     many["a"] = np.array([0, 1, 2], "u1")
     many["a"].attrs["elements"] = file.create_dataset("labels_of_many", (1 << 32,), "S4", chunks=(1 << 16,)).ref

@@ -132,7 +132,7 @@ impl Rest<'_> {
         (value * 10_i128.pow(missing), beyond.bytes().all(|digit| digit == b'0'))
     }
 
-    /// Seconds that clocks are ahead of UTC: `Z`, `UTC`, `+02:00`, `+0200`, `-6`; 0 where nothing is said.
+    /// Seconds that clocks are ahead of UTC: `Z`, `UTC`, `+02:00`, `+0200`, `-6`; 0 where nothing is said, or `0:00`.
     fn zone(&mut self) -> Option<i64> {
         for utc in ["Z", "z", "UTC", "GMT"] {
             if let Some(rest) = self.0.strip_prefix(utc) {
@@ -140,7 +140,10 @@ impl Rest<'_> {
                 return Some(0);
             }
         }
-        let Some(sign) = self.sign() else { return Some(0) };
+        if self.0.is_empty() {
+            return Some(0);
+        }
+        let sign = self.sign();
         let digits = self.digits().to_owned();
         let (hours, minutes) = match digits.len() {
             1 | 2 if self.one_of(":").is_some() => (digits.as_str(), self.digits().to_owned()),
@@ -149,7 +152,9 @@ impl Rest<'_> {
             _ => return None,
         };
         let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
-        (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+        let seconds = (hours < 24 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
+        // Without a sign nobody knows which way, but of none.
+        if seconds == 0 { Some(0) } else { Some(sign? * seconds) }
     }
 }
 
@@ -181,6 +186,8 @@ mod tests {
             "2026-01-31 06:00:0.0 -6",
             " 2026-01-31 12:0:0 UTC ",
             "2026-01-31 17:30:00+05:30",
+            "2026-01-31 12:00:0.0 0:00",
+            "2026-01-31 12:00:00 00",
         ] {
             assert_eq!(exact(text), Some(noon), "{text}");
         }
@@ -205,6 +212,7 @@ mod tests {
             "26-1-",
             "1700000000",
             "2026-01-31 12:",
+            "2026-01-31 12:00:00 6:00",
             "2026-01-31 12:00 CET",
             "9999999999999-01-01",
             "2026-01-31T12:00:00+",

@@ -79,7 +79,7 @@ pub struct OfNumpy {
     pub read: Datatype,
     /// What is no time.
     pub missing: Fill,
-    /// Attoseconds of a unit since 1970; of a timedelta the name of the unit.
+    /// Attoseconds of a unit since 1970; of a timedelta, of months and of years what is counted.
     pub step: Result<i128, String>,
 }
 
@@ -94,17 +94,18 @@ impl OfNumpy {
             _ => return None,
         };
         let (kind, unit) = rest.strip_suffix(']')?.split_once('[')?;
-        // What NumPy calls `m` is a minute.
-        let length = step(if unit == "m" {
-            "min"
-        } else if unit == "D" {
-            "d"
-        } else {
-            unit
-        })?;
-        let step = match kind {
-            "M8" => Ok(length),
-            "m8" => Err(unit.to_owned()),
+        let length = match unit {
+            "m" => Some(60 * SECOND),
+            "D" => Some(i128::from(DAY) * SECOND),
+            "W" => Some(7 * i128::from(DAY) * SECOND),
+            // Of no one length.
+            "M" | "Y" => None,
+            _ => Some(step(unit)?),
+        };
+        let step = match (kind, length) {
+            ("M8", Some(length)) => Ok(length),
+            ("M8", None) => Err(format!("{} since 1970-01-01", if unit == "M" { "months" } else { "years" })),
+            ("m8", _) => Err(unit.to_owned()),
             _ => return None,
         };
         let class = Class::Integer { signed: true, order, precision: 64, offset: 0 };
@@ -117,7 +118,7 @@ impl OfNumpy {
         Some(times.map(|times| times.in_zone(None)))
     }
 
-    /// The unit of a timedelta.
+    /// What is counted, where it is no instant.
     pub fn units(&self) -> Option<String> {
         self.step.as_ref().err().cloned()
     }
@@ -132,9 +133,9 @@ pub fn not_a_time(order: ByteOrder) -> Fill {
 
 /// The unit and the date of `UNIT since DATE`.
 fn counted(units: &str) -> Option<(String, String)> {
-    let mut words = units.trim().splitn(3, char::is_whitespace);
-    let (unit, since, epoch) = (words.next()?, words.next()?, words.next()?);
-    since.eq_ignore_ascii_case("since").then(|| (unit.to_owned(), epoch.trim().to_owned()))
+    let (unit, rest) = units.trim().split_once(char::is_whitespace)?;
+    let (since, epoch) = rest.trim_start().split_once(char::is_whitespace)?;
+    since.eq_ignore_ascii_case("since").then(|| (unit.to_owned(), epoch.trim_start().to_owned()))
 }
 
 /// The moment that is counted from.
@@ -179,6 +180,7 @@ mod tests {
         let counted = |units| counted(units).map(|(unit, epoch)| (step(&unit), epoch_of(&epoch, None).is_ok()));
         assert_eq!(counted("seconds since 1970-01-01 00:00:00 +0:00"), Some((Some(SECOND), true)));
         assert_eq!(counted(" Days Since 1-1-1"), Some((Some(86_400 * SECOND), false)));
+        assert_eq!(counted("days \t since  2000-01-01"), Some((Some(86_400 * SECOND), true)));
         assert_eq!(counted("\u{b5}s since 2000-01-01T00:00:00Z"), Some((Some(SECOND / 1_000_000), true)));
         assert_eq!(counted("Ms since 2000-01-01"), Some((None, true)));
         assert_eq!(counted("months since 2000-01-01"), Some((None, true)));
@@ -195,7 +197,11 @@ mod tests {
         assert_eq!(known("NUMPY:>M8[m]"), Some((Ok(60 * SECOND), true)));
         assert_eq!(known("NUMPY:>M8[D]"), Some((Ok(i128::from(DAY) * SECOND), true)));
         assert_eq!(known("NUMPY:<m8[us]"), Some((Err("us".into()), true)));
-        for odd in ["NUMPY:<M8[M]", "NUMPY:<M8[25s]", "NUMPY:<M8", "NUMPY:|V8", "NUMPY:", "NUMPY:\u{e9}M8[s]", "<M8[s]"]
+        assert_eq!(known("NUMPY:<M8[W]"), Some((Ok(604_800 * SECOND), true)));
+        assert_eq!(known("NUMPY:<M8[M]"), Some((Err("months since 1970-01-01".into()), true)));
+        assert_eq!(known("NUMPY:<m8[Y]"), Some((Err("Y".into()), true)));
+        for odd in
+            ["NUMPY:<M8[ps]", "NUMPY:<M8[25s]", "NUMPY:<M8", "NUMPY:|V8", "NUMPY:", "NUMPY:\u{e9}M8[s]", "<M8[s]"]
         {
             assert_eq!(known(odd), None, "{odd}");
         }

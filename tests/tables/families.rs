@@ -182,6 +182,8 @@ fn simulations_that_do_not_fit_keep_what_does() {
     found(&mounted, "particles/all/short", &["2 of them, of 3 frames"]);
     assert_eq!(mounted.text("particles/all/far/table.csv"), "value\n0\n1\n2\n");
     found(&mounted, "particles/all/far", &["its offset is no number", "are no numbers"]);
+    assert_eq!(mounted.text("particles/all/wide/table.csv"), "step\n0\n1\n");
+    found(&mounted, "particles/all/wide", &["h5md/wide-frames", "1048584 bytes a frame", "\"severity\":\"note\""]);
     let complex = [(0, 1), (2, 0), (3, 0)].map(|(re, im)| format!("\"{{\"\"re\"\":{re}.0,\"\"im\"\":{im}.0}}\""));
     let [first, second, third] = complex;
     let csv = "amplitude,charge,id,position_y\n".to_owned()
@@ -208,9 +210,11 @@ fn what_is_not_understood_costs_its_column_alone() {
     assert_eq!(mounted.text("entry/scaled/table.csv"), "time,value\n0,0\n1,1\n2,2\n");
     let metadata = json(&mounted, "entry/scaled");
     assert_eq!(column(&metadata, "time")["not_times"], "values are packed by scaling_factor");
-    let csv = "few,odd,vec\n,\"[\"\"a\"\",\"\"b\"\"]\",\"[0.0,1.0]\"\n1,\"[\"\"c\"\",\"\"\u{fffd}\"\"]\",\"[2.0,3.0]\"\n,\
-               \"[\"\"e\"\",\"\"f\"\"]\",\"[4.0,5.0]\"\n";
+    let lists = [("a", "b", "0.0,1.0"), ("c", "\u{fffd}", "2.0,3.0"), ("e", "f", "4.0,5.0")];
+    let [first, second, third] = lists.map(|(a, b, vec)| format!("\"[\"\"{a}\"\",\"\"{b}\"\"]\",\"[{vec}]\""));
+    let csv = format!("few,month,odd,vec\n,0,{first}\n1,1,{second}\n,,{third}\n");
     assert_eq!(mounted.text("vaex/table.csv"), csv);
+    assert_eq!(column(&json(&mounted, "vaex"), "month")["units"], "months since 1970-01-01");
     found(&mounted, "vaex", &["3 values, a mask of 2"]);
     let told = mounted.text(".hepfs/findings");
     let is_odd = |line: &str| line.contains("/vaex/columns/odd") && line.contains("values/utf8");
@@ -223,7 +227,8 @@ fn what_is_not_understood_costs_its_column_alone() {
 fn structs_that_are_no_tables_are_groups() {
     let mounted = hostile();
     assert_eq!(mounted.text("matlab/good/table.csv"), "x,y\n0.0,a\u{fffd}\n1.0,a\u{fffd}\n");
-    for (name, reason) in [("bad", "cell 1 is no text"), ("square", "has extents [2, 2]"), ("gone", "cell 1 leads to")]
+    for (name, reason) in
+        [("bad", "cell 1 is no text"), ("square", "has extents [2, 2]"), ("gone", "cell 1 leads to nothing")]
     {
         assert_eq!(mounted.text(format!("matlab/{name}/table.csv")), "x\n0.0\n1.0\n", "{name}");
         found(&mounted, &format!("matlab/{name}"), &[reason]);

@@ -160,12 +160,13 @@ fn table(metadata: &Value, path: &str) -> Vec<String> {
     let list = |key: &str| metadata[key].as_array().cloned().unwrap_or_default();
     let columns = list("columns");
     let by = if metadata["recognised_by"] == "shape" { "by " } else { "" };
+    let revision = text(&metadata["revision"]);
     let mut lines = vec![format!(
-        "table {path}: {} rows, {} columns ({by}{}, {})",
+        "table {path}: {} rows, {} columns ({by}{}{}{revision})",
         text(&metadata["rows"]),
         columns.len(),
         text(&metadata["dialect"]),
-        text(&metadata["revision"]),
+        if revision.is_empty() { "" } else { ", " },
     )];
     let widths = |key: &str| columns.iter().map(|column| text(&column[key]).chars().count()).max().unwrap_or(0).min(40);
     let (name_width, type_width) = (widths("name"), widths("type"));

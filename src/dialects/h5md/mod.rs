@@ -97,13 +97,15 @@ fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interr
         let bytes = product(dataset.shape.get(1..).unwrap_or_default());
         let bytes = bytes.and_then(|places| places.checked_mul(dataset.datatype.size)).unwrap_or(u64::MAX);
         let found = match &column.rows {
-            Ok(rows) if rows.len() != frames => Some(format!("{} of them, of {frames} frames", rows.len())),
-            Ok(_) if bytes > MOST_BYTES => Some(format!("{bytes} bytes a frame: in columns/ alone")),
+            Ok(rows) if rows.len() != frames => {
+                Some((&rules::FRAMES, format!("{} of them, of {frames} frames", rows.len())))
+            }
+            Ok(_) if bytes > MOST_BYTES => Some((&rules::WIDE, format!("{bytes} bytes a frame: in columns/ alone"))),
             Ok(_) => None,
-            Err(reason) => Some(reason.clone()),
+            Err(reason) => Some((&rules::FRAMES, reason.clone())),
         };
         let in_table = found.is_none();
-        findings.extend(found.map(|found| Finding::new(&column.path, &rules::FRAMES, found)));
+        findings.extend(found.map(|(rule, found)| Finding::new(&column.path, rule, found)));
         let units = text(&dataset.attributes, "unit").or_else(|| column.units.clone());
         Column { in_table, units, ..column }.observed(site.file)
     });

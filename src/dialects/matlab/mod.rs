@@ -254,7 +254,7 @@ fn cells(
         left.cells = left.cells.checked_sub(1).ok_or_else(more)?;
         let name = path.and_then(|path| path.strip_prefix("/#refs#/")).unwrap_or_default();
         let Some(Object::Dataset(cell)) = known.get(name.as_bytes()) else {
-            return Err(format!("cell {row} leads to {path:?}"));
+            return Err(format!("cell {row} leads to {}", path.unwrap_or("nothing")));
         };
         if !is(&cell.attributes, "char") {
             return Err(format!("cell {row} is no text"));
