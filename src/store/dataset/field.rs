@@ -199,9 +199,9 @@ impl FieldRows {
         heap: &dyn Parts,
         oddities: &mut Oddities,
     ) -> Result<ArrayRef, Error> {
-        let array = decode(&self.part.datatype, bytes.clone(), count, heap, oddities)
-            .map_err(|error| error.cause.at(self.dataset.path(), first.saturating_add(error.row)))?;
-        Ok(self.missing.apply(array, &self.part.datatype, &bytes, heap))
+        self.missing
+            .decode(&self.part.datatype, bytes, count, heap, oddities)
+            .map_err(|error| error.cause.at(self.dataset.path(), first.saturating_add(error.row)))
     }
 
     /// Rows whose parts lead elsewhere: decoded tile by tile, since each tile has its own heap.

@@ -10,7 +10,7 @@ use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
 use crate::catalogue::{Class, Datatype, Member, Padding};
-use crate::store::decode::{DecodeError, FillTest, Memory, Oddities, Oddity, codes, decode};
+use crate::store::decode::{DecodeError, FillTest, Memory, Oddities, codes};
 use crate::store::statistics::{self, Cells, Scalar, Summary};
 
 /// Elements of one type, none of which leads elsewhere.
@@ -26,14 +26,7 @@ pub(in crate::store) struct PlainElements<'a> {
 impl PlainElements<'_> {
     /// The array of `count` elements.
     pub fn array(&self, bytes: Buffer, count: usize, oddities: &mut Oddities) -> Result<ArrayRef, DecodeError> {
-        let none = Memory(&[]);
-        let array = decode(self.datatype, bytes.clone(), count, &none, oddities)?;
-        let array = self.missing.apply(array, self.datatype, &bytes, &none);
-        // The code of a missing value needs no name.
-        if self.missing.finds_rows() {
-            oddities.retain(Oddity::UnnamedCode, |row| array.is_valid(row as usize));
-        }
-        Ok(array)
+        self.missing.decode(self.datatype, bytes, count, &Memory(&[]), oddities)
     }
 
     /// See [`Rows::stored_values`](crate::store::Rows::stored_values).

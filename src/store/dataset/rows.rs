@@ -11,7 +11,7 @@ use super::plain::PlainElements;
 use crate::catalogue::{Class, Datatype, Padding, product};
 use crate::source::Interrupt;
 use crate::store::decode::outline::without_empty;
-use crate::store::decode::{DecodeError, FillTest, Oddities, Parts, Weigher, arrow_type, decode};
+use crate::store::decode::{DecodeError, FillTest, Oddities, Parts, Weigher, arrow_type};
 use crate::store::statistics::Summary;
 use crate::store::{
     ARRAY_BYTES, ElementBatch, Error, Fitter, Fitting, Hints, Lent, RowRange, Rows, Shared, Span, Tally, fixed_width,
@@ -252,16 +252,13 @@ impl Rows for DatasetRows {
             // What is refused need not be counted further: parts that are shared could be met without end.
             let most = self.dataset.file().store().max_value();
             self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, most, &batch.heap))?;
-            let bytes = Buffer::from_vec(batch.bytes);
-            let array = decode(datatype, bytes.clone(), count, &batch.heap, &mut oddities)
-                .map_err(|error| self.decode_error(&range, error))?;
-            self.missing.apply(array, datatype, &bytes, &batch.heap)
+            self.missing.decode(datatype, Buffer::from_vec(batch.bytes), count, &batch.heap, &mut oddities)
         } else {
             let mut buffer = MutableBuffer::from_len_zeroed(bytes);
             self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;
-            let array = self.elements().array(buffer.into(), count, &mut oddities);
-            array.map_err(|error| self.decode_error(&range, error))?
+            self.elements().array(buffer.into(), count, &mut oddities)
         };
+        let array = array.map_err(|error| self.decode_error(&range, error))?;
         self.tally.add(range, &oddities);
         Ok(array)
     }
@@ -276,9 +273,9 @@ impl Rows for DatasetRows {
             return Ok(None);
         };
         let (mut oddities, count) = (Oddities::new(), distinct.len() / self.datatype.size.max(1) as usize);
-        let values = decode(&self.datatype, distinct.clone(), count, &batch.heap, &mut oddities)
-            .map_err(|error| error.cause.at(self.dataset.path(), range.start))?;
-        Ok(Some(Shared { values: self.missing.apply(values, &self.datatype, &distinct, &batch.heap), keys }))
+        let values = self.missing.decode(&self.datatype, distinct, count, &batch.heap, &mut oddities);
+        let values = values.map_err(|error| error.cause.at(self.dataset.path(), range.start))?;
+        Ok(Some(Shared { values, keys }))
     }
 
     fn stored_width(&self) -> Option<u64> {

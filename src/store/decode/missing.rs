@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
-use super::{Memory, Oddities, Parts, Resolve, decode, text};
+use super::{DecodeError, Memory, Oddities, Parts, Resolve, decode, text};
 use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill};
 
 /// Tells the missing elements of a dataset by its explicitly set fill value.
@@ -93,6 +93,27 @@ impl FillTest {
             Some(Pattern::Text(text)) => Some(text),
             _ => None,
         }
+    }
+
+    /// Decodes elements as [`decode`] does, with a null wherever one is missing: that one is not odd.
+    ///
+    /// # Errors
+    /// Those of [`decode`].
+    pub fn decode(
+        &self,
+        datatype: &Datatype,
+        bytes: Buffer,
+        count: usize,
+        parts: &dyn Parts,
+        oddities: &mut Oddities,
+    ) -> Result<ArrayRef, DecodeError> {
+        let array = decode(datatype, bytes.clone(), count, parts, oddities)?;
+        let array = self.apply(array, datatype, &bytes, parts);
+        // A boolean is null where it is odd.
+        if self.finds_rows() && !matches!(array.data_type(), DataType::Boolean) {
+            oddities.retain(|row| array.is_valid(row as usize));
+        }
+        Ok(array)
     }
 
     /// `array` with a null wherever the element is missing. `bytes` are the elements `array` was decoded from.
