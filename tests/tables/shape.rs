@@ -180,6 +180,9 @@ fn groups_beside_each_other_are_one_table() {
     let metadata = metadata(&mounted, "data/tables/ALL");
     assert_eq!(metadata["left_out"][0]["name"], "demo_7");
     assert!(Mounted::new(&[&data("lh5.h5")], &["--tables=declared"]).names("").len() > 2);
+    // No format tells of this one, though each of its tables says what it is.
+    let has_all = |options: &[&str]| Mounted::new(&[&data("pandas3.h5")], options).names("").contains(&"tables".into());
+    assert!(has_all(&[]) && !has_all(&["--tables=declared"]));
 }
 
 /// The first two are no tables by themselves: one row, and as many rows as columns. Beside others they are.

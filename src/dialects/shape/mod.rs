@@ -53,13 +53,16 @@ impl Dialect for Shape {
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
         match object {
-            // Tables that are declared may lie beside each other, too.
+            // Tables that formats tell of may lie beside each other, too.
             Subject::Group(_) => Mark::LookInside,
             Subject::Dataset(_) => Mark::No,
         }
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
+        if self.0 == Tables::Declared {
+            return Claims::default();
+        }
         let mut claims = self.own(here);
         let all = siblings::made(self, here).map(|all| (BString::from(ALL), all));
         let sets = self.sets(here.group, &claims);
@@ -112,7 +115,7 @@ impl Shape {
     /// What a group is by its own members.
     fn own(&self, here: &Here<'_>) -> Claims {
         let shapes = Shapes::of(here.group);
-        if self.0 == Tables::Declared || !shapes.is_pair() {
+        if !shapes.is_pair() {
             return Claims::default();
         }
         let root = here.file.root_attributes(here.interrupt).unwrap_or_default();
