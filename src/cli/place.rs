@@ -20,6 +20,9 @@ use crate::fs::{self, Kind, NodeRef};
 use crate::source::{self, Identity, Interrupt};
 use crate::table::did_you_mean;
 
+/// Most symbolic links on the way to a place.
+const MOST_LINKS: usize = 40;
+
 /// How long to wait for a file that is written to: for file systems that count time in whole seconds.
 const LONGEST_SETTLING: Duration = Duration::from_secs(4);
 
@@ -162,16 +165,38 @@ impl Place {
         let name = text.to_string_lossy().into_owned();
         let is_in_file = source.is_file();
         let mut node = tree::root(&context, &[source], interrupt).map_err(missing)?;
-        for part in path.split_str("/").filter(|part| !part.is_empty()) {
-            let above = node;
-            node = above.lookup(part, interrupt).map_err(|error| match error {
+        let failed = |error| Error::Tree { path: name.clone(), error };
+        let (mut above, mut links) = (Vec::new(), 0);
+        let is_slash = |byte: &u8| *byte == b'/';
+        let mut parts: Vec<BString> = path.rsplit(is_slash).map(BString::from).collect();
+        while let Some(part) = parts.pop() {
+            match part.as_slice() {
+                b"" | b"." => continue,
+                b".." => {
+                    node = above.pop().unwrap_or(node);
+                    continue;
+                }
+                _ => {}
+            }
+            let found = node.lookup(part.as_bstr(), interrupt).map_err(|error| match error {
                 // The directory of selections has no names to list, and has said what makes no sense.
                 fs::Error::NotFound => match context.errors.last().filter(|why| why.contains("/where/")) {
                     Some(why) => Error::Usage(why),
-                    None => Error::Usage(format!("{name}: {error}{}", meant(&above, &part.to_str_lossy(), interrupt))),
+                    None => Error::Usage(format!("{name}: {error}{}", meant(&node, &part.to_str_lossy(), interrupt))),
                 },
-                error => Error::Tree { path: name.clone(), error },
+                error => failed(error),
             })?;
+            if found.attributes().kind != Kind::Symlink {
+                above.push(std::mem::replace(&mut node, found));
+                continue;
+            }
+            links += 1;
+            let target = found.readlink().map_err(failed)?;
+            // Those of a mount lead to what lies beside them, or above.
+            if links > MOST_LINKS || target.starts_with(b"/") {
+                return Err(Error::Usage(format!("{name}: {} leads nowhere", printable(&part.to_str_lossy()))));
+            }
+            parts.extend(target.rsplit(is_slash).map(BString::from));
         }
         Ok(Self { context, node, name, path, is_in_file, is_one_of_several: false })
     }

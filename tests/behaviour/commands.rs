@@ -422,3 +422,20 @@ fn help_is_had_for_every_command() {
     assert!(hepfs(["--version"]).stdout.starts_with(b"hepfs "));
     assert_eq!(hepfs(["mount"]).status.code(), Some(2));
 }
+
+/// A path is one that a mount would show, where links lead on.
+#[test]
+fn places_are_found_behind_links() {
+    let file = data("versioned.h5");
+    let shown = |path: &str| {
+        let place = format!("{}:{path}", file.display());
+        let output = hepfs(["query", &place, "limit 3", "--cache-folder", "none"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let mounted = Mounted::new(&[&file], &[]);
+    let target = std::fs::read_link(mounted.join(".versions/current")).unwrap();
+    let version = shown(&format!(".versions/{}/numbers", target.display()));
+    assert_eq!(shown(".versions/current/numbers"), version);
+    assert_eq!(shown(".versions/current/../current/numbers"), version);
+}
