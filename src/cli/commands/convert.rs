@@ -1,6 +1,6 @@
 //! `hepfs convert IN.h5[:TABLE] OUT.h5[:PATH]`: tables of any dialect as tables of one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,8 +24,8 @@ const CACHE_EIGHTHS: u64 = 3;
 
 /// Write tables of an HDF5 file, of whatever kind, as tables of HEP001
 ///
-/// Each table of IN, or the one that PATH names, goes to OUT at its own path: values, types, units and descriptions as
-/// a mount shows them. Columns that HEP001 has no type for are left out and named. OUT has its name once all is
+/// Each table of IN, or the one that PATH names, goes to OUT at its own path: values, types, row labels, units and
+/// descriptions as a mount shows them. Columns that HEP001 has no type for are left out and named. OUT has its name once all is
 /// written.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs convert frame.h5 frame-h5col.h5\n  \
@@ -39,7 +39,8 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "OUT[:PATH]")]
     output: OsString,
 
-    /// What to do with a table that is there: leave it and refuse, or write the new one in its place, in one step
+    /// What to do with a table that is there: leave it and refuse; append the rows to it; or put the new one in its
+    /// place, in one step
     #[arg(long, value_enum, default_value_t = Mode::Create)]
     mode: Mode,
 
@@ -53,24 +54,29 @@ pub(in crate::cli) struct Arguments {
     reading: Reading,
 }
 
-/// Where a table at a path goes that has no other place, beside those at `others`. Nothing may lie below a table, and
-/// the root group has no name.
-fn own_path(path: &str, others: &[(String, Arc<Table>)]) -> String {
-    let is_below = |(other, _): &(String, _)| path.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'));
-    match path {
-        "/" => {
-            let is_free = |name: &String| {
-                let taken = |other: &str| {
-                    other.strip_prefix(name.as_str()).is_some_and(|rest| matches!(rest.as_bytes(), [] | [b'/', ..]))
-                };
-                !others.iter().any(|(other, _)| taken(other))
-            };
-            let more = (1..=others.len()).map(|number| format!("/table.{number}"));
-            std::iter::once("/table".to_owned()).chain(more).find(is_free).unwrap_or_else(|| "/table".to_owned())
-        }
-        path if others.iter().any(is_below) => format!("/{}", path.trim_start_matches('/').replace('/', ".")),
-        path => path.to_owned(),
-    }
+/// Where tables at these paths go: to their own, but that nothing may lie below a table, that the root group has no name,
+/// and that tables of several files may have one path.
+fn places<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let mut taken: BTreeSet<String> = paths.clone().map(str::to_owned).collect();
+    let mut kept = HashSet::new();
+    let place = |path: &str| {
+        let is_below = path.match_indices('/').skip(1).any(|(at, _)| taken.contains(&path[..at]));
+        let name = match path {
+            "/" => "/table".to_owned(),
+            _ if is_below => format!("/{}", path.trim_start_matches('/').replace('/', ".")),
+            _ if kept.insert(path.to_owned()) => return path.to_owned(),
+            _ => path.to_owned(),
+        };
+        let is_free = |name: &String| {
+            let below = format!("{name}/");
+            !taken.contains(name) && taken.range(below.clone()..).next().is_none_or(|next| !next.starts_with(&below))
+        };
+        let names = std::iter::once(name.clone()).chain((1_u64..).map(|number| format!("{name}.{number}")));
+        let free = names.into_iter().find(is_free).unwrap_or(name);
+        taken.insert(free.clone());
+        free
+    };
+    paths.map(place).collect()
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
@@ -108,19 +114,18 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         sort_by: None,
         indexes: &[],
     };
+    let places = match path {
+        Some(path) => vec![path],
+        None => places(tables.iter().map(|(own, _)| own.as_str())),
+    };
     production.run(&job, &file, |production, target| {
         let mut written = 0;
-        for (own, table) in &tables {
-            match one(
-                production,
-                &job,
-                target,
-                table,
-                &place.name,
-                path.clone().unwrap_or_else(|| own_path(own, &tables)),
-            ) {
+        for ((_, table), path) in tables.iter().zip(&places) {
+            match one(production, &job, target, table, &place.name, path) {
                 Ok(()) => written += 1,
-                Err(error) if tables.len() == 1 || production.interrupt.is_raised() => return Err(error),
+                Err(error) if tables.len() == 1 || error.is_broken_pipe() || production.interrupt.is_raised() => {
+                    return Err(error);
+                }
                 // One table keeps none of the others back.
                 Err(error) => error.say(),
             }
@@ -128,7 +133,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         match tables.len() - written {
             0 => Ok(ExitCode::SUCCESS),
             failed if written > 0 => {
-                eprintln!("hepfs: {failed} of {} tables could not be written", tables.len());
+                say!("hepfs: {failed} of {} tables could not be written", tables.len());
                 Ok(ExitCode::FAILURE)
             }
             _ => Err(Error::Usage(format!("{}: none of its tables could be written", place.name))),
@@ -143,7 +148,7 @@ fn one(
     target: &Target<'_>,
     table: &Table,
     name: &str,
-    path: String,
+    path: &str,
 ) -> Result<(), Error> {
     let mut refused: HashMap<String, String> = HashMap::new();
     loop {
@@ -152,7 +157,7 @@ fn one(
         let (inputs, left_out) = Inputs::of_table(name, table, why_not, &production.interrupt);
         let outcome = match inputs.fields.is_empty() && !table.columns.is_empty() {
             true => Err(Error::Usage(format!("{}: none of its columns can be stored", table.path))),
-            false => production.write(job, &inputs, target, &path),
+            false => production.write(job, &inputs, target, path),
         };
         match outcome {
             // What was known when values had been looked at.
@@ -162,10 +167,24 @@ fn one(
             outcome => {
                 for (column, reason) in left_out {
                     let (path, reason) = (printable(&table.path), printable(&reason));
-                    eprintln!("hepfs: {path}: column {column:?} is left out: {reason}");
+                    say!("hepfs: {path}: column {column:?} is left out: {reason}");
                 }
                 return outcome;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::places;
+
+    #[test]
+    fn nothing_lies_below_a_table_and_no_path_is_taken_twice() {
+        let places = |paths: &[&str]| places(paths.iter().copied());
+        assert_eq!(places(&["/", "/a", "/a/b", "/c/d"]), ["/table", "/a", "/a.b", "/c/d"]);
+        assert_eq!(places(&["/sub", "/sub/deep", "/sub.deep"]), ["/sub", "/sub.deep.1", "/sub.deep"]);
+        assert_eq!(places(&["/", "/table/x", "/table.1"]), ["/table.2", "/table/x", "/table.1"]);
+        assert_eq!(places(&["/t", "/t", "/u", "/t"]), ["/t", "/t.1", "/u", "/t.2"]);
     }
 }
