@@ -313,11 +313,12 @@ impl Showing {
 /// A character, or the name of one that is hard to type.
 pub(super) fn separator(text: &str) -> Result<char, String> {
     let mut characters = text.chars();
-    match (text, characters.next(), characters.next()) {
-        ("tab" | "\\t", ..) => Ok('\t'),
-        (_, Some(only), None) => Ok(only),
-        _ => Err(format!("{text:?} is not one character, nor `tab`")),
-    }
+    let separator = match (text, characters.next(), characters.next()) {
+        ("tab" | "\\t", ..) => '\t',
+        (_, Some(only), None) => only,
+        _ => return Err(format!("{text:?} is not one character, nor `tab`")),
+    };
+    CsvOptions::new(separator, "", true).map(|_| separator).map_err(|error| error.to_string())
 }
 
 /// `1500`, `64K`, `512M`, `2G`.
@@ -352,5 +353,6 @@ mod tests {
         assert_eq!(separator("tab"), Ok('\t'));
         assert!(separator("").is_err());
         assert!(separator(", ").is_err());
+        assert!(separator(".").is_err());
     }
 }

@@ -3,6 +3,7 @@
 use std::io::BufReader;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_csv::reader::Format;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
@@ -31,6 +32,7 @@ impl Text {
             separator.map_err(|_| ArrowError::ParseError("a separator is one character of ASCII".into()))?;
         let format = Format::default().with_header(true).with_delimiter(separator);
         let (schema, rows) = format.infer_schema(BufReader::with_capacity(AHEAD, source.reader()?), None)?;
+        let schema = in_zones(&schema, &format, &source)?;
         Self::new(source, &schema, types, Some(format), rows)
     }
 
@@ -51,6 +53,42 @@ impl Text {
         Ok(Self { source, schema: typed(schema, types), format, batch })
     }
 }
+
+/// The schema of CSV, where times that all tell how far clocks are ahead of UTC are instants, and those of which some
+/// do are text: which instant the others are, nobody knows.
+fn in_zones(schema: &Schema, format: &Format, source: &Source) -> Result<Schema, ArrowError> {
+    let is_time = |at: &usize| matches!(schema.field(*at).data_type(), DataType::Timestamp(..));
+    let times: Vec<usize> = (0..schema.fields().len()).filter(is_time).collect();
+    // Values without and with a zone.
+    let mut met = vec![[false; 2]; times.len()];
+    if !times.is_empty() {
+        let text = |field: &Arc<Field>| field.as_ref().clone().with_data_type(DataType::Utf8);
+        let texts = Schema::new(schema.fields().iter().map(text).collect::<Vec<_>>());
+        let builder = arrow_csv::ReaderBuilder::new(texts.into()).with_format(format.clone());
+        let builder = builder.with_projection(times.clone());
+        for batch in builder.build_buffered(BufReader::with_capacity(AHEAD, source.reader()?))? {
+            for (met, column) in met.iter_mut().zip(batch?.columns()) {
+                for time in column.as_string::<i32>().iter().flatten() {
+                    let clock = time.get(DATE..).unwrap_or_default();
+                    met[usize::from(clock.contains(['Z', 'z', '+', '-']))] = true;
+                }
+            }
+        }
+    }
+    let field = |(at, field): (usize, &Arc<Field>)| {
+        let met = times.iter().position(|time| *time == at).map(|time| met[time]);
+        let data_type = match (met, field.data_type()) {
+            (Some([false, true]), DataType::Timestamp(unit, _)) => DataType::Timestamp(*unit, Some("UTC".into())),
+            (Some([true, true]), _) => DataType::Utf8,
+            (_, other) => other.clone(),
+        };
+        field.as_ref().clone().with_data_type(data_type)
+    };
+    Ok(Schema::new(schema.fields().iter().enumerate().map(field).collect::<Vec<_>>()))
+}
+
+/// Characters of `2026-01-31`.
+const DATE: usize = 10;
 
 /// The schema, where a column without any value is one of text, and so is one whose type is given: it is cast then.
 fn typed(schema: &Schema, types: &[Typed]) -> SchemaRef {
