@@ -71,7 +71,7 @@ pub(super) fn lock(text: &OsStr) -> Result<Exclusive, Error> {
     }
     let locked = Exclusive::open(&source).map_err(index_writer::Error::from)?;
     if locked.was_put_back() {
-        eprintln!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
+        say!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
     }
     Ok(locked)
 }

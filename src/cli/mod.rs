@@ -1,5 +1,15 @@
 //! The command line. Parsed arguments become validated settings once, then never strings again.
 
+// `eprintln!` panics where the reader of standard error is gone.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
+
+/// Writes a line to standard error, if anybody reads it.
+macro_rules! say {
+    ($($what:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($what)*)));
+    }};
+}
+
 mod commands;
 mod indexing;
 mod inputs;
@@ -120,14 +130,14 @@ impl Error {
     /// Writes it to standard error.
     fn say(&self) {
         // Names from a hostile file may hold terminal escapes.
-        eprintln!("hepfs: {}", printable(&self.to_string()));
+        say!("hepfs: {}", printable(&self.to_string()));
         if let Error::Tables { lines, .. } = self {
-            lines.iter().for_each(|line| eprintln!("  {line}"));
+            lines.iter().for_each(|line| say!("  {line}"));
         }
         if let Error::Columns(refused) = self {
             for Refused { column, reason } in refused {
                 let column = column.as_ref().map(|column| format!("column {column:?}: ")).unwrap_or_default();
-                eprintln!("  {column}{}", printable(reason));
+                say!("  {column}{}", printable(reason));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A progress bar, and the signals that end what it tells of.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -60,7 +60,7 @@ impl Watched {
                 if is_plain && !what.is_empty() && said.elapsed() > LINES {
                     said = Instant::now();
                     let all = its_bar.length().unwrap_or(0).max(1);
-                    eprintln!("hepfs: {} %: {what}", its_bar.position().saturating_mul(100) / all);
+                    say!("hepfs: {} %: {what}", its_bar.position().saturating_mul(100) / all);
                 }
             }
         };
@@ -78,9 +78,12 @@ impl Watched {
         self.bar.set_message(what.to_owned());
     }
 
-    /// Writes a line above the bar.
+    /// Writes a line above the bar. A reader that went away stops nothing of what is being done.
     pub fn write(&self, line: &str) -> Result<(), Error> {
-        self.bar.suspend(|| writeln!(std::io::stdout(), "{line}")).map_err(Error::io("standard output"))
+        match self.bar.suspend(|| writeln!(std::io::stdout(), "{line}")) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            outcome => outcome.map_err(Error::io("standard output")),
+        }
     }
 
     /// Takes the bar away, beside which nothing else can be written.

@@ -255,7 +255,7 @@ fn beside(path: &Path) -> Option<PathBuf> {
 }
 
 fn say_left_out(column: &Column, reason: &str) {
-    eprintln!("hepfs: column {:?} is left out: {reason}", column.name);
+    say!("hepfs: column {:?} is left out: {reason}", column.name);
 }
 
 /// Writes the rows of a table as a mount would show them; with `keeping`, Parquet is encoded as a file to keep. `done`

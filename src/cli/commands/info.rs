@@ -52,7 +52,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                     failed = 1;
                     let line = format!("{prefix}{}", about(met.path, reason));
                     if arguments.json {
-                        eprintln!("hepfs: {line}");
+                        say!("hepfs: {line}");
                     } else {
                         writeln!(out, "{line}").map_err(Error::io("standard output"))?;
                     }

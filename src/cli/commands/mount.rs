@@ -102,7 +102,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         let served = Served::start(arguments)?;
         // With `-v` they were logged.
         warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
-        eprintln!(
+        say!(
             "hepfs: mounted on {}; Ctrl-C or `hepfs umount {0}` ends it",
             tree::printable(&arguments.mountpoint.display().to_string())
         );
@@ -234,7 +234,7 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
 }
 
 fn warn(warning: &str) {
-    eprintln!("hepfs: warning: {}", tree::printable(warning));
+    say!("hepfs: warning: {}", tree::printable(warning));
 }
 
 fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsString>, Error> {

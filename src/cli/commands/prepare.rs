@@ -178,7 +178,7 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
     let line = format!("{}{what}; in {}; {seconds:.1} s, {decoded} decoded", place.prefix(None), printable(&folder));
     writeln!(std::io::stdout(), "{line}").map_err(Error::io("standard output"))?;
     if interrupted {
-        eprintln!("hepfs: interrupted; what is listed above stays kept");
+        say!("hepfs: interrupted; what is listed above stays kept");
         return Ok(INTERRUPTED);
     }
     Ok(u8::from(failures > 0))

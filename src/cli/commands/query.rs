@@ -159,7 +159,7 @@ impl Asked<'_> {
             self.select(&table, &query, &place, &interrupt, &write)
         };
         if interrupt.is_raised() {
-            eprintln!("hepfs: interrupted");
+            say!("hepfs: interrupted");
             return Ok(ExitCode::from(INTERRUPTED));
         }
         outcome.map(|()| ExitCode::SUCCESS)

@@ -141,7 +141,7 @@ impl Production {
         };
         match outcome {
             Err(_) if self.interrupt.is_raised() => {
-                eprintln!("hepfs: interrupted; what is not listed above was not written");
+                say!("hepfs: interrupted; what is not listed above was not written");
                 Ok(ExitCode::from(INTERRUPTED))
             }
             outcome => outcome,

@@ -76,7 +76,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let interrupt = Interrupt::new();
         let place = asked.find_settled(&interrupt)?;
         let files = tables::find(&place, true, &interrupt)?;
-        let interrupted = || eprintln!("hepfs: interrupted; what was found so far stays kept");
+        let interrupted = || say!("hepfs: interrupted; what was found so far stays kept");
         let mut read = Vec::new();
         let mut verified = files.iter().map(|_| Vec::new()).collect();
         if !arguments.quick {

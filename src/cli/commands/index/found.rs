@@ -20,12 +20,12 @@ impl Found {
         let files = tables::find(place, false, interrupt)?;
         for file in &files {
             for (path, reason) in &file.failures {
-                eprintln!("hepfs: {}{}", file.prefix, about(path, reason));
+                say!("hepfs: {}{}", file.prefix, about(path, reason));
             }
         }
         let unfinished = place.context.unfinished();
         for finding in &unfinished {
-            eprintln!("hepfs: {}", printable(&finding.found));
+            say!("hepfs: {}", printable(&finding.found));
         }
         let failed = files.iter().any(|file| !file.failures.is_empty());
         Ok(Self { files, failed, is_unfinished: !unfinished.is_empty() })
