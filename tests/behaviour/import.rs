@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, LargeListArray, RecordBatch, StringArray, StructArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{Field, Fields};
 use hepfs::h5::create::{self, Fill, Node, Storage};
 use hepfs::h5::element::{Element, Value};
 use parquet::arrow::ArrowWriter;
@@ -241,6 +243,101 @@ fn each_table_of_a_file_is_converted() {
             succeeded(&hepfs(["query", &place, "limit 1", "--cache-folder", "none"]));
         }
     }
+}
+
+/// The table is what was asked for, not the line that tells of it.
+#[test]
+fn a_reader_that_went_away_stops_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    parquet(folder.path().join("a.parquet").as_path(), 0, 30);
+    let unheard = |arguments: &[&str]| {
+        let mut child =
+            Command::new(HEPFS).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop((child.stdout.take(), child.stderr.take()));
+        child.wait().unwrap().code()
+    };
+    let (imported, converted) = (at("imported.h5"), at("converted.h5"));
+    assert_eq!(unheard(&["import", &at("a.parquet"), &imported, "--index", "n:minmax"]), Some(0));
+    let several = crate::data("versioned.h5");
+    assert_eq!(unheard(&["convert", several.to_str().unwrap(), &converted, "--cache-folder", "none"]), Some(0));
+    let checked = succeeded(&hepfs(["check", &imported, &converted, "--cache-folder", "none"]));
+    assert!(checked.contains("1 tables, 0 errors") && checked.contains("8 tables, 0 errors"), "{checked}");
+    // What failed is told by the exit code.
+    let nowhere = format!("{imported}:nowhere");
+    for refused in [["query", &nowhere, "n > 1"], ["import", &at("none.parquet"), &imported]] {
+        assert_eq!(unheard(&refused), Some(1), "{refused:?}");
+    }
+}
+
+/// What stands for a missing struct has fields that no value has.
+#[test]
+fn missing_structs_break_no_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let arrays: Vec<ArrayRef> = vec![
+        Arc::new(Int64Array::from(vec![1, 2, 3])),
+        Arc::new(StringArray::from(vec!["a", "b", "c"])),
+        Arc::new(BooleanArray::from(vec![true, false, true])),
+    ];
+    let names = ["x", "y", "z"].iter().zip(&arrays);
+    let fields: Fields = names.map(|(name, array)| Field::new(*name, array.data_type().clone(), false)).collect();
+    let structs = StructArray::new(fields, arrays, Some(vec![true, false, true].into()));
+    let item = Arc::new(Field::new_list_field(structs.data_type().clone(), true));
+    let ends = OffsetBuffer::new(vec![0, 2, 2, 3].into());
+    let lists = LargeListArray::new(item, ends, Arc::new(structs.clone()), None);
+    let columns = [("one", Arc::new(structs) as ArrayRef), ("many", Arc::new(lists))];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
+    let mut writer = ArrowWriter::try_new(fs::File::create(at("a.parquet")).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let out = at("out.h5");
+    succeeded(&import(&[&at("a.parquet"), &out]));
+    let checked = succeeded(&hepfs(["check", &out, "--cache-folder", "none"]));
+    assert!(checked.contains("1 tables, 0 errors, 0 warnings"), "{checked}");
+}
+
+/// Row labels are those of the table that is read, or of the frame whose index they were.
+#[test]
+fn row_labels_stay_row_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let sample = crate::data("seed_11_1.h5");
+    let (converted, exported, imported) = (at("converted.h5"), at("exported.parquet"), at("imported.h5"));
+    succeeded(&hepfs(["convert", sample.to_str().unwrap(), &converted, "--cache-folder", "none"]));
+    let place = format!("{}:my_table", sample.display());
+    succeeded(&hepfs(["export", &place, "-o", &exported, "--cache-folder", "none"]));
+    succeeded(&import(&[&exported, &imported]));
+    for file in [&converted, &imported] {
+        let said = succeeded(&hepfs(["info", file, "--cache-folder", "none"]));
+        let line = said.lines().find(|line| line.trim_start().starts_with("row_id")).unwrap();
+        assert!(line.contains("row label"), "{said}");
+        succeeded(&hepfs(["check", file, "--cache-folder", "none"]));
+    }
+    // What the user says counts.
+    succeeded(&import(&[&exported, &imported, "--mode", "replace", "--index-columns", "ts"]));
+    let said = succeeded(&hepfs(["info", &imported, "--cache-folder", "none"]));
+    assert_eq!(said.matches("row label").count(), 1, "{said}");
+}
+
+/// Times of CSV are instants where all tell how far their clocks are ahead of UTC.
+#[test]
+fn zones_of_csv_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let csv = "zoned,plain,mixed\n2026-01-01T00:00:00+02:00,2026-01-01 00:00:00,2026-01-01T00:00:00Z\n\
+               2026-01-01T00:00:00Z,,2026-01-01T00:00:00\n,2026-01-02 00:00:00,\n";
+    fs::write(at("a.csv"), csv).unwrap();
+    succeeded(&import(&[&at("a.csv"), &at("out.h5")]));
+    let said = succeeded(&hepfs(["info", &at("out.h5"), "--cache-folder", "none"]));
+    for (name, shown) in [("zoned", "timestamp[s, UTC]"), ("plain", "timestamp[s]"), ("mixed", "utf8")] {
+        let line = said.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
+        assert!(line.contains(shown), "{said}");
+    }
+    let place = format!("{}:table", at("out.h5"));
+    let rows = succeeded(&hepfs(["query", &place, "limit 9", "--cache-folder", "none"]));
+    let first = "2025-12-31T22:00:00Z,2026-01-01T00:00:00,2026-01-01T00:00:00Z";
+    assert_eq!(rows.lines().nth(1), Some(first), "{rows}");
 }
 
 #[test]

@@ -88,6 +88,8 @@ pub(super) struct Inputs {
     sources: Vec<Source>,
     /// The fields of the table.
     pub fields: Fields,
+    /// Names of the columns that label rows, the outermost level first.
+    pub labels: Vec<String>,
 }
 
 /// Bytes of an input, from the beginning.
@@ -169,7 +171,8 @@ impl Inputs {
         let nullable = |at: usize| files.iter().any(|(_, file)| file.schema().field(at).is_nullable());
         let fields = first.schema().fields().iter().enumerate();
         let fields = fields.map(|(at, field)| field.as_ref().clone().with_nullable(nullable(at))).collect();
-        Ok(Self { files, sources, fields })
+        let labels = index_of_pandas(first.schema());
+        Ok(Self { files, sources, fields, labels })
     }
 
     /// Looks whether the files are what they were when they were opened.
@@ -195,7 +198,9 @@ impl Inputs {
     ) -> (Self, Vec<(String, String)>) {
         let (shown, left_out) = table::Shown::new(table, why_not, interrupt);
         let fields = shown.schema().fields().clone();
-        (Self { files: vec![(name.to_owned(), Box::new(shown))], sources: Vec::new(), fields }, left_out)
+        let labels = table.columns.iter().filter(|column| column.is_label).map(|column| column.name.to_string());
+        let labels = labels.filter(|label| fields.find(label).is_some()).collect();
+        (Self { files: vec![(name.to_owned(), Box::new(shown))], sources: Vec::new(), fields, labels }, left_out)
     }
 
     /// Whether each column is read without the others.
@@ -371,6 +376,14 @@ fn guess(source: &Source, name: &Path) -> std::io::Result<Option<InputFormat>> {
         ([b'{', ..], _) => Some(InputFormat::Ndjson),
         _ => None,
     })
+}
+
+/// The columns of a schema that pandas says are the index of a frame.
+fn index_of_pandas(schema: &Schema) -> Vec<String> {
+    let told = schema.metadata().get("pandas").and_then(|text| serde_json::from_str(text).ok());
+    let told: serde_json::Value = told.unwrap_or_default();
+    let names = told["index_columns"].as_array().into_iter().flatten().filter_map(serde_json::Value::as_str);
+    names.filter(|name| schema.fields().find(name).is_some()).map(str::to_owned).collect()
 }
 
 /// In what the fields of two schemas differ, a line each.

@@ -219,7 +219,8 @@ impl One<'_> {
             // A column after the other is written where that can be; else chunks of all of them are filled at once.
             let is_one = self.inputs.is_columnar() && self.job.sort_by.is_none();
             let room = (!is_one).then_some(self.job.running.memory / 4);
-            let table = Table::plan(fields, &profiles, rows, room, self.job.options, self.path);
+            let labels = &self.inputs.labels;
+            let table = Table::plan(fields, labels, &profiles, rows, room, self.job.options, self.path);
             let table = table.map_err(Error::Columns)?;
             let Some(exclusive) = exclusive.filter(|_| !self.job.running.dry_run) else {
                 return self.tell(&table, rows).map(|()| None);
@@ -229,7 +230,7 @@ impl One<'_> {
                 Ok(rows) => {
                     let told = table.told().filter_map(|column| Some((column.name, column.note?)));
                     self.production.watched.finish();
-                    told.for_each(|(name, note)| eprintln!("hepfs: column {name:?}: {}", printable(note)));
+                    told.for_each(|(name, note)| say!("hepfs: column {name:?}: {}", printable(note)));
                     return Ok(Some(rows));
                 }
                 Err(Stopped::Surprise(column, _)) if !std::mem::replace(&mut seen[column], true) => {
@@ -275,7 +276,7 @@ impl One<'_> {
         self.production.watched.finish();
         let stale = table.stale_indexes().saturating_sub(renewed);
         if stale > 0 {
-            eprintln!(
+            say!(
                 "hepfs: {stale} search indexes of the table are stale now, and ignored: `hepfs index build` and \
                  `--index keep` make them anew"
             );
@@ -427,7 +428,7 @@ impl One<'_> {
 fn lock(file: &Path) -> Result<Exclusive, Error> {
     let exclusive = Exclusive::open(file).map_err(index_writer::Error::from)?;
     if exclusive.was_put_back() {
-        eprintln!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
+        say!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
     }
     Ok(exclusive)
 }

@@ -92,13 +92,15 @@ pub struct Told<'a> {
 }
 
 impl Table {
-    /// Plans a table of these fields at an HDF5 path. `profiles` has one for each field; `rows` are those of the table,
-    /// where they are known. Chunks of all columns that are filled at once take `room` bytes, where that matters.
+    /// Plans a table of these fields at an HDF5 path. `labels` are the columns that label rows, unless the user says
+    /// which do. `profiles` has one for each field; `rows` are those of the table, where they are known. Chunks of all
+    /// columns that are filled at once take `room` bytes, where that matters.
     ///
     /// # Errors
     /// Why columns cannot be stored, each with the option that helps.
     pub fn plan(
         fields: &Fields,
+        labels: &[String],
         profiles: &[Profile],
         rows: Option<u64>,
         room: Option<u64>,
@@ -153,7 +155,11 @@ impl Table {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        let labels = options.index_columns.iter().filter_map(|name| fields.find(name)).map(|(at, _)| at).collect();
+        let labels = if options.index_columns.is_empty() { labels } else { &options.index_columns };
+        let labels = labels.iter().filter_map(|name| columns.iter().position(|column| column.name == *name));
+        // Lists label no rows.
+        let labels: Vec<usize> = labels.filter(|at| !columns[*at].shape.is_group()).collect();
+        labels.iter().for_each(|at| columns[*at].stored.push_str(", row label"));
         let references = options.references.map(References::from);
         Ok(Self {
             columns,

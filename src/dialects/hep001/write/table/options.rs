@@ -38,8 +38,7 @@ pub struct Options {
     pub null_policy: NullPolicy,
 
     /// Columns of text to store as codes and labels; `auto` for those of up to 1,024 different texts, each of which
-    /// occurs eight times on average. Dictionaries of Arrow
-    /// are stored so in any case
+    /// occurs eight times on average. Dictionaries of Arrow are stored so in any case
     #[arg(long, value_name = "auto|COLUMN,...", value_delimiter = ',')]
     pub categorical: Vec<String>,
 
@@ -48,7 +47,8 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub string: Option<Strings>,
 
-    /// Columns that label rows, the outermost level first
+    /// Columns that label rows, the outermost level first [default: those that do in what is read: row labels of a
+    /// table, the index that pandas tells of]
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub index_columns: Vec<String>,
 
