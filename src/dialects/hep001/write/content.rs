@@ -11,6 +11,7 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, UInt64Array, new_empty_array};
 use arrow_schema::DataType;
+use parking_lot::Mutex;
 
 use super::options::Revision;
 use super::stored::Encoder;
@@ -349,6 +350,8 @@ impl Pass<'_> {
         let width = bits / 8;
         let bytes = self.fits("CHUNK_BLOOM", count.checked_mul(width))?;
         let mut filters = vec![0u8; bytes];
+        // A chunk may be many blocks of rows, and its filter large: there is one of each.
+        let shared: Vec<_> = filters.chunks_exact_mut((width as usize).max(1)).map(Mutex::new).collect();
         // A reader finds out which reading of April's seeds a writer took; this one follows its words.
         let (scheme, family) = match self.subject.revision {
             Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
@@ -356,25 +359,20 @@ impl Pass<'_> {
         };
         let look = |first: u64, values: &ArrayRef| {
             let end = first + values.len() as u64;
-            let mut found = Vec::new();
             let mut row = first;
             while row < end {
                 let number = row / chunk;
                 let to = end.min((number + 1).saturating_mul(chunk));
-                let mut filter = vec![0; width as usize];
-                bloom::insert(&mut filter, &values.slice((row - first) as usize, (to - row) as usize), scheme, k);
-                found.push((number, filter));
+                if let Some(filter) = shared.get(number as usize) {
+                    let values = values.slice((row - first) as usize, (to - row) as usize);
+                    bloom::insert(&mut filter.lock(), &values, scheme, k);
+                }
                 row = to;
             }
-            Ok(found)
-        };
-        self.each(look, |_, found| {
-            for (number, filter) in found {
-                let place = filters.chunks_exact_mut(width as usize).nth(number as usize);
-                place.into_iter().flatten().zip(filter).for_each(|(place, bits)| *place |= bits);
-            }
             Ok(())
-        })?;
+        };
+        self.each(look, |_, ()| Ok(()))?;
+        drop(shared);
         let mut attributes =
             vec![("k", Value::number(k)), ("m_bits", Value::number(bits)), ("hash_family", Value::ascii(family))];
         if self.subject.revision == Revision::July {
