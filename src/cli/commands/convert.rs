@@ -25,8 +25,8 @@ const CACHE_EIGHTHS: u64 = 3;
 /// Write tables of an HDF5 file, of whatever kind, as tables of HEP001
 ///
 /// Each table of IN, or the one that PATH names, goes to OUT at its own path: values, types, row labels, units and
-/// descriptions as a mount shows them. Columns that HEP001 has no type for are left out and named. OUT has its name once all is
-/// written.
+/// descriptions as a mount shows them. Columns that HEP001 has no type for are left out and named. OUT has its name
+/// once all is written.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs convert frame.h5 frame-h5col.h5\n  \
     hepfs convert cells.h5ad:obs obs.h5:/obs --compression deflate:6")]
@@ -54,8 +54,8 @@ pub(in crate::cli) struct Arguments {
     reading: Reading,
 }
 
-/// Where tables at these paths go: to their own, but that nothing may lie below a table, that the root group has no name,
-/// and that tables of several files may have one path.
+/// Where tables at these paths go: to their own, but that nothing may lie below a table, that the root group has no
+/// name, and that tables of several files may have one path.
 fn places<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let mut taken: BTreeSet<String> = paths.clone().map(str::to_owned).collect();
     let mut kept = HashSet::new();

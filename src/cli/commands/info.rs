@@ -176,7 +176,8 @@ fn table(metadata: &Value, path: &str) -> Vec<String> {
             notes.push("row label".to_owned());
         }
         if column["in_table"] == false && column["error"].is_null() {
-            notes.push(format!("{} rows: not in table.*", text(&column["rows"])));
+            let rows = Some(text(&column["rows"])).filter(|_| column["rows"] != metadata["rows"]);
+            notes.push(rows.map(|rows| format!("{rows} rows: ")).unwrap_or_default() + "not in table.*");
         }
         if !column["units"].is_null() {
             notes.push(format!("[{}]", text(&column["units"])));
