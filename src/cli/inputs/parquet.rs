@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Schema, SchemaRef};
-use parquet::arrow::ProjectionMask;
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ProjectionMask};
 
 use super::{BATCH, Batches, Input, Source, batch_rows};
 use crate::dialects::table_writer::Profile;
@@ -22,7 +24,7 @@ pub(super) struct Parquet {
 impl Parquet {
     pub fn open(source: Source) -> Result<Self, ArrowError> {
         let metadata = ArrowReaderMetadata::load(&source.reader()?, ArrowReaderOptions::new())?;
-        let schema = metadata.schema().clone();
+        let schema = in_zones(&metadata);
         let viewed = schema.fields().iter().map(|field| match field.data_type() {
             DataType::Utf8 | DataType::LargeUtf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
             DataType::Binary | DataType::LargeBinary => field.as_ref().clone().with_data_type(DataType::BinaryView),
@@ -117,6 +119,31 @@ impl Input for Parquet {
             Err(error) => Box::new(std::iter::once(Err(error))),
         })))
     }
+}
+
+/// The schema of a file, with the time zones of the Arrow schema that it was written from: Parquet has none, and says of
+/// seconds that they are milliseconds, in which they are not looked for.
+fn in_zones(metadata: &ArrowReaderMetadata) -> SchemaRef {
+    let written = || {
+        let keys = metadata.metadata().file_metadata().key_value_metadata()?;
+        let text = keys.iter().find(|pair| pair.key == ARROW_SCHEMA_META_KEY)?.value.as_ref()?;
+        let bytes = BASE64_STANDARD.decode(text).ok()?;
+        // An encapsulated message begins with a marker and its length.
+        let message = bytes.strip_prefix(&[0xff; 4]).and_then(|rest| rest.get(4..)).unwrap_or(&bytes);
+        arrow_ipc::convert::try_schema_from_flatbuffer_bytes(message).ok()
+    };
+    let Some(written) = written() else { return metadata.schema().clone() };
+    let field = |field: &Arc<Field>| match (field.data_type(), written.field_with_name(field.name()).ok()) {
+        (DataType::Timestamp(unit, Some(_)), Some(written)) => match written.data_type() {
+            DataType::Timestamp(_, zone @ Some(_)) => {
+                Arc::new(field.as_ref().clone().with_data_type(DataType::Timestamp(*unit, zone.clone())))
+            }
+            _ => field.clone(),
+        },
+        _ => field.clone(),
+    };
+    let fields: Fields = metadata.schema().fields().iter().map(field).collect();
+    Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()))
 }
 
 /// The rows of a batch in the types of a schema, in pieces whose texts take about [`BATCH`] bytes.
