@@ -210,6 +210,9 @@ impl Drop for StopSignals {
     }
 }
 
+/// How long a file may be open that somebody is just closing: threads of readers do so a moment after they have read.
+const LONGEST_CLOSING: Duration = Duration::from_millis(500);
+
 /// Unmounts the hepfs at `path`, also one whose daemon died; `lazy` detaches one in use.
 ///
 /// # Errors
@@ -219,7 +222,15 @@ pub fn unmount(path: &Path, lazy: bool) -> Result<(), MountError> {
     match mountinfo::mount_at(&path).map_err(MountError::System)? {
         None => Err(MountError::NotMounted(path)),
         Some(mount) if mount.fs_type != FS_TYPE => Err(MountError::NotOurs { path, fs_type: mount.fs_type }),
-        Some(_) => detach(&path, lazy),
+        Some(_) => {
+            let end = Instant::now() + LONGEST_CLOSING;
+            loop {
+                match detach(&path, lazy) {
+                    Err(MountError::Busy(_)) if Instant::now() < end => std::thread::sleep(Duration::from_millis(10)),
+                    outcome => return outcome,
+                }
+            }
+        }
     }
 }
 
