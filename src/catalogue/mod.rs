@@ -11,7 +11,7 @@ mod mapping;
 mod whole;
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 use serde::{Deserialize, Serialize};
@@ -74,22 +74,55 @@ pub struct Group {
     pub id: ObjectId,
     /// Its attributes, in the file's order.
     pub attributes: Arc<[Attribute]>,
-    /// Its links: in creation order where the file tracks it, else bytewise by name.
+    /// Its links: in creation order where the file tracks it, else bytewise by name. [`Group::retain`] alone changes
+    /// them.
     pub links: Vec<Link>,
     /// Whether `links` is in creation order.
     pub creation_order: bool,
+    /// Where links stand, by name.
+    #[serde(skip)]
+    pub(crate) by_name: ByName,
 }
 
 impl Group {
+    /// A group of these links.
+    pub fn new(id: ObjectId, attributes: Arc<[Attribute]>, links: Vec<Link>, creation_order: bool) -> Self {
+        Self { id, attributes, links, creation_order, by_name: ByName::default() }
+    }
+
+    /// Keeps some of its links.
+    pub fn retain(&mut self, keep: impl FnMut(&Link) -> bool) {
+        self.links.retain(keep);
+        self.by_name = ByName::default();
+    }
+
     /// The link with this name.
     pub fn link(&self, name: &[u8]) -> Option<&Link> {
-        let by_name = |link: &Link| link.name.as_slice().cmp(name);
-        let sorted = (!self.creation_order).then(|| self.links.binary_search_by(by_name).ok()).flatten();
-        match sorted {
-            Some(at) => self.links.get(at),
-            // Links that could not be listed break the order: one with an empty name stands for them.
-            None => self.links.iter().find(|link| link.name == name),
-        }
+        let named = |at: &u32| self.links.get(*at as usize).map(|link| link.name.as_slice());
+        let order = self.by_name.0.get_or_init(|| {
+            let mut order: Box<[u32]> = (0..self.links.len() as u32).collect();
+            order.sort_by_key(named);
+            order
+        });
+        let at = order.get(order.partition_point(|at| named(at) < Some(name)))?;
+        self.links.get(*at as usize).filter(|link| link.name == name)
+    }
+}
+
+/// Positions of links in the order of their names, made when a link is first looked for.
+#[derive(Debug, Default)]
+pub(crate) struct ByName(OnceLock<Box<[u32]>>);
+
+/// It follows from the links, and is made anew: those of a copy may be others.
+impl Clone for ByName {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for ByName {
+    fn eq(&self, _: &Self) -> bool {
+        true
     }
 }
 
@@ -390,6 +423,24 @@ pub fn join(path: &str, name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_are_found_by_name_in_any_order() {
+        let named = |(number, name): (u32, &str)| Link { name: name.into(), target: Target::UserDefined(number) };
+        let links = (0..).zip(["b", "", "a", "c", "a"]).map(named).collect();
+        let mut group = Group::new(ObjectId { file: 0, address: 8 }, Arc::default(), links, true);
+        let found = |group: &Group, name: &str| match group.link(name.as_bytes())?.target {
+            Target::UserDefined(number) => Some(number),
+            _ => None,
+        };
+        let all = |group: &Group| ["a", "b", "", "c", "d", "aa"].map(|name| found(group, name));
+        assert_eq!(all(&group), [Some(2), Some(0), Some(1), Some(3), None, None]);
+        let copy = Group { links: group.links[3..].to_vec(), ..group.clone() };
+        assert_eq!(all(&copy), [Some(4), None, None, Some(3), None, None]);
+        group.retain(|link| link.name != "b");
+        assert_eq!(all(&group), [Some(2), None, Some(1), Some(3), None, None]);
+        assert_eq!(group, group.clone());
+    }
 
     #[test]
     fn paths_show_every_byte() {

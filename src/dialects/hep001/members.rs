@@ -147,7 +147,7 @@ mod tests {
             group_link("SEARCH_INDEXES", 5, vec![class("LIST_COLUMN")]),
         ];
         let id = ObjectId { file: 0, address: 0 };
-        let group = Group { id, attributes: Vec::new().into(), links, creation_order: true };
+        let group = Group::new(id, Vec::new().into(), links, true);
         let found: Vec<_> =
             members(&group).iter().map(|member| (member.id.address, member.kind, member.is_servant())).collect();
         let expected = [

@@ -275,7 +275,7 @@ impl Seen<'_> {
         // It tells of the group, not of what is beside it here.
         claims.changes = None;
         let own: HashSet<&BString> = self.group.links.iter().map(|link| &link.name).collect();
-        group.links.retain(|link| {
+        group.retain(|link| {
             let is_free = !own.contains(&link.name);
             if !is_free && !claims.members.contains_key(&link.name) {
                 let found = format!("{} has a member of that name, too, which is shown there", self.place.path);

@@ -45,7 +45,7 @@ pub(super) fn group(inner: &Arc<Inner>, id: ObjectId, interrupt: &Interrupt) -> 
         links.reserve_exact(count - links.len());
         parts.into_iter().for_each(|(_, mut part)| links.append(&mut part));
     }
-    Ok(Group { id, attributes, links, creation_order: first.creation_order })
+    Ok(Group::new(id, attributes, links, first.creation_order))
 }
 
 /// The links from the second page on, in their order.

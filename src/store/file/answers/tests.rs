@@ -100,7 +100,7 @@ fn group() -> Group {
         Target::UserDefined(70),
     ]);
     let links = targets.enumerate().map(|(at, target)| Link { name: format!("link {at}").into(), target }).collect();
-    Group { id: id(800), attributes: datatypes().into_iter().map(attribute).collect(), links, creation_order: true }
+    Group::new(id(800), datatypes().into_iter().map(attribute).collect(), links, true)
 }
 
 fn map() -> ChunkMap {
