@@ -380,7 +380,8 @@ impl Dialects {
 
     /// What becomes of a group and its members, and the dialect that says so.
     pub fn claims(self, here: &Here<'_>) -> (Option<&'static dyn Dialect>, Claims) {
-        let (mut findings, mut nearly) = (Vec::new(), None);
+        // What one says of members holds whoever has the group.
+        let (mut findings, mut nearly, mut axes) = (Vec::new(), None, HashMap::new());
         let (mut dialect, mut claims) = (None, Claims::default());
         for asked in self.0 {
             match asked.mark(here.path, Subject::Group(&here.group.attributes)) {
@@ -394,6 +395,7 @@ impl Dialects {
                     let mut found = asked.claims(here);
                     findings.append(&mut found.findings);
                     nearly = nearly.or(found.nearly.take());
+                    axes.extend(std::mem::take(&mut found.axes));
                     let is_empty = !found.is_table && found.members.is_empty() && found.made.is_empty();
                     if mark == Mark::Table || !is_empty || found.is_final {
                         (dialect, claims) = (Some(*asked), found);
@@ -402,7 +404,7 @@ impl Dialects {
                 }
             }
         }
-        (dialect, Claims { findings, nearly, ..claims })
+        (dialect, Claims { findings, nearly, axes, ..claims })
     }
 }
 
