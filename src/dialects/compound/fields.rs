@@ -106,7 +106,8 @@ impl Whole<'_> {
         tally: &Arc<Tally>,
     ) -> Result<Arc<dyn Rows>, String> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
-        rows_of_part(self.dataset, opened, Part { datatype, offset: field.offset }, &missing, tally)
+        let missing = FillTest::new(&datatype, &missing);
+        rows_of_part(self.dataset, opened, Part { datatype, offset: field.offset }, missing, tally)
     }
 
     /// The fill value of a field.
@@ -148,11 +149,12 @@ pub(super) fn covered<'a>(
     let datatype = time.clone().map_or_else(|| reading::read_as(part, system), |(read, _)| read);
     let stated: &[Attribute] = if below.is_empty() && time.is_none() { &column.attributes } else { &[] };
     let states_missing = !matches!(datasets::stated_fill_of(&datatype, stated), Fill::Default);
-    let values = datasets::open(site.file, site.path, dataset)
-        .and_then(|opened| rows_of_part(dataset, &opened, Part { datatype, offset }, &Fill::Default, &Arc::default()));
+    let values = datasets::open(site.file, site.path, dataset).and_then(|opened| {
+        rows_of_part(dataset, &opened, Part { datatype, offset }, FillTest::none(), &Arc::default())
+    });
     // PyTables, which knows nothing of it, has them among the others.
     let reordered = states_missing.then_some("some of its values stand for missing ones");
-    Some(Covered { column, below: below.to_vec(), values, reordered, missing: Box::new(|_| Fill::Default) })
+    Some(Covered { column, below: below.to_vec(), values, reordered, missing: Box::new(|_| FillTest::none()) })
 }
 
 /// A part of the elements of a dataset, as if it were a dataset by itself.
@@ -209,20 +211,19 @@ impl<'a> About<'a> {
     }
 }
 
-/// The rows of a part of the elements of a dataset, missing where they equal `missing`; the reason where the part does
+/// The rows of a part of the elements of a dataset, missing where `missing` says so; the reason where the part does
 /// not lie within an element.
 pub(in crate::dialects) fn rows_of_part(
     dataset: &Dataset,
     opened: &Arc<store::Dataset>,
     part: Part,
-    missing: &Fill,
+    missing: FillTest,
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, String> {
     let (offset, size, element) = (part.offset, part.datatype.size, dataset.datatype.size);
     if size == 0 || offset.checked_add(size).is_none_or(|end| end > element) {
         return Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes"));
     }
-    let missing = FillTest::new(&part.datatype, missing);
     Ok(Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone())))
 }
 

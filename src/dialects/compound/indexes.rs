@@ -12,7 +12,7 @@ use super::fields::part_of;
 use super::reading::read_as;
 use super::recognition::System;
 use super::rules;
-use crate::catalogue::{Class, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
+use crate::catalogue::{Class, Dataset, Datatype, Group, Object, ObjectId, join};
 use crate::dialects::attributes::{integer, said, text, unsigned};
 use crate::dialects::{Site, datasets};
 use crate::indexes::order::has_order;
@@ -46,7 +46,7 @@ pub(in crate::dialects) struct Covered<'a> {
     /// Why their order is not that of what is shown, where it is not.
     pub reordered: Option<&'static str>,
     /// Which elements of a type stand for missing values.
-    pub missing: Box<dyn Fn(&Datatype) -> Fill + 'a>,
+    pub missing: Box<dyn Fn(&Datatype) -> FillTest + 'a>,
 }
 
 /// Finds the field at a path of names.
@@ -290,8 +290,8 @@ impl<'a> Parts<'a, '_> {
         let path = join(self.path, BStr::new(name).as_bytes());
         let opened = datasets::open(self.indexed.site.file, &path, &read)
             .map_err(|reason| Absent::new(&rules::INDEX_OPENED, format!("{path}: {reason}")))?;
-        let missing = if name.starts_with("indices") { Fill::Default } else { (self.covered.missing)(&read.datatype) };
-        let missing = FillTest::new(&read.datatype, &missing);
+        let is_number = name.starts_with("indices");
+        let missing = if is_number { FillTest::none() } else { (self.covered.missing)(&read.datatype) };
         Ok(Arc::new(DatasetRows::new(opened, len, missing, Arc::default())))
     }
 

@@ -22,7 +22,7 @@ use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, distinct, part_of, read_as};
 use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
-use crate::store::decode::{FillTest, arrow_type, widen};
+use crate::store::decode::{arrow_type, widen};
 use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
 use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Table, Times};
 
@@ -420,7 +420,7 @@ impl<'a> Fixed<'a> {
         let nan = || if is_axis { values::index_nan(Stored::text(&dataset.attributes, "nan_rep")) } else { None };
         let content = Content::of_kind(&kind, &datatype, zone, is_axis, nan);
         let stated = datasets::stated_fill_of(&datatype, &dataset.attributes);
-        let missing = FillTest::any_of(&datatype, &[content.missing(&datatype), stated]);
+        let missing = content.missing(&datatype, &stated);
         let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
             _ if of_none.is_some() => {
                 Arc::new(HeldRows::new(new_empty_array(&arrow_type(&datatype)), true, Hints::default()))

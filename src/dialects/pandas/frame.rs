@@ -15,6 +15,7 @@ use crate::dialects::attributes::text;
 use crate::dialects::compound::{self, Covered, Indexed, System};
 use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
+use crate::store::decode::FillTest;
 use crate::store::{self, Part, Rows, Tally};
 use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Rule, SearchIndex, Table};
 
@@ -118,9 +119,9 @@ impl<'a> Frame<'a> {
             let values = self.opened.clone().and_then(|opened| {
                 let datatype = compound::read_as(&field.datatype, System::PYTABLES);
                 let part = Part { datatype, offset: field.offset };
-                compound::rows_of_part(self.dataset, &opened, part, &Fill::Default, &Arc::default())
+                compound::rows_of_part(self.dataset, &opened, part, FillTest::none(), &Arc::default())
             });
-            let missing = Box::new(|datatype: &Datatype| content.missing(datatype));
+            let missing = Box::new(|datatype: &Datatype| content.missing(datatype, &Fill::Default));
             Some(Covered { column, below: Vec::new(), values, reordered, missing })
         };
         let path = join(self.site.path, b"_i_table");
@@ -188,13 +189,13 @@ impl<'a> Frame<'a> {
         let stored = compound::read_as(planned.datatype, System::PYTABLES);
         let of_part = |datatype, missing| {
             let part = Part { datatype, offset: planned.offset };
-            compound::rows_of_part(self.dataset, opened, part, &missing, tally)
+            compound::rows_of_part(self.dataset, opened, part, missing, tally)
         };
         let (Encoding::Other(encoding), Content::Text(nan)) = (&self.encoding, content) else {
-            let missing = content.missing(&stored);
+            let missing = content.missing(&stored, &Fill::Default);
             return of_part(stored, missing);
         };
-        let bytes = of_part(DecodedRows::undecoded(stored.size), Fill::Default)?;
+        let bytes = of_part(DecodedRows::undecoded(stored.size), FillTest::none())?;
         let decoded = DecodedRows::new(self.path.clone(), bytes, stored, *encoding, nan.clone(), tally.clone());
         Ok(Arc::new(decoded))
     }

@@ -6,6 +6,7 @@ use crate::calendar::{DAY, SECOND};
 use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements, Fill, FloatFormat, Padding};
 use crate::codec::pickle;
 use crate::dialects::times;
+use crate::store::decode::FillTest;
 use crate::store::{File, Rows};
 use crate::table::Times;
 
@@ -99,14 +100,34 @@ impl Content {
         times.map(|times| times.map(|times| times.in_zone(zone)))
     }
 
-    /// The element that stands for a missing value.
-    pub fn missing(&self, datatype: &Datatype) -> Fill {
+    /// Tells missing elements: those that stand for nothing here, and those that attributes state.
+    pub fn missing(&self, datatype: &Datatype, stated: &Fill) -> FillTest {
+        let (Self::Text(Some(text)), Class::FixedString { padding, .. }) = (self, &datatype.class) else {
+            return FillTest::any_of(datatype, &[self.element(datatype), stated.clone()]);
+        };
+        // Texts are compared without padding. So that of the test need not be as long as a field, which may have
+        // 4 GiB in a file without rows.
+        let stated = match stated {
+            Fill::Explicit(stated) => Some(padding.strip(&stated.bytes)),
+            _ => None,
+        };
+        let texts: Vec<&[u8]> = [Some(text.as_bytes()).filter(|text| text.len() as u64 <= datatype.size), stated]
+            .into_iter()
+            .flatten()
+            .collect();
+        let size = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+        let fill = |text: &&[u8]| {
+            let mut bytes = text.to_vec();
+            bytes.resize(size, 0);
+            Fill::Explicit(Elements { bytes, heap: Vec::new() })
+        };
+        let fills: Vec<Fill> = texts.iter().map(fill).collect();
+        FillTest::any_of(&Datatype { size: size as u64, class: datatype.class.clone() }, &fills)
+    }
+
+    /// The number that stands for a missing value.
+    fn element(&self, datatype: &Datatype) -> Fill {
         match (self, &datatype.class) {
-            (Self::Text(Some(text)), _) if text.len() as u64 <= datatype.size => {
-                let mut bytes = text.clone().into_bytes();
-                bytes.resize(datatype.size as usize, 0);
-                Fill::Explicit(Elements { bytes, heap: Vec::new() })
-            }
             (Self::Instants { .. } | Self::Durations(_), Class::Integer { order, .. }) => times::not_a_time(*order),
             // −1, in either byte order.
             (Self::Unlabelled, Class::Integer { .. }) if datatype.size <= 8 => {
@@ -174,7 +195,29 @@ pub(super) fn per_second(unit: &str) -> Option<i128> {
 
 #[cfg(test)]
 mod tests {
+    use arrow_array::Array;
+
     use super::*;
+    use crate::store::decode::{Memory, Oddities, decode};
+
+    /// A field of 4 GiB may have no rows.
+    #[test]
+    fn a_text_for_missing_ones_is_no_longer_than_it_is() {
+        let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
+        let of = |text: &str, size, stated: &Fill| {
+            Content::Text(Some(text.into())).missing(&Datatype { size, class: class.clone() }, stated)
+        };
+        assert_eq!(of("nan", u64::from(u32::MAX), &Fill::Default).text(), Some(&b"nan"[..]));
+        assert_eq!(of("", 8, &Fill::Default).text(), Some(&b""[..]));
+        assert!(!of("nan", 2, &Fill::Default).finds_any());
+        let stated = Fill::Explicit(Elements { bytes: b"lost\0\0".into(), heap: Vec::new() });
+        assert_eq!(of("long-text", 6, &stated).text(), Some(&b"lost"[..]));
+        let datatype = Datatype { size: 6, class: class.clone() };
+        let bytes = b"nan\0\0\0lost\0\0nano\0\0";
+        let read = decode(&datatype, bytes.as_slice().into(), 3, &Memory(&[]), &mut Oddities::new()).unwrap();
+        let read = of("nan", 6, &stated).apply(read, &datatype, bytes, &Memory(&[]));
+        assert_eq!([0, 1, 2].map(|row| read.is_null(row)), [true, true, false]);
+    }
 
     /// A file states any length: nothing of it is allocated.
     #[test]
