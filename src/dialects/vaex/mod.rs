@@ -175,9 +175,10 @@ impl Opener<'_> {
         if let Some(dtype) = dtype.filter(|_| of_numpy.is_some() && data.shape.len() > 1) {
             return Err(format!("{dtype} of rank {}", data.shape.len()));
         }
-        let missing = match &of_numpy {
-            Some(_) => times::not_a_time(ByteOrder::Little),
-            None => Fill::Default,
+        // Of other types there is no such value.
+        let missing = match (&of_numpy, &data.datatype.class) {
+            (Some(_), Class::Integer { order, .. }) if data.datatype.size == 8 => times::not_a_time(*order),
+            _ => Fill::Default,
         };
         if data.shape.is_empty() || data.null {
             return Err("data that are no array".into());
