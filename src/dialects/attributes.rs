@@ -3,11 +3,17 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_buffer::Buffer;
+use arrow_cast::cast;
+use arrow_schema::DataType;
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements, ObjectId, Padding, attribute};
 use crate::codec::pickle;
-use crate::store::decode::{Memory, Resolve};
+use crate::store::decode::{Memory, Oddities, Resolve, decode};
 
 /// The strings of a string attribute, padding stripped; `None` where it holds no strings or cannot be read.
 pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
@@ -103,19 +109,20 @@ pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
     Some(only)
 }
 
-/// The one number of an attribute of integers, or of little-endian floats of 32 or 64 bits.
+/// The one number of an attribute of integers or floats.
 pub fn number(attribute: &Attribute) -> Option<f64> {
     if let Some(integers) = integers(attribute) {
         let [only] = integers[..] else { return None };
         return Some(only as f64);
     }
-    let Class::Float { order: ByteOrder::Little, .. } = attribute.datatype.class else { return None };
+    let Class::Float { .. } = attribute.datatype.class else { return None };
     let bytes = attribute.value.as_ref().ok()?.bytes.as_slice();
-    match attribute.datatype.size {
-        4 => Some(f32::from_le_bytes(bytes.try_into().ok()?).into()),
-        8 => Some(f64::from_le_bytes(bytes.try_into().ok()?)),
-        _ => None,
+    if bytes.len() as u64 != attribute.datatype.size {
+        return None;
     }
+    let read = decode(&attribute.datatype, Buffer::from(bytes), 1, &Memory(&[]), &mut Oddities::new()).ok()?;
+    let number = cast(&read, &DataType::Float64).ok()?;
+    Some(number.as_primitive_opt::<Float64Type>().filter(|number| number.is_valid(0))?.value(0))
 }
 
 /// The one value of an unsigned integer attribute.
@@ -147,4 +154,27 @@ pub fn any<'a>(attributes: &'a [Attribute], names: &[&'static str]) -> Option<(&
 /// What a reference attribute refers to, element by element; `None` where it holds no references.
 pub fn references(attribute: &Attribute) -> Option<&[Option<ObjectId>]> {
     attribute.datatype.is_reference().then_some(attribute.references.as_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::FloatFormat;
+
+    #[test]
+    fn numbers_are_of_either_byte_order() {
+        let read = |format, order, bytes: &[u8]| {
+            let datatype = Datatype { size: bytes.len() as u64, class: Class::Float { order, format } };
+            let value = Ok(Elements { bytes: bytes.into(), heap: Vec::new() });
+            let name = "a".into();
+            number(&Attribute { name, datatype, shape: Vec::new(), null: false, value, references: Vec::new() })
+        };
+        let (little, big) = (ByteOrder::Little, ByteOrder::Big);
+        assert_eq!(read(FloatFormat::Double, big, &0.1_f64.to_be_bytes()), Some(0.1));
+        assert_eq!(read(FloatFormat::Double, little, &0.1_f64.to_le_bytes()), Some(0.1));
+        assert_eq!(read(FloatFormat::Single, big, &1.5_f32.to_be_bytes()), Some(1.5));
+        assert_eq!(read(FloatFormat::Single, little, &1.5_f32.to_le_bytes()), Some(1.5));
+        assert_eq!(read(FloatFormat::Half, big, &[0x3e, 0x00]), Some(1.5));
+        assert_eq!(read(FloatFormat::Half, little, &[0x00, 0x3e]), Some(1.5));
+    }
 }

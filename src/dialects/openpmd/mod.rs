@@ -17,6 +17,7 @@ use super::attributes::{integers, number, said, text};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
+use crate::store::decode::arrow_type;
 use crate::store::{File, Rows};
 use crate::table::{Column, EvenRows, Finding, PackedRows, Rule, Table};
 
@@ -154,8 +155,15 @@ impl Found<'_> {
 /// A component that is stored, in SI units, or what keeps it from being so.
 fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) -> (Column, Option<Finding>) {
     let column = arrays::column(site.file, path, &name, dataset);
-    let unit = attribute(&dataset.attributes, "unitSI").and_then(number).filter(|unit| *unit != 1.0);
-    let (Some(unit), Ok(rows)) = (unit, column.rows.clone()) else { return (column, None) };
+    let unit = match attribute(&dataset.attributes, "unitSI").map(|unit| (unit, number(unit))) {
+        None | Some((_, Some(1.0))) => return (column, None),
+        Some((_, Some(unit))) => unit,
+        Some((unit, None)) => {
+            let found = format!("unitSI of type {} is not one number: shown as stored", arrow_type(&unit.datatype));
+            return (column, Some(Finding::new(path, &rules::UNIT, found)));
+        }
+    };
+    let Ok(rows) = column.rows.clone() else { return (column, None) };
     match PackedRows::scaled(path.to_owned(), rows.clone(), vec![unit], 0.0) {
         Some(rows) => {
             let id = ColumnId { field: 1, ..column.id };
