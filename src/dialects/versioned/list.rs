@@ -17,7 +17,8 @@ use super::history::{History, Kept, Version};
 use crate::calendar::SECOND;
 use crate::catalogue::{Attribute, Class, ColumnId, Datatype, join};
 use crate::dialects::{Dialect, Site, compound, times};
-use crate::store::decode::{Memory, Oddities, arrow_type, decode};
+use crate::source::Interrupt;
+use crate::store::decode::{Memory, Oddities, arrow_type, decode, fixed_width};
 use crate::store::{Hints, Rows};
 use crate::table::{Column, HeldRows, Table};
 
@@ -27,8 +28,11 @@ const MOST_ATTRIBUTES: usize = 256;
 /// Bytes of the longest attribute of which the column has the value.
 const LONGEST: usize = 64 << 10;
 
+/// Bytes of the values of all columns of attributes: many names may lead to one version.
+const MOST_BYTES: usize = 64 << 20;
+
 /// The table: a row for each version.
-pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History) -> Table {
+pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History, interrupt: &Interrupt) -> Table {
     let versions = &history.versions;
     let text = |name: &BString| name.to_str_lossy().into_owned();
     let names: LargeStringArray = versions.iter().map(|version| Some(text(&version.name))).collect();
@@ -42,7 +46,8 @@ pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History) -> Table {
         ("timestamp".into(), Ok(Arc::new(times))),
         ("current".into(), Ok(Arc::new(is_current))),
     ];
-    found.extend(users(versions).map(|name| (name.clone(), values(versions, name))));
+    let mut left = MOST_BYTES;
+    found.extend(users(versions).map(|name| (name.clone(), values(versions, name, &mut left, interrupt))));
     let stated: Vec<BString> = found.iter().map(|(name, _)| name.clone()).collect();
     let named = compound::distinct(&stated).into_iter().zip(found).zip(1..);
     let columns = named.map(|((name, (_, array)), field)| {
@@ -72,16 +77,31 @@ fn users(versions: &[Version]) -> impl Iterator<Item = &BString> {
     names.into_iter().take(MOST_ATTRIBUTES)
 }
 
-/// An attribute of each version, missing where there is none.
-fn values(versions: &[Version], name: &BString) -> Result<ArrayRef, String> {
-    let of = |version: &Version| version.attributes.iter().find(|attribute| attribute.name == *name).map(value);
-    let values: Vec<Option<ArrayRef>> =
-        versions.iter().map(|version| of(version).transpose()).collect::<Result<_, _>>()?;
-    of_one_type(values)
+/// An attribute of each version, missing where there is none. `left` is how many bytes it may take, of which it takes
+/// what it is.
+fn values(versions: &[Version], name: &BString, left: &mut usize, interrupt: &Interrupt) -> Result<ArrayRef, String> {
+    let mut own = *left;
+    let of = |version: &Version| {
+        interrupt.check().map_err(|error| error.to_string())?;
+        let attribute = version.attributes.iter().find(|attribute| attribute.name == *name);
+        attribute.map(|attribute| within(value(attribute)?, &mut own)).transpose()
+    };
+    let values: Vec<Option<ArrayRef>> = versions.iter().map(of).collect::<Result<_, _>>()?;
+    within(of_one_type(values, *left, interrupt)?, left)
 }
 
-/// The rows of values of one row each, missing where there is none.
-fn of_one_type(values: Vec<Option<ArrayRef>>) -> Result<ArrayRef, String> {
+/// A value, of which the bytes are taken from what is left.
+fn within(value: ArrayRef, left: &mut usize) -> Result<ArrayRef, String> {
+    *left = left.checked_sub(value.get_buffer_memory_size()).ok_or_else(too_much)?;
+    Ok(value)
+}
+
+fn too_much() -> String {
+    format!("attributes of all versions take more than {MOST_BYTES} bytes: see metadata.json of each version")
+}
+
+/// The rows of values of one row each, missing where there is none; they take at most this many bytes.
+fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Interrupt) -> Result<ArrayRef, String> {
     let known = values.iter().flatten().map(|value| value.data_type());
     let mut types: Vec<&DataType> = Vec::new();
     known.for_each(|known| {
@@ -91,8 +111,13 @@ fn of_one_type(values: Vec<Option<ArrayRef>>) -> Result<ArrayRef, String> {
     });
     let several = || format!("it is of {} types: see metadata.json of each version", types.len());
     let data_type = common(&types).ok_or_else(several)?;
-    let as_common = |value: &Option<ArrayRef>| match value {
-        None => Ok(new_null_array(&data_type, 1)),
+    // A row takes as much where it is missing.
+    if fixed_width(&data_type).saturating_mul(values.len() as u64) > left as u64 {
+        return Err(too_much());
+    }
+    let none = new_null_array(&data_type, 1);
+    let mut as_common = |value: &Option<ArrayRef>| match value {
+        None => Ok(none.clone()),
         Some(value) if *value.data_type() == data_type => Ok(value.clone()),
         Some(value) if *value.data_type() == WITHOUT_ELEMENTS => {
             let item = Arc::new(Field::new_list_field(DataType::Null, true));
@@ -104,8 +129,12 @@ fn of_one_type(values: Vec<Option<ArrayRef>>) -> Result<ArrayRef, String> {
             let made = cast(value, &data_type).map_err(|error| error.to_string())?;
             // Integers that a float has not exactly would be others.
             let is_same = cast(&made, value.data_type()).is_ok_and(|back| back.as_ref() == value.as_ref());
-            is_same.then_some(made).ok_or_else(several)
+            within(is_same.then_some(made).ok_or_else(several)?, &mut left)
         }
+    };
+    let as_common = |value: &Option<ArrayRef>| {
+        interrupt.check().map_err(|error| error.to_string())?;
+        as_common(value)
     };
     let values: Vec<ArrayRef> = values.iter().map(as_common).collect::<Result<_, _>>()?;
     let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
@@ -147,7 +176,7 @@ fn value(attribute: &Attribute) -> Result<ArrayRef, String> {
         },
         _ => return Err("it has more elements than there can be".into()),
     };
-    if attribute.null {
+    if attribute.null && datatype.size <= LONGEST as u64 {
         return Ok(new_null_array(&arrow_type(&datatype), 1));
     }
     let stored = attribute.value.as_ref().map_err(Clone::clone)?;
@@ -180,7 +209,8 @@ mod tests {
     }
 
     fn column(attributes: Vec<Attribute>) -> ArrayRef {
-        of_one_type(attributes.iter().map(|attribute| Some(value(attribute).unwrap())).collect()).unwrap()
+        let values = attributes.iter().map(|attribute| Some(value(attribute).unwrap())).collect();
+        of_one_type(values, MOST_BYTES, &Interrupt::default()).unwrap()
     }
 
     #[test]
@@ -195,8 +225,12 @@ mod tests {
         let values =
             [attribute(integer(), &[], whole(&[(1 << 53) + 1])), attribute(float(), &[], 0_f64.to_le_bytes().into())];
         let values = values.iter().map(|attribute| Some(value(attribute).unwrap())).collect();
-        assert!(of_one_type(values).unwrap_err().contains("2 types"));
+        assert!(of_one_type(values, MOST_BYTES, &Interrupt::default()).unwrap_err().contains("2 types"));
         let list = |values: &[i64]| attribute(integer(), &[values.len() as u64], whole(values));
+        // Missing rows are as wide as the one that is there.
+        let mut wide = vec![None; 20_000];
+        wide[0] = Some(value(&list(&[1; 1_000])).unwrap());
+        assert!(of_one_type(wide, MOST_BYTES, &Interrupt::default()).unwrap_err().contains("bytes"));
         let lists = column(vec![list(&[1, 2]), list(&[]), list(&[3])]);
         let items = |at: usize| lists.as_list::<i64>().value(at).as_primitive::<Int64Type>().values().to_vec();
         assert_eq!([items(0), items(1), items(2)], [vec![1, 2], vec![], vec![3]]);

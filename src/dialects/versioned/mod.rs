@@ -94,7 +94,7 @@ impl Dialect for Versioned {
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
             Of::Made { group, .. } => match Kept::of(site.file, group, interrupt) {
-                Some(kept) => list::table(site, &kept, &History::of(site.file, &kept, interrupt)),
+                Some(kept) => list::table(site, &kept, &History::of(site.file, &kept, interrupt), interrupt),
                 None => Table::empty(site.path, self.name()),
             },
             Of::Group(root) if site.path == "/" => {
