@@ -129,6 +129,11 @@ fn read(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interr
         return Err(format!("it has {} bytes", dataset.datatype.size));
     }
     let rows = datasets::rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?;
+    // A text of variable length is as long as its heap object.
+    let fitting = rows.fitting(0..rows.len(), MOST_BYTES, interrupt).map_err(|error| error.to_string())?;
+    if fitting.bytes > MOST_BYTES {
+        return Err(format!("it has {} bytes", fitting.bytes));
+    }
     let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
     let texts = array.as_string_opt::<i64>().filter(|texts| texts.len() == 1 && texts.is_valid(0));
     Ok(texts.ok_or("it is no text")?.value(0).to_owned())
