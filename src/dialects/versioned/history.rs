@@ -104,10 +104,6 @@ impl Version {
         let links = vec![STORE.into(), VERSIONS.into(), self.name.clone()];
         Elsewhere { id: self.id, links, mtime: self.time.and_then(system_time) }
     }
-
-    fn path(&self) -> String {
-        path(&self.name)
-    }
 }
 
 /// An instant in microseconds since 1970; `None` where the system has no such time.
@@ -228,11 +224,6 @@ impl Version {
     fn order(&self) -> (bool, Option<i64>, bool, Option<usize>, &BString) {
         (self.time.is_none(), self.time, self.depth.is_none(), self.depth, &self.name)
     }
-
-    /// Whether chunks of other versions were there when it was written.
-    pub fn has_others(&self) -> bool {
-        self.depth != Some(0)
-    }
 }
 
 /// How many steps each place of a forest is from a root, by the place before it; `None` in a circle, or behind one.
@@ -269,17 +260,16 @@ fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
 
 /// The committed version that the one with these attributes was made from, among all; `None` where none is there.
 pub(super) fn previous(all: &Group, attributes: &[Attribute]) -> Option<ObjectId> {
-    let (id, attributes) = member(all, &text(attributes, PREVIOUS)?)?;
+    let (id, attributes) = member(all, &text(attributes, PREVIOUS).filter(|name| name != FIRST)?)?;
     (boolean(attributes, COMMITTED) == Some(true)).then_some(id)
 }
 
 /// Whether a version was written when others were there, by the path of something in it.
 pub(super) fn has_others(file: &Arc<File>, kept: &Kept, below: &str, interrupt: &Interrupt) -> bool {
-    let history = History::of(file, kept, interrupt);
-    let of = |version: &&Version| {
-        below.strip_prefix(&version.path()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    history.versions.iter().find(of).is_none_or(Version::has_others)
+    let Ok(all) = file.group(kept.id, interrupt) else { return true };
+    let name = below.strip_prefix(BELOW).and_then(|below| below.split('/').next());
+    let version = name.and_then(|name| member(&all, name));
+    version.is_none_or(|(_, attributes)| previous(&all, attributes).is_some())
 }
 
 #[cfg(test)]
