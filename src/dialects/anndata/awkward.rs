@@ -1,6 +1,6 @@
 //! Opens awkward arrays: a form in JSON, and a dataset for each buffer that it names (Awkward Array, "Forms").
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::new_empty_array;
@@ -90,6 +90,28 @@ impl Form {
         1 + self.parts().map(Form::depth).max().unwrap_or(0)
     }
 
+    /// What the names of its own buffers end in.
+    fn roles(&self) -> &'static [&'static str] {
+        match self.class.as_str() {
+            "NumpyArray" => &["data"],
+            "ListOffsetArray" => &["offsets"],
+            "IndexedOptionArray" => &["index"],
+            "ByteMaskedArray" => &["mask"],
+            _ => &[],
+        }
+    }
+
+    /// The name of one of its buffers.
+    fn buffer(&self, role: &str) -> BString {
+        format!("{}-{role}", self.form_key).into()
+    }
+
+    /// Adds the names of its buffers, and of those of its parts.
+    fn add_buffers(&self, names: &mut HashSet<BString>) {
+        names.extend(self.roles().iter().map(|role| self.buffer(role)));
+        self.parts().for_each(|part| part.add_buffers(names));
+    }
+
     /// A class among these forms that is not understood.
     fn unknown(&self) -> Option<&str> {
         let own = Some(self.class.as_str()).filter(|class| !CLASSES.contains(class));
@@ -111,34 +133,40 @@ pub(super) fn rows(
     Buffers { opener, path, group, tally }.rows(&form, length)
 }
 
-/// The members that hold the array. Where it is not understood, they are shown by themselves.
+/// The members that hold the array. Where it is not understood, they are shown by themselves, as are others always.
 pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
-    let is_known = form(group).is_ok();
-    let links = group.links.iter().filter(|_| is_known);
+    let mut names = HashSet::new();
+    if let Ok((form, _)) = form(group) {
+        form.add_buffers(&mut names);
+    }
+    let links = group.links.iter().filter(|link| names.contains(&link.name));
     links.map(|link| (link.name.clone(), Role::Servant)).collect()
 }
 
-/// The rows of a field, or why they cannot be had.
-type Field = (String, Result<Arc<dyn Rows>, String>);
+/// The rows of a field, or why they cannot be had, and what is odd in them.
+type Field = (String, Result<Arc<dyn Rows>, String>, Arc<Tally>);
 
 /// The table of an awkward array by itself: a column for each field of records, or else one.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let opener = Opener { file: site.file, interrupt };
-    let tally = Arc::<Tally>::default();
-    let buffers = Buffers { opener: &opener, path: site.path, group, tally: &tally };
     let mut findings = Vec::new();
+    let field = |name: String, form: &Form, length| {
+        let tally = Arc::<Tally>::default();
+        let rows = Buffers { opener: &opener, path: site.path, group, tally: &tally }.rows(form, length);
+        (name, rows, tally)
+    };
     let fields = form(group).map(|(form, length)| match form.fields() {
-        Some(fields) => fields.map(|(name, form)| (name, buffers.rows(form, length))).collect(),
-        None => vec![("value".to_owned(), buffers.rows(&form, length))],
+        Some(fields) => fields.map(|(name, form)| field(name, form, length)).collect(),
+        None => vec![field("value".to_owned(), &form, length)],
     });
     let fields: Vec<Field> = fields.unwrap_or_else(|reason| {
         findings.push(Finding::new(site.path, &rules::AWKWARD, reason));
         Vec::new()
     });
-    let column = |(at, (name, rows)): (usize, Field)| {
+    let column = |(at, (name, rows, tally)): (usize, Field)| {
         let id = ColumnId { object: group.id, field: at as u32 + 1 };
         findings.extend(rows.as_ref().err().map(|reason| Finding::new(site.path, &rules::AWKWARD, reason.clone())));
-        Column::new(name.into(), site.path.to_owned(), id, rows, tally.clone())
+        Column::new(name.into(), site.path.to_owned(), id, rows, tally)
     };
     let mut columns: Vec<Column> = fields.into_iter().enumerate().map(column).collect();
     let rows = datasets::of_one_length(&mut columns, &rules::AWKWARD, false, &mut findings);
@@ -226,7 +254,7 @@ impl Buffers<'_> {
     }
 
     fn dataset(&self, form: &Form, role: &str) -> Result<(String, &Arc<Dataset>), String> {
-        let name = format!("{}-{role}", form.form_key);
+        let name = form.buffer(role).to_string();
         Ok((join(self.path, name.as_bytes()), datasets::member(self.group, &name)?))
     }
 
