@@ -7,7 +7,7 @@ use bstr::BString;
 use super::DATATYPE;
 use super::datatype::{Element, Kind};
 use super::rules;
-use crate::catalogue::{Attribute, Class, Dataset, Datatype, Group, Member, Object, attribute, join};
+use crate::catalogue::{Attribute, Class, Dataset, Datatype, Group, Member, Object, attribute, join, product};
 use crate::codec::waveform::Coding;
 use crate::dialects::attributes::{number, said, text};
 use crate::dialects::datasets;
@@ -185,12 +185,11 @@ impl Opener<'_> {
                 let opened = datasets::open(self.file, &join(path, b"decoded_size"), size)?;
                 Samples::All(one(&DatasetRows::plain(opened, 1), self.interrupt)?)
             }
-            Object::Dataset(sizes) if sizes.shape.get(1).is_none_or(|width| *width == 1) => {
-                let sizes = Arc::new(sizes.described(|sizes| sizes.shape.truncate(1)));
-                let opened = datasets::open(self.file, &join(path, b"decoded_size"), &sizes)?;
+            Object::Dataset(sizes) if product(&sizes.shape[1..]) == Some(1) => {
+                let opened = datasets::open(self.file, &join(path, b"decoded_size"), sizes)?;
                 Samples::Each(Arc::new(DatasetRows::plain(opened, u64::MAX)))
             }
-            _ => return Err("decoded_size is no dataset of rank 0 or 1".into()),
+            _ => return Err("decoded_size is no dataset of one number, or of one for each waveform".into()),
         };
         let rows = EncodedRows::new(path.to_owned(), coding, (offsets, bytes), samples, tally.clone())?;
         Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() })
