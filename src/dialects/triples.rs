@@ -12,14 +12,22 @@ use crate::table::{Categories, CategoryRows, Column, RunRows};
 /// The members of a group that hold the matrix, as Python's libraries call them.
 pub(super) const PARTS: [&str; 3] = ["data", "indices", "indptr"];
 
+/// A dataset of a matrix as it is stored.
+pub(super) struct Part<'a> {
+    pub rows: Arc<dyn Rows>,
+    pub dataset: &'a Arc<Dataset>,
+    /// What is odd in it.
+    pub tally: Arc<Tally>,
+}
+
 /// The stored entries of a matrix, as columns of one length.
 pub(super) struct Triples<'a> {
     /// Numbers along the compressed axis, expanded from pointers; what is wrong with these.
     pub major: Result<Arc<dyn Rows>, String>,
     /// Numbers along the other axis.
-    pub minor: (Arc<dyn Rows>, &'a Arc<Dataset>),
+    pub minor: Part<'a>,
     /// What is stored.
-    pub values: (Arc<dyn Rows>, &'a Arc<Dataset>),
+    pub values: Part<'a>,
     /// The path of that.
     of_values: String,
 }
@@ -47,16 +55,17 @@ impl<'a> Triples<'a> {
     ) -> Result<Self, String> {
         let part = |name: &str| {
             let dataset = datasets::member(group, name)?;
-            let rows = datasets::line(site.file, &join(site.path, name.as_bytes()), dataset, &Arc::default())?;
-            Ok::<_, String>((rows, dataset))
+            let tally = Arc::default();
+            let rows = datasets::line(site.file, &join(site.path, name.as_bytes()), dataset, &tally)?;
+            Ok::<_, String>(Part { rows, dataset, tally })
         };
         let [data, indices, indptr] = parts;
         let (values, minor) = (part(data)?, part(indices)?);
-        let length = values.0.len();
-        if minor.0.len() != length {
-            return Err(format!("{} values and {} indices", length, minor.0.len()));
+        let length = values.rows.len();
+        if minor.rows.len() != length {
+            return Err(format!("{} values and {} indices", length, minor.rows.len()));
         }
-        let major = part(indptr).and_then(|(pointers, _)| {
+        let major = part(indptr).and_then(|Part { rows: pointers, .. }| {
             let path = join(site.path, indptr.as_bytes());
             let wide = shape.is_none_or(|shape| shape.iter().any(|extent| *extent > i32::MAX as u64));
             if let Some(shape) = shape.filter(|shape| shape[major].checked_add(1) != Some(pointers.len())) {
@@ -88,9 +97,9 @@ impl<'a> Triples<'a> {
             let categories = Some(categories.len() - 1);
             Column { categories, ..Column::new(name.into(), path, id, rows, tally) }
         };
-        let (indices, dataset) = self.minor;
+        let Part { rows: indices, dataset, .. } = self.minor;
         let (major, minor) = (column(major, group.id, self.major), column(minor, dataset.id, Ok(indices)));
-        let value = arrays::column(site.file, &self.of_values, &"value".into(), self.values.1);
+        let value = arrays::column(site.file, &self.of_values, &"value".into(), self.values.dataset);
         vec![major, minor, value]
     }
 }

@@ -79,15 +79,14 @@ pub(super) fn label(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Op
     frame.column(&name.into(), true).filter(|column| column.categories.is_none())
 }
 
+/// Rows, and what is odd in what they are made of, by path.
+pub(super) type Compounds = (Arc<dyn Rows>, Vec<(String, Arc<Tally>)>);
+
 /// The columns of a data frame but its row labels, as compounds; `None` of one that has row labels alone.
 ///
 /// # Errors
 /// Where none can be read.
-pub(super) fn compounds(
-    site: &Site<'_>,
-    group: &Group,
-    interrupt: &Interrupt,
-) -> Result<Option<Arc<dyn Rows>>, String> {
+pub(super) fn compounds(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Result<Option<Compounds>, String> {
     let opener = Opener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     let mut columns = frame.columns();
@@ -95,9 +94,10 @@ pub(super) fn compounds(
         return Ok(None);
     }
     datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut frame.findings);
-    let fields = columns.into_iter().filter(|column| !column.is_label && column.in_table);
-    let fields = fields.filter_map(|column| Some((column.name.to_string(), column.rows.ok()?)));
-    Ok(Some(Arc::new(CompoundRows::new(site.path.to_owned(), fields.collect())?)))
+    columns.retain(|column| !column.is_label && column.in_table);
+    let below = columns.iter().map(|column| (column.path.clone(), column.tally.clone())).collect();
+    let fields = columns.into_iter().filter_map(|column| Some((column.name.to_string(), column.rows.ok()?)));
+    Ok(Some((Arc::new(CompoundRows::new(site.path.to_owned(), fields.collect())?), below)))
 }
 
 /// A data frame while its columns are made.

@@ -8,13 +8,13 @@ use super::Anndata;
 use super::awkward;
 use super::elements::Opener;
 use super::encoding::{Encoding, kind};
-use super::frame;
+use super::frame::{self, Compounds};
 use super::rules;
 use crate::catalogue::{Attribute, ColumnId, Group, Object, join};
 use crate::dialects::{Dialect, Here, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
-use crate::store::{DatasetRows, Rows, Tally};
+use crate::store::{DatasetRows, Tally};
 use crate::table::{Column, Finding, Table};
 
 /// The path of the data frame that the matrices at `path` belong to; `None` where the path is of no such group. Their
@@ -66,11 +66,13 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
     for (name, object) in matrices(group) {
         let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
         let Some(opened) = rows(site, &path, object, &tally, &mut left, interrupt).transpose() else { continue };
+        let (opened, below) = opened.map_or_else(|reason| (Err(reason), Vec::new()), |(rows, below)| (Ok(rows), below));
         if let (Err(reason), Object::Group { attributes, .. }) = (&opened, object) {
             let rule = if Encoding::of(attributes) == Encoding::Awkward { &rules::AWKWARD } else { &rules::COLUMN };
             findings.push(Finding::new(&path, rule, reason.clone()));
         }
         columns.push(Column {
+            below,
             attributes: object.attributes().into(),
             dataset: if let Object::Dataset(dataset) = object { Some(dataset.clone()) } else { None },
             ..Column::new(name.clone(), path, ColumnId::whole(object.id()), opened, tally)
@@ -95,10 +97,11 @@ fn rows(
     tally: &Arc<Tally>,
     left: &mut usize,
     interrupt: &Interrupt,
-) -> Result<Option<Arc<dyn Rows>>, String> {
+) -> Result<Option<Compounds>, String> {
     if let Object::Dataset(dataset) = object {
         let opened = datasets::open(site.file, path, dataset)?;
-        return Ok(Some(Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone()))));
+        let rows = Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone()));
+        return Ok(Some((rows, Vec::new())));
     }
     let opener = Opener { file: site.file, interrupt };
     let group = opener.group(object)?;
@@ -106,7 +109,7 @@ fn rows(
         .checked_sub(group.links.len())
         .ok_or_else(|| format!("more than {MOST_MEMBERS} members of what lies in one group"))?;
     match Encoding::of(&group.attributes) {
-        Encoding::Awkward => awkward::rows(&opener, path, &group, tally).map(Some),
+        Encoding::Awkward => awkward::rows(&opener, path, &group, tally).map(|rows| Some((rows, Vec::new()))),
         _ => frame::compounds(&Site { path, ..*site }, &group, interrupt),
     }
 }

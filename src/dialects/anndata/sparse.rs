@@ -12,7 +12,7 @@ use super::records;
 use super::rules;
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes::{integers, text};
-use crate::dialects::triples::{PARTS, Triples};
+use crate::dialects::triples::{PARTS, Part, Triples};
 use crate::dialects::{Dialect, Role, Site};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
@@ -68,12 +68,15 @@ impl Matrix<'_> {
         };
         let whole = |dataset: &Arc<Dataset>| ColumnId::whole(dataset.id);
         let mut by_major = self.column(major_name, ColumnId { object: group.id, field: 1 }, runs, None);
-        let mut by_minor = self.column(minor_name, whole(minor.1), Ok(minor.0), Some(minor.1));
+        let stored = |name, Part { rows, dataset, tally }: Part<'_>| {
+            let column = self.column(name, whole(dataset), Ok(rows), Some(dataset));
+            Column { tally, ..column }
+        };
+        let mut by_minor = stored(minor_name, minor);
         if major == Axis::Column {
             std::mem::swap(&mut by_major, &mut by_minor);
         }
-        let values = self.column("value", whole(value.1), Ok(value.0), Some(value.1));
-        let mut columns = vec![by_major, by_minor, values];
+        let mut columns = vec![by_major, by_minor, stored("value", value)];
         let frames = frames(self.site.path);
         for (axis, frame) in frames.iter().flatten().enumerate() {
             let codes = &columns[axis];

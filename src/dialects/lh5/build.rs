@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::columns::{Opener, kind};
+use super::columns::{Opened, Opener, kind};
 use super::datatype::Kind;
 use super::rules;
 use super::{Lh5, listed};
@@ -75,9 +75,9 @@ fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Obj
             return None;
         }
     }
-    let (dataset, below) = match &opened {
-        Ok(opened) => (opened.dataset.clone(), opened.below.clone()),
-        Err(_) => (None, Arc::default()),
+    let (rows, dataset, below, tallies) = match opened {
+        Ok(Opened { rows, dataset, below, tallies }) => (Ok(rows), dataset, below, tallies),
+        Err(reason) => (Err(reason), None, Arc::default(), Vec::new()),
     };
     let said = |what| text(object.attributes(), what).or_else(|| text(&below, what));
     let stored_strings = match object {
@@ -85,12 +85,13 @@ fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Obj
         _ => None,
     };
     Some(Column {
-        in_table: opened.is_ok(),
+        in_table: rows.is_ok(),
+        below: tallies,
         stored_strings,
         units: said("units"),
         description: said("description"),
         attributes: object.attributes().into(),
         dataset,
-        ..Column::new(name.clone(), path, ColumnId::whole(object.id()), opened.map(|opened| opened.rows), tally)
+        ..Column::new(name.clone(), path, ColumnId::whole(object.id()), rows, tally)
     })
 }

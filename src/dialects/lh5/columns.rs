@@ -29,6 +29,8 @@ pub(super) struct Opened {
     pub dataset: Option<Arc<Dataset>>,
     /// Attributes of what holds its values, which may lie below.
     pub below: Arc<[Attribute]>,
+    /// What is odd in what it is made of, by path.
+    pub tallies: Vec<(String, Arc<Tally>)>,
 }
 
 /// What columns are opened from.
@@ -115,7 +117,7 @@ impl Opener<'_> {
         let opened = datasets::open(self.file, path, &read)?;
         let missing = FillTest::new(&read.datatype, &datasets::stated_fill(&read));
         let rows = Arc::new(DatasetRows::along_first(opened, missing, tally.clone()));
-        Ok(Opened { rows, dataset: Some(dataset.clone()), below: Arc::default() })
+        Ok(Opened { rows, dataset: Some(dataset.clone()), below: Arc::default(), tallies: Vec::new() })
     }
 
     /// A dataset of rank 1 in a group.
@@ -137,13 +139,15 @@ impl Opener<'_> {
     fn lists(&mut self, path: &str, group: &Group, tally: &Arc<Tally>, depth: usize) -> Result<Opened, String> {
         let offsets = self.offsets(path, group)?;
         let values = member(group, "flattened_data")?;
-        let opened = self.column(&join(path, b"flattened_data"), values, &Arc::default(), depth + 1)?;
+        let (below, own) = (join(path, b"flattened_data"), Arc::<Tally>::default());
+        let opened = self.column(&below, values, &own, depth + 1)?;
+        let tallies = std::iter::once((below, own)).chain(opened.tallies).collect();
         let rows = ListRows::new(path.to_owned(), offsets, opened.rows, None, u64::MAX, tally.clone());
-        Ok(Opened { rows: Arc::new(rows), dataset: None, below: values.attributes().into() })
+        Ok(Opened { rows: Arc::new(rows), dataset: None, below: values.attributes().into(), tallies })
     }
 
     fn compound(&mut self, path: &str, group: &Group, names: &[BString], depth: usize) -> Result<Opened, String> {
-        let mut fields = Vec::with_capacity(names.len());
+        let (mut fields, mut tallies) = (Vec::with_capacity(names.len()), Vec::new());
         for name in names {
             let path = join(path, name);
             self.nested += 1;
@@ -152,13 +156,18 @@ impl Opener<'_> {
             }
             let opened = group.link(name).and_then(|link| link.target.object()).ok_or("there is no such member");
             let opened = opened.map_err(str::to_owned);
-            match opened.and_then(|object| self.column(&path, object, &Arc::default(), depth + 1)) {
-                Ok(opened) => fields.push((name.to_string(), opened.rows)),
+            let tally = Arc::<Tally>::default();
+            match opened.and_then(|object| self.column(&path, object, &tally, depth + 1)) {
+                Ok(opened) => {
+                    fields.push((name.to_string(), opened.rows));
+                    tallies.push((path, tally));
+                    tallies.extend(opened.tallies);
+                }
                 Err(reason) => self.report(&path, reason),
             }
         }
         let rows = CompoundRows::new(path.to_owned(), fields)?;
-        Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() })
+        Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies })
     }
 
     fn encoded(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Opened, String> {
@@ -176,7 +185,7 @@ impl Opener<'_> {
             _ => {
                 self.report(path, format!("codec {codec:?} with shift {} is not known: bytes are shown", said(stated)));
                 let rows = ListRows::new(path.to_owned(), offsets, bytes, None, u64::MAX, tally.clone());
-                return Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() });
+                return Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies: Vec::new() });
             }
         };
         let samples = match member(group, "decoded_size")? {
@@ -192,7 +201,7 @@ impl Opener<'_> {
             _ => return Err("decoded_size is no dataset of one number, or of one for each waveform".into()),
         };
         let rows = EncodedRows::new(path.to_owned(), coding, (offsets, bytes), samples, tally.clone())?;
-        Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default() })
+        Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies: Vec::new() })
     }
 }
 

@@ -132,10 +132,17 @@ impl Builder<'_> {
         let mut columns = builder.columns();
         *left = left.checked_sub(columns.len()).ok_or_else(|| format!("after {MOST_ALIGNED} columns"))?;
         datasets::of_one_length(&mut columns, &rules::LENGTHS, false, &mut builder.findings);
-        let fields = columns.into_iter().filter(|column| column.in_table);
+        columns.retain(|column| column.in_table);
+        let below = columns.iter().flat_map(|column| {
+            let own = (column.path.clone(), column.tally.clone());
+            std::iter::once(own).chain(column.below.iter().cloned())
+        });
+        let below = below.collect();
+        let fields = columns.into_iter();
         let fields = fields.filter_map(|column| Some((column.name.to_string(), column.rows.ok()?))).collect();
         let rows = Arc::new(CompoundRows::new(path.clone(), fields)?) as Arc<dyn Rows>;
         Ok(Column {
+            below,
             description: attributes::text(object.attributes(), "description"),
             attributes: object.attributes().into(),
             ..Column::new(name.clone(), path, ColumnId::whole(id), Ok(rows), Arc::default())
