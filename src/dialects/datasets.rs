@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
 use bstr::BString;
@@ -85,6 +86,9 @@ pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, S
     let no_numbers = format!("{} are no numbers", rows.data_type());
     let rows = PackedRows::scaled(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
     let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
+    if let Some(row) = (0..array.len()).find(|row| array.is_null(*row)) {
+        return Err(format!("number {row} is missing"));
+    }
     Ok(array.as_primitive_opt::<Float64Type>().map(|array| array.values().to_vec()).unwrap_or_default())
 }
 
