@@ -78,8 +78,13 @@ impl Histogram<'_> {
             _ => return Err("weights are no array".into()),
         };
         let binning = self.group(member(group, "binning")?)?;
+        let numbered = numbered(&binning);
+        // Before one is opened: there may be many.
+        if numbered.len() != weights.shape.len() {
+            return Err(format!("{} axes, weights of {:?}", numbered.len(), weights.shape));
+        }
         let mut axes = Vec::new();
-        for (number, name) in numbered(&binning) {
+        for (number, name) in numbered {
             let path = join(&join(self.site.path, b"binning"), name);
             let object = binning.link(name).and_then(|link| link.target.object()).ok_or("an axis that is not there")?;
             axes.push((number, self.axis(name.clone(), &path, object)?));
