@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use bstr::BString;
+
 use super::matrix::{identifiers, labels};
 use super::rules;
 use super::{FEATURES, Named, column, of_length};
 use crate::catalogue::{ColumnId, Group, Object, join};
-use crate::dialects::{Site, datasets};
+use crate::dialects::{Site, compound, datasets};
 use crate::source::Interrupt;
 use crate::store::Tally;
 use crate::table::{Categories, CategoryRows, Column, Finding, Table};
@@ -45,6 +47,10 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
                 findings.push(Finding::new(&numbers.path, rule, format!("{of}: {reason}")));
             }
         }
+    }
+    let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
+    for (column, name) in columns.iter_mut().zip(compound::distinct(&names)) {
+        column.name = name;
     }
     let table = super::table(site, site.path.to_owned(), "molecules", columns);
     Table { attributes: group.attributes.clone(), categories, findings, ..table }
