@@ -91,9 +91,12 @@ fn path_of(parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> String {
     let direct = parts.group.links.iter().find(|link| link.target.object().is_some_and(|o| o.id() == id));
     match direct {
         Some(link) => parts.path_of(link.name.as_bstr()),
-        None => match parts.file.path_of(id, interrupt) {
-            Ok(Some(path)) if parts.is_full => path,
-            _ => format!("{} (categories at {})", join(parts.path, CATEGORIES_GROUP.as_bytes()), id.address),
-        },
+        None => {
+            // It walks the whole file.
+            let found = || parts.file.path_of(id, interrupt).ok().flatten();
+            let unnamed =
+                || format!("{} (categories at {})", join(parts.path, CATEGORIES_GROUP.as_bytes()), id.address);
+            parts.is_full.then(found).flatten().unwrap_or_else(unnamed)
+        }
     }
 }
