@@ -7,14 +7,16 @@ mod rules;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, LargeStringArray};
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 use super::attributes::{text, unsigned};
 use super::triples::{Axis, Triples};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
-use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, attribute, join, product};
+use crate::catalogue::{
+    Attribute, Class, ColumnId, Dataset, Datatype, Fill, Group, Link, Object, attribute, join, product,
+};
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
 use crate::store::{Hints, Rows, Tally};
@@ -39,16 +41,15 @@ const REFERRED: &str = "#refs#";
 /// Most cells of a column: they are read when the table is opened.
 const MOST_CELLS: u64 = 1 << 16;
 
-/// What cells of all columns of a struct may still have.
-struct Left {
-    cells: u64,
-    characters: u64,
-}
+/// Cells whose references are read at once: a name may have 64 KiB.
+const AT_ONCE: u64 = 1 << 10;
 
-impl Left {
-    /// Most that they have.
-    const ALL: Self = Self { cells: 1 << 20, characters: 64 << 20 };
-}
+/// Most characters of a cell: each takes some 24 bytes while it is read.
+const MOST_CHARACTERS: u64 = 1 << 20;
+
+/// Most cells of all columns of a struct, and bytes of their texts.
+const ALL_CELLS: u64 = 1 << 20;
+const ALL_BYTES: usize = 64 << 20;
 
 /// The dialect.
 #[derive(Debug)]
@@ -155,14 +156,14 @@ fn listed(group: &Group) -> Vec<BString> {
 /// The table of a struct.
 fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| length(field.dataset)).unwrap_or(0);
-    let (mut findings, mut left) = (Vec::new(), Left::ALL);
+    let (mut findings, mut cells) = (Vec::new(), Cells::new(site, interrupt));
     // Several columns may be one dataset.
     let mut texts = HashMap::new();
     let columns = fields.into_iter().map(|Field { name, dataset, is_cell }| {
         let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
         let opened = match is_cell {
             true => {
-                let read = || cells(site, &path, dataset, &mut left, interrupt);
+                let read = || cells.texts(&path, dataset);
                 texts.entry(dataset.id).or_insert_with(read).clone()
             }
             false => datasets::rows(site.file, &path, &read(dataset), u64::MAX, &Fill::Default, &tally),
@@ -225,57 +226,88 @@ fn read(dataset: &Arc<Dataset>) -> Arc<Dataset> {
     Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
 }
 
-/// The texts that cells refer to.
-fn cells(
-    site: &Site<'_>,
-    path: &str,
-    dataset: &Arc<Dataset>,
-    left: &mut Left,
-    interrupt: &Interrupt,
-) -> Result<Arc<dyn Rows>, String> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
-    let references = datasets::rows(site.file, path, dataset, u64::MAX, &Fill::Default, &Arc::default())?;
-    if references.len() > MOST_CELLS {
-        return Err(format!("{} cells, more than {MOST_CELLS}", references.len()));
+/// What reads the cells of the columns of a struct.
+struct Cells<'a> {
+    site: &'a Site<'a>,
+    interrupt: &'a Interrupt,
+    /// What may be referred to, by name, once it was asked for.
+    known: Option<Result<HashMap<BString, Arc<Dataset>>, String>>,
+    /// What cells may still have.
+    cells: u64,
+    bytes: usize,
+}
+
+impl<'a> Cells<'a> {
+    fn new(site: &'a Site<'a>, interrupt: &'a Interrupt) -> Self {
+        Self { site, interrupt, known: None, cells: ALL_CELLS, bytes: ALL_BYTES }
     }
-    let more = || format!("more than {} cells, or {} characters, of a struct", Left::ALL.cells, Left::ALL.characters);
-    let root = site.file.group(site.file.info().root, interrupt).map_err(|error| told(&error))?;
-    let referred = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
-        Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| told(&error))?,
+
+    /// The texts that the cells of a dataset refer to.
+    fn texts(&mut self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, String> {
+        let (site, interrupt) = (self.site, self.interrupt);
+        let references = datasets::rows(site.file, path, dataset, u64::MAX, &Fill::Default, &Arc::default())?;
+        let count = references.len();
+        if count > MOST_CELLS {
+            return Err(format!("{count} cells, more than {MOST_CELLS}"));
+        }
+        let more = || format!("more than {ALL_CELLS} cells, or {ALL_BYTES} bytes of texts, of a struct");
+        self.cells = self.cells.checked_sub(count).ok_or_else(more)?;
+        let known = self.known.get_or_insert_with(|| referred(site, interrupt)).as_ref().map_err(Clone::clone)?;
+        let mut texts = LargeStringBuilder::new();
+        for start in (0..count).step_by(AT_ONCE as usize) {
+            let array = references.array(start..count.min(start + AT_ONCE), interrupt);
+            let array = array.map_err(|error| error.to_string())?;
+            let paths = array.as_string_opt::<i64>().ok_or("cells that are no references")?;
+            for (row, path) in (start..).zip(paths) {
+                interrupt.check().map_err(|error| error.to_string())?;
+                let path = path.unwrap_or_default();
+                let cell = path.strip_prefix("/#refs#/").and_then(|name| known.get(name.as_bytes().as_bstr()));
+                let cell = cell
+                    .ok_or_else(|| format!("cell {row} leads to {}", if path.is_empty() { "nothing" } else { path }))?;
+                let text = characters(site, path, cell, interrupt).map_err(|reason| format!("cell {row} {reason}"))?;
+                self.bytes = self.bytes.checked_sub(text.len()).ok_or_else(more)?;
+                texts.append_value(text);
+            }
+        }
+        Ok(Arc::new(HeldRows::new(Arc::new(texts.finish()), false, Hints::default())))
+    }
+}
+
+/// The datasets that cells may refer to.
+fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, Arc<Dataset>>, String> {
+    let root = site.file.group(site.file.info().root, interrupt).map_err(|error| error.to_string())?;
+    let group = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
+        Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| error.to_string())?,
         _ => return Err(format!("there is no /{REFERRED}")),
     };
-    let known: HashMap<&[u8], &Object> =
-        referred.links.iter().filter_map(|link| Some((link.name.as_slice(), link.target.object()?))).collect();
-    let array = references.array(0..references.len(), interrupt).map_err(|error| told(&error))?;
-    let paths = array.as_string_opt::<i64>().ok_or("cells that are no references")?;
-    let mut texts = Vec::with_capacity(paths.len());
-    for (row, path) in paths.iter().enumerate() {
-        interrupt.check().map_err(|error| told(&error))?;
-        left.cells = left.cells.checked_sub(1).ok_or_else(more)?;
-        let name = path.and_then(|path| path.strip_prefix("/#refs#/")).unwrap_or_default();
-        let Some(Object::Dataset(cell)) = known.get(name.as_bytes()) else {
-            return Err(format!("cell {row} leads to {}", path.unwrap_or("nothing")));
-        };
-        if !is(&cell.attributes, "char") {
-            return Err(format!("cell {row} is no text"));
-        }
-        if attribute(&cell.attributes, EMPTY).is_some() {
-            texts.push(String::new());
-            continue;
-        }
-        let count = length(cell).ok_or_else(|| format!("cell {row} has extents {:?}", cell.shape))?;
-        left.characters = left.characters.checked_sub(count).ok_or_else(more)?;
-        let characters =
-            datasets::rows(site.file, path.unwrap_or_default(), cell, u64::MAX, &Fill::Default, &Arc::default())?;
-        let characters = characters.array(0..count, interrupt).map_err(|error| told(&error))?;
-        let units = widen::unsigned(&characters).ok_or_else(|| format!("cell {row} is no text"))?;
-        // MATLAB has UTF-16; others write whole code points as well.
-        texts.push(match cell.datatype.size {
-            2 => String::from_utf16_lossy(&units.values().iter().map(|unit| *unit as u16).collect::<Vec<_>>()),
-            _ => units.values().iter().map(|unit| code_point(*unit)).collect(),
-        });
+    let cell = |link: Link| match link.target.object()? {
+        Object::Dataset(dataset) => Some((link.name.clone(), dataset.clone())),
+        _ => None,
+    };
+    Ok(group.links.into_iter().filter_map(cell).collect())
+}
+
+/// The text of a cell.
+fn characters(site: &Site<'_>, path: &str, cell: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, String> {
+    let is_unit = matches!(cell.datatype.class, Class::Integer { .. }) && cell.datatype.size <= 8;
+    if !is_unit || !is(&cell.attributes, "char") {
+        return Err("is no text".into());
     }
-    Ok(Arc::new(HeldRows::new(Arc::new(LargeStringArray::from(texts)), false, Hints::default())))
+    if attribute(&cell.attributes, EMPTY).is_some() {
+        return Ok(String::new());
+    }
+    let count = length(cell).ok_or_else(|| format!("has extents {:?}", cell.shape))?;
+    if count > MOST_CHARACTERS {
+        return Err(format!("has {count} characters, more than {MOST_CHARACTERS}"));
+    }
+    let rows = datasets::rows(site.file, path, cell, u64::MAX, &Fill::Default, &Arc::default())?;
+    let array = rows.array(0..count, interrupt).map_err(|error| error.to_string())?;
+    let units = widen::unsigned(&array).ok_or("is no text")?;
+    // MATLAB has UTF-16; others write whole code points as well.
+    Ok(match cell.datatype.size {
+        2 => String::from_utf16_lossy(&units.values().iter().map(|unit| *unit as u16).collect::<Vec<_>>()),
+        _ => units.values().iter().map(|unit| code_point(*unit)).collect(),
+    })
 }
 
 fn code_point(unit: u64) -> char {
