@@ -3,7 +3,7 @@
 mod rules;
 mod verified;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
@@ -32,6 +32,7 @@ pub(super) fn find(
 ) -> Vec<SearchIndex> {
     let mut found = Vec::new();
     let mut members: HashSet<ObjectId> = HashSet::new();
+    let columns = Columns::of(candidates);
     for name in SEARCH_INDEX_GROUPS {
         let Some(Object::Group { id, .. }) = parts.group.link(name.as_bytes()).and_then(|l| l.target.object()) else {
             continue;
@@ -57,7 +58,7 @@ pub(super) fn find(
                         name: &link.name,
                         served: &served,
                     };
-                    found.extend(one(parts, candidates, table, &place, dataset));
+                    found.extend(one(parts, &columns, table, &place, dataset));
                 }
                 _ => parts.find(path, &known::INDEX_CONTENT, "something else"),
             }
@@ -94,34 +95,53 @@ fn served(group: &Group) -> HashSet<ObjectId> {
     values.flatten().flatten().copied().collect()
 }
 
+/// The columns of a table, by what they refer to and by what they are.
+struct Columns<'a, 'c> {
+    candidates: &'a [Candidate<'c>],
+    by_index: HashMap<ObjectId, BTreeSet<usize>>,
+    by_id: HashMap<ObjectId, BTreeSet<usize>>,
+}
+
+impl<'a, 'c> Columns<'a, 'c> {
+    fn of(candidates: &'a [Candidate<'c>]) -> Self {
+        let mut columns = Self { candidates, by_index: HashMap::new(), by_id: HashMap::new() };
+        for (at, candidate) in candidates.iter().enumerate() {
+            columns.by_id.entry(candidate.id).or_default().insert(at);
+            let listed = any(candidate.attributes(), &SEARCH_INDEX_LIST);
+            for index in listed.and_then(|(_, attribute)| references(attribute)).into_iter().flatten().flatten() {
+                columns.by_index.entry(*index).or_default().insert(at);
+            }
+        }
+        columns
+    }
+
+    fn name(&self, at: usize) -> &BString {
+        self.candidates[at].name
+    }
+}
+
 fn one(
     parts: &mut Parts<'_>,
-    candidates: &[Candidate<'_>],
+    columns: &Columns<'_, '_>,
     table: &Table,
     place: &Place<'_>,
     dataset: &Dataset,
 ) -> Option<SearchIndex> {
     let (path, name) = (place.path, place.name);
     let kind = text(&dataset.attributes, "KIND");
-    let covered: Vec<&Candidate<'_>> = candidates
-        .iter()
-        .filter(|candidate| {
-            any(candidate.attributes(), &SEARCH_INDEX_LIST)
-                .and_then(|(_, attribute)| references(attribute))
-                .is_some_and(|targets| targets.contains(&Some(dataset.id)))
-        })
-        .collect();
+    let forth = columns.by_index.get(&dataset.id).cloned().unwrap_or_default();
+    let covered: Vec<&Candidate<'_>> = forth.iter().map(|at| &columns.candidates[*at]).collect();
     let back = any(&dataset.attributes, &COLUMN_LIST).and_then(|(_, attribute)| references(attribute));
+    let mut named: Vec<BString> = covered.iter().map(|candidate| candidate.name.clone()).collect();
     if let Some(back) = back {
-        for candidate in candidates {
-            let forth = covered.iter().any(|covered| covered.id == candidate.id);
-            let back = back.contains(&Some(candidate.id));
-            if forth != back {
-                let (has, lacks) = if forth { ("column", "index") } else { ("index", "column") };
-                let found = format!("only the {has} refers to the {lacks}, for column {:?}", candidate.name);
-                parts.find(path, &known::INDEX_LINK, found);
-            }
+        let of = |id: &ObjectId| columns.by_id.get(id).into_iter().flatten().copied();
+        let back_to: BTreeSet<usize> = back.iter().flatten().flat_map(of).collect();
+        for at in forth.symmetric_difference(&back_to) {
+            let (has, lacks) = if forth.contains(at) { ("column", "index") } else { ("index", "column") };
+            let found = format!("only the {has} refers to the {lacks}, for column {:?}", columns.name(*at));
+            parts.find(path, &known::INDEX_LINK, found);
         }
+        named.extend(back_to.difference(&forth).map(|at| columns.name(*at).clone()));
         if back.contains(&None) {
             parts.find(path, &known::REFERENCE_LOST, "a dangling reference");
         }
@@ -146,16 +166,9 @@ fn one(
     if is_reserved(parts.draft, name) {
         parts.find(path, &known::NAME_RESERVED, name.to_string());
     }
-    let mut columns: Vec<BString> = covered.iter().map(|candidate| candidate.name.clone()).collect();
-    for candidate in candidates {
-        let back = back.is_some_and(|back| back.contains(&Some(candidate.id)));
-        if back && !columns.contains(candidate.name) {
-            columns.push(candidate.name.clone());
-        }
-    }
     let form = match kind.as_deref() {
         Some(kind @ ("CHUNK_MINMAX" | "SORTED_ROWS" | "BITMAP" | "CHUNK_BLOOM")) => {
-            form(parts, &covered, columns.len(), table, place, dataset, kind)
+            form(parts, &covered, named.len(), table, place, dataset, kind)
         }
         Some(other) => {
             let unknown = Absent::new(&known::INDEX_KIND_UNKNOWN, format!("KIND {other:?}"));
@@ -172,7 +185,7 @@ fn one(
         revision: if has_tokens { "July" } else { "April" },
         form: form.map(Arc::new),
         bytes: dataset.len().and_then(|len| len.checked_mul(dataset.datatype.size)).unwrap_or(u64::MAX),
-        columns,
+        columns: named,
         shape: dataset.shape.clone(),
         source_generation,
         source_rows,
