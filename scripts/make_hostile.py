@@ -1785,6 +1785,100 @@ def much_by_links(file):
         fields[f"f{at:02}"] = column
 
 
+def odd_parts(file):
+    """Parts of tables that are rarely so: byte orders, ranks, lengths, names, values of one column of many families."""
+    # Grids alone are no table.
+    grids = file.create_group("grids")
+    for name, count in (("time", 2), ("lat", 3), ("lon", 4)):
+        grids[name] = np.arange(count)
+        grids[name].make_scale(name)
+    grids["rain"] = np.zeros((2, 3, 4))
+    for axis, name in enumerate(("time", "lat", "lon")):
+        grids["rain"].dims[axis].attach_scale(grids[name])
+    # Times of either byte order, and what says that it is times and is none.
+    file.create_group("vaex/columns")
+    file["vaex"].attrs["type"] = "table"
+    none = np.iinfo("i8").min
+    for name, kind, values in (("big", ">i8", [none, 0]), ("little", "<i8", [none, 1]), ("short", "<i4", [0, 1])):
+        data = file.create_dataset(f"vaex/columns/{name}/data", data=np.array(values, kind))
+        data.attrs["dtype"] = "datetime64[s]"
+    # Units of other storage than most.
+    file.attrs["openPMD"], file.attrs["particlesPath"] = "1.1.0", "particles/"
+    species = file.create_group("data/0/particles/e")
+    for name, unit in (("big", np.array(2, ">f8")), ("text", "2"), ("two", np.array([2.0, 3.0]))):
+        species[name] = np.arange(2.0)
+        species[name].attrs["unitSI"] = unit
+    # A distance of steps that is missing.
+    file.create_group("h5md")
+    file["observables/e/value"], file["observables/e/step"] = np.arange(3.0), np.int32(2)
+    file["observables/e/step"].attrs["_FillValue"] = np.int32(2)
+    # A text of variable length where others have 32,000 bytes.
+    file["HDFEOS INFORMATION/StructMetadata.0"] = "x" * (1 << 17)
+    file["HDFEOS/SWATHS/long/Data Fields/a"] = np.arange(3)
+    file["HDFEOS/SWATHS/long/Data Fields/b"] = np.arange(3)
+    # Numbers of samples of rank 2 and 3, in chunks; codes without a name, in a table in a table, and in lists.
+    waves = file.create_group("waves")
+    waves.attrs["datatype"] = "table{chunked,cube}"
+    for name, shape in (("chunked", (3, 1)), ("cube", (3, 1, 2))):
+        column = waves.create_group(name)
+        column.attrs["datatype"] = "array_of_encoded_equalsized_arrays<1,1>{real}"
+        column.attrs["codec"] = "uleb128_zigzag_diff"
+        column.create_dataset("decoded_size", data=np.full(shape, 2), chunks=(2,) + shape[1:])
+        data = column.create_group("encoded_data")
+        data.attrs["datatype"] = "array<1>{array<1>{real}}"
+        data["cumulative_length"], data["flattened_data"] = np.array([2, 4, 6]), np.full(6, 2, "u1")
+    flags = file.create_group("flags")
+    flags.attrs["datatype"] = "table{inner}"
+    inner = flags.create_group("inner")
+    inner.attrs["datatype"] = "table{flag,lists}"
+    inner["flag"] = np.array([0, 1, 2], "u1")
+    inner["flag"].attrs["datatype"] = "array<1>{enum{off=0,on=1}}"
+    inner.create_group("lists").attrs["datatype"] = "array<1>{array<1>{enum{off=0,on=1}}}"
+    inner["lists/cumulative_length"], inner["lists/flattened_data"] = np.array([1, 2, 4]), np.array([0, 1, 2, 3], "u1")
+    inner["lists/flattened_data"].attrs["datatype"] = "array<1>{enum{off=0,on=1}}"
+    # More axes than a histogram has.
+    histogram = file.create_group("histogram")
+    histogram.attrs["datatype"] = "struct{binning,isdensity,weights}"
+    histogram["weights"], histogram["isdensity"] = np.arange(3.0), False
+    for at in range(3):
+        histogram[f"binning/axis_{at}/binedges"] = np.arange(4.0)
+    # A graph of four datasets, beside which there are the parts of Loom.
+    file["matrix"] = np.zeros((3, 2))
+    file["row_attrs/Gene"], file["col_attrs/CellID"] = np.arange(3), np.arange(2)
+    graph = file.create_group("col_graphs/KNN")
+    for name in ("a", "b", "w", "more"):
+        graph[name] = np.arange(4)
+    graph["longer"] = np.arange(5)
+    # Molecules, and a column by the name that a made one has.
+    for name in ("barcode_idx", "feature_idx", "umi", "count", "barcode"):
+        file[name] = np.array([0, 1, 1])
+    file["barcodes"], file["features/id"] = np.array([b"x", b"y"]), np.array([b"g", b"h"])
+    # Booleans that are none, in a sparse matrix.
+    sparse = file.create_group("sparse")
+    sparse.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [2, 2]})
+    sparse["data"] = np.array([0, 1, 2], BOOLEAN)
+    sparse["indices"], sparse["indptr"] = np.array([0, 1, 1]), np.array([0, 2, 3])
+    # A group of awkward arrays, and a member that none of them needs.
+    awkward = file.create_group("awkward")
+    awkward.attrs.update({"encoding-type": "awkward-array", "encoding-version": "0.1.0", "length": np.uint64(2)})
+    one = '{"class":"NumpyArray","form_key":"%s"}'
+    contents = ",".join(one % key for key in "ab")
+    awkward.attrs["form"] = f'{{"class":"RecordArray","form_key":"n","fields":["a","b"],"contents":[{contents}]}}'
+    awkward["a-data"], awkward["b-data"] = np.array([0, 2], BOOLEAN), np.array([0, 1], BOOLEAN)
+    awkward["spare"] = np.arange(3)
+    # Cells of texts in two columns, and one that is too long.
+    for name, data in (("a", np.array([[97]], "u2")), ("long", np.zeros((1, (1 << 20) + 1), "u2"))):
+        made = file.create_dataset(f"#refs#/{name}", data=data, chunks=data.shape, compression="gzip")
+        made.attrs["MATLAB_class"] = np.bytes_("char")
+    fields = file.create_group("struct")
+    fields.attrs["MATLAB_class"] = np.bytes_("struct")
+    fields["n"] = np.zeros((1, 2))
+    fields["n"].attrs["MATLAB_class"] = np.bytes_("double")
+    for name, cells in (("f", "aa"), ("g", "aa"), ("h", ["a", "long"])):
+        fields.create_dataset(name, data=np.array([[file[f"#refs#/{cell}"].ref for cell in cells]], h5py.ref_dtype))
+        fields[name].attrs["MATLAB_class"] = np.bytes_("cell")
+
+
 RECIPES = [
     not_hdf5,
     empty,
@@ -1845,6 +1939,7 @@ RECIPES = [
     many_pickles,
     computed_rows,
     much_by_links,
+    odd_parts,
 ]
 NO_HDF5 = RECIPES[:8]
 

@@ -196,3 +196,17 @@ fn an_awkward_array_of_another_form_is_found_and_its_buffers_are_shown() {
     assert_eq!(mounted.text("uns/mixed/node1-data.txt"), "1\n2\n3\n");
     assert!(mounted.names("uns/free").iter().all(|name| !name.starts_with("node")));
 }
+
+#[test]
+fn booleans_of_a_sparse_matrix_and_of_a_field_are_found() {
+    let mounted = Mounted::new(&[&data("hostile/odd_parts.h5")], &[]);
+    assert_eq!(mounted.text("sparse/columns/value.txt").lines().count(), 3);
+    assert_eq!(mounted.text("awkward/table.csv").lines().count(), 3);
+    let findings = mounted.text(".hepfs/findings");
+    let found = |path: &str| findings.lines().filter(|line| line.contains(&format!("\"path\":\"{path}\""))).count();
+    assert_eq!(found("/sparse/value"), 1, "{findings}");
+    // Of one of two fields.
+    assert_eq!(found("/awkward"), 1, "{findings}");
+    // What no form names is shown by itself.
+    assert_eq!(mounted.text("awkward/spare.txt"), "0\n1\n2\n");
+}

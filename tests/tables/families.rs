@@ -275,3 +275,57 @@ fn conditions_find_rows_by_lists_labels_and_clocks() {
     let late = mounted.text("nwb.h5/acquisition/raw/where/timestamp:ge:0.2504/columns/timestamp.txt");
     assert_eq!(late.lines().count(), 3);
 }
+
+fn odd() -> Mounted {
+    Mounted::new(&[&data("hostile/odd_parts.h5")], &[])
+}
+
+#[test]
+fn no_time_is_missing_in_either_byte_order() {
+    let mounted = odd();
+    assert_eq!(
+        mounted.text("vaex/table.csv"),
+        "big,little,short\n,,1970-01-01T00:00:00\n1970-01-01T00:00:00,1970-01-01T00:00:01,1970-01-01T00:00:01\n"
+    );
+}
+
+#[test]
+fn units_are_read_in_either_byte_order() {
+    let mounted = odd();
+    assert_eq!(mounted.text("data/0/particles/e/table.csv"), "big,text,two\n0.0,0.0,0.0\n2.0,1.0,1.0\n");
+    let findings = json(&mounted, "data/0/particles/e")["findings"].to_string();
+    assert_eq!(findings.matches("is not one number: shown as stored").count(), 2, "{findings}");
+}
+
+#[test]
+fn a_text_of_a_swath_has_a_bound() {
+    found(&odd(), "HDFEOS/SWATHS/long", &["StructMetadata.0: it has 131"]);
+}
+
+#[test]
+fn another_dataset_of_a_graph_is_no_fault() {
+    let mounted = odd();
+    assert_eq!(mounted.text("col_graphs/KNN/table.csv"), "a,b,w\n0,0,0\n1,1,1\n2,2,2\n3,3,3\n");
+    let findings = json(&mounted, "col_graphs/KNN")["findings"].to_string();
+    assert!(findings.contains("extents [5], of 4 rows") && !findings.contains("KNN/more"), "{findings}");
+}
+
+#[test]
+fn labels_of_molecules_have_names_of_their_own() {
+    let csv = odd().text("table.csv");
+    assert!(csv.starts_with("barcode_idx,feature_idx,umi,count,barcode,barcode.1,feature\n0,0,0,0,0,x,g\n"), "{csv}");
+}
+
+#[test]
+fn cells_are_read_as_far_as_they_have_a_bound() {
+    let mounted = odd();
+    assert_eq!(mounted.text("struct/table.csv"), "f,g,n\na,a,0.0\na,a,0.0\n");
+    found(&mounted, "struct", &["cell 1 has 1048577 characters, more than 1048576"]);
+}
+
+#[test]
+fn a_missing_number_is_none() {
+    let mounted = odd();
+    found(&mounted, "observables/e", &["number 0 is missing"]);
+    assert_eq!(mounted.text("observables/e/table.csv"), "value\n0.0\n1.0\n2.0\n");
+}

@@ -123,3 +123,23 @@ fn a_field_of_a_waveform_costs_nothing_of_its_samples() {
 fn lines(name: &str, values: [&str; 3]) -> String {
     values.map(|value| format!("{{\"{name}\":{value}}}\n")).concat()
 }
+
+#[test]
+fn samples_are_counted_by_datasets_of_one_number_each() {
+    let mounted = Mounted::new(&[&data("hostile/odd_parts.h5")], &[]);
+    let lines = ["[1,2]"; 3].map(|waveform| format!("{{\"chunked\":{waveform}}}\n")).concat();
+    assert_eq!(mounted.text("waves/columns/chunked.ndjson"), lines);
+    assert!(mounted.text("waves/metadata.json").contains("decoded_size is no dataset of one number"));
+    assert!(mounted.text("histogram/metadata.json").contains("3 axes, weights of [3]"));
+}
+
+/// What is odd within a column of structs is found by its own path.
+#[test]
+fn codes_without_a_name_in_a_table_in_a_table_are_found() {
+    let mounted = Mounted::new(&[&data("hostile/odd_parts.h5")], &[]);
+    assert!(mounted.text("flags/table.csv").lines().count() == 4);
+    let findings = mounted.text(".hepfs/findings");
+    for path in ["/flags/inner/flag", "/flags/inner/lists/flattened_data"] {
+        assert!(findings.contains(&format!("\"path\":\"{path}\"")), "{path}: {findings}");
+    }
+}

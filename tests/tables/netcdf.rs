@@ -90,6 +90,11 @@ fn arrays_tell_their_dimensions() {
     assert_eq!(dimensions("cube/metadata.json", "late_pair"), r#"["profile","nv"]"#);
     assert_eq!(dimensions("cube/below/metadata.json", "profile_only"), r#"["profile"]"#);
     assert_eq!(json(&mounted, "station/metadata.json")["revision"], "dimension obs");
+    // Also where no variable makes a table.
+    let mounted = Mounted::new(&[&data("hostile/odd_parts.h5")], &[]);
+    let metadata = json(&mounted, "grids/metadata.json");
+    let member = metadata["members"].as_array().unwrap().iter().find(|member| member["name"] == "rain").unwrap();
+    assert_eq!(member["dimensions"].to_string(), r#"["time","lat","lon"]"#);
 }
 
 #[test]
