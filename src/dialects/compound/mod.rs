@@ -8,7 +8,8 @@
 //! | `fields` | makes the columns |
 //! | `indexes` | the search indexes that serve a table |
 //!
-//! No value is missing: a fill value is what new rows begin with, in all of these.
+//! A fill value is a value, with which new rows begin in all of these; only what an attribute `FIELD_n_ATTR__FillValue`
+//! states is missing.
 
 mod fields;
 mod indexes;

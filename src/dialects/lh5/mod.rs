@@ -1,7 +1,7 @@
 //! LEGEND HDF5 (LH5): data of detectors. Every object says what it is by its attribute `datatype`.
 //!
-//! There are no missing values, and fill values mean nothing. A table is a group of columns, of which some are groups:
-//! lists, tables, encoded waveforms.
+//! A fill value is a value; only what the attribute `_FillValue` states is missing. A table is a group of columns, of
+//! which some are groups: lists, tables, encoded waveforms.
 //!
 //! | module | what it does |
 //! | --- | --- |

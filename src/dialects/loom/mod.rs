@@ -6,7 +6,8 @@
 //! /col_attrs    datasets of m rows      /col_graphs/NAME
 //! ```
 //!
-//! Nothing but its place says what a group is. No value is missing.
+//! Nothing but its place says what a group is. A fill value is a value; only what the attribute `_FillValue`
+//! states is missing.
 
 mod rules;
 

@@ -2,7 +2,7 @@
 //!
 //! A `DynamicTable` lists its columns in `colnames`; a list column is a dataset of values and one of ends, which names
 //! it by `target`; tables as long as it, which `categories` lists, are columns of structs. A `TimeSeries` has `data`
-//! and either `timestamps` or a rate. No value is missing.
+//! and either `timestamps` or a rate. A fill value is a value; only what the attribute `_FillValue` states is missing.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -6,7 +6,8 @@
 //! /             barcode_idx feature_idx umi count … barcodes features/     molecules
 //! ```
 //!
-//! Nothing says by an attribute what it is: names, ranks and lengths decide. No value is missing.
+//! Nothing says by an attribute what it is: names, ranks and lengths decide. A fill value is a value; only what the
+//! attribute `_FillValue` states is missing.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! The current version is shown at the root, every version below `.versions`. Nothing in a version says that it is a
-//! table, so a group of arrays of rank 1 and of one length is one. No value is missing: the library sets fill values by
-//! itself.
+//! table, so a group of arrays of rank 1 and of one length is one. A fill value, which the library
+//! sets by itself, is a value; only what the attribute `_FillValue` states is missing.
 //!
 //! | module | what it does |
 //! | --- | --- |
