@@ -1,6 +1,6 @@
 //! From a dataset of the catalogue to rows, for every dialect.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::Array;
@@ -9,7 +9,6 @@ use arrow_array::types::Float64Type;
 use bstr::BString;
 
 use super::attributes::said;
-use super::compound;
 use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, Group, Object, attribute};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
@@ -128,7 +127,7 @@ pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, fin
     let label = columns.iter().find(|column| column.is_label).and_then(length);
     let rows = label.or_else(|| commonest(columns.iter().filter_map(length))).unwrap_or(0);
     let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
-    for (column, name) in columns.iter_mut().zip(compound::distinct(&names)) {
+    for (column, name) in columns.iter_mut().zip(distinct(&names)) {
         column.name = name;
     }
     for column in columns {
@@ -143,6 +142,27 @@ pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, fin
     rows
 }
 
+/// The names of columns: those stated, each with a number where it has been met before, or is empty.
+pub fn distinct(names: &[BString]) -> Vec<BString> {
+    let mut taken: HashSet<BString> = names.iter().cloned().collect();
+    let mut met = HashMap::<&BString, u64>::new();
+    let name_of = |name| {
+        let count = met.entry(name).or_default();
+        if *count == 0 && !name.is_empty() {
+            *count = 1;
+            return name.clone();
+        }
+        loop {
+            let free = BString::from(format!("{name}.{count}"));
+            *count += 1;
+            if taken.insert(free.clone()) {
+                return free;
+            }
+        }
+    };
+    names.iter().map(name_of).collect()
+}
+
 /// The commonest of some lengths; of several, the one met first.
 pub fn commonest(lengths: impl Iterator<Item = u64>) -> Option<u64> {
     let lengths: Vec<u64> = lengths.collect();
@@ -152,4 +172,15 @@ pub fn commonest(lengths: impl Iterator<Item = u64>) -> Option<u64> {
     }
     let most = counts.values().copied().max()?;
     lengths.into_iter().find(|length| counts.get(length) == Some(&most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_apart() {
+        let names = ["a", "a", "", "a.1", "a", ""].map(BString::from);
+        assert_eq!(distinct(&names), ["a", "a.2", ".0", "a.1", "a.3", ".1"].map(BString::from));
+    }
 }

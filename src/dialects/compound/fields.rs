@@ -1,6 +1,6 @@
 //! Makes a column of each field.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
@@ -28,7 +28,7 @@ pub(super) fn columns(
     let numbers: HashMap<*const Field, u32> = stored.iter().map(std::ptr::from_ref).zip(1..).collect();
     let fields: Vec<&Field> = reading::in_order(stored, system).collect();
     let stated: Vec<BString> = fields.iter().map(|field| field.name.clone()).collect();
-    let names = distinct(&stated);
+    let names = datasets::distinct(&stated);
     for (position, (name, shown)) in stated.iter().zip(&names).enumerate().filter(|(_, (name, shown))| name != shown) {
         let rule = &rules::FIELD_TWICE;
         findings.push(Finding::new(site.path, rule, format!("{name:?} of field {position}, shown as {shown:?}")));
@@ -225,36 +225,4 @@ pub(in crate::dialects) fn rows_of_part(
         return Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes"));
     }
     Ok(Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone())))
-}
-
-/// The names of columns: those stated, each with a number where it has been met before, or is empty.
-pub(in crate::dialects) fn distinct(names: &[BString]) -> Vec<BString> {
-    let mut taken: HashSet<BString> = names.iter().cloned().collect();
-    let mut met = HashMap::<&BString, u64>::new();
-    let name_of = |name| {
-        let count = met.entry(name).or_default();
-        if *count == 0 && !name.is_empty() {
-            *count = 1;
-            return name.clone();
-        }
-        loop {
-            let free = BString::from(format!("{name}.{count}"));
-            *count += 1;
-            if taken.insert(free.clone()) {
-                return free;
-            }
-        }
-    };
-    names.iter().map(name_of).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_told_apart() {
-        let names = ["a", "a", "", "a.1", "a", ""].map(BString::from);
-        assert_eq!(distinct(&names), ["a", "a.2", ".0", "a.1", "a.3", ".1"].map(BString::from));
-    }
 }

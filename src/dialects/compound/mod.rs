@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-pub(super) use self::fields::{distinct, part_of, rows_of_part};
+pub(super) use self::fields::{part_of, rows_of_part};
 pub(super) use self::indexes::{Covered, Indexed};
 pub(super) use self::reading::{in_order, read_as};
 use self::recognition::INDEXES_OF;

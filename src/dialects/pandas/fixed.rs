@@ -19,7 +19,7 @@ use super::{Pandas, rules};
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Group, Object, attribute, join};
 use crate::codec::pickle::{self, Label};
 use crate::dialects::attributes::{boolean, integer, text};
-use crate::dialects::compound::{System, distinct, part_of, read_as};
+use crate::dialects::compound::{System, part_of, read_as};
 use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{arrow_type, widen};
@@ -71,7 +71,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         }
     }
     let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
-    for (column, name) in columns.iter_mut().zip(distinct(&names)) {
+    for (column, name) in columns.iter_mut().zip(datasets::distinct(&names)) {
         column.name = name;
     }
     Table {

@@ -88,7 +88,7 @@ impl<'a> Frame<'a> {
         }
         let names: Vec<BString> = plan.columns.iter().map(|column| column.name.as_str().into()).collect();
         let (mut columns, mut contents) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
-        for (planned, name) in plan.columns.iter().zip(compound::distinct(&names)) {
+        for (planned, name) in plan.columns.iter().zip(datasets::distinct(&names)) {
             let field = planned.field.name.to_string();
             let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
             columns.push(self.column(planned, name, &content));

@@ -14,7 +14,7 @@ use bstr::{BString, ByteSlice};
 
 use super::{ALL, SETS, Shape};
 use crate::catalogue::{ColumnId, Group, Link, Object, ObjectId, Target, join};
-use crate::dialects::compound::distinct;
+use crate::dialects::datasets::distinct;
 use crate::dialects::{Checks, Dialect, Dialects, Here, Made, Of, Site};
 use crate::source::Interrupt;
 use crate::store::{File, Hints, Rows, Tally, TextLength};

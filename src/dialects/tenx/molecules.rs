@@ -8,7 +8,7 @@ use super::matrix::{identifiers, labels};
 use super::rules;
 use super::{FEATURES, Named, column, of_length};
 use crate::catalogue::{ColumnId, Group, Object, join};
-use crate::dialects::{Site, compound, datasets};
+use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::store::Tally;
 use crate::table::{Categories, CategoryRows, Column, Finding, Table};
@@ -49,7 +49,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         }
     }
     let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
-    for (column, name) in columns.iter_mut().zip(compound::distinct(&names)) {
+    for (column, name) in columns.iter_mut().zip(datasets::distinct(&names)) {
         column.name = name;
     }
     let table = super::table(site, site.path.to_owned(), "molecules", columns);

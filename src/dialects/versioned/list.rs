@@ -16,7 +16,7 @@ use super::Versioned;
 use super::history::{History, Kept, Version};
 use crate::calendar::SECOND;
 use crate::catalogue::{Attribute, Class, ColumnId, Datatype, join};
-use crate::dialects::{Dialect, Site, compound, times};
+use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, fixed_width};
 use crate::store::{Hints, Rows};
@@ -49,7 +49,7 @@ pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History, interrupt: 
     let mut left = MOST_BYTES;
     found.extend(users(versions).map(|name| (name.clone(), values(versions, name, &mut left, interrupt))));
     let stated: Vec<BString> = found.iter().map(|(name, _)| name.clone()).collect();
-    let named = compound::distinct(&stated).into_iter().zip(found).zip(1..);
+    let named = datasets::distinct(&stated).into_iter().zip(found).zip(1..);
     let columns = named.map(|((name, (_, array)), field)| {
         let id = ColumnId { object: kept.id, field };
         let rows = array.map(|array| {
