@@ -70,11 +70,18 @@ pub fn line(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Ta
 /// # Errors
 /// Why there is none.
 pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, String> {
-    match group.link(name.as_bytes()).and_then(|link| link.target.object()) {
-        Some(Object::Dataset(dataset)) => Ok(dataset),
-        Some(_) => Err(format!("{name} is no dataset")),
-        None => Err(format!("it has no {name}")),
+    match object(group, name)? {
+        Object::Dataset(dataset) => Ok(dataset),
+        _ => Err(format!("{name} is no dataset")),
     }
+}
+
+/// The object with this name in a group.
+///
+/// # Errors
+/// Where there is none.
+pub fn object<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
+    group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
 }
 
 /// All rows, as numbers.

@@ -76,7 +76,7 @@ impl Opener<'_> {
         let mut object = self.file.object(root, self.interrupt).map_err(|error| error.to_string())?;
         for part in path.split('/').filter(|part| !part.is_empty()) {
             let group = self.group(&object)?;
-            object = member(&group, part)?.clone();
+            object = datasets::object(&group, part)?.clone();
         }
         Ok(object)
     }
@@ -147,7 +147,7 @@ impl Opener<'_> {
         }
         let codes = Element { rows, dataset, categories: None, finding: None, is_whole: true };
         let ordered = boolean(&group.attributes, "ordered").unwrap_or(false);
-        let labels = self.labels(join(path, b"categories"), member(group, "categories")?, ordered)?;
+        let labels = self.labels(join(path, b"categories"), datasets::object(group, "categories")?, ordered)?;
         labelled(path, codes, labels, tally)
     }
 
@@ -176,10 +176,6 @@ fn labelled(path: &str, codes: Element, categories: Categories, tally: &Arc<Tall
     let rows = CategoryRows::new(path.to_owned(), codes.rows, labels, tally.clone());
     let rows = Arc::new(rows.ordered(categories.ordered == Some(true)));
     Ok(Element { rows, categories: Some(categories), ..codes })
-}
-
-fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
-    group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
 }
 
 /// Whether a group of this kind is one column.

@@ -122,7 +122,7 @@ impl Opener<'_> {
 
     /// A dataset of rank 1 in a group.
     fn member(&mut self, path: &str, group: &Group, name: &str) -> Result<Arc<dyn Rows>, String> {
-        match member(group, name)? {
+        match datasets::object(group, name)? {
             Object::Dataset(dataset) if dataset.shape.len() == 1 => {
                 let path = join(path, name.as_bytes());
                 Ok(self.array(&path, dataset, &Element::Stored, &Arc::default())?.rows)
@@ -138,7 +138,7 @@ impl Opener<'_> {
 
     fn lists(&mut self, path: &str, group: &Group, tally: &Arc<Tally>, depth: usize) -> Result<Opened, String> {
         let offsets = self.offsets(path, group)?;
-        let values = member(group, "flattened_data")?;
+        let values = datasets::object(group, "flattened_data")?;
         let (below, own) = (join(path, b"flattened_data"), Arc::<Tally>::default());
         let opened = self.column(&below, values, &own, depth + 1)?;
         let tallies = std::iter::once((below, own)).chain(opened.tallies).collect();
@@ -171,7 +171,7 @@ impl Opener<'_> {
     }
 
     fn encoded(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Opened, String> {
-        let data = member(group, "encoded_data")?;
+        let data = datasets::object(group, "encoded_data")?;
         let below = join(path, b"encoded_data");
         let encoded = self.group(data)?;
         let offsets = self.offsets(&below, &encoded)?;
@@ -188,7 +188,7 @@ impl Opener<'_> {
                 return Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies: Vec::new() });
             }
         };
-        let samples = match member(group, "decoded_size")? {
+        let samples = match datasets::object(group, "decoded_size")? {
             // Of all waveforms: an attribute of the column in all but name.
             Object::Dataset(size) if size.shape.is_empty() => {
                 let opened = datasets::open(self.file, &join(path, b"decoded_size"), size)?;
@@ -210,10 +210,6 @@ fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, String> {
     let array = rows.array(0..1, interrupt).map_err(|error| error.to_string())?;
     let size = widen::signed(&array).filter(|sizes| sizes.len() == 1).map(|sizes| sizes.value(0));
     size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {}", said(size)))
-}
-
-fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
-    group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
 }
 
 /// The type as which elements of a stored type are read; `None` of one that is read as it is.

@@ -73,11 +73,11 @@ impl Histogram<'_> {
     }
 
     fn columns(&mut self, group: &Group) -> Result<Vec<Column>, String> {
-        let weights = match member(group, "weights")? {
+        let weights = match datasets::object(group, "weights")? {
             Object::Dataset(weights) if !weights.null && !weights.shape.is_empty() => weights,
             _ => return Err("weights are no array".into()),
         };
-        let binning = self.group(member(group, "binning")?)?;
+        let binning = self.group(datasets::object(group, "binning")?)?;
         let numbered = numbered(&binning);
         // Before one is opened: there may be many.
         if numbered.len() != weights.shape.len() {
@@ -123,7 +123,7 @@ impl Histogram<'_> {
                 });
             }
         }
-        let is_density = member(group, "isdensity").ok().and_then(|object| self.number("isdensity", object));
+        let is_density = datasets::object(group, "isdensity").ok().and_then(|object| self.number("isdensity", object));
         let said = |what| text(&weights.attributes, what);
         columns.push(Column {
             units: said("units"),
@@ -152,8 +152,8 @@ impl Histogram<'_> {
 
     fn axis(&self, name: BString, path: &str, object: &Object) -> Result<Axis, String> {
         let group = self.group(object)?;
-        let closed_left = member(&group, "closedleft").ok().and_then(|object| self.number(path, object));
-        let edges = member(&group, "binedges")?;
+        let closed_left = datasets::object(&group, "closedleft").ok().and_then(|object| self.number(path, object));
+        let edges = datasets::object(&group, "binedges")?;
         let units = text(edges.attributes(), "units").or_else(|| text(object.attributes(), "units"));
         let edges = match edges {
             Object::Dataset(edges) if edges.shape.len() == 1 && !edges.null => {
@@ -171,7 +171,7 @@ impl Histogram<'_> {
 
     /// Edges told by the first, the last, and a step or their number; steps of 1 where neither is there.
     fn even(&self, group: &Group) -> Result<Edges, String> {
-        let number = |name: &str| member(group, name).ok().and_then(|object| self.number(name, object));
+        let number = |name: &str| datasets::object(group, name).ok().and_then(|object| self.number(name, object));
         let (Some(first), Some(last)) = (number("first"), number("last")) else {
             return Err("no first and last edge".into());
         };
@@ -218,8 +218,4 @@ fn numbered(binning: &Group) -> Vec<(u32, &BString)> {
     let mut axes: Vec<(u32, &BString)> = names.filter_map(|name| Some((number(name)?, name))).collect();
     axes.sort_unstable();
     axes
-}
-
-fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
-    group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
 }
