@@ -200,11 +200,6 @@ impl<'a> Value<'a> {
         Some(self.entries()?.filter(|(other, _)| other.text() == Some(key)).last()?.1)
     }
 
-    /// What a dict has under an integer, by a search through its entries.
-    pub fn get_integer(self, key: i64) -> Option<Value<'a>> {
-        Some(self.entries()?.filter(|(other, _)| other.integer() == Some(key)).last()?.1)
-    }
-
     /// Module and name of a class or function. What `getattr` would give is `Class.method`, as newer protocols say it.
     pub fn symbol(self) -> Option<(&'a str, String)> {
         match self.node() {
