@@ -1858,6 +1858,14 @@ def odd_parts(file):
     sparse.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [2, 2]})
     sparse["data"] = np.array([0, 1, 2], BOOLEAN)
     sparse["indices"], sparse["indptr"] = np.array([0, 1, 1]), np.array([0, 2, 3])
+    # Texts of 4 GiB, of which there are none, and what stands for a missing one.
+    tall = file.create_group("tall")
+    tall.attrs.update({"pandas_type": "series", "encoding": "UTF-8"})
+    tall["values"] = np.zeros(0)
+    kind = h5t.C_S1.copy()
+    kind.set_size((1 << 32) - 1)
+    h5d.create(tall.id, b"index", kind, h5s.create_simple((0,)))
+    tall["index"].attrs.update({"kind": "string", "nan_rep": "nan"})
     # A group of awkward arrays, and a member that none of them needs.
     awkward = file.create_group("awkward")
     awkward.attrs.update({"encoding-type": "awkward-array", "encoding-version": "0.1.0", "length": np.uint64(2)})

@@ -329,3 +329,12 @@ fn a_missing_number_is_none() {
     found(&mounted, "observables/e", &["number 0 is missing"]);
     assert_eq!(mounted.text("observables/e/table.csv"), "value\n0.0\n1.0\n2.0\n");
 }
+
+/// What stands for a missing one is not as long.
+#[test]
+fn texts_of_gigabytes_take_nothing_where_there_are_none() {
+    let mounted = odd();
+    assert_eq!(mounted.text("tall/table.csv"), "index,values\n");
+    let peak = crate::support::status(mounted.daemon(), "VmHWM:").unwrap();
+    assert!(peak < 400 << 10, "{peak} KiB");
+}
