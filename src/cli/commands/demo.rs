@@ -149,7 +149,7 @@ impl Mounted {
             return Err(Error::Background(said.trim_start_matches("hepfs: ").to_owned()));
         }
         // Warnings, made fit for a terminal.
-        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).lines().for_each(|line| say!("{line}"));
         Ok(Self { mountpoint: mountpoint.to_owned(), ended: false })
     }
 
