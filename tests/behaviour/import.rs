@@ -325,18 +325,21 @@ fn row_labels_stay_row_labels() {
 fn zones_of_csv_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let csv = "zoned,plain,mixed\n2026-01-01T00:00:00+02:00,2026-01-01 00:00:00,2026-01-01T00:00:00Z\n\
-               2026-01-01T00:00:00Z,,2026-01-01T00:00:00\n,2026-01-02 00:00:00,\n";
+    let csv = "zoned,plain,mixed,named\n\
+               2026-01-01T00:00:00+02:00,2026-01-01 00:00:00,2026-01-01T00:00:00Z,2026-01-01 12:00:00 Europe/Paris\n\
+               2026-01-01T00:00:00Z,,2026-01-01T00:00:00,2026-01-01 12:00:00 UTC\n,2026-01-02 00:00:00,,\n";
     fs::write(at("a.csv"), csv).unwrap();
     succeeded(&import(&[&at("a.csv"), &at("out.h5")]));
     let said = succeeded(&hepfs(["info", &at("out.h5"), "--cache-folder", "none"]));
-    for (name, shown) in [("zoned", "timestamp[s, UTC]"), ("plain", "timestamp[s]"), ("mixed", "utf8")] {
+    for (name, shown) in
+        [("zoned", "timestamp[s, UTC]"), ("plain", "timestamp[s]"), ("mixed", "utf8"), ("named", "timestamp[s, UTC]")]
+    {
         let line = said.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
         assert!(line.contains(shown), "{said}");
     }
     let place = format!("{}:table", at("out.h5"));
     let rows = succeeded(&hepfs(["query", &place, "limit 9", "--cache-folder", "none"]));
-    let first = "2025-12-31T22:00:00Z,2026-01-01T00:00:00,2026-01-01T00:00:00Z";
+    let first = "2025-12-31T22:00:00Z,2026-01-01T00:00:00,2026-01-01T00:00:00Z,2026-01-01T11:00:00Z";
     assert_eq!(rows.lines().nth(1), Some(first), "{rows}");
 }
 

@@ -32,7 +32,7 @@ impl Text {
             separator.map_err(|_| ArrowError::ParseError("a separator is one character of ASCII".into()))?;
         let format = Format::default().with_header(true).with_delimiter(separator);
         let (schema, rows) = format.infer_schema(BufReader::with_capacity(AHEAD, source.reader()?), None)?;
-        let schema = in_zones(&schema, &format, &source)?;
+        let schema = in_zones(&schema, &format, &source, rows)?;
         Self::new(source, &schema, types, Some(format), rows)
     }
 
@@ -56,7 +56,7 @@ impl Text {
 
 /// The schema of CSV, where times that all tell how far clocks are ahead of UTC are instants, and those of which some
 /// do are text: which instant the others are, nobody knows.
-fn in_zones(schema: &Schema, format: &Format, source: &Source) -> Result<Schema, ArrowError> {
+fn in_zones(schema: &Schema, format: &Format, source: &Source, rows: usize) -> Result<Schema, ArrowError> {
     let is_time = |at: &usize| matches!(schema.field(*at).data_type(), DataType::Timestamp(..));
     let times: Vec<usize> = (0..schema.fields().len()).filter(is_time).collect();
     // Values without and with a zone.
@@ -65,12 +65,16 @@ fn in_zones(schema: &Schema, format: &Format, source: &Source) -> Result<Schema,
         let text = |field: &Arc<Field>| field.as_ref().clone().with_data_type(DataType::Utf8);
         let texts = Schema::new(schema.fields().iter().map(text).collect::<Vec<_>>());
         let builder = arrow_csv::ReaderBuilder::new(texts.into()).with_format(format.clone());
-        let builder = builder.with_projection(times.clone());
+        // All fields of a batch are held, whichever are wanted.
+        let batch = batch_rows(source.reader()?.metadata()?.len(), rows as u64).min(ROWS);
+        let builder = builder.with_projection(times.clone()).with_batch_size(batch);
         for batch in builder.build_buffered(BufReader::with_capacity(AHEAD, source.reader()?))? {
             for (met, column) in met.iter_mut().zip(batch?.columns()) {
                 for time in column.as_string::<i32>().iter().flatten() {
-                    let clock = time.get(DATE..).unwrap_or_default();
-                    met[usize::from(clock.contains(['Z', 'z', '+', '-']))] = true;
+                    // Whatever stands behind the clock is a zone: `Z`, `+02:00`, ` Europe/Paris`.
+                    let clock = time.get(DATE + 1..).unwrap_or_default();
+                    let zone = clock.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '.'));
+                    met[usize::from(!zone.trim().is_empty())] = true;
                 }
             }
         }
