@@ -166,7 +166,7 @@ impl Place {
         let is_in_file = source.is_file();
         let mut node = tree::root(&context, &[source], interrupt).map_err(missing)?;
         let failed = |error| Error::Tree { path: name.clone(), error };
-        let (mut above, mut links) = (Vec::new(), 0);
+        let (mut above, mut names, mut links) = (Vec::new(), Vec::<BString>::new(), 0);
         let is_slash = |byte: &u8| *byte == b'/';
         let mut parts: Vec<BString> = path.rsplit(is_slash).map(BString::from).collect();
         while let Some(part) = parts.pop() {
@@ -174,6 +174,7 @@ impl Place {
                 b"" | b"." => continue,
                 b".." => {
                     node = above.pop().unwrap_or(node);
+                    names.pop();
                     continue;
                 }
                 _ => {}
@@ -188,6 +189,7 @@ impl Place {
             })?;
             if found.attributes().kind != Kind::Symlink {
                 above.push(std::mem::replace(&mut node, found));
+                names.push(part);
                 continue;
             }
             links += 1;
@@ -198,6 +200,8 @@ impl Place {
             }
             parts.extend(target.rsplit(is_slash).map(BString::from));
         }
+        // As if nothing had led there but directories.
+        let path = bstr::join("/", &names).into();
         Ok(Self { context, node, name, path, is_in_file, is_one_of_several: false })
     }
 

@@ -438,4 +438,14 @@ fn places_are_found_behind_links() {
     let version = shown(&format!(".versions/{}/numbers", target.display()));
     assert_eq!(shown(".versions/current/numbers"), version);
     assert_eq!(shown(".versions/current/../current/numbers"), version);
+    // A table goes where it lies, whichever way led there.
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.h5").to_str().unwrap().to_owned();
+    for (path, table) in [("./numbers", "/numbers"), ("nested/../packed", "/packed")] {
+        let source = format!("{}:{path}", file.display());
+        let output = hepfs(["convert", &source, &out, "--cache-folder", "none"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8(hepfs(["info", &out, "--cache-folder", "none"]).stdout).unwrap();
+        assert!(said.contains(&format!("table {table}:")) && !said.contains(".."), "{said}");
+    }
 }
