@@ -90,6 +90,11 @@ impl Group {
         Self { id, attributes, links, creation_order, by_name: ByName::default() }
     }
 
+    /// The datasets behind its links, by name.
+    pub fn datasets(&self) -> impl Iterator<Item = (&BString, &Arc<Dataset>)> {
+        self.links.iter().filter_map(|link| Some((&link.name, link.target.dataset()?)))
+    }
+
     /// Keeps some of its links.
     pub fn retain(&mut self, keep: impl FnMut(&Link) -> bool) {
         self.links.retain(keep);
@@ -176,6 +181,11 @@ impl Target {
             Target::Soft { object, .. } | Target::External { object, .. } => object.as_deref(),
             Target::UserDefined(_) | Target::Unreadable(_) => None,
         }
+    }
+
+    /// The dataset that a reader meets behind the link, if it is one.
+    pub fn dataset(&self) -> Option<&Arc<Dataset>> {
+        if let Object::Dataset(dataset) = self.object()? { Some(dataset) } else { None }
     }
 }
 

@@ -167,10 +167,7 @@ struct Parts<'a, 'b> {
 
 impl<'a> Parts<'a, '_> {
     fn dataset(&self, name: &str) -> Option<&'a Arc<Dataset>> {
-        match self.group.link(name.as_bytes())?.target.object()? {
-            Object::Dataset(dataset) => Some(dataset),
-            _ => None,
-        }
+        self.group.link(name.as_bytes())?.target.dataset()
     }
 
     fn part(&self, name: &str) -> Checked<&'a Arc<Dataset>> {

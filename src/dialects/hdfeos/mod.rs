@@ -155,12 +155,8 @@ impl Fields {
     /// Those that can be columns.
     fn columns(&self) -> [Columns<'_>; 2] {
         self.groups.each_ref().map(|group| {
-            let links = group.iter().flat_map(|group| &group.links);
-            let field = links.filter_map(|link| match link.target.object()? {
-                Object::Dataset(dataset) if is_column(dataset) => Some((link.name.as_slice(), (&link.name, dataset))),
-                _ => None,
-            });
-            field.collect()
+            let fields = group.iter().flat_map(|group| group.datasets()).filter(|(_, dataset)| is_column(dataset));
+            fields.map(|named| (named.0.as_slice(), named)).collect()
         })
     }
 

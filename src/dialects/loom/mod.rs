@@ -66,14 +66,11 @@ impl Dialect for Loom {
         let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
         let mut findings = Vec::new();
         let shown: HashSet<&BString> = found.iter().map(|(name, _)| *name).collect();
-        for link in &group.links {
-            if let Some(Object::Dataset(dataset)) = link.target.object()
-                && !shown.contains(&link.name)
-                // Beside the edges of a graph there may be more of them.
-                && (axis(site.path).is_some() || dataset.shape != [rows])
-            {
+        for (name, dataset) in group.datasets() {
+            // Beside the edges of a graph there may be more of them.
+            if !shown.contains(name) && (axis(site.path).is_some() || dataset.shape != [rows]) {
                 let found = format!("extents {:?}, of {rows} rows: shown by itself", dataset.shape);
-                findings.push(Finding::new(join(site.path, &link.name), &rules::LENGTH, found));
+                findings.push(Finding::new(join(site.path, name), &rules::LENGTH, found));
             }
         }
         let labels = axis(site.path).map_or(&[] as &[&str], |axis| ATTRIBUTES[axis].1);
@@ -115,7 +112,7 @@ fn columns<'a>(
         return None;
     }
     let Some(axis) = axis(path) else {
-        let edges: Vec<_> = group.links.iter().filter_map(|link| dataset(link)).collect();
+        let edges: Vec<_> = group.datasets().collect();
         let edge =
             |name: &&str| edges.iter().find(|(link, dataset)| *link == name && dataset.shape.len() == 1).copied();
         let edges: Vec<_> = EDGES.iter().map(edge).collect::<Option<_>>()?;
@@ -126,17 +123,10 @@ fn columns<'a>(
     let is_column = |(_, dataset): &(&BString, &Arc<Dataset>)| {
         matches!(dataset.shape.len(), 1 | 2) && dataset.shape.first() == rows && !dataset.null
     };
-    let mut columns: Vec<_> = group.links.iter().filter_map(dataset).filter(is_column).collect();
+    let mut columns: Vec<_> = group.datasets().filter(is_column).collect();
     let labels = ATTRIBUTES[axis].1;
     if let Some(label) = labels.iter().find_map(|label| columns.iter().position(|(name, _)| *name == label)) {
         columns[..=label].rotate_right(1);
     }
     (!columns.is_empty()).then_some(columns)
-}
-
-fn dataset(link: &crate::catalogue::Link) -> Option<(&BString, &Arc<Dataset>)> {
-    match link.target.object()? {
-        Object::Dataset(dataset) => Some((&link.name, dataset)),
-        _ => None,
-    }
 }

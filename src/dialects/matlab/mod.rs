@@ -14,9 +14,7 @@ use bstr::{BString, ByteSlice};
 use super::attributes::{text, unsigned};
 use super::triples::{Axis, Triples};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
-use crate::catalogue::{
-    Attribute, Class, ColumnId, Dataset, Datatype, Fill, Group, Link, Object, attribute, join, product,
-};
+use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, attribute, join, product};
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
 use crate::store::{Hints, Rows, Tally};
@@ -118,7 +116,7 @@ fn length(dataset: &Dataset) -> Option<u64> {
 fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
     let (mut fields, mut rows) = (Vec::new(), None);
     for link in &group.links {
-        let Some(Object::Dataset(dataset)) = link.target.object() else { continue };
+        let Some(dataset) = link.target.dataset() else { continue };
         let class = text(&dataset.attributes, CLASS).unwrap_or_default();
         let is_cell = class == "cell" && dataset.datatype.is_reference();
         let is_number = matches!(class.as_str(), "double" | "single" | "logical")
@@ -280,11 +278,7 @@ fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, A
         Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| error.to_string())?,
         _ => return Err(format!("there is no /{REFERRED}")),
     };
-    let cell = |link: Link| match link.target.object()? {
-        Object::Dataset(dataset) => Some((link.name.clone(), dataset.clone())),
-        _ => None,
-    };
-    Ok(group.links.into_iter().filter_map(cell).collect())
+    Ok(group.datasets().map(|(name, dataset)| (name.clone(), dataset.clone())).collect())
 }
 
 /// The text of a cell.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::Named;
-use crate::catalogue::{Attribute, Dataset, Group, Object, attribute};
+use crate::catalogue::{Attribute, Dataset, Group, attribute};
 use crate::dialects::attributes::{integer, integers, strings, text};
 
 /// The class.
@@ -15,11 +15,7 @@ pub(super) const CLASS: &str = "NXdata";
 /// The columns of a group whose signal is of rank 1: axes, the signal and its errors, other signals, then whatever else
 /// is as long. Axes of another length (the edges of bins) are none. `None` of any other group, and of one column.
 pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
-    let datasets = group.links.iter().filter_map(|link| match link.target.object()? {
-        Object::Dataset(dataset) => Some((&link.name, dataset)),
-        _ => None,
-    });
-    let datasets: Vec<(&BString, &Arc<Dataset>)> = datasets.collect();
+    let datasets: Vec<(&BString, &Arc<Dataset>)> = group.datasets().collect();
     let by_name: HashMap<&[u8], (&BString, &Arc<Dataset>)> =
         datasets.iter().map(|named| (named.0.as_slice(), *named)).collect();
     let of = |name: &[u8]| by_name.get(name).copied();

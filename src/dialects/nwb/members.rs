@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::{COLUMNS, ELEMENTS, ID, TARGET, type_of};
-use crate::catalogue::{Dataset, Group, Object, ObjectId, attribute};
+use crate::catalogue::{Dataset, Group, ObjectId, attribute};
 use crate::dialects::attributes::{references, strings};
 
 /// A member, by its name.
@@ -28,11 +28,7 @@ pub(super) struct Members<'a> {
 impl<'a> Members<'a> {
     /// Those of a group.
     pub fn of(group: &'a Group) -> Self {
-        let named = group.links.iter().filter_map(|link| match link.target.object()? {
-            Object::Dataset(dataset) => Some((link.name.as_slice(), (&link.name, dataset))),
-            _ => None,
-        });
-        let datasets: HashMap<&[u8], Named<'a>> = named.collect();
+        let datasets: HashMap<&[u8], Named<'a>> = group.datasets().map(|named| (named.0.as_slice(), named)).collect();
         let mut members = Self { group, datasets, ends: HashMap::new(), servants: HashSet::new() };
         for link in &group.links {
             let Some(&(name, dataset)) = members.datasets.get(link.name.as_slice()) else { continue };

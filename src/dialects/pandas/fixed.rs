@@ -16,7 +16,7 @@ use super::plan::{MOST_LEVELS, MOST_NAMES};
 use super::stored::Stored;
 use super::values::{self, Content};
 use super::{Pandas, rules};
-use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Group, Object, attribute, join};
+use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Group, attribute, join};
 use crate::codec::pickle::{self, Label};
 use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, part_of, read_as};
@@ -37,9 +37,7 @@ pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
     let serves = |name: &[u8]| {
         name == b"values" || [&b"axis"[..], b"block", b"index"].iter().any(|prefix| name.starts_with(prefix))
     };
-    let is_dataset = |object: Option<&Object>| matches!(object, Some(Object::Dataset(_)));
-    let members = group.links.iter().filter(move |link| serves(&link.name) && is_dataset(link.target.object()));
-    members.map(|link| &link.name)
+    group.datasets().map(|(name, _)| name).filter(move |name| serves(name))
 }
 
 /// The table of a group in the format `fixed`.
@@ -126,10 +124,7 @@ impl<'a> Fixed<'a> {
     }
 
     fn dataset(&self, name: &str) -> Option<&'a Arc<Dataset>> {
-        match self.group.link(name.as_bytes())?.target.object()? {
-            Object::Dataset(dataset) => Some(dataset),
-            _ => None,
-        }
+        self.group.link(name.as_bytes())?.target.dataset()
     }
 
     fn path(&self, name: &str) -> String {

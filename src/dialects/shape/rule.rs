@@ -373,7 +373,7 @@ impl<'a> Shapes<'a> {
 
     /// Why the dataset behind a link is no column of the group's table; `None` of one that is, and of anything else.
     pub fn left_out(&self, link: &Link, rows: u64) -> Option<Cow<'static, str>> {
-        if !matches!(link.target.object(), Some(Object::Dataset(_))) {
+        if link.target.dataset().is_none() {
             return None;
         }
         match member(link) {
@@ -494,7 +494,7 @@ pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<St
         return Some(format!("{one} and {other} are parts of one thing"));
     }
     group.links.iter().find_map(|link| {
-        let Some(Object::Dataset(dataset)) = link.target.object() else { return None };
+        let dataset = link.target.dataset()?;
         let has = |name| attribute(&dataset.attributes, name).is_some();
         if has("MATLAB_class") {
             return Some(format!("{} has the attribute MATLAB_class", link.name));

@@ -25,7 +25,7 @@ use bstr::BString;
 
 use self::matrix::Matrix;
 use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, arrays, datasets};
-use crate::catalogue::{Dataset, Group, Object, join};
+use crate::catalogue::{Dataset, Group, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Rule, Table};
 
@@ -100,12 +100,8 @@ type Named<'a> = (&'a BString, &'a Arc<Dataset>);
 
 /// The datasets of rank 1 and of this length among the members of a group; those of these names first.
 fn of_length<'a>(group: &'a Group, length: Option<u64>, first: &'a [&str]) -> Vec<Named<'a>> {
-    let named = group.links.iter().filter_map(|link| match link.target.object()? {
-        Object::Dataset(dataset) => Some((&link.name, dataset)),
-        _ => None,
-    });
     let has_length = |dataset: &Dataset| dataset.shape.len() == 1 && dataset.shape.first().copied() == length;
-    let mut columns: Vec<_> = named.filter(|(_, dataset)| has_length(dataset) && !dataset.null).collect();
+    let mut columns: Vec<_> = group.datasets().filter(|(_, dataset)| has_length(dataset) && !dataset.null).collect();
     columns.sort_by_key(|(name, _)| first.iter().position(|one| *name == one).unwrap_or(first.len()));
     columns
 }

@@ -6,7 +6,7 @@ use bstr::BString;
 
 use super::history::{self, Kept};
 use super::rules;
-use super::{BELOW, CHANGES, STORE, Versioned, dataset, finding};
+use super::{BELOW, CHANGES, STORE, Versioned, finding};
 use crate::catalogue::{Class, Dataset, Group, Layout, Link, VirtualSource, join};
 use crate::dialects::arrays;
 use crate::dialects::compound::is_record;
@@ -18,7 +18,7 @@ fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
     let column = |dataset: &Arc<Dataset>| dataset.shape.len() == 1 && !dataset.null && !is_record(dataset);
     let member = |link| -> Option<(&BString, &Arc<Dataset>)> {
         let link: &Link = link;
-        Some((&link.name, dataset(link.target.object()).filter(|dataset| column(dataset))?))
+        Some((&link.name, link.target.dataset().filter(|dataset| column(dataset))?))
     };
     let columns: Vec<_> = group.links.iter().map(member).collect::<Option<_>>()?;
     let (_, first) = columns.first()?;
@@ -48,7 +48,7 @@ pub(super) fn claims(here: &Here<'_>) -> Claims {
 
 /// What a dataset is made of, where that is not its `raw_data`. One without elements need not be.
 fn misplaced(above: &str, link: &Link) -> Option<Finding> {
-    let (path, dataset) = (join(above, &link.name), dataset(link.target.object())?);
+    let (path, dataset) = (join(above, &link.name), link.target.dataset()?);
     let (_, below) = path.strip_prefix(BELOW)?.split_once('/')?;
     let (raw_data, rule) = (format!("/{STORE}/{below}/raw_data"), &rules::RAW_DATA);
     let found = match &dataset.layout {
@@ -66,7 +66,7 @@ fn misplaced(above: &str, link: &Link) -> Option<Finding> {
 /// The datasets that files of a `data_version` may have confused with those of other versions.
 fn doubtful(group: &Group, data_version: i128) -> impl Iterator<Item = &BString> {
     group.links.iter().filter_map(move |link| {
-        let dataset = dataset(link.target.object())?;
+        let dataset = link.target.dataset()?;
         let is_doubtful = match data_version {
             1 | 3 => matches!(dataset.datatype.class, Class::VariableString { .. }),
             2 => true,

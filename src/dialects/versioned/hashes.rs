@@ -55,7 +55,7 @@ pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
     let mut below = vec![(store, format!("/{STORE}"), 0)];
     while let Some((id, path, depth)) = below.pop() {
         let Ok(group) = file.group(id, interrupt) else { continue };
-        let dataset = |name: &str| super::dataset(group.link(name.as_bytes())?.target.object());
+        let dataset = |name: &str| group.link(name.as_bytes())?.target.dataset();
         if let (Some(raw), Some(hashes)) = (dataset("raw_data"), dataset("hash_table")) {
             let path = join(&path, b"raw_data");
             let open = |dataset: &Arc<catalogue::Dataset>| Dataset::new(file.clone(), path.clone(), dataset.clone());

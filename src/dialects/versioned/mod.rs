@@ -31,7 +31,7 @@ use bstr::BString;
 
 use self::history::{History, Kept};
 use super::{Change, Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
-use crate::catalogue::{Fill, Object, ObjectId};
+use crate::catalogue::{Fill, ObjectId};
 use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::{Finding, Rule, Table};
@@ -164,12 +164,4 @@ pub fn is_own_fill(fill: &Fill) -> bool {
 /// A finding by a rule of the system.
 fn finding(path: impl Into<String>, rule: &'static Rule, found: impl Into<String>) -> Finding {
     Finding::new(path, rule, found)
-}
-
-/// The dataset behind a link that is one.
-fn dataset(object: Option<&Object>) -> Option<&Arc<crate::catalogue::Dataset>> {
-    match object? {
-        Object::Dataset(dataset) => Some(dataset),
-        _ => None,
-    }
 }
