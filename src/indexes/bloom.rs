@@ -1,6 +1,7 @@
 //! Where the filters of `CHUNK_BLOOM` have the bits of a value: double hashing with MurmurHash3 (HEP001 §8.7).
 
 use std::io::Cursor;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use arrow_array::Array;
 
@@ -42,13 +43,14 @@ pub fn may_hold(filter: &[u8], hashes: [u64; 2], k: u16) -> bool {
     })
 }
 
-/// Sets the bits of all values of `array` in `filter`. Says whether values of its type have any.
-pub fn insert(filter: &mut [u8], array: &dyn Array, scheme: Scheme, k: u16) -> bool {
+/// Sets the bits of all values of `array` in `filter`, which several threads may fill. Says whether values of its type
+/// have any.
+pub fn insert(filter: &[AtomicU8], array: &dyn Array, scheme: Scheme, k: u16) -> bool {
     let bits = filter.len() as u64 * 8;
     canonical::for_each(array, |_, bytes| {
         for bit in positions(scheme.hashes(bytes), k, bits) {
-            if let Some(byte) = usize::try_from(bit / 8).ok().and_then(|byte| filter.get_mut(byte)) {
-                *byte |= 1 << (bit % 8);
+            if let Some(byte) = usize::try_from(bit / 8).ok().and_then(|byte| filter.get(byte)) {
+                byte.fetch_or(1 << (bit % 8), Ordering::Relaxed);
             }
         }
     })
@@ -100,8 +102,9 @@ mod tests {
     fn what_was_put_in_is_found() {
         let values = Int64Array::from(vec![Some(5), None, Some(-7)]);
         for scheme in [Scheme::LowHigh, Scheme::LowLow, Scheme::OneHash { seed: 0 }, Scheme::OneHash { seed: 9 }] {
-            let mut filter = [0; 16];
-            assert!(insert(&mut filter, &values, scheme, 3));
+            let filter = [const { AtomicU8::new(0) }; 16];
+            assert!(insert(&filter, &values, scheme, 3));
+            let filter = filter.map(AtomicU8::into_inner);
             assert!(filter.iter().map(|byte| byte.count_ones()).sum::<u32>() <= 6);
             for value in [5i64, -7] {
                 assert!(may_hold(&filter, scheme.hashes(&value.to_le_bytes()), 3));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -11,7 +11,6 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, UInt64Array, new_empty_array};
 use arrow_schema::DataType;
-use parking_lot::Mutex;
 
 use super::options::Revision;
 use super::stored::Encoder;
@@ -349,9 +348,8 @@ impl Pass<'_> {
         let (bits, k) = parameters(chunk.min(self.subject.rows.max(1)), self.settings.false_positives);
         let width = bits / 8;
         let bytes = self.fits("CHUNK_BLOOM", count.checked_mul(width))?;
-        let mut filters = vec![0u8; bytes];
-        // A chunk may be many blocks of rows, and its filter large: there is one of each.
-        let shared: Vec<_> = filters.chunks_exact_mut((width as usize).max(1)).map(Mutex::new).collect();
+        // A chunk may be many blocks of rows, and its filter large: all threads fill the one.
+        let filters: Vec<AtomicU8> = (0..bytes).map(|_| AtomicU8::new(0)).collect();
         // A reader finds out which reading of April's seeds a writer took; this one follows its words.
         let (scheme, family) = match self.subject.revision {
             Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
@@ -363,16 +361,16 @@ impl Pass<'_> {
             while row < end {
                 let number = row / chunk;
                 let to = end.min((number + 1).saturating_mul(chunk));
-                if let Some(filter) = shared.get(number as usize) {
+                let from = (number * width) as usize;
+                if let Some(filter) = filters.get(from..from + width as usize) {
                     let values = values.slice((row - first) as usize, (to - row) as usize);
-                    bloom::insert(&mut filter.lock(), &values, scheme, k);
+                    bloom::insert(filter, &values, scheme, k);
                 }
                 row = to;
             }
             Ok(())
         };
         self.each(look, |_, ()| Ok(()))?;
-        drop(shared);
         let mut attributes =
             vec![("k", Value::number(k)), ("m_bits", Value::number(bits)), ("hash_family", Value::ascii(family))];
         if self.subject.revision == Revision::July {
@@ -385,7 +383,7 @@ impl Pass<'_> {
                 grows: vec![true, false],
                 chunk: vec![(CHUNK_BYTES / width).clamp(1, count.max(1)), width],
             },
-            elements: Data::Bytes(filters),
+            elements: Data::Bytes(filters.into_iter().map(AtomicU8::into_inner).collect()),
             attributes,
             values: None,
         })
