@@ -95,24 +95,34 @@ fn served(group: &Group) -> HashSet<ObjectId> {
     values.flatten().flatten().copied().collect()
 }
 
-/// The columns of a table, by what they refer to and by what they are.
+/// The columns of a table, by their objects, and those by the indexes that they refer to.
 struct Columns<'a, 'c> {
     candidates: &'a [Candidate<'c>],
-    by_index: HashMap<ObjectId, BTreeSet<usize>>,
-    by_id: HashMap<ObjectId, BTreeSet<usize>>,
+    by_id: HashMap<ObjectId, Vec<usize>>,
+    by_index: HashMap<ObjectId, HashSet<ObjectId>>,
 }
 
 impl<'a, 'c> Columns<'a, 'c> {
     fn of(candidates: &'a [Candidate<'c>]) -> Self {
-        let mut columns = Self { candidates, by_index: HashMap::new(), by_id: HashMap::new() };
+        let mut columns = Self { candidates, by_id: HashMap::new(), by_index: HashMap::new() };
         for (at, candidate) in candidates.iter().enumerate() {
-            columns.by_id.entry(candidate.id).or_default().insert(at);
+            let of_object = columns.by_id.entry(candidate.id).or_default();
+            of_object.push(at);
+            // Many links may lead to one object.
+            if of_object.len() > 1 {
+                continue;
+            }
             let listed = any(candidate.attributes(), &SEARCH_INDEX_LIST);
             for index in listed.and_then(|(_, attribute)| references(attribute)).into_iter().flatten().flatten() {
-                columns.by_index.entry(*index).or_default().insert(at);
+                columns.by_index.entry(*index).or_default().insert(candidate.id);
             }
         }
         columns
+    }
+
+    /// The positions of the columns that are these objects.
+    fn of_objects<'i>(&self, ids: impl Iterator<Item = &'i ObjectId>) -> BTreeSet<usize> {
+        ids.filter_map(|id| self.by_id.get(id)).flatten().copied().collect()
     }
 
     fn name(&self, at: usize) -> &BString {
@@ -129,13 +139,12 @@ fn one(
 ) -> Option<SearchIndex> {
     let (path, name) = (place.path, place.name);
     let kind = text(&dataset.attributes, "KIND");
-    let forth = columns.by_index.get(&dataset.id).cloned().unwrap_or_default();
+    let forth = columns.of_objects(columns.by_index.get(&dataset.id).into_iter().flatten());
     let covered: Vec<&Candidate<'_>> = forth.iter().map(|at| &columns.candidates[*at]).collect();
     let back = any(&dataset.attributes, &COLUMN_LIST).and_then(|(_, attribute)| references(attribute));
     let mut named: Vec<BString> = covered.iter().map(|candidate| candidate.name.clone()).collect();
     if let Some(back) = back {
-        let of = |id: &ObjectId| columns.by_id.get(id).into_iter().flatten().copied();
-        let back_to: BTreeSet<usize> = back.iter().flatten().flat_map(of).collect();
+        let back_to = columns.of_objects(back.iter().flatten());
         for at in forth.symmetric_difference(&back_to) {
             let (has, lacks) = if forth.contains(at) { ("column", "index") } else { ("index", "column") };
             let found = format!("only the {has} refers to the {lacks}, for column {:?}", columns.name(*at));
