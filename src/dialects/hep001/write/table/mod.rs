@@ -149,6 +149,10 @@ impl Table {
                 Err(reason) => wrong.push(Refused { column: Some(field.name().clone()), reason }),
             }
         }
+        let is_list = |name: &&String| columns.iter().any(|column| column.name == **name && column.shape.is_group());
+        for name in options.index_columns.iter().filter(is_list) {
+            wrong.push(of_all(format!("--index-columns {name}: rows of any length label no rows")));
+        }
         if path == "/" || path.split('/').skip(1).any(|part| !commit::is_name(part)) {
             wrong.push(of_all(format!("{path:?} is no path of a group that is to be made")));
         }
@@ -157,8 +161,10 @@ impl Table {
         }
         let labels = if options.index_columns.is_empty() { labels } else { &options.index_columns };
         let labels = labels.iter().filter_map(|name| columns.iter().position(|column| column.name == *name));
-        // Lists label no rows.
-        let labels: Vec<usize> = labels.filter(|at| !columns[*at].shape.is_group()).collect();
+        // Rows of any length label none.
+        let mut seen = HashSet::new();
+        let labels = labels.filter(|at| !columns[*at].shape.is_group() && seen.insert(*at));
+        let labels: Vec<usize> = labels.collect();
         labels.iter().for_each(|at| columns[*at].stored.push_str(", row label"));
         let references = options.references.map(References::from);
         Ok(Self {
