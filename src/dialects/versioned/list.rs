@@ -176,8 +176,10 @@ fn value(attribute: &Attribute) -> Result<ArrayRef, String> {
         },
         _ => return Err("it has more elements than there can be".into()),
     };
-    if attribute.null && datatype.size <= LONGEST as u64 {
-        return Ok(new_null_array(&arrow_type(&datatype), 1));
+    if attribute.null {
+        let shown = arrow_type(&datatype);
+        let fits = fixed_width(&shown) <= LONGEST as u64;
+        return fits.then(|| new_null_array(&shown, 1)).ok_or_else(|| "its type is too wide".into());
     }
     let stored = attribute.value.as_ref().map_err(Clone::clone)?;
     let bytes = stored.bytes.len() + stored.heap.len();
