@@ -58,7 +58,7 @@ pub(in crate::cli) struct Arguments {
 /// name, and that tables of several files may have one path.
 fn places<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let mut taken: BTreeSet<String> = paths.clone().map(str::to_owned).collect();
-    let mut kept = HashSet::new();
+    let (mut kept, mut numbers) = (HashSet::new(), HashMap::new());
     let place = |path: &str| {
         let is_below = path.match_indices('/').skip(1).any(|(at, _)| taken.contains(&path[..at]));
         let name = match path {
@@ -71,8 +71,13 @@ fn places<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
             let below = format!("{name}/");
             !taken.contains(name) && taken.range(below.clone()..).next().is_none_or(|next| !next.starts_with(&below))
         };
-        let names = std::iter::once(name.clone()).chain((1_u64..).map(|number| format!("{name}.{number}")));
-        let free = names.into_iter().find(is_free).unwrap_or(name);
+        let mut free = name.clone();
+        // Numbers that were tried before are taken.
+        let next = numbers.entry(name.clone()).or_insert(1_u64);
+        while !is_free(&free) {
+            free = format!("{name}.{next}");
+            *next += 1;
+        }
         taken.insert(free.clone());
         free
     };
