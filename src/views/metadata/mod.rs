@@ -264,10 +264,10 @@ fn attributes_value(attributes: &[Attribute]) -> Value {
 
 /// The values of attributes; of an object of PyTables as it reads them.
 fn attributes_of(attributes: &[Attribute], is_of_pytables: bool) -> Value {
-    let shown = |attribute: &Attribute| match dialects::pickled(attribute) {
-        _ if !is_of_pytables => attribute_value(attribute),
-        Some(tree) => pickle::json(tree.root()),
-        None => attribute_value(&dialects::of_pytables(attribute)),
+    let shown = |attribute: &Attribute| match is_of_pytables.then(|| dialects::pickled(attribute)) {
+        Some(Some(tree)) => pickle::json(tree.root()),
+        Some(None) => attribute_value(&dialects::of_pytables(attribute)),
+        None => attribute_value(attribute),
     };
     let named = |attribute: &Attribute| (BStr::new(&attribute.name).to_string(), shown(attribute));
     let told = attributes.iter().filter(|attribute| !dialects::is_plumbing(&attribute.name, attributes));
