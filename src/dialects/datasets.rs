@@ -133,10 +133,7 @@ pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, fin
     let length = |column: &Column| column.rows.as_ref().ok().map(|rows| rows.len());
     let label = columns.iter().find(|column| column.is_label).and_then(length);
     let rows = label.or_else(|| commonest(columns.iter().filter_map(length))).unwrap_or(0);
-    let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
-    for (column, name) in columns.iter_mut().zip(distinct(&names)) {
-        column.name = name;
-    }
+    tell_apart(columns);
     for column in columns {
         let found = match &column.rows {
             Ok(own) if own.len() != rows => format!("{} rows, the table has {rows}", own.len()),
@@ -147,6 +144,14 @@ pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, fin
         findings.push(Finding::new(&column.path, rule, found));
     }
     rows
+}
+
+/// Gives each column a name of its own, as [`distinct`] does.
+pub fn tell_apart(columns: &mut [Column]) {
+    let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
+    for (column, name) in columns.iter_mut().zip(distinct(&names)) {
+        column.name = name;
+    }
 }
 
 /// The names of columns: those stated, each with a number where it has been met before, or is empty.

@@ -68,10 +68,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
             frame.findings.push(Finding::new(site.path, &rules::FIXED, found));
         }
     }
-    let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
-    for (column, name) in columns.iter_mut().zip(datasets::distinct(&names)) {
-        column.name = name;
-    }
+    datasets::tell_apart(&mut columns);
     Table {
         revision: "fixed format".into(),
         rows,

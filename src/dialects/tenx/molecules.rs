@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use bstr::BString;
-
 use super::matrix::{identifiers, labels};
 use super::rules;
 use super::{FEATURES, Named, column, of_length};
@@ -48,10 +46,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
             }
         }
     }
-    let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
-    for (column, name) in columns.iter_mut().zip(datasets::distinct(&names)) {
-        column.name = name;
-    }
+    datasets::tell_apart(&mut columns);
     let table = super::table(site, site.path.to_owned(), "molecules", columns);
     Table { attributes: group.attributes.clone(), categories, findings, ..table }
 }
