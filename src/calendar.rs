@@ -153,7 +153,7 @@ impl Rest<'_> {
         };
         let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
         let seconds = (hours < 24 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
-        // Without a sign nobody knows which way, but of none.
+        // Without a sign the direction is unknown, unless the offset is zero.
         if seconds == 0 { Some(0) } else { Some(sign? * seconds) }
     }
 }

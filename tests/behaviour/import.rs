@@ -314,6 +314,13 @@ fn row_labels_stay_row_labels() {
         assert!(line.contains("row label"), "{said}");
         succeeded(&hepfs(["check", file, "--cache-folder", "none"]));
     }
+    // Lists label no rows.
+    fs::write(at("lists.ndjson"), "{\"a\":[1,2],\"b\":1}\n").unwrap();
+    let lists = at("lists.h5");
+    refused(&import(&[&at("lists.ndjson"), &lists, "--index-columns", "a"]), &["--index-columns a", "label no rows"]);
+    assert!(!Path::new(&lists).exists());
+    succeeded(&import(&[&at("lists.ndjson"), &lists, "--index-columns", "b,b"]));
+    succeeded(&hepfs(["check", &lists, "--cache-folder", "none"]));
     // What the user says counts.
     succeeded(&import(&[&exported, &imported, "--mode", "replace", "--index-columns", "ts"]));
     let said = succeeded(&hepfs(["info", &imported, "--cache-folder", "none"]));

@@ -137,7 +137,7 @@ fn samples_are_counted_by_datasets_of_one_number_each() {
 #[test]
 fn codes_without_a_name_in_a_table_in_a_table_are_found() {
     let mounted = Mounted::new(&[&data("hostile/odd_parts.h5")], &[]);
-    assert!(mounted.text("flags/table.csv").lines().count() == 4);
+    assert_eq!(mounted.text("flags/table.csv").lines().count(), 4);
     let findings = mounted.text(".hepfs/findings");
     for path in ["/flags/inner/flag", "/flags/inner/lists/flattened_data"] {
         assert!(findings.contains(&format!("\"path\":\"{path}\"")), "{path}: {findings}");

@@ -121,8 +121,8 @@ impl Input for Parquet {
     }
 }
 
-/// The schema of a file, with the time zones of the Arrow schema that it was written from: Parquet has none, and says of
-/// seconds that they are milliseconds, in which they are not looked for.
+/// The schema of a file. Columns of times have the zone of the Arrow schema that the file was written from. Parquet has
+/// no zones, and the library drops that of seconds, since these are stored as milliseconds.
 fn in_zones(metadata: &ArrowReaderMetadata) -> SchemaRef {
     let written = || {
         let keys = metadata.metadata().file_metadata().key_value_metadata()?;
