@@ -373,9 +373,7 @@ impl<'a> Shapes<'a> {
 
     /// Why the dataset behind a link is no column of the group's table; `None` of one that is, and of anything else.
     pub fn left_out(&self, link: &Link, rows: u64) -> Option<Cow<'static, str>> {
-        if link.target.dataset().is_none() {
-            return None;
-        }
+        link.target.dataset()?;
         match member(link) {
             Err(reason) => Some(reason.into()),
             Ok((name, dataset)) if is_size(name, dataset) => Some("a number for each axis".into()),
