@@ -10,7 +10,7 @@ use memmap2::{Advice, MmapMut, MmapRaw, UncheckedAdvice};
 const HUGE: usize = 2 << 20;
 
 /// Shorter buffers do not share a huge page: it would be kept for the sake of a few bytes.
-const SHORTEST_PART: usize = HUGE / 8;
+const SHORTEST_PART: usize = HUGE / 128;
 
 /// Zeroed bytes, of the heap, of a mapping of their own, or of a huge page that they share.
 #[derive(Debug)]
@@ -153,6 +153,6 @@ mod tests {
         for length in [0, 4096, SHORTEST_PART - 4096, SHORTEST_PART + 1, HUGE - 4096, HUGE, 2 * HUGE] {
             assert_eq!((Pages::sharing(length), Pages::shared(length).len()), (None, 0), "{length}");
         }
-        assert_eq!((Pages::sharing(SHORTEST_PART), Pages::sharing(HUGE / 2)), (Some(8), Some(2)));
+        assert_eq!((Pages::sharing(SHORTEST_PART), Pages::sharing(HUGE / 2)), (Some(128), Some(2)));
     }
 }
