@@ -336,6 +336,47 @@ def describe(value):
     return {"rows": len(frame), "row_labels": [{"name": name} for name in shown[:levels]], "columns": columns}
 
 
+def names(path):
+    """A file of frames whose columns have names of all kinds; what is expected of it, and of frames made of it again."""
+    days = pd.date_range("2020", periods=2, freq="D")
+    pairs = pd.MultiIndex.from_product([["x", "y"], [1, 2]], names=["letter", None])
+    two = [[1, 2], [3, 4]]
+    instants = pd.date_range("2020", periods=2, freq="h", tz="Europe/Paris")
+    frames = {
+        "numbers": pd.DataFrame(two),
+        "named": pd.DataFrame(two, columns=pd.Index(["a", "b"], name="of")),
+        "floats": pd.DataFrame(two, columns=[0.5, 1.5]),
+        "days": pd.DataFrame(two, columns=days),
+        "zoned": pd.DataFrame(two, columns=instants.as_unit("ns")),
+        "pairs": pd.DataFrame([[1, 2, 3, 4]] * 2, columns=pairs),
+        "mixed_pairs": pd.DataFrame(two, columns=pd.MultiIndex.from_tuples([("a", "it's"), ("b", 1)])),
+        "twice": pd.DataFrame(two, columns=["a", "a"]),
+        "numbers_twice": pd.DataFrame(two, columns=[7, 7]),
+        "labels": pd.DataFrame(two, index=pd.Index([3, 4], name="id")),
+        "levels": pd.DataFrame(two, columns=[0, 1], index=pd.MultiIndex.from_product([["u"], [1, 2]], names=["k", None])),
+        "deltas": pd.DataFrame({"d": pd.to_timedelta([1, None], "s")}, index=pd.to_timedelta([1, 2], "us")),
+        "nanoseconds": pd.DataFrame({"t": instants.as_unit("ns")}, index=instants.as_unit("ns")),
+    }
+    found, shown = {}, {}
+    with pd.HDFStore(path, "w", complevel=1, complib="zlib") as store:
+        for name, frame in frames.items():
+            # The format `fixed` has no names twice.
+            for form in ("table", "fixed") if frame.columns.is_unique else ("table",):
+                key = f"/{form}/{name}"
+                store.put(key, frame, format=form)
+                frame = store[key]
+                found[key] = describe(frame)
+                shown[key] = {
+                    "columns": [repr(name) for name in frame.columns],
+                    "kind": str(frame.columns.dtype),
+                    "names": list(frame.columns.names),
+                    "labels": list(frame.index.names),
+                    "types": [str(kind) for kind in [*frame.index.to_frame().dtypes, *frame.dtypes]],
+                }
+    path.with_suffix(".frames.json").write_text(json.dumps(shown, indent=1) + "\n")
+    return found
+
+
 def main():
     """The file and what is expected of it."""
     argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
@@ -358,8 +399,9 @@ def main():
     save(path, encodings(path))
     # Of pandas 2 each pickle takes a chunk of 1 MiB.
     if MAJOR > 2:
-        path = path.with_name(f"pandas{MAJOR}_labels.h5")
-        save(path, labels(path))
+        for name, write in (("labels", labels), ("names", names)):
+            path = path.with_name(f"pandas{MAJOR}_{name}.h5")
+            save(path, write(path))
 
 
 def save(path, found):

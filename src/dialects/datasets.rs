@@ -13,7 +13,7 @@ use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, Group, Object,
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::{Column, Finding, PackedRows, Rule};
+use crate::table::{Called, Column, Finding, PackedRows, Rule};
 
 /// Opens a dataset for reading; the reason where its layout or size makes no sense.
 pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, String> {
@@ -150,7 +150,12 @@ pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, fin
 pub fn tell_apart(columns: &mut [Column]) {
     let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
     for (column, name) in columns.iter_mut().zip(distinct(&names)) {
-        column.name = name;
+        if column.name != name {
+            let other = std::mem::replace(&mut column.name, name);
+            if column.naming.called == Called::Name {
+                column.naming.called = Called::Other(other.to_string());
+            }
+        }
     }
 }
 

@@ -6,6 +6,8 @@
 //! mixed calendar that CF calls `standard`. Months and years have no one length. A unit without a date is a duration:
 //! a number.
 
+use arrow_schema::TimeUnit;
+
 use super::attributes::text;
 use crate::calendar::{self, DAY, Instant, SECOND};
 use crate::catalogue::{Attribute, ByteOrder, Class, Datatype, Elements, Fill, attribute};
@@ -14,6 +16,17 @@ use crate::table::Times;
 
 /// 1582-10-15, the first day of the Gregorian calendar, from 1970-01-01.
 const GREGORIAN: i64 = -141_427;
+
+/// The unit of this name, as NumPy and Arrow abbreviate it.
+pub fn unit_of(name: &str) -> Option<TimeUnit> {
+    Some(match name {
+        "s" => TimeUnit::Second,
+        "ms" => TimeUnit::Millisecond,
+        "us" => TimeUnit::Microsecond,
+        "ns" => TimeUnit::Nanosecond,
+        _ => return None,
+    })
+}
 
 /// How the integers of a column with these attributes stand for instants; the reason where its units count from a date
 /// and it is shown as numbers all the same. `None` of anything else.

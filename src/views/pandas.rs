@@ -1,46 +1,81 @@
-//! What pandas writes of a data frame beside its columns, so that row labels come back as its index.
+//! What pandas writes of a data frame beside its columns, so that row labels come back as its index, and names of
+//! columns as what they were.
 
-use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_schema::{DataType, TimeUnit};
 use serde_json::{Value, json};
+
+use crate::table::{Called, NameAxis, NameKind, NameLevel, Naming};
 
 /// Key of the text below in the metadata of an Arrow or Parquet schema.
 pub(super) const KEY: &str = "pandas";
 
-/// Which of `fields` are the index, and what types pandas is to give all of them. `None` without row labels, and where
-/// two fields have the name of a label: pandas could not tell which is meant.
-pub(super) fn metadata<'a>(fields: impl Iterator<Item = &'a Field> + Clone, labels: &[&str]) -> Option<String> {
-    let named = |label: &&str| fields.clone().filter(|field| field.name() == label).count();
-    if labels.is_empty() || labels.iter().any(|label| named(label) != 1) {
+/// A column as pandas is told of it.
+pub(super) struct Described<'a> {
+    /// The name of its field.
+    pub name: &'a str,
+    /// Its type, with the zone of instants, which a field of Parquet may lack.
+    pub data_type: DataType,
+    /// It labels rows.
+    pub is_label: bool,
+    /// What it is called beside its name.
+    pub naming: &'a Naming,
+}
+
+/// Which columns are the index, what types pandas is to give all of them, and what names of columns are. `None` without
+/// row labels, and where two columns have the name of a label: pandas could not tell which is meant.
+pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
+    let labels = || columns.iter().filter(|column| column.is_label).map(|column| column.name);
+    let named = |label: &str| columns.iter().filter(|column| column.name == label).count();
+    if labels().next().is_none() || labels().any(|label| named(label) != 1) {
         return None;
     }
-    let described = |field: &Field| {
-        let (pandas, numpy) = pandas_type(field.data_type());
-        let zone = match field.data_type() {
+    let described = |column: &Described<'_>| {
+        let (pandas, numpy) = pandas_type(&column.data_type);
+        let zone = match &column.data_type {
             DataType::Timestamp(_, Some(zone)) => json!({ "timezone": zone.as_ref() }),
             _ => Value::Null,
         };
         json!({
-            "name": field.name(),
-            "field_name": field.name(),
+            "name": match &column.naming.called {
+                Called::Name => Some(column.name),
+                Called::Other(name) => Some(name.as_str()),
+                Called::Nothing => None,
+            },
+            "field_name": column.name,
             "pandas_type": pandas,
             "numpy_type": numpy,
             "metadata": zone,
         })
     };
+    let mut axes = columns.iter().filter(|column| !column.is_label).map(|column| column.naming.axis.as_deref());
+    let axis = axes.next().flatten().filter(|axis| axes.all(|other| other == Some(*axis)));
     let text = json!({
-        "index_columns": labels,
-        "column_indexes": [{
-            "name": null,
-            "field_name": null,
-            "pandas_type": "unicode",
-            "numpy_type": "object",
-            "metadata": { "encoding": "UTF-8" },
-        }],
-        "columns": fields.clone().map(described).collect::<Vec<Value>>(),
+        "index_columns": labels().collect::<Vec<_>>(),
+        "column_indexes": axis.map_or_else(|| vec![level(None, &NameKind::Text)], levels),
+        "columns": columns.iter().map(described).collect::<Vec<Value>>(),
         "creator": { "library": "hepfs", "version": env!("CARGO_PKG_VERSION") },
         "pandas_version": "2.0.0",
     });
     Some(text.to_string())
+}
+
+fn levels(axis: &NameAxis) -> Vec<Value> {
+    axis.levels.iter().map(|NameLevel { name, kind }| level(name.as_deref(), kind)).collect()
+}
+
+fn level(name: Option<&str>, kind: &NameKind) -> Value {
+    let (of_values, metadata) = match kind {
+        NameKind::Text => (pandas_type(&DataType::Utf8), json!({ "encoding": "UTF-8" })),
+        NameKind::Mixed => (("mixed-integer", "object"), Value::Null),
+        NameKind::Integer => (pandas_type(&DataType::Int64), Value::Null),
+        NameKind::Float => (pandas_type(&DataType::Float64), Value::Null),
+        NameKind::Instant { unit, zone } => (
+            pandas_type(&DataType::Timestamp(*unit, zone.as_deref().map(Into::into))),
+            zone.as_ref().map_or(Value::Null, |zone| json!({ "timezone": zone })),
+        ),
+    };
+    let (pandas, numpy) = of_values;
+    json!({ "name": name, "field_name": name, "pandas_type": pandas, "numpy_type": numpy, "metadata": metadata })
 }
 
 /// `pandas_type` and `numpy_type` of a column.
@@ -66,6 +101,15 @@ fn pandas_type(data_type: &DataType) -> (&'static str, &'static str) {
                 TimeUnit::Nanosecond => "datetime64[ns]",
             };
             (if zone.is_some() { "datetimetz" } else { "datetime" }, numpy)
+        }
+        DataType::Duration(unit) => {
+            let numpy = match unit {
+                TimeUnit::Second => "timedelta64[s]",
+                TimeUnit::Millisecond => "timedelta64[ms]",
+                TimeUnit::Microsecond => "timedelta64[us]",
+                TimeUnit::Nanosecond => "timedelta64[ns]",
+            };
+            ("timedelta", numpy)
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ("unicode", "object"),
         DataType::FixedSizeBinary(_) | DataType::Binary => ("bytes", "object"),

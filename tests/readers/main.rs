@@ -12,6 +12,7 @@ mod arrays;
 mod datasets;
 mod export;
 mod families;
+mod frames;
 mod import;
 mod index_build;
 mod label_filters;

@@ -329,7 +329,7 @@ fn frames_without_rows_have_the_types_of_their_columns() {
         let of_column = |column: &Value| format!("{} {}", column["name"], column["type"]).replace('"', "");
         metadata["columns"].as_array().unwrap().iter().map(of_column).collect::<Vec<_>>()
     };
-    let of_values = ["f float32", "g float64", "b boolean", "u uint16", "t timestamp[s]", "d int64"];
+    let of_values = ["f float32", "g float64", "b boolean", "u uint16", "t timestamp[s]", "d duration[ms]"];
     let (text, zoned) = ("s utf8", "z timestamp[µs, Europe/Berlin]");
     let all = |labels: &[&'static str], rest: &[&'static str]| [labels, &of_values, rest].concat();
     assert_eq!(types("dated"), all(&["at timestamp[µs]", "i int32"], &[text, zoned]));

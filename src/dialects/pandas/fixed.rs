@@ -10,6 +10,7 @@ use arrow_schema::DataType;
 use bstr::BString;
 use serde_json::Value as Json;
 
+use super::axis::Kinds;
 use super::encoding::Encoding;
 use super::objects::{Block, Objects, Shown, is_pickle};
 use super::plan::{MOST_LEVELS, MOST_NAMES};
@@ -24,7 +25,9 @@ use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{arrow_type, widen};
 use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Table, Times};
+use crate::table::{
+    Called, Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Naming, Table, Times,
+};
 
 /// Most labels of an axis of columns.
 const MOST_COLUMNS: u64 = 100_000;
@@ -150,7 +153,9 @@ impl<'a> Fixed<'a> {
             let name = name.unwrap_or_else(|| "index".into());
             let made = self.values(key, dataset, true);
             let made = self.categorical(key, dataset, made);
-            return vec![self.column(name, key, (dataset, 0), made, true)];
+            let called = if self.is_nameless { Called::Nothing } else { Called::Name };
+            let naming = Naming { called, ..Naming::default() };
+            return vec![Column { naming, ..self.column(name, key, (dataset, 0), made, true) }];
         };
         let mut columns = Vec::new();
         for (at, [codes, values]) in levels.into_iter().enumerate() {
@@ -158,11 +163,14 @@ impl<'a> Fixed<'a> {
                 self.report(format!("there is no {codes} or {values}"));
                 continue;
             };
-            let name = Stored::label(&of_values.attributes, "name").unwrap_or_else(|| format!("level_{at}"));
+            let name = Stored::label(&of_values.attributes, "name");
+            let called = if name.is_none() { Called::Nothing } else { Called::Name };
+            let naming = Naming { called, axis: None, is_level: true };
+            let name = name.unwrap_or_else(|| format!("level_{at}"));
             let made = self.values(&codes, of_codes, true);
             let labels = self.values(&values, of_values, true);
             let made = self.labelled(&values, of_values, made, labels, false);
-            columns.push(self.column(name, &codes, (of_codes, 0), made, true));
+            columns.push(Column { naming, ..self.column(name, &codes, (of_codes, 0), made, true) });
         }
         columns
     }
@@ -225,9 +233,9 @@ impl<'a> Fixed<'a> {
                 continue;
             };
             present += 1;
-            let names = self.names(&items).unwrap_or_else(|reason| {
+            let (names, _) = self.names(&items).unwrap_or_else(|reason| {
                 self.report(format!("{items}: {reason}"));
-                Vec::new()
+                Default::default()
             });
             let width = dataset.shape.get(1).copied().unwrap_or(0).max(names.len() as u64);
             if width > MOST_COLUMNS.saturating_sub(met.len() as u64) {
@@ -248,24 +256,36 @@ impl<'a> Fixed<'a> {
             let found = format!("{} of {count} blocks are not there, the first is {first}", count - present);
             self.report(format!("{found}: a write that failed leaves such a group behind"));
         }
-        let order = self.names("axis0").unwrap_or_else(|reason| {
+        let (order, kinds) = self.names("axis0").unwrap_or_else(|reason| {
             self.report(format!("axis0: {reason}: columns are in the order of blocks"));
-            Vec::new()
+            Default::default()
+        });
+        let levels = self.levels("axis0");
+        let axis = kinds.axis(|level| {
+            let name = levels.as_ref().map_or("axis0", |levels| &levels[level][1]);
+            Stored::label(&self.dataset(name)?.attributes, "name")
         });
         // Nothing is lost that the axis does not name.
-        let mut next = |name: &String| columns.get_mut(name)?.pop_front();
+        let mut next = |name: &String| {
+            let naming = Naming { axis: axis.clone(), ..Naming::default() };
+            Some(Column { naming, ..columns.get_mut(name)?.pop_front()? })
+        };
         order.iter().chain(&met).filter_map(&mut next).collect()
     }
 
-    /// The labels of an axis of columns, as text.
-    fn names(&mut self, key: &str) -> Result<Vec<String>, String> {
+    /// The labels of an axis of columns, as text, and what they are.
+    fn names(&mut self, key: &str) -> Result<(Vec<String>, Kinds), String> {
         let levels = self.levels(key);
         let is_one = levels.is_none();
         let is_coded = |dataset: &Arc<Dataset>| text(&dataset.attributes, "kind").as_deref() == Some("category");
         let levels = match levels {
             Some(levels) => levels,
             None if self.dataset(key).is_some_and(is_coded) => vec![[key.to_owned(), format!("{key}_categories")]],
-            None => return Ok(self.read(key)?.iter().map(Label::to_string).collect()),
+            None => {
+                let labels = self.read(key)?;
+                let names = labels.iter().map(Label::to_string).collect();
+                return Ok((names, Kinds::of(labels.into_iter().map(Some))));
+            }
         };
         // Several levels may be one dataset.
         let (mut left, mut bytes_left) = (MOST_OF_LEVELS, MOST_NAMES);
@@ -281,7 +301,7 @@ impl<'a> Fixed<'a> {
         let levels: Vec<(Labels, Labels)> =
             levels.iter().map(|[codes, values]| Ok((read(codes)?, read(values)?))).collect::<Result<_, String>>()?;
         let rows = levels.first().map_or(0, |(codes, _)| codes.len());
-        let mut left = MOST_NAMES;
+        let (mut left, mut kinds) = (MOST_NAMES, Kinds::default());
         let one = |row: usize| {
             let label = |(codes, values): &(Labels, Labels)| {
                 let place = match codes.get(row) {
@@ -295,11 +315,13 @@ impl<'a> Fixed<'a> {
                 Label::Tuple(own) if is_one => own.first().map(Label::to_string).unwrap_or_default(),
                 own => own.to_string(),
             };
+            kinds.add(Some(&own).filter(|_| !is_one));
             // And many labels one text.
             left = left.checked_sub(name.len()).ok_or_else(too_long)?;
             Ok(name)
         };
-        (0..rows).map(one).collect()
+        let names = (0..rows).map(one).collect::<Result<_, String>>()?;
+        Ok((names, kinds))
     }
 
     /// The labels of a dataset.
@@ -437,8 +459,7 @@ impl<'a> Fixed<'a> {
             _ => rows,
         };
         let times = content.times(self.site.file, rows.as_ref());
-        let units = if let Content::Durations(unit) = content { Some(unit) } else { None };
-        Made { rows: Ok(rows), times, units, tally }
+        Made { rows: Ok(rows), times, units: content.unit(), tally }
     }
 
     fn column(
@@ -456,6 +477,7 @@ impl<'a> Fixed<'a> {
             is_label,
             in_table: true,
             times: made.times.map(Box::new),
+            duration: made.units.as_deref().and_then(times::unit_of),
             units: made.units,
             dataset: (rank == 1 && !is_pickle(dataset) && !is_empty(dataset)).then(|| dataset.clone()),
             ..Column::new(name.into(), self.path(of), ColumnId { object: dataset.id, field }, made.rows, made.tally)

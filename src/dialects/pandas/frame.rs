@@ -13,11 +13,13 @@ use super::{Pandas, is_table_format, servants, table_of};
 use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Field, Fill, Group, Object, join};
 use crate::dialects::attributes::text;
 use crate::dialects::compound::{self, Covered, Indexed, System};
-use crate::dialects::{Dialect, Of, Site, datasets};
+use crate::dialects::{Dialect, Of, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, Part, Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Rule, SearchIndex, Table};
+use crate::table::{
+    Called, Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Naming, Rule, SearchIndex, Table,
+};
 
 /// The table of a group in the format `table`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
@@ -91,7 +93,13 @@ impl<'a> Frame<'a> {
         for (planned, name) in plan.columns.iter().zip(datasets::distinct(&names)) {
             let field = planned.field.name.to_string();
             let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
-            columns.push(self.column(planned, name, &content));
+            let called = match planned {
+                Planned { is_nameless: true, .. } => Called::Nothing,
+                planned if name != *planned.name => Called::Other(planned.name.clone()),
+                _ => Called::Name,
+            };
+            let naming = Naming { called, axis: plan.names.clone(), is_level: false };
+            columns.push(Column { naming, ..self.column(planned, name, &content) });
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
             // The search index is of codes, not of the instants that they stand for.
             let is_counted = columns.last().is_some_and(|column| column.times.is_some() || column.units.is_some());
@@ -170,7 +178,8 @@ impl<'a> Frame<'a> {
         Column {
             is_label: planned.is_label,
             times: times.map(Box::new),
-            units: if let Content::Durations(unit) = content { Some(unit.clone()) } else { None },
+            units: content.unit(),
+            duration: content.unit().as_deref().and_then(times::unit_of),
             categories,
             dataset: Some(compound::part_of(self.dataset, planned.datatype, Fill::Default)),
             ..Column::new(

@@ -7,6 +7,7 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `stored` | reads attributes: texts, numbers, pickles |
+//! | `axis` | tells what names of columns are beside texts |
 //! | `plan` | tells which part of which field each column is, by the attributes |
 //! | `encoding` | tells how texts are encoded |
 //! | `values` | what a part holds: times, texts that stand for missing, categories |
@@ -14,6 +15,7 @@
 //! | `objects` | columns of Python objects: values of one pickle |
 //! | `fixed` | makes the table of the format `fixed`: axes of labels, blocks of columns, most texts in pickles |
 
+mod axis;
 mod encoding;
 mod fixed;
 mod frame;

@@ -1,12 +1,14 @@
 //! Which part of which field each column of a frame is, in the order of the frame.
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
+use super::axis::Kinds;
 use super::rules;
 use super::stored::Stored;
 use crate::catalogue::{Attribute, Class, Datatype, Field, product};
 use crate::codec::pickle::{Label, Tree, Value, class_of, label};
-use crate::table::Finding;
+use crate::table::{Finding, NameAxis};
 
 /// Most columns of fields whose labels cannot be read; those of more are columns of arrays.
 const MOST_UNNAMED: u64 = 10_000;
@@ -29,6 +31,8 @@ pub(super) struct Planned<'a> {
     /// Number among all parts of the table's rows, from 1 on.
     pub part: u32,
     pub is_label: bool,
+    /// Row labels to which the frame gives no name.
+    pub is_nameless: bool,
 }
 
 /// The columns of a frame, row labels first.
@@ -37,6 +41,8 @@ pub(super) struct Plan<'a> {
     /// The field of row labels: `index`. In a frame that was appended along its columns these are rows, and `columns`
     /// has their labels.
     pub axis: String,
+    /// What the names of columns are beside texts.
+    pub names: Option<Arc<NameAxis>>,
     /// What the frame says of its fields.
     pub info: Option<Tree>,
 }
@@ -106,7 +112,8 @@ impl<'a> Plan<'a> {
         let values = planner.values();
         let columns = planner.ordered(values);
         let columns = planner.labelled(columns, info.as_ref());
-        Self { columns, axis: planner.axis, info }
+        let names = planner.names(info.as_ref());
+        Self { columns, axis: planner.axis, names, info }
     }
 
     /// What the frame says of a field.
@@ -165,7 +172,15 @@ impl<'a> Planner<'a, '_> {
         }
         let whole = |shown: Name| {
             let (datatype, offset) = (&field.datatype, field.offset);
-            let planned = Planned { name: shown.shown.clone(), field, datatype, offset, part: number, is_label: false };
+            let planned = Planned {
+                name: shown.shown.clone(),
+                field,
+                datatype,
+                offset,
+                part: number,
+                is_label: false,
+                is_nameless: false,
+            };
             (shown, planned)
         };
         let count = match &field.datatype.class {
@@ -194,9 +209,16 @@ impl<'a> Planner<'a, '_> {
                     labels.unwrap_or_else(|| (0..count).map(|at| Name::text(format!("{name}_{at}"))).collect());
                 for (at, shown) in (0..).zip(labels) {
                     let offset = field.offset.saturating_add(base.size.saturating_mul(at));
-                    let name = shown.shown.clone();
-                    columns
-                        .push((shown, Planned { name, field, datatype: base, offset, part: *next, is_label: false }));
+                    let planned = Planned {
+                        name: shown.shown.clone(),
+                        field,
+                        datatype: base,
+                        offset,
+                        part: *next,
+                        is_label: false,
+                        is_nameless: false,
+                    };
+                    columns.push((shown, planned));
                     *next = next.saturating_add(1);
                 }
             }
@@ -233,7 +255,10 @@ impl<'a> Planner<'a, '_> {
             let place = |name: &Name| columns.iter().position(|(label, _)| label == name);
             let places: Option<Vec<usize>> = names.iter().map(place).collect();
             if let Some(places) = places.filter(|places| !places.is_empty()) {
-                let labels = places.iter().map(|at| Planned { is_label: true, ..columns[*at].1.clone() });
+                let labels = places.iter().map(|at| {
+                    let planned = columns[*at].1.clone();
+                    Planned { is_label: true, is_nameless: is_made_up(&planned.name), ..planned }
+                });
                 let rest = columns.iter().enumerate().filter(|(at, _)| !places.contains(at));
                 return labels.chain(rest.map(|(_, (_, planned))| planned.clone())).collect();
             }
@@ -247,10 +272,33 @@ impl<'a> Planner<'a, '_> {
             let nameless = if is_taken { "level_0" } else { "index" };
             // `None` is no name, though it has one as a label.
             let name = named.filter(|name| name.is_known && (name.is_text || name.shown != "None"));
+            let is_nameless = name.is_none();
             let name = name.map_or_else(|| nameless.to_owned(), |name| name.shown);
             let (datatype, offset) = (&field.datatype, field.offset);
-            planned.insert(0, Planned { name, field, datatype, offset, part, is_label: true });
+            planned.insert(0, Planned { name, field, datatype, offset, part, is_label: true, is_nameless });
         }
         planned
     }
+
+    /// What the labels of columns are, but for those that are levels of row labels.
+    fn names(&self, info: Option<&Tree>) -> Option<Arc<NameAxis>> {
+        let axes = Stored::tree(self.group, "non_index_axes")?;
+        let axis = axes.root().item(0)?;
+        let levels = Stored::tree(self.group, "levels");
+        let levels = levels.as_ref().and_then(|levels| Name::all(levels.root(), &mut { MOST_NAMES }));
+        let levels: HashSet<Name> = levels.into_iter().flatten().collect();
+        let columns = axis.item(1)?.items()?.filter(|name| levels.is_empty() || !levels.contains(&Name::of(*name)));
+        let about = info.zip(axis.item(0)?.integer()).and_then(|(info, number)| {
+            let (_, about) = info.root().entries()?.find(|(key, _)| key.integer() == Some(number))?;
+            about.get("names")
+        });
+        let called = |level| label(about?.item(level)?).filter(|label| *label != Label::None);
+        Kinds::of(columns.map(label)).axis(|level| called(level).map(|label| label.to_string()))
+    }
+}
+
+/// Whether pandas made up this name of a level that has none.
+fn is_made_up(name: &str) -> bool {
+    let number = name.strip_prefix("level_");
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -88,6 +88,11 @@ impl Content {
         matches!(self, Self::Instants { .. } | Self::Durations(_) | Self::Days)
     }
 
+    /// The unit of differences.
+    pub fn unit(&self) -> Option<String> {
+        if let Self::Durations(unit) = self { Some(unit.clone()) } else { None }
+    }
+
     /// How integers stand for instants.
     pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, String>> {
         let (times, zone) = match self {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::catalogue::{Class, Dataset, Datatype, Fill};
+use crate::dialects::times::unit_of;
 use crate::store::Rows;
 use crate::table::{Times, TypedRows};
 
@@ -52,16 +53,6 @@ pub(in crate::dialects::hep001) fn typed_item(
 fn timestamp(arrow_type: &str) -> Option<(&str, Option<&str>)> {
     let inside = arrow_type.strip_prefix("timestamp[")?.strip_suffix(']')?;
     Some(inside.split_once(", tz=").map_or((inside, None), |(unit, zone)| (unit, Some(zone))))
-}
-
-fn unit_of(text: &str) -> Option<TimeUnit> {
-    Some(match text {
-        "s" => TimeUnit::Second,
-        "ms" => TimeUnit::Millisecond,
-        "us" => TimeUnit::Microsecond,
-        "ns" => TimeUnit::Nanosecond,
-        _ => return None,
-    })
 }
 
 fn parse(text: &str) -> Option<DataType> {

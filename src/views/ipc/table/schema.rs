@@ -2,17 +2,21 @@
 
 use arrow_schema::{DataType, Field, Metadata, Schema};
 
+use crate::views::field_metadata;
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Plan};
-use crate::views::{field_metadata, pandas};
+use crate::views::pandas::{self, Described};
 
 /// The schema of columns.
 pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Schema {
     let fields: Vec<Field> = columns.iter().zip(plans).map(|(column, plan)| field(column, plan)).collect();
-    let labels: Vec<String> =
-        columns.iter().filter(|column| column.is_label).map(|column| column.name.to_string()).collect();
-    let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-    let index = pandas::metadata(fields.iter(), &labels);
+    let described = columns.iter().zip(&fields).map(|(column, field)| Described {
+        name: field.name(),
+        data_type: field.data_type().clone(),
+        is_label: column.is_label,
+        naming: &column.naming,
+    });
+    let index = pandas::metadata(&described.collect::<Vec<_>>());
     let metadata: Metadata = index.into_iter().map(|text| (pandas::KEY, text)).collect();
     Schema::new(fields).with_metadata(metadata)
 }

@@ -21,7 +21,7 @@ use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::pass::Keeper;
 use crate::store::{Error, Hints, Rows, ValueSet, fixed_width};
-use crate::table::{Column, IndexForm, Times};
+use crate::table::{Column, IndexForm, Naming, Times};
 use crate::views::field_metadata;
 use shape::{Given, Shape};
 
@@ -47,6 +47,10 @@ pub struct ParquetColumn {
     pub(super) times: Option<Times>,
     /// It labels rows.
     pub(super) is_label: bool,
+    /// The zone of its instants, which the type of nanoseconds lacks.
+    pub(super) zone: Option<Arc<str>>,
+    /// What it is called beside its name.
+    pub(super) naming: Naming,
     /// What is known of its values, by what the file tells of them.
     pub(super) learner: Option<Arc<Learner>>,
     /// The bitmap of its values, and whether it may be used.
@@ -69,11 +73,16 @@ impl ParquetColumn {
     /// # Errors
     /// Why it has no place in a Parquet file.
     pub fn new(column: &Column) -> Result<Self, String> {
+        let zone = column.times().and_then(|times| match times.data_type() {
+            DataType::Timestamp(_, zone) => zone,
+            _ => None,
+        });
         let times = column.times().map(Times::of_parquet);
         let rows = column.shown_by(times)?;
         let hints = rows.hints();
-        // By values of a dictionary, pyarrow skips no row group.
-        let is_plain = rows.cuts().is_some() && matches!(rows.data_type(), DataType::Dictionary(..));
+        // By values of a dictionary, pyarrow skips no row group, and pandas makes categories of them.
+        let is_plain =
+            (rows.cuts().is_some() || column.naming.is_level) && matches!(rows.data_type(), DataType::Dictionary(..));
         let name = column.name.to_string();
         let mut own = Self {
             name,
@@ -83,6 +92,8 @@ impl ParquetColumn {
             hints,
             times,
             is_label: column.is_label,
+            zone,
+            naming: column.naming.clone(),
             learner: None,
             bitmap: None,
             keeper: None,
@@ -108,6 +119,8 @@ impl ParquetColumn {
             hints,
             times: None,
             is_label: false,
+            zone: None,
+            naming: Naming::default(),
             learner: None,
             bitmap: None,
             keeper: None,

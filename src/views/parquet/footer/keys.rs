@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use arrow_schema::{Fields, Schema};
+use arrow_schema::{DataType, Fields, Schema};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 
-use crate::views::pandas;
+use crate::views::pandas::{self, Described};
 use crate::views::parquet::columns::ParquetColumn;
 
 /// Who wrote the file, as engines parse it: `NAME version X (build Y)`. What comes after `build` counts layouts, so
@@ -16,9 +16,16 @@ pub(in crate::views::parquet) const CREATED_BY: &str =
 /// The Arrow schema, row labels for pandas, and what is known of columns: `energy.units`.
 pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &Fields) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
-    let labels = columns.iter().zip(fields).filter(|(column, _)| column.is_label);
-    let labels: Vec<&str> = labels.map(|(_, field)| field.name().as_str()).collect();
-    if let Some(index) = pandas::metadata(fields.iter().map(AsRef::as_ref), &labels) {
+    let described = columns.iter().zip(fields).map(|(column, field)| Described {
+        name: field.name(),
+        data_type: match (field.data_type(), &column.zone) {
+            (DataType::Timestamp(unit, None), Some(zone)) => DataType::Timestamp(*unit, Some(zone.clone())),
+            (data_type, _) => data_type.clone(),
+        },
+        is_label: column.is_label,
+        naming: &column.naming,
+    });
+    if let Some(index) = pandas::metadata(&described.collect::<Vec<_>>()) {
         pairs.push((pandas::KEY.into(), index));
     }
     for (column, field) in columns.iter().zip(fields) {

@@ -1,0 +1,64 @@
+//! What software calls a column, where its name is no text, or none.
+
+use std::sync::Arc;
+
+use arrow_schema::TimeUnit;
+
+/// What a column is called beside its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// By what text.
+    pub called: Called,
+    /// The axis whose label the text is; `None` where all labels are texts.
+    pub axis: Option<Arc<NameAxis>>,
+    /// Its codes are places among the different values of row labels of several levels, and no categories.
+    pub is_level: bool,
+}
+
+/// What text a column is called by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Called {
+    /// Its name.
+    #[default]
+    Name,
+    /// This one: another column has it as its name.
+    Other(String),
+    /// None: row labels to which the file gives no name.
+    Nothing,
+}
+
+/// An axis of column names: what their texts stand for, level by level. The names of several levels are a tuple.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameAxis {
+    /// At least one.
+    pub levels: Vec<NameLevel>,
+}
+
+/// A level of column names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameLevel {
+    /// What the level itself is called.
+    pub name: Option<String>,
+    /// What its labels are.
+    pub kind: NameKind,
+}
+
+/// What all labels of a level are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameKind {
+    /// Texts.
+    Text,
+    /// Some texts, some integers.
+    Mixed,
+    /// Integers of 64 bits.
+    Integer,
+    /// Floats of 64 bits.
+    Float,
+    /// Instants, in a zone or in none.
+    Instant {
+        /// The unit that they count in.
+        unit: TimeUnit,
+        /// The zone.
+        zone: Option<String>,
+    },
+}
