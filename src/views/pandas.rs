@@ -15,6 +15,8 @@ pub(super) struct Described<'a> {
     pub name: &'a str,
     /// Its type, with the zone of instants, which a field of Parquet may lack.
     pub data_type: DataType,
+    /// Values may be missing.
+    pub is_nullable: bool,
     /// It labels rows.
     pub is_label: bool,
     /// What it is called beside its name.
@@ -31,6 +33,7 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     }
     let described = |column: &Described<'_>| {
         let (pandas, numpy) = pandas_type(&column.data_type);
+        let numpy = Some(&column.data_type).filter(|_| column.is_nullable).and_then(nullable_type).unwrap_or(numpy);
         let zone = match &column.data_type {
             DataType::Timestamp(_, Some(zone)) => json!({ "timezone": zone.as_ref() }),
             _ => Value::Null,
@@ -76,6 +79,21 @@ fn level(name: Option<&str>, kind: &NameKind) -> Value {
     };
     let (pandas, numpy) = of_values;
     json!({ "name": name, "field_name": name, "pandas_type": pandas, "numpy_type": numpy, "metadata": metadata })
+}
+
+/// `numpy_type` of integers that may be missing: else pandas makes floats of them where some are.
+fn nullable_type(data_type: &DataType) -> Option<&'static str> {
+    Some(match data_type {
+        DataType::Int8 => "Int8",
+        DataType::Int16 => "Int16",
+        DataType::Int32 => "Int32",
+        DataType::Int64 => "Int64",
+        DataType::UInt8 => "UInt8",
+        DataType::UInt16 => "UInt16",
+        DataType::UInt32 => "UInt32",
+        DataType::UInt64 => "UInt64",
+        _ => return None,
+    })
 }
 
 /// `pandas_type` and `numpy_type` of a column.

@@ -437,7 +437,7 @@ impl<'a> Fixed<'a> {
         let missing = content.missing(&datatype, &stated);
         let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
             _ if of_none.is_some() => {
-                Arc::new(HeldRows::new(new_empty_array(&arrow_type(&datatype)), true, Hints::default()))
+                Arc::new(HeldRows::new(new_empty_array(&arrow_type(&datatype)), false, Hints::default()))
             }
             // A placeholder for nothing, or a block of columns without rows, which lies on its side.
             shape if shape.contains(&0) || is_empty(dataset) => {

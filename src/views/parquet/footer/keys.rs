@@ -22,6 +22,7 @@ pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &
             (DataType::Timestamp(unit, None), Some(zone)) => DataType::Timestamp(*unit, Some(zone.clone())),
             (data_type, _) => data_type.clone(),
         },
+        is_nullable: field.is_nullable(),
         is_label: column.is_label,
         naming: &column.naming,
     });
