@@ -2,7 +2,7 @@
 
 mod finding;
 mod index_rules;
-mod naming;
+mod origin;
 mod rows;
 mod search_index;
 mod similar;
@@ -25,7 +25,7 @@ use crate::store::{File, Learner, Observed, Opening, Rows, Tally};
 pub(crate) use finding::{ALL as RULES, UNREADABLE, rules};
 pub use finding::{Finding, Rule, Severity, rule_of};
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
-pub use naming::{Called, NameAxis, NameKind, NameLevel, Naming};
+pub use origin::{Called, NameAxis, NameKind, NameLevel, Origin};
 pub use rows::{
     BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows, EndRows,
     EvenRows, HeldRows, Json, JsonRows, LabelRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows,
@@ -140,8 +140,8 @@ pub struct Column {
     pub id: ColumnId,
     /// It labels rows.
     pub is_label: bool,
-    /// What it is called beside its name.
-    pub naming: Naming,
+    /// What it was to the software that wrote it.
+    pub origin: Origin,
     /// It has as many rows as the table and stands in `table.*`.
     pub in_table: bool,
     /// Whether it does not, because another column shows its values there.
@@ -196,7 +196,7 @@ impl Column {
             path,
             id,
             is_label: false,
-            naming: Naming::default(),
+            origin: Origin::default(),
             in_table: rows.is_ok(),
             is_within_another: false,
             rows,

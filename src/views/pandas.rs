@@ -4,7 +4,7 @@
 use arrow_schema::{DataType, TimeUnit};
 use serde_json::{Value, json};
 
-use crate::table::{Called, NameAxis, NameKind, NameLevel, Naming};
+use crate::table::{Called, NameAxis, NameKind, NameLevel, Origin};
 
 /// Key of the text below in the metadata of an Arrow or Parquet schema.
 pub(super) const KEY: &str = "pandas";
@@ -15,12 +15,10 @@ pub(super) struct Described<'a> {
     pub name: &'a str,
     /// Its type, with the zone of instants, which a field of Parquet may lack.
     pub data_type: DataType,
-    /// Values may be missing.
-    pub is_nullable: bool,
     /// It labels rows.
     pub is_label: bool,
-    /// What it is called beside its name.
-    pub naming: &'a Naming,
+    /// What it was to the software that wrote it.
+    pub origin: &'a Origin,
 }
 
 /// Which columns are the index, what types pandas is to give all of them, and what names of columns are. `None` without
@@ -33,13 +31,13 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     }
     let described = |column: &Described<'_>| {
         let (pandas, numpy) = pandas_type(&column.data_type);
-        let numpy = Some(&column.data_type).filter(|_| column.is_nullable).and_then(nullable_type).unwrap_or(numpy);
+        let numpy = Some(&column.data_type).filter(|_| column.origin.is_masked).and_then(masked_type).unwrap_or(numpy);
         let zone = match &column.data_type {
             DataType::Timestamp(_, Some(zone)) => json!({ "timezone": zone.as_ref() }),
             _ => Value::Null,
         };
         json!({
-            "name": match &column.naming.called {
+            "name": match &column.origin.called {
                 Called::Name => Some(column.name),
                 Called::Other(name) => Some(name.as_str()),
                 Called::Nothing => None,
@@ -50,7 +48,7 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
             "metadata": zone,
         })
     };
-    let mut axes = columns.iter().filter(|column| !column.is_label).map(|column| column.naming.axis.as_deref());
+    let mut axes = columns.iter().filter(|column| !column.is_label).map(|column| column.origin.axis.as_deref());
     let axis = axes.next().flatten().filter(|axis| axes.all(|other| other == Some(*axis)));
     let text = json!({
         "index_columns": labels().collect::<Vec<_>>(),
@@ -81,8 +79,8 @@ fn level(name: Option<&str>, kind: &NameKind) -> Value {
     json!({ "name": name, "field_name": name, "pandas_type": pandas, "numpy_type": numpy, "metadata": metadata })
 }
 
-/// `numpy_type` of integers that may be missing: else pandas makes floats of them where some are.
-fn nullable_type(data_type: &DataType) -> Option<&'static str> {
+/// `numpy_type` of integers and booleans with a mask.
+fn masked_type(data_type: &DataType) -> Option<&'static str> {
     Some(match data_type {
         DataType::Int8 => "Int8",
         DataType::Int16 => "Int16",
@@ -92,6 +90,7 @@ fn nullable_type(data_type: &DataType) -> Option<&'static str> {
         DataType::UInt16 => "UInt16",
         DataType::UInt32 => "UInt32",
         DataType::UInt64 => "UInt64",
+        DataType::Boolean => "boolean",
         _ => return None,
     })
 }

@@ -14,7 +14,7 @@ use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Role, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{Called, Categories, Column, CompoundRows, Finding, Naming, Rule, Table};
+use crate::table::{Called, Categories, Column, CompoundRows, Finding, Origin, Rule, Table};
 
 /// Most parts of the name of a column, each of which is a group to look into.
 const MOST_PARTS: usize = 32;
@@ -195,11 +195,12 @@ impl Frame<'_> {
             self.categories.push(labels);
             self.categories.len() - 1
         });
+        let is_masked = categories.is_none() && matches!(object, Object::Group { .. });
         // anndata writes labels without a name by this one.
         let called = if is_label && name == INDEX { Called::Nothing } else { Called::Name };
         Some(Column {
             is_label,
-            naming: Naming { called, ..Naming::default() },
+            origin: Origin { called, is_masked, ..Origin::default() },
             in_table: is_whole,
             stored_strings,
             categories,

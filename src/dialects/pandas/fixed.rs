@@ -26,7 +26,7 @@ use crate::source::Interrupt;
 use crate::store::decode::{arrow_type, widen};
 use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
 use crate::table::{
-    Called, Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Naming, Table, Times,
+    Called, Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Origin, Table, Times,
 };
 
 /// Most labels of an axis of columns.
@@ -154,8 +154,8 @@ impl<'a> Fixed<'a> {
             let made = self.values(key, dataset, true);
             let made = self.categorical(key, dataset, made);
             let called = if self.is_nameless { Called::Nothing } else { Called::Name };
-            let naming = Naming { called, ..Naming::default() };
-            return vec![Column { naming, ..self.column(name, key, (dataset, 0), made, true) }];
+            let origin = Origin { called, ..Origin::default() };
+            return vec![Column { origin, ..self.column(name, key, (dataset, 0), made, true) }];
         };
         let mut columns = Vec::new();
         for (at, [codes, values]) in levels.into_iter().enumerate() {
@@ -165,12 +165,12 @@ impl<'a> Fixed<'a> {
             };
             let name = Stored::label(&of_values.attributes, "name");
             let called = if name.is_none() { Called::Nothing } else { Called::Name };
-            let naming = Naming { called, axis: None, is_level: true };
+            let origin = Origin { called, is_level: true, ..Origin::default() };
             let name = name.unwrap_or_else(|| format!("level_{at}"));
             let made = self.values(&codes, of_codes, true);
             let labels = self.values(&values, of_values, true);
             let made = self.labelled(&values, of_values, made, labels, false);
-            columns.push(Column { naming, ..self.column(name, &codes, (of_codes, 0), made, true) });
+            columns.push(Column { origin, ..self.column(name, &codes, (of_codes, 0), made, true) });
         }
         columns
     }
@@ -267,8 +267,8 @@ impl<'a> Fixed<'a> {
         });
         // Nothing is lost that the axis does not name.
         let mut next = |name: &String| {
-            let naming = Naming { axis: axis.clone(), ..Naming::default() };
-            Some(Column { naming, ..columns.get_mut(name)?.pop_front()? })
+            let origin = Origin { axis: axis.clone(), ..Origin::default() };
+            Some(Column { origin, ..columns.get_mut(name)?.pop_front()? })
         };
         order.iter().chain(&met).filter_map(&mut next).collect()
     }

@@ -18,7 +18,7 @@ use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, Part, Rows, Tally};
 use crate::table::{
-    Called, Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Naming, Rule, SearchIndex, Table,
+    Called, Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Origin, Rule, SearchIndex, Table,
 };
 
 /// The table of a group in the format `table`.
@@ -98,8 +98,8 @@ impl<'a> Frame<'a> {
                 planned if name != *planned.name => Called::Other(planned.name.clone()),
                 _ => Called::Name,
             };
-            let naming = Naming { called, axis: plan.names.clone(), is_level: false };
-            columns.push(Column { naming, ..self.column(planned, name, &content) });
+            let origin = Origin { called, axis: plan.names.clone(), ..Origin::default() };
+            columns.push(Column { origin, ..self.column(planned, name, &content) });
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
             // The search index is of codes, not of the instants that they stand for.
             let is_counted = columns.last().is_some_and(|column| column.times.is_some() || column.units.is_some());

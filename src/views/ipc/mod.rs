@@ -62,7 +62,7 @@ use bstr::BString;
 
 use crate::store::Learner;
 use crate::store::{Hints, Rows};
-use crate::table::{Column, Naming, Table};
+use crate::table::{Column, Origin, Table};
 
 pub use view::IpcView;
 
@@ -77,8 +77,8 @@ pub struct IpcColumn {
     pub hints: Hints,
     /// It labels rows: pandas makes it the index.
     pub is_label: bool,
-    /// What it is called beside its name.
-    pub naming: Naming,
+    /// What it was to the software that wrote it.
+    pub origin: Origin,
     /// What is told of it.
     pub notes: Vec<(&'static str, String)>,
     /// What is known of its values already.
@@ -97,7 +97,7 @@ impl IpcColumn {
             hints: rows.hints(),
             rows,
             is_label: column.is_label,
-            naming: column.naming.clone(),
+            origin: column.origin.clone(),
             notes: column.notes(),
             // Of integers without an instant it does not know.
             learner: column.learner.clone().filter(|_| column.times().is_none_or(|times| times.bounds().is_none())),

@@ -13,9 +13,8 @@ pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Sc
     let described = columns.iter().zip(&fields).map(|(column, field)| Described {
         name: field.name(),
         data_type: field.data_type().clone(),
-        is_nullable: field.is_nullable(),
         is_label: column.is_label,
-        naming: &column.naming,
+        origin: &column.origin,
     });
     let index = pandas::metadata(&described.collect::<Vec<_>>());
     let metadata: Metadata = index.into_iter().map(|text| (pandas::KEY, text)).collect();

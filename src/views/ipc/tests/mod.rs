@@ -19,7 +19,7 @@ use crate::catalogue::{ByteOrder, Class, Datatype, Field, FloatFormat, Member, P
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::Memory;
 use crate::store::{Hints, Rows};
-use crate::table::Naming;
+use crate::table::Origin;
 use crate::views::rendered::BlockCache;
 use crate::views::{Effort, View};
 
@@ -29,7 +29,7 @@ fn column(name: &str, rows: Arc<dyn Rows>, datatype: Option<Datatype>) -> IpcCol
         rows,
         hints: datatype.as_ref().map(Hints::of).unwrap_or_default(),
         is_label: false,
-        naming: Naming::default(),
+        origin: Origin::default(),
         notes: Vec::new(),
         learner: None,
     }

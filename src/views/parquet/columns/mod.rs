@@ -21,7 +21,7 @@ use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::pass::Keeper;
 use crate::store::{Error, Hints, Rows, ValueSet, fixed_width};
-use crate::table::{Column, IndexForm, Naming, Times};
+use crate::table::{Column, IndexForm, Origin, Times};
 use crate::views::field_metadata;
 use shape::{Given, Shape};
 
@@ -49,8 +49,8 @@ pub struct ParquetColumn {
     pub(super) is_label: bool,
     /// The zone of its instants, which the type of nanoseconds lacks.
     pub(super) zone: Option<Arc<str>>,
-    /// What it is called beside its name.
-    pub(super) naming: Naming,
+    /// What it was to the software that wrote it.
+    pub(super) origin: Origin,
     /// What is known of its values, by what the file tells of them.
     pub(super) learner: Option<Arc<Learner>>,
     /// The bitmap of its values, and whether it may be used.
@@ -82,7 +82,7 @@ impl ParquetColumn {
         let hints = rows.hints();
         // By values of a dictionary, pyarrow skips no row group, and pandas makes categories of them.
         let is_plain =
-            (rows.cuts().is_some() || column.naming.is_level) && matches!(rows.data_type(), DataType::Dictionary(..));
+            (rows.cuts().is_some() || column.origin.is_level) && matches!(rows.data_type(), DataType::Dictionary(..));
         let name = column.name.to_string();
         let mut own = Self {
             name,
@@ -93,7 +93,7 @@ impl ParquetColumn {
             times,
             is_label: column.is_label,
             zone,
-            naming: column.naming.clone(),
+            origin: column.origin.clone(),
             learner: None,
             bitmap: None,
             keeper: None,
@@ -120,7 +120,7 @@ impl ParquetColumn {
             times: None,
             is_label: false,
             zone: None,
-            naming: Naming::default(),
+            origin: Origin::default(),
             learner: None,
             bitmap: None,
             keeper: None,

@@ -22,9 +22,8 @@ pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &
             (DataType::Timestamp(unit, None), Some(zone)) => DataType::Timestamp(*unit, Some(zone.clone())),
             (data_type, _) => data_type.clone(),
         },
-        is_nullable: field.is_nullable(),
         is_label: column.is_label,
-        naming: &column.naming,
+        origin: &column.origin,
     });
     if let Some(index) = pandas::metadata(&described.collect::<Vec<_>>()) {
         pairs.push((pandas::KEY.into(), index));

@@ -356,7 +356,7 @@ fn names_and_notes_reach_readers() {
     let pandas: serde_json::Value = serde_json::from_str(&keys["pandas"]).unwrap();
     assert_eq!(pandas["index_columns"], serde_json::json!(["id"]));
     let types = [0, 1, 2].map(|at| &pandas["columns"][at]["numpy_type"]);
-    assert_eq!(types, ["int64", "float64", "Int64"]);
+    assert_eq!(types, ["int64", "float64", "int64"]);
     let plain = bytes(&view(vec![column("x", Int64Array::from(vec![5]), Hints::default())]));
     let keys = opened(&plain).metadata().file_metadata().key_value_metadata().unwrap().clone();
     assert!(keys.iter().all(|pair| pair.key == "ARROW:schema"));

@@ -1,18 +1,20 @@
-//! What software calls a column, where its name is no text, or none.
+//! What software makes of a column that neither its name nor its values tell.
 
 use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 
-/// What a column is called beside its name.
+/// What a column was to the software that wrote it, beside its name and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Naming {
-    /// By what text.
+pub struct Origin {
+    /// By what text it is called.
     pub called: Called,
     /// The axis whose label the text is; `None` where all labels are texts.
     pub axis: Option<Arc<NameAxis>>,
     /// Its codes are places among the different values of row labels of several levels, and no categories.
     pub is_level: bool,
+    /// A mask tells which of its values are missing. pandas has types of its own for such numbers and booleans.
+    pub is_masked: bool,
 }
 
 /// What text a column is called by.
