@@ -15,7 +15,7 @@ use super::ranges::{Ranges, Test, TextRange};
 use crate::indexes::{self, Trust};
 use crate::store::Learner;
 use crate::store::Rows;
-use crate::table::{Column, IndexForm, IndexKind, PartRows, Table, Times, did_you_mean};
+use crate::table::{Column, IndexForm, IndexKind, PartRows, Table, Times, arrow_name, did_you_mean};
 
 /// Columns named in a message at most.
 const MOST_NAMED: usize = 30;
@@ -295,7 +295,8 @@ impl Asked<'_> {
             Ok(Kind::Time(_)) => self.column.shown().map_err(|what| Error::Type { at, what }),
             Ok(_) => Ok(self.rows),
             Err(data_type) => {
-                Err(Error::Type { at, what: format!("{}: values of type {data_type} have no order", self.name) })
+                let what = format!("{}: values of type {} have no order", self.name, arrow_name(data_type));
+                Err(Error::Type { at, what })
             }
         }
     }
@@ -354,7 +355,8 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
 fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges, Error> {
     let refuse = |at, what: String| Error::Type { at, what: format!("{}: {what}", condition.column) };
     let kind = kind.map_err(|data_type| {
-        refuse(condition.at, format!("values of type {data_type} are only asked for with null and valid"))
+        let what = format!("values of type {} are only asked for with null and valid", arrow_name(data_type));
+        refuse(condition.at, what)
     })?;
     let is_text = matches!(kind, Kind::Text | Kind::Binary);
     if condition.operator == Operator::Prefix && !is_text {

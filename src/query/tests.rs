@@ -5,8 +5,8 @@ use std::sync::{Arc, Weak};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int64Array, LargeStringArray,
-    UInt64Array,
+    Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int64Array, LargeListArray,
+    LargeStringArray, UInt64Array,
 };
 use arrow_schema::DataType;
 use proptest::prelude::*;
@@ -394,15 +394,21 @@ fn values_of_a_few_rows_are_decoded_once() {
 fn what_makes_no_sense_for_a_table_is_explained() {
     let (x, _) = column("x", Arc::new(Int64Array::from(vec![1])), None, false);
     let (label, _) = column("label", Arc::new(LargeStringArray::from(vec!["a"])), None, false);
-    let table = table(vec![x, label]);
+    let items = LargeListArray::from_iter_primitive::<Int64Type, _, _>([Some([Some(1)])]);
+    let (items, _) = column("items", Arc::new(items), None, false);
+    let table = table(vec![x, label, items]);
     let error = |text: &str| {
         let error = Bound::new(&table, &expression::parse(text).unwrap()).unwrap_err();
         format!("{}: {error}", error.position())
     };
-    assert_eq!(error("x > 1 and energy = 5"), "10: there is no column \"energy\"; columns: x, label");
+    assert_eq!(error("x > 1 and energy = 5"), "10: there is no column \"energy\"; columns: x, label, items");
     assert_eq!(error("x = 'a'"), "4: x: \"a\" is no value of a column of integers");
     assert_eq!(error("label = 5"), "8: label: \"5\" is no value of a column of text");
     assert_eq!(error("x like 'a%'"), "0: x: integers have no prefix");
+    let of_items = "0: items: values of type list<int64> are only asked for with null and valid";
+    assert_eq!(error("items = 1"), of_items);
+    let order = super::bind::find(&table, &"items".into(), 0).unwrap().ordered(0).unwrap_err();
+    assert_eq!(order.to_string(), "items: values of type list<int64> have no order");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The model of a table: columns of rows, whatever file idiom they came from. No HDF5 call, no FUSE, no file.
 
+mod arrow_name;
 mod finding;
 mod index_rules;
 mod origin;
@@ -22,6 +23,7 @@ use crate::store::decode::Oddity;
 use crate::store::statistics::Scalar;
 use crate::store::{File, Learner, Observed, Opening, Rows, Tally};
 
+pub use arrow_name::arrow_name;
 pub(crate) use finding::{ALL as RULES, UNREADABLE, rules};
 pub use finding::{Finding, Rule, Severity, rule_of};
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};

@@ -24,7 +24,7 @@ use arrow_select::interleave::interleave_record_batch;
 use super::{Failed, Inputs, MOST_ROWS, guarded};
 use crate::query::one_zero;
 use crate::source::Interrupt;
-use crate::table::did_you_mean;
+use crate::table::{arrow_name, did_you_mean};
 
 /// Bytes of a batch of a run, about: as many are held of each run as they are merged.
 const PIECE: usize = 512 << 10;
@@ -83,7 +83,7 @@ impl SortBy {
                 return Err(format!("--sort-by {name}: there is no such column{}", did_you_mean(name, names)));
             };
             if !RowConverter::supports_fields(&[SortField::new(spilled(field.data_type()))]) {
-                return Err(format!("--sort-by {name}: values of {} have no order", field.data_type()));
+                return Err(format!("--sort-by {name}: values of {} have no order", arrow_name(field.data_type())));
             }
             keys.push((at, descending));
         }

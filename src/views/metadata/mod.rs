@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::{Attribute, Dataset, Fill, Filter, Layout};
 use crate::codec::pickle;
 use crate::dialects;
-use crate::table::{Column, Finding, SearchIndex, Table};
+use crate::table::{Column, Finding, SearchIndex, Table, arrow_name};
 
 pub use member::{Details, Member, ShownAs};
 pub use value::{attribute_text, attribute_value, json_values};
@@ -210,7 +210,7 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     match column.shown() {
         Ok(rows) => {
             value.insert("rows".into(), rows.len().into());
-            value.insert("type".into(), datatype::arrow_name(rows.data_type()).into());
+            value.insert("type".into(), arrow_name(rows.data_type()).into());
             value.insert("nullable".into(), rows.nullable().into());
         }
         Err(reason) => {
