@@ -198,6 +198,9 @@ impl Output {
         if is_known(&path) {
             return Err(refuse("that is an HDF5 file, or of another format that is known"));
         }
+        if let Some(reason) = no_folder(&path) {
+            return Err(refuse(&reason));
+        }
         let partial = beside(&path).ok_or_else(|| refuse("that is no file"))?;
         Ok(Self { path, partial: known.is_none_or(|known| known.is_file()).then_some(partial) })
     }
@@ -214,6 +217,9 @@ impl Output {
             Ok(Some(_)) => return Err(refuse("partitions go to a folder that is empty, or not there yet")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(refuse(&error.to_string())),
+        }
+        if let Some(reason) = no_folder(&path) {
+            return Err(refuse(&reason));
         }
         let partial = beside(&path).ok_or_else(|| refuse("that is no folder"))?;
         Ok(Self { path, partial: Some(partial) })
@@ -246,6 +252,12 @@ impl Output {
         }
         written
     }
+}
+
+/// Why nothing can be made at a path: the folder that it would lie in is none.
+pub(super) fn no_folder(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())?;
+    Some(format!("there is no folder {}", folder.display()))
 }
 
 /// The name under which a file or folder is written.

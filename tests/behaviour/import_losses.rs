@@ -105,7 +105,7 @@ fn what_cannot_be_written_or_is_in_use_is_left_alone() {
     mode(inner.to_str().unwrap(), 0o755);
     unchanged();
     // One that is not there.
-    refused(&import(&[&at("a.parquet"), &at("none/new.h5")]), &["none", "No such file"]);
+    refused(&import(&[&at("a.parquet"), &at("none/new.h5")]), &["none/new.h5: there is no folder "]);
     // What h5py does for reading, and what another writer does.
     for lock in [rustix::fs::FlockOperation::LockShared, rustix::fs::FlockOperation::LockExclusive] {
         let file = fs::File::open(&out).unwrap();

@@ -18,6 +18,7 @@ use super::Error;
 use super::inputs::{Inputs, SortBy};
 use super::options::size;
 use super::progress::Watched;
+use super::rows::no_folder;
 use super::signals::INTERRUPTED;
 use crate::dialects::index_writer::{self, Kind};
 use crate::dialects::table_writer::Options;
@@ -176,7 +177,11 @@ impl Partial {
     /// Makes an empty one. What an earlier run has left is removed, unless that run is still at it.
     fn new(file: &Path) -> Result<Self, Error> {
         let shown = || file.display().to_string();
-        let name = file.file_name().ok_or_else(|| Error::Usage(format!("{}: that is no file", shown())))?;
+        let refuse = |reason: &str| Error::Usage(format!("{}: {reason}", shown()));
+        let name = file.file_name().ok_or_else(|| refuse("that is no file"))?;
+        if let Some(reason) = no_folder(file) {
+            return Err(refuse(&reason));
+        }
         let mut hidden = OsString::from(".");
         hidden.push(name);
         hidden.push(".hepfs-import");
