@@ -119,6 +119,9 @@ pub enum Error {
     /// The arguments contradict each other.
     #[error("{0}")]
     Usage(String),
+    /// Options have values that make no sense together, whatever the sources are.
+    #[error("{0}")]
+    Options(String),
 }
 
 impl Error {
@@ -176,7 +179,7 @@ pub fn run() -> ExitCode {
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             error.say();
-            failure
+            if matches!(error, Error::Options(_)) { ExitCode::from(2) } else { failure }
         }
     }
 }

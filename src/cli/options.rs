@@ -277,10 +277,10 @@ impl Showing {
     /// The same for the tree.
     ///
     /// # Errors
-    /// [`Error::Usage`] where CSV could not be read back.
+    /// [`Error::Options`] where CSV could not be read back.
     pub fn views(&self) -> Result<ViewOptions, Error> {
         let csv = CsvOptions::new(self.csv_separator, &self.csv_null, !self.no_header);
-        let csv = csv.map_err(|error| Error::Usage(error.to_string()))?;
+        let csv = csv.map_err(|error| Error::Options(error.to_string()))?;
         let trust = match self.indexes {
             Indexes::Verify => Trust::Verify,
             Indexes::Ignore => Trust::Ignore,

@@ -323,6 +323,12 @@ fn csv_options_reach_the_background_process() {
     assert_eq!(fields(&changed, '\t'), expected);
     let refused = hepfs(["ls", "--csv-separator", "é", &data("missing.h5").display().to_string()]);
     assert!(String::from_utf8(refused.stderr).unwrap().contains("cannot separate CSV fields"));
-    let refused = hepfs(["ls", "--csv-null", "a,b", &data("missing.h5").display().to_string()]);
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("cannot stand for missing values"));
+    for null in [&["--csv-null", "a,b"][..], &["--csv-null", "\""], &["--csv-null", ";", "--csv-separator", ";"]] {
+        for (command, more) in [("ls", &[][..]), ("mount", &["nowhere"])] {
+            let line = [command].into_iter().chain(null.iter().copied());
+            let refused = hepfs(line.chain([data("missing.h5").to_str().unwrap()]).chain(more.iter().copied()));
+            assert_eq!(refused.status.code(), Some(2), "{command} {null:?}");
+            assert!(String::from_utf8(refused.stderr).unwrap().contains("cannot stand for missing values"));
+        }
+    }
 }

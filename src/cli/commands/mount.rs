@@ -108,6 +108,8 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         );
         return served.serve();
     }
+    // Of the other process there is but a reason.
+    arguments.showing.views()?;
     start_background(arguments, verbose)
 }
 
