@@ -16,7 +16,7 @@ use crate::fs::tree::{Context, printable};
 use crate::h5::Exclusive;
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::Table;
+use crate::table::{Table, listed};
 
 /// A table in a file that is locked for writing. It is opened anew after each change of the file.
 pub(super) struct Opened {
@@ -97,6 +97,15 @@ impl Builder<'_> {
     fn plan(&self, opened: &Opened, column: &str) -> Result<Box<dyn Plan>, Error> {
         let writer = opened.writer(self.options)?;
         Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), self.interrupt)?)
+    }
+
+    /// The columns of a list, whose names may have commas in them.
+    ///
+    /// # Errors
+    /// Where the table cannot be opened.
+    pub fn listed(&self, columns: &[String]) -> Result<Vec<String>, Error> {
+        let opened = self.open()?;
+        Ok(listed(columns, opened.table.columns.iter().map(|column| column.name.to_string())))
     }
 
     /// Counts the rows that are read for these indexes.

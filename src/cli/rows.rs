@@ -12,7 +12,7 @@ use super::Error;
 use super::place::Place;
 use crate::fs::tree::is_known;
 use crate::source::Interrupt;
-use crate::table::{Column, Table, did_you_mean};
+use crate::table::{Column, Table, did_you_mean, listed};
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, Partitioning, compress, partition};
 use crate::views::text::{self, TextColumn, TextView};
@@ -30,7 +30,7 @@ const PARTITIONS: u64 = 256 << 20;
 /// What is written of rows, and how.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Writing {
-    /// Only these columns, in this order [default: all]
+    /// Only these columns, in this order; names may have commas in them [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
 
@@ -116,6 +116,16 @@ impl Writing {
         are_columns(table, "--columns", &self.columns)
     }
 
+    /// The same with whole names of a table's columns, where these have commas in them, and with these others.
+    pub fn of_table(&self, table: &Table, others: &[String]) -> Self {
+        let mut columns = listed_columns(table, &self.columns);
+        if !columns.is_empty() {
+            let more: Vec<String> = others.iter().filter(|name| !columns.contains(name)).cloned().collect();
+            columns.extend(more);
+        }
+        Self { columns, format: self.format }
+    }
+
     /// Keeps the columns that [`Writing::check`] found.
     pub fn choose(&self, table: &mut Table) {
         if !self.columns.is_empty() {
@@ -123,6 +133,11 @@ impl Writing {
             table.columns = columns.cloned().collect();
         }
     }
+}
+
+/// The columns of a list, whose names may have commas in them.
+pub(super) fn listed_columns(table: &Table, names: &[String]) -> Vec<String> {
+    listed(names, table.columns.iter().map(|column| column.name.to_string()))
 }
 
 /// Fails unless each of the names that an option gives is that of a column of the table.

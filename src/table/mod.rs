@@ -3,6 +3,7 @@
 mod arrow_name;
 mod finding;
 mod index_rules;
+mod listed;
 mod origin;
 mod rows;
 mod search_index;
@@ -27,6 +28,7 @@ pub use arrow_name::arrow_name;
 pub(crate) use finding::{ALL as RULES, UNREADABLE, rules};
 pub use finding::{Finding, Rule, Severity, rule_of};
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
+pub use listed::listed;
 pub use origin::{Called, NameAxis, NameKind, NameLevel, Origin};
 pub use rows::{
     BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows, EndRows,

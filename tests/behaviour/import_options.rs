@@ -87,6 +87,38 @@ fn appended_rows_are_sorted_among_themselves() {
     assert_eq!(names(folder.path()), ["a.csv", "out.h5"]);
 }
 
+/// Lists of columns are separated by commas, and names may have some.
+#[test]
+fn columns_with_commas_in_their_names_are_named_in_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::write(at("a.csv"), "n,\"p,T\",a\n1,x,k\n1,y,k\n0,x,k\n").unwrap();
+    let (a, out) = (at("a.csv"), at("out.h5"));
+    let options = ["--sort-by", "n,p,T:desc", "--categorical", "p,T,a", "--index-columns", "a,p,T", "--dry-run"];
+    let told = succeeded(&import(&[&[a.as_str(), &out], &options[..]].concat()));
+    let is_label = |line: &&str| line.contains("int32 codes of labels") && line.ends_with("row label");
+    let labels: Vec<&str> = told.lines().filter(is_label).filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(labels, ["p,T", "a"], "{told}");
+    refused(&import(&[&a, &out, "--sort-by", "n,p,U"]), &["--sort-by p: there is no such column"]);
+    refused(&import(&[&a, &out, "--index-columns", "p,T,b"]), &["--index-columns b: there is no such column"]);
+    succeeded(&import(&[&[a.as_str(), &out], &options[..6]].concat()));
+    let place = format!("{out}:table");
+    let query = |columns: &str| hepfs(["query", &place, "n >= 0", "--columns", columns, "--cache-folder", "none"]);
+    assert_eq!(succeeded(&query("n,p,T")), "n,\"p,T\"\n0,x\n1,y\n1,x\n");
+    assert_eq!(succeeded(&query("p,T,n")), "\"p,T\",n\nx,0\ny,1\nx,1\n");
+    refused(&query("n,p,t"), &["--columns: there is no column \"p\"", "columns: a, p,T, n"]);
+    let parts = at("parts");
+    let by = ["--partition-by", "a,p,T", "--columns", "n,a", "--cache-folder", "none"];
+    succeeded(&hepfs(["export", &place, "-o", &parts].iter().chain(&by)));
+    assert_eq!(names(&Path::new(&parts).join("a=k")), ["p,T=x", "p,T=y"]);
+    let build = |columns: &str| {
+        hepfs(["index", "build", &place, "--column", columns, "--kind", "bitmap", "--cache-folder", "none"])
+    };
+    succeeded(&build("a,p,T"));
+    assert_eq!(verified(&out), ["BITMAP a", "BITMAP p,T"]);
+    refused(&build("p,T,A"), &["there is no column \"A\" (did you mean \"a\"?)"]);
+}
+
 #[test]
 fn labels_have_a_bound() {
     let folder = tempfile::tempdir().unwrap();

@@ -78,12 +78,6 @@ fn memory(text: &str) -> Result<u64, String> {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let mut writing = arguments.writing.clone();
-    if !writing.columns.is_empty() {
-        let more: Vec<_> = arguments.partition_by.iter().filter(|name| !writing.columns.contains(name)).collect();
-        let more: Vec<String> = more.into_iter().cloned().collect();
-        writing.columns.extend(more);
-    }
     let mut reading = arguments.reading.clone();
     reading.cache_size = reading.cache_size.or(arguments.memory.map(|memory| memory / 8 * CACHE_EIGHTHS));
     Asked {
@@ -93,7 +87,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         keeping: Some(Keeping { compression: arguments.compression, memory: arguments.memory }),
         output: Some(arguments.output.as_path()).filter(|output| output.as_os_str() != "-"),
         partition_by: &arguments.partition_by,
-        writing: &writing,
+        writing: &arguments.writing,
         reading: &reading,
         showing: &arguments.showing,
     }

@@ -128,9 +128,11 @@ impl Asked<'_> {
         let asked = self.expression.map(expression::query).transpose().map_err(explained)?;
         let mut query = asked.unwrap_or(none);
         query.limit = query.limit.or(self.limit);
-        self.writing.check(&table)?;
-        rows::are_columns(&table, "--partition-by", self.partition_by)?;
-        let target = match (self.output, self.partition_by) {
+        let partition_by = rows::listed_columns(&table, self.partition_by);
+        let writing = self.writing.of_table(&table, &partition_by);
+        writing.check(&table)?;
+        rows::are_columns(&table, "--partition-by", &partition_by)?;
+        let target = match (self.output, partition_by.as_slice()) {
             (Some(path), []) => Target::File(Output::new(path)?),
             (Some(path), by) => Target::Folder(Output::folder(path)?, by.to_vec()),
             (None, []) => Target::Standard,
@@ -147,7 +149,7 @@ impl Asked<'_> {
         let outcome = if query.predicate == Predicate::All(Vec::new()) && query.order.is_empty() {
             // All rows, or the first: none needs to be looked at to know which.
             let mut all = query::selectable(&table, self.text());
-            self.writing.choose(&mut all);
+            writing.choose(&mut all);
             if let Some(most) = query.limit {
                 query::first(&mut all, most);
             }
@@ -156,7 +158,7 @@ impl Asked<'_> {
             let watched = Watched::new(interrupt.clone(), 0, move || of_bar.load(Ordering::Relaxed))?;
             write(&all, &watched, 0, &done)
         } else {
-            self.select(&table, &query, &place, &interrupt, &write)
+            Asked { writing: &writing, ..*self }.select(&table, &query, &place, &interrupt, &write)
         };
         if interrupt.is_raised() {
             say!("hepfs: interrupted");

@@ -24,7 +24,7 @@ use arrow_select::interleave::interleave_record_batch;
 use super::{Failed, Inputs, MOST_ROWS, guarded};
 use crate::query::one_zero;
 use crate::source::Interrupt;
-use crate::table::{arrow_name, did_you_mean};
+use crate::table::{arrow_name, did_you_mean, listed};
 
 /// Bytes of a batch of a run, about: as many are held of each run as they are merged.
 const PIECE: usize = 512 << 10;
@@ -72,7 +72,9 @@ impl SortBy {
     /// Where there is no such column, or it has no order.
     pub fn new(given: &[String], fields: &Fields) -> Result<Self, String> {
         let mut keys = Vec::with_capacity(given.len());
-        for text in given {
+        let known =
+            fields.iter().flat_map(|field| ["", ":asc", ":desc"].map(|order| format!("{}{order}", field.name())));
+        for text in &listed(given, known) {
             let (name, descending) = match (fields.find(text), text.rsplit_once(':')) {
                 (None, Some((name, "desc"))) => (name, true),
                 (None, Some((name, "asc"))) => (name, false),

@@ -68,7 +68,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         interrupt: &interrupt,
     };
     // Refuse before anything is changed.
-    let each = || arguments.column.iter().flat_map(|column| kinds.iter().map(move |kind| (column.as_str(), *kind)));
+    let columns = builder.listed(&arguments.column)?;
+    let each = || columns.iter().flat_map(|column| kinds.iter().map(move |kind| (column.as_str(), *kind)));
     let all = builder.rows(each())?;
     let done = Arc::new(AtomicU64::new(0));
     let shown = done.clone();

@@ -107,6 +107,7 @@ impl Table {
         options: &Options,
         path: &str,
     ) -> Result<Self, Vec<Refused>> {
+        let options = &options.of_fields(fields);
         let mut wrong = Vec::new();
         let of_all = |reason: String| Refused { column: None, reason };
         let by_column = |option: &str, given: &[String], wrong: &mut Vec<Refused>| {

@@ -1,9 +1,11 @@
 //! What a user may choose of a table of HEP001 that is written.
 
+use arrow_schema::Fields;
 use clap::{Args, ValueEnum};
 
 use crate::codec::Compression;
 use crate::dialects::hep001::write::options::{Revision, Stored};
+use crate::table::listed;
 
 /// How tables of HEP001 are written. What is said of a field is its help.
 #[derive(Clone, Debug, Args)]
@@ -62,6 +64,13 @@ impl Options {
     pub fn compression_of(&self, column: Option<&str>) -> Compression {
         let last = |column| self.compression.iter().rfind(|codec| codec.column.as_deref() == column);
         last(column).or_else(|| last(None)).map_or(Compression::Deflate(6), |codec| codec.compression)
+    }
+
+    /// The same with whole names of columns, where these have commas in them.
+    pub(super) fn of_fields(&self, fields: &Fields) -> Self {
+        let names = || fields.iter().map(|field| field.name().as_str());
+        let categorical = listed(&self.categorical, names().chain(["auto"]));
+        Self { categorical, index_columns: listed(&self.index_columns, names()), ..self.clone() }
     }
 
     /// Whether columns of few different texts are stored as codes and labels.

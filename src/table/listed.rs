@@ -1,0 +1,52 @@
+//! Names in a list that is separated by commas.
+
+use std::collections::HashSet;
+
+/// Puts names together again that have commas in them: where a part of a list is no known name, those that follow
+/// belong to it until it is one. Of several ways, the first parts are as short as they can be while all are known; a
+/// part that belongs to no known name stays as it is.
+pub fn listed<N: AsRef<str>>(parts: &[String], known: impl IntoIterator<Item = N>) -> Vec<String> {
+    let known: Vec<N> = known.into_iter().collect();
+    let known: HashSet<&str> = known.iter().map(AsRef::as_ref).collect();
+    let most = known.iter().map(|name| name.matches(',').count() + 1).max().unwrap_or(1);
+    // From each part on: how many make a name, and whether they and all behind them are known.
+    let mut names = vec![(1, true); parts.len() + 1];
+    for at in (0..parts.len()).rev() {
+        let is_known = |count: &usize| known.contains(parts[at..at + count].join(",").as_str());
+        let counts = || (1..=most.min(parts.len() - at)).filter(is_known);
+        names[at] = match counts().find(|count| names[at + count].1) {
+            Some(count) => (count, true),
+            None => (counts().next().unwrap_or(1), false),
+        };
+    }
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < parts.len() {
+        let next = at + names[at].0;
+        found.push(parts[at..next].join(","));
+        at = next;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listed;
+
+    #[test]
+    fn names_with_commas_are_put_together() {
+        let listed = |text: &str, known: &[&str]| {
+            let parts: Vec<String> = text.split(',').map(str::to_owned).collect();
+            listed(&parts, known)
+        };
+        assert_eq!(listed("x,p,T,y", &["x", "y", "p,T"]), ["x", "p,T", "y"]);
+        assert_eq!(listed("a,b,c", &["a", "a,b", "b", "c"]), ["a", "b", "c"]);
+        // The shortest first part would leave one that is unknown.
+        assert_eq!(listed("a,b,c", &["a", "a,b", "c"]), ["a,b", "c"]);
+        assert_eq!(listed("a,b,c", &["a", "b,c", "a,b"]), ["a", "b,c"]);
+        assert_eq!(listed(",,a,", &[",", "a,"]), [",", "a,"]);
+        assert_eq!(listed("p,T,energi,x", &["p,T", "energy", "x"]), ["p,T", "energi", "x"]);
+        assert_eq!(listed("p,U", &["p,T"]), ["p", "U"]);
+        assert_eq!(listed("a,b", &[]), ["a", "b"]);
+    }
+}
