@@ -115,8 +115,8 @@ pub(super) struct Place {
     pub name: String,
     /// The path in the source.
     path: BString,
-    /// Whether the source is a file.
-    is_in_file: bool,
+    /// The part of it that is in a file.
+    in_file: BString,
     /// Whether others were given with it.
     pub is_one_of_several: bool,
 }
@@ -163,7 +163,6 @@ impl Place {
     pub fn open(text: &OsStr, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
         let name = text.to_string_lossy().into_owned();
-        let is_in_file = source.is_file();
         let mut node = tree::root(&context, &[source], interrupt).map_err(missing)?;
         let failed = |error| Error::Tree { path: name.clone(), error };
         let (mut above, mut names, mut links) = (Vec::new(), Vec::<BString>::new(), 0);
@@ -202,7 +201,9 @@ impl Place {
         }
         // As if nothing had led there but directories.
         let path = bstr::join("/", &names).into();
-        Ok(Self { context, node, name, path, is_in_file, is_one_of_several: false })
+        let file = above.iter().chain([&node]).position(|node| node.source().is_some());
+        let in_file = bstr::join("/", file.and_then(|file| names.get(file..)).unwrap_or_default()).into();
+        Ok(Self { context, node, name, path, in_file, is_one_of_several: false })
     }
 
     /// Whether it is a directory.
@@ -215,14 +216,10 @@ impl Place {
         self.path.is_empty()
     }
 
-    /// The path in its file of the directory at `below` this place: `own`, unless it is shown elsewhere than it lies,
-    /// as the current version of a file is.
-    pub fn path_in_file(&self, below: &str, own: &str) -> String {
-        let path = self.path.to_str_lossy();
-        let shown = if below.is_empty() { path.into_owned() } else { tables::below(&path, below) };
-        // Names with escapes are those of files, and a path in a folder begins with one of a file.
-        let is_known = (self.is_in_file || self.path.is_empty()) && !shown.contains('%');
-        if is_known { format!("/{shown}") } else { own.to_owned() }
+    /// The path in a mount of its file of the directory at `below` this place.
+    pub fn path_in_file(&self, below: &str) -> String {
+        let path = self.in_file.to_str_lossy();
+        format!("/{}", if below.is_empty() { path.into_owned() } else { tables::below(&path, below) })
     }
 
     /// As an error about this place.

@@ -369,6 +369,30 @@ fn info_says_what_a_file_holds() {
     assert!(broken.contains("  ! /t/c: 7 rows, most others 5"), "{broken}");
 }
 
+/// What a line of `info` names is a place, whatever characters a name in the file has.
+#[test]
+fn paths_of_info_are_places() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(data("names_arrays.h5"), folder.path().join("a.h5")).unwrap();
+    let info = |place: &str| String::from_utf8(hepfs(["info", place, "--cache-folder=none"]).stdout).unwrap();
+    let files = ["names_groups.h5", "names_arrays.h5"].map(|name| format!("{}:", data(name).display()));
+    let mut found = Vec::new();
+    for file in files.into_iter().chain([format!("{}:a.h5/", folder.path().display())]) {
+        let said = info(&file);
+        for (path, rest) in said.lines().filter_map(|line| line.strip_prefix("table /")?.rsplit_once(": ")) {
+            let again = info(&format!("{file}{path}"));
+            // What is no UTF-8 is no argument of this test.
+            let is_it = again.starts_with(&format!("table /{path}: {rest}\n")) || path.contains('\u{fffd}');
+            assert!(is_it, "{file}{path}: {again}");
+            found.push(path.to_owned());
+        }
+    }
+    let escaped = ["%2541", "100%25", "%2E.", "%2Ehepfs", "new%0Aline", "%6Detadata.json", "clash/%78.npy"];
+    for path in escaped.iter().chain(&["table_with_groups/%63olumns", "table_with_groups/%2563olumns"]) {
+        assert!(found.iter().any(|found| found == path), "no {path} in {found:?}");
+    }
+}
+
 #[test]
 fn info_as_json_is_the_metadata_of_the_mount() {
     let mounted = Mounted::new(&[&data("units.h5")], &[]);

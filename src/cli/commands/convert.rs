@@ -97,8 +97,13 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let found = asked.iter().chain(files.iter().flat_map(|file| &file.tables));
     // What only adds names shows columns of which there are other tables, or none.
     let found = found.filter(|(_, table)| !table.repeats);
+    // Its own path, unless a table is shown elsewhere than it lies, as those of the current version of a file are.
+    // Names with escapes are those of a mount.
+    let path_of = |below: &str, table: &Table| {
+        Some(place.path_in_file(below)).filter(|path| !path.contains('%')).unwrap_or_else(|| table.path.clone())
+    };
     let tables: Vec<(String, Arc<Table>)> =
-        found.map(|(below, table)| (place.path_in_file(below, &table.path), table.clone())).collect();
+        found.map(|(below, table)| (path_of(below, table), table.clone())).collect();
     let (file, path) = Target::split(&arguments.output);
     let is_own =
         |source: &Path| source.canonicalize().is_ok_and(|own| file.canonicalize().is_ok_and(|file| file == own));

@@ -20,6 +20,8 @@ use crate::source::Interrupt;
 const MOST_NEARLY: usize = 20;
 
 /// Say which tables and arrays a file holds, and which rules it breaks
+///
+/// Paths of groups and tables are those of a mount, as all commands take them; names are those in the file.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// The metadata.json of that one directory (of a folder: of each file's root group), a JSON object a line, with the
@@ -65,8 +67,9 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 (Ok(metadata), Some(source)) if arguments.json => vec![with_source(source, metadata).to_string()],
                 (Err(error), Some(_)) if arguments.json => return Err(place.failed(error)),
                 (Ok(metadata), _) if !arguments.json => {
-                    nearly.see(&prefix, &metadata);
-                    described(&metadata, &place.path_in_file(met.path, &text(&metadata["path"])))
+                    let path = printable(&place.path_in_file(met.path));
+                    nearly.see(&prefix, &path, &metadata);
+                    described(&metadata, &path)
                 }
                 // Folders and `where/` have none.
                 _ => Vec::new(),
@@ -93,13 +96,13 @@ struct Nearly {
 
 impl Nearly {
     /// Takes note of a directory.
-    fn see(&mut self, prefix: &str, metadata: &Value) {
+    fn see(&mut self, prefix: &str, path: &str, metadata: &Value) {
         self.has_table |= is_table(metadata);
         if metadata["no_table"].is_null() {
             return;
         }
         if self.lines.len() < MOST_NEARLY {
-            let (path, reason) = (text(&metadata["path"]), text(&metadata["no_table"]));
+            let reason = text(&metadata["no_table"]);
             self.lines.push(format!("{prefix}nearly a table: {path}: {reason}"));
         } else {
             self.more += 1;
