@@ -113,6 +113,10 @@ pub(super) struct Place {
     pub node: NodeRef,
     /// Its name for messages: as it was given.
     pub name: String,
+    /// The source.
+    source: PathBuf,
+    /// The nodes on the way to it, that of the source first.
+    above: Vec<NodeRef>,
     /// The path in the source.
     path: BString,
     /// The part of it that is in a file.
@@ -163,7 +167,7 @@ impl Place {
     pub fn open(text: &OsStr, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
         let name = text.to_string_lossy().into_owned();
-        let mut node = tree::root(&context, &[source], interrupt).map_err(missing)?;
+        let mut node = tree::root(&context, std::slice::from_ref(&source), interrupt).map_err(missing)?;
         let failed = |error| Error::Tree { path: name.clone(), error };
         let (mut above, mut names, mut links) = (Vec::new(), Vec::<BString>::new(), 0);
         let is_slash = |byte: &u8| *byte == b'/';
@@ -203,7 +207,7 @@ impl Place {
         let path = bstr::join("/", &names).into();
         let file = above.iter().chain([&node]).position(|node| node.source().is_some());
         let in_file = bstr::join("/", file.and_then(|file| names.get(file..)).unwrap_or_default()).into();
-        Ok(Self { context, node, name, path, in_file, is_one_of_several: false })
+        Ok(Self { context, node, name, source, above, path, in_file, is_one_of_several: false })
     }
 
     /// Whether it is a directory.
@@ -220,6 +224,14 @@ impl Place {
     pub fn path_in_file(&self, below: &str) -> String {
         let path = self.in_file.to_str_lossy();
         format!("/{}", if below.is_empty() { path.into_owned() } else { tables::below(&path, below) })
+    }
+
+    /// The name of the nearest place above that `is_it`, else of the source.
+    pub fn above(&self, is_it: impl Fn(&NodeRef) -> bool) -> String {
+        let found = self.above.iter().rposition(is_it).unwrap_or(0);
+        let names: Vec<&[u8]> = self.path.split(|byte| *byte == b'/').take(found).collect();
+        let (source, path) = (self.source.display(), BString::from(bstr::join("/", names)));
+        if path.is_empty() { source.to_string() } else { format!("{source}:{path}") }
     }
 
     /// As an error about this place.

@@ -428,6 +428,38 @@ fn what_is_not_there_is_one_line() {
     }
 }
 
+/// What belongs to a table or to files is none of them, and says to which.
+#[test]
+fn info_of_a_place_without_tables_says_where_to_look() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.h5", "b.h5"] {
+        std::fs::copy(data("units.h5"), folder.path().join(name)).unwrap();
+    }
+    // A table of this name in both.
+    std::fs::copy(data("names_groups.h5"), folder.path().join("c.h5")).unwrap();
+    std::fs::copy(data("names_groups.h5"), folder.path().join("d.h5")).unwrap();
+    let above = folder.path().display().to_string();
+    let file = data("units.h5").display().to_string();
+    let table = format!("{file}:t");
+    for (place, owner) in [
+        (format!("{file}:t/columns"), &table),
+        (format!("{file}/t/where/"), &table),
+        (format!("{file}:.hepfs"), &file),
+        (format!("{above}:.datasets"), &above),
+        (format!("{above}:.datasets/t/file=a.h5"), &above),
+        (format!("{above}:a.h5/t/columns"), &format!("{above}:a.h5/t")),
+    ] {
+        for more in [None, Some("--json")] {
+            let output = hepfs(["info", &place, "--cache-folder=none"].into_iter().chain(more));
+            let said = String::from_utf8(output.stderr).unwrap();
+            let expected =
+                format!("hepfs: {place}: not a table, a group or a file, but what belongs to {owner}: give that\n");
+            assert_eq!((said, output.stdout.len(), output.status.code()), (expected, 0, Some(1)));
+        }
+        assert!(hepfs(["info", owner, "--cache-folder=none"]).status.success(), "{owner}");
+    }
+}
+
 #[test]
 fn whoever_stops_reading_is_no_error() {
     let command = format!("{} info {} | head -n 1", crate::support::HEPFS, data("hostile/columns_5000.h5").display());

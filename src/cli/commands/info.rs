@@ -12,8 +12,8 @@ use crate::cli::Error;
 use crate::cli::options::ShownTimes;
 use crate::cli::place::Named;
 use crate::cli::tables::{about, walk};
-use crate::fs::NodeRef;
 use crate::fs::tree::{ViewOptions, printable};
+use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
 
 /// Most groups that are named as nearly tables.
@@ -42,7 +42,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let (mut failed, mut nearly) = (0, Nearly::default());
+        let (mut failed, mut nearly, mut has_any) = (0, Nearly::default(), false);
         walk(&place, &interrupt, &mut |met| {
             let prefix = place.prefix(met.source);
             if met.path.is_empty() {
@@ -61,11 +61,12 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                     return Ok(false);
                 }
             };
+            has_any |= !matches!(metadata, Err(fs::Error::NotFound));
             // Of a place that is no folder, of each file in a folder.
             let source = met.source.filter(|_| met.path.is_empty());
             let lines = match (metadata, source) {
                 (Ok(metadata), Some(source)) if arguments.json => vec![with_source(source, metadata).to_string()],
-                (Err(error), Some(_)) if arguments.json => return Err(place.failed(error)),
+                (Err(error), Some(_)) if arguments.json && has_any => return Err(place.failed(error)),
                 (Ok(metadata), _) if !arguments.json => {
                     let path = printable(&place.path_in_file(met.path));
                     nearly.see(&prefix, &path, &metadata);
@@ -82,6 +83,11 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         })?;
         nearly.take().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         out.flush().map_err(Error::io("standard output"))?;
+        if !has_any && failed == 0 && !place.is_whole() {
+            let owner = place.above(|node| metadata_file(node, &interrupt).is_ok());
+            let reason = format!("not a table, a group or a file, but what belongs to {owner}: give that");
+            return Err(Error::Usage(format!("{}: {reason}", place.name)));
+        }
         Ok(failed)
     })
 }
@@ -117,13 +123,20 @@ impl Nearly {
     }
 }
 
-/// What a directory's `metadata.json` says.
-fn metadata_of(directory: &NodeRef, interrupt: &Interrupt) -> Result<Value, crate::fs::Error> {
+/// The `metadata.json` of a directory that is a table or a group: of a folder it may be the table of many files of this
+/// name.
+fn metadata_file(directory: &NodeRef, interrupt: &Interrupt) -> Result<NodeRef, fs::Error> {
     let file = directory.lookup(b"metadata.json", interrupt)?;
+    if file.attributes().kind == Kind::File { Ok(file) } else { Err(fs::Error::NotFound) }
+}
+
+/// What a directory's `metadata.json` says.
+fn metadata_of(directory: &NodeRef, interrupt: &Interrupt) -> Result<Value, fs::Error> {
+    let file = metadata_file(directory, interrupt)?;
     let size = file.size(crate::views::Effort::Exact, interrupt)?.bytes();
     let mut bytes = Vec::new();
     file.read(0, usize::try_from(size).unwrap_or(usize::MAX), &mut bytes, interrupt)?;
-    serde_json::from_slice(&bytes).map_err(|error| crate::fs::Error::Io(error.to_string()))
+    serde_json::from_slice(&bytes).map_err(|error| fs::Error::Io(error.to_string()))
 }
 
 /// The same with the file that it is of.
