@@ -328,6 +328,25 @@ fn row_labels_stay_row_labels() {
 }
 
 /// Times of CSV are instants where all tell how far their clocks are ahead of UTC.
+/// JSON has no numbers for them, and a text may say the same.
+#[test]
+fn nan_of_ndjson_is_text_unless_its_type_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let lines = "{\"x\":1.5}\n{\"x\":\"NaN\"}\n{\"x\":\"-Infinity\"}\n";
+    fs::write(at("a.ndjson"), lines).unwrap();
+    let (a, out) = (at("a.ndjson"), at("out.h5"));
+    succeeded(&import(&[&a, &out]));
+    succeeded(&import(&[&a, &format!("{out}:typed"), "--type", "x=float64"]));
+    let query = |table: &str, format: &str| {
+        let place = format!("{out}:{table}");
+        succeeded(&hepfs(["query", &place, "limit 9", "--format", format, "--cache-folder", "none"]))
+    };
+    assert_eq!(query("table", "ndjson"), lines.replace("1.5", "\"1.5\""));
+    assert_eq!(query("typed", "ndjson"), lines);
+    assert_eq!(query("typed", "csv"), "x\n1.5\nNaN\n-inf\n");
+}
+
 #[test]
 fn zones_of_csv_are_kept() {
     let folder = tempfile::tempdir().unwrap();
