@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
@@ -121,8 +121,8 @@ impl Input for Parquet {
     }
 }
 
-/// The schema of a file. Columns of times have the zone of the Arrow schema that the file was written from. Parquet has
-/// no zones, and the library drops that of seconds, since these are stored as milliseconds.
+/// The schema of a file. Times, also within lists and structs, have the zone of the Arrow schema that the file was
+/// written from. Parquet has no zones, and the library drops that of seconds, since these are stored as milliseconds.
 fn in_zones(metadata: &ArrowReaderMetadata) -> SchemaRef {
     let written = || {
         let keys = metadata.metadata().file_metadata().key_value_metadata()?;
@@ -133,17 +133,35 @@ fn in_zones(metadata: &ArrowReaderMetadata) -> SchemaRef {
         arrow_ipc::convert::try_schema_from_flatbuffer_bytes(message).ok()
     };
     let Some(written) = written() else { return metadata.schema().clone() };
-    let field = |field: &Arc<Field>| match (field.data_type(), written.field_with_name(field.name()).ok()) {
-        (DataType::Timestamp(unit, Some(_)), Some(written)) => match written.data_type() {
-            DataType::Timestamp(_, zone @ Some(_)) => {
-                Arc::new(field.as_ref().clone().with_data_type(DataType::Timestamp(*unit, zone.clone())))
-            }
-            _ => field.clone(),
-        },
-        _ => field.clone(),
-    };
-    let fields: Fields = metadata.schema().fields().iter().map(field).collect();
+    let fields = fields_in_zones(metadata.schema().fields(), written.fields());
     Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()))
+}
+
+/// Fields in the zones of those that were written, which stand in the same order.
+fn fields_in_zones(fields: &Fields, written: &Fields) -> Fields {
+    let field = |(at, field): (usize, &FieldRef)| match written.get(at).filter(|known| known.name() == field.name()) {
+        Some(written) => field_in_zone(field, written),
+        None => field.clone(),
+    };
+    fields.iter().enumerate().map(field).collect()
+}
+
+fn field_in_zone(field: &FieldRef, written: &Field) -> FieldRef {
+    let data_type = match (field.data_type(), written.data_type()) {
+        (DataType::Timestamp(unit, Some(_)), DataType::Timestamp(_, zone @ Some(_))) => {
+            DataType::Timestamp(*unit, zone.clone())
+        }
+        (DataType::List(items), DataType::List(written)) => DataType::List(field_in_zone(items, written)),
+        (DataType::LargeList(items), DataType::LargeList(written)) => {
+            DataType::LargeList(field_in_zone(items, written))
+        }
+        (DataType::FixedSizeList(items, count), DataType::FixedSizeList(written, _)) => {
+            DataType::FixedSizeList(field_in_zone(items, written), *count)
+        }
+        (DataType::Struct(fields), DataType::Struct(written)) => DataType::Struct(fields_in_zones(fields, written)),
+        _ => return field.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
 /// The rows of a batch in the types of a schema, in pieces whose texts take about [`BATCH`] bytes.
