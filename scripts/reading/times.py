@@ -118,7 +118,7 @@ def check(mount, stored, expected):
             as_shown = wanted[~np.isnat(wanted)].astype(f"M8[{in_parquet if view == 'parquet' else unit}]")
             expect(f"{name} {view}", there, as_shown.view("i8"))
         series = frame.index.to_series() if name == "us" else frame[name]
-        expect(f"{name} pandas time zone", str(getattr(series.dtype, "tz", None)), str(zone))
+        expect(f"{name} pandas time zone", str(getattr(series.dtype, "tz", None)), "UTC")
         naive = series.dt.tz_localize(None).to_numpy()
         expect(f"{name} pandas", naive.astype("M8[ns]"), wanted.astype("M8[ns]"))
         by_text = text[name].dt.tz_localize(None).to_numpy()

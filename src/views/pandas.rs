@@ -13,28 +13,38 @@ pub(super) const KEY: &str = "pandas";
 pub(super) struct Described<'a> {
     /// The name of its field.
     pub name: &'a str,
-    /// Its type, with the zone of instants, which a field of Parquet may lack.
-    pub data_type: DataType,
+    /// The type of its field.
+    pub data_type: &'a DataType,
+    /// The zone of its instants, which the type may lack.
+    pub zone: Option<&'a str>,
     /// It labels rows.
     pub is_label: bool,
     /// What it was to the software that wrote it.
     pub origin: &'a Origin,
 }
 
-/// Which columns are the index, what types pandas is to give all of them, and what names of columns are. `None` without
-/// row labels, and where two columns have the name of a label: pandas could not tell which is meant.
+impl Described<'_> {
+    fn lacks_zone(&self) -> bool {
+        self.zone.is_some() && matches!(self.data_type, DataType::Timestamp(_, None))
+    }
+}
+
+/// Which columns are the index, what types pandas is to give all of them, and what names of columns are. `None` where
+/// there are no row labels and no type lacks its zone, and where two columns have the name of a label: pandas could not
+/// tell which is meant.
 pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     let labels = || columns.iter().filter(|column| column.is_label).map(|column| column.name);
     let named = |label: &str| columns.iter().filter(|column| column.name == label).count();
-    if labels().next().is_none() || labels().any(|label| named(label) != 1) {
+    let is_needed = labels().next().is_some() || columns.iter().any(Described::lacks_zone);
+    if !is_needed || labels().any(|label| named(label) != 1) {
         return None;
     }
     let described = |column: &Described<'_>| {
-        let (pandas, numpy) = pandas_type(&column.data_type);
-        let numpy = Some(&column.data_type).filter(|_| column.origin.is_masked).and_then(masked_type).unwrap_or(numpy);
-        let zone = match &column.data_type {
-            DataType::Timestamp(_, Some(zone)) => json!({ "timezone": zone.as_ref() }),
-            _ => Value::Null,
+        let (pandas, numpy) = pandas_type(column.data_type);
+        let numpy = Some(column.data_type).filter(|_| column.origin.is_masked).and_then(masked_type).unwrap_or(numpy);
+        let zone = match column.data_type {
+            DataType::Timestamp(_, Some(zone)) => Some(zone.as_ref()),
+            _ => column.zone,
         };
         json!({
             "name": match &column.origin.called {
@@ -43,9 +53,9 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
                 Called::Nothing => None,
             },
             "field_name": column.name,
-            "pandas_type": pandas,
+            "pandas_type": if column.lacks_zone() { "datetimetz" } else { pandas },
             "numpy_type": numpy,
-            "metadata": zone,
+            "metadata": zone.map(|zone| json!({ "timezone": zone })),
         })
     };
     let mut axes = columns.iter().filter(|column| !column.is_label).map(|column| column.origin.axis.as_deref());

@@ -12,7 +12,8 @@ pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Sc
     let fields: Vec<Field> = columns.iter().zip(plans).map(|(column, plan)| field(column, plan)).collect();
     let described = columns.iter().zip(&fields).map(|(column, field)| Described {
         name: field.name(),
-        data_type: field.data_type().clone(),
+        data_type: field.data_type(),
+        zone: None,
         is_label: column.is_label,
         origin: &column.origin,
     });

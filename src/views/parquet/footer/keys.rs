@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use arrow_schema::{DataType, Fields, Schema};
+use arrow_schema::{Fields, Schema};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 
 use crate::views::pandas::{self, Described};
@@ -18,10 +18,8 @@ pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &
     let mut pairs = Vec::new();
     let described = columns.iter().zip(fields).map(|(column, field)| Described {
         name: field.name(),
-        data_type: match (field.data_type(), &column.zone) {
-            (DataType::Timestamp(unit, None), Some(zone)) => DataType::Timestamp(*unit, Some(zone.clone())),
-            (data_type, _) => data_type.clone(),
-        },
+        data_type: field.data_type(),
+        zone: column.zone.as_deref(),
         is_label: column.is_label,
         origin: &column.origin,
     });
