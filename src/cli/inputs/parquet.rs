@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::timezone::Tz;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use base64::Engine;
@@ -148,8 +149,8 @@ fn fields_in_zones(fields: &Fields, written: &Fields) -> Fields {
 
 fn field_in_zone(field: &FieldRef, written: &Field) -> FieldRef {
     let data_type = match (field.data_type(), written.data_type()) {
-        (DataType::Timestamp(unit, Some(_)), DataType::Timestamp(_, zone @ Some(_))) => {
-            DataType::Timestamp(*unit, zone.clone())
+        (DataType::Timestamp(unit, Some(_)), DataType::Timestamp(_, Some(zone))) if zone.parse::<Tz>().is_ok() => {
+            DataType::Timestamp(*unit, Some(zone.clone()))
         }
         (DataType::List(items), DataType::List(written)) => DataType::List(field_in_zone(items, written)),
         (DataType::LargeList(items), DataType::LargeList(written)) => {
