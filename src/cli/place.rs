@@ -226,8 +226,13 @@ impl Place {
         format!("/{}", if below.is_empty() { path.into_owned() } else { tables::below(&path, below) })
     }
 
+    /// Whether it is a folder of the system, and nothing in a file.
+    pub fn is_folder(&self) -> bool {
+        self.path.to_os_str().is_ok_and(|path| self.source.join(path).is_dir())
+    }
+
     /// The name of the nearest place above that `is_it`, else of the source.
-    pub fn above(&self, is_it: impl Fn(&NodeRef) -> bool) -> String {
+    pub fn name_above(&self, is_it: impl Fn(&NodeRef) -> bool) -> String {
         let found = self.above.iter().rposition(is_it).unwrap_or(0);
         let names: Vec<&[u8]> = self.path.split(|byte| *byte == b'/').take(found).collect();
         let (source, path) = (self.source.display(), BString::from(bstr::join("/", names)));

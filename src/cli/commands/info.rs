@@ -84,8 +84,11 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         nearly.take().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         out.flush().map_err(Error::io("standard output"))?;
         if !has_any && failed == 0 && !place.is_whole() {
-            let owner = place.above(|node| metadata_file(node, &interrupt).is_ok());
-            let reason = format!("not a table, a group or a file, but what belongs to {owner}: give that");
+            let owner = place.name_above(|node| metadata_file(node, &interrupt).is_ok());
+            let reason = match place.is_folder() {
+                true => "there is no HDF5 file in this folder".to_owned(),
+                false => format!("not a table, a group or a file, but what belongs to {owner}: give that"),
+            };
             return Err(Error::Usage(format!("{}: {reason}", place.name)));
         }
         Ok(failed)
