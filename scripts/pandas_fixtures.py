@@ -357,8 +357,22 @@ def names(path):
         "deltas": pd.DataFrame({"d": pd.to_timedelta([1, None], "s")}, index=pd.to_timedelta([1, 2], "us")),
         "nanoseconds": pd.DataFrame({"t": instants.as_unit("ns")}, index=instants.as_unit("ns")),
     }
+    halves = pd.DatetimeIndex(["2020-01-01", "2020-01-01T00:00:00.5"])
+    # Names that pandas does not read back.
+    texts = {
+        "far": pd.DataFrame(two, columns=pd.DatetimeIndex(["1500-01-01", "3000-01-01"], dtype="M8[us]")),
+        "fractions": pd.DataFrame(two, columns=halves.tz_localize("Europe/Paris")),
+        "local": pd.DataFrame(two, columns=pd.DatetimeIndex(["1890-01-01", "2020-07-01"], tz="Europe/Paris")),
+        "float_pairs": pd.DataFrame(two, columns=pd.MultiIndex.from_tuples([("a", 0.5), ("b", 1.5)], names=["f", "g"])),
+    }
     found, shown = {}, {}
     with pd.HDFStore(path, "w", complevel=1, complib="zlib") as store:
+        for name, frame in texts.items():
+            for form in ("table", "fixed"):
+                key = f"/{form}/{name}"
+                store.put(key, frame, format=form)
+                found[key] = describe(store[key])
+                shown[key] = {"columns": [repr(str(name)) for name in store[key].columns], "names": [None]}
         for name, frame in frames.items():
             # The format `fixed` has no names twice.
             for form in ("table", "fixed") if frame.columns.is_unique else ("table",):

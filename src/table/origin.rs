@@ -9,7 +9,7 @@ use arrow_schema::TimeUnit;
 pub struct Origin {
     /// By what text it is called.
     pub called: Called,
-    /// The axis whose label the text is; `None` where all labels are texts.
+    /// The axis whose label the text is; `None` where there is nothing to tell of it.
     pub axis: Option<Arc<NameAxis>>,
     /// Its codes are places among the different values of row labels of several levels, and no categories.
     pub is_level: bool,
@@ -23,7 +23,7 @@ pub enum Called {
     /// Its name.
     #[default]
     Name,
-    /// This one: another column has it as its name.
+    /// This one: another column has it as its name, or it is empty.
     Other(String),
     /// None: row labels to which the file gives no name.
     Nothing,

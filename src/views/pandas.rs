@@ -1,6 +1,7 @@
 //! What pandas writes of a data frame beside its columns, so that row labels come back as its index, and names of
 //! columns as what they were.
 
+use arrow_array::timezone::Tz;
 use arrow_schema::{DataType, TimeUnit};
 use serde_json::{Value, json};
 
@@ -25,17 +26,29 @@ pub(super) struct Described<'a> {
 
 impl Described<'_> {
     fn lacks_zone(&self) -> bool {
-        self.zone.is_some() && matches!(self.data_type, DataType::Timestamp(_, None))
+        matches!(self.data_type, DataType::Timestamp(_, None)) && self.zone.is_some_and(is_known)
+    }
+
+    /// The text that its name stands for; `None` of row labels without a name.
+    fn called(&self) -> Option<&str> {
+        match &self.origin.called {
+            Called::Name => Some(self.name),
+            Called::Other(name) => Some(name),
+            Called::Nothing => None,
+        }
     }
 }
 
 /// Which columns are the index, what types pandas is to give all of them, and what names of columns are. `None` where
-/// there are no row labels and no type lacks its zone, and where two columns have the name of a label: pandas could not
-/// tell which is meant.
+/// pandas would make the same without it. `None` also where two columns have the name of a label: pandas could not tell
+/// which is meant, and does without zones then.
 pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     let labels = || columns.iter().filter(|column| column.is_label).map(|column| column.name);
     let named = |label: &str| columns.iter().filter(|column| column.name == label).count();
-    let is_needed = labels().next().is_some() || columns.iter().any(Described::lacks_zone);
+    let tells = |column: &Described<'_>| {
+        column.is_label || column.lacks_zone() || column.origin.axis.is_some() || column.origin.is_masked
+    };
+    let is_needed = columns.iter().any(tells);
     if !is_needed || labels().any(|label| named(label) != 1) {
         return None;
     }
@@ -44,30 +57,57 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
         let numpy = Some(column.data_type).filter(|_| column.origin.is_masked).and_then(masked_type).unwrap_or(numpy);
         let zone = match column.data_type {
             DataType::Timestamp(_, Some(zone)) => Some(zone.as_ref()),
-            _ => column.zone,
+            _ => column.zone.filter(|_| column.lacks_zone()),
         };
         json!({
-            "name": match &column.origin.called {
-                Called::Name => Some(column.name),
-                Called::Other(name) => Some(name.as_str()),
-                Called::Nothing => None,
-            },
+            "name": column.called(),
             "field_name": column.name,
             "pandas_type": if column.lacks_zone() { "datetimetz" } else { pandas },
             "numpy_type": numpy,
             "metadata": zone.map(|zone| json!({ "timezone": zone })),
         })
     };
-    let mut axes = columns.iter().filter(|column| !column.is_label).map(|column| column.origin.axis.as_deref());
+    let data = || columns.iter().filter(|column| !column.is_label);
+    // Each has the same one as a rule, which costs no look into it.
+    let mut axes = data().map(|column| column.origin.axis.as_ref());
     let axis = axes.next().flatten().filter(|axis| axes.all(|other| other == Some(*axis)));
+    let axis = axis.filter(|axis| can_read(axis, data().filter_map(Described::called)));
     let text = json!({
         "index_columns": labels().collect::<Vec<_>>(),
-        "column_indexes": axis.map_or_else(|| vec![level(None, &NameKind::Text)], levels),
+        "column_indexes": axis.map_or_else(|| vec![level(None, &NameKind::Text)], |axis| levels(axis)),
         "columns": columns.iter().map(described).collect::<Vec<Value>>(),
         "creator": { "library": "hepfs", "version": env!("CARGO_PKG_VERSION") },
         "pandas_version": "2.0.0",
     });
     Some(text.to_string())
+}
+
+/// Whether pyarrow knows a zone by this name: else it reads nothing of a file.
+fn is_known(zone: &str) -> bool {
+    zone.parse::<Tz>().is_ok()
+}
+
+/// Whether pandas makes the labels of an axis of these texts again: of one that it cannot read it gives no frame.
+fn can_read<'a>(axis: &NameAxis, mut texts: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let [NameLevel { kind, .. }] = axis.levels.as_slice() else {
+        return texts.all(|text| text.starts_with('(') && text.ends_with(')'));
+    };
+    match kind {
+        NameKind::Text | NameKind::Mixed => true,
+        NameKind::Integer => texts.all(|text| text.parse::<i64>().is_ok()),
+        NameKind::Float => texts.all(|text| text.parse::<f64>().is_ok()),
+        NameKind::Instant { zone, .. } => {
+            // As nanoseconds; with a zone all in the form of the first, and offsets in whole minutes.
+            let form = texts.clone().next().map(str::len);
+            let is_one = |text: &str| {
+                let year = text.get(..4).filter(|_| text.get(4..5) == Some("-")).and_then(|year| year.parse().ok());
+                let offset = text.len().checked_sub(6).and_then(|at| text.as_bytes().get(at));
+                year.is_some_and(|year: u16| (1678..2262).contains(&year))
+                    && (zone.is_none() || Some(text.len()) == form && matches!(offset, Some(b'+' | b'-')))
+            };
+            zone.as_deref().is_none_or(is_known) && texts.all(is_one)
+        }
+    }
 }
 
 fn levels(axis: &NameAxis) -> Vec<Value> {

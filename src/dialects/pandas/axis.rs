@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 
+use super::plan::MOST_LEVELS;
 use crate::codec::pickle::Label;
 use crate::table::{NameAxis, NameKind, NameLevel};
 
@@ -11,8 +12,10 @@ use crate::table::{NameAxis, NameKind, NameLevel};
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     levels: Vec<NameKind>,
-    /// Labels are of several kinds, or of none of those known.
-    are_mixed: bool,
+    /// Labels are of several kinds, or of one that is not told.
+    is_unknown: bool,
+    /// Some have several levels.
+    has_levels: bool,
 }
 
 impl Kinds {
@@ -25,9 +28,10 @@ impl Kinds {
 
     /// Adds what one more label is.
     pub fn add(&mut self, label: Option<&Label<'_>>) {
+        self.has_levels |= matches!(label, Some(Label::Tuple(_)));
         let levels = match label {
             // Of fewer levels there is no tuple, and of other labels none that can be read back.
-            Some(Label::Tuple(labels)) if labels.len() > 1 => {
+            Some(Label::Tuple(labels)) if (2..=MOST_LEVELS).contains(&labels.len()) => {
                 let plain = |label| kind(label).filter(|kind| matches!(kind, NameKind::Text | NameKind::Integer));
                 labels.iter().map(plain).collect()
             }
@@ -40,13 +44,17 @@ impl Kinds {
                 let both = self.levels.iter_mut().zip(levels).filter(|(of_all, own)| *of_all != own);
                 both.for_each(|(of_all, _)| *of_all = NameKind::Mixed);
             }
-            _ => self.are_mixed = true,
+            _ => self.is_unknown = true,
         }
     }
 
     /// The axis; `name` tells what a level is called. `None` where there is nothing to be told beside texts.
     pub fn axis(self, name: impl Fn(usize) -> Option<String>) -> Option<Arc<NameAxis>> {
-        let levels = if self.are_mixed { vec![NameKind::Text] } else { self.levels };
+        let levels = match self.is_unknown {
+            true if self.has_levels => return None,
+            true => vec![NameKind::Text],
+            false => self.levels,
+        };
         let named = levels.into_iter().enumerate().map(|(at, kind)| NameLevel { name: name(at), kind });
         let levels: Vec<NameLevel> = named.collect();
         let is_plain = levels.iter().all(|level| level.name.is_none() && level.kind == NameKind::Text);

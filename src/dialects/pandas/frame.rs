@@ -88,24 +88,21 @@ impl<'a> Frame<'a> {
         if let Encoding::Unknown(name) = &self.encoding {
             self.report(&rules::ENCODING, format!("{name}: shown as if in UTF-8"));
         }
-        let names: Vec<BString> = plan.columns.iter().map(|column| column.name.as_str().into()).collect();
-        let (mut columns, mut contents) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
-        for (planned, name) in plan.columns.iter().zip(datasets::distinct(&names)) {
+        let count = plan.columns.len();
+        let (mut columns, mut contents) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for planned in &plan.columns {
             let field = planned.field.name.to_string();
             let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
-            let called = match planned {
-                Planned { is_nameless: true, .. } => Called::Nothing,
-                planned if name != *planned.name => Called::Other(planned.name.clone()),
-                _ => Called::Name,
-            };
-            let origin = Origin { called, axis: plan.names.clone(), ..Origin::default() };
-            columns.push(Column { origin, ..self.column(planned, name, &content) });
+            let called = if planned.is_nameless { Called::Nothing } else { Called::Name };
+            let origin = Origin { called, axis: plan.names.clone().filter(|_| !planned.is_label), ..Origin::default() };
+            columns.push(Column { origin, ..self.column(planned, &content) });
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
             // The search index is of codes, not of the instants that they stand for.
             let is_counted = columns.last().is_some_and(|column| column.times.is_some() || column.units.is_some());
             let is_indexed = !(is_counted && matches!(content, Content::Codes { .. }));
             contents.push((is_whole && is_indexed).then_some((planned.field, content)));
         }
+        datasets::tell_apart(&mut columns);
         (columns, contents)
     }
 
@@ -144,7 +141,7 @@ impl<'a> Frame<'a> {
         self.findings.push(Finding::new(self.site.path, rule, found));
     }
 
-    fn column(&mut self, planned: &Planned<'_>, name: BString, content: &Content) -> Column {
+    fn column(&mut self, planned: &Planned<'_>, content: &Content) -> Column {
         let tally = Arc::<Tally>::default();
         let mut rows = self.rows(planned, content, &tally);
         let (mut categories, mut of_labels) = (None, None);
@@ -183,7 +180,7 @@ impl<'a> Frame<'a> {
             categories,
             dataset: Some(compound::part_of(self.dataset, planned.datatype, Fill::Default)),
             ..Column::new(
-                name,
+                planned.name.as_str().into(),
                 self.path.clone(),
                 ColumnId { object: self.dataset.id, field: planned.part },
                 rows,

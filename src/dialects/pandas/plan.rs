@@ -35,6 +35,12 @@ pub(super) struct Planned<'a> {
     pub is_nameless: bool,
 }
 
+impl<'a> Planned<'a> {
+    fn new(name: String, field: &'a Field, (datatype, offset): (&'a Datatype, u64), part: u32) -> Self {
+        Self { name, field, datatype, offset, part, is_label: false, is_nameless: false }
+    }
+}
+
 /// The columns of a frame, row labels first.
 pub(super) struct Plan<'a> {
     pub columns: Vec<Planned<'a>>,
@@ -172,15 +178,7 @@ impl<'a> Planner<'a, '_> {
         }
         let whole = |shown: Name| {
             let (datatype, offset) = (&field.datatype, field.offset);
-            let planned = Planned {
-                name: shown.shown.clone(),
-                field,
-                datatype,
-                offset,
-                part: number,
-                is_label: false,
-                is_nameless: false,
-            };
+            let planned = Planned::new(shown.shown.clone(), field, (datatype, offset), number);
             (shown, planned)
         };
         let count = match &field.datatype.class {
@@ -209,15 +207,7 @@ impl<'a> Planner<'a, '_> {
                     labels.unwrap_or_else(|| (0..count).map(|at| Name::text(format!("{name}_{at}"))).collect());
                 for (at, shown) in (0..).zip(labels) {
                     let offset = field.offset.saturating_add(base.size.saturating_mul(at));
-                    let planned = Planned {
-                        name: shown.shown.clone(),
-                        field,
-                        datatype: base,
-                        offset,
-                        part: *next,
-                        is_label: false,
-                        is_nameless: false,
-                    };
+                    let planned = Planned::new(shown.shown.clone(), field, (base, offset), *next);
                     columns.push((shown, planned));
                     *next = next.saturating_add(1);
                 }
@@ -275,7 +265,8 @@ impl<'a> Planner<'a, '_> {
             let is_nameless = name.is_none();
             let name = name.map_or_else(|| nameless.to_owned(), |name| name.shown);
             let (datatype, offset) = (&field.datatype, field.offset);
-            planned.insert(0, Planned { name, field, datatype, offset, part, is_label: true, is_nameless });
+            let label = Planned::new(name, field, (datatype, offset), part);
+            planned.insert(0, Planned { is_label: true, is_nameless, ..label });
         }
         planned
     }

@@ -47,7 +47,7 @@ pub struct ParquetColumn {
     pub(super) times: Option<Times>,
     /// It labels rows.
     pub(super) is_label: bool,
-    /// The zone of its instants, which the type of nanoseconds lacks.
+    /// The zone of its instants, which the type lacks where they are nanoseconds.
     pub(super) zone: Option<Arc<str>>,
     /// What it was to the software that wrote it.
     pub(super) origin: Origin,
