@@ -493,7 +493,7 @@ fn is_empty(dataset: &Dataset) -> bool {
 /// The zone that attributes name.
 fn zone_in(attributes: &[Attribute]) -> Option<String> {
     Stored::of(attributes, "tz").map(|zone| match zone {
-        Stored::Text(text) => pickle::named(&text).unwrap_or_else(|| "UTC".into()),
+        Stored::Text(text) => values::known(pickle::named(&text)),
         Stored::Tree(tree) => values::zone_of(tree.root()),
     })
 }

@@ -1,5 +1,7 @@
 //! What the parts of fields hold.
 
+use arrow_array::timezone::Tz;
+
 use super::plan::Plan;
 use super::stored::{Stored, is_set};
 use crate::calendar::{DAY, SECOND};
@@ -153,7 +155,12 @@ pub(super) fn index_nan(stated: Option<String>) -> Option<String> {
 
 /// The name of a zone. One that is none of those known is shown in UTC.
 pub(super) fn zone_of(value: pickle::Value<'_>) -> String {
-    pickle::zone(value).unwrap_or_else(|| "UTC".into())
+    known(pickle::zone(value))
+}
+
+/// The zone, where readers know it: of an Arrow file with another pyarrow makes no frame at all.
+pub(super) fn known(zone: Option<String>) -> String {
+    zone.filter(|zone| zone.parse::<Tz>().is_ok()).unwrap_or_else(|| "UTC".into())
 }
 
 /// The unit of a type of times; without one it is of before pandas 2.
@@ -222,6 +229,14 @@ mod tests {
         let read = decode(&datatype, bytes.as_slice().into(), 3, &Memory(&[]), &mut Oddities::new()).unwrap();
         let read = of("nan", 6, &stated).apply(read, &datatype, bytes, &Memory(&[]));
         assert_eq!([0, 1, 2].map(|row| read.is_null(row)), [true, true, false]);
+    }
+
+    #[test]
+    fn zones_that_nobody_knows_are_shown_in_utc() {
+        let of = |zone: &str| known(Some(zone.into()));
+        let zones = ["Europe/Paris", "US/Pacific", "UTC", "+05:30", "Mars/Olympus", ""];
+        assert_eq!(zones.map(of), ["Europe/Paris", "US/Pacific", "UTC", "+05:30", "UTC", "UTC"]);
+        assert_eq!(known(None), "UTC");
     }
 
     /// A file states any length: nothing of it is allocated.
