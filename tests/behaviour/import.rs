@@ -327,7 +327,6 @@ fn row_labels_stay_row_labels() {
     assert_eq!(said.matches("row label").count(), 1, "{said}");
 }
 
-/// Times of CSV are instants where all tell how far their clocks are ahead of UTC.
 /// JSON has no numbers for them, and a text may say the same.
 #[test]
 fn nan_of_ndjson_is_text_unless_its_type_is_given() {
@@ -347,6 +346,7 @@ fn nan_of_ndjson_is_text_unless_its_type_is_given() {
     assert_eq!(query("typed", "csv"), "x\n1.5\nNaN\n-inf\n");
 }
 
+/// Times of CSV are instants where all tell how far their clocks are ahead of UTC.
 #[test]
 fn zones_of_csv_are_kept() {
     let folder = tempfile::tempdir().unwrap();
