@@ -116,9 +116,11 @@ impl<'a> Plan<'a> {
             planner.undecoded("info", "no zones, no name of row labels");
         }
         let values = planner.values();
-        let columns = planner.ordered(values);
-        let columns = planner.labelled(columns, info.as_ref());
-        let names = planner.names(info.as_ref());
+        let axes = Stored::tree(group, "non_index_axes");
+        let levels = Stored::tree(group, "levels").filter(|levels| levels.root().items().is_some());
+        let columns = planner.ordered(values, axes.as_ref());
+        let columns = planner.labelled(columns, levels.as_ref(), info.as_ref());
+        let names = axes.as_ref().and_then(|axes| names(axes, levels.as_ref(), info.as_ref()));
         Self { columns, axis: planner.axis, names, info }
     }
 
@@ -216,9 +218,8 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// The columns in the order of the frame. Of several with one label, the first comes first.
-    fn ordered(&mut self, columns: Vec<(Name, Planned<'a>)>) -> Vec<(Name, Planned<'a>)> {
-        let axes = Stored::tree(self.group, "non_index_axes");
-        let axis = axes.as_ref().and_then(|axes| Name::all(axes.root().item(0)?.item(1)?, &mut { MOST_NAMES }));
+    fn ordered(&mut self, columns: Vec<(Name, Planned<'a>)>, axes: Option<&Tree>) -> Vec<(Name, Planned<'a>)> {
+        let axis = axes.and_then(|axes| Name::all(axes.root().item(0)?.item(1)?, &mut { MOST_NAMES }));
         let Some(axis) = axis else {
             self.undecoded("non_index_axes", "columns are in the order of blocks");
             return columns;
@@ -236,9 +237,12 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// Row labels first: the levels that the frame names, or the field `index`.
-    fn labelled(&mut self, columns: Vec<(Name, Planned<'a>)>, info: Option<&Tree>) -> Vec<Planned<'a>> {
-        let levels = Stored::tree(self.group, "levels");
-        let levels = levels.as_ref().filter(|levels| levels.root().items().is_some());
+    fn labelled(
+        &mut self,
+        columns: Vec<(Name, Planned<'a>)>,
+        levels: Option<&Tree>,
+        info: Option<&Tree>,
+    ) -> Vec<Planned<'a>> {
         if let Some(levels) = levels {
             let names = Name::all(levels.root(), &mut { MOST_NAMES });
             let names = names.filter(|names| names.len() <= MOST_LEVELS).unwrap_or_default();
@@ -270,22 +274,20 @@ impl<'a> Planner<'a, '_> {
         }
         planned
     }
+}
 
-    /// What the labels of columns are, but for those that are levels of row labels.
-    fn names(&self, info: Option<&Tree>) -> Option<Arc<NameAxis>> {
-        let axes = Stored::tree(self.group, "non_index_axes")?;
-        let axis = axes.root().item(0)?;
-        let levels = Stored::tree(self.group, "levels");
-        let levels = levels.as_ref().and_then(|levels| Name::all(levels.root(), &mut { MOST_NAMES }));
-        let levels: HashSet<Name> = levels.into_iter().flatten().collect();
-        let columns = axis.item(1)?.items()?.filter(|name| levels.is_empty() || !levels.contains(&Name::of(*name)));
-        let about = info.zip(axis.item(0)?.integer()).and_then(|(info, number)| {
-            let (_, about) = info.root().entries()?.find(|(key, _)| key.integer() == Some(number))?;
-            about.get("names")
-        });
-        let called = |level| label(about?.item(level)?).filter(|label| *label != Label::None);
-        Kinds::of(columns.map(label)).axis(|level| called(level).map(|label| label.to_string()))
-    }
+/// The axis of column names: its labels but for those that are levels of row labels, and what its levels are called.
+fn names(axes: &Tree, levels: Option<&Tree>, info: Option<&Tree>) -> Option<Arc<NameAxis>> {
+    let axis = axes.root().item(0)?;
+    let levels = levels.and_then(|levels| Name::all(levels.root(), &mut { MOST_NAMES }));
+    let levels: HashSet<Name> = levels.into_iter().flatten().collect();
+    let columns = axis.item(1)?.items()?.filter(|name| levels.is_empty() || !levels.contains(&Name::of(*name)));
+    let about = info.zip(axis.item(0)?.integer()).and_then(|(info, number)| {
+        let (_, about) = info.root().entries()?.find(|(key, _)| key.integer() == Some(number))?;
+        about.get("names")
+    });
+    let called = |level| label(about?.item(level)?).filter(|label| *label != Label::None);
+    Kinds::of(columns.map(label)).axis(|level| called(level).map(|label| label.to_string()))
 }
 
 /// Whether pandas made up this name of a level that has none.
