@@ -1,4 +1,4 @@
-//! What software makes of a column that neither its name nor its values tell.
+//! What a column was to the software that wrote it.
 
 use std::sync::Arc;
 

@@ -39,9 +39,9 @@ impl Described<'_> {
     }
 }
 
-/// Which columns are the index, what types pandas is to give all of them, and what names of columns are. `None` where
-/// pandas would make the same without it. `None` also where two columns have the name of a label: pandas could not tell
-/// which is meant, and does without zones then.
+/// Tells which columns are the index, which types pandas is to give all of them, and what names of columns are. `None`
+/// without row labels, zones that types lack, axes of names and masks. `None` also where two columns have the name of a
+/// row label: pandas could not tell which is meant.
 pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     let labels = || columns.iter().filter(|column| column.is_label).map(|column| column.name);
     let named = |label: &str| columns.iter().filter(|column| column.name == label).count();
@@ -82,12 +82,12 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     Some(text.to_string())
 }
 
-/// Whether pyarrow knows a zone by this name: else it reads nothing of a file.
+/// Whether pyarrow knows a zone of this name. One that it does not know costs the whole frame.
 fn is_known(zone: &str) -> bool {
     zone.parse::<Tz>().is_ok()
 }
 
-/// Whether pandas makes the labels of an axis of these texts again: of one that it cannot read it gives no frame.
+/// Whether pandas can read all of these texts as labels of an axis. One that it cannot read costs the whole frame.
 fn can_read<'a>(axis: &NameAxis, mut texts: impl Iterator<Item = &'a str> + Clone) -> bool {
     let [NameLevel { kind, .. }] = axis.levels.as_slice() else {
         return texts.all(|text| text.starts_with('(') && text.ends_with(')'));

@@ -108,7 +108,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         );
         return served.serve();
     }
-    // Of the other process there is but a reason.
+    // The background process hands back a reason, and no exit code.
     arguments.showing.views()?;
     start_background(arguments, verbose)
 }

@@ -8,7 +8,7 @@ use super::plan::MOST_LEVELS;
 use crate::codec::pickle::Label;
 use crate::table::{NameAxis, NameKind, NameLevel};
 
-/// What the labels of an axis are, level by level, as far as all of them are the same.
+/// Gathers the kinds of an axis' labels, level by level.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     levels: Vec<NameKind>,
@@ -19,7 +19,7 @@ pub(super) struct Kinds {
 }
 
 impl Kinds {
-    /// Those of all these labels; of one that is not understood there is none.
+    /// Gathers them of these labels; `None` is a label that is not understood.
     pub fn of<'a>(labels: impl IntoIterator<Item = Option<Label<'a>>>) -> Self {
         let mut kinds = Self::default();
         labels.into_iter().for_each(|label| kinds.add(label.as_ref()));
@@ -30,7 +30,7 @@ impl Kinds {
     pub fn add(&mut self, label: Option<&Label<'_>>) {
         self.has_levels |= matches!(label, Some(Label::Tuple(_)));
         let levels = match label {
-            // Of fewer levels there is no tuple, and of other labels none that can be read back.
+            // pandas reads names of several levels as literals of Python: other labels than these have none.
             Some(Label::Tuple(labels)) if (2..=MOST_LEVELS).contains(&labels.len()) => {
                 let plain = |label| kind(label).filter(|kind| matches!(kind, NameKind::Text | NameKind::Integer));
                 labels.iter().map(plain).collect()
@@ -48,7 +48,7 @@ impl Kinds {
         }
     }
 
-    /// The axis; `name` tells what a level is called. `None` where there is nothing to be told beside texts.
+    /// Makes the axis; `name` tells what a level is called. `None` where names are no more than their texts.
     pub fn axis(self, name: impl Fn(usize) -> Option<String>) -> Option<Arc<NameAxis>> {
         let levels = match self.is_unknown {
             true if self.has_levels => return None,

@@ -9,8 +9,7 @@ use memmap2::{Advice, MmapMut, MmapRaw, UncheckedAdvice};
 /// Bytes of a huge page, of most processors.
 const HUGE: usize = 2 << 20;
 
-/// Shorter buffers do not share a huge page. It may be kept for the sake of one of its parts until memory is short, when
-/// the system splits it.
+/// Shorter buffers do not share a huge page. The system may keep a page for the sake of one part, until memory is short.
 const SHORTEST_PART: usize = HUGE / 128;
 
 /// Zeroed bytes, of the heap, of a mapping of their own, or of a huge page that they share.
