@@ -9,7 +9,7 @@ use memmap2::{Advice, MmapMut, MmapRaw, UncheckedAdvice};
 /// Bytes of a huge page, of most processors.
 const HUGE: usize = 2 << 20;
 
-/// Shorter buffers do not share a huge page. The system may keep a page for the sake of one part, until memory is short.
+/// Shorter buffers do not share a huge page. The system may keep a page for one part of it, until memory is short.
 const SHORTEST_PART: usize = HUGE / 128;
 
 /// Zeroed bytes, of the heap, of a mapping of their own, or of a huge page that they share.
