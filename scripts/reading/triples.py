@@ -44,10 +44,10 @@ def write(folder):
             group.create_dataset("ids", data=[f"{axis} {at}" for at in range(len(by_axis))], dtype=h5py.string_dtype())
             sparse(group.create_group("matrix"), ["data", "indices", "indptr"], by_axis, ["f8", "i4", "i4"])
     with h5py.File(folder / "sparse.h5", "w") as file:
-        for name in ("m", "damaged"):
+        for name, of, dtype in (("logical", "logical", "u1"), ("m", "double", "f8"), ("damaged", "double", "f8")):
             group = file.create_group(name)
-            group.attrs.update({"MATLAB_class": np.bytes_("double"), "MATLAB_sparse": np.uint64(7)})
-            sparse(group, ["data", "ir", "jc"], matrix.T, ["f8", "u8", "u8"])
+            group.attrs.update({"MATLAB_class": np.bytes_(of), "MATLAB_sparse": np.uint64(7)})
+            sparse(group, ["data", "ir", "jc"], matrix.T > 0 if of == "logical" else matrix.T, [dtype, "u8", "u8"])
         group["jc"][1] = 100
         empty = file.create_group("empty")
         empty.attrs.update({"MATLAB_class": np.bytes_("double"), "MATLAB_sparse": np.uint64(7)})
@@ -70,9 +70,11 @@ def check(folder, mount):
         assert (found == matrix).all(), f"{path}: {found}"
         values = compressed(matrix if "observation" in path else matrix.T)[0]
         assert (table["value"].to_numpy() == values).all(), f"{path}: not in the order in which it is stored"
+    logical = pq.read_table(mount / "sparse.h5/logical/table.parquet")
+    assert logical["value"].to_pylist() == [True] * np.count_nonzero(matrix)
     assert not (mount / "sparse.h5/empty/table.parquet").exists()
     assert (mount / "sparse.h5/damaged/table.csv").exists()
-    print("3 matrices")
+    print("4 matrices")
 
 
 if __name__ == "__main__":

@@ -164,7 +164,10 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
                 let read = || cells.texts(&path, dataset);
                 texts.entry(dataset.id).or_insert_with(read).clone()
             }
-            false => datasets::rows(site.file, &path, &read(dataset), u64::MAX, &Fill::Default, &tally),
+            false => {
+                let dataset = read(dataset, &dataset.attributes);
+                datasets::rows(site.file, &path, &dataset, u64::MAX, &Fill::Default, &tally)
+            }
         };
         if let Err(reason) = &opened {
             findings.push(Finding::new(&path, &rules::TEXTS, reason.clone()));
@@ -196,7 +199,10 @@ fn shape(group: &Group) -> Option<[u64; 2]> {
 fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let (mut findings, mut columns) = (Vec::new(), Vec::new());
     match Triples::of(site, group, PARTS, shape(group), 1, interrupt) {
-        Ok(triples) => {
+        Ok(mut triples) => {
+            // The class is that of the matrix, not of its parts.
+            let values = read(triples.values.dataset, &group.attributes);
+            triples.values.dataset = &values;
             findings.extend(
                 triples.major.as_ref().err().map(|reason| Finding::new(site.path, &rules::SPARSE, reason.clone())),
             );
@@ -215,9 +221,9 @@ fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     }
 }
 
-/// A dataset as MATLAB reads it: bytes of class `logical` are booleans.
-fn read(dataset: &Arc<Dataset>) -> Arc<Dataset> {
-    if dataset.datatype.size != 1 || !is(&dataset.attributes, "logical") {
+/// A dataset as MATLAB reads it, which the attributes say the class of: bytes of class `logical` are booleans.
+fn read(dataset: &Arc<Dataset>, attributes: &[Attribute]) -> Arc<Dataset> {
+    if dataset.datatype.size != 1 || !is(attributes, "logical") {
         return dataset.clone();
     }
     let datatype = Datatype { size: 1, class: Class::Flag };
