@@ -1,15 +1,25 @@
-//! Sparse matrices of BIOM and MATLAB as tables of what they store.
+//! Sparse matrices of BIOM and MATLAB as tables of what they store, and values of MATLAB by themselves.
 
 use crate::script;
 use crate::support::Mounted;
 
-#[test]
-fn triples_make_the_matrix_again() {
+/// What a script writes is what it finds in a mount.
+fn comes_back(name: &str) {
     let folder = tempfile::tempdir().unwrap();
-    script("triples.py", ["write".as_ref(), folder.path().as_os_str()]).unwrap();
+    script(name, ["write".as_ref(), folder.path().as_os_str()]).unwrap();
     let mounted = Mounted::new(&[folder.path()], &[]);
-    match script("triples.py", ["check".as_ref(), folder.path().as_os_str(), mounted.path().as_os_str()]) {
+    match script(name, ["check".as_ref(), folder.path().as_os_str(), mounted.path().as_os_str()]) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")),
     }
+}
+
+#[test]
+fn triples_make_the_matrix_again() {
+    comes_back("triples.py");
+}
+
+#[test]
+fn matlab_has_texts_booleans_and_values_without_elements() {
+    comes_back("matlab.py");
 }

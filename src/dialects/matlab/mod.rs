@@ -1,24 +1,29 @@
 //! MATLAB 7.3: a struct whose numeric fields are vectors of one length is a table; members are shown by themselves,
 //! too. A vector is a dataset of rank 2 with an axis of length 1. Texts are cells: references to characters in
-//! `/#refs#`. A sparse matrix is a table of what it stores: `data`, `ir` (rows), `jc` (pointers of columns).
+//! `/#refs#`. A sparse matrix is a table of what it stores: `data`, `ir` (rows), `jc` (pointers of columns). Characters
+//! by themselves are texts, and bytes of class `logical` booleans.
 
 mod rules;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::LargeStringArray;
 use arrow_array::builder::LargeStringBuilder;
 use arrow_array::cast::AsArray;
 use bstr::{BString, ByteSlice};
 
+use super::arrays::Arrays;
 use super::attributes::{text, unsigned};
 use super::triples::{Axis, Triples};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
-use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, attribute, join, product};
+use crate::catalogue::{
+    Attribute, Charset, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, Padding, attribute, join, product,
+};
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
 use crate::store::{Hints, Rows, Tally};
-use crate::table::{Column, Finding, HeldRows, Rule, Table};
+use crate::table::{Column, Finding, Form, HeldRows, Rule, Single, Table};
 
 /// The attribute that names the class of a value.
 const CLASS: &str = "MATLAB_class";
@@ -70,6 +75,7 @@ impl Dialect for Matlab {
         match object {
             Subject::Group(attributes) if attribute(attributes, SPARSE).is_some() => Mark::LookInside,
             Subject::Group(attributes) if !path.starts_with("/#") && is(attributes, "struct") => Mark::LookInside,
+            Subject::Dataset(dataset) if is_read_otherwise(dataset) => Mark::Files,
             _ => Mark::No,
         }
     }
@@ -91,6 +97,41 @@ impl Dialect for Matlab {
             None => Table::empty(site.path, self.name()),
         }
     }
+
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+        let Of::Dataset(stored) = site.of else { return Err("no dataset".into()) };
+        if is_text(stored) {
+            return texts(site, name, stored, interrupt);
+        }
+        let read = read(stored, &stored.attributes);
+        let single = Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?;
+        let is_empty = attribute(&stored.attributes, EMPTY).is_some();
+        let files = single.files.into_iter().filter(|file| !is_empty || matches!(file.form, Form::Npy | Form::Raw));
+        Ok(Single {
+            files: files.collect(),
+            whole: Table { dialect: self.name(), ..single.whole },
+            datatype: stored.datatype.clone(),
+            ..single
+        })
+    }
+}
+
+/// Whether MATLAB reads other values than those that are stored.
+fn is_read_otherwise(dataset: &Dataset) -> bool {
+    let has = |name| attribute(&dataset.attributes, name).is_some();
+    let is_short = dataset.len().is_some_and(|count| count <= MOST_CHARACTERS);
+    is_text(dataset) && is_short || has(CLASS) && has(EMPTY) || is_logical(dataset, &dataset.attributes)
+}
+
+/// Whether elements are characters, of one text or of a line of texts; or there is a text without any.
+fn is_text(dataset: &Dataset) -> bool {
+    let is_unit = matches!(dataset.datatype.class, Class::Integer { .. }) && dataset.datatype.size <= 8;
+    is_unit && is(&dataset.attributes, "char") && dataset.shape.len() == 2 && !dataset.null
+        || is(&dataset.attributes, "char") && attribute(&dataset.attributes, EMPTY).is_some()
+}
+
+fn is_logical(dataset: &Dataset, attributes: &[Attribute]) -> bool {
+    dataset.datatype.size == 1 && is(attributes, "logical")
 }
 
 /// A field that may be a column.
@@ -223,7 +264,7 @@ fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
 
 /// A dataset as MATLAB reads it, which the attributes say the class of: bytes of class `logical` are booleans.
 fn read(dataset: &Arc<Dataset>, attributes: &[Attribute]) -> Arc<Dataset> {
-    if dataset.datatype.size != 1 || !is(attributes, "logical") {
+    if !is_logical(dataset, attributes) {
         return dataset.clone();
     }
     let datatype = Datatype { size: 1, class: Class::Flag };
@@ -289,25 +330,77 @@ fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, A
 
 /// The text of a cell.
 fn characters(site: &Site<'_>, path: &str, cell: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, String> {
-    let is_unit = matches!(cell.datatype.class, Class::Integer { .. }) && cell.datatype.size <= 8;
-    if !is_unit || !is(&cell.attributes, "char") {
+    if !is_text(cell) {
         return Err("is no text".into());
     }
-    if attribute(&cell.attributes, EMPTY).is_some() {
-        return Ok(String::new());
+    match lines(cell, site, path, interrupt)?.as_mut_slice() {
+        [] => Ok(String::new()),
+        [text] => Ok(std::mem::take(text)),
+        _ => Err(format!("has extents {:?}", cell.shape)),
     }
-    let count = length(cell).ok_or_else(|| format!("has extents {:?}", cell.shape))?;
+}
+
+/// The files of characters by themselves: those of one text, or of as many as there are lines.
+fn texts(
+    site: &Site<'_>,
+    name: &BString,
+    stored: &Arc<Dataset>,
+    interrupt: Option<&Interrupt>,
+) -> Result<Single, String> {
+    let mut lines = interrupt.map_or(Ok(Vec::new()), |interrupt| lines(stored, site, site.path, interrupt))?;
+    if lines.is_empty() {
+        lines.push(String::new());
+    }
+    let rows: Arc<dyn Rows> = Arc::new(HeldRows::new(Arc::new(LargeStringArray::from(lines)), false, Hints::default()));
+    // As of one string, or of a line of them, each with its characters along the last axis.
+    let shape = if is_one(stored) { vec![0] } else { vec![stored.shape[1], stored.shape[0]] };
+    let described = Arc::new(stored.described(|dataset| {
+        dataset.shape = shape;
+        dataset.datatype.class = Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 };
+    }));
+    let text = is_one(stored).then(|| rows.clone());
+    let whole = Column {
+        attributes: stored.attributes.clone(),
+        dataset: Some(stored.clone()),
+        ..Column::new(name.clone(), site.path.to_owned(), ColumnId::whole(stored.id), Ok(rows), Arc::default())
+    };
+    let single = Arrays::of_texts(site.path, &described, whole);
+    Ok(Single {
+        text,
+        shape: stored.shape.clone(),
+        datatype: stored.datatype.clone(),
+        whole: Table { dialect: Matlab.name(), ..single.whole },
+        ..single
+    })
+}
+
+/// Whether characters are one text: along one axis, or none at all.
+fn is_one(dataset: &Dataset) -> bool {
+    attribute(&dataset.attributes, EMPTY).is_some() || dataset.shape.iter().any(|extent| *extent <= 1)
+}
+
+/// The texts of characters, which lie along the first axis, or along the other of a vector.
+fn lines(dataset: &Arc<Dataset>, site: &Site<'_>, path: &str, interrupt: &Interrupt) -> Result<Vec<String>, String> {
+    let count = dataset.len().unwrap_or(u64::MAX);
+    if count == 0 || attribute(&dataset.attributes, EMPTY).is_some() {
+        return Ok(Vec::new());
+    }
     if count > MOST_CHARACTERS {
         return Err(format!("has {count} characters, more than {MOST_CHARACTERS}"));
     }
-    let rows = datasets::rows(site.file, path, cell, u64::MAX, &Fill::Default, &Arc::default())?;
+    let rows = datasets::rows(site.file, path, dataset, u64::MAX, &Fill::Default, &Arc::default())?;
     let array = rows.array(0..count, interrupt).map_err(|error| error.to_string())?;
     let units = widen::unsigned(&array).ok_or("is no text")?;
-    // MATLAB has UTF-16; others write whole code points as well.
-    Ok(match cell.datatype.size {
-        2 => String::from_utf16_lossy(&units.values().iter().map(|unit| *unit as u16).collect::<Vec<_>>()),
-        _ => units.values().iter().map(|unit| code_point(*unit)).collect(),
-    })
+    let lines = if is_one(dataset) { 1 } else { dataset.shape[1] as usize };
+    let line = |at| {
+        let units = units.values().iter().skip(at).step_by(lines);
+        // MATLAB has UTF-16; others write whole code points as well.
+        match dataset.datatype.size {
+            2 => String::from_utf16_lossy(&units.map(|unit| *unit as u16).collect::<Vec<_>>()),
+            _ => units.map(|unit| code_point(*unit)).collect(),
+        }
+    };
+    Ok((0..lines).map(line).collect())
 }
 
 fn code_point(unit: u64) -> char {

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Values of MATLAB 7.3 by themselves, written as MATLAB writes them, as h5py, pandas and pyarrow read them from a mount.
+
+    matlab.py write FOLDER          FOLDER/values.mat
+    matlab.py check FOLDER MOUNT    texts, booleans and values without elements are these
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+TEXT = "Größe \U0001f600, 1\n"
+LINES = ["ab ", "cde", "  f"]
+
+
+def put(file, name, kind, values, **attributes):
+    """A value: MATLAB's axes stand in the other order."""
+    file[name] = np.ascontiguousarray(np.asarray(values).T)
+    file[name].attrs.update({"MATLAB_class": np.bytes_(kind)} | attributes)
+
+
+def units(text):
+    """What MATLAB keeps of a text: UTF-16."""
+    return np.frombuffer(text.encode("utf-16-le"), "u2")
+
+
+def write(folder):
+    """The file."""
+    with h5py.File(Path(folder) / "values.mat", "w", userblock_size=512) as file:
+        put(file, "row", "char", [units(TEXT)], MATLAB_int_decode=np.int32(2))
+        put(file, "column", "char", units("up")[:, None], MATLAB_int_decode=np.int32(2))
+        put(file, "lines", "char", [units(line) for line in LINES], MATLAB_int_decode=np.int32(2))
+        put(file, "cube", "char", np.zeros((2, 2, 2), "u2"), MATLAB_int_decode=np.int32(2))
+        put(file, "long", "char", np.full((1, (1 << 20) + 1), 65, "u2"), MATLAB_int_decode=np.int32(2))
+        put(file, "flags", "logical", np.array([[1, 0, 1]], "u1"), MATLAB_int_decode=np.int32(1))
+        put(file, "flag", "logical", np.array([[1]], "u1"), MATLAB_int_decode=np.int32(1))
+        for kind in ("char", "double", "logical", "struct", "cell"):
+            put(file, f"empty_{kind}", kind, np.array([0, 7], "u8"), MATLAB_empty=np.uint8(1))
+        put(file, "plain", "double", [[1.5, 2.5]])
+
+
+def check(folder, mount):
+    """All values."""
+    top = Path(mount)
+    mount = top / "values.mat"
+    names = set(os.listdir(mount))
+    files = lambda name: {one.removeprefix(name) for one in names if one.rpartition(".")[0] == name}
+    assert (mount / "row.txt").read_text() == TEXT
+    assert json.loads((mount / "row.ndjson").read_text()) == TEXT
+    assert (mount / "column.txt").read_text() == "up"
+    assert files("row") == files("column") == {".txt", ".ndjson"}, files("row")
+    assert pq.read_table(mount / "lines.parquet")["lines"].to_pylist() == LINES
+    assert (mount / "lines.txt").read_text().splitlines() == LINES
+    assert pd.read_csv(mount / "lines.csv")["lines"].tolist() == LINES
+    # Characters of three axes, and too many of them, are the numbers that are stored.
+    with h5py.File(Path(folder) / "values.mat") as file:
+        for name in ("cube", "long", "flags", "empty_double"):
+            assert (np.load(mount / f"{name}.npy") == file[name][()]).all(), name
+    assert pq.read_table(mount / "flags.parquet")["flags"].to_pylist() == [[True], [False], [True]]
+    assert pd.read_csv(mount / "flag.csv")["0"].tolist() == [True]
+    assert (mount / "empty_char.txt").read_bytes() == b""
+    for kind in ("double", "logical", "struct", "cell"):
+        assert files(f"empty_{kind}") == {".npy", ".raw"}, (kind, files(f"empty_{kind}"))
+    assert pq.read_table(mount / "plain.parquet")["plain"].to_pylist() == [[1.5], [2.5]]
+    assert not (top / ".hepfs/errors").read_text()
+    print("12 values")
+
+
+if __name__ == "__main__":
+    {"write": write, "check": check}[sys.argv[1]](*sys.argv[2:])
