@@ -137,6 +137,12 @@ with h5py.File(path("h5_elsewhere.h5"), "w") as f:
     f.create_virtual_dataset("virtual hidden", layout, fillvalue=-1)
     f["outside"] = h5py.ExternalLink("../data.h5", "/x")
     f["passwd link"] = h5py.ExternalLink("/etc/passwd", "/")
+    f["linked"] = h5py.ExternalLink("h5_linked.h5", "/there")
+    f["soft"] = h5py.SoftLink("/linked")
+    for name, source in {"virtual linked": "linked", "virtual soft": "soft", "virtual outside": "outside"}.items():
+        layout = h5py.VirtualLayout((3,), "<i4")
+        layout[:] = h5py.VirtualSource(".", source, (3,))
+        f.create_virtual_dataset(name, layout, fillvalue=-1)
 with open(path("h5_raw.bin"), "wb") as f:
     f.write(b"\x01\x02\x03\x04")
 

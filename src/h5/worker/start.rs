@@ -1,6 +1,7 @@
-//! Starts libhdf5: which plugins it may load, how it opens files, and that it follows no external link.
+//! Starts libhdf5: which plugins it may load, how it opens files, and whether it follows external links.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{OsStr, c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
 
 use super::driver::{self, Access};
 use crate::h5::library::ffi::{self, Hid};
@@ -34,7 +35,9 @@ pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id
         if let Some(plugins) = plugins {
             check(ffi::H5PLappend(c_string(plugins)?.as_ptr()))?;
         }
-        refuse_external_traversal()?;
+        if access.follow.is_none() {
+            refuse_external_traversal()?;
+        }
         let driver = driver::register(access)?;
         let fapl = Id::own(ffi::H5Pcreate(ffi::H5P_CLS_FILE_ACCESS_ID_g))?;
         check(ffi::H5Pset_driver(fapl.raw(), driver.raw(), std::ptr::null()))?;
@@ -92,7 +95,8 @@ pub(super) fn with_room_for_links<T>(group: &Id, iterate: impl FnOnce() -> T) ->
 /// Replaces the library's class of external links by one that is never traversed.
 ///
 /// Paths are resolved here, link by link; a path that reaches libhdf5 all the same (the sources of a virtual
-/// dataset) must not pass through an external link unseen.
+/// dataset) must not pass through an external link unseen. Where other files are followed, it may: the driver opens
+/// what lies below the source's folder alone.
 fn refuse_external_traversal() -> Result<(), Reason> {
     static CLASS: ffi::LinkClass = ffi::LinkClass {
         version: 1,
@@ -109,7 +113,12 @@ fn refuse_external_traversal() -> Result<(), Reason> {
     check(unsafe { ffi::H5Lregister(&CLASS) }).map(|_| ())
 }
 
-unsafe extern "C" fn refuse(_: *const c_char, _: Hid, _: *const c_void, _: usize, _: Hid, _: Hid) -> Hid {
+/// Remembers which file the link leads to: a byte of flags, then its name (HDF5 file format, external links).
+unsafe extern "C" fn refuse(_: *const c_char, _: Hid, value: *const c_void, size: usize, _: Hid, _: Hid) -> Hid {
+    // SAFETY: as long as the library says.
+    let value = if value.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(value.cast::<u8>(), size) } };
+    let name = value.get(1..).and_then(|value| value.split(|byte| *byte == 0).next()).unwrap_or_default();
+    driver::note_refused(OsStr::from_bytes(name).into());
     -1
 }
 

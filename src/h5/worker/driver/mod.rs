@@ -98,6 +98,11 @@ pub(super) fn take_refused() -> Option<PathBuf> {
     with_state(|state| state.refused.take()).flatten()
 }
 
+/// Remembers a file that was refused.
+pub(super) fn note_refused(path: PathBuf) {
+    with_state(|state| state.refused = Some(path));
+}
+
 /// What was held back since the source was opened for writing; it must be closed.
 pub(super) fn take_overlay() -> Option<Overlay> {
     with_state(|state| state.overlay.take()).flatten()
@@ -106,6 +111,11 @@ pub(super) fn take_overlay() -> Option<Overlay> {
 /// Writes bytes behind the source's end of addresses at once from now on. The source must have just been opened.
 pub(super) fn arm() {
     with_state(|state| state.overlay.as_mut().map(Overlay::arm));
+}
+
+/// Whether other files may be opened.
+pub(super) fn follows() -> bool {
+    with_state(|state| state.access.as_ref().is_some_and(|access| access.follow.is_some())) == Some(true)
 }
 
 /// Registers the driver; the identifier goes into file access lists.
@@ -228,12 +238,11 @@ fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
 
 /// Opens another file, where that is allowed.
 fn open_followed(path: &Path) -> io::Result<File> {
-    let following = with_state(|state| state.access.as_ref().is_some_and(|a| a.follow.is_some())) == Some(true);
     let refuse = || {
-        with_state(|state| state.refused = Some(path.to_owned()));
+        note_refused(path.to_owned());
         io::Error::from(io::ErrorKind::PermissionDenied)
     };
-    if !following {
+    if !follows() {
         return Err(refuse());
     }
     // A path that leads nowhere is simply missing; libhdf5 tries several for one name.
