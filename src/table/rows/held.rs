@@ -55,6 +55,10 @@ impl Rows for HeldRows {
         Err(Error::Unsupported { path: String::new(), reason: "rows in memory have no bytes as stored".into() })
     }
 
+    fn is_computed(&self, _: &Interrupt) -> bool {
+        true
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         None
     }

@@ -12,6 +12,7 @@ mod offsets;
 mod padded;
 mod part;
 mod runs;
+mod spread;
 
 pub use category::{CategoryRows, LabelRows};
 pub use chain::ChainRows;
@@ -27,3 +28,4 @@ pub use offsets::{EndRows, Json, JsonRows, ListRows, PresentRows, StringRows};
 pub use padded::PaddedRows;
 pub use part::PartRows;
 pub use runs::RunRows;
+pub use spread::SpreadRows;

@@ -131,6 +131,11 @@ impl Rows for TimeRows {
         statistics::summary(values)
     }
 
+    /// Of the integers, as all statistics of the column are.
+    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        self.numbers.summary(range, interrupt)
+    }
+
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.numbers.alike_until(row, interrupt)
     }

@@ -1,0 +1,166 @@
+//! The coordinate of an axis as a column of a grid, which has a row for each place.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::{Array, ArrayRef, UInt64Array, new_empty_array};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use arrow_select::take::take;
+
+use crate::source::Interrupt;
+use crate::store::statistics::{self, Summary};
+use crate::store::{Error, Hints, RowRange, Rows, count_of};
+
+/// Most rows to be spread of which the least and the greatest value are found.
+const MOST_SUMMED: u64 = 1 << 16;
+
+/// The first rows of another column, each `run` times, and all of these over and over. Their width must be fixed.
+#[derive(Debug)]
+pub struct SpreadRows {
+    rows: Arc<dyn Rows>,
+    count: u64,
+    run: u64,
+    len: u64,
+    path: String,
+    /// The summary of all rows to be spread, once it was asked for.
+    summed: OnceLock<Option<Summary>>,
+}
+
+impl SpreadRows {
+    /// `len` rows, made of the first `count` of `rows`, each `run` times; as many as there are at most.
+    pub fn new(path: String, rows: Arc<dyn Rows>, count: u64, run: u64, len: u64) -> Self {
+        let count = count.min(rows.len());
+        let len = if count == 0 { 0 } else { len };
+        Self { rows, count, run: run.max(1), len, path, summed: OnceLock::new() }
+    }
+
+    /// The rows to be spread that rows `range`, of which there is one, come from, counted on over the last one.
+    fn sources(&self, range: &RowRange) -> RowRange {
+        range.start / self.run..(range.end - 1) / self.run + 1
+    }
+
+    /// The rows to be spread that are among these, each once, and the number that the first of them has.
+    fn values(&self, sources: &RowRange, interrupt: &Interrupt) -> Result<(ArrayRef, u64), Error> {
+        let (first, behind) = (sources.start % self.count, sources.end - sources.start);
+        if behind >= self.count {
+            return Ok((self.rows.array(0..self.count, interrupt)?, sources.start - first));
+        }
+        let end = self.count.min(first + behind);
+        let values = self.rows.array(first..end, interrupt)?;
+        if end == first + behind {
+            return Ok((values, sources.start));
+        }
+        let others = self.rows.array(0..first + behind - end, interrupt)?;
+        let values = concat(&[values.as_ref(), others.as_ref()]).map_err(|error| self.failed(error))?;
+        Ok((values, sources.start))
+    }
+
+    fn failed(&self, error: impl ToString) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason: error.to_string() }
+    }
+}
+
+impl Rows for SpreadRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        self.rows.data_type()
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.examine(interrupt)
+    }
+
+    fn nullable(&self) -> bool {
+        self.rows.nullable()
+    }
+
+    fn hints(&self) -> Hints {
+        Hints { stored: false, ..self.rows.hints() }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let length = count_of(&range, self.len, &self.path)?;
+        if length == 0 {
+            return Ok(new_empty_array(self.data_type()));
+        }
+        let sources = self.sources(&range);
+        let (values, first) = self.values(&sources, interrupt)?;
+        if self.run == 1 && values.len() == length && first == sources.start {
+            return Ok(values);
+        }
+        let mut places = Vec::with_capacity(length);
+        for source in sources {
+            interrupt.check()?;
+            let behind = (source + 1).saturating_mul(self.run).min(range.end) - range.start;
+            places.resize(behind as usize, (source - first) % self.count);
+        }
+        take(&values, &UInt64Array::from(places), None).map_err(|error| self.failed(error))
+    }
+
+    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        if self.count > MOST_SUMMED || count_of(&range, self.len, &self.path)? == 0 {
+            return Ok(None);
+        }
+        let sources = self.sources(&range);
+        let is_all = sources.end - sources.start >= self.count;
+        let summed = match self.summed.get() {
+            Some(summed) if is_all => summed.clone(),
+            _ => statistics::summary(self.values(&sources, interrupt)?.0.as_ref()),
+        };
+        if is_all {
+            self.summed.get_or_init(|| summed.clone());
+        }
+        // How often one of them stands here is not counted.
+        let summed = summed.filter(|summed| summed.nulls == 0 && summed.nans == 0);
+        Ok(summed.map(|summed| Summary { rows: range.end - range.start, ..summed }))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let is_one = self.count > 0 && self.rows.alike_until(0, interrupt)? >= self.count;
+        Ok(if is_one { self.len.max(row) } else { row })
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(self.failed("coordinates of a grid are not stored"))
+    }
+
+    fn is_computed(&self, interrupt: &Interrupt) -> bool {
+        self.rows.is_computed(interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use proptest::prelude::*;
+
+    use super::super::HeldRows;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn each_row_is_that_of_its_place(count in 1_u64..9, run in 1_u64..9, len in 0_u64..99, a in 0_u64..99, b in 0_u64..99) {
+            let values = Arc::new(arrow_array::Int64Array::from_iter_values((0..count as i64).map(|at| 7 - at * at)));
+            let held = Arc::new(HeldRows::new(values.clone(), false, Hints::default()));
+            let rows = SpreadRows::new("/x".into(), held, count, run, len);
+            let (range, none) = (a.min(b).min(len)..a.max(b).min(len), Interrupt::new());
+            let wanted: Vec<i64> = range.clone().map(|row| values.value((row / run % count) as usize)).collect();
+            let array = rows.array(range.clone(), &none).unwrap();
+            prop_assert_eq!(array.as_primitive::<Int64Type>().values(), wanted.as_slice());
+            let summed = rows.summary(range, &none).unwrap();
+            prop_assert_eq!(summed, statistics::summary(array.as_ref()).filter(|_| !wanted.is_empty()));
+        }
+    }
+}
