@@ -57,6 +57,11 @@ pub(super) struct Reading {
     #[arg(hide_possible_values = true)]
     pub tables: Tables,
 
+    /// Also show variables of netCDF that lie on several dimensions as tables, in `tables/time,lat,lon`, with a row for
+    /// each place and its coordinates, as xarray's `to_dataframe()` has them
+    #[arg(long)]
+    pub grids: bool,
+
     /// Folder where what takes a pass over values (sizes of text, statistics) and what the HDF5 library says of files
     /// is kept for later mounts, or `none`; deleting it loses nothing [default: ~/.cache/hepfs]
     #[arg(long, value_name = "FOLDER|none", help_heading = "Keeping")]
@@ -189,7 +194,7 @@ impl Reading {
         if let Some(folder) = self.plugins.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
         }
-        let views = ViewOptions { dialects: Dialects::from(self.tables), ..views };
+        let views = ViewOptions { dialects: Dialects::new(self.tables, self.grids), ..views };
         let defaults = store::Options::default();
         let cache_size = self.cache_size.unwrap_or(defaults.cache_size);
         if cache_size <= LITTLE {
@@ -258,6 +263,9 @@ impl Reading {
             Tables::Declared => arguments.push("--tables=declared".into()),
             Tables::Shape => {}
             Tables::Loose => arguments.push("--tables=loose".into()),
+        }
+        if self.grids {
+            arguments.push("--grids".into());
         }
         arguments.push("--cache-folder".into());
         arguments.push(self.kept_folder().map_or_else(|| "none".into(), Into::into));

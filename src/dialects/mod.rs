@@ -62,7 +62,7 @@ use crate::table::{Finding, Rule, Single, Table};
 
 /// The dialects that are served, in the order in which they are tried; the guess by shape is the last.
 macro_rules! dialects {
-    ($tables:expr) => {
+    ($tables:expr, $grids:expr) => {
         &[
             &hep001::Hep001,
             &anndata::Anndata,
@@ -79,7 +79,7 @@ macro_rules! dialects {
             &loom::Loom,
             &tenx::TenX,
             &biom::Biom,
-            &netcdf::Netcdf,
+            &netcdf::Netcdf { grids: $grids },
             &compound::Compound,
             &arrays::Arrays,
             &shape::Shape($tables),
@@ -88,7 +88,7 @@ macro_rules! dialects {
 }
 
 /// The dialects that are served unless [`Tables`] say otherwise.
-pub const ALL: &[&dyn Dialect] = dialects!(Tables::Shape);
+pub const ALL: &[&dyn Dialect] = dialects!(Tables::Shape, false);
 
 /// Which groups are tables (`--tables`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -326,17 +326,19 @@ impl Default for Dialects {
     }
 }
 
-impl From<Tables> for Dialects {
-    fn from(tables: Tables) -> Self {
-        match tables {
-            Tables::Declared => Self(dialects!(Tables::Declared)),
-            Tables::Shape => Self(ALL),
-            Tables::Loose => Self(dialects!(Tables::Loose)),
-        }
-    }
-}
-
 impl Dialects {
+    /// Those that find these tables, and take grids for tables or do not.
+    pub fn new(tables: Tables, grids: bool) -> Self {
+        Self(match (tables, grids) {
+            (Tables::Declared, false) => dialects!(Tables::Declared, false),
+            (Tables::Declared, true) => dialects!(Tables::Declared, true),
+            (Tables::Shape, false) => ALL,
+            (Tables::Shape, true) => dialects!(Tables::Shape, true),
+            (Tables::Loose, false) => dialects!(Tables::Loose, false),
+            (Tables::Loose, true) => dialects!(Tables::Loose, true),
+        })
+    }
+
     /// The dialect that has an object, and what the object is to it; `None` where it is nothing to any of them.
     pub fn mark(self, path: &str, object: Subject<'_>) -> Option<(&'static dyn Dialect, Mark)> {
         let marked = |dialect: &&'static dyn Dialect| (*dialect, dialect.mark(path, object));

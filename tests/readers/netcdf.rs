@@ -17,20 +17,26 @@ fn readers_find_what_xarray_makes_of_variables() {
     }
 }
 
-#[test]
-fn what_lies_outside_of_valid_ranges_is_found() {
+/// Runs a script that mounts by itself.
+fn runs(name: &str) {
     let folder = tempfile::tempdir().unwrap();
-    match script("netcdf_ranges.py", [OsStr::new(HEPFS), folder.path().as_os_str()]) {
+    match script(name, [OsStr::new(HEPFS), folder.path().as_os_str()]) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}"),
     }
 }
 
 #[test]
+fn what_lies_outside_of_valid_ranges_is_found() {
+    runs("netcdf_ranges.py");
+}
+
+#[test]
 fn packed_numbers_by_their_codes_are_what_numpy_computes() {
-    let folder = tempfile::tempdir().unwrap();
-    match script("netcdf_codes.py", [OsStr::new(HEPFS), folder.path().as_os_str()]) {
-        Ok(said) => print!("{said}"),
-        Err(said) => panic!("{said}"),
-    }
+    runs("netcdf_codes.py");
+}
+
+#[test]
+fn grids_are_tables_for_who_asks() {
+    runs("netcdf_grids.py");
 }

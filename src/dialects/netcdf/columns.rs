@@ -10,7 +10,7 @@ use crate::catalogue::{Class, ColumnId, Dataset, Fill};
 use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets, times};
 use crate::store::decode::FillTest;
-use crate::store::{DatasetRows, File, Rows, Tally};
+use crate::store::{self, DatasetRows, File, Rows, Tally};
 use crate::table::{Column, Expected, PackedRows, PaddedRows, Times};
 
 /// Bytes of the widest element of which more are made up.
@@ -18,11 +18,20 @@ const WIDEST_FILL: u64 = 1 << 20;
 
 /// A column of what lies along the first axis of a variable.
 pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
+    column_of(file, path, name, stored, stored.shape.len() <= 1)
+}
+
+/// A column of the elements of a variable of any rank.
+pub(super) fn elements(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
+    let column = column_of(file, path, name, stored, true);
+    Column { id: ColumnId { field: u32::from(stored.shape.len() > 1), ..column.id }, ..column }
+}
+
+fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>, is_line: bool) -> Column {
     let reading = Reading::of(stored, file.store().shows_times());
     let tally = Arc::<Tally>::default();
-    let rows = rows(file, path, stored, &reading, &tally);
+    let rows = rows(file, path, stored, &reading, is_line, &tally);
     let range = reading.range.clone().map(|range| (&rules::VALID_EXCEEDED, range));
-    let is_line = stored.shape.len() <= 1;
     let times = reading.times.filter(|_| is_line).and_then(|times| {
         let rows = rows.as_ref().ok()?;
         Some(Box::new(times.and_then(|(step, epoch)| Times::new(step, epoch, rows.data_type()))))
@@ -47,6 +56,7 @@ fn rows(
     path: &str,
     stored: &Arc<Dataset>,
     reading: &Reading,
+    is_line: bool,
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, String> {
     if is_text(stored) {
@@ -58,7 +68,7 @@ fn rows(
         _ if compound::is_record(stored) => FillTest::none(),
         ref missing => FillTest::any_of(&reading.dataset.datatype, missing),
     };
-    let rows: Arc<dyn Rows> = Arc::new(DatasetRows::along_first(opened, missing, tally.clone()));
+    let rows: Arc<dyn Rows> = Arc::new(along(is_line, opened, missing, tally.clone()));
     let is_same = reading.dataset.datatype == stored.datatype;
     // The codes of an enumeration are as stored.
     if reading.packing.is_none() && (is_same || matches!(reading.dataset.datatype.class, Class::Enum { .. })) {
@@ -66,12 +76,20 @@ fn rows(
     }
     // The time of an array is a number.
     let mut packing = reading.packing.clone();
-    packing.count = packing.count.filter(|_| stored.shape.len() <= 1);
+    packing.count = packing.count.filter(|_| is_line);
     let datatype = (!is_same).then(|| {
-        let plain = DatasetRows::along_first(datasets::open(file, path, stored).ok()?, FillTest::none(), tally.clone());
+        let plain = along(is_line, datasets::open(file, path, stored).ok()?, FillTest::none(), tally.clone());
         plain.stored_type().cloned()
     });
     Ok(Arc::new(PackedRows::new(path.to_owned(), rows, packing, datatype.flatten(), tally.clone())))
+}
+
+/// Rows of the elements of a dataset, or of what lies along its first axis.
+fn along(is_line: bool, dataset: Arc<store::Dataset>, missing: FillTest, tally: Arc<Tally>) -> DatasetRows {
+    match is_line {
+        true => DatasetRows::new(dataset, u64::MAX, missing, tally),
+        false => DatasetRows::along_first(dataset, missing, tally),
+    }
 }
 
 /// The same column with missing rows behind its last one.

@@ -22,7 +22,7 @@ use crate::table::Finding;
 const MOST_PLACES: u64 = 64;
 
 /// Most columns of a table: what is opened of each takes about 2 KiB.
-const MOST_COLUMNS: usize = 1 << 17;
+pub(super) const MOST_COLUMNS: usize = 1 << 17;
 
 /// Most scales outside of a group that its variables lie on.
 const MOST_ELSEWHERE: usize = 1024;
@@ -55,13 +55,26 @@ pub(super) struct Label {
     pub dataset: Arc<Dataset>,
 }
 
+/// A variable of a group.
+#[derive(Debug)]
+pub(super) struct Variable<'a> {
+    /// The name of its link.
+    pub link: &'a BString,
+    /// The variable.
+    pub dataset: &'a Arc<Dataset>,
+    /// The dimension that each axis lies on; `None` where it lies on none.
+    pub axes: Vec<Option<ObjectId>>,
+}
+
 /// The dimensions of a group.
 #[derive(Debug, Default)]
 pub(super) struct Dimensions<'a> {
     /// The tables that there are, in the order in which their dimensions are met.
     pub tables: Vec<RowSet<'a>>,
-    /// The dimensions of the axes of each variable.
-    pub axes: Vec<(&'a BString, Vec<Option<ObjectId>>)>,
+    /// All variables that have axes.
+    pub variables: Vec<Variable<'a>>,
+    /// The variables of the group that label its dimensions.
+    pub labels: HashMap<ObjectId, Label>,
     /// Whether the one table has all variables of the group that have rows.
     pub is_one: bool,
     /// Rules broken.
@@ -69,6 +82,11 @@ pub(super) struct Dimensions<'a> {
 }
 
 impl RowSet<'_> {
+    /// Its one dimension.
+    pub fn dimensions(&self) -> &[ObjectId] {
+        std::slice::from_ref(&self.dimension)
+    }
+
     /// Makes the column that is called as the dimension its label: it hides the variable of a group above.
     fn take_label(&mut self, names: &mut Names<'_>) {
         let name = names.name(self.dimension);
@@ -126,7 +144,7 @@ impl<'a> Place<'a> {
             }
             let axes = scales.axes(name, dataset);
             let first = axes.first().copied().flatten();
-            on.push((name, axes.clone()));
+            on.push(Variable { link: name, dataset, axes: axes.clone() });
             let is_characters = is_character(dataset) && dataset.shape.len() == 1;
             if is_characters && first.is_some_and(|first| !others.contains(&first)) {
                 continue;
@@ -149,11 +167,12 @@ impl<'a> Place<'a> {
         }
         let mut names = Names::of(*self);
         sets.iter_mut().filter(|set| set.label.is_none()).for_each(|set| set.take_label(&mut names));
+        let labels = sets.iter().filter_map(|set| Some((set.dimension, set.label.clone()?))).collect();
         // A label alone is no table.
         let tables = sets.into_iter().filter(|set| !set.columns.is_empty());
         let (tables, wide): (Vec<RowSet<'a>>, Vec<_>) = tables.partition(|set| set.columns.len() <= MOST_COLUMNS);
         let mut findings = scales.findings();
-        let names = if wide.is_empty() { Vec::new() } else { self.names(&wide) };
+        let names = self.names(wide.iter().map(RowSet::dimensions));
         findings.extend(wide.iter().zip(names).map(|(set, name)| {
             let found = format!("{} variables lie on {name}: they make no table", set.columns.len());
             Finding::new(self.path, &rules::COLUMNS, found)
@@ -161,14 +180,14 @@ impl<'a> Place<'a> {
         let in_tables = tables.iter().map(|set| set.columns.len() + usize::from(set.label.is_some())).sum::<usize>();
         let is_one = tables.len() == 1 && all == taken && in_tables == taken;
         let tables = tables.into_iter().map(|set| scales.labelled(set)).collect();
-        Dimensions { tables, axes: on, is_one, findings }
+        Dimensions { tables, variables: on, labels, is_one, findings }
     }
 
-    /// The names of the tables, in their order.
-    pub fn names(&self, tables: &[RowSet<'_>]) -> Vec<BString> {
+    /// The names of tables on these dimensions, in their order.
+    pub fn names<'d>(&self, tables: impl Iterator<Item = &'d [ObjectId]>) -> Vec<BString> {
         let (mut names, mut known) = (Names::of(*self), HashSet::new());
-        let name = |set: &RowSet<'_>| {
-            let name = names.name(set.dimension);
+        let name = |dimensions: &[ObjectId]| {
+            let name = BString::from(bstr::join(",", dimensions.iter().map(|dimension| names.name(*dimension))));
             let mut shown = name.clone();
             for number in 2_u64.. {
                 if known.insert(shown.clone()) {
@@ -178,7 +197,7 @@ impl<'a> Place<'a> {
             }
             shown
         };
-        tables.iter().map(name).collect()
+        tables.map(name).collect()
     }
 
     /// The path and the name of an object in this group or in one above.

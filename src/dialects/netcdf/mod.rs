@@ -8,17 +8,20 @@
 //! ```
 //!
 //! Where all variables lie on one dimension, the group is a table. Else there is a directory `tables` with a table for
-//! each dimension that variables of rank 1 lie on, and all variables are arrays as well.
+//! each dimension that variables of rank 1 lie on, and all variables are arrays as well. Who asks for it has tables of
+//! grids there, too.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `dimensions` | finds the dimensions of variables, and the tables that these make |
 //! | `conventions` | reads what attributes say of values |
 //! | `columns` | opens a variable as a column |
+//! | `grids` | makes a table of variables on several dimensions |
 
 mod columns;
 mod conventions;
 mod dimensions;
+mod grids;
 mod rules;
 
 use std::sync::Arc;
@@ -26,7 +29,8 @@ use std::sync::Arc;
 use bstr::BString;
 
 use self::conventions::{ATTRIBUTES, Reading};
-use self::dimensions::{Names, Place, RowSet, is_variable};
+use self::dimensions::{Dimensions, Label, Names, Place, RowSet, Variable, is_variable};
+use self::grids::Grid;
 use super::arrays::Arrays;
 use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales, times};
 use crate::catalogue::{Dataset, Fill, Object, ObjectId, attribute, join};
@@ -44,11 +48,22 @@ const MOST_FINDINGS: usize = 100;
 
 /// The dialect.
 #[derive(Debug)]
-pub struct Netcdf;
+pub struct Netcdf {
+    /// Whether grids are tables.
+    pub grids: bool,
+}
+
+impl Netcdf {
+    const NAME: &str = "netCDF-4";
+
+    fn grids<'a>(&self, dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
+        if self.grids { grids::of(dimensions) } else { Vec::new() }
+    }
+}
 
 impl Dialect for Netcdf {
     fn name(&self) -> &'static str {
-        "netCDF-4"
+        Self::NAME
     }
 
     fn rules(&self) -> &'static [&'static Rule] {
@@ -73,13 +88,14 @@ impl Dialect for Netcdf {
         if !place.has_any() {
             return Claims::default();
         }
-        let dimensions = place.dimensions();
-        let mut claims = Claims { findings: dimensions.findings, ..Claims::default() };
+        let mut dimensions = place.dimensions();
+        let findings = std::mem::take(&mut dimensions.findings);
+        let mut claims = Claims { findings, ..Claims::default() };
         if here.group.links.len() <= MOST_NAMED {
             let mut names = Names::of(place);
             let mut named = |id: ObjectId| names.name(id);
-            let axes = dimensions.axes.iter().map(|(name, axes)| {
-                ((*name).clone(), axes.iter().map(|axis| axis.map(&mut named)).collect::<Arc<[_]>>())
+            let axes = dimensions.variables.iter().map(|Variable { link, axes, .. }| {
+                ((*link).clone(), axes.iter().map(|axis| axis.map(&mut named)).collect::<Arc<[_]>>())
             });
             claims.axes = axes.collect();
         }
@@ -91,10 +107,12 @@ impl Dialect for Netcdf {
                 label.into_iter().chain(set.columns.iter().map(|(name, _)| *name))
             });
             claims.members = columns.map(|name| (name.clone(), Role::Column)).collect();
-        } else if !dimensions.tables.is_empty() {
-            let names = place.names(&dimensions.tables).into_iter();
+            return claims;
+        }
+        let names = names(&place, &dimensions, &self.grids(&dimensions));
+        if !names.is_empty() {
             let made = |name: BString| (name.clone(), Made::Directory { table: Some(name), children: Arc::default() });
-            let tables = Made::Directory { table: None, children: names.map(made).collect() };
+            let tables = Made::Directory { table: None, children: names.into_iter().map(made).collect() };
             claims.made.push((TABLES.into(), tables));
         }
         claims
@@ -109,13 +127,19 @@ impl Dialect for Netcdf {
         };
         let place = Place { file: site.file, path: site.path, group, interrupt };
         let dimensions = place.dimensions();
+        let grids = self.grids(&dimensions);
         let at = match key {
             None => Some(0),
-            Some(key) => place.names(&dimensions.tables).iter().position(|name| name == key),
+            Some(key) => names(&place, &dimensions, &grids).iter().position(|name| name == key),
         };
         let path = key.map_or_else(|| site.path.to_owned(), |key| join(&join(site.path, TABLES.as_bytes()), key));
-        match at.and_then(|at| dimensions.tables.get(at)) {
-            Some(set) => Table { attributes: group.attributes.clone(), ..table(&place, &path, set) },
+        let of_grid = |at: usize| grids.get(at.checked_sub(dimensions.tables.len())?);
+        let opened = at.and_then(|at| match dimensions.tables.get(at) {
+            Some(set) => Some(table(&place, &path, set)),
+            None => Some(grids::table(&place, &path, of_grid(at)?, &dimensions)),
+        });
+        match opened {
+            Some(table) => Table { attributes: group.attributes.clone(), ..table },
             None => Table::empty(&path, self.name()),
         }
     }
@@ -177,21 +201,32 @@ fn of_values(here: &Here<'_>) -> Vec<Finding> {
     findings
 }
 
+/// The names of the tables of a group: those of dimensions, then those of grids.
+fn names(place: &Place<'_>, dimensions: &Dimensions<'_>, grids: &[Grid<'_>]) -> Vec<BString> {
+    let tables = dimensions.tables.iter().map(RowSet::dimensions);
+    place.names(tables.chain(grids.iter().map(|grid| grid.dimensions.as_slice())))
+}
+
+/// The path of the variable that labels a dimension, and the name of its column.
+fn label_of(place: &Place<'_>, label: &Label) -> (String, BString) {
+    if let Some(link) = &label.link {
+        return (join(place.path, link), link.clone());
+    }
+    place.find(label.dataset.id).unwrap_or_else(|| {
+        // In no group above: what it calls itself, and where it lies, if that can be told.
+        let name = super::attributes::text(&label.dataset.attributes, "NAME").unwrap_or_default();
+        let name = BString::from(name);
+        let path = place.file.path_of(label.dataset.id, place.interrupt).ok().flatten();
+        (path.unwrap_or_else(|| join(place.path, &name)), name)
+    })
+}
+
 /// The table of the variables on a dimension.
 fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
     let mut findings = Vec::new();
     let mut columns: Vec<Column> = Vec::with_capacity(set.columns.len() + 1);
     if let Some(label) = &set.label {
-        let (path, name) = match &label.link {
-            Some(link) => (join(place.path, link), link.clone()),
-            None => place.find(label.dataset.id).unwrap_or_else(|| {
-                // In no group above: what it calls itself, and where it lies, if that can be told.
-                let name = super::attributes::text(&label.dataset.attributes, "NAME").unwrap_or_default();
-                let name = BString::from(name);
-                let path = place.file.path_of(label.dataset.id, place.interrupt).ok().flatten();
-                (path.unwrap_or_else(|| join(place.path, &name)), name)
-            }),
-        };
+        let (path, name) = label_of(place, label);
         let column = columns::column(place.file, &path, name, &label.dataset);
         columns.push(Column { is_label: true, ..columns::padded(column, &label.dataset, set.rows) });
     }
@@ -212,6 +247,6 @@ fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
         rows: set.rows,
         columns: columns.into_iter().map(|column| column.observed(place.file)).collect(),
         findings,
-        ..Table::empty(path, Netcdf.name())
+        ..Table::empty(path, Netcdf::NAME)
     }
 }

@@ -96,7 +96,7 @@ impl Look<'_> {
         let here = Here { path, group, file: self.file, interrupt: self.interrupt };
         let site = Site { file: self.file, path, of: Of::Group(group), servant: None, checks: Checks::default() };
         // Of this dialect its own table alone: what is within is not looked for once more.
-        let Dialects(all) = Dialects::from(self.shape.0);
+        let Dialects(all) = Dialects::new(self.shape.0, false);
         let (dialect, claims) = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
         match dialect {
             Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt)),

@@ -1,0 +1,231 @@
+//! Grids as tables, for who asks for them: of the variables that lie on the same dimensions, a row for each place.
+//!
+//! ```text
+//! rain(time, lat, lon)   tables/time,lat,lon: the coordinates time, lat, lon as row labels, then rain
+//! ```
+//!
+//! Rows are in the order in which values are stored, so a column of a variable is its elements; coordinates are
+//! computed from the variables that label the dimensions. A dimension without labels has its places, from 0.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use bstr::BString;
+
+use super::columns::{elements, is_text, padded};
+use super::dimensions::{Dimensions, Label, MOST_COLUMNS, Names, Place, Variable, column_names};
+use super::{MOST_FINDINGS, Netcdf, label_of, rules};
+use crate::catalogue::{ColumnId, Dataset, Object, ObjectId, join, product};
+use crate::dialects::attributes::text;
+use crate::dialects::{compound, datasets, scales};
+use crate::store::{Hints, Rows};
+use crate::table::{Categories, CategoryRows, Column, EvenRows, Finding, HeldRows, SpreadRows, Table};
+
+/// Most coordinates along an axis that are read when the table is opened, so that it is known whether one is missing.
+const MOST_HELD: u64 = 1 << 16;
+
+/// Marks the field of a column that is spread: it is another than the variable's own.
+const SPREAD: u32 = 1 << 31;
+
+/// Variables that lie on the same two dimensions or more.
+#[derive(Debug)]
+pub(super) struct Grid<'a> {
+    /// The dimensions, outermost first.
+    pub dimensions: Vec<ObjectId>,
+    /// Links of the variables, in their order.
+    variables: Vec<(&'a BString, &'a Arc<Dataset>)>,
+    /// Places along each axis: of the first as many as the longest variable has.
+    shape: Vec<u64>,
+}
+
+/// The grids of a group, in the order in which their dimensions are met.
+pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
+    let columns = dimensions.tables.iter().flat_map(|set| &set.columns);
+    let columns: HashSet<ObjectId> = columns.map(|(_, dataset)| dataset.id).collect();
+    let (mut grids, mut places): (Vec<Grid<'a>>, HashMap<Vec<ObjectId>, usize>) = Default::default();
+    for Variable { link, dataset, axes } in &dimensions.variables {
+        let Some(on) = axes.iter().copied().collect::<Option<Vec<ObjectId>>>() else { continue };
+        let is_grid = on.len() > 1 && on.iter().collect::<HashSet<_>>().len() == on.len();
+        let has_values = !dataset.null && product(&dataset.shape).is_some_and(|places| places > 0);
+        let is_other = is_text(dataset) || compound::is_record(dataset) || columns.contains(&dataset.id);
+        if !is_grid || !has_values || is_other {
+            continue;
+        }
+        let at = *places.entry(on.clone()).or_insert_with(|| {
+            let mut shape = dataset.shape.clone();
+            let label = on.first().and_then(|first| dimensions.labels.get(first));
+            shape[0] = shape[0].max(label.and_then(|label| label.dataset.shape.first().copied()).unwrap_or(0));
+            grids.push(Grid { dimensions: on, variables: Vec::new(), shape });
+            grids.len() - 1
+        });
+        let grid = &mut grids[at];
+        // A variable may end early along a dimension without limit: along the first, that leaves its other values
+        // where they are.
+        if grid.shape[1..] == dataset.shape[1..] && grid.variables.len() < MOST_COLUMNS {
+            grid.shape[0] = grid.shape[0].max(dataset.shape[0]);
+            grid.variables.push((link, dataset));
+        }
+    }
+    // Coordinates alone are no table.
+    let coordinates = named(dimensions.variables.iter().map(|variable| variable.dataset));
+    grids.retain(|grid| {
+        let is_coordinate = |(link, _): &(&BString, _)| coordinates.contains(*link);
+        product(&grid.shape).is_some() && !grid.variables.iter().all(is_coordinate)
+    });
+    grids
+}
+
+/// What the attribute `coordinates` of variables names (CF §5).
+fn named<'a>(variables: impl Iterator<Item = &'a Arc<Dataset>>) -> HashSet<BString> {
+    let stated = variables.filter_map(|dataset| text(&dataset.attributes, "coordinates"));
+    stated.flat_map(|names| names.split_whitespace().map(BString::from).collect::<Vec<_>>()).collect()
+}
+
+/// The table of a grid.
+pub(super) fn table(place: &Place<'_>, path: &str, grid: &Grid<'_>, dimensions: &Dimensions<'_>) -> Table {
+    let rows = product(&grid.shape).unwrap_or(0);
+    let mut spread = Spread { place, path, grid, rows, categories: Vec::new() };
+    let mut names = Names::of(*place);
+    let mut columns: Vec<Column> = Vec::new();
+    for (axis, id) in grid.dimensions.iter().enumerate() {
+        let column = match dimensions.labels.get(id).cloned().or_else(|| elsewhere(place, *id)) {
+            Some(label) => {
+                let (path, name) = label_of(place, &label);
+                spread.column(elements(place.file, &path, name, &label.dataset), &label.dataset, &(axis..axis + 1))
+            }
+            None => spread.places(names.name(*id), *id, axis),
+        };
+        columns.push(Column { is_label: true, ..column });
+    }
+    let labels: HashSet<BString> = columns.iter().map(|column| column.name.clone()).collect();
+    for (Variable { link, dataset, .. }, axes) in coordinates(grid, dimensions) {
+        if !labels.contains(*link) {
+            let column = elements(place.file, &join(place.path, link), (*link).clone(), dataset);
+            columns.push(spread.column(column, dataset, &axes));
+        }
+    }
+    let links: Vec<&BString> = grid.variables.iter().map(|(link, _)| *link).collect();
+    for ((link, dataset), name) in grid.variables.iter().zip(column_names(&links)) {
+        let column = elements(place.file, &join(place.path, link), name, dataset);
+        columns.push(padded(column, dataset, rows));
+    }
+    datasets::tell_apart(&mut columns);
+    let links: HashSet<&BString> = links.into_iter().collect();
+    let left_out = dimensions.variables.iter().filter(|Variable { link, axes, .. }| {
+        axes.iter().map(Option::as_ref).eq(grid.dimensions.iter().map(Some)) && !links.contains(link)
+    });
+    let findings = left_out.take(MOST_FINDINGS).map(|Variable { link, dataset, .. }| {
+        let found = format!("extents {:?}, not {:?}, or more than {MOST_COLUMNS} columns", dataset.shape, grid.shape);
+        Finding::new(join(place.path, link), &rules::LENGTH, found)
+    });
+    let names: Vec<String> = grid.dimensions.iter().map(|id| names.name(*id).to_string()).collect();
+    Table {
+        revision: format!("grid of {}", names.join(", ")),
+        rows,
+        findings: findings.collect(),
+        categories: spread.categories,
+        columns: columns.into_iter().map(|column| column.observed(place.file)).collect(),
+        ..Table::empty(path, Netcdf::NAME)
+    }
+}
+
+/// The variable in another group that labels a dimension.
+fn elsewhere(place: &Place<'_>, id: ObjectId) -> Option<Label> {
+    let Object::Dataset(dataset) = place.file.object(id, place.interrupt).ok()? else { return None };
+    let is_label = scales::is_scale(&dataset) && !scales::is_pure_dimension(&dataset);
+    (is_label && dataset.shape.len() == 1 && !dataset.null).then_some(Label { link: None, dataset })
+}
+
+/// The coordinates of a grid's variables that lie on some of its axes, one behind the other, and these.
+fn coordinates<'d, 'a>(grid: &Grid<'a>, dimensions: &'d Dimensions<'a>) -> Vec<(&'d Variable<'a>, Range<usize>)> {
+    let named = named(grid.variables.iter().map(|(_, dataset)| *dataset));
+    let axes_of = |variable: &Variable<'_>| {
+        let Variable { dataset, axes, .. } = variable;
+        let rank = axes.len() - usize::from(is_text(dataset));
+        let on: Vec<ObjectId> = axes[..rank].iter().copied().collect::<Option<_>>()?;
+        let is_any =
+            !on.is_empty() && on.len() < grid.dimensions.len() && !compound::is_record(dataset) && !dataset.null;
+        let first = grid.dimensions.windows(on.len().max(1)).position(|window| window == on).filter(|_| is_any)?;
+        let axes = first..first + rank;
+        (dataset.shape[1..rank] == grid.shape[axes.clone()][1..]).then_some(axes)
+    };
+    let found = dimensions.variables.iter().filter(|variable| named.contains(variable.link));
+    found.filter_map(|variable| Some((variable, axes_of(variable)?))).collect()
+}
+
+/// What makes columns of a grid from variables on some of its axes.
+struct Spread<'a> {
+    place: &'a Place<'a>,
+    path: &'a str,
+    grid: &'a Grid<'a>,
+    rows: u64,
+    categories: Vec<Categories>,
+}
+
+impl Spread<'_> {
+    /// Tells a column from what other grids make of the same variable: statistics are kept by it.
+    fn id(&self, object: ObjectId, axes: &Range<usize>) -> ColumnId {
+        let of_grid = self.grid.variables.first().map_or(0, |(_, dataset)| dataset.id.address);
+        let told: Vec<u8> =
+            [of_grid, axes.start as u64, axes.end as u64].iter().flat_map(|one| one.to_le_bytes()).collect();
+        ColumnId { object, field: SPREAD | xxhash_rust::xxh3::xxh3_64(&told) as u32 }
+    }
+
+    /// The rows of a variable on `axes`, one for each row of the table.
+    fn rows(&self, path: &str, rows: Arc<dyn Rows>, axes: &Range<usize>) -> Arc<dyn Rows> {
+        // Of the number of rows, which there is, both are factors.
+        let count = product(&self.grid.shape[axes.clone()]).unwrap_or(0);
+        let run = product(&self.grid.shape[axes.end..]).unwrap_or(1);
+        Arc::new(SpreadRows::new(path.to_owned(), rows, count, run, self.rows))
+    }
+
+    /// The places of an axis that nothing labels.
+    fn places(&self, name: BString, id: ObjectId, axis: usize) -> Column {
+        let path = join(self.path, &name);
+        let places = numbered(self.grid.shape[axis]);
+        let axes = axis..axis + 1;
+        let rows = places.map(|places| self.rows(&path, places, &axes));
+        Column::new(name, path, self.id(id, &axes), rows, Arc::default())
+    }
+
+    /// A column of the table from that of a variable on `axes`. Texts are labels.
+    fn column(&mut self, column: Column, dataset: &Arc<Dataset>, axes: &Range<usize>) -> Column {
+        let column = padded(column, dataset, product(&self.grid.shape[axes.clone()]).unwrap_or(0));
+        let mut labels = None;
+        let rows = column.rows.clone().and_then(|rows| match rows.data_type() {
+            DataType::LargeUtf8 => {
+                let codes = self.rows(&column.path, numbered(rows.len())?, axes);
+                labels = Some(rows.clone());
+                Ok(Arc::new(CategoryRows::new(column.path.clone(), codes, rows, column.tally.clone())) as Arc<dyn Rows>)
+            }
+            kind if kind.is_primitive() || *kind == DataType::Boolean => {
+                Ok(self.rows(&column.path, self.held(rows)?, axes))
+            }
+            DataType::FixedSizeBinary(_) | DataType::Dictionary(..) => Ok(self.rows(&column.path, rows, axes)),
+            kind => Err(format!("coordinates of type {kind}")),
+        });
+        let categories = labels.map(|labels| {
+            let (path, datatype) = (column.path.clone(), dataset.datatype.clone());
+            self.categories.push(Categories { path, labels: Ok(labels), datatype, ordered: None });
+            self.categories.len() - 1
+        });
+        Column { id: self.id(column.id.object, axes), rows, categories, stored_strings: None, ..column }
+    }
+
+    /// Few coordinates, read.
+    fn held(&self, rows: Arc<dyn Rows>) -> Result<Arc<dyn Rows>, String> {
+        if rows.len() > MOST_HELD {
+            return Ok(rows);
+        }
+        let array = rows.array(0..rows.len(), self.place.interrupt).map_err(|error| error.to_string())?;
+        Ok(Arc::new(HeldRows::new(array, false, Hints { stored: false, ..rows.hints() })))
+    }
+}
+
+/// The numbers from 0 on.
+fn numbered(count: u64) -> Result<Arc<dyn Rows>, String> {
+    let rows = EvenRows::whole(0, 1, count).ok_or_else(|| format!("{count} places"))?;
+    Ok(Arc::new(rows))
+}
