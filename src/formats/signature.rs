@@ -10,7 +10,27 @@ const HDF5: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 /// Versions of Trevni begin here; a letter would make the first word of a text of it.
 const LAST_VERSION: u8 = 0x1f;
 
+/// How files of formats that are taken for HDF5 begin, and what to do with them.
+const RELATIVES: [(&[u8], &str); 5] = [
+    (b"CDF\x01", CLASSIC),
+    (b"CDF\x02", CLASSIC),
+    (b"CDF\x05", CLASSIC),
+    (b"\x0e\x03\x13\x01", "; it is HDF4, which `h4toh5 OLD NEW` makes HDF5"),
+    (b"MATLAB 5.0 MAT-file", "; it is a MAT-file before 7.3, which `save -v7.3` writes as HDF5"),
+];
+const CLASSIC: &str = "; it is classic netCDF, which `nccopy -k nc4 OLD NEW` makes HDF5";
+
 impl Format {
+    /// What a file is that is of no format that is known, behind a message that says so; nothing where that cannot be
+    /// told.
+    pub fn relative(source: &Source) -> &'static str {
+        let is_one = |signature: &[u8]| {
+            let mut first = vec![0; signature.len()];
+            source.identity().size >= first.len() as u64 && source.read_at(0, &mut first).is_ok() && first == signature
+        };
+        RELATIVES.iter().find(|(signature, _)| is_one(signature)).map_or("", |(_, what)| what)
+    }
+
     /// The format of a file; `None` where it is of none that is known. The HDF5 signature stands at 0, 512, 1024, 2048,
     /// … as that format allows, that of others at 0.
     ///

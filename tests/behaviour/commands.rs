@@ -92,6 +92,25 @@ fn check_tells_of_every_file_in_a_folder() {
     assert!(rules > 5, "{said}");
 }
 
+#[test]
+fn files_that_are_taken_for_hdf5_are_told_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nc");
+    let netcdf = "classic netCDF, which `nccopy -k nc4 OLD NEW`";
+    for (bytes, what) in
+        [(&b"CDF\x01\0\0"[..], netcdf), (b"CDF\x05\0", netcdf), (b"\x0e\x03\x13\x01\0", "HDF4"), (b"CDF", "")]
+    {
+        std::fs::write(&path, bytes).unwrap();
+        let output = hepfs(["info", path.to_str().unwrap()]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            said.contains("(Trevni)") && said.contains(what) && said.contains("; it is") != what.is_empty(),
+            "{said}"
+        );
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
 /// One bad source stops no other, the exit code is the worst, and every line and JSON object says of which file it is.
 #[test]
 fn several_sources_are_named_in_each_line() {

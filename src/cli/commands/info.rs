@@ -232,7 +232,10 @@ fn group(metadata: &Value, path: &str) -> Vec<String> {
 }
 
 fn one_member(member: &Value) -> String {
-    let hidden: Vec<String> = member["not_shown"].as_array().into_iter().flatten().map(text).collect();
+    // Which files there are of what is shown is told by its type.
+    let is_shown = member["shown_as"].as_array().is_some_and(|names| !names.is_empty());
+    let hidden = member["not_shown"].as_array().into_iter().flatten().filter(|_| !is_shown);
+    let hidden: Vec<String> = hidden.map(text).collect();
     let shape = if member["shape"].is_null() { String::new() } else { format!(" {}", text(&member["shape"])) };
     let class = match &member["datatype"] {
         Value::Null => String::new(),

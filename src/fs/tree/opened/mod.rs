@@ -46,8 +46,16 @@ pub enum OpenError {
     #[error("{path}: the file is empty", path = .0.display())]
     Empty(PathBuf),
     /// The signature of no format is where it may be.
-    #[error("{path}: not an HDF5 file, nor of another format that is known (Trevni)", path = .0.display())]
-    UnknownFormat(PathBuf),
+    #[error(
+        "{path}: not an HDF5 file, nor of another format that is known (Trevni){relative}",
+        path = .path.display()
+    )]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// [`Format::relative`].
+        relative: &'static str,
+    },
     /// A file that is one table must be refused.
     #[error("{path}: {error}", path = .path.display())]
     Table {
@@ -204,7 +212,8 @@ impl Opened {
         if source.identity().size == 0 {
             return Err(OpenError::Empty(path.to_owned()));
         }
-        let format = Format::of(&source)?.ok_or_else(|| OpenError::UnknownFormat(path.to_owned()))?;
+        let unknown = || OpenError::UnknownFormat { path: path.to_owned(), relative: Format::relative(&source) };
+        let format = Format::of(&source)?.ok_or_else(unknown)?;
         let content = match format {
             Format::Hdf5 => {
                 let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
