@@ -427,6 +427,7 @@ def awkward(path):
         "nothing": ak.Array([[], [None], [], None, [None, None]]),
         "numbers": ak.Array([[1, 2], [], [3], [4, 5, 6], [7]]),
         "optional records": ak.Array([[{"x": 1}, None], [], [{"x": None}], None, [None]]),
+        "nameless field": ak.Array([{"": at, "b": f"w{at}"} for at in range(rows)]),
         "optional": ak.Array([[1, None], [], [3], None, [None, 7]]),
         "pairs": ak.from_numpy(np.arange(10).reshape(5, 2), regulararray=True),
         "record": ak.Array([{"a": at, "b": f"w{at}"} for at in range(rows)]),
@@ -448,7 +449,9 @@ def awkward(path):
 
     def alone(array):
         if array.layout.is_record:
-            return described(array.fields, [[loose(one) for one in array[name].to_list()] for name in array.fields], [])
+            # A column without a name has a number.
+            names = [name or ".0" for name in array.fields]
+            return described(names, [[loose(one) for one in array[name].to_list()] for name in array.fields], [])
         return described(["value"], [[loose(one) for one in array.to_list()]], [])
 
     found = {"/obs": frame(read.obs), "/var": frame(read.var), "/obsm": table, "/uns/free": alone(read.uns["free"])}

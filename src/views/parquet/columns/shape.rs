@@ -148,9 +148,13 @@ impl Way {
         let none = Hints::default();
         let mut seen = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
-            if field.name().is_empty() || !names.insert(field.name()) {
-                return Err(format!("a compound cannot have the field name {:?}, or not twice", field.name()));
+            if !names.insert(field.name()) {
+                return Err(format!("a compound cannot have the field name {:?} twice", field.name()));
             }
+            // ClickHouse reads no file with a name that is empty.
+            let unnamed = (0..).map(|number| format!("_{number}"));
+            let mut unnamed = unnamed.filter(|name| fields.iter().all(|field| field.name() != name));
+            let name = Some(field.name().clone()).filter(|name| !name.is_empty()).or_else(|| unnamed.next());
             let mut way = self.clone();
             if let Some(last) = way.nodes.last_mut() {
                 *last = Node { nullable, step: Step::Field(at) };
@@ -158,7 +162,7 @@ impl Way {
             let hints = hints.fields.get(at).unwrap_or(&none);
             let can_be_missing = can_be_missing(field.data_type()) || hints.nullable;
             let missing = field.is_nullable() && can_be_missing;
-            seen.push(way.follow(field.name(), field.data_type(), missing, hints, leaves)?);
+            seen.push(way.follow(&name.unwrap_or_default(), field.data_type(), missing, hints, leaves)?);
         }
         Ok(Fields::from(seen))
     }

@@ -287,7 +287,7 @@ fn what_has_no_parquet_says_why() {
     let of =
         |names: &[&str]| DataType::Struct(names.iter().map(|name| Field::new(*name, DataType::Int8, true)).collect());
     assert!(no(&of(&["a", "a"])).contains("\"a\""));
-    assert!(no(&of(&[""])).contains("field name"));
+    assert!(no(&of(&["", ""])).contains("field name"));
     assert!(no(&DataType::LargeList(item(&DataType::Struct(Fields::empty()), true))).contains("without fields"));
     assert!(no(&DataType::FixedSizeList(item(&DataType::Int8, true), 0)).contains("without elements"));
     let wide = DataType::FixedSizeList(item(&DataType::Int64, true), i32::MAX);
@@ -295,6 +295,14 @@ fn what_has_no_parquet_says_why() {
     assert!(no(&DataType::FixedSizeList(item(&wide, true), i32::MAX)).contains("elements, more than"));
     let deep = (0..100).fold(DataType::Int8, |inner, _| DataType::LargeList(item(&inner, true)));
     assert!(no(&deep).contains("deep"));
+}
+
+#[test]
+fn a_field_without_a_name_has_one() {
+    let fields: Fields = ["_0", ""].map(|name| Field::new(name, DataType::Int8, true)).into_iter().collect();
+    let shape = Shape::new("x", &DataType::Struct(fields), true, &Hints::default(), Given::default()).unwrap();
+    let paths: Vec<_> = shape.leaves().iter().map(|leaf| leaf.path.join(".")).collect();
+    assert_eq!(paths, ["x._0", "x._1"]);
 }
 
 #[test]
