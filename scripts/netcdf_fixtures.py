@@ -189,6 +189,25 @@ def coded(path):
             made[...] = value
 
 
+def unmarked(path):
+    """A file without `_NCProperties`: a scalar that counts time, one that is packed, and characters on one dimension."""
+    with netCDF4.Dataset(path, "w") as file:
+        for name, size in (("t", 3), ("string_length", 8)):
+            file.createDimension(name, size)
+        put(file, "value", "f8", "t", [1.0, 2.0, 3.0])
+        put(file, "flag", "S1", "t", np.array([b"a", b"b", b"c"]))
+        put(file, "start", "S1", "string_length", characters(["2011-05"], 8)[0])
+        for name, dtype, value, attributes in (
+            ("time", "i4", 31, {"units": "days since 2011-05-20"}),
+            ("packed", "i2", 7, {"scale_factor": 0.5}),
+        ):
+            made = put(file, name, dtype, ())
+            made.setncatts(attributes)
+            made[...] = value
+    with h5py.File(path, "r+") as file:
+        del file.attrs["_NCProperties"]
+
+
 def by_xarray(path):
     """What xarray writes by itself."""
     count = 6
@@ -583,6 +602,7 @@ def describe(path):
 FILES = {
     "netcdf_scalars": scalars,
     "netcdf_coded": coded,
+    "netcdf_unmarked": unmarked,
     "netcdf": whole,
     "netcdf_random": lambda path: random_file(path, range(1, 9)),
 }
@@ -595,7 +615,7 @@ def main():
         path = DATA / f"{name}.h5"
         path.unlink(missing_ok=True)
         FILES[name](path)
-        if name in ("netcdf_scalars", "netcdf_coded"):
+        if name in ("netcdf_scalars", "netcdf_coded", "netcdf_unmarked"):
             # The tests say what xarray reads of them.
             continue
         expected = json.dumps(describe(path), separators=(",", ":"))

@@ -156,6 +156,20 @@ fn each_scalar_is_read_by_its_own_attributes() {
     }
 }
 
+/// As xarray has them: scalars of any file with dimension scales are decoded, and characters on one dimension are one
+/// text by themselves. In a table of others on that dimension each has its row.
+#[test]
+fn scalars_and_characters_are_read_as_in_any_file_of_netcdf() {
+    let mounted = Mounted::new(&[&data("netcdf_unmarked.h5")], &[]);
+    assert_eq!(
+        (mounted.text("time.txt"), mounted.text("packed.txt")),
+        ("2011-06-20T00:00:00Z\n".into(), "3.5\n".into())
+    );
+    assert_eq!((mounted.text("start.txt"), mounted.text("start.ndjson")), ("2011-05".into(), "\"2011-05\"\n".into()));
+    assert!(mounted.read("start.npy").ends_with(b"2011-05\0"));
+    assert_eq!(mounted.text("table.csv"), "value,flag\n1.0,a\n2.0,b\n3.0,c\n");
+}
+
 /// As xarray has it: the second one of each is missing.
 #[test]
 fn texts_and_characters_are_missing_where_attributes_say_so() {

@@ -8,7 +8,7 @@ use super::conventions::Reading;
 use super::rules;
 use crate::catalogue::{Class, ColumnId, Dataset, Fill};
 use crate::dialects::attributes::text;
-use crate::dialects::{compound, datasets, times};
+use crate::dialects::{compound, datasets, scales, times};
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, Tally};
 use crate::table::{Column, Expected, PackedRows, PaddedRows, Times};
@@ -25,6 +25,23 @@ pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<D
 pub(super) fn elements(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
     let column = column_of(file, path, name, stored, true);
     Column { id: ColumnId { field: u32::from(stored.shape.len() > 1), ..column.id }, ..column }
+}
+
+/// The one text that characters on one dimension are, by themselves.
+pub(super) fn text_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
+    let tally = Arc::<Tally>::default();
+    let rows = joined(file, path, stored, &tally);
+    let id = ColumnId { field: 1, ..ColumnId::whole(stored.id) };
+    Column {
+        attributes: stored.attributes.clone(),
+        dataset: Some(stored.clone()),
+        ..Column::new(name, path.to_owned(), id, rows, tally)
+    }
+}
+
+fn joined(file: &Arc<File>, path: &str, stored: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+    let joined = DatasetRows::joined(datasets::open(file, path, stored)?, tally.clone());
+    joined.map(|joined| Arc::new(joined) as Arc<dyn Rows>).ok_or_else(|| "no characters".into())
 }
 
 fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>, is_line: bool) -> Column {
@@ -60,8 +77,7 @@ fn rows(
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, String> {
     if is_text(stored) {
-        let joined = DatasetRows::joined(datasets::open(file, path, stored)?, tally.clone());
-        return joined.map(|joined| Arc::new(joined) as Arc<dyn Rows>).ok_or_else(|| "no characters".into());
+        return joined(file, path, stored, tally);
     }
     let opened = datasets::open(file, path, &reading.dataset)?;
     let missing = match reading.missing {
@@ -117,6 +133,11 @@ pub(super) fn padded(column: Column, stored: &Dataset, rows: u64) -> Column {
 /// Whether a variable is of characters that are texts along its last axis.
 pub(super) fn is_text(dataset: &Dataset) -> bool {
     is_character(dataset) && dataset.shape.len() >= 2 && dataset.shape.last() != Some(&0)
+}
+
+/// Whether a variable is one text by itself: characters on one dimension, which they label not.
+pub(super) fn is_one_text(dataset: &Dataset) -> bool {
+    is_character(dataset) && dataset.shape.len() == 1 && dataset.shape != [0] && !scales::is_scale(dataset)
 }
 
 /// Whether elements are single characters.

@@ -33,7 +33,7 @@ use self::dimensions::{Dimensions, Label, Names, Place, RowSet, Variable, is_var
 use self::grids::Grid;
 use super::arrays::Arrays;
 use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales, times};
-use crate::catalogue::{Dataset, Fill, Object, ObjectId, attribute, join};
+use crate::catalogue::{Dataset, Fill, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Rule, Single, Table};
 
@@ -150,12 +150,20 @@ impl Dialect for Netcdf {
             return Err("it is a dimension of netCDF, which has no values".into());
         }
         let is_of_netcdf = |interrupt: &Interrupt| {
-            let root = site.file.object(site.file.info().root, interrupt);
-            root.is_ok_and(|root: Object| attribute(root.attributes(), "_NCProperties").is_some())
+            let root = site.file.group(site.file.info().root, interrupt);
+            root.is_ok_and(|root| {
+                let has_variable = || dimensions::datasets(&root).any(|(_, dataset)| is_variable(dataset));
+                attribute(&root.attributes, "_NCProperties").is_some() || has_variable()
+            })
         };
         // A scalar says nothing of dimensions. Of its files, what its attributes say changes none.
         if !is_variable(stored) && !interrupt.is_some_and(is_of_netcdf) {
             return Arrays.files(site, name, interrupt);
+        }
+        if columns::is_one_text(stored) {
+            let whole = columns::text_of(site.file, site.path, name.clone(), stored);
+            let text = whole.rows.clone().ok();
+            return Ok(Single { text, ..Arrays::of_texts(site.path, stored, whole) });
         }
         let whole = columns::column(site.file, site.path, name.clone(), stored);
         let reading = Reading::of(stored, false);

@@ -67,23 +67,24 @@ impl DatasetRows {
         Self { dataset, len: *rows, datatype, per_row, data_type, missing, tally }
     }
 
-    /// Characters along the last axis of a dataset of rank 2 or more, joined to texts: rows of these, or of arrays of
-    /// them, along the first axis. `None` where that axis has no place, or elements are no characters.
+    /// Characters along the last axis of a dataset, joined to texts: one row of rank 1; else rows of texts, or of arrays
+    /// of them, along the first axis. `None` where that axis has no place, or elements are no characters.
     pub fn joined(dataset: Arc<Dataset>, tally: Arc<Tally>) -> Option<Self> {
         let description = dataset.description().clone();
         let (characters, shape) = description.shape.split_last().filter(|(characters, _)| **characters > 0)?;
-        let (rows, dims) = shape.split_first()?;
+        let (rows, dims) = shape.split_first().unwrap_or((&1, &[]));
         let Class::FixedString { charset, .. } = description.datatype.class else { return None };
         // Whichever of the two producers fill up with, both go.
         let class = Class::FixedString { padding: Padding::SpacePadded, charset };
         let text = Datatype { size: Some(*characters).filter(|_| description.datatype.size == 1)?, class };
-        let (per_row, size) = (product(&description.shape[1..])?, product(dims)?.checked_mul(text.size)?);
+        let size = product(dims)?.checked_mul(text.size)?;
         let datatype = match dims {
             [] => text,
             dims => Datatype { size, class: Class::Array { dims: dims.to_vec(), base: Box::new(text) } },
         };
         let data_type = arrow_type(&datatype);
-        Some(Self { dataset, len: *rows, datatype, per_row, data_type, missing: FillTest::none(), tally })
+        // An element has a byte.
+        Some(Self { dataset, len: *rows, datatype, per_row: size, data_type, missing: FillTest::none(), tally })
     }
 
     fn datatype(&self) -> &Datatype {
