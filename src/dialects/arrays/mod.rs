@@ -75,9 +75,9 @@ impl Dialect for Arrays {
 }
 
 impl Arrays {
-    /// The files of characters that are shown as the texts of `whole`, joined along their last axis.
-    pub(super) fn of_texts(path: &str, stored: &Arc<Dataset>, whole: Column) -> Single {
-        let shape = stored.shape.split_last().map_or_else(Vec::new, |(_, shape)| shape.to_vec());
+    /// The files of a dataset that is shown as `whole`, whose extents are `shape`: characters as texts, or a vector that
+    /// is stored with another axis.
+    pub(super) fn of_rows(path: &str, stored: &Arc<Dataset>, shape: Vec<u64>, whole: Column) -> Single {
         let rows = shape.first().copied().unwrap_or(1);
         let parts = parts(&shape);
         let files = forms::forms(&stored.described(|dataset| dataset.shape = shape));

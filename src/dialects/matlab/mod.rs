@@ -18,11 +18,12 @@ use super::attributes::{text, unsigned};
 use super::triples::{Axis, Triples};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{
-    Attribute, Charset, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, Padding, attribute, join, product,
+    self, Attribute, Charset, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, Padding, attribute, join,
+    product,
 };
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
-use crate::store::{Hints, Rows, Tally};
+use crate::store::{File, Hints, Rows, Tally};
 use crate::table::{Column, Finding, Form, HeldRows, Rule, Single, Table};
 
 /// The attribute that names the class of a value.
@@ -40,6 +41,9 @@ const PARTS: [&str; 3] = ["data", "ir", "jc"];
 
 /// The group of what cells refer to.
 const REFERRED: &str = "#refs#";
+
+/// Fewest rows of a struct that has single values, too.
+const SOME_ROWS: u64 = 4;
 
 /// Most cells of a column: they are read when the table is opened.
 const MOST_CELLS: u64 = 1 << 16;
@@ -104,23 +108,32 @@ impl Dialect for Matlab {
             return texts(site, name, stored, interrupt);
         }
         let read = read(stored, &stored.attributes);
-        let single = Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?;
+        let single = match length(stored) {
+            Some(count) => {
+                let whole = vector(site.file, site.path, name.clone(), stored);
+                Arrays::of_rows(site.path, &read, vec![count], whole)
+            }
+            None => Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?,
+        };
         let is_empty = attribute(&stored.attributes, EMPTY).is_some();
         let files = single.files.into_iter().filter(|file| !is_empty || matches!(file.form, Form::Npy | Form::Raw));
+        let datatype = if read.datatype.size == 1 { stored.datatype.clone() } else { read.datatype.clone() };
         Ok(Single {
             files: files.collect(),
             whole: Table { dialect: self.name(), ..single.whole },
-            datatype: stored.datatype.clone(),
+            shape: stored.shape.clone(),
+            datatype,
             ..single
         })
     }
 }
 
-/// Whether MATLAB reads other values than those that are stored.
+/// Whether MATLAB reads other values than those that are stored, or rows of another number.
 fn is_read_otherwise(dataset: &Dataset) -> bool {
     let has = |name| attribute(&dataset.attributes, name).is_some();
-    let is_short = dataset.len().is_some_and(|count| count <= MOST_CHARACTERS);
-    is_text(dataset) && is_short || has(CLASS) && has(EMPTY) || is_logical(dataset, &dataset.attributes)
+    let is_long = is_text(dataset) && dataset.len().is_none_or(|count| count > MOST_CHARACTERS);
+    let is_other = length(dataset).is_some() || is_logical(dataset, &dataset.attributes) || complex(dataset).is_some();
+    has(CLASS) && (has(EMPTY) || is_text(dataset) || is_other) && !is_long
 }
 
 /// Whether elements are characters, of one text or of a line of texts; or there is a text without any.
@@ -128,6 +141,19 @@ fn is_text(dataset: &Dataset) -> bool {
     let is_unit = matches!(dataset.datatype.class, Class::Integer { .. }) && dataset.datatype.size <= 8;
     is_unit && is(&dataset.attributes, "char") && dataset.shape.len() == 2 && !dataset.null
         || is(&dataset.attributes, "char") && attribute(&dataset.attributes, EMPTY).is_some()
+}
+
+/// The type of complex numbers, whose parts MATLAB calls `real` and `imag`.
+fn complex(dataset: &Dataset) -> Option<Datatype> {
+    let Class::Compound { fields } = &dataset.datatype.class else { return None };
+    let [real, imaginary] = fields.as_slice() else { return None };
+    if real.name != "real" || imaginary.name != "imag" {
+        return None;
+    }
+    let named = |field: &catalogue::Field, name: &str| catalogue::Field { name: name.into(), ..field.clone() };
+    let fields = vec![named(real, "r"), named(imaginary, "i")];
+    let datatype = Datatype { class: Class::Compound { fields }, ..dataset.datatype.clone() };
+    datatype.complex_part().is_some().then_some(datatype)
 }
 
 fn is_logical(dataset: &Dataset, attributes: &[Attribute]) -> bool {
@@ -152,10 +178,10 @@ fn length(dataset: &Dataset) -> Option<u64> {
     product(&dataset.shape).filter(|_| is_vector && attribute(&dataset.attributes, EMPTY).is_none())
 }
 
-/// The columns of a struct, in its order: numbers, which are all vectors of one length of two or more, and cells as
-/// long. `None` where it is no table.
+/// The columns of a struct, in its order: numbers, which are all vectors of one length of two or more or single values,
+/// and cells as long. `None` where it is no table.
 fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
-    let (mut fields, mut rows) = (Vec::new(), None);
+    let (mut fields, mut rows, mut values) = (Vec::new(), None, 0);
     for link in &group.links {
         let Some(dataset) = link.target.dataset() else { continue };
         let class = text(&dataset.attributes, CLASS).unwrap_or_default();
@@ -164,6 +190,10 @@ fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
             || class.trim_start_matches('u').starts_with("int") && !dataset.datatype.is_reference();
         if is_number && attribute(&dataset.attributes, "MATLAB_object_decode").is_none() {
             let length = length(dataset)?;
+            if length == 1 {
+                values += 1;
+                continue;
+            }
             if *rows.get_or_insert(length) != length {
                 return None;
             }
@@ -172,7 +202,8 @@ fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
         }
         fields.push(Field { name: &link.name, dataset, is_cell });
     }
-    let rows = rows.filter(|rows| *rows >= 2)?;
+    // Beside single values, two or three numbers are a setting as well.
+    let rows = rows.filter(|rows| *rows >= if values > 0 { SOME_ROWS } else { 2 })?;
     fields.retain(|field| length(field.dataset) == Some(rows));
     let order: HashMap<BString, usize> = listed(group).into_iter().zip(0..).collect();
     fields.sort_by_key(|field| order.get(field.name).copied().unwrap_or(usize::MAX));
@@ -199,24 +230,20 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
     // Several columns may be one dataset.
     let mut texts = HashMap::new();
     let columns = fields.into_iter().map(|Field { name, dataset, is_cell }| {
-        let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
-        let opened = match is_cell {
+        let path = join(site.path, name);
+        let column = vector(site.file, &path, name.clone(), dataset);
+        let column = match is_cell {
             true => {
                 let read = || cells.texts(&path, dataset);
-                texts.entry(dataset.id).or_insert_with(read).clone()
+                let rows = texts.entry(dataset.id).or_insert_with(read).clone();
+                Column { in_table: rows.is_ok(), rows, ..column }
             }
-            false => {
-                let dataset = read(dataset, &dataset.attributes);
-                datasets::rows(site.file, &path, &dataset, u64::MAX, &Fill::Default, &tally)
-            }
+            false => column,
         };
-        if let Err(reason) = &opened {
+        if let Err(reason) = &column.rows {
             findings.push(Finding::new(&path, &rules::TEXTS, reason.clone()));
         }
-        // By its elements: what lies along the first axis of the dataset is another column.
-        let id = ColumnId { object: dataset.id, field: 1 };
-        let (attributes, dataset) = (dataset.attributes.clone(), Some(dataset.clone()));
-        Column { attributes, dataset, ..Column::new(name.clone(), path, id, opened, tally) }.observed(site.file)
+        column.observed(site.file)
     });
     Table {
         revision: "struct".into(),
@@ -226,6 +253,17 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
         findings,
         ..Table::empty(site.path, Matlab.name())
     }
+}
+
+/// The column that a vector is, along whichever axis its elements lie.
+fn vector(file: &Arc<File>, path: &str, name: BString, dataset: &Arc<Dataset>) -> Column {
+    let tally = Arc::<Tally>::default();
+    let read = read(dataset, &dataset.attributes);
+    let rows = datasets::rows(file, path, &read, u64::MAX, &Fill::Default, &tally);
+    // By its elements: what lies along the first axis of the dataset is another column.
+    let id = ColumnId { object: dataset.id, field: 1 };
+    let (attributes, dataset) = (dataset.attributes.clone(), Some(dataset.clone()));
+    Column { attributes, dataset, ..Column::new(name, path.to_owned(), id, rows, tally) }
 }
 
 /// The extents of a sparse matrix; `None` of anything else, and of one without elements.
@@ -264,10 +302,11 @@ fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
 
 /// A dataset as MATLAB reads it, which the attributes say the class of: bytes of class `logical` are booleans.
 fn read(dataset: &Arc<Dataset>, attributes: &[Attribute]) -> Arc<Dataset> {
-    if !is_logical(dataset, attributes) {
-        return dataset.clone();
-    }
-    let datatype = Datatype { size: 1, class: Class::Flag };
+    let datatype = match complex(dataset) {
+        Some(datatype) => datatype,
+        None if is_logical(dataset, attributes) => Datatype { size: 1, class: Class::Flag },
+        None => return dataset.clone(),
+    };
     Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
 }
 
@@ -352,10 +391,8 @@ fn texts(
         lines.push(String::new());
     }
     let rows: Arc<dyn Rows> = Arc::new(HeldRows::new(Arc::new(LargeStringArray::from(lines)), false, Hints::default()));
-    // As of one string, or of a line of them, each with its characters along the last axis.
-    let shape = if is_one(stored) { vec![0] } else { vec![stored.shape[1], stored.shape[0]] };
+    let shape = if is_one(stored) { Vec::new() } else { vec![stored.shape[1]] };
     let described = Arc::new(stored.described(|dataset| {
-        dataset.shape = shape;
         dataset.datatype.class = Class::VariableString { padding: Padding::NullTerminated, charset: Charset::Utf8 };
     }));
     let text = is_one(stored).then(|| rows.clone());
@@ -364,7 +401,7 @@ fn texts(
         dataset: Some(stored.clone()),
         ..Column::new(name.clone(), site.path.to_owned(), ColumnId::whole(stored.id), Ok(rows), Arc::default())
     };
-    let single = Arrays::of_texts(site.path, &described, whole);
+    let single = Arrays::of_rows(site.path, &described, shape, whole);
     Ok(Single {
         text,
         shape: stored.shape.clone(),

@@ -163,12 +163,13 @@ impl Dialect for Netcdf {
         if columns::is_one_text(stored) {
             let whole = columns::text_of(site.file, site.path, name.clone(), stored);
             let text = whole.rows.clone().ok();
-            return Ok(Single { text, ..Arrays::of_texts(site.path, stored, whole) });
+            return Ok(Single { text, ..Arrays::of_rows(site.path, stored, Vec::new(), whole) });
         }
         let whole = columns::column(site.file, site.path, name.clone(), stored);
         let reading = Reading::of(stored, false);
         if columns::is_text(stored) {
-            return Ok(Arrays::of_texts(site.path, stored, whole));
+            let shape = stored.shape.split_last().map_or_else(Vec::new, |(_, shape)| shape.to_vec());
+            return Ok(Arrays::of_rows(site.path, stored, shape, whole));
         }
         let single = Arrays.files(&Site { of: Of::Dataset(&reading.dataset), ..*site }, name, interrupt)?;
         let attributes = stored.attributes.clone();
