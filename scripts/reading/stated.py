@@ -38,6 +38,11 @@ def write(folder, pandas):
         made.attrs["FIELD_0_ATTR__FillValue"] = np.int32(2)
         made.attrs["FIELD_1_ATTR__FillValue"] = np.float64(np.nan)
         made.attrs["FIELD_2_ATTR__FillValue"] = np.int32(1)
+        # A masked table, as astropy writes it (`Table.write(…, serialize_meta=True)`).
+        data = np.zeros(6, [("m", "<f8"), ("m.mask", "?"), ("n", "<i8"), ("other.mask", "?")])
+        data["m"], data["m.mask"], data["n"], data["other.mask"] = np.arange(6), np.arange(6) % 2, np.arange(6), True
+        file["astropy"] = data
+        file["astropy.__table_column_meta__"] = np.array([b"datatype:"] * 6)
     shutil.copy(pandas, folder / "pandas.h5")
     with h5py.File(folder / "pandas.h5", "r+") as file:
         block = file["fixed/numbers/block0_values"]
@@ -69,6 +74,11 @@ def check(folder, mount):
             "b": masked(data["b"], np.nan),
             "c": data["c"].tolist(),
         }
+        expected["compound.h5/astropy"] = {
+            "m": [0, None, 2, None, 4, None],
+            "n": list(range(6)),
+            "other.mask": [True] * 6,
+        }
     with h5py.File(folder / "pandas.h5") as file:
         frame = file["fixed/numbers"]
         values, names = frame["block0_values"][:], [str(name) for name in frame["block0_items"][:]]
@@ -82,6 +92,7 @@ def check(folder, mount):
         for name, values in columns.items():
             found = table[name].to_pylist()
             assert found == values, f"{path}: {name}: {found}, not {values}"
+    assert not (mount / "compound.h5/table.parquet").exists(), "the description of a table is no column beside it"
     missing = sum(str(columns).count("None") for columns in expected.values())
     print(f"{missing} missing values")
 

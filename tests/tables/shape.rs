@@ -60,7 +60,7 @@ fn names_that_the_table_needs_are_escaped_and_no_others() {
 fn metadata_says_what_was_guessed_and_left_out() {
     let mounted = shapes(&[]);
     let events = metadata(&mounted, "events");
-    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 6"]);
+    assert_eq!([&events["recognised_by"], &events["dialect"], &events["revision"]], ["shape", "shape", "rule 7"]);
     let left_out: Vec<String> =
         events["left_out"].as_array().unwrap().iter().map(|one| one["name"].to_string()).collect();
     assert_eq!(left_out, [r#""images""#, r#""label""#, r#""one""#, r#""scalar""#, r#""time""#]);
@@ -260,7 +260,7 @@ fn info_says_which_groups_nearly_were_tables() {
         String::from_utf8(output.stdout).unwrap()
     };
     let all = info(&["info", "FILE"]);
-    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 6)"), "{all}");
+    assert!(all.contains("table /events: 5 rows, 4 columns (by shape, rule 7)"), "{all}");
     assert!(all.contains("table /data/tables/ALL: 15 rows, 3 columns (by shape, groups beside each other)"), "{all}");
     assert!(all.contains("one (array integer [1]) no column: one value beside longer ones"), "{all}");
     assert!(!all.contains("nearly a table"), "{all}");

@@ -15,7 +15,10 @@ use crate::dialects::times::{self, OfNumpy};
 use crate::dialects::{Site, datasets};
 use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
-use crate::table::{Column, Finding};
+use crate::table::{Column, Finding, MaskedRows};
+
+/// How astropy's names of masks end.
+const MASK: &[u8] = b".mask";
 
 /// A column for each field, in the order shown; reports what is wrong with fields.
 pub(super) fn columns(
@@ -42,13 +45,29 @@ pub(super) fn columns(
         let number = numbers.get(&std::ptr::from_ref(*field)).copied().unwrap_or(0);
         whole.column(field, name, number, about.take(position))
     };
-    let columns: Vec<Column> = fields.iter().enumerate().zip(names).map(column).collect();
+    let mut columns: Vec<Column> = fields.iter().enumerate().zip(names).map(column).collect();
+    if !system.by_pytables {
+        mask(&mut columns, &fields);
+    }
     let outside = columns.iter().filter(|_| opened.is_ok()).filter_map(|column| {
         let reason = column.rows.as_ref().err()?;
         Some(Finding::new(site.path, &rules::FIELD_OUTSIDE, format!("{}: {reason}", column.name)))
     });
     findings.extend(outside);
     columns
+}
+
+/// Takes values for missing where booleans in a field `NAME.mask` beside theirs are true, as astropy keeps them.
+fn mask(columns: &mut [Column], fields: &[&Field]) {
+    for (at, field) in fields.iter().enumerate().filter(|(_, field)| field.datatype.is_boolean()) {
+        let Some(masked) = field.name.strip_suffix(MASK) else { continue };
+        let Some(place) = fields.iter().position(|field| field.name == masked) else { continue };
+        let (Ok(values), Ok(mask)) = (&columns[place].rows, &columns[at].rows) else { continue };
+        if let Ok(rows) = MaskedRows::new(columns[place].path.clone(), values.clone(), mask.clone()) {
+            columns[place].rows = Ok(Arc::new(rows));
+            (columns[at].in_table, columns[at].is_within_another) = (false, true);
+        }
+    }
 }
 
 /// A dataset while its columns are made.

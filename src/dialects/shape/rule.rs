@@ -13,7 +13,7 @@ use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, a
 use crate::dialects::attributes::text;
 
 /// Counts up when the rule says otherwise of some group.
-pub(super) const VERSION: u32 = 6;
+pub(super) const VERSION: u32 = 7;
 
 /// Tables of no more rows than this need [`SOME_COLUMNS`], or texts or compounds as well, or three of texts.
 const FEW_ROWS: u64 = 3;
@@ -64,6 +64,9 @@ const PARTS: [[&str; 2]; 6] = [
     // A positioner of NeXus: where it was, and where it should have been.
     ["value", "value_set"],
 ];
+
+/// How the name of a dataset ends that tells of a table of astropy, line by line.
+const DESCRIPTION: &str = ".__table_column_meta__";
 
 /// Names of members with a number for each axis of something, and most axes.
 const SIZES: [&str; 6] = ["dims", "dimension", "dimensions", "shape", "origin", "spacing"];
@@ -443,6 +446,7 @@ fn member(link: &Link) -> Result<(&BString, &Arc<Dataset>), &'static str> {
     };
     match dataset.shape.split_first() {
         _ if dataset.null => Err("a null dataspace"),
+        _ if link.name.ends_with(DESCRIPTION.as_bytes()) => Err("a description of the table beside it"),
         None => Err("a scalar"),
         Some((_, inner)) if inner.contains(&0) => Err("rows without elements"),
         Some(_) if dataset.datatype.is_reference() => Err("references alone"),
@@ -498,7 +502,7 @@ pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<St
             return Some(format!("{} has the attribute MATLAB_class", link.name));
         }
         let is_scale = text(&dataset.attributes, "CLASS").as_deref() == Some("DIMENSION_SCALE");
-        (is_scale || has("DIMENSION_LIST")).then(|| format!("{} belongs to dimension scales", link.name))
+        (is_scale || has("DIMENSION_LIST")).then(|| format!("{} belongs to dimension scales (see --grids)", link.name))
     })
 }
 
