@@ -111,18 +111,27 @@ pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
 
 /// The one number of an attribute of integers or floats.
 pub fn number(attribute: &Attribute) -> Option<f64> {
+    let [only] = numbers(attribute)?[..] else { return None };
+    Some(only)
+}
+
+/// Numbers of any type.
+pub fn numbers(attribute: &Attribute) -> Option<Vec<f64>> {
     if let Some(integers) = integers(attribute) {
-        let [only] = integers[..] else { return None };
-        return Some(only as f64);
+        return Some(integers.into_iter().map(|integer| integer as f64).collect());
     }
     let Class::Float { .. } = attribute.datatype.class else { return None };
     let bytes = attribute.value.as_ref().ok()?.bytes.as_slice();
-    if bytes.len() as u64 != attribute.datatype.size {
+    let count = usize::try_from(attribute.len()?).ok()?;
+    if Some(bytes.len() as u64) != attribute.datatype.size.checked_mul(count as u64) {
         return None;
     }
-    let read = decode(&attribute.datatype, Buffer::from(bytes), 1, &Memory(&[]), &mut Oddities::new()).ok()?;
-    let number = cast(&read, &DataType::Float64).ok()?;
-    Some(number.as_primitive_opt::<Float64Type>().filter(|number| number.is_valid(0))?.value(0))
+    let read = decode(&attribute.datatype, Buffer::from(bytes), count, &Memory(&[]), &mut Oddities::new()).ok()?;
+    let numbers = cast(&read, &DataType::Float64).ok()?;
+    numbers
+        .as_primitive_opt::<Float64Type>()
+        .filter(|numbers| numbers.null_count() == 0)
+        .map(|numbers| numbers.values().to_vec())
 }
 
 /// The one value of an unsigned integer attribute.

@@ -1,4 +1,4 @@
-//! Sparse matrices of BIOM and MATLAB as tables of what they store, and values of MATLAB by themselves.
+//! Sparse matrices of BIOM and MATLAB as tables of what they store, values of MATLAB by themselves, and particles.
 
 use crate::script;
 use crate::support::Mounted;
@@ -22,4 +22,9 @@ fn triples_make_the_matrix_again() {
 #[test]
 fn matlab_has_texts_booleans_and_values_without_elements() {
     comes_back("matlab.py");
+}
+
+#[test]
+fn particles_without_a_group_of_species_are_one() {
+    comes_back("openpmd.py");
 }

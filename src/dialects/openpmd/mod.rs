@@ -6,6 +6,8 @@
 //! /data/100/particles/electrons/charge         value = -1.6e-19, shape = [1000]
 //! /data/100/particles/electrons/weighting      a dataset
 //! ```
+//!
+//! With the extension SpeciesType the group of particles may be the only species: it has the attribute `speciesType`.
 
 mod rules;
 
@@ -13,12 +15,12 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::attributes::{integers, number, said, text};
+use super::attributes::{integers, number, numbers, said, text};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
+use crate::store::Rows;
 use crate::store::decode::arrow_type;
-use crate::store::{File, Rows};
 use crate::table::{Column, EvenRows, Finding, PackedRows, Rule, Table};
 
 /// The group of what iterations have: fixed by the standard.
@@ -26,6 +28,15 @@ const BASE: &str = "/data/";
 
 /// Columns of a species after which no further record is opened.
 const MOST_COLUMNS: usize = 10_000;
+
+/// The attribute of a group of particles that is a species.
+const SPECIES: &str = "speciesType";
+
+/// The attribute of a record that tells its unit in SI.
+const DIMENSION: &str = "unitDimension";
+
+/// The base units of SI, in the order of `unitDimension`.
+const UNITS: [&str; 7] = ["m", "kg", "s", "A", "K", "mol", "cd"];
 
 /// A member of a species that is no record.
 const PATCHES: &str = "particlePatches";
@@ -44,7 +55,7 @@ impl Dialect for OpenPmd {
     }
 
     fn attributes(&self) -> &'static [&'static str] {
-        &["openPMD", "particlesPath", "value", "shape", "unitSI"]
+        &["openPMD", "particlesPath", SPECIES, "value", "shape", "unitSI", DIMENSION]
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -62,8 +73,12 @@ impl Dialect for OpenPmd {
         };
         let mut links = here.group.links.iter();
         let has_record = links.any(|link| link.target.object().is_some_and(|object| is_record(&link.name, object)));
-        // Records are shown by themselves, too.
-        Claims { is_table: has_record && is_species(here.file, here.path, here.interrupt), ..Claims::default() }
+        // Records are shown by themselves, too, and are no tables: components are as stored there.
+        match place(here) {
+            Some(Place::Species) => Claims { is_table: has_record, ..Claims::default() },
+            Some(Place::Record) => Claims { is_final: true, ..Claims::default() },
+            None => Claims::default(),
+        }
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
@@ -74,16 +89,53 @@ impl Dialect for OpenPmd {
     }
 }
 
-/// Whether a group is a species: `/data/ITERATION/particles/SPECIES`, where the root says that it is a file of openPMD.
-fn is_species(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> bool {
-    let Ok(root) = file.group(file.info().root, interrupt) else { return false };
-    if attribute(&root.attributes, "openPMD").is_none() {
-        return false;
-    }
+/// What a group is among particles.
+enum Place {
+    Species,
+    /// A record of a species, or what lies below one.
+    Record,
+}
+
+/// What a group is where the root says that it is a file of openPMD: `/data/ITERATION/particles/SPECIES/RECORD`, or the
+/// group of particles is the only species.
+fn place(here: &Here<'_>) -> Option<Place> {
+    let root = here.file.group(here.file.info().root, here.interrupt).ok()?;
+    attribute(&root.attributes, "openPMD")?;
     let particles = text(&root.attributes, "particlesPath").unwrap_or_else(|| "particles/".into());
-    let below = path.strip_prefix(BASE).and_then(|path| Some(path.split_once('/')?.1));
-    let species = below.and_then(|below| below.strip_prefix(particles.trim_matches('/'))?.strip_prefix('/'));
-    species.is_some_and(|species| !species.is_empty() && !species.contains('/'))
+    let below = here.path.strip_prefix(BASE)?.split_once('/').map_or("", |(_, below)| below);
+    let species = below.strip_prefix(particles.trim_matches(['.', '/']))?;
+    match species.trim_start_matches('/') {
+        "" => attribute(&here.group.attributes, SPECIES).map(|_| Place::Species),
+        _ if !species.starts_with('/') && species != below => None,
+        name if name.split('/').any(|part| part == PATCHES) => None,
+        name if name.contains('/') || has_only(here, root) => Some(Place::Record),
+        _ => Some(Place::Species),
+    }
+}
+
+/// Whether the group above is the only species.
+fn has_only(here: &Here<'_>, mut group: Group) -> bool {
+    let above = here.path.rsplit_once('/').map_or("", |(above, _)| above);
+    for name in above.split('/').filter(|name| !name.is_empty()) {
+        let Some(Object::Group { id, .. }) = group.link(name.as_bytes()).and_then(|link| link.target.object()) else {
+            return false;
+        };
+        match here.file.group(*id, here.interrupt) {
+            Ok(below) => group = below,
+            Err(_) => return false,
+        }
+    }
+    attribute(&group.attributes, SPECIES).is_some()
+}
+
+/// The SI unit of a quantity: `unitDimension` has the powers of length, mass, time, current, temperature, amount and
+/// luminous intensity (openPMD, "Unit Systems and Dimensionality").
+fn si(dimension: &Attribute) -> Option<String> {
+    let powers = numbers(dimension).filter(|powers| powers.len() == UNITS.len())?;
+    let units = UNITS.iter().zip(powers).filter(|(_, power)| *power != 0.0);
+    let said: Vec<String> =
+        units.map(|(unit, power)| if power == 1.0 { (*unit).to_owned() } else { format!("{unit}^{power}") }).collect();
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// The table of a species.
@@ -122,16 +174,19 @@ struct Found<'a> {
 impl Found<'_> {
     /// Adds a record: one column, or one for each component.
     fn record(&mut self, name: &BString, path: &str, object: &Object, interrupt: &Interrupt) {
-        let Object::Group { id, attributes, .. } = object else { return self.component(name.clone(), path, object) };
+        let Object::Group { id, attributes, .. } = object else {
+            return self.component(name.clone(), path, object, None);
+        };
         if attribute(attributes, "value").is_some() {
-            return self.component(name.clone(), path, object);
+            return self.component(name.clone(), path, object, None);
         }
+        let dimension = attribute(attributes, DIMENSION);
         match self.site.file.group(*id, interrupt) {
             Ok(record) => {
                 for link in &record.links {
                     let column = [name.as_slice(), b"_", link.name.as_slice()].concat();
                     if let Some(object) = link.target.object() {
-                        self.component(column.into(), &join(path, &link.name), object);
+                        self.component(column.into(), &join(path, &link.name), object, dimension);
                     }
                 }
             }
@@ -139,14 +194,17 @@ impl Found<'_> {
         }
     }
 
-    fn component(&mut self, name: BString, path: &str, object: &Object) {
+    fn component(&mut self, name: BString, path: &str, object: &Object, dimension: Option<&Attribute>) {
+        let unit = attribute(object.attributes(), DIMENSION).or(dimension).and_then(si);
         match object {
             Object::Dataset(dataset) if dataset.shape.len() == 1 && !dataset.null => {
                 let (column, found) = stored(self.site, name, path, dataset);
-                self.columns.push(column);
+                self.columns.push(Column { units: unit.filter(|_| found.is_none()).or(column.units), ..column });
                 self.findings.extend(found);
             }
-            Object::Group { id, attributes, .. } => self.columns.push(constant(name, path, *id, attributes)),
+            Object::Group { id, attributes, .. } => {
+                self.columns.push(Column { units: unit, ..constant(name, path, *id, attributes) });
+            }
             _ => self.findings.push(Finding::new(path, &rules::PARTICLES, "no dataset of rank 1, and no constant")),
         }
     }
