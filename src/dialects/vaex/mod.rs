@@ -5,6 +5,7 @@
 //! /table/columns        column_order = "a,b"
 //! /table/columns/a      data, and mask or null_bitmap where rows can be missing
 //! /table/columns/b      data (characters), indices (offsets), null_bitmap
+//! /table/columns/c      type = "dictionary_encoded": dictionary (a column), indices (another, of codes)
 //! ```
 
 mod rules;
@@ -12,6 +13,7 @@ mod rules;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use bstr::BString;
 
 use super::attributes::text;
@@ -20,7 +22,7 @@ use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datase
 use crate::catalogue::{ByteOrder, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{BitRows, Column, Finding, MaskedRows, Rule, StringRows, Table};
+use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, Rule, StringRows, Table};
 
 /// The group of the columns.
 const COLUMNS: &str = "columns";
@@ -123,7 +125,12 @@ impl Opener<'_> {
         let object = self.within.link(name).and_then(|link| link.target.object());
         let attributes = object.map(|object| object.attributes()).unwrap_or_default();
         let shown = text(attributes, "alias").map_or_else(|| name.clone(), BString::from);
-        let opened = object.ok_or_else(|| "it leads nowhere".to_owned()).and_then(|object| self.open(&path, object));
+        let opened = object.ok_or_else(|| "it leads nowhere".to_owned()).and_then(|object| {
+            match text(attributes, "type").as_deref() {
+                Some("dictionary_encoded") => self.encoded(&path, object),
+                _ => self.open(&path, object),
+            }
+        });
         match opened {
             Ok(Opened { rows, tally, data, of_numpy, unmasked }) => {
                 if let Some(mask) = unmasked {
@@ -141,6 +148,19 @@ impl Opener<'_> {
             }
             Err(reason) => Column::new(shown, path, ColumnId::whole(self.within.id), Err(reason), Arc::default()),
         }
+    }
+
+    /// Opens codes of labels. One that has no label, such as the least integer, is missing.
+    fn encoded(&self, path: &str, object: &Object) -> Result<Opened, String> {
+        let group = self.site.file.group(object.id(), self.interrupt).map_err(|error| error.to_string())?;
+        let part = |name: &str| self.open(&join(path, name.as_bytes()), datasets::object(&group, name)?);
+        let (labels, codes) = (part("dictionary")?, part("indices")?);
+        if *labels.rows.data_type() != DataType::LargeUtf8 || !codes.rows.data_type().is_integer() {
+            let (labels, codes) = (labels.rows.data_type(), codes.rows.data_type());
+            return Err(format!("a dictionary of type {labels} with codes of type {codes}"));
+        }
+        let rows = CategoryRows::new(path.to_owned(), codes.rows, labels.rows, Arc::default());
+        Ok(Opened { rows: Arc::new(rows), ..codes })
     }
 
     fn open(&self, path: &str, object: &Object) -> Result<Opened, String> {
