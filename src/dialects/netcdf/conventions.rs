@@ -148,7 +148,11 @@ impl Reading {
         }
         let meanings = text(attributes, "flag_meanings").unwrap_or_default();
         let names: Vec<&str> = meanings.split_ascii_whitespace().collect();
-        let values = integers(values).unwrap_or_default();
+        let Some(values) = integers(values) else {
+            let kind = arrow_type(&values.datatype);
+            self.find(&rules::FLAGS, format!("flag_values are of type {kind}, no integers: numbers are shown"));
+            return None;
+        };
         if values.is_empty() || values.len() != names.len() {
             self.find(&rules::FLAGS, format!("{} values, {} words: numbers are shown", values.len(), names.len()));
             return None;
