@@ -289,9 +289,11 @@ proptest! {
             bytes[at] = 0xff;
         }
         let fill = fill.map(|at| at.get(&cells).clone());
+        // What is no text and stands for missing ones is not odd, which bytes do not settle.
+        let is_settled = padding == Padding::NullPadded && fill.is_none();
         let ([stored, array], open) = both(text(width as u64, padding), fill, bytes);
         prop_assert_eq!(stored, array);
-        prop_assert!(open != Some(false) || padding != Padding::NullPadded);
+        prop_assert!(open != Some(false) || !is_settled);
     }
 
     #[test]
