@@ -139,6 +139,9 @@ with h5py.File(path("h5_elsewhere.h5"), "w") as f:
     f["passwd link"] = h5py.ExternalLink("/etc/passwd", "/")
     f["linked"] = h5py.ExternalLink("h5_linked.h5", "/there")
     f["soft"] = h5py.SoftLink("/linked")
+    layout = h5py.VirtualLayout((3,), "<i4")
+    layout[:] = h5py.VirtualSource("hostile/../h5_linked.h5", "there", (3,))
+    f.create_virtual_dataset("virtual dots", layout, fillvalue=-1)
     for name, source in {"virtual linked": "linked", "virtual soft": "soft", "virtual outside": "outside"}.items():
         layout = h5py.VirtualLayout((3,), "<i4")
         layout[:] = h5py.VirtualSource(".", source, (3,))

@@ -37,7 +37,7 @@ def write(folder):
         put(file, "upright", "char", units("up")[:, None], MATLAB_int_decode=np.int32(2))
         put(file, "lines", "char", [units(line) for line in LINES], MATLAB_int_decode=np.int32(2))
         put(file, "cube", "char", np.zeros((2, 2, 2), "u2"), MATLAB_int_decode=np.int32(2))
-        put(file, "long", "char", np.full((1, (1 << 20) + 1), 65, "u2"), MATLAB_int_decode=np.int32(2))
+        put(file, "long", "char", np.full((1, (1 << 16) + 1), 65, "u2"), MATLAB_int_decode=np.int32(2))
         put(file, "flags", "logical", np.array([[1, 0, 1]], "u1"), MATLAB_int_decode=np.int32(1))
         put(file, "flag", "logical", np.array([[1]], "u1"), MATLAB_int_decode=np.int32(1))
         for kind in ("char", "double", "logical", "struct", "cell"):

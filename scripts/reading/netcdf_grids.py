@@ -62,6 +62,51 @@ def write(path):
     return read
 
 
+def attach(made, *scales):
+    """The same variable on these dimensions."""
+    for axis, scale in enumerate(scales):
+        made.dims[axis].attach_scale(scale)
+    return made
+
+
+def write_odd(path):
+    """Variables that end early, coordinates that are no column, and a vector that two formats read."""
+    with h5py.File(path, "w") as file:
+        for name, data in {"time": np.zeros(5), "lat": [1.0, 2.0], "ens": np.arange(4), "one": [0.0], "long": np.arange(5000.0)}.items():
+            file[name] = data
+            file[name].make_scale("This is a netCDF dimension but not a netCDF variable.         5" if name == "time" else name)
+        time, lat, ens, one, long = (file[name] for name in ("time", "lat", "ens", "one", "long"))
+        attach(file.create_dataset("w", data=np.arange(5.0)), time)
+        attach(file.create_dataset("q", data=np.arange(6.0).reshape(3, 2), maxshape=(None, 2)), time, lat)
+        attach(file.create_dataset("a", data=np.zeros((2, 1)), maxshape=(2, None)), lat, ens)
+        attach(file.create_dataset("b", data=np.arange(8).reshape(2, 4)), lat, ens).attrs["coordinates"] = "words"
+        attach(file.create_dataset("words", data=np.full((2, 4, 3), b"x")), lat, ens, file.create_dataset("letters", data=np.zeros(3)))
+        file["letters"].make_scale("letters")
+        vector = attach(file.create_dataset("vector", data=np.arange(5000.0)[None]), one, long)
+        vector.attrs.update({"MATLAB_class": np.bytes_("double"), "scale_factor": -2.0})
+
+
+def check_odd(hepfs, folder, options):
+    """All of these."""
+    path, mount = Path(folder) / "odd.nc", Path(folder) / "mnt"
+    write_odd(path)
+    subprocess.run([hepfs, "mount", "--grids", *options, path, mount], check=True)
+    try:
+        values = pd.read_parquet(mount / "tables/time,lat/table.parquet")["q"]
+        assert len(values) == 10 and values[:6].tolist() == list(range(6)) and values[6:].isna().all(), values
+        values = pd.read_parquet(mount / "tables/lat,ens/table.parquet")
+        assert list(values) == ["b"] and values["b"].tolist() == list(range(8)), values
+        # What is learnt of one reading says nothing of the other.
+        assert pd.read_csv(mount / "vector.csv")["vector"].sum() == np.arange(5000).sum()
+        rows = pd.read_csv(mount / "tables/one,long/where/vector:lt:-100/table.csv")
+        assert rows["vector"].tolist() == [-2.0 * at for at in range(51, 5000)], rows
+        assert not (mount / ".hepfs/errors").read_text()
+    finally:
+        subprocess.run([hepfs, "umount", mount], check=True)
+    checked = subprocess.run([hepfs, "check", "--grids", *options, path], capture_output=True, text=True)
+    assert checked.returncode == 0 and "extents [2, 1], not [2, 4]" in checked.stdout, checked
+
+
 def main(hepfs, folder):
     """Everything."""
     path, mount = Path(folder) / "grids.nc", Path(folder) / "mnt"
@@ -103,7 +148,8 @@ def main(hepfs, folder):
         assert not (mount / ".hepfs/errors").read_text()
     finally:
         subprocess.run([hepfs, "umount", mount], check=True)
-    print("2 grids")
+    check_odd(hepfs, folder, options)
+    print("5 grids")
 
 
 if __name__ == "__main__":

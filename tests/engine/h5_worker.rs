@@ -342,7 +342,7 @@ fn other_files_are_refused_unless_followed() {
     let client = client("h5_elsewhere.h5");
     let root = root(&client);
     assert!(matches!(&dataset(&root, "passwd").layout, Layout::External { files } if files[0] == "/etc/passwd"));
-    let linked = ["virtual linked", "virtual soft", "virtual outside"];
+    let linked = ["virtual dots", "virtual linked", "virtual soft", "virtual outside"];
     for name in ["passwd", "raw", "virtual", "virtual hidden"].into_iter().chain(linked) {
         let error = read(&client, dataset(&root, name)).unwrap_err().to_string();
         assert!(error.contains("another file"), "{name}: {error}");
@@ -360,7 +360,7 @@ fn followed_files_lie_below_the_sources_folder() {
     assert!(probe.iter().all(|(_, worked)| !worked), "{probe:?}");
     let elsewhere = root(&client);
     assert_eq!(read(&client, dataset(&elsewhere, "raw")).unwrap().bytes, [1, 2, 3, 4]);
-    for name in ["virtual", "virtual hidden", "virtual own", "virtual linked", "virtual soft"] {
+    for name in ["virtual", "virtual hidden", "virtual own", "virtual dots", "virtual linked", "virtual soft"] {
         assert_eq!(read(&client, dataset(&elsewhere, name)).unwrap().bytes, little_i32(0..3), "{name}");
     }
     assert!(read(&client, dataset(&elsewhere, "passwd")).is_err());

@@ -51,6 +51,12 @@ const MOST_CELLS: u64 = 1 << 16;
 /// Cells whose references are read at once: a name may have 64 KiB.
 const AT_ONCE: u64 = 1 << 10;
 
+/// The field of a vector: another column than the dataset's own.
+const VECTOR: u32 = 1 << 29;
+
+/// Most characters of texts by themselves, which are kept for as long as their files are.
+const MOST_OF_ONE: u64 = 1 << 16;
+
 /// Most characters of a cell: each takes some 24 bytes while it is read.
 const MOST_CHARACTERS: u64 = 1 << 20;
 
@@ -131,7 +137,7 @@ impl Dialect for Matlab {
 /// Whether MATLAB reads other values than those that are stored, or rows of another number.
 fn is_read_otherwise(dataset: &Dataset) -> bool {
     let has = |name| attribute(&dataset.attributes, name).is_some();
-    let is_long = is_text(dataset) && dataset.len().is_none_or(|count| count > MOST_CHARACTERS);
+    let is_long = is_text(dataset) && dataset.len().is_none_or(|count| count > MOST_OF_ONE);
     let is_other = length(dataset).is_some() || is_logical(dataset, &dataset.attributes) || complex(dataset).is_some();
     has(CLASS) && (has(EMPTY) || is_text(dataset) || is_other) && !is_long
 }
@@ -261,7 +267,7 @@ fn vector(file: &Arc<File>, path: &str, name: BString, dataset: &Arc<Dataset>) -
     let read = read(dataset, &dataset.attributes);
     let rows = datasets::rows(file, path, &read, u64::MAX, &Fill::Default, &tally);
     // By its elements: what lies along the first axis of the dataset is another column.
-    let id = ColumnId { object: dataset.id, field: 1 };
+    let id = ColumnId { object: dataset.id, field: VECTOR };
     let (attributes, dataset) = (dataset.attributes.clone(), Some(dataset.clone()));
     Column { attributes, dataset, ..Column::new(name, path.to_owned(), id, rows, tally) }
 }

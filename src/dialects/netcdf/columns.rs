@@ -13,6 +13,13 @@ use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, Tally};
 use crate::table::{Column, Expected, PackedRows, PaddedRows, Times};
 
+/// Fields of a variable read by its elements, and of one text: other columns than the dataset's own.
+const ELEMENTS: u32 = 1 << 30;
+const TEXT: u32 = ELEMENTS + 1;
+
+/// Most letters of a text by itself.
+const MOST_LETTERS: u64 = 1 << 20;
+
 /// Bytes of the widest element of which more are made up.
 const WIDEST_FILL: u64 = 1 << 20;
 
@@ -24,14 +31,15 @@ pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<D
 /// A column of the elements of a variable of any rank.
 pub(super) fn elements(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
     let column = column_of(file, path, name, stored, true);
-    Column { id: ColumnId { field: u32::from(stored.shape.len() > 1), ..column.id }, ..column }
+    let field = if stored.shape.len() > 1 { ELEMENTS } else { column.id.field };
+    Column { id: ColumnId { field, ..column.id }, ..column }
 }
 
 /// The one text that characters on one dimension are, by themselves.
 pub(super) fn text_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
     let tally = Arc::<Tally>::default();
     let rows = joined(file, path, stored, &tally);
-    let id = ColumnId { field: 1, ..ColumnId::whole(stored.id) };
+    let id = ColumnId { field: TEXT, ..ColumnId::whole(stored.id) };
     Column {
         attributes: stored.attributes.clone(),
         dataset: Some(stored.clone()),
@@ -137,7 +145,7 @@ pub(super) fn is_text(dataset: &Dataset) -> bool {
 
 /// Whether a variable is one text by itself: characters on one dimension, which they label not.
 pub(super) fn is_one_text(dataset: &Dataset) -> bool {
-    is_character(dataset) && dataset.shape.len() == 1 && dataset.shape != [0] && !scales::is_scale(dataset)
+    is_character(dataset) && matches!(dataset.shape[..], [1..=MOST_LETTERS]) && !scales::is_scale(dataset)
 }
 
 /// Whether elements are single characters.

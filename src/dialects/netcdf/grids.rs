@@ -17,7 +17,7 @@ use bstr::BString;
 use super::columns::{elements, is_text, padded};
 use super::dimensions::{Dimensions, Label, MOST_COLUMNS, Names, Place, Variable, column_names};
 use super::{MOST_FINDINGS, Netcdf, label_of, rules};
-use crate::catalogue::{ColumnId, Dataset, Object, ObjectId, join, product};
+use crate::catalogue::{Attribute, ColumnId, Dataset, Object, ObjectId, attribute, join, product};
 use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets, scales};
 use crate::store::{Hints, Rows};
@@ -25,6 +25,10 @@ use crate::table::{Categories, CategoryRows, Column, EvenRows, Finding, HeldRows
 
 /// Most coordinates along an axis that are read when the table is opened, so that it is known whether one is missing.
 const MOST_HELD: u64 = 1 << 16;
+
+/// Most coordinates on some of the dimensions of a table, and bytes of an attribute that names them.
+const MOST_COORDINATES: usize = 64;
+const LONGEST: u64 = 4096;
 
 /// Marks the field of a column that is spread: it is another than the variable's own.
 const SPREAD: u32 = 1 << 31;
@@ -36,14 +40,17 @@ pub(super) struct Grid<'a> {
     pub dimensions: Vec<ObjectId>,
     /// Links of the variables, in their order.
     variables: Vec<(&'a BString, &'a Arc<Dataset>)>,
-    /// Places along each axis: of the first as many as the longest variable has.
+    /// Places along each axis.
     shape: Vec<u64>,
+    /// Variables of other extents, and those of too many.
+    left_out: Vec<(&'a BString, &'a Arc<Dataset>)>,
 }
 
 /// The grids of a group, in the order in which their dimensions are met.
 pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
     let columns = dimensions.tables.iter().flat_map(|set| &set.columns);
     let columns: HashSet<ObjectId> = columns.map(|(_, dataset)| dataset.id).collect();
+    let lengths = lengths(dimensions);
     let (mut grids, mut places): (Vec<Grid<'a>>, HashMap<Vec<ObjectId>, usize>) = Default::default();
     for Variable { link, dataset, axes } in &dimensions.variables {
         let Some(on) = axes.iter().copied().collect::<Option<Vec<ObjectId>>>() else { continue };
@@ -54,19 +61,15 @@ pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
             continue;
         }
         let at = *places.entry(on.clone()).or_insert_with(|| {
-            let mut shape = dataset.shape.clone();
-            let label = on.first().and_then(|first| dimensions.labels.get(first));
-            shape[0] = shape[0].max(label.and_then(|label| label.dataset.shape.first().copied()).unwrap_or(0));
-            grids.push(Grid { dimensions: on, variables: Vec::new(), shape });
+            let shape = on.iter().map(|dimension| lengths.get(dimension).copied().unwrap_or(0)).collect();
+            grids.push(Grid { dimensions: on, shape, variables: Vec::new(), left_out: Vec::new() });
             grids.len() - 1
         });
         let grid = &mut grids[at];
         // A variable may end early along a dimension without limit: along the first, that leaves its other values
         // where they are.
-        if grid.shape[1..] == dataset.shape[1..] && grid.variables.len() < MOST_COLUMNS {
-            grid.shape[0] = grid.shape[0].max(dataset.shape[0]);
-            grid.variables.push((link, dataset));
-        }
+        let is_column = grid.shape[1..] == dataset.shape[1..] && grid.variables.len() < MOST_COLUMNS;
+        if is_column { &mut grid.variables } else { &mut grid.left_out }.push((link, dataset));
     }
     // Coordinates alone are no table.
     let coordinates = named(dimensions.variables.iter().map(|variable| variable.dataset));
@@ -77,9 +80,28 @@ pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
     grids
 }
 
+/// The places of each dimension: as many as the longest has of what lies on it, or labels it.
+fn lengths(dimensions: &Dimensions<'_>) -> HashMap<ObjectId, u64> {
+    let of_variables = dimensions.variables.iter().flat_map(|Variable { dataset, axes, .. }| {
+        axes.iter().copied().zip(&dataset.shape).filter_map(|(dimension, extent)| Some((dimension?, *extent)))
+    });
+    let of_labels = dimensions.labels.iter().map(|(dimension, label)| (*dimension, label.dataset.shape.first()));
+    let of_labels = of_labels.filter_map(|(dimension, extent)| Some((dimension, *extent?)));
+    let of_tables = dimensions.tables.iter().map(|set| (set.dimension, set.rows));
+    let mut lengths = HashMap::new();
+    for (dimension, extent) in of_variables.chain(of_labels).chain(of_tables) {
+        let known: &mut u64 = lengths.entry(dimension).or_default();
+        *known = extent.max(*known);
+    }
+    lengths
+}
+
 /// What the attribute `coordinates` of variables names (CF §5).
 fn named<'a>(variables: impl Iterator<Item = &'a Arc<Dataset>>) -> HashSet<BString> {
-    let stated = variables.filter_map(|dataset| text(&dataset.attributes, "coordinates"));
+    let stated = variables.filter_map(|dataset| attribute(&dataset.attributes, "coordinates"));
+    let is_short = |stated: &&Attribute| stated.datatype.size.saturating_mul(stated.len().unwrap_or(0)) <= LONGEST;
+    let stated = stated.filter(is_short).take(MOST_COLUMNS >> 4);
+    let stated = stated.filter_map(|stated| text(std::slice::from_ref(stated), "coordinates"));
     stated.flat_map(|names| names.split_whitespace().map(BString::from).collect::<Vec<_>>()).collect()
 }
 
@@ -90,7 +112,7 @@ pub(super) fn table(place: &Place<'_>, path: &str, grid: &Grid<'_>, dimensions: 
     let mut names = Names::of(*place);
     let mut columns: Vec<Column> = Vec::new();
     for (axis, id) in grid.dimensions.iter().enumerate() {
-        let column = match dimensions.labels.get(id).cloned().or_else(|| elsewhere(place, *id)) {
+        let column = match dimensions.labels.get(id).cloned().or_else(|| elsewhere(place, dimensions, *id)) {
             Some(label) => {
                 let (path, name) = label_of(place, &label);
                 spread.column(elements(place.file, &path, name, &label.dataset), &label.dataset, &(axis..axis + 1))
@@ -100,42 +122,44 @@ pub(super) fn table(place: &Place<'_>, path: &str, grid: &Grid<'_>, dimensions: 
         columns.push(Column { is_label: true, ..column });
     }
     let labels: HashSet<BString> = columns.iter().map(|column| column.name.clone()).collect();
-    for (Variable { link, dataset, .. }, axes) in coordinates(grid, dimensions) {
+    for (Variable { link, dataset, .. }, axes) in coordinates(grid, dimensions).into_iter().take(MOST_COORDINATES) {
         if !labels.contains(*link) {
             let column = elements(place.file, &join(place.path, link), (*link).clone(), dataset);
             columns.push(spread.column(column, dataset, &axes));
         }
     }
+    let unread =
+        |column: &Column| Some(Finding::new(&column.path, &rules::COORDINATES, column.rows.as_ref().err()?.clone()));
+    let mut findings: Vec<Finding> = columns.iter().filter_map(unread).collect();
     let links: Vec<&BString> = grid.variables.iter().map(|(link, _)| *link).collect();
     for ((link, dataset), name) in grid.variables.iter().zip(column_names(&links)) {
         let column = elements(place.file, &join(place.path, link), name, dataset);
         columns.push(padded(column, dataset, rows));
     }
     datasets::tell_apart(&mut columns);
-    let links: HashSet<&BString> = links.into_iter().collect();
-    let left_out = dimensions.variables.iter().filter(|Variable { link, axes, .. }| {
-        axes.iter().map(Option::as_ref).eq(grid.dimensions.iter().map(Some)) && !links.contains(link)
-    });
-    let findings = left_out.take(MOST_FINDINGS).map(|Variable { link, dataset, .. }| {
+    let left_out = grid.left_out.iter().take(MOST_FINDINGS).map(|(link, dataset)| {
         let found = format!("extents {:?}, not {:?}, or more than {MOST_COLUMNS} columns", dataset.shape, grid.shape);
         Finding::new(join(place.path, link), &rules::LENGTH, found)
     });
+    findings.extend(left_out);
     let names: Vec<String> = grid.dimensions.iter().map(|id| names.name(*id).to_string()).collect();
     Table {
         revision: format!("grid of {}", names.join(", ")),
         rows,
-        findings: findings.collect(),
+        findings,
         categories: spread.categories,
         columns: columns.into_iter().map(|column| column.observed(place.file)).collect(),
         ..Table::empty(path, Netcdf::NAME)
     }
 }
 
-/// The variable in another group that labels a dimension.
-fn elsewhere(place: &Place<'_>, id: ObjectId) -> Option<Label> {
+/// The variable that labels a dimension, in another group or without any other variable on it.
+fn elsewhere(place: &Place<'_>, dimensions: &Dimensions<'_>, id: ObjectId) -> Option<Label> {
     let Object::Dataset(dataset) = place.file.object(id, place.interrupt).ok()? else { return None };
     let is_label = scales::is_scale(&dataset) && !scales::is_pure_dimension(&dataset);
-    (is_label && dataset.shape.len() == 1 && !dataset.null).then_some(Label { link: None, dataset })
+    let own = dimensions.variables.iter().find(|variable| variable.dataset.id == id);
+    let link = own.map(|variable| variable.link.clone());
+    (is_label && dataset.shape.len() == 1 && !dataset.null).then_some(Label { link, dataset })
 }
 
 /// The coordinates of a grid's variables that lie on some of its axes, one behind the other, and these.
@@ -195,7 +219,7 @@ impl Spread<'_> {
         let column = padded(column, dataset, product(&self.grid.shape[axes.clone()]).unwrap_or(0));
         let mut labels = None;
         let rows = column.rows.clone().and_then(|rows| match rows.data_type() {
-            DataType::LargeUtf8 => {
+            DataType::LargeUtf8 if rows.len() <= MOST_HELD => {
                 let codes = self.rows(&column.path, numbered(rows.len())?, axes);
                 labels = Some(rows.clone());
                 Ok(Arc::new(CategoryRows::new(column.path.clone(), codes, rows, column.tally.clone())) as Arc<dyn Rows>)
@@ -204,14 +228,15 @@ impl Spread<'_> {
                 Ok(self.rows(&column.path, self.held(rows)?, axes))
             }
             DataType::FixedSizeBinary(_) | DataType::Dictionary(..) => Ok(self.rows(&column.path, rows, axes)),
-            kind => Err(format!("coordinates of type {kind}")),
+            kind => Err(format!("{} coordinates of type {kind}: they make no column of a grid", rows.len())),
         });
         let categories = labels.map(|labels| {
             let (path, datatype) = (column.path.clone(), dataset.datatype.clone());
             self.categories.push(Categories { path, labels: Ok(labels), datatype, ordered: None });
             self.categories.len() - 1
         });
-        Column { id: self.id(column.id.object, axes), rows, categories, stored_strings: None, ..column }
+        let (id, in_table) = (self.id(column.id.object, axes), rows.is_ok());
+        Column { id, rows, in_table, categories, stored_strings: None, ..column }
     }
 
     /// Few coordinates, read.

@@ -8,6 +8,8 @@ crate::table::rules! {
         "netCDF-4: DIMENSION_LIST refers to a dimension scale for each axis" => "attach a dimension scale to each axis";
     COLUMNS: Warning "netcdf/columns" []
         "hepfs: a table has at most 131,072 columns" => "read the variables by themselves: they have files of their own";
+    COORDINATES: Warning "netcdf/coordinates" [] "hepfs: coordinates of a grid are numbers, times or up to 65,536 texts"
+        => "read the variable by itself: it has files of its own";
     FLAGS: Error "netcdf/flag-meanings" []
         "CF §3.5: flag_meanings has a word for each of flag_values, which are integers of its type, each once"
         => "write as many words as values";

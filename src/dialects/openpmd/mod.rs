@@ -38,6 +38,9 @@ const DIMENSION: &str = "unitDimension";
 /// The base units of SI, in the order of `unitDimension`.
 const UNITS: [&str; 7] = ["m", "kg", "s", "A", "K", "mol", "cd"];
 
+/// The field of a component in SI units: another column than the dataset's own.
+const SCALED: u32 = 1 << 28;
+
 /// A member of a species that is no record.
 const PATCHES: &str = "particlePatches";
 
@@ -103,10 +106,12 @@ fn place(here: &Here<'_>) -> Option<Place> {
     attribute(&root.attributes, "openPMD")?;
     let particles = text(&root.attributes, "particlesPath").unwrap_or_else(|| "particles/".into());
     let below = here.path.strip_prefix(BASE)?.split_once('/').map_or("", |(_, below)| below);
-    let species = below.strip_prefix(particles.trim_matches(['.', '/']))?;
+    // Without a name of their own, particles could be anything.
+    let particles = Some(particles.trim_matches(['.', '/'])).filter(|particles| !particles.is_empty())?;
+    let species = below.strip_prefix(particles)?;
     match species.trim_start_matches('/') {
         "" => attribute(&here.group.attributes, SPECIES).map(|_| Place::Species),
-        _ if !species.starts_with('/') && species != below => None,
+        _ if !species.starts_with('/') => None,
         name if name.split('/').any(|part| part == PATCHES) => None,
         name if name.contains('/') || has_only(here, root) => Some(Place::Record),
         _ => Some(Place::Species),
@@ -131,7 +136,8 @@ fn has_only(here: &Here<'_>, mut group: Group) -> bool {
 /// The SI unit of a quantity: `unitDimension` has the powers of length, mass, time, current, temperature, amount and
 /// luminous intensity (openPMD, "Unit Systems and Dimensionality").
 fn si(dimension: &Attribute) -> Option<String> {
-    let powers = numbers(dimension).filter(|powers| powers.len() == UNITS.len())?;
+    let powers = numbers(dimension)
+        .filter(|powers| powers.len() == UNITS.len() && powers.iter().all(|power| power.is_finite()))?;
     let units = UNITS.iter().zip(powers).filter(|(_, power)| *power != 0.0);
     let said: Vec<String> =
         units.map(|(unit, power)| if power == 1.0 { (*unit).to_owned() } else { format!("{unit}^{power}") }).collect();
@@ -224,7 +230,7 @@ fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) ->
     let Ok(rows) = column.rows.clone() else { return (column, None) };
     match PackedRows::scaled(path.to_owned(), rows.clone(), vec![unit], 0.0) {
         Some(rows) => {
-            let id = ColumnId { field: 1, ..column.id };
+            let id = ColumnId { field: SCALED, ..column.id };
             (Column { rows: Ok(Arc::new(rows)), id, times: None, ..column }, None)
         }
         None => {

@@ -152,6 +152,7 @@ const PATHS: &[i64] = &[
     libc::SYS_statx,
     libc::SYS_readlinkat,
     libc::SYS_faccessat,
+    libc::SYS_faccessat2,
     libc::SYS_getdents64,
     libc::SYS_fcntl,
     #[cfg(target_arch = "x86_64")]

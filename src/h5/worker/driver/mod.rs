@@ -245,8 +245,12 @@ fn open_followed(path: &Path) -> io::Result<File> {
     if !follows() {
         return Err(refuse());
     }
-    // A path that leads nowhere is simply missing; libhdf5 tries several for one name.
-    path.canonicalize()?;
+    // A path that leads nowhere is simply missing; libhdf5 tries several for one name, also one from where the process
+    // works, which is nobody's folder.
+    if path.is_relative() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    path.canonicalize().map_err(|error| if error.kind() == io::ErrorKind::NotFound { error } else { refuse() })?;
     let path = permitted(path).ok_or_else(refuse)?;
     let file = File::options().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(&path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(refuse()) }
