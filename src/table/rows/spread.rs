@@ -151,7 +151,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_row_is_that_of_its_place(count in 1_u64..9, run in 1_u64..9, len in 0_u64..99, a in 0_u64..99, b in 0_u64..99) {
+        fn each_row_is_that_of_its_place(
+            count in 1_u64..9, run in 1_u64..9, len in 0_u64..99, a in 0_u64..99, b in 0_u64..99,
+        ) {
             let values = Arc::new(arrow_array::Int64Array::from_iter_values((0..count as i64).map(|at| 7 - at * at)));
             let held = Arc::new(HeldRows::new(values.clone(), false, Hints::default()));
             let rows = SpreadRows::new("/x".into(), held, count, run, len);
