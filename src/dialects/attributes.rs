@@ -115,7 +115,7 @@ pub fn number(attribute: &Attribute) -> Option<f64> {
     Some(only)
 }
 
-/// Numbers of any type.
+/// The numbers of an attribute of integers or floats, of any shape.
 pub fn numbers(attribute: &Attribute) -> Option<Vec<f64>> {
     if let Some(integers) = integers(attribute) {
         return Some(integers.into_iter().map(|integer| integer as f64).collect());

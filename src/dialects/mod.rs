@@ -327,7 +327,7 @@ impl Default for Dialects {
 }
 
 impl Dialects {
-    /// Those that find these tables, and take grids for tables or do not.
+    /// Lists the dialects for `--tables` and `--grids`.
     pub fn new(tables: Tables, grids: bool) -> Self {
         Self(match (tables, grids) {
             (Tables::Declared, false) => dialects!(Tables::Declared, false),

@@ -232,7 +232,7 @@ fn group(metadata: &Value, path: &str) -> Vec<String> {
 }
 
 fn one_member(member: &Value) -> String {
-    // Which files there are of what is shown is told by its type.
+    // The type tells which files a dataset has: one that is missing is no news where others are there.
     let is_shown = member["shown_as"].as_array().is_some_and(|names| !names.is_empty());
     let hidden = member["not_shown"].as_array().into_iter().flatten().filter(|_| !is_shown);
     let hidden: Vec<String> = hidden.map(text).collect();

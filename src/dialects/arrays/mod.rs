@@ -75,8 +75,8 @@ impl Dialect for Arrays {
 }
 
 impl Arrays {
-    /// The files of a dataset that is shown as `whole`, whose extents are `shape`: characters as texts, or a vector that
-    /// is stored with another axis.
+    /// Makes the files of a dataset that is shown as `whole`, with the extents `shape`: characters joined to texts, a
+    /// vector without its axis of length 1.
     pub(super) fn of_rows(path: &str, stored: &Arc<Dataset>, shape: Vec<u64>, whole: Column) -> Single {
         let rows = shape.first().copied().unwrap_or(1);
         let parts = parts(&shape);

@@ -57,7 +57,7 @@ pub(super) fn columns(
     columns
 }
 
-/// Takes values for missing where booleans in a field `NAME.mask` beside theirs are true, as astropy keeps them.
+/// Masks the values of fields `NAME` where the booleans of `NAME.mask` beside them are true, as astropy keeps them.
 fn mask(columns: &mut [Column], fields: &[&Field]) {
     for (at, field) in fields.iter().enumerate().filter(|(_, field)| field.datatype.is_boolean()) {
         let Some(masked) = field.name.strip_suffix(MASK) else { continue };

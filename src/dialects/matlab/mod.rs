@@ -51,10 +51,10 @@ const MOST_CELLS: u64 = 1 << 16;
 /// Cells whose references are read at once: a name may have 64 KiB.
 const AT_ONCE: u64 = 1 << 10;
 
-/// The field of a vector: another column than the dataset's own.
+/// Tells the column of a vector's elements from the dataset's own.
 const VECTOR: u32 = 1 << 29;
 
-/// Most characters of texts by themselves, which are kept for as long as their files are.
+/// Most characters of texts by themselves, which stay in memory with their files.
 const MOST_OF_ONE: u64 = 1 << 16;
 
 /// Most characters of a cell: each takes some 24 bytes while it is read.
@@ -123,6 +123,7 @@ impl Dialect for Matlab {
         };
         let is_empty = attribute(&stored.attributes, EMPTY).is_some();
         let files = single.files.into_iter().filter(|file| !is_empty || matches!(file.form, Form::Npy | Form::Raw));
+        // `.npy` has booleans as they are stored, and complex numbers as such.
         let datatype = if read.datatype.size == 1 { stored.datatype.clone() } else { read.datatype.clone() };
         Ok(Single {
             files: files.collect(),
@@ -187,7 +188,7 @@ fn length(dataset: &Dataset) -> Option<u64> {
 /// The columns of a struct, in its order: numbers, which are all vectors of one length of two or more or single values,
 /// and cells as long. `None` where it is no table.
 fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
-    let (mut fields, mut rows, mut values) = (Vec::new(), None, 0);
+    let (mut fields, mut rows, mut has_values) = (Vec::new(), None, false);
     for link in &group.links {
         let Some(dataset) = link.target.dataset() else { continue };
         let class = text(&dataset.attributes, CLASS).unwrap_or_default();
@@ -197,7 +198,7 @@ fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
         if is_number && attribute(&dataset.attributes, "MATLAB_object_decode").is_none() {
             let length = length(dataset)?;
             if length == 1 {
-                values += 1;
+                has_values = true;
                 continue;
             }
             if *rows.get_or_insert(length) != length {
@@ -209,7 +210,7 @@ fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
         fields.push(Field { name: &link.name, dataset, is_cell });
     }
     // Beside single values, two or three numbers are a setting as well.
-    let rows = rows.filter(|rows| *rows >= if values > 0 { SOME_ROWS } else { 2 })?;
+    let rows = rows.filter(|rows| *rows >= if has_values { SOME_ROWS } else { 2 })?;
     fields.retain(|field| length(field.dataset) == Some(rows));
     let order: HashMap<BString, usize> = listed(group).into_iter().zip(0..).collect();
     fields.sort_by_key(|field| order.get(field.name).copied().unwrap_or(usize::MAX));

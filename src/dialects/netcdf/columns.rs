@@ -13,7 +13,7 @@ use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, Tally};
 use crate::table::{Column, Expected, PackedRows, PaddedRows, Times};
 
-/// Fields of a variable read by its elements, and of one text: other columns than the dataset's own.
+/// Fields that tell apart the readings of a variable: by its elements, and as one text.
 const ELEMENTS: u32 = 1 << 30;
 const TEXT: u32 = ELEMENTS + 1;
 
@@ -143,7 +143,7 @@ pub(super) fn is_text(dataset: &Dataset) -> bool {
     is_character(dataset) && dataset.shape.len() >= 2 && dataset.shape.last() != Some(&0)
 }
 
-/// Whether a variable is one text by itself: characters on one dimension, which they label not.
+/// Whether a variable is one text by itself: characters on one dimension that they do not label.
 pub(super) fn is_one_text(dataset: &Dataset) -> bool {
     is_character(dataset) && matches!(dataset.shape[..], [1..=MOST_LETTERS]) && !scales::is_scale(dataset)
 }

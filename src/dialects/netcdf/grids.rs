@@ -1,4 +1,4 @@
-//! Grids as tables, for who asks for them: of the variables that lie on the same dimensions, a row for each place.
+//! Shows grids as tables (`--grids`): a row for each place of the variables on the same dimensions.
 //!
 //! ```text
 //! rain(time, lat, lon)   tables/time,lat,lon: the coordinates time, lat, lon as row labels, then rain
@@ -26,11 +26,12 @@ use crate::table::{Categories, CategoryRows, Column, EvenRows, Finding, HeldRows
 /// Most coordinates along an axis that are read when the table is opened, so that it is known whether one is missing.
 const MOST_HELD: u64 = 1 << 16;
 
-/// Most coordinates on some of the dimensions of a table, and bytes of an attribute that names them.
+/// Most coordinates on some of the dimensions of a table; attributes that name them, and bytes of one.
 const MOST_COORDINATES: usize = 64;
+const MOST_STATED: usize = 8192;
 const LONGEST: u64 = 4096;
 
-/// Marks the field of a column that is spread: it is another than the variable's own.
+/// Marks the field of a spread column, which is not the variable's own.
 const SPREAD: u32 = 1 << 31;
 
 /// Variables that lie on the same two dimensions or more.
@@ -100,7 +101,7 @@ fn lengths(dimensions: &Dimensions<'_>) -> HashMap<ObjectId, u64> {
 fn named<'a>(variables: impl Iterator<Item = &'a Arc<Dataset>>) -> HashSet<BString> {
     let stated = variables.filter_map(|dataset| attribute(&dataset.attributes, "coordinates"));
     let is_short = |stated: &&Attribute| stated.datatype.size.saturating_mul(stated.len().unwrap_or(0)) <= LONGEST;
-    let stated = stated.filter(is_short).take(MOST_COLUMNS >> 4);
+    let stated = stated.filter(is_short).take(MOST_STATED);
     let stated = stated.filter_map(|stated| text(std::slice::from_ref(stated), "coordinates"));
     stated.flat_map(|names| names.split_whitespace().map(BString::from).collect::<Vec<_>>()).collect()
 }
@@ -179,7 +180,7 @@ fn coordinates<'d, 'a>(grid: &Grid<'a>, dimensions: &'d Dimensions<'a>) -> Vec<(
     found.filter_map(|variable| Some((variable, axes_of(variable)?))).collect()
 }
 
-/// What makes columns of a grid from variables on some of its axes.
+/// Spreads variables on some axes of a grid over its rows.
 struct Spread<'a> {
     place: &'a Place<'a>,
     path: &'a str,
@@ -189,7 +190,7 @@ struct Spread<'a> {
 }
 
 impl Spread<'_> {
-    /// Tells a column from what other grids make of the same variable: statistics are kept by it.
+    /// Identifies a spread column for the statistics kept of it: another grid may spread the same variable otherwise.
     fn id(&self, object: ObjectId, axes: &Range<usize>) -> ColumnId {
         let of_grid = self.grid.variables.first().map_or(0, |(_, dataset)| dataset.id.address);
         let told: Vec<u8> =
@@ -199,7 +200,7 @@ impl Spread<'_> {
 
     /// The rows of a variable on `axes`, one for each row of the table.
     fn rows(&self, path: &str, rows: Arc<dyn Rows>, axes: &Range<usize>) -> Arc<dyn Rows> {
-        // Of the number of rows, which there is, both are factors.
+        // Both divide the number of rows, so neither overflows.
         let count = product(&self.grid.shape[axes.clone()]).unwrap_or(0);
         let run = product(&self.grid.shape[axes.end..]).unwrap_or(1);
         Arc::new(SpreadRows::new(path.to_owned(), rows, count, run, self.rows))
@@ -214,7 +215,7 @@ impl Spread<'_> {
         Column::new(name, path, self.id(id, &axes), rows, Arc::default())
     }
 
-    /// A column of the table from that of a variable on `axes`. Texts are labels.
+    /// Spreads the column of a variable on `axes` over the rows of the table. Texts become labels of a dictionary.
     fn column(&mut self, column: Column, dataset: &Arc<Dataset>, axes: &Range<usize>) -> Column {
         let column = padded(column, dataset, product(&self.grid.shape[axes.clone()]).unwrap_or(0));
         let mut labels = None;
@@ -239,7 +240,7 @@ impl Spread<'_> {
         Column { id, rows, in_table, categories, stored_strings: None, ..column }
     }
 
-    /// Few coordinates, read.
+    /// Reads coordinates into memory where they are few.
     fn held(&self, rows: Arc<dyn Rows>) -> Result<Arc<dyn Rows>, String> {
         if rows.len() > MOST_HELD {
             return Ok(rows);

@@ -38,7 +38,7 @@ const DIMENSION: &str = "unitDimension";
 /// The base units of SI, in the order of `unitDimension`.
 const UNITS: [&str; 7] = ["m", "kg", "s", "A", "K", "mol", "cd"];
 
-/// The field of a component in SI units: another column than the dataset's own.
+/// Tells the column of a component in SI units from the dataset's own.
 const SCALED: u32 = 1 << 28;
 
 /// A member of a species that is no record.
@@ -76,7 +76,7 @@ impl Dialect for OpenPmd {
         };
         let mut links = here.group.links.iter();
         let has_record = links.any(|link| link.target.object().is_some_and(|object| is_record(&link.name, object)));
-        // Records are shown by themselves, too, and are no tables: components are as stored there.
+        // Records keep their files, but are no tables by shape: components are stored in other units than SI there.
         match place(here) {
             Some(Place::Species) => Claims { is_table: has_record, ..Claims::default() },
             Some(Place::Record) => Claims { is_final: true, ..Claims::default() },
@@ -106,7 +106,7 @@ fn place(here: &Here<'_>) -> Option<Place> {
     attribute(&root.attributes, "openPMD")?;
     let particles = text(&root.attributes, "particlesPath").unwrap_or_else(|| "particles/".into());
     let below = here.path.strip_prefix(BASE)?.split_once('/').map_or("", |(_, below)| below);
-    // Without a name of their own, particles could be anything.
+    // With an empty path any group could hold particles.
     let particles = Some(particles.trim_matches(['.', '/'])).filter(|particles| !particles.is_empty())?;
     let species = below.strip_prefix(particles)?;
     match species.trim_start_matches('/') {

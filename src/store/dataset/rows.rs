@@ -67,8 +67,8 @@ impl DatasetRows {
         Self { dataset, len: *rows, datatype, per_row, data_type, missing, tally }
     }
 
-    /// Characters along the last axis of a dataset, joined to texts: one row of rank 1; else rows of texts, or of arrays
-    /// of them, along the first axis. `None` where that axis has no place, or elements are no characters.
+    /// Joins the characters along the last axis of a dataset to texts. Rank 1 is one row; of a higher rank, rows are
+    /// texts, or arrays of them, along the first axis. `None` where the last axis is empty, or elements are no characters.
     pub fn joined(dataset: Arc<Dataset>, tally: Arc<Tally>) -> Option<Self> {
         let description = dataset.description().clone();
         let (characters, shape) = description.shape.split_last().filter(|(characters, _)| **characters > 0)?;

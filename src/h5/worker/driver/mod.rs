@@ -114,7 +114,7 @@ pub(super) fn arm() {
 }
 
 /// Whether other files may be opened.
-pub(super) fn follows() -> bool {
+fn follows() -> bool {
     with_state(|state| state.access.as_ref().is_some_and(|access| access.follow.is_some())) == Some(true)
 }
 
@@ -245,8 +245,8 @@ fn open_followed(path: &Path) -> io::Result<File> {
     if !follows() {
         return Err(refuse());
     }
-    // A path that leads nowhere is simply missing; libhdf5 tries several for one name, also one from where the process
-    // works, which is nobody's folder.
+    // libhdf5 tries several paths for one name, so one that leads nowhere is simply missing. Relative ones are relative
+    // to the worker's folder, which has nothing to do with the source's.
     if path.is_relative() {
         return Err(io::ErrorKind::NotFound.into());
     }

@@ -131,7 +131,7 @@ impl Rows for TimeRows {
         statistics::summary(values)
     }
 
-    /// Of the integers, as all statistics of the column are.
+    /// Summarises the stored integers: statistics of times are kept of these.
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
         self.numbers.summary(range, interrupt)
     }
