@@ -68,7 +68,8 @@ impl DatasetRows {
     }
 
     /// Joins the characters along the last axis of a dataset to texts. Rank 1 is one row; of a higher rank, rows are
-    /// texts, or arrays of them, along the first axis. `None` where the last axis is empty, or elements are no characters.
+    /// texts, or arrays of them, along the first axis. `None` where the last axis is empty, or elements are not
+    /// characters.
     pub fn joined(dataset: Arc<Dataset>, tally: Arc<Tally>) -> Option<Self> {
         let description = dataset.description().clone();
         let (characters, shape) = description.shape.split_last().filter(|(characters, _)| **characters > 0)?;
