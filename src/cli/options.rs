@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bstr::ByteSlice;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::Error;
 use crate::dialects::{Dialects, Tables};
-use crate::fs::tree::{Context, Formats, ViewOptions};
+use crate::fs::tree::{Context, Formats, ViewOptions, printable};
 use crate::h5;
 use crate::indexes::Trust;
-use crate::store::{self, Decoder, Store};
+use crate::store::{self, Decoder, NanPolicy, Store};
+use crate::table::Table;
 use crate::views::text::CsvOptions;
 
 /// Up to this budget, memory that was freed is given back at once.
@@ -126,6 +128,9 @@ pub(super) struct Showing {
     #[command(flatten)]
     pub shown_times: ShownTimes,
 
+    #[command(flatten)]
+    pub nan: NanOption,
+
     /// Which search indexes of the file selections use: those that were verified against their column, none, or all
     /// that are not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
     #[arg(
@@ -154,6 +159,52 @@ pub(super) enum Times {
     Utc,
     /// What is stored.
     Numbers,
+}
+
+/// What NaN means.
+#[derive(Clone, Debug, Args)]
+pub(super) struct NanOption {
+    /// What NaN in a column of floats is: a missing value in data frames of pandas and AnnData, as it is to them, and a
+    /// value elsewhere; a missing value in every table; or a value, as it is stored. Files of NumPy, `.raw`, and of one
+    /// column as text have NaN whatever is said here; so do Arrow files of a mount unless it is `null`
+    #[arg(
+        id = "nan",
+        long = "nan",
+        value_name = "auto|null|value",
+        value_enum,
+        default_value_t = Nan::Auto,
+        help_heading = "Missing values"
+    )]
+    nan: Nan,
+}
+
+/// What NaN means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Nan {
+    /// What the software says that wrote the table
+    Auto,
+    /// A missing value
+    Null,
+    /// A value
+    Value,
+}
+
+impl NanOption {
+    /// Says of a table with NaN as values how they are made missing, where nobody has said what they are.
+    pub fn hint(&self, table: &Table) -> Option<String> {
+        let column = table.with_nan_values().filter(|_| self.nan == Nan::Auto)?;
+        let (column, path) = (printable(&column.name.to_str_lossy()), printable(&table.path));
+        Some(format!("{path}: NaN in {column} is a value; with `--nan null` NaN is missing, as it is to pandas"))
+    }
+
+    /// The same for the store.
+    pub fn policy(&self) -> NanPolicy {
+        match self.nan {
+            Nan::Auto => NanPolicy::Auto,
+            Nan::Null => NanPolicy::Null,
+            Nan::Value => NanPolicy::Value,
+        }
+    }
 }
 
 /// Which search indexes are used.
@@ -211,6 +262,7 @@ impl Reading {
                 Decode::Libhdf5 => Decoder::Library,
             },
             times: views.times,
+            nan: views.nan,
             kept_folder: self.kept_folder(),
             kept_size: self.cache_folder_size,
             ..defaults
@@ -294,7 +346,13 @@ impl Showing {
             Indexes::Ignore => Trust::Ignore,
             Indexes::Trust => Trust::Trust,
         };
-        Ok(ViewOptions { csv, times: self.shown_times.are_instants(), trust, ..ViewOptions::default() })
+        Ok(ViewOptions {
+            csv,
+            times: self.shown_times.are_instants(),
+            nan: self.nan.policy(),
+            trust,
+            ..ViewOptions::default()
+        })
     }
 
     /// The same options as arguments, for the background process.
@@ -308,6 +366,11 @@ impl Showing {
         }
         if !self.shown_times.are_instants() {
             arguments.push("--times=numbers".into());
+        }
+        match self.nan.policy() {
+            NanPolicy::Auto => {}
+            NanPolicy::Null => arguments.push("--nan=null".into()),
+            NanPolicy::Value => arguments.push("--nan=value".into()),
         }
         match self.indexes {
             Indexes::Verify => {}

@@ -62,7 +62,7 @@ pub use memory::{
     ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, keep_little, machine_memory, try_memory,
 };
 pub use rows::{Blocked, Cuts, Fitter, Fitting, Shared, for_each_array, for_each_counted, for_each_stored, numbered};
-pub use rows::{Hints, Names, RowRange, Rows, Terminated, TextLength, ValueSet};
+pub use rows::{Hints, Names, Nan, RowRange, Rows, Terminated, TextLength, ValueSet};
 pub use span::{Span, StoredRun};
 
 use crate::catalogue::ObjectId;
@@ -84,6 +84,8 @@ pub struct Options {
     pub decoder: Decoder,
     /// Whether integers that count time from a date are shown as instants (`--times`): yes.
     pub times: bool,
+    /// What NaN in a column of floats means (`--nan`): what the software says that wrote it.
+    pub nan: NanPolicy,
     /// Folder for what is kept of sources (`--cache-folder`); none, so nothing is kept.
     pub kept_folder: Option<PathBuf>,
     /// Bytes of everything in that folder (`--cache-folder-size`): 1 GiB.
@@ -105,10 +107,23 @@ impl Default for Options {
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
             decoder: Decoder::Own,
             times: true,
+            nan: NanPolicy::default(),
             kept_folder: None,
             kept_size: 1 << 30,
         }
     }
+}
+
+/// What NaN in a column of floats means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NanPolicy {
+    /// A missing value where the software that wrote the table takes it for one (pandas, AnnData), else a value.
+    #[default]
+    Auto,
+    /// A missing value in every column.
+    Null,
+    /// A value in every column, unless it is the fill value that the file states.
+    Value,
 }
 
 /// What decodes stored elements.
@@ -200,6 +215,11 @@ impl Store {
     /// Whether integers that count time from a date are shown as instants.
     pub fn shows_times(&self) -> bool {
         self.options.times
+    }
+
+    /// What NaN in a column of floats means.
+    pub fn nan(&self) -> NanPolicy {
+        self.options.nan
     }
 
     /// What is kept of sources in the cache folder. [`Opening::kept`] and [`Opening::keep`] go with a source's

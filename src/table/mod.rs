@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::catalogue::{Attribute, ColumnId, Dataset, Datatype};
 use crate::store::decode::Oddity;
 use crate::store::statistics::Scalar;
-use crate::store::{File, Learner, Observed, Opening, Rows, Tally};
+use crate::store::{File, Learner, NanPolicy, Observed, Opening, Rows, Tally};
 
 pub use arrow_name::arrow_name;
 pub(crate) use finding::{ALL as RULES, UNREADABLE, rules};
@@ -32,9 +32,9 @@ pub use listed::listed;
 pub use origin::{Called, NameAxis, NameKind, NameLevel, Origin};
 pub use rows::{
     BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows, EndRows,
-    EvenRows, HeldRows, Json, JsonRows, LabelRows, Linear, ListRows, MaskedRows, PackedRows, Packing, PaddedRows,
-    PartRows, PresentRows, RunRows, Samples, SpreadRows, StringRows, TextEncoding, TimeRows, TypedRows, UnitCount,
-    Variant, common_type,
+    EvenRows, HeldRows, Json, JsonRows, LabelRows, Linear, ListRows, MaskedRows, NanRows, PackedRows, Packing,
+    PaddedRows, PartRows, PresentRows, RunRows, Samples, SpreadRows, StringRows, TextEncoding, TimeRows, TypedRows,
+    UnitCount, Variant, common_type, nan_in,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;
@@ -104,6 +104,15 @@ impl Table {
             std::iter::once((&column.path, name, &column.tally)).chain(below)
         });
         tallies.flat_map(of_one).collect()
+    }
+
+    /// The first column of floats whose statistics are known and count NaN as a value.
+    pub fn with_nan_values(&self) -> Option<&Column> {
+        self.columns.iter().filter(|column| column.in_table).find(|column| {
+            let is_float = column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating());
+            let known = column.learner.as_ref().filter(|_| is_float).and_then(|learner| learner.known());
+            known.and_then(|known| known.over(0..known.rows())).is_some_and(|all| all.nans > 0)
+        })
     }
 
     /// A table without columns.
@@ -267,6 +276,23 @@ impl Column {
         })
     }
 
+    /// The column, of floats, with NaN as missing values: the software that wrote it takes NaN for them.
+    pub fn with_missing_nan(self, file: &File) -> Self {
+        if file.store().nan() == NanPolicy::Value { self } else { self.with_nan(NanRows::missing) }
+    }
+
+    /// The column, of floats, with NaN as values, where it is missing. Its statistics count NaN among what is missing.
+    pub fn with_nan_kept(&self) -> Self {
+        let is_masked = self.rows.as_ref().is_ok_and(|rows| NanRows::kept(rows).is_some());
+        let learner = self.learner.clone().filter(|_| !is_masked);
+        Self { learner, ..self.clone().with_nan(NanRows::kept) }
+    }
+
+    fn with_nan(self, wrapped: impl Fn(&Arc<dyn Rows>) -> Option<NanRows>) -> Self {
+        let shown = |rows| wrapped(&rows).map_or(rows, |rows| Arc::new(rows));
+        Self { rows: self.rows.map(shown), ..self }
+    }
+
     /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none.
     pub fn observed(self, file: &Arc<File>) -> Self {
         self.observed_by(file.opening())
@@ -274,12 +300,13 @@ impl Column {
 
     /// The same of a file of any format.
     pub fn observed_by(self, opening: &Arc<Opening>) -> Self {
-        let learner = self.rows.as_ref().ok().and_then(|rows| opening.learner(&self.path, self.id, rows.as_ref()));
-        let rows = self.rows.map(|rows| match &learner {
+        let this = if opening.store().nan() == NanPolicy::Null { self.with_nan(NanRows::missing) } else { self };
+        let learner = this.rows.as_ref().ok().and_then(|rows| opening.learner(&this.path, this.id, rows.as_ref()));
+        let rows = this.rows.map(|rows| match &learner {
             Some(learner) => Arc::new(Observed::new(rows, learner.clone())),
             None => rows,
         });
-        Self { rows, learner, ..self }
+        Self { rows, learner, ..this }
     }
 }
 

@@ -6,18 +6,19 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use arrow_schema::Field;
+use arrow_schema::{Field, Fields};
 use clap::Args;
 
 use crate::cli::Error;
 use crate::cli::inputs::Inputs;
-use crate::cli::options::Reading;
+use crate::cli::options::{NanOption, Reading};
 use crate::cli::place::Place;
 use crate::cli::produce::{Job, Mode, Production, Running, Target};
 use crate::cli::tables::find;
 use crate::dialects::table_writer::{self, Options, Refused};
 use crate::fs::tree::{ViewOptions, printable};
-use crate::table::Table;
+use crate::store::Nan;
+use crate::table::{Column, Table};
 
 /// The part of `--memory` that is for what is decoded, in eighths.
 const CACHE_EIGHTHS: u64 = 3;
@@ -52,6 +53,9 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     reading: Reading,
+
+    #[command(flatten)]
+    nan: NanOption,
 }
 
 /// Where tables at these paths go: to their own, but that nothing may lie below a table, that the root group has no
@@ -89,7 +93,11 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = &production.interrupt;
     let mut reading = arguments.reading.clone();
     reading.cache_size = reading.cache_size.or(Some(arguments.running.memory / 8 * CACHE_EIGHTHS));
-    let place = Place::open(&arguments.place, reading.context(ViewOptions::default())?, interrupt)?;
+    let place = Place::open(
+        &arguments.place,
+        reading.context(ViewOptions { nan: arguments.nan.policy(), ..ViewOptions::default() })?,
+        interrupt,
+    )?;
     place.node.children(interrupt).map_err(|error| place.failed(error))?;
     // The table alone that was asked for; the root is the file.
     let asked = place.node.table().filter(|_| !place.is_whole()).map(|table| (String::new(), table));
@@ -151,6 +159,18 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     })
 }
 
+/// The options with NaN as the fill value of columns in which nothing but NaN is missing: what is stored stays the same.
+fn with_nan_fills(options: &Options, table: &Table, fields: &Fields) -> Options {
+    let is_nan = |column: &&Column| {
+        let rows = column.rows.as_ref().ok().filter(|rows| column.in_table && rows.data_type().is_floating());
+        rows.is_some_and(|rows| rows.hints().nan == Nan::Missing { alone: true })
+    };
+    let names = table.columns.iter().filter(is_nan).map(|column| column.name.to_string());
+    let fills = names.filter(|name| fields.find(name).is_some()).map(|name| format!("{name}=NaN"));
+    // What the user says of a column comes last, and counts.
+    Options { fill: fills.chain(options.fill.iter().cloned()).collect(), ..options.clone() }
+}
+
 /// Writes a table, without the columns that cannot be stored.
 fn one(
     production: &Production,
@@ -167,7 +187,10 @@ fn one(
         let (inputs, left_out) = Inputs::of_table(name, table, why_not, &production.interrupt);
         let outcome = match inputs.fields.is_empty() && !table.columns.is_empty() {
             true => Err(Error::Usage(format!("{}: none of its columns can be stored", table.path))),
-            false => production.write(job, &inputs, target, path),
+            false => {
+                let options = with_nan_fills(job.options, table, &inputs.fields);
+                production.write(&Job { options: &options, ..*job }, &inputs, target, path)
+            }
         };
         match outcome {
             // What was known when values had been looked at.

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::cli::Error;
-use crate::cli::options::ShownTimes;
+use crate::cli::options::{NanOption, ShownTimes};
 use crate::cli::place::Named;
 use crate::cli::tables::{about, walk};
 use crate::fs::tree::{ViewOptions, printable};
@@ -34,15 +34,20 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     shown_times: ShownTimes,
+
+    #[command(flatten)]
+    nan: NanOption,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let views = ViewOptions { times: arguments.shown_times.are_instants(), ..ViewOptions::default() };
+    let (times, nan) = (arguments.shown_times.are_instants(), arguments.nan.policy());
+    let views = ViewOptions { times, nan, ..ViewOptions::default() };
     arguments.named.each(&views, 1, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());
         let (mut failed, mut nearly, mut has_any) = (0, Nearly::default(), false);
+        let mut of_nan: Option<String> = None;
         walk(&place, &interrupt, &mut |met| {
             let prefix = place.prefix(met.source);
             if met.path.is_empty() {
@@ -62,6 +67,9 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 }
             };
             has_any |= !matches!(metadata, Err(fs::Error::NotFound));
+            if let (None, false, Ok((directory, _))) = (&of_nan, arguments.json, &met.listed) {
+                of_nan = directory.table().and_then(|table| arguments.nan.hint(&table));
+            }
             // Of a place that is no folder, of each file in a folder.
             let source = met.source.filter(|_| met.path.is_empty());
             let lines = match (metadata, source) {
@@ -81,7 +89,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
             Ok(!(arguments.json && source.is_some()))
         })?;
-        nearly.take().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
+        let said = nearly.take().chain(of_nan.map(|hint| format!("note: {hint}")));
+        said.into_iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         out.flush().map_err(Error::io("standard output"))?;
         if !has_any && failed == 0 && !place.is_whole() {
             let owner = place.name_above(|node| metadata_file(node, &interrupt).is_ok());

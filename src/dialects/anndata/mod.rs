@@ -80,7 +80,7 @@ impl Dialect for Anndata {
                     None => Table::empty(site.path, self.name()),
                 },
             },
-            Of::Dataset(_) => records::table(site, interrupt),
+            Of::Dataset(dataset) => records::table(site, dataset, interrupt),
             // It makes up nothing.
             Of::Made { .. } => Table::empty(site.path, self.name()),
         }

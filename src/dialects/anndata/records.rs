@@ -8,11 +8,11 @@ use super::Anndata;
 use super::elements::Opener;
 use super::rules;
 use crate::catalogue::{Class, Dataset, Fill, Object, attribute, join};
-use crate::dialects::compound::{Compound, is_record};
+use crate::dialects::compound::{self, Compound, is_record};
 use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{ARRAY_BYTES, Error, Rows, Tally, for_each_array};
+use crate::store::{ARRAY_BYTES, Error, Nan, Rows, Tally, for_each_array};
 use crate::table::{Categories, CategoryRows, Column, Finding, Table};
 
 /// Paths of the data frames, each with the other one that may have fields of the same names.
@@ -31,9 +31,10 @@ pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
 }
 
 /// The table of a data frame.
-pub(super) fn table(site: &Site<'_>, interrupt: &Interrupt) -> Table {
+pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Table {
     let opener = Opener { file: site.file, interrupt };
-    let mut table = Table { dialect: Anndata.name(), revision: "compound".into(), ..Compound.open(site, interrupt) };
+    let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt);
+    let mut table = Table { dialect: Anndata.name(), revision: "compound".into(), ..records };
     if let Some(first) = table.columns.first_mut() {
         first.is_label = true;
     }

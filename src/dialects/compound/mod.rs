@@ -30,7 +30,7 @@ use super::attributes::{integer, text, unsigned};
 use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
 use crate::catalogue::{Dataset, attribute, join};
 use crate::source::Interrupt;
-use crate::store::{DatasetRows, Rows};
+use crate::store::{DatasetRows, Nan, Rows};
 use crate::table::{Column, Finding, Rule, Table};
 
 /// The dialect.
@@ -65,14 +65,15 @@ impl Dialect for Compound {
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
-            Of::Dataset(dataset) => table(site, dataset, interrupt),
+            Of::Dataset(dataset) => table(site, dataset, Nan::Value, interrupt),
             // It marks and makes up nothing else.
             Of::Group(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
         }
     }
 }
 
-fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Table {
+/// Makes the table of a dataset of compounds; `nan` is what NaN means to the software that wrote it.
+pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt: &Interrupt) -> Table {
     let system = System::of(site.file, dataset, interrupt);
     let rows = dataset.shape.first().copied().unwrap_or(0);
     let mut findings = Vec::new();
@@ -85,7 +86,8 @@ fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Tabl
     // Opened for itself: a reader of whole rows is none of the columns.
     let read = part_of(dataset, &read_as(&dataset.datatype, system), dataset.fill.clone());
     let whole = datasets::open(site.file, site.path, &read).ok();
-    let columns: Vec<Column> = columns.into_iter().map(|column| column.observed(site.file)).collect();
+    let meant = |column: Column| if nan == Nan::Value { column } else { column.with_missing_nan(site.file) };
+    let columns: Vec<Column> = columns.into_iter().map(|column| meant(column).observed(site.file)).collect();
     let indexes = site.servant.filter(|_| system.by_pytables).map(|group| {
         let find = |names: &[BString]| fields::covered(site, dataset, system, &columns, names);
         let (folder, name) = site.path.rsplit_once('/').unwrap_or_default();

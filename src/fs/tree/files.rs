@@ -1,5 +1,6 @@
 //! Which view each file of a group is.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use super::listing::{Child, ColumnView, Elements};
 use super::{Error, Interrupt, Opened, changes};
 use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
-use crate::store::Rows;
 use crate::store::pass::Keeper;
+use crate::store::{NanPolicy, Rows};
 use crate::table::{CastRows, Column, Form, IndexKind, Single, SingleFile, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
@@ -101,7 +102,7 @@ impl Files {
             Child::Table(format, limit) => {
                 self.text("table", columns.filter_map(|(_, column)| text_column(column)).collect(), *format, *limit)
             }
-            _ => self.arrow("table", IpcColumn::of_table(table)),
+            _ => self.arrow("table", self.arrow_columns(table)),
         }
     }
 
@@ -114,6 +115,13 @@ impl Files {
         // A column that could not be had for a while must not be missed in what is kept.
         let keeper = Some(self.keeper(&format!("{what} of {}", columns.len())));
         Arc::new(TextView::new(columns, format, &self.opened.context().csv, limit, self.blocks(), keeper))
+    }
+
+    /// The text of one column. Programs that read a value a line skip an empty one, or fail at it: NaN keeps its name.
+    fn alone(&self, what: &str, column: &Column, format: Format) -> Arc<dyn View> {
+        let is_lines = matches!(format, Format::Csv | Format::Txt);
+        let column = if is_lines { Cow::Owned(column.with_nan_kept()) } else { Cow::Borrowed(column) };
+        self.text(what, text_column(&column).into_iter().collect(), format, None)
     }
 
     /// A column of a Parquet file; none where it has no place in one.
@@ -157,6 +165,20 @@ impl Files {
         Arc::new(ParquetView::new(columns, self.blocks()))
     }
 
+    /// A column as Arrow files of a mount show it. Headers of their batches count what is missing of all columns, so a
+    /// reader of one column would have all others decoded: NaN stays a value there, unless it was asked for otherwise.
+    fn arrow_column<'a>(&self, column: &'a Column) -> Cow<'a, Column> {
+        match self.opened.store().nan() {
+            NanPolicy::Auto => Cow::Owned(column.with_nan_kept()),
+            NanPolicy::Null | NanPolicy::Value => Cow::Borrowed(column),
+        }
+    }
+
+    fn arrow_columns(&self, table: &Table) -> Vec<IpcColumn> {
+        let columns = table.columns.iter().filter(|column| column.in_table);
+        columns.filter_map(|column| IpcColumn::new(&self.arrow_column(column)).ok()).collect()
+    }
+
     fn arrow(&self, what: &str, columns: Vec<IpcColumn>) -> Arc<dyn View> {
         Arc::new(IpcView::new(columns, self.blocks(), Some(self.keeper(what))))
     }
@@ -169,7 +191,12 @@ impl Files {
         let rows = self.selection.as_ref().map(|selection| format!("{trusting} where/{selection}")).unwrap_or_default();
         // Instants have other texts and sizes than the numbers that are stored.
         let times = if self.opened.store().shows_times() { " times" } else { "" };
-        let what = format!("{} {:?}{times}{rows} {what}", self.path, self.id);
+        let nan = match self.opened.store().nan() {
+            NanPolicy::Auto => " nan by software",
+            NanPolicy::Null => " nan missing",
+            NanPolicy::Value => "",
+        };
+        let what = format!("{} {:?}{times}{nan}{rows} {what}", self.path, self.id);
         Keeper { file: self.opened.opening().clone(), what }
     }
 
@@ -179,7 +206,7 @@ impl Files {
         let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
         let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
         let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
-        let text = |format| self.text("whole", text_column(whole).into_iter().collect(), format, None);
+        let text = |format| self.alone("whole", whole, format);
         Ok(match &file.form {
             Form::Csv if single.parts.is_empty() => text(Format::Csv),
             Form::Csv => {
@@ -197,7 +224,7 @@ impl Files {
                 let parquet = |(at, column)| self.parquet_column(columns, at, column);
                 self.parquet(columns.columns.iter().enumerate().filter_map(parquet).collect())
             }
-            Form::Arrow => self.arrow("columns", IpcColumn::of_table(columns)),
+            Form::Arrow => self.arrow("columns", self.arrow_columns(columns)),
             Form::Raw => match &whole.stored_strings {
                 Some(strings) => self.strings("strings", strings),
                 None => Arc::new(RawView::new(stored()?)),
@@ -226,8 +253,11 @@ impl Files {
         let what = column_what(position, column);
         let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
         Ok(match view {
-            ColumnView::Arrow => self.arrow(&what, vec![IpcColumn::new(column).map_err(Error::Io)?]),
-            ColumnView::Text(format) => self.text(&what, text_column(column).into_iter().collect(), format, None),
+            ColumnView::Arrow => {
+                let column = self.arrow_column(column);
+                self.arrow(&what, vec![IpcColumn::new(&column).map_err(Error::Io)?])
+            }
+            ColumnView::Text(format) => self.alone(&what, column, format),
             ColumnView::Raw => match &column.stored_strings {
                 Some(strings) => self.strings(&what, strings),
                 None => elements(rows, Elements::Raw)?,

@@ -34,7 +34,7 @@ use crate::dialects::{Checks, Dialects};
 use crate::h5;
 use crate::indexes::Trust;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::{File, Reservation, Store};
+use crate::store::{File, NanPolicy, Reservation, Store};
 use crate::table::Finding;
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
@@ -58,6 +58,8 @@ pub struct ViewOptions {
     pub parquet_statistics: bool,
     /// Whether times are shown as instants (`--times`): for the store, which makes the rows.
     pub times: bool,
+    /// What NaN in a column of floats means (`--nan`): for the store as well.
+    pub nan: NanPolicy,
     /// Which search indexes are used (`--indexes`).
     pub trust: Trust,
     /// Which ways of keeping tables are known.
@@ -74,6 +76,7 @@ impl Default for ViewOptions {
             csv: CsvOptions::default(),
             parquet_statistics: true,
             times: true,
+            nan: NanPolicy::default(),
             trust: Trust::default(),
             dialects: Dialects::default(),
             formats: Formats::default(),

@@ -13,7 +13,7 @@ use super::ranges::Ranges;
 use crate::catalogue::ColumnId;
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, format};
-use crate::store::{Blocked, Cuts, Error, Rows};
+use crate::store::{Blocked, Cuts, Error, Nan, Rows};
 
 /// Stretches of rows remembered apart. Random reads of single rows teach little and would fill memory.
 const MOST_RANGES: usize = 4096;
@@ -57,6 +57,8 @@ pub(super) struct Reading {
     rows: u64,
     data_type: DataType,
     nullable: bool,
+    /// What NaN means, of floats.
+    nan: Nan,
     /// Tells where it is cut; 0 where it is not.
     cuts: u64,
 }
@@ -68,6 +70,7 @@ impl Reading {
             rows: rows.len(),
             data_type: rows.data_type().clone(),
             nullable: rows.nullable(),
+            nan: if rows.data_type().is_floating() { rows.hints().nan } else { Nan::Value },
             cuts: rows.cuts().map_or(0, Cuts::digest),
         }
     }
@@ -112,8 +115,12 @@ impl Learner {
 
     /// Name of the statistics in the cache folder: the path is no part of it.
     fn what(&self) -> String {
-        let Reading { column, rows, data_type, nullable, cuts } = &self.reading;
-        let nulls = if *nullable { " or missing" } else { "" };
+        let Reading { column, rows, data_type, nullable, nan, cuts } = &self.reading;
+        let nulls = match (nan, nullable) {
+            (Nan::Missing { .. }, _) => " or missing as NaN",
+            (Nan::Value, true) => " or missing",
+            (Nan::Value, false) => "",
+        };
         let cuts = if *cuts == 0 { String::new() } else { format!(" cut {cuts:016x}") };
         format!("{column:?} {rows} {data_type}{nulls}{cuts} statistics {}", format::VERSION)
     }

@@ -20,10 +20,25 @@ pub struct Hints {
     pub stored: bool,
     /// A value in a list, an array or a compound can be missing while its whole is not.
     pub nullable: bool,
+    /// What NaN among floats means.
+    pub nan: Nan,
     /// The values in a list or an array.
     pub items: Option<Box<Hints>>,
     /// The fields of a compound, in their order.
     pub fields: Vec<Hints>,
+}
+
+/// What NaN among the floats of some rows means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Nan {
+    /// A value, unless it equals a fill value.
+    #[default]
+    Value,
+    /// A missing value. It still lies under its null: [`Rows::array`] clears no slot.
+    Missing {
+        /// Nothing but NaN is missing.
+        alone: bool,
+    },
 }
 
 /// How long the texts of some rows get: of strings, of labels, of an enumeration's names and numbers.
@@ -160,7 +175,11 @@ impl Hints {
         };
         // Which values there can be is not the same question.
         let (stored, nullable) = (self.stored && other.stored, self.nullable || other.nullable);
-        Self { texts, values: None, stored, nullable, items, fields }
+        let nan = match (self.nan, other.nan) {
+            (a, b) if a == b => a,
+            _ => Nan::Missing { alone: false },
+        };
+        Self { texts, values: None, stored, nullable, nan, items, fields }
     }
 
     /// Those of the values that lists and arrays hold in the end; these very hints where there are none.

@@ -22,7 +22,7 @@ mod stored;
 
 pub use cuts::{Blocked, Cuts};
 pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
-pub use hints::{Hints, Names, TextLength, ValueSet};
+pub use hints::{Hints, Names, Nan, TextLength, ValueSet};
 pub use shared::{Shared, numbered};
 pub use stored::for_each_stored;
 
@@ -62,7 +62,8 @@ pub trait Rows: Debug + Send + Sync {
         Hints::default()
     }
 
-    /// The rows of `range` as an Arrow array of [`Rows::data_type`], as long as the range. Missing values are null.
+    /// The rows of `range` as an Arrow array of [`Rows::data_type`], as long as the range. Missing values are null. The
+    /// slot under a null keeps the number that is stored, where it is one: what is missing because it is NaN stays NaN.
     ///
     /// # Errors
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].

@@ -1,4 +1,4 @@
-//! Columns made of other rows: categories, values with a mask, fields of compounds, texts in other encodings, rows that
+//! Columns made of other rows: categories, values with a mask, floats whose NaN is missing, fields of compounds, texts in other encodings, rows that
 //! end early, arrays in memory; [numbers], and what lies behind [offsets].
 
 mod category;
@@ -7,6 +7,7 @@ mod charset;
 mod compound;
 mod held;
 mod masked;
+mod nan;
 mod numbers;
 mod offsets;
 mod padded;
@@ -20,6 +21,7 @@ pub use charset::{DecodedRows, TextEncoding, Variant};
 pub use compound::CompoundRows;
 pub use held::HeldRows;
 pub use masked::MaskedRows;
+pub use nan::{NanRows, nan_in};
 pub use numbers::{
     BitRows, CastRows, EdgeRows, Edges, EncodedRows, EvenRows, Linear, PackedRows, Packing, Samples, TimeRows,
     TypedRows, UnitCount, common_type,

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::{Attribute, Dataset, Fill, Filter, Layout};
 use crate::codec::pickle;
 use crate::dialects;
+use crate::store::Nan;
 use crate::table::{Column, Finding, SearchIndex, Table, arrow_name};
 
 pub use member::{Details, Member, ShownAs};
@@ -212,6 +213,9 @@ fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
             value.insert("rows".into(), rows.len().into());
             value.insert("type".into(), arrow_name(rows.data_type()).into());
             value.insert("nullable".into(), rows.nullable().into());
+            if rows.data_type().is_floating() && rows.hints().nan != Nan::Value {
+                value.insert("nan".into(), "missing".into());
+            }
         }
         Err(reason) => {
             value.insert("error".into(), reason.into());

@@ -65,7 +65,8 @@ impl Rows for CastRows {
     }
 
     fn hints(&self) -> Hints {
-        if self.cast.is_some() { Hints::default() } else { self.rows.hints() }
+        let hints = self.rows.hints();
+        if self.cast.is_some() { Hints { nan: hints.nan, ..Hints::default() } } else { hints }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -1,0 +1,241 @@
+//! Floats whose NaN counts as missing, and the same floats with NaN as values again.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float16Type, Float32Type, Float64Type};
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::DataType;
+
+use crate::catalogue::Datatype;
+use crate::source::Interrupt;
+use crate::store::statistics::{self, Summary};
+use crate::store::{Cuts, Error, Fitting, Hints, Lent, Nan, Place, RowRange, Rows, Span};
+
+/// Masks NaN in rows of floats, or unmasks it. Bytes as stored stay as they are.
+///
+/// Both directions rest on one promise of [`Rows::array`]: the slot under a null keeps its number. So rows that were
+/// selected, chained or held since NaN was masked give it back.
+#[derive(Debug)]
+pub struct NanRows {
+    rows: Arc<dyn Rows>,
+    /// What NaN means in these rows.
+    nan: Nan,
+    nullable: bool,
+}
+
+impl NanRows {
+    /// Masks NaN. `None` where rows are no floats, where NaN is missing already, and where every value is one of a few
+    /// finite numbers.
+    pub fn missing(rows: &Arc<dyn Rows>) -> Option<Self> {
+        let can_be = rows.data_type().is_floating() && rows.code_count() == 0 && rows.hints().nan == Nan::Value;
+        let nan = Nan::Missing { alone: !rows.nullable() };
+        can_be.then(|| Self { rows: rows.clone(), nan, nullable: true })
+    }
+
+    /// Unmasks NaN. `None` where it is no missing value.
+    pub fn kept(rows: &Arc<dyn Rows>) -> Option<Self> {
+        let Nan::Missing { alone } = rows.hints().nan else { return None };
+        rows.data_type().is_floating().then(|| Self { rows: rows.clone(), nan: Nan::Value, nullable: !alone })
+    }
+
+    fn is_masked(&self) -> bool {
+        self.nan != Nan::Value
+    }
+
+    /// The array with NaN as these rows have it.
+    fn shown(&self, array: ArrayRef) -> ArrayRef {
+        let Some(nan) = nan_in(array.as_ref()) else { return array };
+        let nulls = match (self.is_masked(), array.nulls()) {
+            (true, nulls) => NullBuffer::union(nulls, Some(&NullBuffer::new(!&nan))),
+            (false, Some(nulls)) => Some(NullBuffer::new(nulls.inner() | &nan)),
+            (false, None) => return array,
+        };
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        // Only the validity changes, and it is as long as the array.
+        array.to_data().into_builder().nulls(nulls).build().map_or(array, make_array)
+    }
+
+    /// What is known of the rows beneath, with NaN as these rows have it. What was masked beneath cannot be told apart.
+    fn told(&self, summary: Summary) -> Option<Summary> {
+        match self.is_masked() {
+            true => Some(Summary { nulls: summary.nulls.saturating_add(summary.nans), nans: 0, ..summary }),
+            false => (summary.nulls == 0).then_some(summary),
+        }
+    }
+}
+
+/// A bit for each NaN in an array of floats, whatever its validity says; `None` where there is none.
+pub fn nan_in(array: &dyn Array) -> Option<BooleanBuffer> {
+    macro_rules! of {
+        ($type:ty) => {{
+            let values = array.as_primitive::<$type>().values();
+            // Mostly there is none: one look at them in a row is many times as fast as a bit for each.
+            let any = values.iter().fold(false, |any, value| any | value.is_nan());
+            any.then(|| BooleanBuffer::collect_bool(values.len(), |at| values[at].is_nan()))
+        }};
+    }
+    match array.data_type() {
+        DataType::Float16 => of!(Float16Type),
+        DataType::Float32 => of!(Float32Type),
+        DataType::Float64 => of!(Float64Type),
+        _ => None,
+    }
+}
+
+impl Rows for NanRows {
+    fn len(&self) -> u64 {
+        self.rows.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        self.rows.data_type()
+    }
+
+    fn nullable(&self) -> bool {
+        self.nullable
+    }
+
+    fn hints(&self) -> Hints {
+        Hints { nan: self.nan, ..self.rows.hints() }
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        self.rows.array(range, interrupt).map(|array| self.shown(array))
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.examine(interrupt)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
+        self.rows.fitting(range, bytes, interrupt)
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.rows.stored_type()
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.rows.stored_width()
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.append_stored(offset, length, out, interrupt)
+    }
+
+    fn place(&self) -> Option<Place<'_>> {
+        self.rows.place()
+    }
+
+    fn array_of_stored(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.rows.array_of_stored(bytes).map(|array| self.shown(array))
+    }
+
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.rows.stored_span(offset, length, interrupt)
+    }
+
+    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.rows.lend_scanned(offset, length, interrupt)
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.rows.is_decoded()
+    }
+
+    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        let values = self.rows.stored_values(bytes).filter(|values| values.data_type().is_floating())?;
+        Some(self.shown(values))
+    }
+
+    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        // What `stored_values` gives, which is what is shown.
+        statistics::summary(values).filter(|_| values.data_type().is_floating())
+    }
+
+    fn sound_summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        self.rows.sound_summary_of(values, interrupt)
+    }
+
+    fn scan(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        Ok(self.rows.scan(range, interrupt)?.and_then(|summary| self.told(summary)))
+    }
+
+    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        Ok(self.rows.summary(range, interrupt)?.and_then(|summary| self.told(summary)))
+    }
+
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.rows.outline(range, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.rows.alike_until(row, interrupt)
+    }
+
+    fn is_computed(&self, interrupt: &Interrupt) -> bool {
+        self.rows.is_computed(interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.rows.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.rows.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.rows.cuts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Float64Array;
+
+    use super::*;
+    use crate::store::rows::in_memory::Memory;
+
+    fn rows(values: Vec<Option<f64>>) -> Arc<dyn Rows> {
+        Arc::new(Memory::new(Arc::new(Float64Array::from(values))))
+    }
+
+    fn validity(rows: &dyn Rows) -> Vec<bool> {
+        let array = rows.array(0..rows.len(), &Interrupt::new()).unwrap();
+        (0..array.len()).map(|row| array.is_valid(row)).collect()
+    }
+
+    #[test]
+    fn nan_is_missing_and_a_value_again() {
+        let stored = rows(vec![Some(1.0), Some(f64::NAN), Some(2.0), Some(-f64::NAN)]);
+        let masked: Arc<dyn Rows> = Arc::new(NanRows::missing(&stored).unwrap());
+        assert_eq!(validity(masked.as_ref()), [true, false, true, false]);
+        assert!(masked.nullable());
+        // Once is enough.
+        assert!(NanRows::missing(&masked).is_none());
+        let kept = NanRows::kept(&masked).unwrap();
+        assert_eq!(validity(&kept), [true; 4]);
+        assert!(kept.array(0..4, &Interrupt::new()).unwrap().as_primitive::<Float64Type>().value(3).is_nan());
+        assert!(NanRows::kept(&stored).is_none());
+    }
+
+    #[test]
+    fn what_is_missing_otherwise_stays_so() {
+        let stored = rows(vec![None, Some(f64::NAN), Some(0.5)]);
+        let masked: Arc<dyn Rows> = Arc::new(NanRows::missing(&stored).unwrap());
+        assert_eq!(masked.hints().nan, Nan::Missing { alone: false });
+        assert_eq!(validity(masked.as_ref()), [false, false, true]);
+        let kept = NanRows::kept(&masked).unwrap();
+        assert!(kept.nullable());
+        assert_eq!(validity(&kept), [false, true, true]);
+    }
+
+    #[test]
+    fn integers_have_no_nan() {
+        let stored: Arc<dyn Rows> = Arc::new(Memory::new(Arc::new(arrow_array::Int64Array::from(vec![1]))));
+        assert!(NanRows::missing(&stored).is_none());
+    }
+}
