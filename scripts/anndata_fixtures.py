@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from cells import DATA, cell, number
+from cells import DATA, cell, labelled, number
 
 # Labels of a category in a file of version 0.6.
 STAGES = ["early", "Grüße", "late"]
@@ -205,7 +205,7 @@ def cells(values):
         return [None if pd.isna(one) else ("true" if one else "false") for one in values]
     if isinstance(dtype, pd.StringDtype):
         return [None if pd.isna(one) else str(one) for one in values]
-    return [cell(one, dtype) for one in values]
+    return [labelled(one, dtype) for one in values]
 
 
 def stored(values):

@@ -24,6 +24,11 @@ def number(value, dtype):
     return {f"f{8 * dtype.itemsize}": struct.pack(f">{'efd'[dtype.itemsize // 4]}", value).hex()}
 
 
+def labelled(value, dtype):
+    """A value of a data frame as the CSV field that shows it: NaN is missing, and named in a file of one column."""
+    return {"missing": "NaN"} if dtype.kind == "f" and pd.isna(value) else cell(value, dtype)
+
+
 def cell(value, dtype):
     """A value as the CSV field that shows it."""
     if isinstance(dtype, pd.CategoricalDtype):

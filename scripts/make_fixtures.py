@@ -63,6 +63,7 @@ CELL is
     "text"                   exactly this text: integers in decimal, `true`/`false`, names of enumeration members,
                              labels, strings, hexadecimal (lower case, stored byte order) of opaque, time, odd floats,
                              integers of more than 8 bytes, instants in ISO 8601 (`fixtures/instants.py`)
+    {"missing": "NaN"}       NaN that is missing: null, but `NaN` in files of one column as text
     {"f32": "3dcccccd"}      a float by its bits, most significant digit first (also "f16", "f64"): parse and compare
                              bits; any NaN is as good as any other, its text is `NaN`
     {"json": VALUE}          JSON text that parses to VALUE: complex numbers {"re", "im"}, compounds, arrays, sequences,

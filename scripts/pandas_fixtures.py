@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import tables as tb
 
-from cells import DATA, cell, instant, number
+from cells import DATA, instant, labelled, number
 
 MAJOR = int(pd.__version__.split(".")[0])
 
@@ -332,7 +332,7 @@ def describe(value):
         values = labels[at] if at < levels else frame.iloc[:, at - levels]
         entry = {"name": name, "rows": len(frame), "in_table": True}
         is_object = values.dtype == object
-        columns.append(entry | {"csv": object_cells(values) if is_object else [cell(one, values.dtype) for one in values]})
+        columns.append(entry | {"csv": object_cells(values) if is_object else [labelled(one, values.dtype) for one in values]})
     return {"rows": len(frame), "row_labels": [{"name": name} for name in shown[:levels]], "columns": columns}
 
 

@@ -61,7 +61,9 @@ def telling(source):
     for chunk in source.chunks()[:: max(len(source.chunks()) // 7, 1)]:
         placed, _, _ = making.in_order(source, chunk)
         bounds += [row for row in (placed[:1] + placed[-1:]) if not source.asked.missing[row]]
-    first = [row for row in source.chunks()[0][:16] if not source.asked.missing[row]]
+    # Nothing is compared with NaN.
+    is_nan = [value != value for value in source.asked.values]
+    first = [row for row in source.chunks()[0][:16] if not source.asked.missing[row] and not is_nan[row]]
     yield "eq", "=", [*first, *bounds]
     yield "ge", ">=", bounds[:6]
     yield "lt", "<", bounds[1::4]

@@ -10,7 +10,7 @@ from .columns import WORDS
 
 SYMBOLS = {"eq": ["=", "=="], "ne": ["<>", "!="], "lt": ["<"], "le": ["<="], "gt": [">"], "ge": [">="]}
 NUMBERS = [
-    "0", "-0.0", "5.5", ".5", "5.", "007", "0.1", "1e3", "15000e-3", "1E+2", "-1e400", "1e400", "1e-400", "nan", "-NaN", "inf", "-inf",
+    "0", "-0.0", "5.5", ".5", "5.", "007", "0.1", "1e3", "15000e-3", "1E+2", "-1e400", "1e400", "1e-400", "inf", "-inf",
     "127.5", "-128.00000000000000000001", "255", "256", "65504", "65519.999", "65520", "65520.0001", "3.4028235e38", "3.4028235677973366e38",
     "9007199254740992", "9007199254740993", "9223372036854775807", "9223372036854775808", "-9223372036854775809",
     "18446744073709551614.5", "18446744073709551615", "18446744073709551616", "1e30", "123456789012345678901234567890123",
@@ -91,11 +91,11 @@ def condition(rng, columns):
     """A random condition: its truth, its text in an expression, its text in a path."""
     column = columns[int(rng.integers(0, len(columns)))]
     operators = ["eq", "ne", "lt", "le", "gt", "ge", "between", "in", "null", "valid"]
-    operator = str(rng.choice(operators + ["prefix"] * (column.kind == "text")))
+    operator = str(rng.choice(operators + ["prefix"] * (column.kind == "text") + ["nan"] * (column.kind == "float")))
     if operator == "prefix":
         values = [str(rng.choice(["", "a", "ab", "it", "x", "é", "�"]))]
     else:
-        count = {"null": 0, "valid": 0, "between": 2, "in": int(rng.integers(1, 13))}.get(operator, 1)
+        count = {"null": 0, "valid": 0, "nan": 0, "between": 2, "in": int(rng.integers(1, 13))}.get(operator, 1)
         values = [literal(rng, column) for _ in range(count)]
     known = truth.condition(column, operator, values)
     parts = [quote(column.name, safe=" "), operator]
@@ -121,6 +121,7 @@ def in_expression(rng, column, operator, values):
     forms = {
         "null": lambda: f"{name} {word('is not null' if twice else 'is null')}",
         "valid": lambda: f"{name} {word('is null' if twice else 'is not null')}",
+        "nan": lambda: f"{name} {word('is not nan' if twice else 'is nan')}",
         "between": lambda: f"{name} {no}{word('between')} {texts[0]} {word('and')} {texts[1]}",
         "in": lambda: f"{name} {no}{word('in')} ({', '.join(texts)})",
         "prefix": lambda: f"{name} {no}{word('like')} {quoted(values[0] + '%', chr(39))}",

@@ -90,9 +90,15 @@ def holds(operator, value, wanted):
 
 
 def condition(column, operator, texts):
-    """FALSE, UNKNOWN or TRUE of each row."""
+    """FALSE, UNKNOWN or TRUE of each row.
+
+    What is stored as NaN is NaN, also where that counts as missing.
+    """
     if operator in ("null", "valid"):
         truth = [TRUE if missing == (operator == "null") else FALSE for missing in column.missing]
+    elif operator == "nan":
+        is_nan = [isinstance(value, float) and math.isnan(value) for value in column.values]
+        truth = [TRUE if nan else UNKNOWN if gone else FALSE for nan, gone in zip(is_nan, column.missing)]
     else:
         wanted = [order(column, text) for text in texts]
         values = map(place, column.values) if column.kind in ("integer", "float") else column.values

@@ -13,8 +13,7 @@ use super::predicate::literal::{self, Point, Width};
 use super::predicate::{Condition, Error, Literal, Operator, Predicate, Written};
 use super::ranges::{Ranges, Test, TextRange};
 use crate::indexes::{self, Trust};
-use crate::store::Learner;
-use crate::store::Rows;
+use crate::store::{Learner, Nan, Rows};
 use crate::table::{Column, IndexForm, IndexKind, PartRows, Table, Times, arrow_name, did_you_mean};
 
 /// Columns named in a message at most.
@@ -208,6 +207,13 @@ impl<'a> Binder<'a> {
         let test = match (condition.operator, negated) {
             (Operator::Null, false) | (Operator::Valid, true) => Test::Null,
             (Operator::Null, true) | (Operator::Valid, false) => Test::Valid,
+            (Operator::Nan, _) => {
+                if !matches!(asked.kind(), Ok(Kind::Float(_))) {
+                    let what = format!("{}: only floating-point numbers can be NaN", condition.column);
+                    return Err(Error::Type { at: condition.at, what });
+                }
+                if negated { Test::NotNan } else { Test::Nan }
+            }
             (operator, _) => {
                 let negated = (operator == Operator::Ne) != negated;
                 Test::Compare { ranges: ranges(condition, asked.kind())?, negated }
@@ -223,6 +229,8 @@ impl<'a> Binder<'a> {
                 Tree::Any(vec![Tree::Leaf(self.leaf(&asked, test)), Tree::Leaf(self.leaf(&asked, within(true)))])
             }
             Test::Valid => Tree::Leaf(self.leaf(&asked, within(false))),
+            // Of floats alone, which stand for no instants.
+            Test::Nan | Test::NotNan => Tree::Leaf(self.leaf(&asked, test)),
             Test::Compare { negated: true, .. } => {
                 Tree::All(vec![Tree::Leaf(self.leaf(&asked, test)), Tree::Leaf(self.leaf(&asked, within(false)))])
             }
@@ -235,7 +243,15 @@ impl<'a> Binder<'a> {
 
     fn leaf(&mut self, asked: &Asked<'a>, test: Test) -> Leaf {
         let indexes = self.indexes(asked);
-        let answers = indexes.iter().map(|form| Answer::new(form.clone(), self.trust)).collect();
+        // Indexes speak of what is stored: to them NaN is a value, and there.
+        let hides_nan = asked.rows.data_type().is_floating() && asked.rows.hints().nan != Nan::Value;
+        let is_told = match &test {
+            Test::Nan | Test::NotNan => false,
+            Test::Compare { negated: false, .. } => true,
+            Test::Null | Test::Valid | Test::Compare { negated: true, .. } => !hides_nan,
+        };
+        let told = indexes.iter().filter(|_| is_told);
+        let answers = told.map(|form| Answer::new(form.clone(), self.trust)).collect();
         let known = self.names.iter().position(|known| *known == asked.name);
         let column = known.unwrap_or_else(|| {
             self.names.push(asked.name.clone());
@@ -373,6 +389,14 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
     if let Some(value) = condition.values.iter().find(|value| !fits(value)) {
         return Err(wrong(value));
     }
+    let are_numbers = matches!(kind, Kind::Integer | Kind::Float(_));
+    if let Some(value) = condition.values.iter().find(|value| are_numbers && is_nan(value)) {
+        let hint = match value.written {
+            Some(_) => "ask `is nan`, or `is null` where NaN is missing",
+            None => "ask `:nan`, or `:null` where NaN is missing",
+        };
+        return Err(refuse(value.at, format!("no number equals, exceeds or differs from nan: {hint}")));
+    }
     let is_text = |value: &Literal| value.written == Some(Written::Text);
     let numbers = || condition.values.iter().map(|value| (value, value.text.to_str().unwrap_or("?")));
     Ok(match kind {
@@ -419,6 +443,11 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
             Ranges::texts(of_texts(condition.operator, &texts))
         }
     })
+}
+
+/// Whether a value is written as NaN.
+fn is_nan(value: &Literal) -> bool {
+    value.text.to_str().is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_nan))
 }
 
 /// Ranges of numbers: those of `eq` for `ne`. What is no place, as that of NaN, makes no range.

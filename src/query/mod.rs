@@ -30,5 +30,5 @@ pub use known::answer::UsedIndex;
 pub use predicate::{Condition, Error, Literal, Operator, Order, Predicate, Query, expression, path};
 pub use selection::SelectedRows;
 pub use selection::{Explained, Selected, Selection, filtered, selectable};
-pub use sorted::{SortError, first, held, one_zero, places};
+pub use sorted::{SortError, first, held, one_zero, places, sort_fields, sort_keys};
 pub use values::values_text;

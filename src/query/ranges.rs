@@ -25,6 +25,10 @@ pub(super) enum Test {
     Null,
     /// It is not.
     Valid,
+    /// It is NaN as stored, whether that is shown as missing or not.
+    Nan,
+    /// It is there, and not NaN.
+    NotNan,
     /// It is not, and lies in the ranges, or if `negated` in none of them.
     Compare { ranges: Ranges, negated: bool },
 }

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, UInt64Array};
+use arrow_array::{Array, ArrayRef, BooleanArray, UInt64Array};
+use arrow_buffer::BooleanBuffer;
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType, SortOptions};
 
@@ -17,7 +18,7 @@ use super::predicate::{Error as QueryError, Order};
 use super::selection::joined;
 use crate::source::Interrupt;
 use crate::store::{Error, Fitting, Hints, RowRange, Rows, Store};
-use crate::table::{Column, HeldRows, Table};
+use crate::table::{Column, HeldRows, Table, nan_in};
 
 /// Rows whose keys are made at once.
 const AT_ONCE: u64 = 1 << 16;
@@ -55,8 +56,8 @@ pub fn first(table: &mut Table, limit: u64) {
     }
 }
 
-/// Where the rows of a table lie in order, the first `limit` of them. Missing values come last, NaN is greater than all
-/// numbers; rows that are equal stay in the order of the file.
+/// Where the rows of a table lie in order, the first `limit` of them: values, then NaN, then missing ones, in either
+/// direction. Rows that are equal stay in the order of the file.
 ///
 /// # Errors
 /// [`SortError`].
@@ -71,8 +72,7 @@ pub fn places(
     let mut fields = Vec::with_capacity(order.len());
     for by in order {
         let rows = find(table, &by.column, by.at)?.ordered(by.at)?;
-        let options = SortOptions { descending: by.descending, nulls_first: false };
-        fields.push(SortField::new_with_options(rows.data_type().clone(), options));
+        fields.extend(sort_fields(rows.data_type(), by.descending));
         keys.push(rows);
     }
     let failed = |error: ArrowError| Error::Unsupported { path: table.path.clone(), reason: error.to_string() };
@@ -85,8 +85,10 @@ pub fn places(
         for rows in &keys {
             range.end = rows.fitting(range.clone(), BYTES_AT_ONCE, interrupt)?.end.clamp(start + 1, range.end);
         }
-        let read = |rows: &Arc<dyn Rows>| rows.array(range.clone(), interrupt).map(one_zero);
-        let arrays = keys.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let mut arrays = Vec::with_capacity(keys.len());
+        for rows in &keys {
+            arrays.extend(sort_keys(rows.array(range.clone(), interrupt)?));
+        }
         sorter.add(&arrays, start).map_err(failed)?;
         let bytes = sorter.kept.size() as u64 + 16 * sorter.places.len() as u64;
         check_room(store, &table.path, "the keys of rows in order", bytes)?;
@@ -200,6 +202,24 @@ pub fn one_zero(array: ArrayRef) -> ArrayRef {
         DataType::Float64 => of!(Float64Type, f64::NAN, 0.0),
         _ => array,
     }
+}
+
+/// The sort fields of a column: values in a direction, then NaN, then missing ones.
+pub fn sort_fields(data_type: &DataType, descending: bool) -> impl Iterator<Item = SortField> {
+    let field =
+        |data_type, descending| SortField::new_with_options(data_type, SortOptions { descending, nulls_first: false });
+    // Whether it is NaN is compared first: arrow's order has NaN as the greatest number.
+    let of_nan = data_type.is_floating().then(|| field(DataType::Boolean, false));
+    of_nan.into_iter().chain([field(data_type.clone(), descending)])
+}
+
+/// The values of a column for its [`sort_fields`].
+pub fn sort_keys(array: ArrayRef) -> impl Iterator<Item = ArrayRef> {
+    let is_nan = array.data_type().is_floating().then(|| {
+        let is_nan = nan_in(array.as_ref()).unwrap_or_else(|| BooleanBuffer::new_unset(array.len()));
+        Arc::new(BooleanArray::new(is_nan, array.nulls().cloned())) as ArrayRef
+    });
+    is_nan.into_iter().chain([one_zero(array)])
 }
 
 /// Keys of rows and their places.

@@ -19,6 +19,7 @@ mod label_filters;
 mod learnt;
 mod lengths;
 mod lh5;
+mod missing_nan;
 mod netcdf;
 mod push_down;
 mod records;

@@ -227,9 +227,11 @@ fn compare_table(
         if column["in_table"] == true {
             header.push(name.as_bytes().to_vec());
             if let Some(file) = with_suffix(&shown["shown_as"], ".csv") {
-                whole.push(
-                    records(&fs::read(columns.join(file)).unwrap_or_default()).into_iter().skip(1).flatten().collect(),
-                );
+                let cells = records(&fs::read(columns.join(file)).unwrap_or_default()).into_iter().skip(1).flatten();
+                // NaN that is missing is an empty field beside other columns.
+                let is_missing = |row: usize| column["csv"][row].get("missing").is_some();
+                let beside = |(row, cell)| if is_missing(row) { Vec::new() } else { cell };
+                whole.push(cells.enumerate().map(beside).collect());
             }
         }
     }
@@ -405,6 +407,8 @@ pub fn same_text(expected: &Value, text: &str) -> Result<(), String> {
     let is_same = match expected {
         Value::Null => text.is_empty(),
         Value::String(wanted) => text == wanted,
+        // By itself, so that no line is lost.
+        Value::Object(wanted) if wanted.contains_key("missing") => wanted["missing"] == *text,
         Value::Object(wanted) if wanted.contains_key("json") => {
             let parsed: Value = serde_json::from_str(text).map_err(|error| format!("{error}: {text:?}"))?;
             same_json(&wanted["json"], &parsed)
@@ -424,6 +428,7 @@ pub fn same_value(expected: &Value, value: &Value) -> Result<(), String> {
     let is_same = match expected {
         Value::Null => value.is_null(),
         Value::String(wanted) => text() == *wanted,
+        Value::Object(wanted) if wanted.contains_key("missing") => value.is_null(),
         Value::Object(wanted) if wanted.contains_key("json") => same_json(&wanted["json"], value),
         Value::Object(wanted) if wanted.contains_key("reference") => *value == *reference_text(&wanted["reference"]),
         float => same_float(float, &text().replace("Infinity", "inf")),

@@ -144,7 +144,7 @@ fn nonsense_is_not_there_and_explained() {
     let mounted = Mounted::new(&[&source()], &[]);
     for (segment, expected) in [
         ("row", "no COLUMN:OPERATOR"),
-        ("energy:gt:5", "there is no column \"energy\"; columns: color, f, f%2"),
+        ("energy:gt:5", "there is no column \"energy\"; columns: row, color, f, f%2"),
         ("row:above:5", "operators: eq ne"),
         ("row:eq:red", "\"red\" is no value of a column of integers"),
     ] {
@@ -155,7 +155,7 @@ fn nonsense_is_not_there_and_explained() {
     }
     let values = mounted.text("t3/where/values.txt");
     for expected in
-        ["eq ne lt", "where/f:gt:5/table.csv", "color  text: 12 blue%2C dark green red", "flag  booleans: false true"]
+        ["eq ne lt", "where/row:gt:5/table.csv", "color  text: 12 blue%2C dark green red", "flag  booleans: false true"]
     {
         assert!(values.contains(expected), "no {expected} in {values}");
     }
@@ -240,10 +240,10 @@ fn a_query_that_makes_no_sense_is_explained() {
     for (arguments, expected) in [
         (vec!["row >> 5"], "expression, character 6 (at \"> 5\"): expected a value, found `>`"),
         (vec!["row = "], "expression, character 7 (at the end): expected a value, found the end"),
-        (vec!["energy = 1"], "there is no column \"energy\"; columns: color, f, f%2"),
+        (vec!["energy = 1"], "there is no column \"energy\"; columns: row, color, f, f%2"),
         (
             vec!["row = 1", "--columns", "rows"],
-            "--columns: there is no column \"rows\" (did you mean \"row\"?); columns: color",
+            "--columns: there is no column \"rows\" (did you mean \"row\"?); columns: row, color",
         ),
     ] {
         let output = query("t3", &arguments);

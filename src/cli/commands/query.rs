@@ -26,8 +26,8 @@ const FIRST_ROWS: u64 = 1 << 18;
 
 /// Write the rows of a table that satisfy an expression, without mounting
 ///
-/// Conditions are = != < <= > >=, between, in, like 'abc%' and is null, joined by and, or, not and parentheses; a
-/// column of booleans may stand alone. Texts and dates stand in quotes; names of columns that are no words stand in
+/// Conditions are = != < <= > >=, between, in, like 'abc%', is null and is nan, joined by and, or, not and parentheses;
+/// a column of booleans may stand alone. Texts and dates stand in quotes; names of columns that are no words stand in
 /// backquotes, and fields of compounds behind a point: position.x. A missing value satisfies `is null` alone, as in
 /// SQL; labels and names of enumerations are texts. `order by COLUMN [desc], ...` and `limit N` may follow, or stand
 /// alone.
@@ -164,7 +164,11 @@ impl Asked<'_> {
             say!("hepfs: interrupted");
             return Ok(ExitCode::from(INTERRUPTED));
         }
-        outcome.map(|()| ExitCode::SUCCESS)
+        outcome?;
+        if let Some(hint) = self.showing.nan.hint(&table) {
+            say!("hepfs: note: {hint}");
+        }
+        Ok(ExitCode::SUCCESS)
     }
 
     fn text(&self) -> &str {

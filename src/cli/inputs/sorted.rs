@@ -18,11 +18,11 @@ use arrow_array::{Array, ArrayRef, RecordBatch, new_empty_array};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_row::{RowConverter, Rows, SortField};
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, SortOptions};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use arrow_select::interleave::interleave_record_batch;
 
 use super::{Failed, Inputs, MOST_ROWS, guarded};
-use crate::query::one_zero;
+use crate::query::{sort_fields, sort_keys};
 use crate::source::Interrupt;
 use crate::table::{arrow_name, did_you_mean, listed};
 
@@ -107,11 +107,8 @@ impl SortBy {
     ) -> Result<Sorted, String> {
         let fields = inputs.fields.iter().map(|field| Field::new(field.name(), spilled(field.data_type()), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let sort_field = |(at, descending): &(usize, bool)| {
-            let options = SortOptions { descending: *descending, nulls_first: false };
-            SortField::new_with_options(schema.field(*at).data_type().clone(), options)
-        };
-        let converter = RowConverter::new(self.keys.iter().map(sort_field).collect()).map_err(wrong)?;
+        let of_key = |(at, descending): &(usize, bool)| sort_fields(schema.field(*at).data_type(), *descending);
+        let converter = RowConverter::new(self.keys.iter().flat_map(of_key).collect()).map_err(wrong)?;
         let keys = Arc::new(Keys { columns: self.keys.iter().map(|key| key.0).collect(), converter });
         let is_dictionary = |at: &usize| matches!(inputs.fields[*at].data_type(), DataType::Dictionary(..));
         let dictionaries = (0..inputs.fields.len()).filter(is_dictionary).collect();
@@ -181,7 +178,7 @@ fn bytes_of(batch: &RecordBatch) -> usize {
 
 impl Keys {
     fn of(&self, batch: &RecordBatch) -> Result<Rows, ArrowError> {
-        let columns: Vec<ArrayRef> = self.columns.iter().map(|at| one_zero(batch.column(*at).clone())).collect();
+        let columns: Vec<ArrayRef> = self.columns.iter().flat_map(|at| sort_keys(batch.column(*at).clone())).collect();
         self.converter.convert_columns(&columns)
     }
 }

@@ -20,7 +20,7 @@ use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax, order};
 use crate::query::ranges::{Test, of_labels};
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Scalar, Summary};
-use crate::store::{ARRAY_BYTES, Dataset, Error, Rows, fixed_width};
+use crate::store::{ARRAY_BYTES, Dataset, Error, Nan, Rows, fixed_width};
 use crate::table::{IndexForm, IndexKind, Labels};
 
 /// Bitmaps brought together for one block, at most: more cost as much as the values.
@@ -297,6 +297,7 @@ fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     let with_nan = values.data_type().is_floating();
     let (holds, inverted) = match ask.test {
         _ if with_nan && !matches!(ask.test, Test::Compare { negated: false, .. }) => return Ok(None),
+        Test::Nan | Test::NotNan => return Ok(None),
         Test::Valid => (BooleanBuffer::new_set(values.len()), false),
         Test::Null => (BooleanBuffer::new_set(values.len()), true),
         Test::Compare { ranges, negated } => {
@@ -401,8 +402,9 @@ fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
         }
         all = Some(said);
     }
-    // A missing value satisfies no comparison.
-    Ok(all.filter(|all| *all == Verdict::Nothing || !form.shown.nullable()).unwrap_or(Verdict::Unknown))
+    // A missing value satisfies no comparison; of NaN bounds tell.
+    let is_told = || !form.shown.nullable() || form.shown.hints().nan == Nan::Missing { alone: true };
+    Ok(all.filter(|all| *all == Verdict::Nothing || is_told()).unwrap_or(Verdict::Unknown))
 }
 
 fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> {

@@ -66,6 +66,9 @@ pub(super) fn of_summary(test: &Test, summary: &Summary) -> Verdict {
     let (nothing, everything) = match test {
         Test::Null => (none_missing, all_missing),
         Test::Valid => (all_missing, none_missing),
+        // What is missing may be stored as NaN.
+        Test::Nan => (none_missing && summary.nans == 0, summary.nans == summary.rows),
+        Test::NotNan => (summary.values() == 0, none_missing && summary.nans == 0),
         Test::Compare { ranges, negated } => {
             let lie = match (&summary.min, &summary.max) {
                 _ if summary.values() == 0 => None,

@@ -7,7 +7,8 @@
 //! one     = "not" one | "(" any ")" | column [ test ]        a column alone must be true
 //! test    = ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
 //!         | [ "not" ] ( "between" value "and" value | "in" "(" value { "," value } ")" | "like" text )
-//!         | "is" [ "not" ] "null"
+//!         | "is" [ "not" ] ( "null" | "nan" )
+//! one also: "isnan" "(" column ")"
 //! column  = name | `name` | "name" | "year" "(" column ")"
 //! value   = number | 'text' | "text" | true | false | nan | inf
 //! ```
@@ -230,6 +231,14 @@ impl Parser {
 
     fn test(&mut self) -> Result<Predicate, Error> {
         let at = self.at();
+        let is_function = matches!(self.tokens.get(self.next..), Some([(_, Token::Word(name)), (_, Token::Symbol("(")), ..])
+            if name.eq_ignore_ascii_case("isnan"));
+        if is_function {
+            self.next += 2;
+            let column = self.column()?;
+            let is_nan = Condition { column, at, operator: Operator::Nan, values: Vec::new() };
+            return if self.symbol(")") { Ok(Predicate::Test(is_nan)) } else { Err(self.expected("`)`")) };
+        }
         let column = self.column()?;
         let condition = |operator, values| Predicate::Test(Condition { column, at, operator, values });
         let comparisons = [
@@ -246,8 +255,15 @@ impl Parser {
             return Ok(condition(operator, vec![self.value()?]));
         }
         if self.word("is") {
-            let operator = if self.word("not") { Operator::Valid } else { Operator::Null };
-            return if self.word("null") { Ok(condition(operator, Vec::new())) } else { Err(self.expected("`null`")) };
+            let negated = self.word("not");
+            return if self.word("null") {
+                Ok(condition(if negated { Operator::Valid } else { Operator::Null }, Vec::new()))
+            } else if self.word("nan") {
+                let is_nan = condition(Operator::Nan, Vec::new());
+                Ok(if negated { Predicate::Not(Box::new(is_nan)) } else { is_nan })
+            } else {
+                Err(self.expected("`null` or `nan`"))
+            };
         }
         if self.ends_condition() {
             let value = Literal { text: "true".into(), written: Some(Written::Boolean), at };

@@ -101,11 +101,13 @@ pub enum Operator {
     Null,
     /// It is not missing.
     Valid,
+    /// It is NaN as stored.
+    Nan,
 }
 
 impl Operator {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Eq,
         Self::Ne,
         Self::Lt,
@@ -117,6 +119,7 @@ impl Operator {
         Self::Prefix,
         Self::Null,
         Self::Valid,
+        Self::Nan,
     ];
 
     /// Its name in a path.
@@ -133,13 +136,14 @@ impl Operator {
             Self::Prefix => "prefix",
             Self::Null => "null",
             Self::Valid => "valid",
+            Self::Nan => "nan",
         }
     }
 
     /// Whether the operator takes this number of values.
     pub fn takes(self, values: usize) -> bool {
         match self {
-            Self::Null | Self::Valid => values == 0,
+            Self::Null | Self::Valid | Self::Nan => values == 0,
             Self::Between => values == 2,
             Self::In => values > 0,
             _ => values == 1,

@@ -47,7 +47,7 @@ fn condition(text: &[u8], at: usize) -> Result<Condition, Error> {
     }
     if !operator.takes(values.len()) {
         let takes = match operator {
-            Operator::Null | Operator::Valid => "no value",
+            Operator::Null | Operator::Valid | Operator::Nan => "no value",
             Operator::Between => "two values: between:LEAST,GREATEST",
             Operator::In => "values: in:VALUE,VALUE",
             _ => "one value; a `,` in it is written %2C",

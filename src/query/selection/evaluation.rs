@@ -21,7 +21,7 @@ use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
 use crate::store::{ARRAY_BYTES, Cache, Error, Rows, Shared, Store};
-use crate::table::IndexForm;
+use crate::table::{IndexForm, nan_in};
 
 /// Finds the rows of one table that satisfy one predicate, block by block, and counts what that takes.
 #[derive(Debug)]
@@ -204,6 +204,14 @@ struct Look<'a> {
     was_decoded: Cell<bool>,
 }
 
+/// Which values are stored as NaN; `None` where none is.
+fn nan(array: &ArrayRef) -> Option<BooleanBuffer> {
+    match array.as_any_dictionary_opt() {
+        Some(dictionary) => of_labels(array.as_ref(), &nan_in(dictionary.values().as_ref())?),
+        None => nan_in(array.as_ref()),
+    }
+}
+
 impl Look<'_> {
     fn tree(&self, tree: &Tree, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
         // A block has 65,536 rows at most.
@@ -263,6 +271,11 @@ impl Look<'_> {
         let (ranges, negated) = match &leaf.test {
             Test::Null => return Ok(valid.map_or_else(|| BooleanBuffer::new_unset(array.len()), |valid| !&valid)),
             Test::Valid => return Ok(valid.unwrap_or_else(|| BooleanBuffer::new_set(array.len()))),
+            Test::Nan => return Ok(nan(array).unwrap_or_else(|| BooleanBuffer::new_unset(array.len()))),
+            Test::NotNan => {
+                let valid = valid.unwrap_or_else(|| BooleanBuffer::new_set(array.len()));
+                return Ok(nan(array).map_or(valid.clone(), |nan| &valid & &!&nan));
+            }
             Test::Compare { ranges, negated } => (ranges, *negated),
         };
         let matching = match array.as_any_dictionary_opt() {
