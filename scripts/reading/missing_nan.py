@@ -55,6 +55,12 @@ def write(folder):
             plain = file.create_group("plain")
             for column in value.columns:
                 plain[column] = value[column]
+    # As versions before 0.7 wrote a frame.
+    value = frame(2)
+    old = np.empty(ROWS, [("index", "S9"), ("price", "f8"), ("weight", ">f4")])
+    old["index"], old["price"], old["weight"] = list(value.index), value.price, value.weight
+    with h5py.File(f"{folder}/old.h5ad", "w") as file:
+        file["var"] = old
 
 
 def same(found, wanted):
@@ -135,6 +141,10 @@ def check(folder, mount, hepfs):
         assert feather["price"].null_count == 0
         for name, read in (("table.parquet", pd.read_parquet), ("table.arrow", pd.read_feather)):
             pd.testing.assert_frame_equal(read(f"{obs}/{name}"), value, check_names=False, obj=name)
+
+        old = pq.read_table(f"{mount}/old.h5ad/var/table.parquet")
+        assert [old[name].null_count for name in old.column_names] == [0, GONE, len(range(0, ROWS, 7))], old
+        assert not np.isnan(old["weight"].drop_null().to_numpy()).any()
 
         run("convert", source, f"{scratch}/converted.h5:/obs")
         with h5py.File(f"{scratch}/converted.h5") as converted, h5py.File(f"{folder}/a.h5ad") as stored:

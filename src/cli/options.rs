@@ -173,6 +173,7 @@ pub(super) struct NanOption {
         value_name = "auto|null|value",
         value_enum,
         default_value_t = Nan::Auto,
+        hide_possible_values = true,
         help_heading = "Missing values"
     )]
     nan: Nan,

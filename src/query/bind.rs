@@ -395,7 +395,7 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
             Some(_) => "ask `is nan`, or `is null` where NaN is missing",
             None => "ask `:nan`, or `:null` where NaN is missing",
         };
-        return Err(refuse(value.at, format!("no number equals, exceeds or differs from nan: {hint}")));
+        return Err(refuse(value.at, format!("nothing compares with nan: {hint}")));
     }
     let is_text = |value: &Literal| value.written == Some(Written::Text);
     let numbers = || condition.values.iter().map(|value| (value, value.text.to_str().unwrap_or("?")));
