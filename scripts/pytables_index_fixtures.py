@@ -232,6 +232,14 @@ def frames(path, told, columns):
         "frame_medium": (moments, [("v < '1985-01-01'", moments < at)]),
         "frame_category": (texts.astype("category"), [("v = 'c'", texts == "c")]),
     }
+    # NaN is missing: no comparison selects it, nor what negates one.
+    numbers = pd.Series(np.round(rng.standard_normal(ROWS) * 50, 1))
+    numbers[::11] = np.nan
+    gone = numbers.isna()
+    matches["frame_float"] = numbers, [
+        ("v > 20", numbers > 20), ("v <= -20.5", numbers <= -20.5), ("not v > 20", numbers <= 20), ("v is null", gone),
+        ("v is nan", gone), ("v is not null", ~gone), ("v != 0.5", ~gone & (numbers != 0.5)),
+    ]  # fmt: skip
     with pd.HDFStore(path, "a", complevel=5, complib="zlib") as store:
         for name, (values, asked) in matches.items():
             frame = pd.DataFrame({"row": np.arange(ROWS), "v": values.to_numpy() if name != "frame_category" else values})
