@@ -17,7 +17,7 @@ use super::bind::find;
 use super::predicate::{Error as QueryError, Order};
 use super::selection::joined;
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, Hints, RowRange, Rows, Store};
+use crate::store::{Error, Fitting, Hints, RowRange, Rows, Shared, Store};
 use crate::table::{Column, HeldRows, Table, nan_in};
 
 /// Rows whose keys are made at once.
@@ -294,8 +294,28 @@ impl Rows for FirstRows {
         self.rows.fitting(range, bytes, interrupt)
     }
 
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        self.rows.shared(range, interrupt)
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         self.rows.outline(range, interrupt)
+    }
+
+    fn outline_tells_nulls(&self) -> bool {
+        self.rows.outline_tells_nulls()
+    }
+
+    fn fields_lie_apart(&self) -> bool {
+        self.rows.fields_lie_apart()
+    }
+
+    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        self.rows.array_for_field(fields, range, interrupt)
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        Ok(self.rows.alike_until(row, interrupt)?.min(self.len.max(row)))
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -308,6 +328,10 @@ impl Rows for FirstRows {
 
     fn natural_rows(&self) -> Option<u64> {
         self.rows.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.rows.stride()
     }
 }
 

@@ -13,12 +13,12 @@ use arrow_array::{ArrayRef, Int64Array, LargeStringArray};
 use bstr::{BString, ByteSlice};
 
 use super::{ALL, SETS, Shape};
-use crate::catalogue::{ColumnId, Group, Link, Object, ObjectId, Target, join};
+use crate::catalogue::{Attribute, ColumnId, Group, Link, Object, ObjectId, Target, join};
 use crate::dialects::datasets::distinct;
 use crate::dialects::{Checks, Dialect, Dialects, Here, Made, Of, Site};
 use crate::source::Interrupt;
 use crate::store::{File, Hints, Rows, Tally, TextLength};
-use crate::table::{CategoryRows, ChainRows, Column, HeldRows, RunRows, Table};
+use crate::table::{CategoryRows, ChainRows, Column, HeldRows, Origin, RunRows, Table};
 
 /// Most columns of all groups together: each has its own description, some KiB.
 const MOST_PARTS: usize = 65_536;
@@ -150,7 +150,10 @@ fn difference(one: &Table, other: &Table) -> Option<&'static str> {
         let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
         (column.name.clone(), data_type, column.times())
     };
-    let units = |column: &Column| (column.units.clone(), column.units_vocabulary.clone(), column.calendar.clone());
+    let units = |column: &Column| {
+        let Column { units, units_vocabulary, calendar, duration, .. } = column;
+        (units.clone(), units_vocabulary.clone(), calendar.clone(), *duration)
+    };
     if columns(one).next().is_none() || !columns(one).map(what).eq(columns(other).map(what)) {
         return Some("other columns");
     }
@@ -279,22 +282,28 @@ impl Chain<'_> {
         let shown = columns(first).map(|column| column.name.clone());
         let label = distinct(&shown.chain([LABEL.into()]).collect::<Vec<_>>()).pop()?;
         let mut chained = vec![self.column(0, label, self.groups(pointers, rows, interrupt))];
-        let mut parts: Vec<Vec<Arc<dyn Rows>>> = vec![Vec::with_capacity(self.tables.len()); columns(first).count()];
+        let mut alike: Vec<Vec<&Column>> = vec![Vec::with_capacity(self.tables.len()); columns(first).count()];
         for table in &self.tables {
-            for (part, column) in parts.iter_mut().zip(columns(table)) {
-                part.extend(column.rows.clone());
-            }
+            alike.iter_mut().zip(columns(table)).for_each(|(alike, column)| alike.push(column));
         }
-        for (at, (column, parts)) in columns(first).zip(parts).enumerate() {
+        for (at, (column, alike)) in columns(first).zip(alike).enumerate() {
+            let parts = alike.iter().filter_map(|column| column.rows.clone().ok()).collect();
             let chain = ChainRows::new(parts).map(|chain| Arc::new(chain.with_texts().cut()) as Arc<dyn Rows>);
             let chain = chain.filter(|chain| chain.len() == rows).ok_or_else(|| "its parts differ".to_owned());
             let own = self.column(u32::try_from(at).ok()?.checked_add(1)?, column.name.clone(), chain);
+            let is_of_all = |attribute: &&Attribute| alike.iter().all(|one| one.attributes.contains(attribute));
             chained.push(Column {
                 times: column.times.clone(),
+                duration: column.duration,
                 units: column.units.clone(),
                 units_vocabulary: column.units_vocabulary.clone(),
                 calendar: column.calendar.clone(),
-                description: column.description.clone(),
+                description: column.description.clone().filter(|_| {
+                    let is_same = |one: &&Column| one.description == column.description;
+                    alike.iter().all(is_same)
+                }),
+                origin: Origin { is_masked: alike.iter().all(|one| one.origin.is_masked), ..Origin::default() },
+                attributes: column.attributes.iter().filter(is_of_all).cloned().collect(),
                 ..own
             });
         }

@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use super::{Fitter, Fitting, RowRange, Rows, Terminated};
+use super::{Cuts, Fitter, Fitting, RowRange, Rows, Terminated};
 use crate::source::Interrupt;
 use crate::store::decode::outline::outline_of;
 use crate::store::fixed_width;
@@ -28,6 +28,10 @@ pub(crate) struct Memory {
     stored: Option<(Vec<u8>, u64)>,
     values: Option<fn(Buffer) -> ArrayRef>,
     natural: Option<u64>,
+    stride: Option<u64>,
+    cuts: Option<Cuts>,
+    alike: bool,
+    lost: bool,
     most: u64,
     broken: Range<u64>,
     hook: Option<Hook>,
@@ -53,6 +57,10 @@ impl Memory {
             stored: None,
             values: None,
             natural: None,
+            stride: None,
+            cuts: None,
+            alike: false,
+            lost: false,
             most: u64::MAX,
             broken: 0..0,
             hook: None,
@@ -101,6 +109,26 @@ impl Memory {
     /// Rows in a chunk.
     pub(crate) fn natural(self, rows: u64) -> Self {
         Self { natural: Some(rows), ..self }
+    }
+
+    /// Bytes from a row to the next.
+    pub(crate) fn strided(self, bytes: u64) -> Self {
+        Self { stride: Some(bytes), ..self }
+    }
+
+    /// Ends of runs of rows of one origin.
+    pub(crate) fn cut(self, ends: impl IntoIterator<Item = u64>) -> Self {
+        Self { cuts: Cuts::new(ends), ..self }
+    }
+
+    /// Nothing was ever stored of any row.
+    pub(crate) fn alike(self) -> Self {
+        Self { alike: true, ..self }
+    }
+
+    /// It cannot be told where the rows lie.
+    pub(crate) fn lost(self) -> Self {
+        Self { lost: true, ..self }
     }
 
     /// Longer arrays are too large.
@@ -235,8 +263,27 @@ impl Rows for Memory {
         Ok(outline_of(&self.array.slice(range.start as usize, rows)))
     }
 
+    fn examine(&self, _: &Interrupt) -> Result<(), Error> {
+        match self.lost {
+            true => Err(Error::Unsupported { path: "/t/x".into(), reason: "lost".into() }),
+            false => Ok(()),
+        }
+    }
+
+    fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
+        Ok(if self.alike { self.len().max(row) } else { row })
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.natural
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.stride
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.cuts.as_ref()
     }
 }
 

@@ -79,6 +79,24 @@ impl ChainRows {
         Ok(parts.filter(|(_, _, within)| within.start < within.end))
     }
 
+    /// The arrays that `read` gives of the parts of a range, one behind the other.
+    fn joined(
+        &self,
+        range: RowRange,
+        read: &dyn Fn(&dyn Rows, RowRange) -> Result<ArrayRef, Error>,
+    ) -> Result<ArrayRef, Error> {
+        let parts = self.within(range)?.map(|(part, _, within)| read(part.as_ref(), within));
+        let arrays: Vec<ArrayRef> = parts.collect::<Result<_, Error>>()?;
+        match arrays.as_slice() {
+            [] => Ok(new_empty_array(&self.data_type)),
+            [one] => Ok(one.clone()),
+            several => {
+                let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
+                concat(&several).map_err(|error| Self::unsupported(error.to_string()))
+            }
+        }
+    }
+
     /// An array of a part as one of the chain.
     fn shown(&self, array: ArrayRef) -> Result<ArrayRef, Error> {
         let failed = |error: arrow_schema::ArrowError| Self::unsupported(error.to_string());
@@ -122,16 +140,7 @@ impl Rows for ChainRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let parts = self.within(range)?.map(|(part, _, within)| self.shown(part.array(within, interrupt)?));
-        let arrays: Vec<ArrayRef> = parts.collect::<Result<_, Error>>()?;
-        match arrays.as_slice() {
-            [] => Ok(new_empty_array(&self.data_type)),
-            [one] => Ok(one.clone()),
-            several => {
-                let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
-                concat(&several).map_err(|error| Self::unsupported(error.to_string()))
-            }
-        }
+        self.joined(range, &|part, within| self.shown(part.array(within, interrupt)?))
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
@@ -170,6 +179,26 @@ impl Rows for ChainRows {
         self.is_plain() && self.parts.iter().all(|part| part.outline_tells_nulls())
     }
 
+    fn fields_lie_apart(&self) -> bool {
+        self.is_plain() && self.parts.iter().all(|part| part.fields_lie_apart())
+    }
+
+    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        if !self.fields_lie_apart() {
+            return self.array(range, interrupt);
+        }
+        self.joined(range, &|part, within| part.array_for_field(fields, within, interrupt))
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        if row >= self.len() {
+            return Ok(row);
+        }
+        let first = self.within(row..row + 1)?.next();
+        let Some((part, start, within)) = first else { return Ok(row) };
+        Ok(start.saturating_add(part.alike_until(within.start, interrupt)?.min(part.len())))
+    }
+
     fn stored_width(&self) -> Option<u64> {
         None
     }
@@ -180,6 +209,10 @@ impl Rows for ChainRows {
 
     fn natural_rows(&self) -> Option<u64> {
         None
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.parts.iter().filter_map(|part| part.stride()).max()
     }
 
     fn cuts(&self) -> Option<&Cuts> {
@@ -193,6 +226,7 @@ mod tests {
     use arrow_array::{DictionaryArray, StringArray};
 
     use super::*;
+    use crate::store::rows::in_memory::Memory;
     use crate::table::HeldRows;
 
     fn chain(arrays: Vec<ArrayRef>) -> ChainRows {
@@ -221,6 +255,18 @@ mod tests {
             }
         }
         assert!(chain.array(3..10, &Interrupt::new()).is_err());
+    }
+
+    #[test]
+    fn what_parts_know_of_where_they_lie_is_known_of_all() {
+        let memory = |bytes| Memory::new(Arc::new(Int64Array::from(vec![0; 3]))).strided(bytes);
+        let chain = ChainRows::new(vec![Arc::new(memory(24)), Arc::new(memory(40).alike())]).unwrap().cut();
+        assert_eq!((chain.stride(), chain.cuts()), (Some(40), Cuts::new([3, 6]).as_ref()));
+        let none = Interrupt::new();
+        let ends: Vec<u64> = (0..7).map(|row| chain.alike_until(row, &none).unwrap()).collect();
+        assert_eq!(ends, [0, 1, 2, 6, 6, 6, 6]);
+        let lost = ChainRows::new(vec![Arc::new(memory(24)), Arc::new(memory(24).lost())]).unwrap();
+        assert!(lost.examine(&none).is_err() && chain.examine(&none).is_ok());
     }
 
     #[test]

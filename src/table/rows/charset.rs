@@ -12,7 +12,7 @@ use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use crate::catalogue::{Class, Datatype, Padding};
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
-use crate::store::{Error, Fitting, Hints, RowRange, Rows, Span, Tally, TextLength};
+use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, Span, Tally, TextLength};
 
 /// A character encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,5 +195,9 @@ impl Rows for DecodedRows {
 
     fn stride(&self) -> Option<u64> {
         self.bytes.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.bytes.cuts()
     }
 }

@@ -3,36 +3,45 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, make_array};
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, make_array, new_null_array};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_schema::DataType;
+use arrow_select::concat::concat;
 
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span};
+use crate::store::{Cuts, Error, Fitting, Hints, Lent, RowRange, Rows, Shared, Span};
 
-/// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. Bytes
-/// as stored stay those of the values.
+/// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. A mask of arrays
+/// tells of each item of arrays. Bytes as stored stay those of the values.
 #[derive(Debug)]
 pub struct MaskedRows {
     values: Arc<dyn Rows>,
     mask: Arc<dyn Rows>,
     /// What the mask says of a value that is there.
     valid: bool,
+    /// How many arrays lie around each element of the mask.
+    depth: usize,
     path: String,
 }
 
 impl MaskedRows {
     /// # Errors
-    /// The type of a mask that is neither booleans nor integers.
+    /// The type of a mask that is neither booleans nor integers, nor arrays of such as long as those of the values.
     pub fn new(path: String, values: Arc<dyn Rows>, mask: Arc<dyn Rows>) -> Result<Self, String> {
-        match mask.data_type() {
+        let (mut depth, mut masking, mut masked) = (0, mask.data_type(), values.data_type());
+        while let (DataType::FixedSizeList(marks, length), DataType::FixedSizeList(items, own)) = (masking, masked)
+            && length == own
+        {
+            (depth, masking, masked) = (depth + 1, marks.data_type(), items.data_type());
+        }
+        match masking {
             DataType::Boolean => {}
             integers if integers.is_integer() => {}
-            other => return Err(format!("a mask of type {other}")),
+            _ => return Err(format!("a mask of type {}", mask.data_type())),
         }
-        Ok(Self { values, mask, valid: false, path })
+        Ok(Self { depth, values, mask, valid: false, path })
     }
 
     /// The same with a mask that is `valid` where a value is there.
@@ -44,11 +53,17 @@ impl MaskedRows {
         Error::Unsupported { path: self.path.clone(), reason: reason.to_string() }
     }
 
-    /// Which rows of `range` are there.
+    /// Which rows of `range`, or which items of all of them, are there.
     fn present(&self, range: &RowRange, interrupt: &Interrupt) -> Result<BooleanBuffer, Error> {
-        let count = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| self.failed(error))?;
+        let mut count = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| self.failed(error))?;
         let masked = range.start.min(self.mask.len())..range.end.min(self.mask.len());
-        let mask = self.mask.array(masked, interrupt)?;
+        let mut mask = self.mask.array(masked, interrupt)?;
+        for _ in 0..self.depth {
+            let arrays = mask.as_fixed_size_list_opt().ok_or_else(|| self.failed("a mask of no arrays"))?;
+            // Not negative, in an array that was made.
+            count = count.saturating_mul(arrays.value_length().unsigned_abs() as usize);
+            mask = arrays.values().clone();
+        }
         let marked = match mask.as_boolean_opt() {
             Some(mask) => mask.values().clone(),
             None => {
@@ -71,8 +86,15 @@ impl MaskedRows {
         Ok(padded.finish())
     }
 
-    /// The array, null where a row is not there.
-    fn masked(&self, array: &dyn Array, present: BooleanBuffer) -> Result<ArrayRef, Error> {
+    /// The array, null where a row, or an item so many arrays deep, is not there.
+    fn masked(&self, array: &ArrayRef, depth: usize, present: BooleanBuffer) -> Result<ArrayRef, Error> {
+        if let (Some(arrays), 1..) = (array.as_fixed_size_list_opt(), depth)
+            && let DataType::FixedSizeList(field, length) = arrays.data_type()
+        {
+            let items = self.masked(arrays.values(), depth - 1, present)?;
+            let masked = FixedSizeListArray::try_new(field.clone(), *length, items, arrays.nulls().cloned());
+            return Ok(Arc::new(masked.map_err(|error| self.failed(error))?));
+        }
         let nulls = NullBuffer::union(array.nulls(), Some(&NullBuffer::new(present)));
         let data = array.to_data().into_builder().nulls(nulls).build();
         Ok(make_array(data.map_err(|error| self.failed(error))?))
@@ -94,11 +116,14 @@ impl Rows for MaskedRows {
     }
 
     fn nullable(&self) -> bool {
-        true
+        self.depth == 0 || self.values.nullable()
     }
 
     fn hints(&self) -> Hints {
-        self.values.hints()
+        match self.depth {
+            0 => self.values.hints(),
+            depth => self.values.hints().of_nullable_items(depth),
+        }
     }
 
     fn stored_type(&self) -> Option<&Datatype> {
@@ -108,20 +133,35 @@ impl Rows for MaskedRows {
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let present = self.present(&range, interrupt)?;
         let values = self.values.array(range, interrupt)?;
-        self.masked(&values, present)
+        self.masked(&values, self.depth, present)
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         self.values.fitting(range, bytes, interrupt)
     }
 
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        let shared = if self.depth == 0 { self.values.shared(range.clone(), interrupt)? } else { None };
+        let Some(Shared { values, mut keys }) = shared else { return Ok(None) };
+        let present = self.present(&range, interrupt)?;
+        // One more value, which is missing, for all rows that are.
+        let missing = u32::try_from(values.len()).map_err(|error| self.failed(error))?;
+        let none = new_null_array(values.data_type(), 1);
+        let values = concat(&[values.as_ref(), none.as_ref()]).map_err(|error| self.failed(error))?;
+        for (key, _) in keys.iter_mut().zip(&present).filter(|(_, is_there)| !is_there) {
+            *key = missing;
+        }
+        Ok(Some(Shared { values, keys }))
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let Some(outline) = self.values.outline(range.clone(), interrupt)? else { return Ok(None) };
-        if *outline.data_type() == DataType::Null {
+        // Of items that are missing it tells the length that is stored.
+        if *outline.data_type() == DataType::Null || self.depth > 0 {
             return Ok(Some(outline));
         }
         let present = self.present(&range, interrupt)?;
-        self.masked(&outline, present).map(Some)
+        self.masked(&outline, 0, present).map(Some)
     }
 
     fn stored_width(&self) -> Option<u64> {
@@ -153,5 +193,118 @@ impl Rows for MaskedRows {
 
     fn natural_rows(&self) -> Option<u64> {
         self.values.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.values.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.values.cuts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::{Float32Type, Int32Type};
+    use arrow_array::{BooleanArray, LargeStringArray, UInt32Array};
+    use arrow_schema::Field;
+    use arrow_select::take::take;
+
+    use super::*;
+    use crate::store::rows::in_memory::Memory;
+
+    fn of(array: ArrayRef) -> Arc<dyn Rows> {
+        Arc::new(Memory::new(array))
+    }
+
+    fn lists(items: ArrayRef, length: i32) -> ArrayRef {
+        let field = Arc::new(Field::new("item", items.data_type().clone(), true));
+        Arc::new(FixedSizeListArray::new(field, length, items, None))
+    }
+
+    #[test]
+    fn a_mask_of_arrays_tells_of_each_item() {
+        let values = lists(lists(Arc::new((0..12).map(Some).collect::<arrow_array::Int32Array>()), 3), 2);
+        let marks: BooleanArray = (0..12).map(|at| Some(at % 5 == 0)).collect();
+        let mask = lists(lists(Arc::new(marks), 3), 2);
+        let rows = MaskedRows::new("/t/w".into(), of(values.clone()), of(mask.clone())).unwrap();
+        assert!(!rows.nullable());
+        let array = rows.array(1..2, &Interrupt::new()).unwrap();
+        let items = array.as_fixed_size_list().values().as_fixed_size_list().values().clone();
+        let items: Vec<Option<i32>> = items.as_primitive::<Int32Type>().iter().collect();
+        assert_eq!(items, [Some(6), Some(7), Some(8), Some(9), None, Some(11)]);
+        // Behind its end all items are missing.
+        let short = MaskedRows::new("/t/w".into(), of(values.clone()), of(mask.slice(0, 1))).unwrap();
+        let array = short.array(0..2, &Interrupt::new()).unwrap();
+        assert_eq!(array.as_fixed_size_list().values().as_fixed_size_list().values().null_count(), 2 + 6);
+        // Arrays of another length tell nothing, a mask of the outer ones masks those.
+        let others = lists(Arc::new(BooleanArray::from(vec![true; 6])), 3);
+        assert!(MaskedRows::new("/t/w".into(), of(values.clone()), of(others)).is_err());
+        let outer = lists(Arc::new(BooleanArray::from(vec![true, false, false, false])), 2);
+        let rows = MaskedRows::new("/t/w".into(), of(values), of(outer)).unwrap();
+        let array = rows.array(0..2, &Interrupt::new()).unwrap();
+        let inner = array.as_fixed_size_list().values().clone();
+        assert!(inner.is_null(0) && inner.null_count() == 1);
+    }
+
+    #[test]
+    fn a_mask_of_rows_masks_whole_arrays() {
+        let floats: arrow_array::Float32Array = (0..4).map(|at| Some(at as f32)).collect();
+        let mask = of(Arc::new(BooleanArray::from(vec![false, true])));
+        let rows = MaskedRows::new("/t/v".into(), of(lists(Arc::new(floats), 2)), mask).unwrap();
+        assert!(rows.nullable());
+        let array = rows.array(0..2, &Interrupt::new()).unwrap();
+        assert!(array.is_valid(0) && array.is_null(1));
+        assert_eq!(array.as_fixed_size_list().value(0).as_primitive::<Float32Type>().values(), &[0.0, 1.0]);
+    }
+
+    /// Rows that share what is stored of them.
+    #[derive(Debug)]
+    struct OneText(Memory);
+
+    impl Rows for OneText {
+        fn len(&self) -> u64 {
+            self.0.len()
+        }
+
+        fn data_type(&self) -> &DataType {
+            self.0.data_type()
+        }
+
+        fn nullable(&self) -> bool {
+            false
+        }
+
+        fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+            self.0.array(range, interrupt)
+        }
+
+        fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+            let keys = range.clone().map(|_| 0).collect();
+            Ok(Some(Shared { values: self.array(0..1, interrupt)?, keys }))
+        }
+
+        fn stored_width(&self) -> Option<u64> {
+            None
+        }
+
+        fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+            unreachable!("without a width")
+        }
+
+        fn natural_rows(&self) -> Option<u64> {
+            None
+        }
+    }
+
+    #[test]
+    fn shared_rows_are_those_of_arrays() {
+        let texts = Arc::new(OneText(Memory::new(Arc::new(LargeStringArray::from(vec!["a"; 4])))));
+        let mask = of(Arc::new(BooleanArray::from(vec![false, true, true, false])));
+        let rows = MaskedRows::new("/t/s".into(), texts, mask).unwrap();
+        let Shared { values, keys } = rows.shared(0..4, &Interrupt::new()).unwrap().unwrap();
+        let shown = take(&values, &UInt32Array::from(keys), None).unwrap();
+        assert_eq!(shown.as_ref(), rows.array(0..4, &Interrupt::new()).unwrap().as_ref());
     }
 }

@@ -8,7 +8,7 @@ use arrow_select::concat::concat;
 
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, Hints, RowRange, Rows, Span};
+use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, Span};
 
 /// The rows of another column, and missing ones up to a length. As stored these are `fill`, as of any element that was
 /// never written.
@@ -134,6 +134,14 @@ impl Rows for PaddedRows {
 
     fn natural_rows(&self) -> Option<u64> {
         self.rows.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.rows.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.rows.cuts()
     }
 }
 

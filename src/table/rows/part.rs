@@ -8,7 +8,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, Hints, RowRange, Rows};
+use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows};
 
 /// The values that compounds have in a field, or in a field of a field. Where a compound is missing, so are they.
 #[derive(Debug)]
@@ -99,11 +99,19 @@ impl Rows for PartRows {
         Err(Error::Unsupported { path: self.path.clone(), reason: "a field has no bytes of its own".into() })
     }
 
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.whole.alike_until(row, interrupt)
+    }
+
     fn natural_rows(&self) -> Option<u64> {
         self.whole.natural_rows()
     }
 
     fn stride(&self) -> Option<u64> {
         self.whole.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.whole.cuts()
     }
 }

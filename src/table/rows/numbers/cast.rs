@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, Fitting, Hints, RowRange, Rows};
+use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, Shared};
 
 /// The type to which numbers of two types can be cast without loss; `None` where there is none. Two integers become
 /// `int64`, or `uint64` where both are unsigned; floats, and floats with integers of at most 32 bits, `float64`.
@@ -69,6 +69,10 @@ impl Rows for CastRows {
         if self.cast.is_some() { Hints { nan: hints.nan, ..Hints::default() } } else { hints }
     }
 
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.examine(interrupt)
+    }
+
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         if let Some(cast) = self.cast.as_ref().filter(|_| self.is_empty()) {
             return Ok(new_empty_array(cast));
@@ -95,8 +99,16 @@ impl Rows for CastRows {
         self.rows.fitting(range, if self.cast.is_some() { bytes / 9 } else { bytes }, interrupt)
     }
 
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        if self.cast.is_some() { Ok(None) } else { self.rows.shared(range, interrupt) }
+    }
+
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         if self.cast.is_some() { Ok(None) } else { self.rows.outline(range, interrupt) }
+    }
+
+    fn outline_tells_nulls(&self) -> bool {
+        self.cast.is_none() && self.rows.outline_tells_nulls()
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
@@ -124,5 +136,9 @@ impl Rows for CastRows {
 
     fn stride(&self) -> Option<u64> {
         self.rows.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.rows.cuts()
     }
 }

@@ -19,7 +19,7 @@ use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
 use crate::store::statistics::{self, Scalar, Summary};
-use crate::store::{Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, fixed_width, try_memory};
+use crate::store::{Cuts, Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, fixed_width, try_memory};
 
 /// Numbers made of stored ones, also the innermost of arrays. Bytes as stored stay those of the stored ones.
 #[derive(Debug)]
@@ -375,6 +375,14 @@ impl Rows for PackedRows {
 
     fn natural_rows(&self) -> Option<u64> {
         self.stored.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.stored.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.stored.cuts()
     }
 }
 

@@ -13,7 +13,7 @@ use arrow_schema::{DataType, TimeUnit};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, Hints, RowRange, Rows, Span};
+use crate::store::{Cuts, Error, Hints, RowRange, Rows, Span};
 
 /// Rows shown as a type that their values stand for. Bytes as stored stay as they are.
 #[derive(Debug)]
@@ -161,6 +161,10 @@ impl Rows for TypedRows {
 
     fn stride(&self) -> Option<u64> {
         self.rows.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.rows.cuts()
     }
 }
 
