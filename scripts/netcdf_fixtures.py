@@ -341,7 +341,11 @@ def is_missing(values, variable):
     """Where stored values are missing."""
     missing = np.zeros(values.shape, bool)
     for one in missing_values(variable):
-        one = np.asarray(one).astype(values.dtype) if np.asarray(one).dtype.kind in "iuf" else one
+        stated = np.asarray(one)
+        one = stated.astype(values.dtype) if stated.dtype.kind in "iuf" else one
+        # As xarray has it: what is no value of the data, 1e20 of float64 for float32, equals none.
+        if values.dtype.kind == "f" and one != stated and not np.isnan(stated):
+            continue
         missing |= (values == one) | (np.isnan(values) & np.isnan(one) if values.dtype.kind == "f" else False)
     return missing
 

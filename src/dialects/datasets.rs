@@ -9,7 +9,8 @@ use arrow_array::types::Float64Type;
 use bstr::BString;
 
 use super::attributes::said;
-use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, Group, Object, attribute};
+use super::stated;
+use crate::catalogue::{Class, Dataset, Fill, Group, Object};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
@@ -20,20 +21,10 @@ pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<
     store::Dataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(|error| error.to_string())
 }
 
-/// What the attribute `_FillValue` says stands for a missing element: in files of any kind, where it is one element of
-/// the dataset's own type.
+/// What the attribute `_FillValue` says stands for a missing element: in files of any kind, where it is one value that
+/// the dataset can have.
 pub fn stated_fill(dataset: &Dataset) -> Fill {
-    stated_fill_of(&dataset.datatype, &dataset.attributes)
-}
-
-/// The same of elements of any type, by these attributes.
-pub fn stated_fill_of(datatype: &Datatype, attributes: &[Attribute]) -> Fill {
-    match attribute(attributes, "_FillValue") {
-        Some(attribute) if attribute.datatype == *datatype && attribute.len() == Some(1) => {
-            attribute.value.clone().map_or(Fill::Default, Fill::Explicit)
-        }
-        _ => Fill::Default,
-    }
+    stated::fill(&dataset.datatype, &dataset.attributes)
 }
 
 /// The rows of a dataset of any type, at most `len` of them, missing where they equal `missing`, or else what its

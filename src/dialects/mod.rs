@@ -34,6 +34,7 @@ mod openpmd;
 mod pandas;
 mod scales;
 mod shape;
+pub mod stated;
 mod tenx;
 mod times;
 mod triples;
@@ -245,7 +246,7 @@ pub struct Claims {
     pub nearly: Option<String>,
     /// What becomes of members, by link name; whatever is not named is marked by itself.
     pub members: HashMap<BString, Role>,
-    /// The groups that serve members which are tables, by the names of these.
+    /// The groups and datasets that serve members which are tables, by the names of these.
     pub serving: HashMap<BString, ObjectId>,
     /// Directories that stand for no link of the group, by name.
     pub made: Vec<(BString, Made)>,
@@ -278,7 +279,7 @@ pub struct Site<'a> {
     pub path: &'a str,
     /// The object or objects.
     pub of: Of<'a>,
-    /// The group beside a dataset that serves it, as the claims of their group say.
+    /// The group or dataset beside a dataset that serves it, as the claims of their group say.
     pub servant: Option<ObjectId>,
     /// Which rules it is held against.
     pub checks: Checks,
@@ -383,7 +384,8 @@ impl Dialects {
     /// What becomes of a group and its members, and the dialect that says so.
     pub fn claims(self, here: &Here<'_>) -> (Option<&'static dyn Dialect>, Claims) {
         // What one says of members holds whoever has the group.
-        let (mut findings, mut nearly, mut axes) = (Vec::new(), None, HashMap::new());
+        let (mut findings, mut nearly) = (Vec::new(), None);
+        let (mut axes, mut serving) = (HashMap::new(), HashMap::new());
         let (mut dialect, mut claims) = (None, Claims::default());
         for asked in self.0 {
             match asked.mark(here.path, Subject::Group(&here.group.attributes)) {
@@ -398,6 +400,7 @@ impl Dialects {
                     findings.append(&mut found.findings);
                     nearly = nearly.or(found.nearly.take());
                     axes.extend(std::mem::take(&mut found.axes));
+                    serving.extend(std::mem::take(&mut found.serving));
                     let is_empty = !found.is_table && found.members.is_empty() && found.made.is_empty();
                     if mark == Mark::Table || !is_empty || found.is_final {
                         (dialect, claims) = (Some(*asked), found);
@@ -406,13 +409,13 @@ impl Dialects {
                 }
             }
         }
-        (dialect, Claims { findings, nearly, axes, ..claims })
+        (dialect, Claims { findings, nearly, axes, serving, ..claims })
     }
 }
 
 /// The rules of all dialects.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    ALL.iter().flat_map(|dialect| dialect.rules()).copied()
+    ALL.iter().flat_map(|dialect| dialect.rules()).chain(stated::ALL).copied()
 }
 
 /// How search indexes are written, as far as a dialect has options of its own.

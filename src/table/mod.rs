@@ -319,6 +319,19 @@ pub struct Expected {
     pub fill: Option<(&'static Rule, Scalar)>,
     /// The rule that something stands for missing values, and the ends of the type, of which values may take up all.
     pub domain: Option<(&'static Rule, [Scalar; 2])>,
+    /// What nearly stands for a missing value.
+    pub near: Option<Near>,
+}
+
+/// The value nearest to one that was to stand for missing values, but that no value can be.
+#[derive(Clone, Debug)]
+pub struct Near {
+    /// The rule that there is none such.
+    pub rule: &'static Rule,
+    /// Which column of several it is of: `NAME: `, or nothing.
+    pub of: String,
+    /// The value.
+    pub nearest: Scalar,
 }
 
 /// A label set of categorical columns.

@@ -132,7 +132,7 @@ fn numbers_are_shown_instead_of_times_on_request() {
 #[test]
 fn a_stated_fill_value_means_missing_anywhere() {
     let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
-    assert_eq!(mounted.text("stated/table.csv"), "a,other\n0,0\n,1\n2,2\n");
+    assert_eq!(mounted.text("stated/table.csv"), "a,other\n0,0\n,\n2,2\n");
 }
 
 /// What one scalar is says nothing of its neighbours. Values are those of xarray; NaN is one that is missing.

@@ -7,7 +7,7 @@
 //! | rank 2 | its rows, each a list | one for each place of a row: `0`, `1`, … |
 //! | higher rank | what lies along the first axis, as nested lists | – |
 //!
-//! Nothing is missing but what equals the attribute `_FillValue`, where that has the dataset's own type.
+//! Nothing is missing but what equals the attribute `_FillValue`, where that is one value that the dataset can have.
 
 mod forms;
 

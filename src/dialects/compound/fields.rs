@@ -12,7 +12,7 @@ use super::rules;
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill, attribute};
 use crate::dialects::attributes::{pickled, text};
 use crate::dialects::times::{self, OfNumpy};
-use crate::dialects::{Site, datasets};
+use crate::dialects::{Site, datasets, stated};
 use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
 use crate::table::{Column, Finding, MaskedRows};
@@ -57,9 +57,18 @@ pub(super) fn columns(
     columns
 }
 
-/// Masks the values of fields `NAME` where the booleans of `NAME.mask` beside them are true, as astropy keeps them.
+/// Whether elements are booleans, or arrays of such.
+fn are_booleans(datatype: &Datatype) -> bool {
+    match &datatype.class {
+        Class::Array { base, .. } => are_booleans(base),
+        _ => datatype.is_boolean(),
+    }
+}
+
+/// Masks the values of fields `NAME` where the booleans of `NAME.mask` beside them are true, as astropy keeps them: of
+/// arrays item by item.
 fn mask(columns: &mut [Column], fields: &[&Field]) {
-    for (at, field) in fields.iter().enumerate().filter(|(_, field)| field.datatype.is_boolean()) {
+    for (at, field) in fields.iter().enumerate().filter(|(_, field)| are_booleans(&field.datatype)) {
         let Some(masked) = field.name.strip_suffix(MASK) else { continue };
         let Some(place) = fields.iter().position(|field| field.name == masked) else { continue };
         let (Ok(values), Ok(mask)) = (&columns[place].rows, &columns[at].rows) else { continue };
@@ -85,7 +94,7 @@ impl Whole<'_> {
         let read = of_numpy.as_ref().map(|of_numpy| (of_numpy.read.clone(), of_numpy.missing.clone()));
         let read = read.unwrap_or_else(|| {
             let read = read_as(&field.datatype, self.system);
-            let missing = datasets::stated_fill_of(&read, &attributes);
+            let missing = stated::fill(&read, &attributes);
             (read, missing)
         });
         let mut rows = self.rows(field, read, &tally);
@@ -166,8 +175,8 @@ pub(super) fn covered<'a>(
     }
     let time = reading::time(part, system).filter(|_| below.is_empty() && column.times.is_some());
     let datatype = time.clone().map_or_else(|| reading::read_as(part, system), |(read, _)| read);
-    let stated: &[Attribute] = if below.is_empty() && time.is_none() { &column.attributes } else { &[] };
-    let states_missing = !matches!(datasets::stated_fill_of(&datatype, stated), Fill::Default);
+    let attributes: &[Attribute] = if below.is_empty() && time.is_none() { &column.attributes } else { &[] };
+    let states_missing = !matches!(stated::fill(&datatype, attributes), Fill::Default);
     let values = datasets::open(site.file, site.path, dataset).and_then(|opened| {
         rows_of_part(dataset, &opened, Part { datatype, offset }, FillTest::none(), &Arc::default())
     });

@@ -89,5 +89,6 @@ pub(super) fn expected(dataset: &Dataset, fill: &Fill, is_categorical: bool) -> 
             Fill::Default | Fill::Undefined => ends(&dataset.datatype).map(|ends| (&rules::FILL_MISSING, ends)),
             Fill::Explicit(_) | Fill::Unreadable(_) => None,
         },
+        near: None,
     }
 }

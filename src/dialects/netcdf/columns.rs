@@ -11,7 +11,7 @@ use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets, scales, times};
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, Tally};
-use crate::table::{Column, Expected, PackedRows, PaddedRows, Times};
+use crate::table::{Column, Expected, Near, PackedRows, PaddedRows, Times};
 
 /// Fields that tell apart the readings of a variable: by its elements, and as one text.
 const ELEMENTS: u32 = 1 << 30;
@@ -57,6 +57,10 @@ fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>,
     let tally = Arc::<Tally>::default();
     let rows = rows(file, path, stored, &reading, is_line, &tally);
     let range = reading.range.clone().map(|range| (&rules::VALID_EXCEEDED, range));
+    // What is shown of packed numbers is none of those stated.
+    let near = reading.near.clone().filter(|_| reading.packing.linear.is_none() && reading.packing.count.is_none());
+    let near = near.map(|nearest| Near { rule: &rules::MISSING, of: String::new(), nearest });
+    let expected = (range.is_some() || near.is_some()).then(|| Expected { range, near, ..Expected::default() });
     let times = reading.times.filter(|_| is_line).and_then(|times| {
         let rows = rows.as_ref().ok()?;
         Some(Box::new(times.and_then(|(step, epoch)| Times::new(step, epoch, rows.data_type()))))
@@ -66,7 +70,7 @@ fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>,
     Column {
         times,
         stored_strings,
-        expected: range.map(|range| Box::new(Expected { range: Some(range), ..Expected::default() })),
+        expected: expected.map(Box::new),
         units: said("units"),
         calendar: times::calendar(&stored.attributes),
         description: said("description").or_else(|| said("long_name")),

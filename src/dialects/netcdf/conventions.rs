@@ -16,8 +16,9 @@ use bstr::BString;
 
 use super::rules;
 use crate::calendar::{Instant, SECOND};
-use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Descriptor, Elements, Fill, Member, attribute};
+use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Elements, Fill, Member, attribute};
 use crate::dialects::attributes::text;
+use crate::dialects::stated::{self, Number};
 use crate::dialects::times;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
 use crate::store::statistics::{Scalar, summary};
@@ -51,6 +52,9 @@ pub(super) const ATTRIBUTES: [&str; 24] = [
     "valid_range",
 ];
 
+/// The attributes that state missing values.
+const STATED: [&str; 2] = [stated::NAME, "missing_value"];
+
 /// Most values of an attribute that are looked at.
 const MOST_VALUES: usize = 4096;
 
@@ -67,6 +71,8 @@ pub(super) struct Reading {
     pub times: Option<Result<(i128, Instant), String>>,
     /// The least and the greatest of the numbers shown, as the file says.
     pub range: Option<[Option<Scalar>; 2]>,
+    /// The number nearest to one that states missing values and that nothing equals.
+    pub near: Option<Scalar>,
     /// Rules broken, with what was found.
     pub findings: Vec<(&'static Rule, String)>,
 }
@@ -80,6 +86,7 @@ impl Reading {
             packing: Packing::default(),
             times: None,
             range: None,
+            near: None,
             findings: Vec::new(),
         };
         for name in ["sample_dimension", "instance_dimension"] {
@@ -95,11 +102,13 @@ impl Reading {
             (Class::FixedString { .. }, _) if stored.datatype.size == 1 => {
                 reading.find_encoding(stored);
                 // Characters along a second axis are texts, of which none is missing.
-                reading.missing = stated(stored).filter(|_| stored.shape.len() == 1).into_iter().collect();
+                if stored.shape.len() == 1 {
+                    reading.missing = reading.stated(stored).into_iter().collect();
+                }
             }
             (Class::VariableString { .. }, _) => {
-                let names = ["_FillValue", "missing_value"].into_iter();
-                reading.missing = names.filter_map(|name| text(&stored.attributes, name)).map(stored_text).collect();
+                let texts = STATED.iter().filter_map(|name| attribute(&stored.attributes, name));
+                reading.missing = texts.filter_map(|text| reading.element(stored, text)).collect();
             }
             (_, true) => reading.numbers(stored, wants_times),
             (Class::Integer { order, .. }, _) if matches!(reading.dataset.datatype.class, Class::Enum { .. }) => {
@@ -111,7 +120,7 @@ impl Reading {
                     None => vec![default_fill(stored)],
                 };
             }
-            _ => reading.missing = stated(stored).into_iter().collect(),
+            _ => reading.missing = reading.stated(stored).into_iter().collect(),
         }
         reading
     }
@@ -252,7 +261,7 @@ impl Reading {
             None => default_fill(stored),
             Some(missing) if self.packing.linear.is_none() && missing.len() == 1 && read == stored.datatype => {
                 // One pattern of the stored type: as any dataset has it.
-                stated(stored).unwrap_or_else(|| {
+                stated_element(stored).unwrap_or_else(|| {
                     self.packing.missing = Some(missing);
                     Fill::Default
                 })
@@ -333,7 +342,7 @@ impl Reading {
 
     /// The stored values that stand for missing ones, of the type that is read; `None` where nothing is said.
     fn missing_values(&mut self, stored: &Dataset, read: &Datatype) -> Option<ArrayRef> {
-        let found = ["_FillValue", "missing_value"].map(|name| Some((name, attribute(&stored.attributes, name)?)));
+        let found = STATED.map(|name| Some((name, attribute(&stored.attributes, name)?)));
         let found: Vec<_> = found.into_iter().flatten().collect();
         if found.is_empty() {
             return None;
@@ -343,7 +352,9 @@ impl Reading {
         for (name, attribute) in found {
             let values = values(attribute);
             match values.as_ref().and_then(integers_of) {
-                Some(integers) if is_float(read) => broken.extend(integers.iter().map(|value| *value as f64)),
+                Some(integers) if is_float(read) => {
+                    broken.extend(self.exact(name, integers.into_iter().map(Number::Whole), read));
+                }
                 Some(integers) => {
                     let fitting = integers.iter().filter_map(|value| within(*value, &data_type, stored));
                     let before = whole.len();
@@ -353,7 +364,9 @@ impl Reading {
                     }
                 }
                 None => match values.as_ref().and_then(floats) {
-                    Some(floats) if is_float(read) => broken.extend(floats),
+                    Some(floats) if is_float(read) => {
+                        broken.extend(self.exact(name, floats.into_iter().map(Number::Float), read));
+                    }
                     // A number that integers have is one of them.
                     Some(floats) => {
                         let exact =
@@ -362,6 +375,9 @@ impl Reading {
                         let before = whole.len();
                         whole.extend(values.filter_map(|value| within(value, &data_type, stored)));
                         if whole.len() - before < floats.len() {
+                            let unfit = floats.iter().filter(|float| exact(float).is_none());
+                            let nearest = unfit.filter_map(|float| Number::Float(*float).nearest(read)).next();
+                            self.near = self.near.take().or(nearest);
                             self.find(&rules::MISSING, format!("{name} is no {data_type}: nothing equals it"));
                         }
                     }
@@ -374,6 +390,38 @@ impl Reading {
         whole.dedup();
         broken.dedup();
         Some(if is_float(read) { floats_as(&data_type, &broken) } else { integers_as(&data_type, &whole) })
+    }
+
+    /// The numbers that are floats of a type, exactly, as xarray compares them; reports one that is none.
+    fn exact(&mut self, name: &str, numbers: impl Iterator<Item = Number>, read: &Datatype) -> Vec<f64> {
+        let (mut exact, mut unfit) = (Vec::new(), None);
+        for number in numbers {
+            match number.float_of(read.size) {
+                Some(float) => exact.push(float),
+                None => unfit = unfit.or(Some(number)),
+            }
+        }
+        if let Some(number) = unfit {
+            self.near = self.near.take().or_else(|| number.nearest(read));
+            self.find(&rules::MISSING, format!("{name} is {number}, no {}: nothing equals it", arrow_type(read)));
+        }
+        exact
+    }
+
+    /// The element that an attribute states; reports one that is none.
+    fn element(&mut self, stored: &Dataset, attribute: &Attribute) -> Option<Fill> {
+        match stated::element(&stored.datatype, attribute) {
+            Ok(element) => element.map(Fill::Explicit),
+            Err(unfit) => {
+                self.find(&rules::MISSING, unfit.found);
+                None
+            }
+        }
+    }
+
+    /// The one element that stands for missing ones.
+    fn stated(&mut self, stored: &Dataset) -> Option<Fill> {
+        self.element(stored, stating(stored)?)
     }
 }
 
@@ -411,11 +459,14 @@ fn is_float(datatype: &Datatype) -> bool {
     matches!(datatype.class, Class::Float { .. })
 }
 
-/// The one attribute of the stored type that states the missing element: `_FillValue`, else `missing_value`.
-fn stated(stored: &Dataset) -> Option<Fill> {
-    let found = ["_FillValue", "missing_value"].iter().find_map(|name| attribute(&stored.attributes, name))?;
-    let is_own = found.datatype == stored.datatype && found.len() == Some(1);
-    found.value.clone().ok().filter(|_| is_own).map(Fill::Explicit)
+/// The attribute that states the missing element: `_FillValue`, else `missing_value`.
+fn stating(stored: &Dataset) -> Option<&Attribute> {
+    STATED.iter().find_map(|name| attribute(&stored.attributes, name))
+}
+
+/// The element that it states, where it is one of the stored type.
+fn stated_element(stored: &Dataset) -> Option<Fill> {
+    stated::element(&stored.datatype, stating(stored)?).ok().flatten().map(Fill::Explicit)
 }
 
 /// What the netCDF library fills numbers of two bytes and more with that no one wrote, where the HDF5 fill value says
@@ -433,14 +484,6 @@ pub(super) fn default_fill(stored: &Dataset) -> Fill {
         _ => false,
     });
     if is_default { Fill::Explicit(Elements { bytes: fill.bytes.clone(), heap: Vec::new() }) } else { Fill::Default }
-}
-
-/// A text as it is stored with variable length.
-fn stored_text(text: String) -> Fill {
-    let heap = text.into_bytes();
-    // No attribute is as long as 2^32 bytes.
-    let descriptor = Descriptor { length: heap.len() as u32, position: 0, index: 0 };
-    Fill::Explicit(Elements { bytes: descriptor.to_bytes().to_vec(), heap })
 }
 
 /// An integer as it is stored.

@@ -54,7 +54,7 @@ pub struct Netcdf {
 }
 
 impl Netcdf {
-    const NAME: &str = "netCDF-4";
+    pub(super) const NAME: &str = "netCDF-4";
 
     fn grids<'a>(&self, dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
         if self.grids { grids::of(dimensions) } else { Vec::new() }

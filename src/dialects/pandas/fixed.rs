@@ -21,7 +21,7 @@ use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Group, att
 use crate::codec::pickle::{self, Label};
 use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, part_of, read_as};
-use crate::dialects::{Dialect, Site, datasets, times};
+use crate::dialects::{Dialect, Site, datasets, stated, times};
 use crate::source::Interrupt;
 use crate::store::decode::{arrow_type, widen};
 use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
@@ -433,7 +433,7 @@ impl<'a> Fixed<'a> {
         let zone = zone_in(&dataset.attributes);
         let nan = || if is_axis { values::index_nan(Stored::text(&dataset.attributes, "nan_rep")) } else { None };
         let content = Content::of_kind(&kind, &datatype, zone, is_axis, nan);
-        let stated = datasets::stated_fill_of(&datatype, &dataset.attributes);
+        let stated = stated::fill(&datatype, &dataset.attributes);
         let missing = content.missing(&datatype, &stated);
         let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
             _ if of_none.is_some() => {

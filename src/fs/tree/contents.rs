@@ -11,7 +11,7 @@ use super::listing::{
 };
 use super::opened::Opened;
 use crate::catalogue::{Attribute, Group, join};
-use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject};
+use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, stated};
 use crate::fs::Error;
 use crate::fs::node::{DirEntry, Names};
 use crate::fs::tree::rules;
@@ -61,6 +61,7 @@ impl Contents {
         let (dialect, mut claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
         let site = Site { file, path, of: Of::Group(&group), servant: None, checks: opened.context().checks };
         let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
+        let table = table.map(|table| stated::look(table, site.checks));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
         contents.called = if is_marked { Called::Table } else { Called::Group };
@@ -105,7 +106,7 @@ impl Contents {
     pub fn of_dataset(opened: &Arc<Opened>, array: &Array, interrupt: &Interrupt) -> Result<Self, Error> {
         let table = array.dialect.open(&array.site(opened.file()?), interrupt);
         interrupt.check()?;
-        Ok(Self::of_table(table))
+        Ok(Self::of_table(stated::look(table, opened.context().checks)))
     }
 
     /// Lists what a dialect made up.
@@ -126,7 +127,7 @@ impl Contents {
             let of = Of::Made { group: &group, key };
             let dialect = dialect.ok_or(Error::NotFound)?;
             let site = Site { file, path, of, servant: None, checks: opened.context().checks };
-            contents = Self::of_table(dialect.open(&site, interrupt));
+            contents = Self::of_table(stated::look(dialect.open(&site, interrupt), site.checks));
             interrupt.check()?;
         } else {
             contents.called = Called::Made;

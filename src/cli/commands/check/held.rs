@@ -1,17 +1,22 @@
-//! What is held against values while they are read: bounds, labels that differ.
+//! What is held against values while they are read: bounds, labels that differ, values that nearly are missing.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
 use arrow_array::{Array, ArrayRef};
+use arrow_cast::cast;
 use arrow_row::{RowConverter, SortField};
+use arrow_schema::DataType;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::store::decode::widen;
 use crate::store::statistics::{Scalar, Summary, summary};
 use crate::store::{Count, Rows};
-use crate::table::{Column, Expected, Finding, Rule};
+use crate::table::{Column, Expected, Finding, Near, Rule};
 
 /// Largest set of labels that is looked through for two that are the same: each takes some 64 bytes meanwhile.
 const MOST_LABELS: u64 = 1 << 20;
@@ -25,6 +30,8 @@ pub(super) struct Test<'a> {
 enum Held<'a> {
     /// Rows with a value below the first or above the second.
     Within(&'a [Option<Scalar>; 2], Mutex<Option<Count>>),
+    /// Rows that have this value, or an item that is it.
+    Near(&'a Near, Mutex<Option<Count>>),
     /// Hashes of the labels met.
     Distinct(RowConverter, Mutex<HashMap<u128, Met>>),
 }
@@ -47,10 +54,16 @@ impl<'a> Test<'a> {
         (labels.len() <= MOST_LABELS).then(|| Self { rule, held: Held::Distinct(converter, Mutex::default()) })
     }
 
+    /// The rule that what stands for missing values is a value.
+    pub fn near(near: &'a Near) -> Self {
+        Self { rule: near.rule, held: Held::Near(near, Mutex::default()) }
+    }
+
     /// Whether none of some rows breaks the rule, if that is known of what they hold together.
     pub fn is_kept_by(&self, all: &Summary) -> bool {
         match &self.held {
             Held::Within(bounds, _) => !is_outside(all, bounds),
+            Held::Near(near, _) => is_outside_of(all, &near.nearest),
             Held::Distinct(..) => false,
         }
     }
@@ -65,10 +78,12 @@ impl<'a> Test<'a> {
                 let is_odd = |row: &usize| summary(&array.slice(*row, 1)).is_some_and(|one| is_outside(&one, bounds));
                 let mut odd = (0..array.len()).filter(is_odd).map(|row| start.saturating_add(row as u64));
                 if let Some(first) = odd.next() {
-                    let rows = 1 + odd.count() as u64;
-                    let mut count = count.lock();
-                    let count = count.get_or_insert(Count { rows: 0, first });
-                    *count = Count { rows: count.rows + rows, first: count.first.min(first) };
+                    add(count, Count { rows: 1 + odd.count() as u64, first });
+                }
+            }
+            Held::Near(near, count) => {
+                if let Some(met) = equal_to(start, array, &near.nearest) {
+                    add(count, met);
                 }
             }
             Held::Distinct(converter, met) => {
@@ -85,10 +100,17 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// The rule and the rows that break it, once all were looked at.
-    pub fn outcome(&self) -> Option<(&'static Rule, Count)> {
+    /// What was found of the rows at `path`, once all were looked at.
+    pub fn outcome(&self, path: &str) -> Option<Finding> {
         let count = match &self.held {
             Held::Within(_, count) => *count.lock(),
+            Held::Near(near, count) => {
+                let count = (*count.lock())?;
+                let (of, Count { rows, first }) = (&near.of, count);
+                let found = format!("{of}{rows} rows equal it once it is rounded to {}", said(&near.nearest));
+                let found = format!("{found}, and are shown as that; the first is row {first}");
+                return Some(Finding { rows: Some(count), ..Finding::new(path, self.rule, found) });
+            }
             Held::Distinct(_, met) => {
                 let met = met.lock();
                 let again = met.values().filter(|one| one.times > 1);
@@ -96,8 +118,62 @@ impl<'a> Test<'a> {
                 first.map(|first| Count { rows: again.map(|one| one.times - 1).sum(), first })
             }
         };
-        count.map(|count| (self.rule, count))
+        count.map(|count| Finding::of_rows(path, None, self.rule, count))
     }
+}
+
+fn add(all: &Mutex<Option<Count>>, met: Count) {
+    let mut all = all.lock();
+    let before = all.get_or_insert(Count { rows: 0, first: met.first });
+    *before = Count { rows: before.rows + met.rows, first: before.first.min(met.first) };
+}
+
+/// A number for people.
+fn said(number: &Scalar) -> String {
+    match number {
+        Scalar::Int(number) => number.to_string(),
+        Scalar::UInt(number) => number.to_string(),
+        Scalar::Float(number) => format!("{number:?}"),
+        other => format!("{other:?}"),
+    }
+}
+
+/// Whether a value lies below or above all of some.
+fn is_outside_of(all: &Summary, value: &Scalar) -> bool {
+    let order = |bound: &Option<Scalar>| Some(compare(bound.as_ref()?, value));
+    order(&all.min).is_some_and(Ordering::is_gt) || order(&all.max).is_some_and(Ordering::is_lt)
+}
+
+/// The rows from `start` on that have a value, or an item that is it.
+fn equal_to(start: u64, array: &ArrayRef, value: &Scalar) -> Option<Count> {
+    let (mut items, mut of_row) = (array.clone(), 1_usize);
+    while let Some(lists) = items.as_fixed_size_list_opt() {
+        of_row = of_row.checked_mul(usize::try_from(lists.value_length()).ok()?)?;
+        items = lists.values().clone();
+    }
+    let equal = |value: &Scalar| -> Option<Vec<usize>> {
+        let (validity, at) = (items.nulls(), 0..items.len());
+        let there = at.filter(|at| validity.is_none_or(|validity| validity.is_valid(*at)));
+        Some(match value {
+            Scalar::Int(value) => {
+                let numbers = widen::signed(&items)?;
+                there.filter(|at| numbers.is_valid(*at) && numbers.value(*at) == *value).collect()
+            }
+            Scalar::UInt(value) => {
+                let numbers = widen::unsigned(&items)?;
+                there.filter(|at| numbers.is_valid(*at) && numbers.value(*at) == *value).collect()
+            }
+            Scalar::Float(value) => {
+                let floats = cast(&items, &DataType::Float64).ok()?;
+                let floats = floats.as_primitive_opt::<Float64Type>()?;
+                there.filter(|at| floats.value(*at) == *value).collect()
+            }
+            Scalar::Bool(_) | Scalar::Text(_) => return None,
+        })
+    };
+    let mut rows: Vec<usize> = equal(value)?.into_iter().map(|at| at / of_row.max(1)).collect();
+    rows.dedup();
+    Some(Count { rows: rows.len() as u64, first: start.saturating_add(*rows.first()? as u64) })
 }
 
 /// Whether values lie below or above bounds.

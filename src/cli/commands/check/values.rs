@@ -66,13 +66,13 @@ struct Subject<'a> {
     /// Number of rows to read. Of computed rows the first stretch stands for all.
     len: u64,
     /// What is held against the values beside that.
-    test: Option<Test<'a>>,
+    tests: Vec<Test<'a>>,
 }
 
 impl<'a> Subject<'a> {
-    fn new(path: &'a str, rows: &'a Arc<dyn Rows>, test: Option<Test<'a>>, interrupt: &Interrupt) -> Self {
-        let len = if test.is_none() && rows.is_computed(interrupt) { rows.len().min(STRETCH) } else { rows.len() };
-        Self { path, rows, len, test }
+    fn new(path: &'a str, rows: &'a Arc<dyn Rows>, tests: Vec<Test<'a>>, interrupt: &Interrupt) -> Self {
+        let len = if tests.is_empty() && rows.is_computed(interrupt) { rows.len().min(STRETCH) } else { rows.len() };
+        Self { path, rows, len, tests }
     }
 }
 
@@ -120,11 +120,11 @@ pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) ->
     });
     watched.finish();
     let found_in = |(table, subjects): (&&Table, Vec<Option<Arc<Subject<'_>>>>)| {
-        let tested = subjects.into_iter().flatten().filter_map(|subject| {
-            let (rule, rows) = subject.test.as_ref()?.outcome()?;
-            Some(Finding::of_rows(subject.path, None, rule, rows).by(table.judged_by))
-        });
-        let mut findings: Vec<_> = tested.collect();
+        let mut findings = Vec::new();
+        for subject in subjects.into_iter().flatten() {
+            let found = subject.tests.iter().filter_map(|test| test.outcome(subject.path));
+            findings.extend(found.map(|found| found.by(table.judged_by)));
+        }
         findings.extend(table.columns.iter().filter_map(held::fill_among).map(|found| found.by(table.judged_by)));
         findings
     };
@@ -168,14 +168,17 @@ impl<'a> Walk<'a> {
                 |column: &&Column| column.rows.as_ref().is_ok_and(|rows| known.insert((column.id, rows.len())));
             let columns = table.columns.iter().filter(is_new);
             let columns = columns.filter_map(|column| {
-                let range = column.expected.as_ref().and_then(|expected| expected.range.as_ref());
-                let test = range.map(|(rule, bounds)| Test::within(rule, bounds));
-                Some(Subject::new(&column.path, column.rows.as_ref().ok()?, test, interrupt))
+                let expected = column.expected.as_deref();
+                let range = expected.and_then(|expected| expected.range.as_ref());
+                let near = expected.and_then(|expected| expected.near.as_ref());
+                let tests = range.map(|(rule, bounds)| Test::within(rule, bounds)).into_iter();
+                let tests = tests.chain(near.map(Test::near)).collect();
+                Some(Subject::new(&column.path, column.rows.as_ref().ok()?, tests, interrupt))
             });
             let labels = table.categories.iter().filter_map(|set| {
                 let rows = set.labels.as_ref().ok()?;
                 let test = table.labels_differ.and_then(|rule| Test::distinct(rule, rows.as_ref()));
-                Some(Subject::new(&set.path, rows, test, interrupt))
+                Some(Subject::new(&set.path, rows, test.into_iter().collect(), interrupt))
             });
             let all: Vec<_> = columns.chain(labels).map(|subject| Some(Arc::new(subject))).collect();
             let stride = all.iter().flatten().filter_map(|subject| subject.rows.stride()).max().unwrap_or(1).max(1);
@@ -265,17 +268,15 @@ impl Task<'_> {
     }
 
     fn try_read(&self, range: RowRange, interrupt: &Interrupt) -> Result<Result<(), String>, store::Error> {
-        let Subject { rows, test, .. } = self.subject.as_ref();
+        let Subject { rows, tests, .. } = self.subject.as_ref();
         match rows.scan(range.clone(), interrupt) {
-            Ok(Some(all)) if test.as_ref().is_none_or(|test| test.is_kept_by(&all)) => return Ok(Ok(())),
+            Ok(Some(all)) if tests.iter().all(|test| test.is_kept_by(&all)) => return Ok(Ok(())),
             Ok(_) => {}
             Err(error @ store::Error::Interrupted(_)) => return Err(error),
             Err(error) => return Ok(Err(error.to_string())),
         }
         let mut take = |part: RowRange, array: ArrayRef| {
-            if let Some(test) = test {
-                test.look(part.start, &array);
-            }
+            tests.iter().for_each(|test| test.look(part.start, &array));
             Ok(())
         };
         match for_each_array(rows.as_ref(), range, ARRAY, interrupt, &mut take) {

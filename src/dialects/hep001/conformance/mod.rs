@@ -64,13 +64,14 @@ pub(super) fn check(
             of_dataset(parts, &path, dataset);
             if let Some(column) = columns.get(&candidate.id).and_then(|at| table.columns.get_mut(*at)) {
                 let is_categorical = any(candidate.attributes(), &CATEGORIES).is_some();
-                let Expected { range, fill, domain } =
+                let Expected { range, fill, domain, near } =
                     values::expected(dataset, &parts.missing(dataset), is_categorical);
                 let has = |rule| parts.draft.has(rule);
                 let expected = Expected {
                     range: range.filter(|(rule, _)| has(rule)),
                     fill: fill.filter(|(rule, _)| has(rule)),
                     domain: domain.filter(|(rule, _)| has(rule) && !parts.is_in_version),
+                    near,
                 };
                 column.expected = Some(Box::new(expected));
             }

@@ -13,7 +13,7 @@ use super::entries::{
 };
 use super::tables;
 use crate::catalogue::{Dataset, Group, Layout, Link, Object, ObjectId, Target, join};
-use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role};
+use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role, stated};
 use crate::fs::names;
 use crate::store::{File, Reach};
 use crate::table::{Finding, SingleFile};
@@ -279,6 +279,9 @@ impl Members<'_> {
             member.details = Details::Array(dataset.clone(), self.claims.axes.get(&member.name).cloned());
         }
         let (dialect, mark) = self.dialects.shown(&path, dataset, findings)?;
+        if mark == Mark::Files {
+            findings.extend(stated::of_array(&path, dataset, dialect));
+        }
         let array = Array::new(&member.name, path, dataset, dialect, self.claims.serving.get(&member.name).copied());
         if mark == Mark::Table {
             return Some(Child::Directory(Box::new(Place::Dataset(array))));
