@@ -7,10 +7,12 @@
 //! | `reading` | what stored bytes mean to who wrote them |
 //! | `fields` | makes the columns |
 //! | `indexes` | the search indexes that serve a table |
+//! | `astropy` | what astropy says of the columns of a table beside it |
 //!
 //! A fill value is a value, with which new rows begin in all of these; only what an attribute `FIELD_n_ATTR__FillValue`
 //! states is missing.
 
+mod astropy;
 mod fields;
 mod indexes;
 mod reading;
@@ -19,7 +21,7 @@ mod rules;
 
 use std::sync::Arc;
 
-use bstr::BString;
+use bstr::{BString, ByteSlice};
 
 pub(super) use self::fields::{part_of, rows_of_part};
 pub(super) use self::indexes::{Covered, Indexed};
@@ -60,6 +62,9 @@ impl Dialect for Compound {
             claims.members.insert(name.clone(), Role::Servant);
             claims.serving.insert(table.into(), id);
         }
+        for (id, table) in recognition::descriptions(here.group) {
+            claims.serving.entry(table.into()).or_insert(id);
+        }
         claims
     }
 
@@ -77,7 +82,15 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt
     let system = System::of(site.file, dataset, interrupt);
     let rows = dataset.shape.first().copied().unwrap_or(0);
     let mut findings = Vec::new();
-    let columns = fields::columns(site, dataset, system, &mut findings);
+    let mut columns = fields::columns(site, dataset, system, &mut findings);
+    if !system.by_pytables {
+        let mut said = astropy::of_table(site, dataset, interrupt);
+        for column in &mut columns {
+            let Some(said) = column.name.to_str().ok().and_then(|name| said.remove(name)) else { continue };
+            column.units = column.units.take().or(said.unit);
+            column.description = column.description.take().or(said.description);
+        }
+    }
     if attribute(&dataset.attributes, "NROWS").is_some() && unsigned(&dataset.attributes, "NROWS") != Some(rows) {
         let stated = integer(&dataset.attributes, "NROWS").map_or("no number".to_owned(), |stated| stated.to_string());
         let found = format!("{rows} rows, NROWS is {stated}");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
+use super::astropy::DESCRIPTION;
 use super::rules;
 use crate::catalogue::{Class, Dataset, Group, Link, Object, ObjectId, Target, attribute};
 use crate::dialects::Mark;
@@ -78,6 +79,18 @@ impl System {
             (false, _) => "structured array",
         }
     }
+}
+
+/// The datasets with what astropy says of tables beside them: themselves, and the names of the tables.
+pub(super) fn descriptions<'a>(group: &'a Group) -> impl Iterator<Item = (ObjectId, &'a [u8])> {
+    let described = |link: &'a Link| {
+        let table = link.name.strip_suffix(DESCRIPTION.as_bytes())?.strip_suffix(b".")?;
+        let Target::Hard(Object::Dataset(dataset)) = &link.target else { return None };
+        let is_table = |object: &Object| matches!(object, Object::Dataset(dataset) if is_record(dataset));
+        let is_described = group.link(table).and_then(|link| link.target.object()).is_some_and(is_table);
+        is_described.then_some((dataset.id, table))
+    };
+    group.links.iter().filter_map(described)
 }
 
 /// The groups that serve a table beside them: their names, themselves, and the name of the table.
