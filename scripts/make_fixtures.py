@@ -51,7 +51,7 @@ NAME.expected.json:
                                                     Absent where there is no link
 
 In a table's columns the values that equal an explicit fill value are missing. In arrays those are missing that equal an
-attribute `_FillValue` that is one element of the dataset's own type; not in compounds and booleans.
+attribute `_FillValue` that is one value which the dataset can have; not in compounds and booleans.
 
 A key that is absent (`npy_dtype`, `raw_sha256`) is not settled and not to be tested. `"shape": null` is a null
 dataspace. Paths are HDF5 paths (bytes that are not UTF-8 as \\xNN); only hard links are followed and every group is

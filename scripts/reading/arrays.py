@@ -81,14 +81,17 @@ def shown(dtype, value):
 
 
 def missing_in(dataset, elements):
-    """Which elements equal the attribute `_FillValue`, where that has the dataset's own type."""
+    """Which elements equal the attribute `_FillValue`, where that is one number, or has the dataset's own type."""
     nothing = np.zeros(elements.shape, bool)
     dtype = dataset.dtype
     if "_FillValue" not in dataset.attrs or dtype.names or dtype.kind == "b":
         return nothing
     attribute = h5py.h5a.open(dataset.id, b"_FillValue")
     fill = np.asarray(dataset.attrs["_FillValue"]).ravel() if attribute.get_space().get_simple_extent_npoints() else []
-    if len(fill) != 1 or not attribute.get_type().equal(dataset.id.get_type()):
+    if len(fill) != 1:
+        return nothing
+    are_numbers = dtype.kind in "iuf" and isinstance(fill[0], np.number)
+    if not are_numbers and not attribute.get_type().equal(dataset.id.get_type()):
         return nothing
     fill = fill[0].encode() if isinstance(fill[0], str) else fill[0]
     if dtype.kind == "f" and np.isnan(fill):

@@ -338,3 +338,19 @@ impl Rows for FirstRows {
 fn not_stored() -> Error {
     Error::Unsupported { path: String::new(), reason: "rows of a query have no bytes as stored".into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Int64Array;
+
+    use super::*;
+    use crate::store::rows::in_memory::Memory;
+
+    #[test]
+    fn first_rows_lie_where_all_rows_do() {
+        let all = Memory::new(Arc::new(Int64Array::from(vec![0; 6]))).natural(2).strided(24).alike();
+        let first = FirstRows { rows: Arc::new(all), len: 4 };
+        assert_eq!((first.len(), first.natural_rows(), first.stride()), (4, Some(2), Some(24)));
+        assert_eq!(first.alike_until(1, &Interrupt::new()).unwrap(), 4);
+    }
+}

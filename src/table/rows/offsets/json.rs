@@ -15,7 +15,7 @@ use bstr::ByteSlice;
 
 use super::StringRows;
 use crate::source::Interrupt;
-use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, fixed_width};
+use crate::store::{Error, Fitting, Hints, RowRange, Rows, fixed_width};
 
 /// What the attribute of such a column begins with.
 const NAME: &str = "json ";
@@ -312,14 +312,6 @@ impl Rows for JsonRows {
 
     fn natural_rows(&self) -> Option<u64> {
         self.texts.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.texts.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.texts.cuts()
     }
 }
 
