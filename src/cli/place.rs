@@ -17,7 +17,7 @@ use super::signals::INTERRUPTED;
 use super::tables;
 use crate::fs::tree::{self, Context, OpenError, ViewOptions, printable};
 use crate::fs::{self, Kind, NodeRef};
-use crate::source::{self, Identity, Interrupt};
+use crate::source::{Identity, Interrupt};
 use crate::table::did_you_mean;
 
 /// Most symbolic links on the way to a place.
@@ -144,19 +144,12 @@ pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
     }
 }
 
-/// A source that is not there, with the name beside it that may have been meant.
+/// A source that cannot be opened; of one that is not there, with the name beside it that may have been meant.
 pub(super) fn missing(error: OpenError) -> Error {
-    let OpenError::Source(source::Error::Io { path, error: io }) = &error else { return error.into() };
-    if io.kind() != std::io::ErrorKind::NotFound {
-        return error.into();
+    match error.meant() {
+        meant if meant.is_empty() => error.into(),
+        meant => Error::Usage(format!("{error}{meant}")),
     }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // What stands behind a colon was meant as a path in it.
-    let name = name.split(':').next().unwrap_or_default();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let beside = beside.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    Error::Usage(format!("{error}{}", did_you_mean(name, beside)))
 }
 
 impl Place {

@@ -134,10 +134,63 @@ fn sources_of_one_name_are_refused() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("one/run.h5") && said.contains("two/run.h5") && said.lines().count() == 1, "{said}");
-    // One bad source among good ones is refused as well.
-    let (_mount, output) = Mounted::try_new(&[&root.join("one/run.h5"), &data("hostile/not_hdf5.h5")], &[]);
+}
+
+/// One bad source stops no other: it is named with its reason, and listed as a folder lists it.
+#[test]
+fn a_source_that_cannot_be_opened_stops_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    put("units.h5", &root.join("good.h5"));
+    put("hostile/truncated.h5", &root.join("truncated.h5"));
+    put("hostile/not_hdf5.h5", &root.join("text.h5"));
+    put("hostile/empty.h5", &root.join("empty.h5"));
+    fs::create_dir(root.join("nothing")).unwrap();
+    let bad = [
+        ("empty.h5", "the file is empty"),
+        ("goof.h5", "No such file or directory (os error 2) (did you mean \"good.h5\"?)"),
+        ("nothing", "there is no HDF5 file in this folder"),
+        ("text.h5", "not an HDF5 file"),
+        ("truncated.h5", "cannot be read as HDF5: "),
+    ];
+    let sources: Vec<_> =
+        ["good.h5"].into_iter().chain(bad.map(|(name, _)| name)).map(|name| root.join(name)).collect();
+    let sources: Vec<&Path> = sources.iter().map(|path| path.as_path()).collect();
+    let (mount, output) = Mounted::try_new(&sources, &[]);
+    let mountpoint = mount.path().join("mnt");
+    let _unmount = crate::support::Unmount(mountpoint.clone());
+    assert!(output.status.success(), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(1) && said.contains("not_hdf5.h5: not an HDF5 file"), "{said}");
+    let log = fs::read_to_string(mount.path().join("log")).unwrap();
+    let errors = fs::read_to_string(mountpoint.join(".hepfs/errors")).unwrap();
+    assert_eq!((said.lines().count(), errors.lines().count()), (bad.len(), bad.len()), "{said}{errors}");
+    for (name, reason) in bad {
+        let line = format!("{}: {reason}", root.join(name).display());
+        assert!(said.lines().any(|said| said.starts_with(&format!("hepfs: warning: {line}"))), "{line}: {said}");
+        assert!(log.contains(&line) && errors.contains(&line), "{line}: {log}{errors}");
+    }
+    let names = || crate::support::names(&mountpoint);
+    assert_eq!(names(), [".datasets", ".hepfs", "good.h5", "nothing", "truncated.h5"]);
+    assert!(fs::read_to_string(mountpoint.join("good.h5/t/table.csv")).unwrap().starts_with("mass,"));
+    assert_eq!(fs::read_dir(mountpoint.join("truncated.h5")).unwrap_err().raw_os_error(), Some(libc::EIO));
+    assert_eq!(fs::read_dir(mountpoint.join("nothing")).unwrap().count(), 0);
+    assert_eq!(crate::support::names(&mountpoint.join(".datasets/t")), ["file=good.h5"]);
+    assert!(fs::read_to_string(mountpoint.join(".hepfs/findings")).unwrap().contains("truncated.h5: cannot be read"));
+    // One that is mended, or comes, is shown.
+    for name in ["goof.h5", "truncated.h5"] {
+        put("units.h5", &root.join("staged"));
+        fs::rename(root.join("staged"), root.join(name)).unwrap();
+        within(Duration::from_secs(10), name, || mountpoint.join(name).join("t/table.csv").exists());
+    }
+    within(Duration::from_secs(10), "the file that came is listed", || {
+        names() == [".datasets", ".hepfs", "good.h5", "goof.h5", "nothing", "truncated.h5"]
+    });
+
+    // Of none there is no mount.
+    let (mount, output) = Mounted::try_new(&[&root.join("text.h5"), &root.join("none.h5")], &[]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!is_mounted(&mount.path().join("mnt")) && output.status.code() == Some(1), "{said}");
+    assert!(said.lines().count() == 1 && said.contains("none of the 1 other sources can be mounted either"), "{said}");
 }
 
 /// A file with a table of one column.

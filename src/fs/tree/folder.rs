@@ -76,6 +76,14 @@ pub(super) enum Found {
 }
 
 impl Found {
+    /// Whether it is listed. A source that could not be opened at the mount is listed as a folder would list it.
+    fn is_shown(&self) -> bool {
+        match self {
+            Found::File(file) => file.named || is_known(file.path()),
+            Found::Folder(_) => true,
+        }
+    }
+
     fn node(self) -> NodeRef {
         match self {
             Found::File(file) => file,
@@ -311,21 +319,53 @@ pub(super) struct SeveralNode {
 }
 
 impl SeveralNode {
+    /// Opens all sources. One that cannot be opened is reported and stops no other; from then on it is treated like
+    /// one found in a folder.
+    ///
+    /// # Errors
+    /// Where two have one name, or none can be opened.
     pub fn new(context: Arc<Context>, paths: &[PathBuf], interrupt: &Interrupt) -> Result<Self, OpenError> {
-        let mut sources = BTreeMap::new();
-        let mut first: BTreeMap<BString, PathBuf> = BTreeMap::new();
+        let mut first: BTreeMap<BString, &PathBuf> = BTreeMap::new();
         for path in paths {
             let base = path.canonicalize().ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
+            // Nothing has the name of a source that is not there.
+            let base = base.or_else(|| path.file_name().map(ToOwned::to_owned));
             let name = shown_name(&base.unwrap_or_else(|| path.as_os_str().to_owned()));
-            let found = if path.is_dir() {
-                Found::Folder(Arc::new(FolderNode::open(&context, path)?))
-            } else {
-                Found::File(Arc::new(FileRoot::open(&context, path, interrupt)?))
-            };
-            if let Some(first) = first.insert(name.clone(), path.clone()) {
-                return Err(OpenError::SameName { first, second: path.clone(), name: name.to_string() });
+            if let Some(first) = first.insert(name.clone(), path) {
+                let (first, second) = (first.clone(), path.clone());
+                return Err(OpenError::SameName { first, second, name: name.to_string() });
             }
+        }
+        let (mut sources, mut failures) = (BTreeMap::new(), Vec::new());
+        for (name, path) in first {
+            let opened = if path.is_dir() {
+                FolderNode::open(&context, path).map(|folder| Found::Folder(Arc::new(folder)))
+            } else {
+                FileRoot::open(&context, path, interrupt).map(|file| Found::File(Arc::new(file)))
+            };
+            let found = match opened {
+                Err(error) if error.is_interrupted() => return Err(error),
+                Err(error) => {
+                    failures.push(error);
+                    if path.is_dir() {
+                        Found::Folder(Arc::new(FolderNode::new(context.clone(), path.clone())))
+                    } else {
+                        Found::File(Arc::new(FileRoot::found(SourceFile::new(context.clone(), path.clone()))))
+                    }
+                }
+                Ok(found) => found,
+            };
             sources.insert(name, found);
+        }
+        if failures.len() == paths.len() {
+            let others = failures.len() - 1;
+            let first = failures.into_iter().next().map(Box::new);
+            return first.map_or(Ok(Self { sources, time: SystemTime::now() }), |first| {
+                Err(OpenError::NoSource { first, others })
+            });
+        }
+        for error in failures {
+            context.errors.add(&format!("{error}{}; the other sources are mounted", error.meant()));
         }
         Ok(Self { sources, time: SystemTime::now() })
     }
@@ -333,11 +373,12 @@ impl SeveralNode {
 
 impl Sources for SeveralNode {
     fn found(&self, name: &[u8]) -> Result<Found, Error> {
-        self.sources.get(&BString::from(name)).cloned().ok_or(Error::NotFound)
+        self.sources.get(&BString::from(name)).filter(|found| found.is_shown()).cloned().ok_or(Error::NotFound)
     }
 
     fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
-        Ok(self.sources.iter().map(|(name, found)| (name.clone(), found.clone())).collect())
+        let shown = self.sources.iter().filter(|(_, found)| found.is_shown());
+        Ok(shown.map(|(name, found)| (name.clone(), found.clone())).collect())
     }
 }
 
@@ -355,7 +396,7 @@ impl Node for SeveralNode {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        let directory = |name: &BString| DirEntry { name: name.clone(), kind: Kind::Directory };
-        Ok(self.sources.keys().map(directory).collect())
+        let directory = |(name, _)| DirEntry { name, kind: Kind::Directory };
+        Ok(self.all()?.into_iter().map(directory).collect())
     }
 }

@@ -213,7 +213,8 @@ impl Context {
 /// The root of a mount of these sources: one file shows its root group, anything else one directory each.
 ///
 /// # Errors
-/// Where a source given by name cannot be opened, or is a folder without a file of a format that is known.
+/// Where no source given by name can be opened, as a file or as a folder with a file of a format that is known. Of
+/// several, those that cannot are in `.hepfs/errors`.
 pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<NodeRef, OpenError> {
     let (shown, files): (NodeRef, Option<Arc<dyn folder::Sources>>) = match sources {
         [only] if !only.is_dir() => (Arc::new(folder::FileRoot::open(context, only, interrupt)?), None),

@@ -26,7 +26,7 @@ use crate::h5::{self, Client};
 use crate::query::Selection;
 use crate::source::{self, Interrupt, Source};
 use crate::store::{self, Damage, File, Opening, Store};
-use crate::table::{Finding, SearchIndex, Table};
+use crate::table::{Finding, SearchIndex, Table, did_you_mean};
 
 /// Selections kept of a source. Each holds four bytes for 65,536 rows of its table, and its bits as long as there is
 /// room.
@@ -83,6 +83,14 @@ pub enum OpenError {
         /// Why.
         error: h5::Error,
     },
+    /// None of several sources can be shown.
+    #[error("{first}; none of the {others} other sources can be mounted either")]
+    NoSource {
+        /// Why the first cannot.
+        first: Box<OpenError>,
+        /// How many there are beside it.
+        others: usize,
+    },
     /// Two sources would have the same name in the mount.
     #[error("{first} and {second} would both be shown as {name}", first = .first.display(), second = .second.display())]
     SameName {
@@ -96,6 +104,20 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// The name beside a source that is not there that may have been meant; empty of any other error.
+    pub fn meant(&self) -> String {
+        let OpenError::Source(source::Error::Io { path, error }) = self else { return String::new() };
+        if error.kind() != std::io::ErrorKind::NotFound {
+            return String::new();
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // What stands behind a colon was meant as a path in it.
+        let name = name.split(':').next().unwrap_or_default();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        did_you_mean(name, beside.map(|entry| entry.file_name().to_string_lossy().into_owned()))
+    }
+
     /// Whether it failed because its requester no longer waits.
     pub fn is_interrupted(&self) -> bool {
         matches!(
