@@ -87,6 +87,26 @@ impl Asked<'_> {
         Ok(Place { is_one_of_several: self.is_one_of_several, ..place })
     }
 
+    /// Finds the directory above the place, for the name that the place has in it; `None` where it is a whole source, or
+    /// there is no such directory.
+    pub fn find_above(&self, interrupt: &Interrupt) -> Option<(Place, BString)> {
+        let (source, path) = split(self.text);
+        let slash = path.rfind_byte(b'/');
+        let name = &path[slash.map_or(0, |slash| slash + 1)..];
+        if name.is_empty() {
+            return None;
+        }
+        let mut text = source.into_os_string();
+        if let Some(slash) = slash {
+            text.push(":");
+            text.push(OsStr::from_bytes(&path[..slash]));
+        }
+        let place = Place::open(&text, self.context.clone(), interrupt).ok()?;
+        // Lines about it begin with what was asked for.
+        let asked = self.text.to_string_lossy().into_owned();
+        Some((Place { name: asked, is_one_of_several: self.is_one_of_several, ..place }, name.into()))
+    }
+
     /// Finds it once the file has not been written to for a moment, so that what is learnt of it can be kept.
     ///
     /// # Errors
@@ -265,7 +285,13 @@ fn meant(directory: &NodeRef, name: &str, interrupt: &Interrupt) -> String {
     let names: Vec<_> = children.iter().map(|entry| Cow::from(entry.name.to_string())).collect();
     let is_of_it = |known: &&Cow<str>| known.strip_prefix(name).is_some_and(|suffix| suffix.starts_with('.'));
     let files: Vec<&str> = names.iter().filter(is_of_it).map(AsRef::as_ref).collect();
-    if files.is_empty() { did_you_mean(name, names) } else { format!(" (there are {})", files.join(", ")) }
+    // An array is known by its name in the file, too.
+    let stems = names.iter().filter_map(|name| Some(name.rsplit_once('.')?.0)).collect::<Vec<_>>();
+    if files.is_empty() {
+        did_you_mean(name, names.iter().map(AsRef::as_ref).chain(stems))
+    } else {
+        format!(" (there are {})", files.join(", "))
+    }
 }
 
 #[cfg(test)]

@@ -277,13 +277,15 @@ fn names_that_are_no_utf8_are_sources_like_any_other() {
 
 #[test]
 fn a_name_that_is_nearly_right_is_suggested() {
-    let cases: [(&[&str], &str, &[&str], &str); 7] = [
+    let cases: [(&[&str], &str, &[&str], &str); 8] = [
         (&["query"], "seed_11_1.h5:mytable", &["ts > 0"], "my_table"),
         (&["query"], "seed_11_1.h5:my_table", &["enrgy > 0"], "energy"),
         (&["query"], "seed_11_1.h5:my_table", &["ts > 0", "--columns", "ts,Label"], "label"),
         (&["query"], "sed_11_1.h5:my_table", &["ts > 0"], "seed_11_1.h5"),
         (&["ls"], "seed_11_1.h5:my_table/colums", &[], "columns"),
         (&["info"], "seed_11_1.h5:my_tabel", &[], "my_table"),
+        // An array, of which there are only files.
+        (&["info"], "arrays.h5:layouts/cubbe", &[], "cube"),
         (&["ls"], "seed_11_1.h5:my_table/where/enrgy:gt:5", &[], "energy"),
     ];
     for (command, place, more, meant) in cases {
@@ -477,6 +479,61 @@ fn info_of_a_place_without_tables_says_where_to_look() {
         }
         assert!(hepfs(["info", owner, "--cache-folder=none"]).status.success(), "{owner}");
     }
+}
+
+/// What `info` names in a group or a table, it tells of; values are those of the scripts that wrote the files.
+#[test]
+fn info_of_an_array_says_how_it_is_stored() {
+    let cases = [
+        (
+            "arrays.h5:layouts/partly_f8_big",
+            "array /layouts/partly_f8_big: float64 big-endian, [7, 5]\n  chunks: [3, 2]\n  \
+             filters: shuffle, deflate(4)\n  fill value: -7.0\n",
+        ),
+        (
+            "arrays.h5:layouts/compact_i2_little",
+            "array /layouts/compact_i2_little: int16, [7, 5]\n  storage: compact\n",
+        ),
+        (
+            "arrays.h5:texts/fixed_square",
+            "array /texts/fixed_square: fixed string of 5 bytes, utf-8, space-padded, [2, 3]\n  storage: contiguous\n",
+        ),
+        ("arrays.h5:texts/scalar_0", "array /texts/scalar_0: string of variable length, utf-8, scalar\n"),
+        (
+            "layouts.h5:t/partly_written",
+            "column /t/partly_written: int64, 400 rows\n  shown as: int64\n  chunks: [64]\n",
+        ),
+        // As a file of it is called.
+        ("arrays.h5:layouts/cube.npy", "array /layouts/cube: int32 big-endian, [3, 4, 5]\n  chunks: [2, 3, 2]\n"),
+    ];
+    for (place, expected) in cases {
+        let told = said(&["info"], place);
+        assert!(told.starts_with(expected), "{place}: {told}");
+    }
+    // Arrays that the group names.
+    let group = said(&["info"], "arrays.h5:missing");
+    let names = group.lines().skip(1).map_while(|line| line.strip_prefix("  "));
+    let names = names.filter_map(|line| line.split_once(" (array")).map(|(name, _)| name);
+    let mut count = 0;
+    for name in names.step_by(8) {
+        let told = said(&["info"], &format!("arrays.h5:missing/{name}"));
+        assert!(told.starts_with(&format!("array /missing/{name}: ")), "{told}");
+        count += 1;
+    }
+    assert!(count > 3, "{group}");
+    let told = said(&["info"], "arrays.h5:missing/i32_1");
+    assert!(told.contains(": int32, [3]\n") && told.contains("\n  attributes:\n    _FillValue: [-9999]\n"), "{told}");
+    let json: Value = serde_json::from_str(&said(&["info", "--json"], "arrays.h5:missing/i32_1")).unwrap();
+    let group: Value = serde_json::from_str(&said(&["info", "--json"], "arrays.h5:missing")).unwrap();
+    let mut member = group["members"].as_array().unwrap().iter().find(|one| one["name"] == "i32_1").unwrap().clone();
+    member["source"] = group["source"].clone();
+    assert_eq!(json, member);
+    // Of several, each line begins with its place.
+    let places = ["arrays.h5:missing/i32_1", "layouts.h5:sparse_matrix"].map(|place| data(place).display().to_string());
+    let several = String::from_utf8(hepfs(["info", &places[0], &places[1]]).stdout).unwrap();
+    let is_told = |line: &str| places.iter().any(|place| line.starts_with(&format!("{place}: ")));
+    assert!(several.lines().all(is_told), "{several}");
+    assert!(several.contains("layouts.h5:sparse_matrix: array /sparse_matrix: uint16, [50, 50]\n"), "{several}");
 }
 
 #[test]

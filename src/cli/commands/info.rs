@@ -1,5 +1,7 @@
 //! `hepfs info SOURCE[:path]`.
 
+mod array;
+
 use std::collections::{HashMap, HashSet};
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -21,11 +23,12 @@ const MOST_NEARLY: usize = 20;
 
 /// Say which tables and arrays a file holds, and which rules it breaks
 ///
+/// Of an array, under the name that `info` of its group prints, the type, the shape, how it is stored, its attributes.
 /// Paths of groups and tables are those of a mount, as all commands take them; names are those in the file.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// The metadata.json of that one directory (of a folder: of each file's root group), a JSON object a line, with the
-    /// key `source`
+    /// The metadata.json of that one directory (of a folder: of each file's root group; of an array what it says there),
+    /// a JSON object a line, with the key `source`
     #[arg(long)]
     json: bool,
 
@@ -44,8 +47,25 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let views = ViewOptions { times, nan, ..ViewOptions::default() };
     arguments.named.each(&views, 1, |asked| {
         let interrupt = Interrupt::new();
-        let place = asked.find(&interrupt)?;
         let mut out = BufWriter::new(std::io::stdout().lock());
+        let place = match asked.find(&interrupt) {
+            Ok(place) if place.is_directory() => place,
+            Err(error @ Error::Open(_)) => return Err(error),
+            other => match array::find(asked, &interrupt) {
+                Some((directory, one)) => {
+                    let source = directory.node.source();
+                    let lines = match (arguments.json, source) {
+                        (true, Some(source)) => vec![with_source(source, one).to_string()],
+                        _ => array::described(&one, &printable(&directory.path_in_file(&text(&one["name"])))),
+                    };
+                    let prefix = if arguments.json { String::new() } else { directory.prefix(source) };
+                    let mut lines = lines.iter();
+                    lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
+                    return out.flush().map_err(Error::io("standard output")).map(|()| 0);
+                }
+                None => other?,
+            },
+        };
         let (mut failed, mut nearly, mut has_any) = (0, Nearly::default(), false);
         let mut of_nan: Option<String> = None;
         walk(&place, &interrupt, &mut |met| {

@@ -1,0 +1,169 @@
+//! What `hepfs info` says of one array, column or link.
+
+use serde_json::Value;
+
+use super::{metadata_of, text};
+use crate::cli::place::{Asked, Place};
+use crate::source::Interrupt;
+
+/// Fields of a compound and members of an enumeration that are written out.
+const MOST_PARTS: usize = 20;
+
+/// The directory of what `metadata.json` calls by the name asked for, or of which a file has that name, and what is
+/// said of it there; `None` where there is none.
+pub(super) fn find(asked: &Asked, interrupt: &Interrupt) -> Option<(Place, Value)> {
+    let (above, name) = asked.find_above(interrupt)?;
+    let metadata = metadata_of(&above.node, interrupt).ok()?;
+    let name = name.to_string();
+    let all = || ["members", "columns"].iter().filter_map(|key| metadata[key].as_array()).flatten();
+    let is_shown_so =
+        |one: &&Value| one["shown_as"].as_array().is_some_and(|names| names.iter().any(|own| *own == name));
+    let found = all().find(|one| one["name"] == name).or_else(|| all().find(is_shown_so))?.clone();
+    Some((above, found))
+}
+
+/// The lines about what has this path in the file.
+pub(super) fn described(one: &Value, path: &str) -> Vec<String> {
+    let storage = if one["storage"].is_object() { &one["storage"] } else { one };
+    let kind = if one["row_label"].is_boolean() { "column".to_owned() } else { text(&one["kind"]) };
+    let datatype = Some(&storage["datatype"]).filter(|datatype| datatype.is_object()).map(type_name);
+    let shape = match (&one["shape"], &one["rows"]) {
+        (Value::Null, Value::Null) if datatype.is_some() => Some("without elements".to_owned()),
+        (Value::Null, rows) => Some(text(rows)).filter(|rows| !rows.is_empty()).map(|rows| format!("{rows} rows")),
+        (Value::Array(extents), _) if extents.is_empty() => Some("scalar".to_owned()),
+        (shape, _) => Some(list(shape)),
+    };
+    let facts: Vec<String> = datatype.into_iter().chain(shape).collect();
+    let divider = if facts.is_empty() { "" } else { ": " };
+    let mut lines = vec![format!("{kind} {path}{divider}{}", facts.join(", "))];
+    let mut add = |key: &str, value: String| {
+        if !value.is_empty() {
+            lines.push(format!("  {key}: {value}"));
+        }
+    };
+    add("shown as", text(&one["type"]));
+    add("dimensions", one["dimensions"].as_array().map(|_| list(&one["dimensions"])).unwrap_or_default());
+    let layout = &storage["layout"];
+    match layout["kind"].as_str() {
+        Some("chunked") => add("chunks", list(&layout["chunk"])),
+        Some("contiguous") if layout["allocated"] == false => add("storage", "contiguous, nothing written yet".into()),
+        kind => add("storage", kind.unwrap_or_default().to_owned()),
+    }
+    let filters = storage["filters"].as_array();
+    add("filters", filters.into_iter().flatten().map(filter).collect::<Vec<_>>().join(", "));
+    let fill = &storage["fill"];
+    add(
+        "fill value",
+        match fill["state"].as_str() {
+            Some("explicit") => text_or_json(&fill["value"]),
+            Some("unreadable") => format!("unreadable: {}", text(&fill["error"])),
+            state => state.unwrap_or_default().to_owned(),
+        },
+    );
+    for key in ["value", "units", "description", "target", "file"] {
+        let is_attribute = !one["attributes"][key].is_null();
+        add(
+            key,
+            Some(&one[key]).filter(|value| !value.is_null() && !is_attribute).map(text_or_json).unwrap_or_default(),
+        );
+    }
+    add("unreadable", text(&one["error"]));
+    for (key, names) in [("files", "shown_as"), ("not shown", "not_shown")] {
+        let names = one[names].as_array().into_iter().flatten().map(text).collect::<Vec<_>>();
+        add(key, names.join(if key == "files" { ", " } else { "; " }));
+    }
+    if let Some(attributes) = one["attributes"].as_object().filter(|attributes| !attributes.is_empty()) {
+        lines.push("  attributes:".to_owned());
+        lines.extend(attributes.iter().map(|(name, value)| {
+            format!("    {}: {}", text(&Value::String(name.clone())), text(&Value::String(value.to_string())))
+        }));
+    }
+    lines
+}
+
+/// A value as JSON writes it, texts with their quotes.
+fn text_or_json(value: &Value) -> String {
+    text(&Value::String(value.to_string()))
+}
+
+/// `[1000, 3]`
+fn list(values: &Value) -> String {
+    let values = values.as_array().into_iter().flatten();
+    let names = values.map(|value| if value.is_null() { "–".to_owned() } else { text(value) });
+    format!("[{}]", names.collect::<Vec<_>>().join(", "))
+}
+
+/// `deflate(4)`; what shuffle is told is the width of the type.
+fn filter(filter: &Value) -> String {
+    let name = Some(text(&filter["name"])).filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| format!("filter {}", text(&filter["id"])));
+    let parameters: Vec<String> = filter["parameters"].as_array().into_iter().flatten().map(text).collect();
+    if parameters.is_empty() || filter["id"] == 2 { name } else { format!("{name}({})", parameters.join(", ")) }
+}
+
+/// A datatype in words: those of NumPy where it has some.
+fn type_name(datatype: &Value) -> String {
+    let size = datatype["size"].as_u64().unwrap_or(0);
+    let bits = size.saturating_mul(8);
+    let order = match datatype["order"].as_str() {
+        Some(order @ ("big" | "vax")) if size > 1 => format!(" {order}-endian"),
+        _ => String::new(),
+    };
+    let within = || match (datatype["precision"].as_u64(), datatype["offset"].as_u64()) {
+        (Some(precision), Some(offset)) if (precision, offset) != (bits, 0) => {
+            format!(" ({precision} bits, from bit {offset})")
+        }
+        _ => String::new(),
+    };
+    match datatype["class"].as_str().unwrap_or_default() {
+        "integer" => {
+            let sign = if datatype["signed"] == false { "u" } else { "" };
+            format!("{sign}int{bits}{order}{}", within())
+        }
+        "float" => match datatype["format"].as_str() {
+            Some(_) => format!("float{bits}{order}"),
+            None => format!("float of {size} bytes{order} ({})", float(&datatype["format"])),
+        },
+        "string" => {
+            let charset = text(&datatype["charset"]);
+            match datatype["variable"].as_bool() {
+                Some(true) => format!("string of variable length, {charset}"),
+                _ => format!("fixed string of {size} bytes, {charset}, {}", text(&datatype["padding"])),
+            }
+        }
+        "bitfield" => format!("bitfield of {bits} bits{order}{}", within()),
+        "opaque" => {
+            let tag = Some(text(&datatype["tag"])).filter(|tag| !tag.is_empty());
+            format!("opaque of {size} bytes{}", tag.map(|tag| format!(" ({tag})")).unwrap_or_default())
+        }
+        "compound" => {
+            let field = |field: &Value| format!("{}: {}", text(&field["name"]), type_name(&field["datatype"]));
+            format!("compound of {size} bytes {{{}}}", some(&datatype["fields"], field))
+        }
+        "enum" if datatype["boolean"] == true => "bool".to_owned(),
+        "enum" => {
+            let member = |member: &Value| format!("{} = {}", text(&member["name"]), text(&member["value"]));
+            format!("enum of {} {{{}}}", type_name(&datatype["base"]), some(&datatype["members"], member))
+        }
+        "sequence" => format!("list of {}", type_name(&datatype["base"])),
+        "array" => format!("array {} of {}", list(&datatype["dims"]), type_name(&datatype["base"])),
+        "reference" => format!("reference ({})", text(&datatype["kind"])),
+        "complex" => format!("complex{bits} of {}", type_name(&datatype["base"])),
+        class => format!("{class} of {size} bytes{order}"),
+    }
+}
+
+/// What a float is made of that is none of IEEE 754.
+fn float(format: &Value) -> String {
+    let parts = format.as_object().and_then(|format| format.values().next()).unwrap_or(format);
+    let bits = |key: &str| text(&parts[key]);
+    format!("{} bits of exponent, {} of mantissa", bits("exponent_size"), bits("mantissa_size"))
+}
+
+/// The first parts of a type.
+fn some(parts: &Value, name: impl Fn(&Value) -> String) -> String {
+    let parts = parts.as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut names: Vec<String> = parts.iter().take(MOST_PARTS).map(name).collect();
+    names.extend((parts.len() > MOST_PARTS).then(|| format!("… and {} more", parts.len() - MOST_PARTS)));
+    names.join(", ")
+}
