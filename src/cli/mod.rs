@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use self::commands::{check, convert, demo, export, import, index, info, ls, mount, prepare, query, umount};
+use self::commands::{cat, check, convert, demo, export, import, index, info, ls, mount, prepare, query, umount};
 use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
 use crate::fs::tree::{OpenError, printable};
@@ -54,6 +54,7 @@ enum Command {
     Mount(mount::Arguments),
     Umount(umount::Arguments),
     Ls(ls::Arguments),
+    Cat(cat::Arguments),
     Info(info::Arguments),
     Prepare(prepare::Arguments),
     Query(query::Arguments),
@@ -164,6 +165,7 @@ pub fn run() -> ExitCode {
         Command::Mount(arguments) => mount::run(&arguments, verbose),
         Command::Umount(arguments) => umount::run(&arguments),
         Command::Ls(arguments) => ls::run(&arguments),
+        Command::Cat(arguments) => cat::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Prepare(arguments) => prepare::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),

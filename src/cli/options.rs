@@ -143,6 +143,23 @@ pub(super) struct Showing {
     pub indexes: Indexes,
 }
 
+/// What Parquet files say of their values.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Parquet {
+    /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are
+    /// known when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share
+    /// one
+    #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
+    parquet_stats: Switch,
+}
+
+impl Parquet {
+    /// Whether they have statistics.
+    pub fn are_shown(&self) -> bool {
+        self.parquet_stats == Switch::On
+    }
+}
+
 /// How times are shown, of which types follow.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ShownTimes {

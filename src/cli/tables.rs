@@ -14,7 +14,7 @@ use crate::table::{SearchIndex, Table};
 const DEEPEST: usize = 64;
 
 /// Tables that a message names.
-const MOST_NAMED: usize = 20;
+pub(super) const MOST_NAMED: usize = 20;
 
 /// A directory met on a walk.
 pub(super) struct Met<'a> {

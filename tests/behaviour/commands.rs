@@ -322,6 +322,7 @@ fn each_command_has_its_own_options() {
         (&["prepare"], true),
         (&["query"], true),
         (&["export"], true),
+        (&["cat"], true),
         (&["info"], false),
         (&["check"], false),
         (&["index", "list"], false),
@@ -342,7 +343,7 @@ fn each_command_has_its_own_options() {
         }
         // What `info` says of types.
         assert_eq!(help.contains("--times"), shows_rows || command == ["info"], "{command:?}");
-        assert_eq!(help.contains("--parquet-stats"), command == ["mount"], "{command:?}");
+        assert_eq!(help.contains("--parquet-stats"), ["mount", "cat"].contains(&command[0]), "{command:?}");
         let reads_files = !["umount", "demo"].contains(&command[0]);
         assert_eq!(help.contains("--cache-folder "), reads_files, "{command:?}");
         if !shows_rows {
@@ -534,6 +535,124 @@ fn info_of_an_array_says_how_it_is_stored() {
     let is_told = |line: &str| places.iter().any(|place| line.starts_with(&format!("{place}: ")));
     assert!(several.lines().all(is_told), "{several}");
     assert!(several.contains("layouts.h5:sparse_matrix: array /sparse_matrix: uint16, [50, 50]\n"), "{several}");
+}
+
+/// The bytes of `cat` with further arguments.
+fn cat(place: &str, more: &[&str]) -> Vec<u8> {
+    let output = hepfs(["cat", place, "--cache-folder=none"].iter().chain(more));
+    assert!(output.status.success() && output.stderr.is_empty(), "{place} {more:?}: {output:?}");
+    output.stdout
+}
+
+#[test]
+fn cat_writes_the_bytes_of_a_mount() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, as_name) in [("units.h5", "a.h5"), ("units.h5", "b.h5"), ("seed_11_1.h5", "sub/c.h5")] {
+        std::fs::create_dir_all(folder.path().join("sub")).unwrap();
+        std::fs::copy(data(name), folder.path().join(as_name)).unwrap();
+    }
+    // Parquet files of a mount say what was learnt of their values by what was read before.
+    let (files, options) =
+        ([data("seed_11_1.h5"), data("links.h5"), folder.path().to_owned()], ["--parquet-stats=off"]);
+    for source in &files {
+        let mounted = Mounted::new(&[source], &options);
+        let found = crate::support::must(
+            "find",
+            [
+                "-P".as_ref(),
+                mounted.path().as_os_str(),
+                "-name".as_ref(),
+                ".hepfs".as_ref(),
+                "-prune".as_ref(),
+                "-o".as_ref(),
+                "(".as_ref(),
+                "-type".as_ref(),
+                "f".as_ref(),
+                "-o".as_ref(),
+                "-type".as_ref(),
+                "l".as_ref(),
+                ")".as_ref(),
+                "-printf".as_ref(),
+                "%P\n".as_ref(),
+            ],
+        );
+        let mut count = 0;
+        for path in found.lines().filter(|path| mounted.join(path).is_file()) {
+            let place = format!("{}:{path}", source.display());
+            assert!(cat(&place, &options) == mounted.read(path), "{place}");
+            count += 1;
+        }
+        assert!(count > 10, "{}: {count} files", source.display());
+    }
+    let place = format!("{}:my_table/", files[0].display());
+    let mounted = Mounted::new(&[&files[0]], &["--csv-separator=tab", "--no-header", "--times=numbers"]);
+    let more = ["--csv-separator=tab", "--no-header", "--times=numbers"];
+    for path in ["where/energy:gt:5/table.csv", "where/energy:gt:5/columns/label.txt", "table.csv"] {
+        let shown = mounted.read(format!("my_table/{path}"));
+        assert!(!shown.is_empty() && cat(&format!("{place}{path}"), &more) == shown, "{path}");
+    }
+}
+
+#[test]
+fn cat_writes_a_part_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("sample.h5");
+    hepfs::dialects::sample::write(&file, 60_000).unwrap();
+    let place = |path: &str| format!("{}:run_042/{path}", file.display());
+    for path in ["table.csv", "columns/event_id.npy", "table.parquet"] {
+        let all = cat(&place(path), &["--parquet-stats=off"]);
+        assert!(all.len() > 400_000, "{path}: {}", all.len());
+        for (offset, length) in [("0", "0"), ("7", "1K"), ("100K", "300K"), ("399K", "1G"), ("8G", "8"), ("64K", "0")] {
+            let number = |text: &str| -> usize {
+                let (digits, factor) = match text.split_at(text.len() - 1) {
+                    (digits, "K") => (digits, 1 << 10),
+                    (digits, "G") => (digits, 1 << 30),
+                    _ => (text, 1),
+                };
+                digits.parse::<usize>().unwrap() * factor
+            };
+            let start = number(offset).min(all.len());
+            let end = (start + number(length)).min(all.len());
+            let part = cat(&place(path), &["--parquet-stats=off", "--offset", offset, "--length", length]);
+            assert!(part == all[start..end], "{path} {offset} {length}: {} bytes", part.len());
+        }
+    }
+    // Whoever goes away early is no error, and whoever does not read can end it.
+    let line = format!("set -o pipefail; {} cat {} | head -n 1", crate::support::HEPFS, place("table.csv"));
+    let output = crate::support::run("bash", ["-c", &line]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(output.stdout.starts_with(b"event_id,"), "{output:?}");
+    let mut command = std::process::Command::new("env");
+    command.args(["--default-signal=INT", crate::support::HEPFS, "cat", &place("table.csv")]);
+    let mut child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut first = [0; 1];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    crate::support::signal(child.id(), libc::SIGINT);
+    let ended = crate::support::end_of(&mut child, crate::support::LONG);
+    child.kill().ok();
+    assert_eq!(ended.unwrap().code(), Some(130));
+}
+
+#[test]
+fn cat_of_what_is_no_file_says_what_there_is() {
+    let file = data("units.h5").display().to_string();
+    let refused = |place: &str| {
+        let output = hepfs(["cat", place]);
+        assert!(output.status.code() == Some(1) && output.stdout.is_empty(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let table = refused(&format!("{file}:t"));
+    assert!(table.starts_with(&format!("hepfs: {file}:t: a directory; name a file in it")), "{table}");
+    for name in ["table.csv", "table.parquet", "columns/"] {
+        assert!(table.lines().any(|line| line == format!("  {file}:t/{name}")), "{name}: {table}");
+    }
+    assert!(refused(&file).contains(&format!("\n  {file}:metadata.json\n")));
+    let many = refused(&data("arrays.h5:layouts").display().to_string());
+    assert!(many.lines().count() == 22 && many.contains("… and "), "{many}");
+    assert!(refused(&format!("{file}:t/tabel.csv")).contains("(did you mean \"table.csv\"?)"));
+    let array = data("arrays.h5:layouts/cube").display().to_string();
+    assert!(refused(&array).contains("cube.npy"), "{}", refused(&array));
+    assert!(refused(&format!("{file}:t/where/mass:gtt:1/table.csv")).contains("gtt"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(super) mod cat;
 pub(super) mod check;
 pub(super) mod convert;
 pub(super) mod demo;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::cli::options::{Files, Reading, Showing, Switch};
+use crate::cli::options::{Files, Parquet, Reading, Showing};
 use crate::cli::{Error, logging, place};
 use crate::fs::mount::{Mount, MountOptions, StopSignals};
 use crate::fs::tree::{self, Context, ViewOptions};
@@ -68,11 +68,8 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     files: Files,
 
-    /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are
-    /// known when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share
-    /// one
-    #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
-    parquet_stats: Switch,
+    #[command(flatten)]
+    parquet: Parquet,
 
     /// Started by ourselves: tell standard output when the mount answers.
     #[arg(long, hide = true)]
@@ -123,7 +120,7 @@ pub(in crate::cli) struct Served {
 
 impl Served {
     fn start(arguments: &Arguments) -> Result<Self, Error> {
-        let parquet_statistics = arguments.parquet_stats == Switch::On;
+        let parquet_statistics = arguments.parquet.are_shown();
         let formats = arguments.files.formats();
         let views = ViewOptions { parquet_statistics, formats, ..arguments.showing.views()? };
         let context = arguments.reading.context(views)?;
@@ -252,7 +249,7 @@ fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsStri
         list.push("--log-file".into());
         list.push(std::path::absolute(file).map_err(Error::io(file.display().to_string()))?.into());
     }
-    if arguments.parquet_stats == Switch::Off {
+    if !arguments.parquet.are_shown() {
         list.push("--parquet-stats=off".into());
     }
     list.extend(arguments.reading.arguments());

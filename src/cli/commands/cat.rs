@@ -1,0 +1,169 @@
+//! `hepfs cat SOURCE:PATH`: the bytes of a file that a mount would show.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{IsTerminal, Write, stdout};
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use bstr::ByteSlice;
+use clap::Args;
+
+use crate::cli::Error;
+use crate::cli::options::{Parquet, Reading, Showing, size};
+use crate::cli::place::Place;
+use crate::cli::progress::Watched;
+use crate::cli::signals::INTERRUPTED;
+use crate::cli::tables::MOST_NAMED;
+use crate::fs::tree::{ViewOptions, printable};
+use crate::fs::{self, Kind, NodeRef};
+use crate::source::Interrupt;
+use crate::views::{Effort, Size};
+
+/// Bytes of the first piece: whoever wants the beginning alone does not wait for more.
+const FIRST: u64 = 64 << 10;
+
+/// Bytes of a piece; each is twice as long as the one before up to here.
+const PIECE: u64 = 1 << 20;
+
+/// Pieces that are read ahead of the writer; as many more are in the hands of each.
+const AHEAD: usize = 1;
+
+/// Bytes of text after which the lengths of all blocks are measured: then they are rendered ahead, on all cores. The
+/// pass costs about as much as it saves with two cores, and whoever reads the first lines should not wait for it.
+const MANY: u64 = 32 << 20;
+
+/// Write a file that a mount would show to standard output, without mounting
+///
+/// Arrays, columns, tables, selections, datasets of many files, metadata: `hepfs ls` lists what there is. The bytes are
+/// those of a mount. A closed pipe is no error; the exit code is 130 where Ctrl-C ended it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  hepfs cat run.h5:run_042/head.csv\n  \
+    hepfs cat run.h5:image.npy > image.npy\n  \
+    hepfs cat run.h5:run_042/where/energy:gt:5/table.parquet | duckdb -c \"from read_parquet('/dev/stdin')\"\n  \
+    hepfs cat run.h5:run_042/columns/ts.raw --offset 8M --length 64 | od -t d8")]
+pub(in crate::cli) struct Arguments {
+    /// An HDF5 file or a folder, and the path of a file in it as a mount would show it
+    #[arg(value_name = "SOURCE:PATH")]
+    place: OsString,
+
+    /// Begin at this byte, which may be past the end: a number, or with K, M, G [default: 0]
+    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "0", hide_default_value = true)]
+    offset: u64,
+
+    /// Write at most so many bytes: a number, or with K, M, G [default: all]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    length: Option<u64>,
+
+    #[command(flatten)]
+    reading: Reading,
+
+    #[command(flatten)]
+    showing: Showing,
+
+    #[command(flatten)]
+    parquet: Parquet,
+}
+
+pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let interrupt = Interrupt::new();
+    // No bar, but signals.
+    let _watched = Watched::new(interrupt.clone(), 0, || 0)?;
+    match write(arguments, &interrupt) {
+        // Where nobody takes what is read, reading is interrupted, too.
+        Err(error @ (Error::Io { .. } | Error::Usage(_))) => Err(error),
+        _ if interrupt.is_raised() => {
+            say!("hepfs: interrupted");
+            Ok(ExitCode::from(INTERRUPTED))
+        }
+        outcome => outcome.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
+    let parquet_statistics = arguments.parquet.are_shown();
+    let views = ViewOptions { parquet_statistics, ..arguments.showing.views()? };
+    let place = Place::open(&arguments.place, arguments.reading.context(views)?, interrupt)?;
+    if place.is_directory() {
+        return Err(directory(&place, interrupt));
+    }
+    let node = place.node.opened().map_err(|error| place.failed(error))?;
+    let node = node.as_ref().unwrap_or(&place.node);
+    let end = arguments.length.map_or(u64::MAX, |length| arguments.offset.saturating_add(length));
+    // Lines have no meaning here.
+    let out = stdout().as_fd().try_clone_to_owned().map_err(Error::io("standard output"))?;
+    let (mut out, is_terminal) = (File::from(out), stdout().is_terminal());
+    let (full, pieces) = sync_channel(AHEAD);
+    let (empty, buffers) = sync_channel(AHEAD + 2);
+    thread::scope(|scope| {
+        let read = || read(node, (arguments.offset, end), (buffers, full), interrupt);
+        let reader = thread::Builder::new().name("hepfs-cat".to_owned()).spawn_scoped(scope, read);
+        reader.map_err(Error::io("starting a thread"))?;
+        for piece in pieces {
+            let piece = piece.map_err(|error| place.failed(error))?;
+            if is_terminal && piece.contains(&0) {
+                interrupt.raise();
+                let hint = "no text, and none for a terminal: send it to a file or through a pipe";
+                return Err(Error::Usage(format!("{}: {hint}", place.name)));
+            }
+            if let Err(error) = out.write_all(&piece) {
+                interrupt.raise();
+                return Err(Error::io("standard output")(error));
+            }
+            // Whoever has read all wants none.
+            empty.try_send(piece).ok();
+        }
+        Ok(())
+    })
+}
+
+/// Reads a file piece by piece, until its end or nobody takes them.
+fn read(
+    node: &NodeRef,
+    (mut offset, end): (u64, u64),
+    (buffers, full): (Receiver<Vec<u8>>, SyncSender<Result<Vec<u8>, fs::Error>>),
+    interrupt: &Interrupt,
+) {
+    let (mut length, mut left_to_measure) = (FIRST, MANY);
+    while offset < end {
+        // Fresh memory costs more than a copy.
+        let mut piece: Vec<u8> = buffers.try_recv().unwrap_or_default();
+        piece.clear();
+        let wanted = length.min(end - offset);
+        let outcome = node.read(offset, wanted as usize, &mut piece, interrupt);
+        let got = piece.len() as u64;
+        if full.send(outcome.map(|()| piece)).is_err() || got < wanted {
+            return;
+        }
+        (offset, length) = (offset.saturating_add(got), PIECE.min(2 * length));
+        left_to_measure = left_to_measure.saturating_sub(got);
+        if left_to_measure == 0 && !matches!(node.size(Effort::Known, interrupt), Ok(Size::Exact(_))) {
+            left_to_measure = u64::MAX;
+            // Whatever is wrong, a read will say.
+            node.size(Effort::Exact, interrupt).ok();
+        }
+    }
+}
+
+/// What can be written instead of a directory.
+fn directory(place: &Place, interrupt: &Interrupt) -> Error {
+    let children = match place.node.children(interrupt) {
+        Ok(children) => children,
+        Err(error) => return place.failed(error),
+    };
+    let (mut files, mut directories, mut count) = (Vec::new(), Vec::new(), 0);
+    for entry in children.iter() {
+        let (names, mark) = if entry.kind == Kind::Directory { (&mut directories, "/") } else { (&mut files, "") };
+        if names.len() < MOST_NAMED {
+            names.push(printable(&format!("{}{mark}", place.below(None, &entry.name.to_str_lossy()))));
+        }
+        count += 1;
+    }
+    let mut lines = files;
+    lines.extend(directories);
+    lines.truncate(MOST_NAMED);
+    lines.extend((count > lines.len()).then(|| format!("… and {} more", count - lines.len())));
+    Error::Tables { what: format!("{}: a directory; name a file in it, as `hepfs ls` lists them:", place.name), lines }
+}
