@@ -220,6 +220,49 @@ fn what_cannot_be_mounted_is_named_with_its_reason() {
     refused(&output, &["--plugins", &nowhere.display().to_string()]);
 }
 
+/// A shell in a mount namespace without /dev/fuse; `$0` is the program, `$1` a folder.
+fn without_fuse(script: &str, folder: &Path) -> Output {
+    let hide = "set -e; mkdir \"$1/dev\"; mount --rbind /dev \"$1/dev\"; mount -t tmpfs toy /dev; touch /dev/null; \
+                mount --bind \"$1/dev/null\" /dev/null; set +e; cd \"$1\"; ";
+    let root = rustix::process::geteuid().is_root();
+    let arguments = ["--mount", "--propagation", "private"].into_iter().chain((!root).then_some("--map-root-user"));
+    let script = format!("{hide}{script}");
+    let arguments = arguments.chain(["sh", "-c", &script, HEPFS]).map(std::ffi::OsStr::new);
+    run("unshare", arguments.chain([folder.as_os_str()]))
+}
+
+#[test]
+fn where_nothing_can_be_mounted_it_is_said_what_needs_no_mount() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("mnt")).unwrap();
+    for name in ["run.h5", "it's a run.h5"] {
+        fs::copy(data("units.h5"), at.join(name)).unwrap();
+    }
+    for (name, word) in [("run.h5", "run.h5"), ("it's a run.h5", "it'\\''s a run.h5'")] {
+        fs::remove_dir(at.join("dev")).ok();
+        let output = without_fuse(&format!("\"$0\" mount \"{name}\" mnt"), at);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        refused(&output, &["/dev/fuse does not exist", "hepfs info ", word, "query, export and cat"]);
+        // The line can be typed.
+        let line = said.split('`').find(|part| part.starts_with("hepfs info ")).unwrap();
+        let line = line.replacen("hepfs", HEPFS, 1);
+        let output = run("sh", ["-c", &line]);
+        assert!(output.status.success() && output.stdout.starts_with(b"group /\ntable /t: "), "{output:?}");
+    }
+    // A mount point that is none is another matter.
+    fs::remove_dir(at.join("dev")).unwrap();
+    let output = without_fuse("\"$0\" mount run.h5 nowhere", at);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("hepfs info"), "{output:?}");
+    fs::remove_dir(at.join("dev")).unwrap();
+    let output = without_fuse("\"$0\" demo sample --rows=20000", at);
+    let [said, errors] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    assert!(output.status.success() && errors.contains("/dev/fuse does not exist"), "{said}{errors}");
+    for words in ["table /run_042: 20000 rows", "\nevent_id,", " MeV\n", "0000000 ", "The sample stays: hepfs info "] {
+        assert!(said.contains(words), "no {words:?}: {said}{errors}");
+    }
+}
+
 /// Mounts from a shell with a limit; what the program wrote.
 fn mount_within(limit: &str, source: &Path, mountpoint: &Path) -> Output {
     let line = format!("ulimit {limit} && exec \"$@\"");

@@ -24,6 +24,25 @@ const TOUR: [(&str, &str); 8] = [
     ("What was decoded for all this", "grep -E 'chunks_decoded|bytes_read' mnt/.hepfs/stats"),
 ];
 
+/// The same where nothing can be mounted.
+const TOUR_WITHOUT_MOUNT: [(&str, &str); 8] = [
+    ("The tables and arrays of a file", "hepfs info sample.h5 | head -20"),
+    ("What a mount would show", "hepfs ls sample.h5:run_042"),
+    ("The first rows, at once on any size", "hepfs cat sample.h5:run_042/head.csv | head -4"),
+    (
+        "A column is a file, in every format that its type has",
+        "hepfs cat sample.h5:run_042/columns/energy.txt | \
+         awk '{ if ($1 > max) max = $1 } END { print max, \"MeV\" }'",
+    ),
+    ("sort and uniq count the labels", "hepfs cat sample.h5:run_042/columns/label.txt | sort | uniq -c"),
+    ("Bytes as stored: 8 a row", "hepfs cat sample.h5:run_042/columns/event_id.raw --length 16 | od -A d -t u8"),
+    (
+        "Rows that satisfy an expression",
+        "hepfs query sample.h5:run_042 'hit order by energy desc limit 3' --columns event_id,energy,label",
+    ),
+    ("A table as Parquet, which any program reads", "hepfs export sample.h5:run_042 --format parquet -o - | wc -c"),
+];
+
 /// Write a sample file, mount it and show what is there
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
@@ -46,17 +65,22 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     sample::write(&written, arguments.rows)
         .map_err(|error| Error::Sample { path: written.clone(), reason: error.to_string() })?;
 
-    let mounted = Mounted::new(&written, &mountpoint, verbose)?;
     say("$ hepfs mount sample.h5 mnt")?;
-    for (why, command) in TOUR {
-        say(&format!("\n# {why}"))?;
-        say(&format!("$ {command}"))?;
-        let status = Command::new("sh").args(["-c", command]).current_dir(&folder.path).stdin(Stdio::null()).status();
-        let status = status.map_err(Error::io("running sh"))?;
-        if !status.success() {
-            return Err(Error::Usage(format!("`{command}` failed in {}", folder.path.display())));
+    let mounted = match Mounted::new(&written, &mountpoint, verbose) {
+        Ok(mounted) => mounted,
+        Err(error @ Error::Background(_)) => {
+            error.say();
+            say("\nIt cannot be mounted here. What follows needs no mount.")?;
+            tour(&TOUR_WITHOUT_MOUNT, &folder.path)?;
+            return say(&match folder.is_temporary {
+                true => "\nTry it on a file of yours: hepfs info FILE.h5".to_owned(),
+                false => format!("\nThe sample stays: hepfs info {}", written.display()),
+            })
+            .map(|()| ExitCode::SUCCESS);
         }
-    }
+        Err(error) => return Err(error),
+    };
+    tour(&TOUR, &folder.path)?;
     if std::io::stdin().is_terminal() {
         say(&format!("\nIt is mounted on {}: look around in another terminal.", mountpoint.display()))?;
         say("Press Enter to unmount it.")?;
@@ -71,6 +95,23 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         say(&format!("\nThe sample stays: hepfs mount {} {}", written.display(), mountpoint.display()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs commands in the folder of the sample, each with the reason for it. `hepfs` is this program.
+fn tour(steps: &[(&str, &str)], folder: &Path) -> Result<(), Error> {
+    let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
+    for (why, command) in steps {
+        say(&format!("\n# {why}"))?;
+        say(&format!("$ {command}"))?;
+        let line = format!("hepfs() {{ \"$0\" \"$@\"; }}\n{command}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).arg(&program).current_dir(folder).stdin(Stdio::null());
+        let status = shell.status().map_err(Error::io("running sh"))?;
+        if !status.success() {
+            return Err(Error::Usage(format!("`{command}` failed in {}", folder.display())));
+        }
+    }
+    Ok(())
 }
 
 fn say(line: &str) -> Result<(), Error> {

@@ -15,7 +15,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::options::{Files, Parquet, Reading, Showing};
 use crate::cli::{Error, logging, place};
-use crate::fs::mount::{Mount, MountOptions, StopSignals};
+use crate::fs::mount::{Mount, MountError, MountOptions, StopSignals};
 use crate::fs::tree::{self, Context, ViewOptions};
 use crate::fs::watch::Watch;
 use crate::source::Interrupt;
@@ -151,7 +151,7 @@ impl Served {
             total_bytes,
             ..options
         };
-        let mount = Mount::new(root, mountpoint, &options)?;
+        let mount = Mount::new(root, mountpoint, &options).map_err(|error| refused(error, &sources))?;
         let watch = watch(&mount, &sources, context);
         tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
         Ok(Self { mount, context: context.clone(), stop, _watch: watch })
@@ -166,6 +166,23 @@ impl Served {
         tracing::info!("unmounted: {ended:?}");
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A refusal; where the system mounts nothing, with what needs no mount.
+fn refused(error: MountError, sources: &[PathBuf]) -> Error {
+    match sources {
+        [source, ..] if error.is_of_system() => {
+            let source = shell_word(&source.to_string_lossy());
+            Error::Background(format!("{error}. `hepfs info {source}` needs no mount; nor do query, export and cat"))
+        }
+        _ => error.into(),
+    }
+}
+
+/// A text as a word of a shell's command line.
+fn shell_word(text: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%,=".contains(character);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// Raises the limit on open files as far as the system allows: each HDF5 file in use is one, and a folder may have

@@ -105,3 +105,10 @@ pub enum MountError {
     #[error("{0}")]
     System(io::Error),
 }
+
+impl MountError {
+    /// Whether the system lets this user mount nothing, or not there.
+    pub fn is_of_system(&self) -> bool {
+        matches!(self, Self::NoDevice | Self::DeviceRefused(_) | Self::NoHelper | Self::Refused { .. })
+    }
+}
