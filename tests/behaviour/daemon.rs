@@ -235,6 +235,11 @@ fn without_fuse(script: &str, folder: &Path) -> Output {
 fn where_nothing_can_be_mounted_it_is_said_what_needs_no_mount() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
+    if without_fuse("exit 7", at).status.code() != Some(7) {
+        assert!(!rustix::process::geteuid().is_root());
+        // Some systems let ordinary users hide nothing.
+        return;
+    }
     fs::create_dir(at.join("mnt")).unwrap();
     for name in ["run.h5", "it's a run.h5"] {
         fs::copy(data("units.h5"), at.join(name)).unwrap();

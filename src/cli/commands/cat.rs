@@ -98,7 +98,7 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
     let (full, pieces) = sync_channel(AHEAD);
     let (empty, buffers) = sync_channel(AHEAD + 2);
     thread::scope(|scope| {
-        let read = || read(node, (arguments.offset, end), (buffers, full), interrupt);
+        let read = || read(node, (arguments.offset, end), buffers, full, interrupt);
         let reader = thread::Builder::new().name("hepfs-cat".to_owned()).spawn_scoped(scope, read);
         reader.map_err(Error::io("starting a thread"))?;
         for piece in pieces {
@@ -123,7 +123,8 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
 fn read(
     node: &NodeRef,
     (mut offset, end): (u64, u64),
-    (buffers, full): (Receiver<Vec<u8>>, SyncSender<Result<Vec<u8>, fs::Error>>),
+    buffers: Receiver<Vec<u8>>,
+    full: SyncSender<Result<Vec<u8>, fs::Error>>,
     interrupt: &Interrupt,
 ) {
     let (mut length, mut left_to_measure) = (FIRST, MANY);

@@ -4,7 +4,11 @@ use serde_json::Value;
 
 use super::{metadata_of, text};
 use crate::cli::place::{Asked, Place};
+use crate::fs::tree::printable;
 use crate::source::Interrupt;
+
+/// Characters of a value that are written out.
+const MOST_OF_VALUE: usize = 400;
 
 /// Fields of a compound and members of an enumeration that are written out.
 const MOST_PARTS: usize = 20;
@@ -55,17 +59,14 @@ pub(super) fn described(one: &Value, path: &str) -> Vec<String> {
     add(
         "fill value",
         match fill["state"].as_str() {
-            Some("explicit") => text_or_json(&fill["value"]),
+            Some("explicit") => as_json(&fill["value"]),
             Some("unreadable") => format!("unreadable: {}", text(&fill["error"])),
             state => state.unwrap_or_default().to_owned(),
         },
     );
     for key in ["value", "units", "description", "target", "file"] {
         let is_attribute = !one["attributes"][key].is_null();
-        add(
-            key,
-            Some(&one[key]).filter(|value| !value.is_null() && !is_attribute).map(text_or_json).unwrap_or_default(),
-        );
+        add(key, Some(&one[key]).filter(|value| !value.is_null() && !is_attribute).map(as_json).unwrap_or_default());
     }
     add("unreadable", text(&one["error"]));
     for (key, names) in [("files", "shown_as"), ("not shown", "not_shown")] {
@@ -74,16 +75,19 @@ pub(super) fn described(one: &Value, path: &str) -> Vec<String> {
     }
     if let Some(attributes) = one["attributes"].as_object().filter(|attributes| !attributes.is_empty()) {
         lines.push("  attributes:".to_owned());
-        lines.extend(attributes.iter().map(|(name, value)| {
-            format!("    {}: {}", text(&Value::String(name.clone())), text(&Value::String(value.to_string())))
-        }));
+        let line = |(name, value): (&String, &Value)| format!("    {}: {}", printable(name), as_json(value));
+        lines.extend(attributes.iter().map(line));
     }
     lines
 }
 
-/// A value as JSON writes it, texts with their quotes.
-fn text_or_json(value: &Value) -> String {
-    text(&Value::String(value.to_string()))
+/// A value as JSON writes it, texts with their quotes; a long one as far as a person may read it.
+fn as_json(value: &Value) -> String {
+    let whole = value.to_string();
+    match whole.char_indices().nth(MOST_OF_VALUE) {
+        Some((end, _)) => printable(&format!("{} … (of {} bytes; --json has all)", &whole[..end], whole.len())),
+        None => printable(&whole),
+    }
 }
 
 /// `[1000, 3]`
