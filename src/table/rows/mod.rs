@@ -36,7 +36,9 @@ pub use spread::SpreadRows;
 mod tests {
     use std::sync::Arc;
 
-    use arrow_array::{ArrayRef, FixedSizeBinaryArray, Int8Array, Int64Array, LargeStringArray, StructArray};
+    use arrow_array::{
+        ArrayRef, FixedSizeBinaryArray, Float32Array, Int8Array, Int64Array, LargeStringArray, StructArray,
+    };
     use arrow_schema::{DataType, Field, TimeUnit};
 
     use super::*;
@@ -69,6 +71,7 @@ mod tests {
         let times = Times::new(SECOND, Instant { attoseconds: 0, is_exact: true }, &DataType::Int64).unwrap();
         vec![
             ("masked", Arc::new(MaskedRows::new(path(), numbers(), mask).unwrap())),
+            ("NaN", Arc::new(NanRows::missing(&of(Arc::new(Float32Array::from(vec![0.5; ROWS])))).unwrap())),
             ("typed", Arc::new(TypedRows::new(path(), numbers(), DataType::Duration(TimeUnit::Second)).unwrap())),
             (
                 "decoded",
