@@ -166,9 +166,19 @@ rules! {
         => "";
     UNDECODABLE: Error "values/waveform" []
         "encoded waveforms are whole, and as long as is said of them; shown as missing" => "encode them anew";
+    ROUNDED: Warning "values/rounded" []
+        "an integer is exact as float64, which it is where other files of the dataset have floats; shown rounded"
+        => "write the column as one type in all files";
     TEXT: Warning "values/utf8" [] "text is UTF-8; other bytes are shown as U+FFFD" => "write text in UTF-8";
     UNREADABLE: Error "file/unreadable" [] "what the file says can be read"
         => "restore the file from a copy, or look whether a plugin for a filter is missing";
+    TRUNCATED: Error "file/truncated" [] "a file is as long as it says"
+        => "it is cut short, as by a copy or a writer that was ended: copy it again, or write it anew";
+}
+
+/// The rule that a file breaks which cannot be read for this reason.
+pub(crate) fn unreadable(reason: &str) -> &'static Rule {
+    if reason.contains("the file is truncated") { &TRUNCATED } else { &UNREADABLE }
 }
 
 /// The rule that values which are odd break, where their dialect has none of its own.
@@ -181,6 +191,7 @@ pub fn rule_of(oddity: Oddity) -> &'static Rule {
         Oddity::NullNotEmpty => &NULL_NOT_EMPTY,
         Oddity::TimeOutOfRange => &TIME,
         Oddity::Undecodable => &UNDECODABLE,
+        Oddity::Rounded => &ROUNDED,
         Oddity::InvalidText => &TEXT,
     }
 }

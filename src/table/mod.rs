@@ -25,16 +25,16 @@ use crate::store::statistics::Scalar;
 use crate::store::{File, Learner, NanPolicy, Observed, Opening, Rows, Tally};
 
 pub use arrow_name::arrow_name;
-pub(crate) use finding::{ALL as RULES, UNREADABLE, rules};
+pub(crate) use finding::{ALL as RULES, UNREADABLE, rules, unreadable};
 pub use finding::{Finding, Rule, Severity, rule_of};
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 pub use listed::listed;
 pub use origin::{Called, NameAxis, NameKind, NameLevel, Origin};
 pub use rows::{
-    BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows, EndRows,
-    EvenRows, HeldRows, Json, JsonRows, LabelRows, Linear, ListRows, MaskedRows, NanRows, PackedRows, Packing,
+    AbsentRows, BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows,
+    EndRows, EvenRows, HeldRows, Json, JsonRows, LabelRows, Linear, ListRows, MaskedRows, NanRows, PackedRows, Packing,
     PaddedRows, PartRows, PresentRows, RunRows, Samples, SpreadRows, StringRows, TextEncoding, TimeRows, TypedRows,
-    UnitCount, Variant, common_type, nan_in,
+    UnitCount, Variant, common_type, labelled_runs, nan_in,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;

@@ -78,6 +78,13 @@ impl Times {
         Ok(Self { unit, factor, offset, bounds, is_partial: bounds != range, zone: Some(Zone::new("UTC")) })
     }
 
+    /// Integers of 64 bits that count this unit from 1970 on.
+    pub fn counts(unit: TimeUnit, zone: Option<&str>) -> Option<Self> {
+        let step = UNITS.iter().find(|(known, _)| *known == unit)?.1;
+        let epoch = Instant { attoseconds: 0, is_exact: true };
+        Some(Self::new(step, epoch, &DataType::Int64).ok()?.in_zone(zone))
+    }
+
     /// The same instants, in this time zone, or in none.
     pub fn in_zone(self, zone: Option<&str>) -> Self {
         Self { zone: zone.map(Zone::new), ..self }

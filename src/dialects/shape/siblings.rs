@@ -9,7 +9,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array, LargeStringArray};
 use bstr::{BString, ByteSlice};
 
 use super::{ALL, SETS, Shape};
@@ -17,8 +16,8 @@ use crate::catalogue::{Attribute, ColumnId, Group, Link, Object, ObjectId, Targe
 use crate::dialects::datasets::distinct;
 use crate::dialects::{Checks, Dialect, Dialects, Here, Made, Of, Site};
 use crate::source::Interrupt;
-use crate::store::{File, Hints, Rows, Tally, TextLength};
-use crate::table::{CategoryRows, ChainRows, Column, HeldRows, Origin, RunRows, Table};
+use crate::store::{File, Rows, Tally};
+use crate::table::{ChainRows, Column, Origin, Table, labelled_runs};
 
 /// Most columns of all groups together: each has its own description, some KiB.
 const MOST_PARTS: usize = 65_536;
@@ -281,7 +280,7 @@ impl Chain<'_> {
         let rows = u64::try_from(*pointers.last()?).ok()?;
         let shown = columns(first).map(|column| column.name.clone());
         let label = distinct(&shown.chain([LABEL.into()]).collect::<Vec<_>>()).pop()?;
-        let mut chained = vec![self.column(0, label, self.groups(pointers, rows, interrupt))];
+        let mut chained = vec![self.column(0, label, self.groups(&pointers, interrupt))];
         let mut alike: Vec<Vec<&Column>> = vec![Vec::with_capacity(self.tables.len()); columns(first).count()];
         for table in &self.tables {
             alike.iter_mut().zip(columns(table)).for_each(|(alike, column)| alike.push(column));
@@ -317,15 +316,9 @@ impl Chain<'_> {
     }
 
     /// The name of the group of each row.
-    fn groups(&self, pointers: Vec<i64>, rows: u64, interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
-        let held = |array: ArrayRef, hints| Arc::new(HeldRows::new(array, false, hints)) as Arc<dyn Rows>;
-        let longest = self.labels.iter().map(String::len).max().unwrap_or(0) as u64;
-        let texts = Hints { texts: TextLength::Shown(longest), ..Hints::default() };
-        let labels = held(Arc::new(LargeStringArray::from(self.labels.clone())), texts);
-        let ends: Vec<u64> = pointers.iter().map(|end| end.cast_unsigned()).collect();
-        let pointers = held(Arc::new(Int64Array::from(pointers)), Hints::default());
-        let runs = RunRows::new(self.path.to_owned(), pointers, rows, false, interrupt)?.cut(ends);
-        Ok(Arc::new(CategoryRows::new(self.path.to_owned(), Arc::new(runs), labels, Arc::default())))
+    fn groups(&self, pointers: &[i64], interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
+        let ends: Vec<u64> = pointers.iter().skip(1).map(|end| end.cast_unsigned()).collect();
+        labelled_runs(self.path, self.labels.clone(), &ends, interrupt)
     }
 }
 

@@ -21,6 +21,8 @@ pub enum Oddity {
     TimeOutOfRange,
     /// An encoded waveform that is damaged, or has another length than it should: shown as missing.
     Undecodable,
+    /// An integer that the floats of other files do not hold exactly: shown as the nearest one.
+    Rounded,
 }
 
 /// The oddities of some rows: which, and in which row, counted from the first row decoded. A row is odd in one way

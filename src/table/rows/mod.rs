@@ -1,6 +1,7 @@
 //! Columns made of other rows: categories, values with a mask, floats whose NaN is missing, fields of compounds, texts in other encodings, rows that
 //! end early, arrays in memory; [numbers], and what lies behind [offsets].
 
+mod absent;
 mod category;
 mod chain;
 mod charset;
@@ -15,6 +16,7 @@ mod part;
 mod runs;
 mod spread;
 
+pub use absent::AbsentRows;
 pub use category::{CategoryRows, LabelRows};
 pub use chain::ChainRows;
 pub use charset::{DecodedRows, TextEncoding, Variant};
@@ -29,7 +31,7 @@ pub use numbers::{
 pub use offsets::{EndRows, Json, JsonRows, ListRows, PresentRows, StringRows};
 pub use padded::PaddedRows;
 pub use part::PartRows;
-pub use runs::RunRows;
+pub use runs::{RunRows, labelled_runs};
 pub use spread::SpreadRows;
 
 #[cfg(test)]

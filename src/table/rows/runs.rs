@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use arrow_array::{Array, ArrayRef, Int32Array, Int64Array};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, LargeStringArray};
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::statistics::{Scalar, Summary};
-use crate::store::{ARRAY_BYTES, Cuts, Error, RowRange, Rows, for_each_array};
+use crate::store::{ARRAY_BYTES, Cuts, Error, Hints, RowRange, Rows, TextLength, for_each_array};
+use crate::table::rows::{CategoryRows, HeldRows};
 
 /// Of this many pointers one is kept, or of more where there would be more than [`MOST_KEPT`].
 const KEPT: u64 = 1024;
@@ -225,4 +226,25 @@ impl Rows for RunRows {
     fn cuts(&self) -> Option<&Cuts> {
         self.cuts.as_ref()
     }
+}
+/// The label of the run that each row lies in, where runs have these ends: of the parts of a table, which statistics and
+/// row groups keep to.
+///
+/// # Errors
+/// What is wrong with the ends.
+pub fn labelled_runs(
+    path: &str,
+    labels: Vec<String>,
+    ends: &[u64],
+    interrupt: &Interrupt,
+) -> Result<Arc<dyn Rows>, String> {
+    let held = |array: ArrayRef, hints| Arc::new(HeldRows::new(array, false, hints)) as Arc<dyn Rows>;
+    let longest = labels.iter().map(String::len).max().unwrap_or(0) as u64;
+    let texts = Hints { texts: TextLength::Shown(longest), ..Hints::default() };
+    let labels = held(Arc::new(LargeStringArray::from(labels)), texts);
+    let pointers = std::iter::once(0).chain(ends.iter().map(|end| end.cast_signed()));
+    let pointers = held(Arc::new(Int64Array::from_iter_values(pointers)), Hints::default());
+    let len = ends.last().copied().unwrap_or(0);
+    let runs = RunRows::new(path.to_owned(), pointers, len, false, interrupt)?.cut(ends.iter().copied());
+    Ok(Arc::new(CategoryRows::new(path.to_owned(), Arc::new(runs), labels, Arc::default())))
 }

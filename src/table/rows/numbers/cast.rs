@@ -1,22 +1,26 @@
-//! Rows whose numbers are widened, or that may be missing by their type alone: what files of one dataset need to have
-//! one schema.
+//! Rows in a wider type, or that may be missing by their type alone: what files of one dataset need to have one schema.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float16Type, Float32Type};
-use arrow_array::{ArrayRef, Float64Array, new_empty_array};
-use arrow_schema::DataType;
+use arrow_array::types::{Float16Type, Float32Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Float64Array, new_empty_array};
+use arrow_cast::cast;
+use arrow_schema::{DataType, TimeUnit};
 
 use crate::source::Interrupt;
-use crate::store::decode::widen;
-use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, Shared};
+use crate::store::decode::{Oddities, Oddity, widen};
+use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, Shared, Tally};
 
-/// The type to which numbers of two types can be cast without loss; `None` where there is none. Two integers become
-/// `int64`, or `uint64` where both are unsigned; floats, and floats with integers of at most 32 bits, `float64`.
+/// Unsigned integers up to here, and their negatives, are exact as `float64`.
+const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+
+/// The type in which numbers of two types, or times, are one column; `None` where there is none.
+///
+/// - Two integers become `int64`, or `uint64` where both are unsigned; signed ones with `uint64` are none.
+/// - Two floats, and floats with integers, become `float64`, which may round integers of 64 bits.
+/// - Instants of one zone, and durations, take the finer unit.
 pub fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
-    let fits_float =
-        |number: &DataType| number.is_floating() || number.primitive_width().is_some_and(|width| width < 8);
     match (a, b) {
         _ if a == b => Some(a.clone()),
         _ if a.is_unsigned_integer() && b.is_unsigned_integer() => Some(DataType::UInt64),
@@ -25,30 +29,130 @@ pub fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
         }
         _ if a.is_floating() || b.is_floating() => {
             let are_numbers = [a, b].iter().all(|number| number.is_floating() || number.is_integer());
-            (are_numbers && fits_float(a) && fits_float(b)).then_some(DataType::Float64)
+            are_numbers.then_some(DataType::Float64)
         }
+        (DataType::Timestamp(one, zone), DataType::Timestamp(other, of_other)) => {
+            (zone == of_other).then(|| DataType::Timestamp(finer(*one, *other), zone.clone()))
+        }
+        (DataType::Duration(one), DataType::Duration(other)) => Some(DataType::Duration(finer(*one, *other))),
         _ => None,
     }
+}
+
+fn finer(one: TimeUnit, other: TimeUnit) -> TimeUnit {
+    if per_second(one) >= per_second(other) { one } else { other }
+}
+
+/// How many of a unit are a second.
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
+    }
+}
+
+/// What becomes of values.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// They stay, and may be missing or not.
+    Same,
+    /// Numbers in a wider type, out of dictionaries where they lie in such; `cast` by its own name.
+    Number,
+    /// Instants and durations as counts of this unit; one that 64 bits do not hold is missing.
+    Count(TimeUnit),
+    /// Values in another form of the same type: texts for labels.
+    Form,
 }
 
 /// The same values in a wider type, or in a column in which values may be missing.
 #[derive(Debug)]
 pub struct CastRows {
     rows: Arc<dyn Rows>,
-    /// `Int64`, `UInt64` or `Float64`, of no rows any; `None` of any rows as they are.
-    cast: Option<DataType>,
+    way: Way,
+    data_type: DataType,
     nullable: bool,
+    tally: Arc<Tally>,
 }
 
 impl CastRows {
-    /// `cast` must be what [`common_type`] gives, or there must be no rows; without it only `nullable` changes.
+    /// `cast` must be a number that [`common_type`] gives, or there must be no rows; without it only `nullable`
+    /// changes.
     pub fn new(rows: Arc<dyn Rows>, cast: Option<DataType>, nullable: bool) -> Self {
-        Self { rows, cast, nullable }
+        let way = if cast.is_some() { Way::Number } else { Way::Same };
+        let data_type = cast.unwrap_or_else(|| rows.data_type().clone());
+        Self { rows, way, data_type, nullable, tally: Arc::default() }
+    }
+
+    /// Instants or durations as counts of a unit that is no coarser than theirs.
+    pub fn counts(rows: Arc<dyn Rows>, unit: TimeUnit) -> Self {
+        Self { rows, way: Way::Count(unit), data_type: DataType::Int64, nullable: true, tally: Arc::default() }
+    }
+
+    /// Values in another form of their type, as Arrow casts them.
+    pub fn form(rows: Arc<dyn Rows>, data_type: DataType) -> Self {
+        let nullable = rows.nullable();
+        Self { rows, way: Way::Form, data_type, nullable, tally: Arc::default() }
+    }
+
+    /// The same, which counts in `tally` the values that were rounded, or have no place in the unit.
+    pub fn counted(self, tally: Arc<Tally>) -> Self {
+        Self { tally, ..self }
+    }
+
+    fn is_same(&self) -> bool {
+        matches!(self.way, Way::Same)
     }
 
     fn none(&self) -> Error {
         Error::Unsupported { path: "cast".into(), reason: format!("{} has other bytes as stored", self.data_type()) }
     }
+
+    /// Numbers as floats, and which of them were rounded.
+    fn floats(&self, array: &ArrayRef, odd: &mut Oddities) -> Option<Float64Array> {
+        let mut note = |valid: &dyn Array, is_odd: &mut dyn FnMut(usize) -> bool| {
+            let rows = (0..valid.len()).filter(|row| valid.is_valid(*row) && is_odd(*row));
+            odd.extend(rows.map(|row| (Oddity::Rounded, row as u64)));
+        };
+        Some(match array.data_type() {
+            DataType::Float16 => array.as_primitive::<Float16Type>().unary(f64::from),
+            DataType::Float32 => array.as_primitive::<Float32Type>().unary(f64::from),
+            DataType::Float64 => array.as_primitive::<Float64Type>().clone(),
+            DataType::Int64 => {
+                let whole = array.as_primitive::<Int64Type>();
+                note(whole, &mut |row| is_rounded(whole.value(row).unsigned_abs()));
+                whole.unary(|number| number as f64)
+            }
+            DataType::UInt64 => {
+                let whole = array.as_primitive::<UInt64Type>();
+                note(whole, &mut |row| is_rounded(whole.value(row)));
+                whole.unary(|number| number as f64)
+            }
+            // Of at most 32 bits.
+            _ => widen::signed(array)?.unary(|number| number as f64),
+        })
+    }
+
+    /// Counts of a unit in a finer one, and which of them 64 bits do not hold.
+    fn scaled(&self, array: &ArrayRef, unit: TimeUnit, odd: &mut Oddities) -> Option<ArrayRef> {
+        let (DataType::Timestamp(own, _) | DataType::Duration(own)) = array.data_type() else { return None };
+        let factor = per_second(unit) / per_second(*own);
+        let counts = cast(array, &DataType::Int64).ok()?;
+        if factor <= 1 {
+            return (factor == 1).then_some(counts);
+        }
+        let counts = counts.as_primitive::<Int64Type>();
+        let scaled = counts.unary_opt::<_, Int64Type>(|count| count.checked_mul(factor));
+        let is_lost = |row: &usize| counts.is_valid(*row) && scaled.is_null(*row);
+        odd.extend((0..counts.len()).filter(is_lost).map(|row| (Oddity::TimeOutOfRange, row as u64)));
+        Some(Arc::new(scaled))
+    }
+}
+
+/// Whether `float64` does not hold a whole number, by its absolute value.
+fn is_rounded(whole: u64) -> bool {
+    whole > EXACT && whole.trailing_zeros() + f64::MANTISSA_DIGITS < u64::BITS - whole.leading_zeros()
 }
 
 impl Rows for CastRows {
@@ -57,7 +161,7 @@ impl Rows for CastRows {
     }
 
     fn data_type(&self) -> &DataType {
-        self.cast.as_ref().unwrap_or_else(|| self.rows.data_type())
+        &self.data_type
     }
 
     fn nullable(&self) -> bool {
@@ -66,7 +170,12 @@ impl Rows for CastRows {
 
     fn hints(&self) -> Hints {
         let hints = self.rows.hints();
-        if self.cast.is_some() { Hints { nan: hints.nan, ..Hints::default() } } else { hints }
+        match self.way {
+            Way::Same => hints,
+            // Labels are not told one by one any more.
+            Way::Form => Hints { values: None, stored: false, ..hints },
+            _ => Hints { nan: hints.nan, ..Hints::default() },
+        }
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
@@ -74,41 +183,47 @@ impl Rows for CastRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        if let Some(cast) = self.cast.as_ref().filter(|_| self.is_empty()) {
-            return Ok(new_empty_array(cast));
+        if !self.is_same() && self.is_empty() {
+            return Ok(new_empty_array(&self.data_type));
         }
-        let array = self.rows.array(range, interrupt)?;
-        let float = |array: &ArrayRef| match array.data_type() {
-            DataType::Float16 => Some(array.as_primitive::<Float16Type>().unary(f64::from)),
-            DataType::Float32 => Some(array.as_primitive::<Float32Type>().unary(f64::from)),
-            DataType::Float64 => Some(array.as_primitive().clone()),
-            // Of at most 32 bits.
-            _ => widen::signed(array).map(|whole| whole.unary(|number| number as f64)),
+        let array = self.rows.array(range.clone(), interrupt)?;
+        let number = match array.as_any_dictionary_opt() {
+            Some(labelled) if matches!(self.way, Way::Number) => cast(&array, labelled.values().data_type()).ok(),
+            _ => Some(array.clone()),
         };
-        let cast: Option<ArrayRef> = match &self.cast {
-            None => return Ok(array),
-            Some(DataType::Int64) => widen::signed(&array).map(|array| Arc::new(array) as ArrayRef),
-            Some(DataType::UInt64) => widen::unsigned(&array).map(|array| Arc::new(array) as ArrayRef),
-            Some(_) => float(&array).map(|array: Float64Array| Arc::new(array) as ArrayRef),
-        };
+        let mut odd = Oddities::new();
+        let cast: Option<ArrayRef> = number.and_then(|array| match (self.way, &self.data_type) {
+            (Way::Same, _) => Some(array),
+            (Way::Number, DataType::Int64) => widen::signed(&array).map(|array| Arc::new(array) as ArrayRef),
+            (Way::Number, DataType::UInt64) => widen::unsigned(&array).map(|array| Arc::new(array) as ArrayRef),
+            (Way::Number, _) => self.floats(&array, &mut odd).map(|array| Arc::new(array) as ArrayRef),
+            (Way::Count(unit), _) => self.scaled(&array, unit, &mut odd),
+            (Way::Form, form) => cast(&array, form).ok(),
+        });
+        self.tally.add(range, &odd);
         cast.ok_or_else(|| self.none())
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
-        // What is cast is there twice, and at most eight times as wide.
-        self.rows.fitting(range, if self.cast.is_some() { bytes / 9 } else { bytes }, interrupt)
+        let bytes = match self.way {
+            Way::Same => bytes,
+            // What is cast is there twice, and at most eight times as wide; a label is there once for each row then.
+            Way::Number | Way::Count(_) => bytes / 9,
+            Way::Form => bytes / 16,
+        };
+        self.rows.fitting(range, bytes, interrupt)
     }
 
     fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
-        if self.cast.is_some() { Ok(None) } else { self.rows.shared(range, interrupt) }
+        if self.is_same() { self.rows.shared(range, interrupt) } else { Ok(None) }
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        if self.cast.is_some() { Ok(None) } else { self.rows.outline(range, interrupt) }
+        if self.is_same() { self.rows.outline(range, interrupt) } else { Ok(None) }
     }
 
     fn outline_tells_nulls(&self) -> bool {
-        self.cast.is_none() && self.rows.outline_tells_nulls()
+        self.is_same() && self.rows.outline_tells_nulls()
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
@@ -116,18 +231,18 @@ impl Rows for CastRows {
     }
 
     fn stored_width(&self) -> Option<u64> {
-        self.rows.stored_width().filter(|_| self.cast.is_none())
+        self.rows.stored_width().filter(|_| self.is_same())
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        if self.cast.is_some() {
+        if !self.is_same() {
             return Err(self.none());
         }
         self.rows.append_stored(offset, length, out, interrupt)
     }
 
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
-        if self.cast.is_some() { Ok(false) } else { self.rows.append_byte_keys(range, out, interrupt) }
+        if self.is_same() { self.rows.append_byte_keys(range, out, interrupt) } else { Ok(false) }
     }
 
     fn natural_rows(&self) -> Option<u64> {
@@ -140,5 +255,45 @@ impl Rows for CastRows {
 
     fn cuts(&self) -> Option<&Cuts> {
         self.rows.cuts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{Int64Array, TimestampMillisecondArray, UInt64Array};
+
+    use super::*;
+    use crate::store::Count;
+    use crate::store::rows::in_memory::Memory;
+
+    fn all(rows: &CastRows) -> ArrayRef {
+        rows.array(0..rows.len(), &Interrupt::new()).unwrap()
+    }
+
+    /// Python: `int(float(number)) == number`.
+    #[test]
+    fn integers_that_floats_do_not_hold_are_counted() {
+        let even = (1 << 53) + 2;
+        let numbers = vec![Some(1 << 53), Some((1 << 53) + 1), Some(even), None, Some(-(1 << 53) - 1), Some(i64::MIN)];
+        let tally = Arc::<Tally>::default();
+        let numbers = Arc::new(Memory::new(Arc::new(Int64Array::from(numbers))));
+        let cast = CastRows::new(numbers, Some(DataType::Float64), true).counted(tally.clone());
+        assert_eq!(all(&cast).as_primitive::<Float64Type>().value(2), even as f64);
+        assert_eq!(tally.counts(), [(Oddity::Rounded, Count { rows: 2, first: 1 })]);
+        let tally = Arc::<Tally>::default();
+        let numbers = UInt64Array::from(vec![u64::MAX, 1 << 63, u64::MAX << 11, u64::MAX << 10]);
+        let numbers = Arc::new(Memory::new(Arc::new(numbers)));
+        all(&CastRows::new(numbers, Some(DataType::Float64), true).counted(tally.clone()));
+        assert_eq!(tally.counts(), [(Oddity::Rounded, Count { rows: 2, first: 0 })]);
+    }
+
+    #[test]
+    fn instants_that_a_finer_unit_does_not_hold_are_missing_and_counted() {
+        let tally = Arc::<Tally>::default();
+        let instants = TimestampMillisecondArray::from(vec![Some(1), None, Some(i64::MAX / 1000 + 1)]);
+        let cast = CastRows::counts(Arc::new(Memory::new(Arc::new(instants))), TimeUnit::Microsecond);
+        let cast = cast.counted(tally.clone());
+        assert_eq!(all(&cast).as_primitive::<Int64Type>(), &Int64Array::from(vec![Some(1000), None, None]));
+        assert_eq!(tally.counts(), [(Oddity::TimeOutOfRange, Count { rows: 1, first: 2 })]);
     }
 }

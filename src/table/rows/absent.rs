@@ -1,0 +1,103 @@
+//! A column of which nothing is there.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, NullArray, UInt64Array, new_null_array};
+use arrow_schema::{DataType, Field};
+
+use crate::source::Interrupt;
+use crate::store::{Error, Hints, RowRange, Rows, TextLength, count_of};
+
+/// Rows that are all missing: a column that one of several tables lacks. Takes no memory but where rows are read.
+#[derive(Debug)]
+pub struct AbsentRows {
+    len: u64,
+    data_type: DataType,
+}
+
+impl AbsentRows {
+    /// `len` missing values of a type.
+    pub fn new(len: u64, data_type: DataType) -> Self {
+        Self { len, data_type }
+    }
+}
+
+/// Says of each part of a type whether it can be missing, as the type does.
+fn hints(data_type: &DataType, nullable: bool) -> Hints {
+    let of = |field: &Arc<Field>| hints(field.data_type(), field.is_nullable());
+    let (items, fields) = match data_type {
+        DataType::LargeList(item) | DataType::List(item) | DataType::FixedSizeList(item, _) => {
+            (Some(Box::new(of(item))), Vec::new())
+        }
+        DataType::Struct(fields) => (None, fields.iter().map(of).collect()),
+        _ => (None, Vec::new()),
+    };
+    Hints { texts: TextLength::Shown(0), nullable, items, fields, ..Hints::default() }
+}
+
+impl Rows for AbsentRows {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        true
+    }
+
+    fn hints(&self) -> Hints {
+        hints(&self.data_type, true)
+    }
+
+    fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
+        Ok(new_null_array(&self.data_type, count_of(&range, self.len, "")?))
+    }
+
+    fn outline(&self, range: RowRange, _: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = count_of(&range, self.len, "")?;
+        Ok(match &self.data_type {
+            DataType::LargeUtf8 | DataType::Utf8 => Some(Arc::new(UInt64Array::new_null(count))),
+            nested if nested.is_nested() => None,
+            _ => Some(Arc::new(NullArray::new(count))),
+        })
+    }
+
+    fn alike_until(&self, _: u64, _: &Interrupt) -> Result<u64, Error> {
+        Ok(self.len)
+    }
+
+    fn is_computed(&self, _: &Interrupt) -> bool {
+        true
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        None
+    }
+
+    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        Err(Error::Unsupported { path: String::new(), reason: "what is not there has no bytes as stored".into() })
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::Array;
+
+    use super::*;
+
+    #[test]
+    fn any_number_of_rows_is_missing() {
+        let texts = AbsentRows::new(u64::MAX, DataType::LargeUtf8);
+        let array = texts.array(u64::MAX - 3..u64::MAX, &Interrupt::new()).unwrap();
+        assert_eq!((array.len(), array.null_count(), array.data_type()), (3, 3, &DataType::LargeUtf8));
+        assert!(texts.array(0..5, &Interrupt::new()).is_ok_and(|array| array.null_count() == 5));
+        assert!(AbsentRows::new(4, DataType::Int8).array(0..5, &Interrupt::new()).is_err());
+    }
+}
