@@ -1,7 +1,7 @@
 //! What the adapter asks of a directory, a file or a link, without knowing what it shows.
 
-use std::fmt::{Debug, Formatter};
-use std::path::Path;
+use std::fmt::{self, Debug, Display, Formatter};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use super::Error;
 use crate::source::Interrupt;
 use crate::store::Span;
 use crate::store::pass::Progress;
-use crate::table::Table;
+use crate::table::{Finding, Table};
 use crate::views::{Access, Effort, Size};
 
 /// A shared node.
@@ -93,7 +93,7 @@ impl Children {
 }
 
 impl Debug for Children {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
     }
 }
@@ -101,6 +101,40 @@ impl Debug for Children {
 impl FromIterator<DirEntry> for Children {
     fn from_iter<I: IntoIterator<Item = DirEntry>>(names: I) -> Self {
         Self::new(Vec::from_iter(names))
+    }
+}
+
+/// The files of a dataset: of the table that several files have at one path.
+#[derive(Clone, Debug)]
+pub struct DatasetFiles {
+    /// How many are in it.
+    pub count: usize,
+    /// Those that are not, in the order of their paths.
+    pub left_out: Arc<[LeftOut]>,
+}
+
+/// A file that a dataset leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its path as a mount shows it.
+    pub file: BString,
+    /// Its path.
+    pub source: PathBuf,
+    /// Why.
+    pub finding: Finding,
+}
+
+impl LeftOut {
+    /// Why: what cannot be opened names itself.
+    pub fn reason(&self) -> &str {
+        let found = &self.finding.found;
+        found.strip_prefix(&format!("{}: ", self.source.display())).unwrap_or(found)
+    }
+}
+
+impl Display for LeftOut {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.reason())
     }
 }
 
@@ -199,6 +233,24 @@ pub trait Node: Send + Sync {
     /// The table of a directory that shows one, once it was listed. Never slow.
     fn table(&self) -> Option<Arc<Table>> {
         None
+    }
+
+    /// The files of a directory that is a dataset; `None` of any other.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn dataset(&self, interrupt: &Interrupt) -> Result<Option<DatasetFiles>, Error> {
+        let _ = interrupt;
+        Ok(None)
+    }
+
+    /// The rows of all these files as one table, which holds them open.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the directory is no dataset.
+    fn whole_dataset(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
+        let _ = interrupt;
+        Err(Error::NotFound)
     }
 
     /// The path of the HDF5 file that a directory belongs to; `None` of folders above files. Never slow.

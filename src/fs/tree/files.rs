@@ -8,7 +8,7 @@ use bstr::BString;
 use serde_json::Value;
 
 use super::contents::Contents;
-use super::datasets::CommonField;
+use super::datasets::{self, CommonField, Tallies};
 use super::file::{FileNode, Later, Xattrs};
 use super::listing::{Child, ColumnView, Elements};
 use super::{Error, Interrupt, Opened, changes};
@@ -16,7 +16,7 @@ use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
 use crate::store::pass::Keeper;
 use crate::store::{NanPolicy, Rows};
-use crate::table::{CastRows, Column, Form, IndexKind, Single, SingleFile, Table};
+use crate::table::{Column, Form, IndexKind, Single, SingleFile, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
 use crate::views::ipc::{IpcColumn, IpcView};
@@ -136,28 +136,36 @@ impl Files {
         Some(parquet.told_by(learner).kept_by(self.keeper(&column_what(position, column))))
     }
 
-    /// A table as one of the files of a dataset: the columns that all of them have, in one order, with one type each.
+    /// A table as one of the files of a dataset: the columns of all of them, in one order, with one type each. Values
+    /// that a cast does not keep are counted in `tallies`, by the column's path.
     ///
     /// # Errors
-    /// [`Error::Stale`] where the table has no such columns any more.
-    pub fn part(&self, table: &Table, fields: &[CommonField]) -> Result<Arc<dyn View>, Error> {
+    /// [`Error::Stale`] where the table has other columns now.
+    pub fn part(&self, table: &Table, fields: &[CommonField], tallies: &mut Tallies) -> Result<Arc<dyn View>, Error> {
         let places: HashMap<&BString, usize> =
             table.columns.iter().enumerate().map(|(at, column)| (&column.name, at)).collect();
-        let column = |field: &CommonField| -> Option<ParquetColumn> {
-            let at = *places.get(&field.name)?;
-            let column = table.columns.get(at)?;
-            let own = ParquetColumn::new(column).ok()?.plain_field().ok()?;
-            if own.data_type() == &field.data_type && own.is_nullable() == field.nullable {
-                return Some(self.parquet_column(table, at, column)?.plain());
+        let mut column = |field: &CommonField| -> Option<ParquetColumn> {
+            let what = |what: &str| format!("{what} as {} {}", field.data_type, field.nullable);
+            let Some(at) = places.get(&field.name).copied().filter(|at| table.columns[*at].in_table) else {
+                let absent = datasets::absent(table, field)?;
+                let keeper = self.keeper(&what(&format!("no column {:?}", field.name)));
+                return Some(ParquetColumn::new(&absent).ok()?.plain().kept_by(keeper));
+            };
+            let own = table.columns.get(at)?;
+            let tally = Arc::default();
+            let cast = datasets::cast(own, field, &tally)?;
+            let parquet = self.parquet_column(table, at, &cast)?.plain();
+            let is_own = match (&cast.rows, &own.rows) {
+                (Ok(cast), Ok(own)) => Arc::ptr_eq(cast, own),
+                _ => false,
+            };
+            if is_own {
+                return Some(parquet);
             }
-            let cast = (own.data_type() != &field.data_type).then(|| field.data_type.clone());
-            let learner = column.learner.clone().filter(|_| cast.is_none());
-            let rows = CastRows::new(column.rows.as_ref().ok()?.clone(), cast, field.nullable);
-            let cast = Column { rows: Ok(Arc::new(rows)), learner, ..column.clone() };
-            let what = format!("{} as {} {}", column_what(at, column), field.data_type, field.nullable);
-            Some(self.parquet_column(table, at, &cast)?.plain().kept_by(self.keeper(&what)))
+            tallies.push((datasets::path_of(own), tally));
+            Some(parquet.kept_by(self.keeper(&what(&column_what(at, own)))))
         };
-        let columns: Option<Vec<ParquetColumn>> = fields.iter().map(column).collect();
+        let columns: Option<Vec<ParquetColumn>> = fields.iter().map(&mut column).collect();
         Ok(self.parquet(columns.ok_or(Error::Stale)?))
     }
 

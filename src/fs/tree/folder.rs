@@ -371,6 +371,46 @@ impl SeveralNode {
     }
 }
 
+/// Files and folders named by the user for what they have in common: none is opened before it is asked for. Those of one
+/// base name are shown by their paths as given.
+pub(super) struct NamedSources(BTreeMap<BString, Found>);
+
+impl NamedSources {
+    /// # Errors
+    /// Where a source is not there, or was given twice.
+    pub fn new(context: &Arc<Context>, paths: &[PathBuf]) -> Result<Self, OpenError> {
+        let base = |path: &PathBuf| shown_name(path.file_name().unwrap_or(path.as_os_str()));
+        let mut counts: BTreeMap<BString, usize> = BTreeMap::new();
+        paths.iter().for_each(|path| *counts.entry(base(path)).or_default() += 1);
+        let mut sources = BTreeMap::new();
+        for path in paths {
+            let metadata = std::fs::metadata(path);
+            let metadata = metadata.map_err(|error| source::Error::Io { path: path.clone(), error })?;
+            let found = match metadata.is_dir() {
+                true => Found::Folder(Arc::new(FolderNode::new(context.clone(), path.clone()))),
+                false => Found::File(Arc::new(FileRoot::found(SourceFile::new(context.clone(), path.clone())))),
+            };
+            let name = Some(base(path)).filter(|name| counts.get(name) == Some(&1));
+            let name = name.unwrap_or_else(|| path.as_os_str().as_bytes().into());
+            if sources.insert(name.clone(), found).is_some() {
+                let name = name.to_string();
+                return Err(OpenError::SameName { first: path.clone(), second: path.clone(), name });
+            }
+        }
+        Ok(Self(sources))
+    }
+}
+
+impl Sources for NamedSources {
+    fn found(&self, name: &[u8]) -> Result<Found, Error> {
+        self.0.get(&BString::from(name)).cloned().ok_or(Error::NotFound)
+    }
+
+    fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
+        Ok(self.0.iter().map(|(name, found)| (name.clone(), found.clone())).collect())
+    }
+}
+
 impl Sources for SeveralNode {
     fn found(&self, name: &[u8]) -> Result<Found, Error> {
         self.sources.get(&BString::from(name)).filter(|found| found.is_shown()).cloned().ok_or(Error::NotFound)

@@ -240,9 +240,7 @@ fn findings(context: &Context) -> String {
     for opened in context.opened() {
         opened.findings().iter().for_each(|finding| add(opened.path(), finding));
     }
-    for (source, finding) in context.datasets.lock().values().flatten() {
-        add(source, finding);
-    }
+    context.of_datasets().iter().for_each(|(source, finding)| add(source, finding));
     lines
 }
 

@@ -34,8 +34,8 @@ use crate::dialects::{Checks, Dialects};
 use crate::h5;
 use crate::indexes::Trust;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::{File, NanPolicy, Reservation, Store};
-use crate::table::Finding;
+use crate::store::{File, NanPolicy, Reservation, Store, Tally};
+use crate::table::{Finding, rule_of};
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
@@ -116,6 +116,8 @@ pub struct Context {
     openings: Mutex<Vec<Weak<Opened>>>,
     /// Files that datasets leave out or cast, likewise, by the table's path.
     datasets: Mutex<BTreeMap<String, Vec<(PathBuf, Finding)>>>,
+    /// Values that parts of datasets cast and lost, by the table's path and the partition.
+    casts: Mutex<BTreeMap<(String, BString), Vec<(PathBuf, String, Arc<Tally>)>>>,
     /// Tells of changes, once there is a mount.
     watch: OnceLock<Weak<Watch>>,
 }
@@ -147,6 +149,7 @@ impl Context {
             errors: live::ErrorLog::default(),
             openings: Default::default(),
             datasets: Default::default(),
+            casts: Default::default(),
             watch: OnceLock::new(),
         })
     }
@@ -175,6 +178,17 @@ impl Context {
             opened.findings().into_iter().map(move |finding| (path.clone(), finding))
         };
         self.opened().iter().flat_map(of_one).collect()
+    }
+
+    /// What datasets say of files: which are left out or cast, and which values a cast did not keep.
+    pub fn of_datasets(&self) -> Vec<(PathBuf, Finding)> {
+        let mut all: Vec<_> = self.datasets.lock().values().flatten().cloned().collect();
+        for (source, path, tally) in self.casts.lock().values().flatten() {
+            let found = tally.counts().into_iter();
+            let found = found.map(|(oddity, count)| Finding::of_rows(path, None, rule_of(oddity), count));
+            all.extend(found.map(|finding| (source.clone(), finding)));
+        }
+        all
     }
 
     /// Findings of unfinished changes of the open sources.
@@ -229,6 +243,18 @@ pub fn root(context: &Arc<Context>, sources: &[PathBuf], interrupt: &Interrupt) 
     };
     let datasets = files.filter(|_| datasets::are_shown(context.formats)).map(|files| datasets::root(context, files));
     Ok(Arc::new(live::RootNode::new(context.clone(), shown, datasets)))
+}
+
+/// The datasets of these sources, as a mount of them has in `.datasets`. No source is opened before it is asked for.
+///
+/// # Errors
+/// Where a source is not there, or was given twice.
+pub fn datasets(context: &Arc<Context>, sources: &[PathBuf]) -> Result<NodeRef, OpenError> {
+    let sources: Arc<dyn folder::Sources> = match sources {
+        [only] if only.is_dir() => Arc::new(folder::FolderNode::new(context.clone(), only.clone())),
+        several => Arc::new(folder::NamedSources::new(context, several)?),
+    };
+    Ok(datasets::root(context, sources))
 }
 
 /// How often a wait for a lock looks at its interrupt.

@@ -10,5 +10,6 @@ crate::table::rules! {
     NAME_TWICE: Warning "file/name-twice" []
         "members of two groups that are shown in one directory have different names" => "rename one of them";
     SCHEMA: Warning "file/dataset-schema" []
-        "the files of a dataset have the same columns and types" => "write the columns in the types of the other files";
+        "the files of a dataset have the same columns and types; what differs is missing, cast or left out"
+        => "write the columns in the types of the other files";
 }

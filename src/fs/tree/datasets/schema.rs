@@ -1,62 +1,94 @@
-//! The one schema of the files of a dataset.
+//! The one schema of the files of a dataset: the union of their columns.
 //!
-//! It is that of most files; of equally many, of the first by name. Each further file, in the order of names, joins if
-//! it has the same columns, in any order, and each has the same type or one that can be cast without loss: then the
-//! column is widened as far as that takes. A file that cannot join is left out.
+//! It begins with the columns of most files; of equally many, of the first by name. Each further file, in the order of
+//! names, joins if each column that others have too is of the same type or of one that has a common type with theirs:
+//! then the column is widened as far as that takes. Its other columns come behind. A file that cannot join is left out.
+//! A column that a file lacks is missing there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use bstr::BString;
 
-use crate::table::{Column, Table, common_type};
+use crate::table::{CastRows, Column, Table, Times, common_type};
 use crate::views::parquet::ParquetColumn;
+
+/// Columns that a dataset has at most beyond those of most files: each file has all of them.
+const MOST_MORE: usize = 1 << 16;
+
+/// Columns that a finding names.
+const MOST_NAMED: usize = 3;
 
 /// A column of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileField {
     name: BString,
-    /// As readers of Parquet see it.
+    /// As readers of Parquet see it where a value can be missing.
     data_type: DataType,
+    /// The same where none can, if that is another type.
+    whole: Option<DataType>,
+    /// The type of its instants or durations, as shown: Parquet lacks units and zones.
+    times: Option<DataType>,
     nullable: bool,
-    /// Whether the rows are numbers that can be cast.
-    is_number: bool,
     units: Option<String>,
 }
 
-/// A column that all files of a dataset have.
+/// A column of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::fs::tree) struct CommonField {
     /// Its name.
     pub name: BString,
     /// As readers of Parquet see it.
     pub data_type: DataType,
+    /// The type of instants or durations, as shown.
+    pub times: Option<DataType>,
     /// Whether a value of some file can be missing.
     pub nullable: bool,
+}
+
+/// A column as readers of Parquet see it; `None` where it has no place in a file.
+pub(super) fn plain_field(column: &Column) -> Option<Field> {
+    ParquetColumn::new(column).ok()?.plain_field().ok()
+}
+
+/// The column, whose values may be missing by its type.
+pub(super) fn nullable(column: &Column) -> Option<Column> {
+    let rows = CastRows::new(column.rows.as_ref().ok()?.clone(), None, true);
+    Some(Column { rows: Ok(Arc::new(rows)), ..column.clone() })
 }
 
 /// The columns of a table's Parquet file.
 pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
     let field = |column: &Column| {
-        let field = ParquetColumn::new(column).ok()?.plain_field().ok()?;
+        let field = plain_field(column)?;
+        let own = field.data_type().clone();
+        // What is in a compound or an array depends on whether that can be missing.
+        let may_differ = own.is_nested() && !field.is_nullable();
+        let data_type = if may_differ { plain_field(&nullable(column)?)?.data_type().clone() } else { own.clone() };
+        let is_time = matches!(own, DataType::Timestamp(..) | DataType::Duration(_));
+        let shown = if is_time { Some(column.shown().ok()?.data_type().clone()) } else { None };
         Some(FileField {
             name: column.name.clone(),
-            data_type: field.data_type().clone(),
+            whole: (data_type != own).then_some(own),
+            data_type,
+            times: shown,
             nullable: field.is_nullable(),
-            is_number: column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_numeric()),
             units: column.units.clone(),
         })
     };
     table.columns.iter().filter(|column| column.in_table).filter_map(field).collect()
 }
 
-/// What becomes of the files: the columns, which files have them, and what is to be said of files, by their places.
+/// What becomes of the files, by their places.
 #[derive(Debug, Default)]
 pub(super) struct CommonSchema {
     pub fields: Vec<CommonField>,
     pub joined: Vec<usize>,
+    /// What is to be said of files that joined.
     pub said: Vec<(usize, String)>,
+    /// Files that are left out, and why.
+    pub left_out: Vec<(usize, String)>,
 }
 
 /// Names and types in an order that does not depend on that of the columns.
@@ -68,6 +100,17 @@ fn signature(fields: &[FileField]) -> Signature<'_> {
     signature
 }
 
+/// The columns of files so far.
+#[derive(Default)]
+struct Union {
+    fields: Vec<FileField>,
+    /// Files that have each.
+    counts: Vec<usize>,
+    places: HashMap<BString, usize>,
+    /// Columns of most files, as these have them.
+    first: Vec<FileField>,
+}
+
 /// Finds the schema of files, which come in the order of their names.
 pub(super) fn common_schema(files: &[Arc<[FileField]>]) -> CommonSchema {
     // How many files have a signature, and which has it first.
@@ -77,69 +120,140 @@ pub(super) fn common_schema(files: &[Arc<[FileField]>]) -> CommonSchema {
     }
     let most = counts.values().max_by_key(|(count, first)| (*count, usize::MAX - first));
     let Some(base) = most.and_then(|(_, first)| files.get(*first)) else { return CommonSchema::default() };
-    let places: HashMap<&BString, usize> = base.iter().enumerate().map(|(at, field)| (&field.name, at)).collect();
-    let (mut wide, mut common) = (base.to_vec(), CommonSchema::default());
-    wide.iter_mut().for_each(|field| field.nullable = false);
+    let (mut union, mut common) = (Union::default(), CommonSchema::default());
+    base.iter().for_each(|field| union.add(field, 0));
+    union.first = base.to_vec();
     for (at, file) in files.iter().enumerate() {
-        match joined(&wide, file, &places) {
-            Ok(next) => {
-                wide = next;
-                common.joined.push(at);
-            }
-            Err(reason) => common.said.push((at, format!("{reason}; the file is left out"))),
+        match union.join(file) {
+            Ok(()) => common.joined.push(at),
+            Err(reason) => common.left_out.push((at, reason)),
         }
     }
+    let all = common.joined.len();
     for at in &common.joined {
-        let said = files[*at].iter().filter_map(|field| Some(said(field, base.get(*places.get(&field.name)?)?, &wide)));
-        let said: Vec<String> = said.flatten().collect();
+        let said = union.said(&files[*at], all);
         if !said.is_empty() {
             common.said.push((*at, said.join("; ")));
         }
     }
-    let field =
-        |field: FileField| CommonField { name: field.name, data_type: field.data_type, nullable: field.nullable };
-    common.fields = wide.into_iter().map(field).collect();
+    let lacking = union.counts.into_iter().map(|count| count < all);
+    common.fields = union.fields.into_iter().zip(lacking).map(|(field, lacks)| field.common(lacks)).collect();
     common
 }
 
-/// The columns once a file has joined, or why it cannot.
-fn joined(wide: &[FileField], file: &[FileField], places: &HashMap<&BString, usize>) -> Result<Vec<FileField>, String> {
-    let mut next = wide.to_vec();
-    if let Some(other) = file.iter().find(|field| !places.contains_key(&field.name)) {
-        return Err(format!("it has a column {:?}, which most files have not", other.name));
+impl FileField {
+    /// The column of a dataset, which some file lacks or not.
+    fn common(self, lacks: bool) -> CommonField {
+        let nullable = self.nullable || lacks;
+        let data_type = self.whole.filter(|_| !nullable).unwrap_or(self.data_type);
+        CommonField { name: self.name, data_type, times: self.times, nullable }
     }
-    if file.len() < wide.len() {
-        let missing = wide.iter().find(|field| file.iter().all(|own| own.name != field.name));
-        return Err(missing.map_or_else(String::new, |field| format!("it has no column {:?}", field.name)));
-    }
-    for field in file {
-        let Some(common) = places.get(&field.name).and_then(|at| next.get_mut(*at)) else { continue };
-        common.nullable |= field.nullable;
-        if common.data_type == field.data_type {
-            common.is_number &= field.is_number;
-            continue;
+
+    /// The column once it holds the values of another, too.
+    fn with(&self, other: &Self) -> Result<Self, String> {
+        let is_same = (&self.data_type, &self.times) == (&other.data_type, &other.times);
+        let mut wide = Self { nullable: self.nullable || other.nullable, ..self.clone() };
+        // Of one type where values may be missing, and not where none can.
+        wide.nullable |= self.whole != other.whole;
+        if is_same {
+            return Ok(wide);
         }
-        let both = common.is_number && field.is_number;
-        let wider = if both { common_type(&common.data_type, &field.data_type) } else { None };
-        let lost = || format!("{:?} is {}, and {} elsewhere", field.name, field.data_type, common.data_type);
-        common.data_type = wider.ok_or_else(lost)?;
+        let lost = || {
+            let [own, elsewhere] = [other, self].map(|field| field.times.as_ref().unwrap_or(&field.data_type));
+            format!("{:?} is {own}, and {elsewhere} elsewhere", other.name)
+        };
+        match (&self.times, &other.times) {
+            (Some(own), Some(times)) => {
+                let times = common_type(own, times).ok_or_else(lost)?;
+                wide.data_type = in_parquet(&times).ok_or_else(lost)?;
+                // What the finer unit has no room for is missing.
+                wide.nullable = true;
+                wide.times = Some(times);
+            }
+            (None, None) => wide.data_type = common_type(&self.data_type, &other.data_type).ok_or_else(lost)?,
+            _ => return Err(lost()),
+        }
+        Ok(wide)
     }
-    Ok(next)
 }
 
-/// What is to be said of a column of a file that joined.
-fn said(field: &FileField, base: &FileField, wide: &[FileField]) -> Option<String> {
-    let name = &field.name;
-    let shown = wide.iter().find(|wide| wide.name == *name)?;
-    if shown.data_type != field.data_type {
-        return Some(format!("{name:?} is {}, and is shown as {}", field.data_type, shown.data_type));
+/// The type of instants or durations in Parquet.
+fn in_parquet(times: &DataType) -> Option<DataType> {
+    match times {
+        DataType::Timestamp(unit, zone) => Some(Times::counts(*unit, zone.as_deref())?.of_parquet().data_type()),
+        other => Some(other.clone()),
     }
-    // Instants are the same ones whatever they are counted from.
-    if matches!(shown.data_type, DataType::Timestamp(..)) {
-        return None;
+}
+
+impl Union {
+    fn add(&mut self, field: &FileField, count: usize) {
+        self.places.insert(field.name.clone(), self.fields.len());
+        self.fields.push(field.clone());
+        self.counts.push(count);
     }
-    let units = |field: &FileField| field.units.clone().unwrap_or_else(|| "no units".into());
-    (field.units != base.units).then(|| format!("{name:?} is in {}, and in {} elsewhere", units(field), units(base)))
+
+    /// Takes in the columns of a file, or says why it cannot join: then nothing is changed.
+    fn join(&mut self, file: &[FileField]) -> Result<(), String> {
+        let place = |field: &FileField| self.places.get(&field.name).copied();
+        let wide = |field: &FileField| {
+            let at = place(field)?;
+            Some(self.fields.get(at)?.with(field).map(|wide| (at, wide)))
+        };
+        let widened: Vec<(usize, FileField)> = file.iter().filter_map(wide).collect::<Result<_, _>>()?;
+        let new: Vec<&FileField> = file.iter().filter(|field| place(field).is_none()).collect();
+        if new.len() > MOST_MORE.saturating_sub(self.fields.len() - self.first.len()) {
+            return Err(format!("the files have more than {MOST_MORE} columns that most of them lack"));
+        }
+        for (at, field) in widened {
+            self.fields[at] = field;
+            self.counts[at] += 1;
+        }
+        new.into_iter().for_each(|field| self.add(field, 1));
+        Ok(())
+    }
+
+    /// What is to be said of a file that joined, one of `all`.
+    fn said(&self, file: &[FileField], all: usize) -> Vec<String> {
+        let mut said: Vec<String> = file.iter().filter_map(|field| self.said_of(field, all)).collect();
+        let own: BTreeSet<&BString> = file.iter().map(|field| &field.name).collect();
+        // What few files have is said of those.
+        let lacking: Vec<String> = self.first.iter().filter(|field| !own.contains(&field.name)).map(quoted).collect();
+        if !lacking.is_empty() {
+            let more = lacking.len().saturating_sub(MOST_NAMED);
+            let more = if more > 0 { format!(" and {more} others") } else { String::new() };
+            let named = &lacking[..lacking.len().min(MOST_NAMED)];
+            said.push(format!("it has no column {}{more}: missing there", named.join(", ")));
+        }
+        said
+    }
+
+    fn said_of(&self, field: &FileField, all: usize) -> Option<String> {
+        let (name, at) = (&field.name, *self.places.get(&field.name)?);
+        let (shown, count) = (self.fields.get(at)?, *self.counts.get(at)?);
+        let Some(usual) = self.first.get(at) else {
+            let others = all.saturating_sub(count);
+            return Some(format!("it has a column {name:?}, which {others} other files have not: missing there"));
+        };
+        let [own, usual_type, common] =
+            [field, usual, shown].map(|field| field.times.as_ref().unwrap_or(&field.data_type));
+        if own != usual_type {
+            return Some(match own == common {
+                true => format!("{name:?} is {own}, and {usual_type} in most files, which show it as {own}"),
+                false => format!("{name:?} is {own}, and is shown as {common}"),
+            });
+        }
+        // Instants are the same ones whatever they are counted from.
+        if matches!(common, DataType::Timestamp(..)) {
+            return None;
+        }
+        let units = |field: &FileField| field.units.clone().unwrap_or_else(|| "no units".into());
+        (field.units != usual.units)
+            .then(|| format!("{name:?} is in {}, and in {} elsewhere", units(field), units(usual)))
+    }
+}
+
+fn quoted(field: &FileField) -> String {
+    format!("{:?}", field.name)
 }
 
 #[cfg(test)]
@@ -150,8 +264,9 @@ mod tests {
         let field = |(name, data_type, nullable): &(&str, DataType, bool)| FileField {
             name: (*name).into(),
             data_type: data_type.clone(),
+            whole: None,
+            times: matches!(data_type, DataType::Timestamp(..)).then(|| data_type.clone()),
             nullable: *nullable,
-            is_number: data_type.is_numeric(),
             units: None,
         };
         fields.iter().map(field).collect()
@@ -162,8 +277,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_widened_where_nothing_is_lost() {
+    fn numbers_and_times_are_widened() {
         use DataType::{Boolean, Float32, Float64, Int16, Int32, Int64, UInt8, UInt32, UInt64, Utf8};
+        use arrow_schema::TimeUnit::{Microsecond, Millisecond};
+        let [coarse, fine] = [Millisecond, Microsecond].map(|unit| DataType::Timestamp(unit, Some("UTC".into())));
         for (types, expected) in [
             (vec![Int32, Int32], Int32),
             (vec![Int32, Int64], Int64),
@@ -171,48 +288,63 @@ mod tests {
             (vec![UInt8, UInt64], UInt64),
             (vec![Float32, Float64], Float64),
             (vec![Int32, Float32], Float64),
+            (vec![Int64, Float64], Float64),
+            (vec![Int32, Float32, Int64], Float64),
+            (vec![coarse.clone(), fine.clone()], fine.clone()),
         ] {
             let common = of_one(&types);
             assert_eq!((common.joined.len(), &common.fields[0].data_type), (types.len(), &expected), "{types:?}");
         }
-        for types in [[Int64, UInt64], [Int64, Float64], [Utf8, Int32], [Boolean, UInt8]] {
+        let naive = DataType::Timestamp(Millisecond, None);
+        for types in [[Int64, UInt64], [Utf8, Int32], [Boolean, UInt8], [coarse.clone(), Int64], [coarse, naive]] {
             let common = of_one(&types);
-            assert_eq!((common.joined, common.said.len()), (vec![0], 1), "{types:?}");
+            assert_eq!((common.joined, common.left_out.len()), (vec![0], 1), "{types:?}");
             assert_eq!(common.fields[0].data_type, types[0]);
         }
-        // What was widened before goes no further.
-        assert_eq!(of_one(&[Int32, Float32, Int64]).joined, [0, 1]);
     }
 
     #[test]
     fn units_are_compared_of_numbers_and_not_of_times() {
-        use arrow_schema::TimeUnit::{Microsecond, Millisecond};
+        use arrow_schema::TimeUnit::Millisecond;
         let of = |data_type: &DataType, units: &str| -> Arc<[FileField]> {
             let fields = file(&[("x", data_type.clone(), false)]);
             fields.iter().map(|field| FileField { units: Some(units.into()), ..field.clone() }).collect()
         };
         let said =
             |types: [&DataType; 2]| common_schema(&[of(types[0], "s since 2020-01-01"), of(types[1], "s")]).said.len();
-        let [coarse, fine] = [Millisecond, Microsecond].map(|unit| DataType::Timestamp(unit, Some("UTC".into())));
-        assert_eq!(said([&DataType::Int32; 2]), 1);
-        assert_eq!(said([&coarse; 2]), 0);
-        // What is another type is left out.
-        assert_eq!((said([&coarse, &fine]), said([&coarse, &DataType::Int64])), (1, 1));
+        let time = DataType::Timestamp(Millisecond, Some("UTC".into()));
+        assert_eq!((said([&DataType::Int32; 2]), said([&time; 2])), (1, 0));
     }
 
     #[test]
-    fn most_files_decide_and_of_equally_many_the_first() {
+    fn columns_of_most_files_come_first_and_what_a_file_lacks_can_be_missing() {
         use DataType::{Int32, Utf8};
         let (a, b) = (file(&[("x", Int32, false), ("y", Utf8, false)]), file(&[("x", Utf8, true)]));
-        let turned = file(&[("y", Utf8, true), ("x", Int32, false)]);
-        let names =
-            |common: &CommonSchema| common.fields.iter().map(|field| field.name.to_string()).collect::<Vec<_>>();
+        let turned = file(&[("y", Utf8, false), ("x", Int32, false)]);
+        let shown = |common: &CommonSchema| {
+            let fields = common.fields.iter().map(|field| (field.name.to_string(), field.nullable));
+            fields.collect::<Vec<_>>()
+        };
+        let of =
+            |named: &[(&str, bool)]| named.iter().map(|(name, can)| ((*name).to_owned(), *can)).collect::<Vec<_>>();
+        // Of equally many the first decides, and its column of another type keeps the other file out.
         let tie = common_schema(&[b.clone(), a.clone()]);
-        assert_eq!((tie.joined.clone(), names(&tie)), (vec![0], vec!["x".to_owned()]));
-        let most = common_schema(&[b, a, turned]);
-        assert_eq!((most.joined.clone(), names(&most)), (vec![1, 2], vec!["x".to_owned(), "y".to_owned()]));
-        assert_eq!(most.fields.iter().map(|field| field.nullable).collect::<Vec<_>>(), [false, true]);
-        assert_eq!(most.said.len(), 1);
+        assert_eq!((tie.joined.clone(), shown(&tie)), (vec![0], of(&[("x", true)])));
+        let most = common_schema(&[b, a.clone(), turned.clone()]);
+        assert_eq!((most.joined.clone(), shown(&most)), (vec![1, 2], of(&[("x", false), ("y", false)])));
+        assert_eq!((most.left_out.len(), most.said.len()), (1, 0));
+        // A column less, one more, a type more.
+        let less = file(&[("y", Utf8, false)]);
+        let more = file(&[("more", Int32, false), ("x", DataType::Float64, false), ("y", Utf8, false)]);
+        let union = common_schema(&[more, less, a, turned]);
+        assert_eq!((union.joined.clone(), union.left_out.len()), (vec![0, 1, 2, 3], 0));
+        assert_eq!(shown(&union), of(&[("x", true), ("y", false), ("more", true)]));
+        assert_eq!(union.fields[0].data_type, DataType::Float64);
+        let said: Vec<&str> = union.said.iter().map(|(_, said)| said.as_str()).collect();
+        let number = "\"x\" is Float64, and Int32 in most files, which show it as Float64";
+        let more = "it has a column \"more\", which 3 other files have not: missing there";
+        assert_eq!(said[0], format!("{more}; {number}"));
+        assert_eq!((said[1], said.len()), ("it has no column \"x\": missing there", 2));
         assert!(common_schema(&[]).fields.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Which files have a table at a path, and what they have in common: found out at the first look into its directory.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -10,11 +10,13 @@ use std::time::{Duration, Instant, SystemTime};
 use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
+use super::Tallies;
+use super::chain::Chain;
 use super::names::{WITHIN, component, partition};
 use super::part::Part;
 use super::schema::{CommonField, FileField, common_schema, fields};
 use crate::catalogue::{Link, Object, join};
-use crate::fs::node::Node;
+use crate::fs::node::{LeftOut, Node};
 use crate::fs::tree::contents::Contents;
 use crate::fs::tree::directory::Directory;
 use crate::fs::tree::file::{FileNode, Xattrs};
@@ -23,10 +25,10 @@ use crate::fs::tree::folder::{self, FileRoot, Sources};
 use crate::fs::tree::in_use::InUse;
 use crate::fs::tree::listing::{Array, Child, Entry, Place};
 use crate::fs::tree::rules;
-use crate::fs::tree::{Context, Error, lock};
+use crate::fs::tree::{Context, Error, lock, printable};
 use crate::source::{self, Identity, Interrupt};
 use crate::store;
-use crate::table::{Finding, Form, Single, Table};
+use crate::table::{Finding, Form, Single, Table, unreadable};
 use crate::views::metadata::Called;
 
 /// A survey holds this long where nothing tells of changes.
@@ -57,9 +59,19 @@ pub(super) struct Dataset {
     /// What lists it, and under which name: a file that has nothing of that name there need not be opened.
     above: Option<(Arc<Dataset>, BString)>,
     surveyed: Mutex<Option<Survey>>,
-    /// The state that parts must have to be current.
-    now: Mutex<(u64, Arc<[CommonField]>)>,
+    /// The state that parts and the list of files left out must have to be current.
+    now: Mutex<Now>,
     parts: Mutex<InUse<BString, Part>>,
+    /// What files have here, kept of the surveys from now on: for who reads all of them.
+    held: Mutex<Option<HashMap<BString, At>>>,
+}
+
+/// What surveys have found last.
+#[derive(Default)]
+struct Now {
+    changes: u64,
+    fields: Arc<[CommonField]>,
+    left_out: Arc<[LeftOut]>,
 }
 
 /// What was seen, and when.
@@ -81,12 +93,15 @@ struct Seen {
     below: Arc<[BString]>,
     /// Why it cannot be looked at.
     failed: Option<String>,
+    /// What lists this path has said so.
+    is_known_above: bool,
 }
 
 impl Seen {
     /// No table, and nothing below.
     fn nothing(identity: Option<Identity>, source: &Path) -> Self {
-        Self { identity, source: source.to_owned(), fields: None, below: Arc::default(), failed: None }
+        let (source, below) = (source.to_owned(), Arc::default());
+        Self { identity, source, fields: None, below, failed: None, is_known_above: false }
     }
 }
 
@@ -106,6 +121,10 @@ pub(super) struct Outcome {
     since: Option<SystemTime>,
     /// Partitions, with the paths of their files as shown.
     pub files: BTreeMap<BString, BString>,
+    /// Files that have a table here, or cannot be looked at, and are no partitions; none where no file has a table.
+    pub left_out: Arc<[LeftOut]>,
+    /// When they became these in this mount.
+    pub left_out_since: SystemTime,
     /// Directories.
     pub below: BTreeSet<BString>,
 }
@@ -125,8 +144,9 @@ impl Dataset {
             listed: listed.clone(),
             path,
             surveyed: Mutex::new(None),
-            now: Mutex::new((0, Arc::default())),
+            now: Mutex::default(),
             parts: Mutex::default(),
+            held: Mutex::default(),
         }
     }
 
@@ -142,8 +162,14 @@ impl Dataset {
     /// Whether parts with these columns are those of the files as they are now. Never slow: after any change of a
     /// source it says `false` until the first look.
     pub fn is_current(&self, fields: &Arc<[CommonField]>) -> bool {
-        let (changes, now) = &*self.now.lock();
-        *changes == source::changes() && Arc::ptr_eq(now, fields)
+        let now = self.now.lock();
+        now.changes == source::changes() && Arc::ptr_eq(&now.fields, fields)
+    }
+
+    /// The same of files that are left out.
+    pub fn leaves_out(&self, left_out: &Arc<[LeftOut]>) -> bool {
+        let now = self.now.lock();
+        now.changes == source::changes() && Arc::ptr_eq(&now.left_out, left_out)
     }
 
     /// Looks at all files, unless that was done just now. Files that have not changed since are not opened.
@@ -168,8 +194,7 @@ impl Dataset {
             let known = before.and_then(|survey| survey.seen.get(&path)).filter(|seen| seen.identity == identity);
             let known = match known {
                 Some(known) if identity.is_some() => Some(known.clone()),
-                _ if self.is_absent(&path, identity) => Some(Seen::nothing(identity, file.path())),
-                _ => None,
+                _ => self.known_above(&path, identity),
             };
             files.push(Candidate { path, file, identity, known });
         }
@@ -196,7 +221,8 @@ impl Dataset {
             seen.insert(path.clone(), one);
         })?;
         let outcome = Arc::new(self.conclude(&seen, before.map(|survey| survey.outcome.as_ref())));
-        *self.now.lock() = (changes, outcome.fields.clone());
+        let (fields, left_out) = (outcome.fields.clone(), outcome.left_out.clone());
+        *self.now.lock() = Now { changes, fields, left_out };
         *surveyed = Some(Survey { changes, at: Instant::now(), seen, outcome: outcome.clone() });
         Ok(outcome)
     }
@@ -206,22 +232,56 @@ impl Dataset {
         let common = common_schema(&tables().map(|(_, _, fields)| fields.clone()).collect::<Vec<_>>());
         let tables: Vec<_> = tables().collect();
         let path = self.hdf5_path();
-        let failed = seen.values().filter_map(|seen| {
-            let reason = seen.failed.as_ref()?;
-            Some((seen.source.clone(), Finding::new(&path, &rules::SCHEMA, format!("{reason}; the file is left out"))))
-        });
         let said = common.said.into_iter().filter_map(|(at, said)| {
             let (_, seen, _) = tables.get(at)?;
             Some((seen.source.clone(), Finding::new(&path, &rules::SCHEMA, said)))
         });
-        self.context.datasets.lock().insert(path.clone(), failed.chain(said).collect());
+        let of_file = |file: &BString, seen: &Seen, rule, reason: &str| LeftOut {
+            file: file.clone(),
+            source: seen.source.clone(),
+            finding: Finding::new(&path, rule, reason),
+        };
+        let failed = |(file, seen): (&BString, &Seen)| {
+            let reason = seen.failed.as_ref()?;
+            Some((of_file(file, seen, unreadable(reason), reason), seen.is_known_above))
+        };
+        let failed: Vec<(LeftOut, bool)> = seen.iter().filter_map(failed).collect();
+        let others = common.left_out.into_iter().filter_map(|(at, reason)| {
+            let (file, seen, _) = tables.get(at)?;
+            Some(of_file(file, seen, &rules::SCHEMA, &reason))
+        });
+        let others: Vec<LeftOut> = others.collect();
+        let new = failed.iter().filter(|(_, is_known)| !is_known).map(|(one, _)| one).chain(&others);
+        let new = new.map(|one| {
+            let found = format!("{}; the file is left out", one.finding.found);
+            (one.source.clone(), Finding { found, ..one.finding.clone() })
+        });
+        let findings = new.chain(said).collect();
+        self.context.datasets.lock().insert(path.clone(), findings);
+        let known = failed.iter().filter(|(_, is_known)| *is_known).map(|(one, _)| one.file.clone());
+        let known: BTreeSet<BString> = known.collect();
+        let mut left_out: Vec<LeftOut> = failed.into_iter().map(|(one, _)| one).chain(others).collect();
+        left_out.sort_by(|one, other| one.file.cmp(&other.file));
+        if tables.is_empty() {
+            left_out.clear();
+        }
+        let now = SystemTime::now();
+        let (left_out, left_out_since) = match before.filter(|before| before.left_out.iter().eq(&left_out)) {
+            Some(before) => (before.left_out.clone(), before.left_out_since),
+            None => {
+                // What lists this path has said which files cannot be read.
+                let is_known = left_out.iter().all(|one| known.contains(&one.file));
+                if let Some(first) = left_out.first().filter(|_| !is_known) {
+                    let (some, all) = (left_out.len(), common.joined.len() + left_out.len());
+                    let (name, first) = (printable(path.trim_end_matches('/')), printable(&first.to_string()));
+                    tracing::warn!("dataset {name}: {some} of {all} files are left out: {first}");
+                }
+                (left_out.into(), now)
+            }
+        };
         let same = before.filter(|before| before.fields.iter().eq(&common.fields));
         let fields = same.map_or_else(|| common.fields.into(), |before| before.fields.clone());
-        let since = if before.is_none() || same.is_some() {
-            before.and_then(|before| before.since)
-        } else {
-            Some(SystemTime::now())
-        };
+        let since = if before.is_none() || same.is_some() { before.and_then(|before| before.since) } else { Some(now) };
         let files = common.joined.iter().filter_map(|at| {
             let (path, ..) = tables.get(*at)?;
             Some((partition(path.as_bstr()), (*path).clone()))
@@ -229,16 +289,20 @@ impl Dataset {
         let below = seen.values().flat_map(|seen| seen.below.iter().cloned());
         // What lies within a table stands beside it.
         let below = if tables.is_empty() { below.collect() } else { BTreeSet::new() };
-        Outcome { fields, since, files: files.collect(), below }
+        Outcome { fields, since, files: files.collect(), left_out, left_out_since, below }
     }
 
-    /// Whether what lists this path has said of a file in this state that there is nothing, or why it cannot be listed.
-    fn is_absent(&self, file: &BString, identity: Option<Identity>) -> bool {
-        let Some((above, name)) = &self.above else { return false };
-        let surveyed = above.surveyed.try_lock();
-        let seen = surveyed.as_ref().and_then(|survey| survey.as_ref()?.seen.get(file));
-        let seen = seen.filter(|seen| identity.is_some() && seen.identity == identity);
-        seen.is_some_and(|seen| !seen.below.contains(name))
+    /// What is known of a file in this state by what lists this path: that there is nothing of the name, or why the file
+    /// cannot be listed.
+    fn known_above(&self, file: &BString, identity: Option<Identity>) -> Option<Seen> {
+        let (above, name) = self.above.as_ref()?;
+        let surveyed = above.surveyed.try_lock()?;
+        let seen = surveyed.as_ref()?.seen.get(file).filter(|seen| identity.is_some() && seen.identity == identity)?;
+        let nothing = Seen::nothing(identity, &seen.source);
+        match &seen.failed {
+            Some(_) => Some(Seen { failed: seen.failed.clone(), is_known_above: true, ..nothing }),
+            None => (!seen.below.contains(name)).then_some(nothing),
+        }
     }
 
     /// Looks into the files that are not known, on several threads: most of the time a worker is started for each.
@@ -251,7 +315,7 @@ impl Dataset {
     ) -> Result<(), Error> {
         let look = |candidate: &Candidate| match &candidate.known {
             Some(known) => Ok(known.clone()),
-            None => self.look(&candidate.file, candidate.identity, interrupt),
+            None => self.look(candidate, interrupt),
         };
         let unknown = files.iter().filter(|candidate| candidate.known.is_none()).count();
         let threads = thread::available_parallelism().map_or(1, usize::from).clamp(2, MOST_AT_ONCE).min(unknown);
@@ -274,9 +338,13 @@ impl Dataset {
     }
 
     /// Looks into one file.
-    fn look(&self, file: &FileRoot, identity: Option<Identity>, interrupt: &Interrupt) -> Result<Seen, Error> {
-        let mut seen = Seen::nothing(identity, file.path());
+    fn look(&self, candidate: &Candidate, interrupt: &Interrupt) -> Result<Seen, Error> {
+        let file = &candidate.file;
+        let mut seen = Seen::nothing(candidate.identity, file.path());
         let at = file.group(interrupt).and_then(|root| self.listed.find(&root, &self.path, interrupt));
+        if let (Some(held), Ok(Some(at))) = (self.held.lock().as_mut(), &at) {
+            held.insert(candidate.path.clone(), at.clone());
+        }
         match at {
             Err(error @ (Error::Interrupted | Error::Stale)) => return Err(error),
             Err(error) => seen.failed = Some(error.to_string()),
@@ -321,34 +389,103 @@ impl Dataset {
         let fields = outcome.fields.clone();
         let root = file.group(interrupt)?;
         let at = self.listed.find(&root, &self.path, interrupt)?.ok_or(Error::NotFound)?;
+        let (table, mut tallies) = (at.table().ok_or(Error::NotFound)?, Tallies::new());
         let (view, xattrs) = match &at {
             At::Directory(directory, contents) => {
-                let (table, files) = (table_of(contents).ok_or(Error::NotFound)?, directory.files());
-                (files.part(table, &fields)?, Xattrs::new(files.name.clone(), contents.attributes.clone()))
+                let files = directory.files();
+                let xattrs = Xattrs::new(files.name.clone(), contents.attributes.clone());
+                (files.part(table, &fields, &mut tallies)?, xattrs)
             }
-            At::Dataset(array, single) => {
+            At::Dataset(array, _) => {
                 let (name, dataset) = (array.name.clone(), &array.dataset);
                 let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
-                (of_array(root.files(), array).part(&single.whole, &fields)?, xattrs)
+                (of_array(root.files(), array).part(table, &fields, &mut tallies)?, xattrs)
             }
         };
         let file = FileNode::new(root.opened(), view, xattrs);
+        let tallies = tallies.into_iter().map(|(path, tally)| (root.opened().path().to_owned(), path, tally)).collect();
+        self.context.casts.lock().insert((self.hdf5_path(), partition.clone()), tallies);
         let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);
         Ok(part)
+    }
+
+    /// Keeps what surveys open from now on.
+    pub fn hold(&self) {
+        self.held.lock().get_or_insert_default();
+    }
+
+    /// Takes what was kept; nothing is from now on.
+    pub fn held(&self) -> HashMap<BString, At> {
+        self.held.lock().take().unwrap_or_default()
+    }
+
+    /// All partitions as one table, whose files stay open.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where no file has a table here, [`Error::Stale`] where files change meanwhile.
+    pub fn whole(&self, interrupt: &Interrupt) -> Result<Table, Error> {
+        let outcome = self.outcome(interrupt)?;
+        if outcome.files.is_empty() {
+            return Err(Error::NotFound);
+        }
+        let mut held = self.held();
+        let files = folder::files(self.sources.as_ref(), interrupt)?;
+        let mut all = Vec::with_capacity(outcome.files.len());
+        for path in outcome.paths() {
+            let at = match held.remove(path) {
+                Some(at) => Some(at),
+                None => {
+                    let root = files.get(path).ok_or(Error::Stale)?.group(interrupt)?;
+                    self.listed.find(&root, &self.path, interrupt)?
+                }
+            };
+            all.push((path, at.ok_or(Error::Stale)?));
+        }
+        let mut parts = Vec::with_capacity(all.len());
+        for (path, at) in &all {
+            parts.push((*path, at.table().ok_or(Error::Stale)?));
+        }
+        let left_out = outcome.left_out.iter().map(|one| (one.file.clone(), one.reason().to_owned().into())).collect();
+        let path = self.hdf5_path();
+        // Behind the slash is nothing: the table of the group itself.
+        let path = if path.len() > 1 { path.trim_end_matches('/') } else { &path };
+        let table = Chain { path, fields: &outcome.fields, parts }.table(interrupt)?;
+        Ok(Table { left_out, ..table })
     }
 }
 
 impl Drop for Dataset {
     fn drop(&mut self) {
-        self.context.datasets.lock().remove(&self.hdf5_path());
+        let path = self.hdf5_path();
+        self.context.datasets.lock().remove(&path);
+        self.context.casts.lock().retain(|(of, _), _| *of != path);
     }
 }
 
 /// What a file has at a path.
-enum At {
+#[derive(Clone)]
+pub(super) enum At {
     Directory(Arc<Directory>, Arc<Contents>),
     Dataset(Arc<Array>, Arc<Single>),
+}
+
+impl At {
+    fn table(&self) -> Option<&Table> {
+        match self {
+            Self::Directory(_, contents) => table_of(contents),
+            Self::Dataset(_, single) => Some(&single.whole),
+        }
+    }
+}
+
+impl Outcome {
+    /// The paths of the files that are partitions, in order.
+    pub fn paths(&self) -> Vec<&BString> {
+        let mut paths: Vec<&BString> = self.files.values().collect();
+        paths.sort_unstable();
+        paths
+    }
 }
 
 fn of_array(files: &Files, array: &Array) -> Files {

@@ -76,7 +76,7 @@ pub enum OpenError {
     #[error("{path}: there is no HDF5 file in this folder, nor one of another format that is known", path = .0.display())]
     NoFiles(PathBuf),
     /// libhdf5 cannot open the file.
-    #[error("{path}: cannot be read as HDF5: {error}", path = .path.display())]
+    #[error("{path}: cannot be read as HDF5: {reason}", path = .path.display(), reason = in_words(.error))]
     Hdf5 {
         /// The file.
         path: PathBuf,
@@ -101,6 +101,19 @@ pub enum OpenError {
         /// Their base name.
         name: String,
     },
+}
+
+/// Why libhdf5 cannot open a file; of one that is cut short, how much of it is there.
+fn in_words(error: &h5::Error) -> String {
+    let text = error.to_string();
+    let number = |before: &str| {
+        let behind = text.split_once(before)?.1;
+        behind.split(|character: char| !character.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    match (number("truncated file: eof = "), number("stored_eof = ")) {
+        (Some(there), Some(all)) => format!("the file is truncated: {there} of {all} bytes are there"),
+        _ => text,
+    }
 }
 
 impl OpenError {

@@ -1,0 +1,134 @@
+//! All files of a dataset as one table, for commands: the rows of each file behind those of the one before it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bstr::{BString, ByteSlice};
+
+use super::cast::{cast, counts, of_rows, path_of, with};
+use super::schema::CommonField;
+use crate::catalogue::{ColumnId, ObjectId, join};
+use crate::fs::Error;
+use crate::source::Interrupt;
+use crate::store::{Rows, Tally};
+use crate::table::{AbsentRows, CastRows, ChainRows, Column, Finding, Table, labelled_runs};
+
+/// The column that says which file a row is of.
+const FILE: &str = "file";
+
+/// Column numbers from here on are those of such tables.
+const FIRST_FIELD: u32 = 1 << 31;
+
+/// The table of the files of a dataset at one path.
+pub(super) struct Chain<'a> {
+    pub path: &'a str,
+    pub fields: &'a [CommonField],
+    /// The path of each file, and its table.
+    pub parts: Vec<(&'a BString, &'a Table)>,
+}
+
+impl Chain<'_> {
+    /// The columns of the dataset, then the path of the file of each row, as readers of Hive's partitions see them.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] where a file has other columns now, [`Error::TooLarge`] past 2^63 rows.
+    pub fn table(&self, interrupt: &Interrupt) -> Result<Table, Error> {
+        let mut ends = Vec::with_capacity(self.parts.len());
+        let mut rows = 0_u64;
+        for (_, table) in &self.parts {
+            rows = rows.checked_add(table.rows).filter(|rows| i64::try_from(*rows).is_ok()).ok_or(Error::TooLarge)?;
+            ends.push(rows);
+        }
+        let named = |(_, table): &(_, &Table)| -> HashMap<BString, usize> {
+            let columns = table.columns.iter().enumerate().filter(|(_, column)| column.in_table);
+            columns.map(|(at, column)| (column.name.clone(), at)).collect()
+        };
+        let places: Vec<HashMap<BString, usize>> = self.parts.iter().map(named).collect();
+        let mut columns = Vec::with_capacity(self.fields.len() + 1);
+        for field in self.fields {
+            interrupt.check()?;
+            columns.push(self.column(columns.len(), field, &places)?);
+        }
+        let labels = self.parts.iter().map(|(file, _)| file.to_str_lossy().into_owned()).collect();
+        let files = labelled_runs(self.path, labels, &ends, interrupt);
+        // A column of this name that files have stays what it is called.
+        let is_free = |name: &String| self.fields.iter().all(|field| field.name != *name);
+        let name = std::iter::successors(Some(FILE.to_owned()), |name| Some(format!("{name}_"))).find(is_free);
+        columns.push(self.named(columns.len(), name.unwrap_or_default().into(), files));
+        let found = self.parts.iter().flat_map(|(file, table)| {
+            let of_file = |finding: &Finding| Finding { path: in_file(file, &finding.path), ..finding.clone() };
+            table.findings.iter().map(of_file)
+        });
+        let findings = found.collect();
+        let revision = format!("{} files", self.parts.len());
+        Ok(Table { rows, columns, findings, revision, ..Table::empty(self.path, "dataset") })
+    }
+
+    fn column(&self, at: usize, field: &CommonField, places: &[HashMap<BString, usize>]) -> Result<Column, Error> {
+        let (mut parts, mut below) = (Vec::with_capacity(self.parts.len()), Vec::new());
+        for ((file, table), places) in self.parts.iter().zip(places) {
+            let Some(own) = places.get(&field.name).and_then(|at| table.columns.get(*at)) else {
+                parts.push(None);
+                continue;
+            };
+            let tally = Arc::<Tally>::default();
+            let column = cast(own, field, &tally).ok_or(Error::Stale)?;
+            let path = in_file(file, &path_of(own));
+            below.push((path.clone(), own.tally.clone()));
+            below.extend(own.below.iter().map(|(path, tally)| (in_file(file, path), tally.clone())));
+            below.push((path, tally.clone()));
+            parts.push(Some((column, tally)));
+        }
+        let kind = |column: &Column| {
+            let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
+            (data_type, column.times(), column.duration)
+        };
+        let present = || parts.iter().flatten().map(|(column, _)| column);
+        let first = present().next().ok_or(Error::Stale)?;
+        let is_one = present().all(|column| kind(column) == kind(first));
+        let alike = |(column, tally): &(Column, Arc<Tally>)| match &field.times {
+            _ if is_one => Some(column.clone()),
+            Some(times) => counts(column, times, tally),
+            None => {
+                let rows = CastRows::form(column.shown().ok()?, of_rows(&field.data_type));
+                Some(with(column, Arc::new(rows)))
+            }
+        };
+        let of_one = |part: &Option<(Column, Arc<Tally>)>| part.as_ref().map(|part| alike(part).ok_or(Error::Stale));
+        let columns: Vec<Option<Column>> =
+            parts.iter().map(|part| of_one(part).transpose()).collect::<Result<_, _>>()?;
+        let first = columns.iter().flatten().next().ok_or(Error::Stale)?;
+        let data_type = first.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?.data_type();
+        let rows = columns.iter().zip(&self.parts).map(|(column, (_, table))| match column {
+            Some(column) => column.rows.clone(),
+            None => Ok(Arc::new(AbsentRows::new(table.rows, data_type.clone())) as Arc<dyn Rows>),
+        });
+        let rows: Result<Vec<_>, String> = rows.collect();
+        let chain = rows.and_then(|rows| ChainRows::new(rows).ok_or_else(|| "files have it in other types".to_owned()));
+        let chain = chain.map(|chain| Arc::new(chain.with_texts().cut()) as Arc<dyn Rows>);
+        let is_of_all = |told: fn(&Column) -> &Option<String>| columns.iter().flatten().all(|c| told(c) == told(first));
+        let same = |told: fn(&Column) -> &Option<String>| told(first).clone().filter(|_| is_of_all(told));
+        Ok(Column {
+            times: first.times.clone(),
+            duration: first.duration,
+            below,
+            units: same(|column| &column.units),
+            units_vocabulary: same(|column| &column.units_vocabulary),
+            calendar: same(|column| &column.calendar),
+            description: same(|column| &column.description),
+            ..self.named(at, field.name.clone(), chain)
+        })
+    }
+
+    fn named(&self, at: usize, name: BString, rows: Result<Arc<dyn Rows>, String>) -> Column {
+        let field = FIRST_FIELD.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
+        let id = ColumnId { object: ObjectId { file: 0, address: 0 }, field };
+        let path = join(self.path, &name);
+        Column::new(name, path, id, rows, Arc::default())
+    }
+}
+
+/// A path in one of the files.
+fn in_file(file: &BString, path: &str) -> String {
+    format!("{}:{path}", file.to_str_lossy())
+}
