@@ -23,7 +23,7 @@ FILES = {
     "lacks.h5": {"lacks": "label"},
     "text.h5": {"number": "S4"},
 }
-LEFT_OUT = {"extra.h5", "lacks.h5", "text.h5"}
+LEFT_OUT = {"text.h5"}
 LABELS = ("electron", "muon", "")
 
 
@@ -62,17 +62,19 @@ def write_table(group, seed, unlike):
 
 
 def stored(folder):
-    """The rows of all files that have the columns of most."""
+    """The rows of all files that can be one table."""
     rows = []
     for name, unlike in FILES.items():
         if name in LEFT_OUT:
             continue
         with h5py.File(folder / name) as file:
             table = file["run/events"]
-            columns = {column: table[column][:].tolist() for column in ("id", "number", "x", "label")}
+            columns = {column: table[column][:].tolist() for column in ("id", "number", "x", "label") if column in table}
             if unlike.get("missing"):
                 columns["x"] = [None if value == -1 else value for value in columns["x"]]
-            if unlike.get("label") == "enum":
+            if unlike.get("lacks") == "label":
+                columns["label"] = [None] * ROWS
+            elif unlike.get("label") == "enum":
                 names = {code: text for text, code in h5py.check_enum_dtype(table["label"].dtype).items()}
                 columns["label"] = [names[code] for code in columns["label"]]
             else:
@@ -85,7 +87,8 @@ def stored(folder):
 
 def in_order(rows):
     """Rows as tuples of file, id, number, x, label; NaN is how some say that nothing is there."""
-    return sorted((file, i, n, None if x is None or x != x else x, label) for file, i, n, x, label in rows)
+    there = lambda value: None if value is None or value != value else value
+    return sorted((file, i, n, there(x), there(label)) for file, i, n, x, label in rows)
 
 
 COLUMNS = ["file", "id", "number", "x", "label"]

@@ -12,6 +12,7 @@ use bstr::{BString, ByteSlice};
 use clap::Args;
 
 use super::Error;
+use super::commands::mount::allow_open_files;
 use super::options::Reading;
 use super::signals::INTERRUPTED;
 use super::tables;
@@ -180,7 +181,46 @@ impl Place {
     pub fn open(text: &OsStr, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
         let name = text.to_string_lossy().into_owned();
-        let mut node = tree::root(&context, std::slice::from_ref(&source), interrupt).map_err(missing)?;
+        if source.is_dir() {
+            allow_open_files();
+        }
+        let node = tree::root(&context, std::slice::from_ref(&source), interrupt).map_err(missing)?;
+        Self::below_root(node, (source, path), name, context, interrupt)
+    }
+
+    /// Finds the dataset that several files and folders have at one path.
+    ///
+    /// # Errors
+    /// Where a source is not there, or none has a table there.
+    pub fn of_many(
+        sources: &[&OsStr],
+        table: &str,
+        context: Arc<Context>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Error> {
+        allow_open_files();
+        let paths: Vec<PathBuf> = sources.iter().map(PathBuf::from).collect();
+        let node = tree::datasets(&context, &paths).map_err(missing)?;
+        let path = table.trim_matches('/');
+        // The table that root groups are.
+        let path = if path.is_empty() { "%2F" } else { path };
+        // What it has found out of files is told for as long as it is held.
+        let root = node.clone();
+        let found = Self::below_root(root, (PathBuf::new(), path.into()), table.to_owned(), context.clone(), interrupt);
+        found.map_err(|error| {
+            let unread = context.of_datasets();
+            let unread = unread.first().map(|(_, finding)| format!("; {}", finding.found)).unwrap_or_default();
+            Error::Usage(format!("--table {error}{unread}"))
+        })
+    }
+
+    fn below_root(
+        mut node: NodeRef,
+        (source, path): (PathBuf, BString),
+        name: String,
+        context: Arc<Context>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Error> {
         let failed = |error| Error::Tree { path: name.clone(), error };
         let (mut above, mut names, mut links) = (Vec::new(), Vec::<BString>::new(), 0);
         let is_slash = |byte: &u8| *byte == b'/';
@@ -221,6 +261,17 @@ impl Place {
         let file = above.iter().chain([&node]).position(|node| node.source().is_some());
         let in_file = bstr::join("/", file.and_then(|file| names.get(file..)).unwrap_or_default()).into();
         Ok(Self { context, node, name, source, above, path, in_file, is_one_of_several: false })
+    }
+
+    /// The source.
+    pub fn source(&self) -> &Path {
+        &self.source
+    }
+
+    /// The last name in its path; none of a whole source.
+    pub fn last_name(&self) -> Option<String> {
+        let last = self.path.rsplit(|byte| *byte == b'/').next().filter(|last| !last.is_empty())?;
+        Some(last.to_str_lossy().into_owned())
     }
 
     /// Whether it is a directory.

@@ -164,6 +164,16 @@ pub(super) fn are_columns(table: &Table, option: &str, names: &[String]) -> Resu
 }
 
 impl Format {
+    /// What names of such files end with.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Format::Csv => "csv",
+            Format::Ndjson => "ndjson",
+            Format::Parquet => "parquet",
+            Format::Arrow => "arrow",
+        }
+    }
+
     /// That of a name.
     fn of(output: &Path) -> Result<Self, Error> {
         let suffix = output.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
@@ -229,7 +239,7 @@ impl Output {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match fs::read_dir(&path).map(|mut entries| entries.next()) {
             Ok(None) => {}
-            Ok(Some(_)) => return Err(refuse("partitions go to a folder that is empty, or not there yet")),
+            Ok(Some(_)) => return Err(refuse("files go to a folder that is empty, or not there yet")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(refuse(&error.to_string())),
         }
@@ -241,7 +251,7 @@ impl Output {
     }
 
     /// Makes the folder, whose files `fill` writes into the one that is given.
-    fn fill(&self, fill: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+    pub fn fill(&self, fill: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
         let failed = || Error::io(format!("-o {}", self.path.display()));
         let partial = self.partial.as_deref().unwrap_or(&self.path);
         fs::create_dir(partial).map_err(failed())?;

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use super::Error;
 use super::place::Place;
 use crate::fs::tree::{Opened, printable};
-use crate::fs::{Children, Kind, NodeRef};
+use crate::fs::{self, Children, Kind, LeftOut, NodeRef};
 use crate::source::Interrupt;
-use crate::table::{SearchIndex, Table};
+use crate::table::{Finding, SearchIndex, Severity, Table};
 
 /// Deepest directory looked into.
 const DEEPEST: usize = 64;
 
 /// Tables that a message names.
 pub(super) const MOST_NAMED: usize = 20;
+
+/// Files left out that a message names.
+const MOST_LEFT_OUT: usize = 3;
 
 /// A directory met on a walk.
 pub(super) struct Met<'a> {
@@ -104,6 +107,8 @@ pub(super) struct InFile {
     pub tables: Vec<(String, Arc<Table>)>,
     /// Directories that cannot be listed, with the reason.
     pub failures: Vec<(String, String)>,
+    /// Findings that belong to no file that is open.
+    pub findings: Vec<Finding>,
     /// Held: a folder drops a file that is not held, and its findings with it.
     pub opened: Option<Arc<Opened>>,
 }
@@ -128,7 +133,14 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
         let is_new = files.last().is_none_or(|file| file.source != source);
         if is_new && (met.source.is_some() || met.listed.is_err()) {
             let prefix = place.prefix(met.source);
-            files.push(InFile { source, prefix, tables: Vec::new(), failures: Vec::new(), opened: None });
+            files.push(InFile {
+                source,
+                prefix,
+                tables: Vec::new(),
+                failures: Vec::new(),
+                findings: Vec::new(),
+                opened: None,
+            });
         }
         let Some(file) = files.last_mut() else { return Ok(true) };
         match &met.listed {
@@ -154,6 +166,53 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
     Ok(files)
 }
 
+/// The table of all files where a place is a dataset; `None` of another place.
+///
+/// # Errors
+/// Where the files cannot be looked into.
+pub(super) fn dataset(place: &Place, interrupt: &Interrupt) -> Result<Option<Arc<Table>>, Error> {
+    match place.node.whole_dataset(interrupt) {
+        Ok(table) => left_out(place, interrupt).map(|_| Some(table)),
+        Err(fs::Error::NotFound) => Ok(None),
+        Err(error) => Err(place.failed(error)),
+    }
+}
+
+/// The files that a dataset leaves out, if the place is one: they are named on standard error.
+///
+/// # Errors
+/// Where the files cannot be looked into.
+pub(super) fn left_out(place: &Place, interrupt: &Interrupt) -> Result<Arc<[LeftOut]>, Error> {
+    let files = place.node.dataset(interrupt).map_err(|error| place.failed(error))?;
+    let Some(files) = files else { return Ok(Arc::default()) };
+    let (count, all) = (files.left_out.len(), files.left_out.len() + files.count);
+    if count > 0 {
+        let named: Vec<String> =
+            files.left_out.iter().take(MOST_LEFT_OUT).map(|one| printable(&one.to_string())).collect();
+        let more = count.saturating_sub(MOST_LEFT_OUT);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        say!("hepfs: {count} of {all} files are left out of {}: {}{more}", printable(&place.name), named.join("; "));
+    }
+    Ok(files.left_out)
+}
+
+/// What was found in a dataset: its table is of no single file.
+pub(super) fn in_dataset(place: &Place, table: Arc<Table>, interrupt: &Interrupt) -> Result<InFile, Error> {
+    let files = place.node.dataset(interrupt).map_err(|error| place.failed(error))?;
+    let left_out = files.map(|files| files.left_out).unwrap_or_default();
+    let is_unread = |one: &&LeftOut| one.finding.rule.severity == Severity::Error;
+    let (unread, others): (Vec<_>, Vec<_>) = left_out.iter().partition(is_unread);
+    let findings = others.into_iter().map(|one| Finding { path: one.file.to_string(), ..one.finding.clone() });
+    Ok(InFile {
+        source: PathBuf::from(&place.name),
+        prefix: String::new(),
+        failures: unread.into_iter().map(|one| (one.file.to_string(), one.reason().to_owned())).collect(),
+        findings: findings.chain(table.findings.iter().cloned()).collect(),
+        tables: vec![(String::new(), table)],
+        opened: None,
+    })
+}
+
 /// The table that a place is; with `only`, also the only one below it, or the only one that is declared.
 ///
 /// # Errors
@@ -165,6 +224,9 @@ pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Resu
     // Lists the group, which is when its table is known.
     place.node.children(interrupt).map_err(|error| place.failed(error))?;
     if let Some(table) = place.node.table() {
+        return Ok(table);
+    }
+    if let Some(table) = dataset(place, interrupt)? {
         return Ok(table);
     }
     let files = find(place, false, interrupt)?;

@@ -1,8 +1,13 @@
 //! `hepfs export SOURCE:table -o FILE`: a table as a file to keep.
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 use parquet::basic::Compression;
@@ -10,7 +15,14 @@ use parquet::basic::Compression;
 use super::query::Asked;
 use crate::cli::Error;
 use crate::cli::options::{Reading, Showing, size};
-use crate::cli::rows::{Keeping, Writing, compression};
+use crate::cli::place::Place;
+use crate::cli::progress::Watched;
+use crate::cli::rows::{self, Format, Keeping, Output, Target, Writing, compression};
+use crate::cli::signals::INTERRUPTED;
+use crate::cli::tables::{self, InFile};
+use crate::fs::tree::printable;
+use crate::query;
+use crate::source::Interrupt;
 
 /// Bytes of memory that the command works in at least: fields of one dataset are decoded once only if the rows of two
 /// row groups fit into the part of it that is for what is decoded.
@@ -30,6 +42,8 @@ const CACHE_EIGHTHS: u64 = 3;
     hepfs export frame.h5 'energy > 5 order by ts' --columns ts,energy -o part.csv\n  \
     hepfs export cells.h5ad:obs --compression zstd:9 -o obs.parquet\n  \
     hepfs export run.h5:run_042 --partition-by label -o parts\n  \
+    hepfs export --table run_042 day*.h5 -o all.parquet\n  \
+    hepfs export run.h5 -o tables/\n  \
     hepfs export run.h5:run_042 --format ndjson -o - | jq .energy")]
 pub(in crate::cli) struct Arguments {
     /// A file of tables or a folder, and the path of a table in it as a mount would show it
@@ -38,10 +52,19 @@ pub(in crate::cli) struct Arguments {
 
     /// What rows must satisfy, their order, how many [default: all]
     #[arg(value_name = "EXPRESSION")]
-    expression: Option<String>,
+    expression: Option<OsString>,
+
+    /// More files with --table.
+    #[arg(hide = true)]
+    more: Vec<OsString>,
+
+    /// The rows of the table that all SOURCEs have at this path, files or folders, as of one table; the column `file`
+    /// says which file a row is of. The EXPRESSION stands last
+    #[arg(long, value_name = "TABLE")]
+    table: Option<String>,
 
     /// Write to this file, which is there once it is whole, and replaces one of this name; or to standard output (`-`,
-    /// with --format)
+    /// with --format). A folder, or a name that ends with `/`, takes every table, a file each
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -80,11 +103,27 @@ fn memory(text: &str) -> Result<u64, String> {
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut reading = arguments.reading.clone();
     reading.cache_size = reading.cache_size.or(arguments.memory.map(|memory| memory / 8 * CACHE_EIGHTHS));
+    let given = std::iter::once(&arguments.place).chain(&arguments.expression).chain(&arguments.more);
+    let mut sources: Vec<&OsStr> = given.map(OsString::as_os_str).collect();
+    let is_source = |last: &OsStr| arguments.table.is_some() && Path::new(last).exists();
+    let expression = if sources.len() > 1 { sources.pop_if(|last| !is_source(last)) } else { None };
+    if arguments.table.is_none() && sources.len() > 1 {
+        let one = "an export takes one SOURCE and one EXPRESSION in quotes; of several files:";
+        return Err(Error::Usage(format!("{one} hepfs export --table run_042 *.h5 -o all.parquet")));
+    }
+    let expression = expression.map(|text| text.to_str().ok_or_else(|| Error::Usage("EXPRESSION: not UTF-8".into())));
+    let expression = expression.transpose()?;
+    let keeping = Keeping { compression: arguments.compression, memory: arguments.memory };
+    let is_folder = arguments.output.is_dir() || arguments.output.as_os_str().as_bytes().ends_with(b"/");
+    if is_folder && arguments.partition_by.is_empty() && arguments.table.is_none() {
+        return each_table(arguments, expression, keeping, &reading);
+    }
     Asked {
-        place: &arguments.place,
-        expression: arguments.expression.as_deref(),
+        sources: &sources,
+        table: arguments.table.as_deref(),
+        expression,
         limit: arguments.limit,
-        keeping: Some(Keeping { compression: arguments.compression, memory: arguments.memory }),
+        keeping: Some(keeping),
         output: Some(arguments.output.as_path()).filter(|output| output.as_os_str() != "-"),
         partition_by: &arguments.partition_by,
         writing: &arguments.writing,
@@ -92,4 +131,90 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         showing: &arguments.showing,
     }
     .write()
+}
+
+/// Writes every table at and below a place to a file of its own in a folder, and says what it wrote.
+///
+/// # Errors
+/// Where there is no table, or the folder cannot be made.
+fn each_table(
+    arguments: &Arguments,
+    expression: Option<&str>,
+    keeping: Keeping,
+    reading: &Reading,
+) -> Result<ExitCode, Error> {
+    let shown = arguments.output.display();
+    if expression.is_some() || !arguments.writing.columns.is_empty() {
+        let reason = "a folder takes every table whole: name a file for an EXPRESSION or --columns";
+        return Err(Error::Usage(format!("-o {shown}: {reason}")));
+    }
+    let interrupt = Interrupt::new();
+    let place = Place::open(&arguments.place, reading.context(arguments.showing.views()?)?, &interrupt)?;
+    let files = match tables::dataset(&place, &interrupt)? {
+        Some(table) => vec![tables::in_dataset(&place, table, &interrupt)?],
+        None => tables::find(&place, false, &interrupt)?,
+    };
+    let found = files.iter().flat_map(|file| file.tables.iter().map(move |(path, table)| (file, path, table)));
+    let found: Vec<_> = found.filter(|(_, _, table)| !table.repeats).collect();
+    if found.is_empty() {
+        return Err(Error::Usage(format!("{}: there is no table in it, as `hepfs info` shows", place.name)));
+    }
+    let format = arguments.writing.format.unwrap_or(Format::Parquet);
+    let done = Arc::new(AtomicU64::new(0));
+    let of_bar = done.clone();
+    let watched = Watched::new(interrupt.clone(), 0, move || of_bar.load(Ordering::Relaxed))?;
+    let (mut lines, mut failed) = (Vec::new(), false);
+    for (file, (path, reason)) in files.iter().flat_map(|file| file.failures.iter().map(move |one| (file, one))) {
+        say!("hepfs: {}{}", file.prefix, tables::about(path, reason));
+        failed = true;
+    }
+    Output::folder(&arguments.output)?
+        .fill(|folder| {
+            for (file, path, table) in &found {
+                let name = format!("{}.{}", name_of(&place, file, path), format.suffix());
+                let target = folder.join(&name);
+                let above = target.parent().unwrap_or(folder);
+                fs::create_dir_all(above).map_err(Error::io(format!("-o {}", above.display())))?;
+                let mut all = query::selectable(table, "");
+                arguments.writing.check(table)?;
+                if let Some(most) = arguments.limit {
+                    query::first(&mut all, most);
+                }
+                let target = Target::File(Output::new(&target)?);
+                done.store(0, Ordering::Relaxed);
+                match rows::write(&all, (format, Some(keeping)), &target, &place, (&done, &|_| {}), &interrupt) {
+                    Ok(()) => lines.push(format!("{}  {} rows", arguments.output.join(&name).display(), all.rows)),
+                    Err(error) if interrupt.is_raised() => return Err(error),
+                    // A table that has no place in the format hides no other.
+                    Err(error) => {
+                        error.say();
+                        failed = true;
+                    }
+                }
+            }
+            Ok(())
+        })
+        .or_else(|error| if interrupt.is_raised() { Ok(()) } else { Err(error) })?;
+    watched.finish();
+    if interrupt.is_raised() {
+        say!("hepfs: interrupted");
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let mut out = std::io::stdout().lock();
+    lines.iter().try_for_each(|line| writeln!(out, "{}", printable(line))).map_err(Error::io("standard output"))?;
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+/// The path of the file of a table in the folder, without its suffix: that of the table as a mount shows it, behind that
+/// of its HDF5 file where the place is a folder.
+fn name_of(place: &Place, file: &InFile, path: &str) -> String {
+    let is_of_folder = place.node.source().is_none() && place.is_folder();
+    let source = file.source.strip_prefix(place.source()).ok().filter(|_| is_of_folder);
+    let below = source.map(|source| source.display().to_string()).unwrap_or_default();
+    let path = if below.is_empty() { path.to_owned() } else { tables::below(&below, path) };
+    let path = path.trim_matches('/').to_owned();
+    match path.is_empty() {
+        true => place.last_name().unwrap_or_else(|| "table".to_owned()),
+        false => path,
+    }
 }

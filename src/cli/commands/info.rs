@@ -12,11 +12,13 @@ use serde_json::{Value, json};
 
 use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
-use crate::cli::place::Named;
-use crate::cli::tables::{about, walk};
+use crate::cli::place::{Named, Place};
+use crate::cli::tables::{self, about, walk};
 use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
+use crate::table::Table;
+use crate::views::metadata::{self, Called, Directory, Member};
 
 /// Most groups that are named as nearly tables.
 const MOST_NEARLY: usize = 20;
@@ -66,6 +68,9 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 None => other?,
             },
         };
+        if let Some(table) = tables::dataset(&place, &interrupt)? {
+            return of_dataset(&place, &table, arguments.json).map(|()| 0);
+        }
         let (mut failed, mut nearly, mut has_any) = (0, Nearly::default(), false);
         let mut of_nan: Option<String> = None;
         walk(&place, &interrupt, &mut |met| {
@@ -122,6 +127,30 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         }
         Ok(failed)
     })
+}
+
+/// Writes what there is to say of a dataset.
+fn of_dataset(place: &Place, table: &Table, json: bool) -> Result<(), Error> {
+    let directory = Directory {
+        path: &table.path,
+        called: Called::Table,
+        attributes: &[],
+        members: &[],
+        values: &HashMap::new(),
+        nearly: None,
+        findings: &table.findings,
+    };
+    let views = table.columns.iter().map(|column| Member::new(&column.name, "column"));
+    let metadata = serde_json::from_slice(&metadata::table(table, views, &directory)).unwrap_or_default();
+    let lines = if json {
+        vec![with_source(Path::new(&place.name), metadata).to_string()]
+    } else {
+        let left_out = table.left_out.iter().map(|(file, reason)| printable(&format!("  {file}: left out: {reason}")));
+        described(&metadata, &table.path).into_iter().chain(left_out).collect()
+    };
+    let prefix = if place.is_one_of_several && !json { place.prefix(None) } else { String::new() };
+    let mut out = std::io::stdout().lock();
+    lines.iter().try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))
 }
 
 /// Groups of a file that nearly are tables, for a file that has none.

@@ -187,7 +187,7 @@ fn shell_word(text: &str) -> String {
 
 /// Raises the limit on open files as far as the system allows: each HDF5 file in use is one, and a folder may have
 /// thousands.
-fn allow_open_files() {
+pub(in crate::cli) fn allow_open_files() {
     let limit = getrlimit(Resource::Nofile);
     if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
         tracing::info!("open files stay limited to {:?}: {error}", limit.current);

@@ -103,6 +103,7 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
     let of_bar = done.clone();
     let watched = Watched::new(interrupt.clone(), 0, move || of_bar.lock().blocks())?;
     let place = asked.find_settled(&interrupt)?;
+    tables::left_out(&place, &interrupt)?;
     let mut collected = Collected::default();
     if place.is_directory() {
         tables::walk(&place, &interrupt, &mut |met| collected.directory(&place, met, &interrupt))?;

@@ -39,6 +39,7 @@ const FIRST_ROWS: u64 = 1 << 18;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs query run.h5:run_042 'energy > 5 and label = \"electron\"'\n  \
     hepfs query run.h5:run_042 \"ts >= '2026-01-01' and hit order by energy desc limit 10\"\n  \
+    hepfs query --table run_042 day*.h5 \"energy > 5 and file != 'day_7.h5'\"\n  \
     hepfs query run.h5:run_042 'position.x between 100 and 200' --columns ts,energy -o part.parquet")]
 pub(in crate::cli) struct Arguments {
     /// An HDF5 file or a folder, and the path of a table in it as a mount would show it
@@ -47,11 +48,16 @@ pub(in crate::cli) struct Arguments {
 
     /// What rows must satisfy, their order, how many
     #[arg(value_name = "EXPRESSION")]
-    expression: String,
+    expression: OsString,
 
-    /// Too much, to be told what to do about it.
+    /// More files with --table; else too much, to be told what to do about it.
     #[arg(hide = true)]
     more: Vec<OsString>,
+
+    /// The rows of the table that all SOURCEs have at this path, files or folders, as of one table; the column `file`
+    /// says which file a row is of
+    #[arg(long, value_name = "TABLE")]
+    table: Option<String>,
 
     #[command(flatten)]
     writing: Writing,
@@ -68,14 +74,23 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    if !arguments.more.is_empty() {
-        let one = "a query takes one SOURCE and one EXPRESSION in quotes; of several files in turn:";
-        let example = "for file in *.h5; do hepfs query \"$file\" 'energy > 5'; done";
+    let given = [&arguments.place, &arguments.expression].into_iter().chain(&arguments.more);
+    let mut sources: Vec<&OsStr> = given.map(OsString::as_os_str).collect();
+    let expression = sources.pop().unwrap_or_default();
+    if arguments.table.is_none() && sources.len() > 1 {
+        let one = "a query takes one SOURCE and one EXPRESSION in quotes; of several files:";
+        let example = "hepfs query --table run_042 *.h5 'energy > 5'";
         return Err(Error::Usage(format!("{one} {example}")));
     }
+    if arguments.table.is_some() && Path::new(expression).is_file() {
+        let reason = "a file where the EXPRESSION should be, which stands last: 'limit 10' is one";
+        return Err(Error::Usage(format!("{}: {reason}", expression.display())));
+    }
+    let expression = expression.to_str().ok_or_else(|| Error::Usage("EXPRESSION: not UTF-8".into()))?;
     Asked {
-        place: &arguments.place,
-        expression: Some(&arguments.expression),
+        sources: &sources,
+        table: arguments.table.as_deref(),
+        expression: Some(expression),
         limit: None,
         keeping: None,
         output: arguments.output.as_deref(),
@@ -92,7 +107,9 @@ type Write<'a> = dyn Fn(&Table, &Watched, u64, &AtomicU64) -> Result<(), Error> 
 
 /// Rows that a command was asked for.
 pub(super) struct Asked<'a> {
-    pub place: &'a OsStr,
+    pub sources: &'a [&'a OsStr],
+    /// The path of the table that all sources have; the one source tells it without.
+    pub table: Option<&'a str>,
     /// What they must satisfy, their order, how many; all rows without.
     pub expression: Option<&'a str>,
     /// How many at most, where the expression does not say.
@@ -121,7 +138,11 @@ impl Asked<'_> {
         };
         let interrupt = Interrupt::new();
         let context = self.reading.context(self.showing.views()?)?;
-        let place = Place::open(self.place, context, &interrupt)?;
+        let place = match (self.table, self.sources) {
+            (Some(table), sources) => Place::of_many(sources, table, context, &interrupt)?,
+            (None, [source]) => Place::open(source, context, &interrupt)?,
+            (None, _) => return Err(Error::Usage("several SOURCEs: say --table".into())),
+        };
         let table = table_of(&place, true, &interrupt)?;
         let explained = |error: query::Error| Error::Usage(explained(self.text(), &error));
         let none = Query { predicate: Predicate::All(Vec::new()), order: Vec::new(), limit: None };

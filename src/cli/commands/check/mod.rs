@@ -24,7 +24,7 @@ use crate::fs::tree::{ViewOptions, printable};
 use crate::indexes::{Description, State};
 use crate::source::Interrupt;
 use crate::store::{self, Count};
-use crate::table::{Finding, Severity, Table, UNREADABLE};
+use crate::table::{self, Finding, Severity, Table, UNREADABLE};
 
 /// Memory for decoded chunks where nothing is said of it, in bytes: each value is read once.
 const CACHE: u64 = 128 << 20;
@@ -75,7 +75,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     named.each(&views, 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find_settled(&interrupt)?;
-        let files = tables::find(&place, true, &interrupt)?;
+        let files = match tables::dataset(&place, &interrupt)? {
+            Some(table) => vec![tables::in_dataset(&place, table, &interrupt)?],
+            None => tables::find(&place, true, &interrupt)?,
+        };
         let interrupted = || say!("hepfs: interrupted; what was found so far stays kept");
         let mut read = Vec::new();
         let mut verified = files.iter().map(|_| Vec::new()).collect();
@@ -134,6 +137,7 @@ struct Found {
 impl Found {
     fn of(file: &InFile, verified: &[Description], read: &Read) -> Self {
         let mut findings = file.opened.as_ref().map(|opened| opened.findings()).unwrap_or_default();
+        findings.extend(file.findings.iter().cloned());
         findings.extend(file.tables.iter().flat_map(|(_, table)| table.met()));
         let unfilled = |table: &Table| {
             let found = table.columns.iter().filter_map(held::unfilled);
@@ -154,7 +158,7 @@ impl Found {
         findings.extend(of_indexes.filter_map(of_index));
         let unreadable = |path: &str, reason: &str| {
             let reason = reason.strip_prefix(path).and_then(|reason| reason.strip_prefix(": ")).unwrap_or(reason);
-            Finding::new(path, &UNREADABLE, reason)
+            Finding::new(path, table::unreadable(reason), reason)
         };
         let mut failures: Vec<_> = file.failures.iter().map(|(path, reason)| unreadable(path, reason)).collect();
         failures.extend(unread.iter().map(|one| unreadable(&one.path, &one.found)));
