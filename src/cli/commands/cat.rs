@@ -135,7 +135,15 @@ fn read(
         let wanted = length.min(end - offset);
         let outcome = node.read(offset, wanted as usize, &mut piece, interrupt);
         let got = piece.len() as u64;
-        if full.send(outcome.map(|()| piece)).is_err() || got < wanted {
+        // The end is where the size says, or nothing would tell of what is missing.
+        let outcome = outcome.and_then(|()| match node.size(Effort::Known, interrupt) {
+            Ok(Size::Exact(size)) if got < wanted && offset.saturating_add(got) < size.min(end) => {
+                Err(fs::Error::Io(format!("{got} bytes at {offset} instead of {wanted}, in a file of {size}")))
+            }
+            _ => Ok(piece),
+        });
+        let is_over = outcome.is_err() || got < wanted;
+        if full.send(outcome).is_err() || is_over {
             return;
         }
         (offset, length) = (offset.saturating_add(got), PIECE.min(2 * length));
