@@ -210,7 +210,9 @@ impl Place {
         found.map_err(|error| {
             let unread = context.of_datasets();
             let unread = unread.first().map(|(_, finding)| format!("; {}", finding.found)).unwrap_or_default();
-            Error::Usage(format!("--table {error}{unread}"))
+            let none = "none of the files has such a table";
+            let said = error.to_string().replace(&fs::Error::NotFound.to_string(), none);
+            Error::Usage(format!("--table {said}{unread}"))
         })
     }
 

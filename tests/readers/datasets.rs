@@ -54,6 +54,11 @@ fn files_that_differ_are_one_table_as_pandas_makes_it() {
             && cut.starts_with("day_25.h5: cannot be read as HDF5: the file is truncated: ")),
         "{left_out}"
     );
+    let logged = mounted.log();
+    assert!(
+        logged.contains("WARN") && logged.contains("dataset /sales: 2 of 30 files are left out: day_20.h5: "),
+        "{logged}"
+    );
     let findings = mounted.text(".hepfs/findings");
     let cut = findings.lines().find(|line| line.contains("file/truncated")).unwrap_or_default();
     assert!(cut.contains("day_25.h5") && cut.contains("it is cut short"), "{findings}");

@@ -38,6 +38,8 @@ const CACHE_EIGHTHS: u64 = 3;
 /// `--partition-by` there is a file for each value of some columns, in directories as Hive, pyarrow, DuckDB and Spark
 /// name them.
 #[derive(Debug, Args)]
+#[command(override_usage = "hepfs export [OPTIONS] -o <FILE> <SOURCE[:PATH]> [EXPRESSION]\n       \
+    hepfs export [OPTIONS] -o <FILE> --table <TABLE> <SOURCE>... [EXPRESSION]")]
 #[command(after_help = "Examples:\n  hepfs export run.h5:run_042 -o run.parquet\n  \
     hepfs export frame.h5 'energy > 5 order by ts' --columns ts,energy -o part.csv\n  \
     hepfs export cells.h5ad:obs --compression zstd:9 -o obs.parquet\n  \
@@ -107,7 +109,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut sources: Vec<&OsStr> = given.map(OsString::as_os_str).collect();
     let is_source = |last: &OsStr| arguments.table.is_some() && Path::new(last).exists();
     let expression = if sources.len() > 1 { sources.pop_if(|last| !is_source(last)) } else { None };
-    if arguments.table.is_none() && sources.len() > 1 {
+    let is_file = expression.is_some_and(|text| Path::new(text).is_file());
+    if arguments.table.is_none() && (sources.len() > 1 || is_file) {
         let one = "an export takes one SOURCE and one EXPRESSION in quotes; of several files:";
         return Err(Error::Usage(format!("{one} hepfs export --table run_042 *.h5 -o all.parquet")));
     }

@@ -37,6 +37,8 @@ const FIRST_ROWS: u64 = 1 << 18;
 /// well, once `hepfs index verify` has found them right. `-v` says what helped. The exit code is 130 where Ctrl-C ended
 /// it.
 #[derive(Debug, Args)]
+#[command(override_usage = "hepfs query [OPTIONS] <SOURCE[:PATH]> <EXPRESSION>\n       \
+    hepfs query [OPTIONS] --table <TABLE> <SOURCE>... <EXPRESSION>")]
 #[command(after_help = "Examples:\n  hepfs query run.h5:run_042 'energy > 5 and label = \"electron\"'\n  \
     hepfs query run.h5:run_042 \"ts >= '2026-01-01' and hit order by energy desc limit 10\"\n  \
     hepfs query --table run_042 day*.h5 \"energy > 5 and file != 'day_7.h5'\"\n  \

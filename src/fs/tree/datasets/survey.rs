@@ -28,7 +28,7 @@ use crate::fs::tree::rules;
 use crate::fs::tree::{Context, Error, lock, printable};
 use crate::source::{self, Identity, Interrupt};
 use crate::store;
-use crate::table::{Finding, Form, Single, Table, unreadable};
+use crate::table::{Finding, Form, Rule, Single, Table, unreadable};
 use crate::views::metadata::Called;
 
 /// A survey holds this long where nothing tells of changes.
@@ -91,8 +91,8 @@ struct Seen {
     fields: Option<Arc<[FileField]>>,
     /// Names of what lies below.
     below: Arc<[BString]>,
-    /// Why it cannot be looked at.
-    failed: Option<String>,
+    /// Why it cannot be looked at, and the rule that this breaks.
+    failed: Option<(&'static Rule, String)>,
     /// What lists this path has said so.
     is_known_above: bool,
 }
@@ -213,7 +213,10 @@ impl Dataset {
                 one = Seen {
                     fields: None,
                     below: Arc::default(),
-                    failed: Some(format!("files have more than {MOST_KEPT} different names and columns")),
+                    failed: Some((
+                        &rules::SCHEMA,
+                        format!("files have more than {MOST_KEPT} different names and columns"),
+                    )),
                     ..one
                 };
             }
@@ -242,8 +245,8 @@ impl Dataset {
             finding: Finding::new(&path, rule, reason),
         };
         let failed = |(file, seen): (&BString, &Seen)| {
-            let reason = seen.failed.as_ref()?;
-            Some((of_file(file, seen, unreadable(reason), reason), seen.is_known_above))
+            let (rule, reason) = seen.failed.as_ref()?;
+            Some((of_file(file, seen, rule, reason), seen.is_known_above))
         };
         let failed: Vec<(LeftOut, bool)> = seen.iter().filter_map(failed).collect();
         let others = common.left_out.into_iter().filter_map(|(at, reason)| {
@@ -347,7 +350,10 @@ impl Dataset {
         }
         match at {
             Err(error @ (Error::Interrupted | Error::Stale)) => return Err(error),
-            Err(error) => seen.failed = Some(error.to_string()),
+            Err(error) => {
+                let reason = error.to_string();
+                seen.failed = Some((unreadable(&reason), reason));
+            }
             Ok(None) => {}
             Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(&single.whole)),
             Ok(Some(At::Directory(directory, contents))) => {
