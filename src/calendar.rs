@@ -55,14 +55,22 @@ pub fn day(year: i64, month: u32, day: u32) -> Option<i64> {
     (date(number) == (year, month, day)).then_some(number)
 }
 
-/// The instant that a text tells: `2026-01-31`, `2026-01-31T12:00`, `2026-1-31 12:00:00.5 +2:00`; UTC where no zone is
-/// given. `None` where it is none.
+/// The instant that a text tells: `2026-01-31`, `2026-01-31T12:00`, `2026-1-31 12:00:00.5 +2:00`, and of dates the
+/// spellings `2026/1/31` and `20260131`; UTC where no zone is given. `None` where it is none.
 pub fn instant(text: &str) -> Option<Instant> {
     let mut rest = Rest(text.trim());
     let sign = rest.sign().unwrap_or(1);
-    let year = rest.number(1..=MOST_YEAR_DIGITS)?;
-    let month = rest.one_of("-")?.number(1..=2)?;
-    let of_month = rest.one_of("-")?.number(1..=2)?;
+    let digits = rest.digits().to_owned();
+    let [year, month, of_month] = match digits.split_at_checked(4) {
+        Some((year, day)) if day.len() == 4 && !rest.0.starts_with(['-', '/']) => {
+            [year.parse().ok()?, day[..2].parse().ok()?, day[2..].parse().ok()?]
+        }
+        _ => {
+            let year = (1..=MOST_YEAR_DIGITS).contains(&digits.len()).then(|| digits.parse().ok())??;
+            let mark = if rest.0.starts_with('/') { "/" } else { "-" };
+            [year, rest.one_of(mark)?.number(1..=2)?, rest.one_of(mark)?.number(1..=2)?]
+        }
+    };
     let days = day(sign * year, u32::try_from(month).ok()?, u32::try_from(of_month).ok()?)?;
     let mut seconds = i128::from(days) * i128::from(DAY);
     let (mut fraction, mut is_exact) = (0, true);
@@ -87,6 +95,66 @@ pub fn instant(text: &str) -> Option<Instant> {
     seconds -= i128::from(rest.zone()?);
     let attoseconds = seconds.checked_mul(SECOND)?.checked_add(fraction)?;
     rest.0.is_empty().then_some(Instant { attoseconds, is_exact })
+}
+
+/// The length of time that a text tells, as the instant so long after 1970: `10 min`, `1.5 h`, `2 days`, and as pandas
+/// writes it `1 days 02:03:04`, `-1 days +23:59:59.5`. `None` where it is none.
+pub fn duration(text: &str) -> Option<Instant> {
+    let mut rest = Rest(text.trim());
+    let mut sign = rest.sign().unwrap_or(1);
+    let mut sum = Instant { attoseconds: 0, is_exact: true };
+    let mut is_first = true;
+    while is_first || !rest.0.is_empty() {
+        rest.blanks();
+        let own = if is_first { None } else { rest.sign() };
+        let whole: i128 = rest.digits().parse().ok()?;
+        let (length, is_exact) = match rest.one_of(":") {
+            Some(rest) => {
+                // A sign before days is not that of the clock behind them.
+                sign = own.unwrap_or(if is_first { sign } else { 1 });
+                rest.clock(whole)?
+            }
+            None if own.is_some() => return None,
+            None => {
+                let (fraction, is_whole) = if rest.one_of(".").is_some() { rest.fraction() } else { (0, true) };
+                rest.blanks();
+                let end = rest.0.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.0.len());
+                let (unit, behind) = rest.0.split_at(end);
+                rest.0 = behind;
+                let step = step(unit)?;
+                // A unit is a number of seconds, or a part of one, so that 128 bits hold what stands here.
+                let (part, beyond) = match step / SECOND {
+                    0 => (fraction * step / SECOND, fraction * step % SECOND),
+                    seconds => (fraction * seconds, 0),
+                };
+                (whole.checked_mul(step)?.checked_add(part)?, is_whole && beyond == 0)
+            }
+        };
+        // Rounded down, whatever the sign.
+        let length = if sign < 0 { -length - i128::from(!is_exact) } else { length };
+        sum.attoseconds = sum.attoseconds.checked_add(length)?;
+        sum.is_exact &= is_exact;
+        is_first = false;
+    }
+    Some(sum)
+}
+
+/// Attoseconds of a unit of time, spelled as UDUNITS spells it.
+pub fn step(unit: &str) -> Option<i128> {
+    // `Ms` is a megasecond.
+    let lower = if unit.chars().count() > 2 { unit.to_lowercase() } else { unit.to_owned() };
+    Some(match lower.as_str() {
+        "ns" | "nsec" | "nsecs" | "nanosec" | "nanosecs" | "nanosecond" | "nanoseconds" => SECOND / 1_000_000_000,
+        // With either of the two characters that look alike.
+        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsec" | "microsecs" | "microsecond"
+        | "microseconds" => SECOND / 1_000_000,
+        "ms" | "msec" | "msecs" | "millisec" | "millisecs" | "millisecond" | "milliseconds" => SECOND / 1_000,
+        "s" | "sec" | "secs" | "second" | "seconds" => SECOND,
+        "min" | "mins" | "minute" | "minutes" => 60 * SECOND,
+        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600 * SECOND,
+        "d" | "day" | "days" => i128::from(DAY) * SECOND,
+        _ => return None,
+    })
 }
 
 /// What is left of a text.
@@ -130,6 +198,15 @@ impl Rest<'_> {
         let missing = 18_u32.saturating_sub(known.len() as u32);
         let value = known.bytes().fold(0, |value, digit| value * 10 + i128::from(digit - b'0'));
         (value * 10_i128.pow(missing), beyond.bytes().all(|digit| digit == b'0'))
+    }
+
+    /// What stands behind the hours of `02:03:04.5`, with these in attoseconds; whether that is all.
+    fn clock(&mut self, hours: i128) -> Option<(i128, bool)> {
+        let minutes = self.number(2..=2).filter(|minutes| *minutes < 60)?;
+        let seconds = self.one_of(":")?.number(2..=2).filter(|seconds| *seconds < 60)?;
+        let (fraction, is_exact) = if self.one_of(".").is_some() { self.fraction() } else { (0, true) };
+        let seconds = hours.checked_mul(3_600)?.checked_add(i128::from(minutes * 60 + seconds))?;
+        Some((seconds.checked_mul(SECOND)?.checked_add(fraction)?, is_exact))
     }
 
     /// Seconds that clocks are ahead of UTC: `Z`, `UTC`, `+02:00`, `+0200`, `-6`; 0 where nothing is said, or `0:00`.
@@ -188,6 +265,10 @@ mod tests {
             "2026-01-31 17:30:00+05:30",
             "2026-01-31 12:00:0.0 0:00",
             "2026-01-31 12:00:00 00",
+            "2026/01/31 12:00",
+            "2026/1/31T14:00:00+02:00",
+            "20260131 12",
+            "20260131T12:00:00Z",
         ] {
             assert_eq!(exact(text), Some(noon), "{text}");
         }
@@ -211,6 +292,10 @@ mod tests {
             "2026-01-31T12:00:60",
             "26-1-",
             "1700000000",
+            "20260230",
+            "2026/01-31",
+            "2026-01/31",
+            "202601311",
             "2026-01-31 12:",
             "2026-01-31 12:00:00 6:00",
             "2026-01-31 12:00 CET",
@@ -220,6 +305,50 @@ mod tests {
         ] {
             assert_eq!(instant(text), None, "{text:?}");
         }
+    }
+
+    /// Expected: `pandas.Timedelta(text).value`.
+    #[test]
+    fn durations_are_those_of_pandas() {
+        let ns = |text: &str| {
+            duration(text).map(|length| (length.attoseconds.div_euclid(SECOND / 1_000_000_000), length.is_exact))
+        };
+        for (text, expected) in [
+            ("10 min", 600_000_000_000),
+            ("1.5 h", 5_400_000_000_000),
+            ("1.5h", 5_400_000_000_000),
+            ("2 days", 172_800_000_000_000),
+            ("1 days 02:03:04", 93_784_000_000_000),
+            ("1 days 02:03:04.000000005", 93_784_000_000_005),
+            ("02:03:04.5", 7_384_500_000_000),
+            ("100:00:00", 360_000_000_000_000),
+            ("-1 days +23:59:59.5", -500_000_000),
+            ("-1 days 02:03:04", -79_016_000_000_000),
+            ("1h 30min", 5_400_000_000_000),
+            ("3 us", 3_000),
+            ("0.25 us", 250),
+            ("-90 s", -90_000_000_000),
+        ] {
+            assert_eq!(ns(text), Some((expected, true)), "{text}");
+        }
+        assert_eq!(duration("-0.0000000000000000001 s"), Some(Instant { attoseconds: -1, is_exact: false }));
+        for text in [
+            "",
+            "10",
+            "min",
+            "1.5",
+            "10 months",
+            "1 days 2:3:4",
+            "02:03",
+            "02:60:00",
+            "1 days -1 s",
+            "1 days,",
+            "9e9 s",
+            "1 h x",
+        ] {
+            assert_eq!(duration(text), None, "{text:?}");
+        }
+        assert_eq!(duration(&format!("{} days", i128::MAX)), None);
     }
 
     proptest! {
@@ -247,6 +376,11 @@ mod tests {
         #[test]
         fn whatever_is_written_is_answered(text in "[-+0-9TZ:. ]{0,40}|.{0,20}") {
             let _ = instant(&text);
+        }
+
+        #[test]
+        fn whatever_is_written_as_a_length_is_answered(text in "[-+0-9:. a-z]{0,40}|.{0,20}") {
+            let _ = duration(&text);
         }
     }
 }

@@ -9,7 +9,7 @@
 use arrow_schema::TimeUnit;
 
 use super::attributes::text;
-use crate::calendar::{self, DAY, Instant, SECOND};
+use crate::calendar::{self, DAY, Instant, SECOND, step};
 use crate::catalogue::{Attribute, ByteOrder, Class, Datatype, Elements, Fill, attribute};
 use crate::store::{File, Rows};
 use crate::table::Times;
@@ -166,24 +166,6 @@ fn epoch_of(epoch: &str, calendar: Option<&str>) -> Result<Instant, String> {
     }
 }
 
-/// Attoseconds of a unit, spelled as UDUNITS spells it.
-fn step(unit: &str) -> Option<i128> {
-    // `Ms` is a megasecond.
-    let lower = if unit.chars().count() > 2 { unit.to_lowercase() } else { unit.to_owned() };
-    Some(match lower.as_str() {
-        "ns" | "nsec" | "nsecs" | "nanosec" | "nanosecs" | "nanosecond" | "nanoseconds" => SECOND / 1_000_000_000,
-        // With either of the two characters that look alike.
-        "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsec" | "microsecs" | "microsecond"
-        | "microseconds" => SECOND / 1_000_000,
-        "ms" | "msec" | "msecs" | "millisec" | "millisecs" | "millisecond" | "milliseconds" => SECOND / 1_000,
-        "s" | "sec" | "secs" | "second" | "seconds" => SECOND,
-        "min" | "mins" | "minute" | "minutes" => 60 * SECOND,
-        "h" | "hr" | "hrs" | "hour" | "hours" => 3_600 * SECOND,
-        "d" | "day" | "days" => i128::from(DAY) * SECOND,
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +177,11 @@ mod tests {
         assert_eq!(counted(" Days Since 1-1-1"), Some((Some(86_400 * SECOND), false)));
         assert_eq!(counted("days \t since  2000-01-01"), Some((Some(86_400 * SECOND), true)));
         assert_eq!(counted("\u{b5}s since 2000-01-01T00:00:00Z"), Some((Some(SECOND / 1_000_000), true)));
+        for units in
+            ["ms since 1970/01/01", "ms since 19700101", "ms since 1970/1/1 00:00:00", "ms since 19700101 12:00 UTC"]
+        {
+            assert_eq!(counted(units), Some((Some(SECOND / 1_000), true)), "{units}");
+        }
         assert_eq!(counted("Ms since 2000-01-01"), Some((None, true)));
         assert_eq!(counted("months since 2000-01-01"), Some((None, true)));
         assert_eq!(counted("seconds"), None);

@@ -8,6 +8,7 @@ use arrow_schema::DataType;
 use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
+use super::categories;
 use super::known::answer::Answer;
 use super::predicate::literal::{self, Point, Width};
 use super::predicate::{Condition, Error, Literal, Operator, Predicate, Written};
@@ -99,12 +100,16 @@ pub(super) enum Kind {
     Time(Times),
     /// Their years.
     Year(Times),
+    /// Integers that count a unit of time, as if since 1970.
+    Duration(Times),
 }
 
 impl Kind {
-    /// The kind of the values of a column, or of a part of them.
-    pub fn of_rows(rows: &dyn Rows, times: Option<Times>) -> Option<Self> {
-        times.map_or_else(|| Self::of(rows.data_type()), |times| Some(Self::Time(times)))
+    /// The kind of the values of a column.
+    pub fn of_column(column: &Column, rows: &dyn Rows) -> Option<Self> {
+        let unit = column.duration.filter(|_| *rows.data_type() == DataType::Int64);
+        let lengths = || unit.and_then(|unit| Times::counts(unit, None)).map(Self::Duration);
+        column.times().map(Self::Time).or_else(lengths).or_else(|| Self::of(rows.data_type()))
     }
 
     /// `None` where values have no order: structs and lists.
@@ -133,7 +138,8 @@ impl Kind {
             Self::Text => "text",
             Self::Binary => "bytes in hexadecimal",
             Self::Year(_) => "years",
-            Self::Time(_) => "times (2026-01-31T12:00:00.5, UTC without a zone; a number is one as stored)",
+            Self::Time(_) => "times (2026-01-31T12:00:00.5, UTC without a zone)",
+            Self::Duration(_) => "durations (10 min, 1.5 h, 1 days 02:03:04; a number is one as stored)",
         }
     }
 }
@@ -216,7 +222,7 @@ impl<'a> Binder<'a> {
             }
             (operator, _) => {
                 let negated = (operator == Operator::Ne) != negated;
-                Test::Compare { ranges: ranges(condition, asked.kind())?, negated }
+                Test::Compare { ranges: asked.ranges(condition)?, negated }
             }
         };
         // Integers without an instant are missing.
@@ -301,7 +307,19 @@ impl Asked<'_> {
         if let Some(times) = self.times.filter(|_| self.is_year) {
             return Ok(Kind::Year(times));
         }
-        Kind::of_rows(self.rows.as_ref(), self.times).ok_or(self.rows.data_type())
+        let kind = match self.is_part {
+            true => Kind::of(self.rows.data_type()),
+            false => Kind::of_column(self.column, self.rows.as_ref()),
+        };
+        kind.ok_or(self.rows.data_type())
+    }
+
+    /// The values that satisfy a comparison; for `ne`, those that do not.
+    fn ranges(&self, condition: &Condition) -> Result<Ranges, Error> {
+        match categories::compared(condition.operator, self.rows.as_ref()) {
+            Some(labels) => categories::ranges(condition, labels.as_ref(), |equal| ranges(equal, self.kind())),
+            None => ranges(condition, self.kind()),
+        }
     }
 
     /// The values that rows are ordered by; `at` is where the name stands.
@@ -382,10 +400,18 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
         |value: &Literal| refuse(value.at, format!("{:?} is no value of a column of {}", value.text, kind.name()));
     let fits = |value: &Literal| match value.written {
         None => true,
-        Some(Written::Number) => matches!(kind, Kind::Integer | Kind::Float(_) | Kind::Time(_) | Kind::Year(_)),
+        Some(Written::Number) => matches!(kind, Kind::Integer | Kind::Float(_) | Kind::Year(_) | Kind::Duration(_)),
         Some(Written::Boolean) => kind == Kind::Boolean,
-        Some(Written::Text) => is_text || matches!(kind, Kind::Time(_)),
+        Some(Written::Text) => is_text || matches!(kind, Kind::Time(_) | Kind::Duration(_)),
     };
+    // In a path nothing tells whether it was written as a number.
+    let is_number = |value: &&Literal| match value.written {
+        None => value.text.to_str().is_ok_and(|text| literal::integer(text).is_some()),
+        written => written == Some(Written::Number),
+    };
+    if let (Kind::Time(_), Some(value)) = (kind, condition.values.iter().find(is_number)) {
+        return Err(refuse(value.at, no_instant(value)));
+    }
     if let Some(value) = condition.values.iter().find(|value| !fits(value)) {
         return Err(wrong(value));
     }
@@ -412,8 +438,13 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
             Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
         }
         Kind::Time(times) => {
+            let points = numbers().map(|(value, text)| literal::instant(text, times).ok_or_else(|| wrong(value)));
+            let points: Vec<_> = points.collect::<Result<_, _>>()?;
+            Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
+        }
+        Kind::Duration(times) => {
             let number = |value: &Literal, text| if is_text(value) { None } else { literal::integer(text) };
-            let point = |value: &Literal, text| number(value, text).or_else(|| literal::instant(text, times));
+            let point = |value: &Literal, text| number(value, text).or_else(|| literal::duration(text, times));
             let points = numbers().map(|(value, text)| point(value, text).ok_or_else(|| wrong(value)));
             let points: Vec<_> = points.collect::<Result<_, _>>()?;
             Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
@@ -448,6 +479,18 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
 /// Whether a value is written as NaN.
 fn is_nan(value: &Literal) -> bool {
     value.text.to_str().is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_nan))
+}
+
+/// Why a number is compared with no instant: what it counts, and from when, is seldom what is meant.
+fn no_instant(value: &Literal) -> String {
+    let year =
+        value.text.to_str().ok().filter(|text| text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()));
+    let mark = if value.written.is_some() { "'" } else { "" };
+    format!(
+        "{} is no time: write {mark}{}-01-01{mark}; --times numbers compares what is stored",
+        value.text,
+        year.unwrap_or("2026")
+    )
 }
 
 /// Ranges of numbers: those of `eq` for `ne`. What is no place, as that of NaN, makes no range.

@@ -5,6 +5,7 @@
 //! | [`Predicate`] | conditions on columns, joined by and, or, not |
 //! | [`path`] | predicates as names of directories: `energy:gt:5/label:eq:electron` |
 //! | [`expression`] | predicates as text: `energy > 5 and label = "electron"` |
+//! | `categories` | categories whose order means something, compared by their places |
 //! | [`Bound`] | a predicate over the columns of one table, its values in their types |
 //! | `ranges` | values that satisfy a condition, as ranges; held against arrays and against bounds |
 //! | `known` | what statistics and believed search indexes know of rows without decoding them |
@@ -16,6 +17,7 @@
 //! and a condition and its opposite are both false where the value is missing.
 
 mod bind;
+mod categories;
 mod known;
 mod predicate;
 mod ranges;

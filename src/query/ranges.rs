@@ -1,15 +1,18 @@
 //! Values that satisfy a condition, as ranges of them.
 
-use arrow_array::Array;
+use std::ops::Range;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use arrow_array::{Array, ArrayRef};
 use arrow_buffer::ArrowNativeType;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
+use crate::indexes::minmax::stored;
 use crate::store::statistics::Scalar;
 
 /// Up to this many ranges: linear search; beyond: binary search.
@@ -99,6 +102,27 @@ impl Ranges {
             }
         }
         Self::Texts(out)
+    }
+
+    /// The values at some places of an array, each alone; `None` where values of its type have no order.
+    pub fn of_values(array: &ArrayRef, places: Range<usize>) -> Option<Self> {
+        let values = places.filter_map(|place| stored(array, place));
+        let data_type = array.data_type();
+        Some(match data_type {
+            DataType::LargeUtf8 | DataType::FixedSizeBinary(_) => {
+                let one = |value| if let Scalar::Text(text) = value { Some(text.to_vec()) } else { None };
+                let behind = |text: Vec<u8>| (text.clone(), Some([text, vec![0]].concat()));
+                Self::texts(values.filter_map(one).map(behind).collect())
+            }
+            data_type if data_type.is_floating() => {
+                let one = |value| if let Scalar::Float(value) = value { Some([value, value]) } else { None };
+                Self::floats(values.filter_map(one).collect())
+            }
+            data_type if data_type.is_integer() || *data_type == DataType::Boolean => {
+                Self::integers(values.filter_map(|value| wide(&value).map(|value| [value, value])).collect())
+            }
+            _ => return None,
+        })
     }
 
     /// Those of integers as far as they lie between two bounds.

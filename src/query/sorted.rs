@@ -14,6 +14,7 @@ use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType, SortOptions};
 
 use super::bind::find;
+use super::categories;
 use super::predicate::{Error as QueryError, Order};
 use super::selection::joined;
 use crate::source::Interrupt;
@@ -57,7 +58,7 @@ pub fn first(table: &mut Table, limit: u64) {
 }
 
 /// Where the rows of a table lie in order, the first `limit` of them: values, then NaN, then missing ones, in either
-/// direction. Rows that are equal stay in the order of the file.
+/// direction. Ordered categories have their order. Rows that are equal stay in the order of the file.
 ///
 /// # Errors
 /// [`SortError`].
@@ -72,8 +73,10 @@ pub fn places(
     let mut fields = Vec::with_capacity(order.len());
     for by in order {
         let rows = find(table, &by.column, by.at)?.ordered(by.at)?;
-        fields.extend(sort_fields(rows.data_type(), by.descending));
-        keys.push(rows);
+        let is_by_place = categories::labels(rows.as_ref()).is_some();
+        let data_type = if is_by_place { &DataType::Int64 } else { rows.data_type() };
+        fields.extend(sort_fields(data_type, by.descending));
+        keys.push((rows, is_by_place));
     }
     let failed = |error: ArrowError| Error::Unsupported { path: table.path.clone(), reason: error.to_string() };
     let converter = RowConverter::new(fields).map_err(failed)?;
@@ -82,12 +85,14 @@ pub fn places(
     while start < table.rows {
         interrupt.check().map_err(Error::from)?;
         let mut range = start..table.rows.min(start + AT_ONCE);
-        for rows in &keys {
+        for (rows, _) in &keys {
             range.end = rows.fitting(range.clone(), BYTES_AT_ONCE, interrupt)?.end.clamp(start + 1, range.end);
         }
         let mut arrays = Vec::with_capacity(keys.len());
-        for rows in &keys {
-            arrays.extend(sort_keys(rows.array(range.clone(), interrupt)?));
+        for (rows, is_by_place) in &keys {
+            let array = rows.array(range.clone(), interrupt)?;
+            let places = if *is_by_place { categories::places(&array) } else { None };
+            arrays.extend(sort_keys(places.unwrap_or(array)));
         }
         sorter.add(&arrays, start).map_err(failed)?;
         let bytes = sorter.kept.size() as u64 + 16 * sorter.places.len() as u64;

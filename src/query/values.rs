@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 
 use super::bind::{Kind, askable};
+use super::categories;
 use super::predicate::Operator;
 use super::predicate::path::encode;
 use crate::source::Interrupt;
@@ -28,8 +29,11 @@ pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
     text.push_str(&Operator::ALL.map(Operator::name).join(" "));
     text.push_str("\n\nColumns:\n");
     for (column, rows) in askable(table) {
-        let kind = Kind::of_rows(rows.as_ref(), column.times());
+        let kind = Kind::of_column(column, rows.as_ref());
         let _ = write!(text, "  {}  {}", encode(&column.name), kind.map_or("null and valid only", Kind::name));
+        if categories::labels(rows.as_ref()).is_some() {
+            text.push_str(" in the order of the categories");
+        }
         let labels = labels(rows.as_ref(), interrupt);
         if !labels.is_empty() {
             let _ = write!(text, ": {}", labels.join(" "));
@@ -54,7 +58,8 @@ fn parts(name: &str, data_type: &DataType, text: &mut String) {
 
 fn example(table: &Table) -> String {
     let numeric = |kind: &Kind| matches!(kind, Kind::Integer | Kind::Float(_));
-    let number = askable(table).find(|(_, rows)| Kind::of(rows.data_type()).as_ref().is_some_and(numeric));
+    let number =
+        askable(table).find(|(column, rows)| Kind::of_column(column, rows.as_ref()).as_ref().is_some_and(numeric));
     let any = askable(table).next();
     match (number, any) {
         (Some((column, _)), _) => format!("where/{}:gt:5/table.csv", encode(&column.name)),

@@ -39,10 +39,10 @@ fn dates_are_compared_exactly() {
     assert_eq!(found("ns_i8 > '1970-01-01T00:00:00.0000000409999'"), [3, 4, 5, 6]);
     assert_eq!(found("ns_i8 = '1970-01-01T00:00:00.0000000409999'"), [0; 0]);
     assert_eq!(found("ns_i8 < '1970-01-01T00:00:00.0000000410001'"), [0, 1, 2, 3]);
-    // A number is one as stored.
-    assert_eq!(found("days_i4 = 41"), [3]);
-    assert_eq!(found("days_i4 between 0.5 and '1970-02-11'"), [2, 3]);
-    assert_eq!(found("days_i4 in ('1970-01-02', '1970-02-11T00:00:01', 0)"), [1, 2]);
+    // Dates are spelt in several ways.
+    assert_eq!(found("days_i4 = '1970/02/11'"), [3]);
+    assert_eq!(found("days_i4 between '1970-01-01T12:00' and '19700211'"), [2, 3]);
+    assert_eq!(found("days_i4 in ('1970-01-02', '1970-02-11T00:00:01', '1970-01-01')"), [1, 2]);
     assert_eq!(found("days_i4 > '+5881580-07-10'"), [6]);
     assert_eq!(found("proleptic < '0001-01-01'"), [0]);
     // Unsigned, and further than any value.
@@ -62,9 +62,9 @@ fn what_has_no_instant_is_missing_to_conditions() {
     assert_eq!(found("s_i8 > '1970-01-01'"), [2, 3]);
     assert_eq!(found("s_i8 != '1970-01-01'"), [2, 3]);
     assert_eq!(found("not s_i8 > '1970-01-01'"), [1]);
-    assert_eq!(found("not s_i8 in (0, 9223372036854775807)"), [2, 3]);
+    assert_eq!(found("not s_i8 in ('1970-01-01', '2000-01-01')"), [2, 3]);
     // Row 3 of this one equals the fill value.
-    assert_eq!(found("s_fill is null or s_fill = 1"), [0, 2, 3, 4, 5, 6]);
+    assert_eq!(found("s_fill is null or s_fill = '1970-01-01T00:00:01'"), [0, 2, 3, 4, 5, 6]);
     let mounted = Mounted::new(&[&data("times.h5")], &[]);
     drop(mounted.read("t/columns/s_i8.csv"));
     let findings = mounted.text(".hepfs/findings");
@@ -79,16 +79,35 @@ fn paths_take_dates_and_refuse_what_is_none() {
     let rows = |segment: &str| mounted.text(format!("t/where/{segment}/columns/days_i4.txt")).lines().count();
     assert_eq!(rows("days_i4:ge:1970-01-02"), 5);
     assert_eq!(rows("days_i4:between:1970-01-01T12%3A00,1970-02-11T02%3A00%2B02%3A00"), 2);
-    assert_eq!(rows("days_i4:gt:40"), 4);
+    assert_eq!(rows("days_i4:gt:1970-02-10"), 4);
     assert_eq!(rows("year(days_i4):eq:1970"), 3);
     assert_eq!(rows("s_i8:null"), 4);
     let values = mounted.text("t/where/values.txt");
     assert!(values.contains("  days_i4  times ("), "{values}");
     assert!(!mounted.join("t/where/days_i4:gt:1970-02-30").exists());
     assert!(mounted.text(".hepfs/errors").contains("no value of a column of times"));
+    // A number is no date, and a path has no quotes.
+    for (segment, hint) in [("days_i4:gt:1971", "write 1971-01-01;"), ("days_i4:eq:19700101", "write 2026-01-01;")] {
+        assert!(!mounted.join(format!("t/where/{segment}")).exists());
+        assert!(mounted.text(".hepfs/errors").contains(hint), "{segment}");
+    }
     // Files of a selection are as those of the table.
     let npy = mounted.read("t/where/days_i4:valid/columns/days_i4.npy");
     assert_eq!(npy, mounted.read("t/columns/days_i4.npy"));
+}
+
+/// What it counts, and from when, is seldom what is meant: in nanoseconds every date is greater than 2026.
+#[test]
+fn numbers_are_compared_with_times_where_these_are_shown_as_numbers() {
+    for expression in ["ns_i8 > 2026", "ns_i8 in ('2026-01-01', 2026)", "year(ns_i8) = 1970 and ns_i8 = 2026"] {
+        let refused = query("times.h5", &[expression]);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let hint = "ns_i8: 2026 is no time: write '2026-01-01'; --times numbers compares what is stored";
+        assert!(!refused.status.success() && said.contains(hint), "{said}");
+    }
+    assert!(query("times.h5", &["ns_i8 > 2026", "--times=numbers"]).status.success());
+    let numbers = Mounted::new(&[&data("times.h5")], &["--times=numbers"]);
+    assert_eq!(numbers.text("t/where/days_i4:gt:40/columns/days_i4.txt").lines().count(), 4);
 }
 
 #[test]
@@ -159,6 +178,28 @@ fn search_indexes_answer_for_instants() {
     }
 }
 
+/// `delta` of this frame has a second more in each row, and is missing in the third (`scripts/pandas_fixtures.py`).
+#[test]
+fn durations_are_compared_with_lengths_of_time() {
+    let place = format!("{}:every_7", data("pandas3.h5").display());
+    let found = |expression: &str| {
+        let output = hepfs(["query", &place, expression, "--cache-folder=none", "--columns=small"]);
+        text(&output).lines().skip(1).map(|line| line.parse().unwrap()).collect::<Vec<usize>>()
+    };
+    assert_eq!(found("delta > '4 s'"), [5, 6]);
+    assert_eq!(found("delta >= '0.05 min'"), [3, 4, 5, 6]);
+    assert_eq!(found("delta between '00:00:00.5' and '0 days 00:00:04'"), [1, 3, 4]);
+    assert_eq!(found("delta < '1 days 02:03:04' and delta > '-1 h'"), [0, 1, 3, 4, 5, 6]);
+    assert_eq!(found("delta = '1000 ms' or delta in ('5 sec', '2.5 s')"), [1, 5]);
+    let mounted = Mounted::new(&[&data("pandas3.h5")], &[]);
+    let rows = |segment: &str| mounted.text(format!("every_7/where/{segment}/columns/small.txt"));
+    assert_eq!(rows("delta:gt:4 s"), "5\n6\n");
+    assert_eq!(rows("delta:le:0 days 00%3A00%3A01"), "0\n1\n");
+    assert!(mounted.text("every_7/where/values.txt").contains("  delta  durations (10 min"));
+    let refused = hepfs(["query", &place, "delta > '2 months'", "--cache-folder=none"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("no value of a column of durations"));
+}
+
 #[test]
 fn fields_of_compounds_are_asked_for() {
     let rows = |expression: &str| {
@@ -203,27 +244,32 @@ fn a_file_is_written_whole_or_not_at_all() {
     let at = |name: &str| folder.path().join(name).display().to_string();
     let names = || std::fs::read_dir(folder.path()).unwrap().count();
     for (name, format) in [("a.csv", "csv"), ("b.ndjson", "ndjson"), ("c.parquet", "parquet"), ("d.arrow", "arrow")] {
-        let output = query("times.h5", &["ns_i8 > 0", "-o", &at(name)]);
+        let output = query("times.h5", &["ns_i8 > '1970-01-01'", "-o", &at(name)]);
         assert!(output.status.success() && output.stdout.is_empty());
-        let expected = query("times.h5", &["ns_i8 > 0", "--format", format]).stdout;
+        let expected = query("times.h5", &["ns_i8 > '1970-01-01'", "--format", format]).stdout;
         assert_eq!(std::fs::read(folder.path().join(name)).unwrap(), expected, "{name}");
     }
     // Through a link, and over what was there.
     std::os::unix::fs::symlink("a.csv", folder.path().join("link.csv")).unwrap();
-    assert!(query("times.h5", &["ns_i8 > 0 limit 1", "--columns", "ns_i8", "-o", &at("link.csv")]).status.success());
+    assert!(
+        query("times.h5", &["ns_i8 > '1970-01-01' limit 1", "--columns", "ns_i8", "-o", &at("link.csv")])
+            .status
+            .success()
+    );
     assert!(std::fs::symlink_metadata(folder.path().join("link.csv")).unwrap().is_symlink());
     assert_eq!(std::fs::read_to_string(folder.path().join("a.csv")).unwrap().lines().count(), 2);
     let before = names();
-    assert!(!query("times.h5", &["ns_i8 > 0", "-o", &at("a.txt")]).status.success());
+    assert!(!query("times.h5", &["ns_i8 > '1970-01-01'", "-o", &at("a.txt")]).status.success());
     assert!(!query("times.h5", &["no > 0", "-o", &at("e.csv")]).status.success());
-    assert!(!query("times.h5", &["ns_i8 > 0", "-o", &at("none/e.csv")]).status.success());
+    assert!(!query("times.h5", &["ns_i8 > '1970-01-01'", "-o", &at("none/e.csv")]).status.success());
     assert_eq!(names(), before);
-    assert!(query("times.h5", &["ns_i8 > 0", "-o", "/dev/null", "--format=csv"]).status.success());
+    assert!(query("times.h5", &["ns_i8 > '1970-01-01'", "-o", "/dev/null", "--format=csv"]).status.success());
     // An HDF5 file, which may be the source, stays.
     let source = folder.path().join("source.csv");
     std::fs::copy(data("times.h5"), &source).unwrap();
     let place = format!("{}:t", source.display());
-    let output = hepfs(["query", &place, "ns_i8 > 0", "--cache-folder=none", "-o", &source.display().to_string()]);
+    let output =
+        hepfs(["query", &place, "ns_i8 > '1970-01-01'", "--cache-folder=none", "-o", &source.display().to_string()]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("that is an HDF5 file"));
     assert_eq!(std::fs::read(&source).unwrap(), std::fs::read(data("times.h5")).unwrap());
 }
@@ -259,7 +305,7 @@ fn an_order_has_a_bound() {
     let ask = |expression: &str, columns: &str| {
         hepfs(["query", &place, expression, "--cache-folder=none", "--cache-size=4M", "--columns", columns])
     };
-    for (expression, what) in [("order by comment", "keys"), ("ts > 0 order by ts", "keys")] {
+    for (expression, what) in [("order by comment", "keys"), ("ts > '1970-01-01' order by ts", "keys")] {
         let output = ask(expression, "event_id");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains(what) && said.contains("`limit` makes them fewer"), "{said}");

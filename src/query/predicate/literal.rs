@@ -74,9 +74,18 @@ fn whole_number(value: i128) -> Point<i128> {
 
 /// The place of an instant among the integers that stand for instants; `None` where the text is no instant.
 pub(in crate::query) fn instant(text: &str, times: Times) -> Option<Point<i128>> {
-    let (place, is_there) = times.place(calendar::instant(text)?);
+    Some(placed(times.place(calendar::instant(text)?)))
+}
+
+/// The place of a length of time among the integers that count a unit of it; `None` where the text is none.
+pub(in crate::query) fn duration(text: &str, times: Times) -> Option<Point<i128>> {
+    Some(placed(times.place(calendar::duration(text)?)))
+}
+
+/// At the greatest value not behind a moment, where that is the moment; else behind it.
+fn placed((place, is_there): (i128, bool)) -> Point<i128> {
     let between = Point { below: Some(place), at: None, above: Some(place + 1) };
-    Some(if is_there { whole_number(place) } else { between })
+    if is_there { whole_number(place) } else { between }
 }
 
 /// Widths of floating-point numbers.
