@@ -18,6 +18,7 @@ import pandas as pd
 import tables as tb
 
 from cells import DATA, instant, labelled, number
+from reading.frames import described
 
 MAJOR = int(pd.__version__.split(".")[0])
 
@@ -391,6 +392,34 @@ def names(path):
     return found
 
 
+def kept(paths):
+    """By place, the columns of frames that pandas gives again of a Parquet file of its own, as `read_hdf` has them."""
+    found = {}
+    for path in paths:
+        tables = found[path.name] = {}
+        with pd.HDFStore(path, "r") as store:
+            for key in sorted(store.keys()):
+                if "/meta/" in key or "16" in key or key == "/spoiled":
+                    continue
+                try:
+                    value = store[key]
+                except tb.NoSuchNodeError:
+                    continue  # half of a frame
+                value = value.to_frame() if isinstance(value, pd.Series) else value
+                columns = {}
+                for at in range(value.shape[1] if not key.startswith("/along") else 0):
+                    column = value.iloc[:, at].reset_index(drop=True)
+                    single = column.to_frame("column")
+                    try:
+                        single.to_parquet("/dev/shm/kept.parquet")
+                        pd.testing.assert_frame_equal(pd.read_parquet("/dev/shm/kept.parquet"), single)
+                    except (AssertionError, ArithmeticError, NotImplementedError, TypeError, ValueError):
+                        continue
+                    columns[at] = {"name": str(value.columns[at]), "is": described(column)}
+                tables[key] = columns
+    return found
+
+
 def main():
     """The file and what is expected of it."""
     argparse.ArgumentParser(description=__doc__.split("\n")[0]).parse_args()
@@ -416,6 +445,13 @@ def main():
         for name, write in (("labels", labels), ("names", names)):
             path = path.with_name(f"pandas{MAJOR}_{name}.h5")
             save(path, write(path))
+        save_kept()
+
+
+def save_kept():
+    """What is expected of the files of pandas 3 once they are exported."""
+    shown = kept(sorted(DATA.glob("pandas3*.h5")))
+    (DATA / "pandas3.frames.json").write_text(json.dumps(shown, indent=1, ensure_ascii=False) + "\n")
 
 
 def save(path, found):

@@ -4,6 +4,7 @@
     frames.py EXPECTED MOUNT     EXPECTED is written by `scripts/pandas_fixtures.py`: of some frames only a part
 """
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -24,6 +25,15 @@ def describe(frame, wanted):
         "of": {name: str(frame[name].dtype) for name in wanted.get("of", [])},
     }
     return {what: found[what] for what in wanted}
+
+
+def described(values):
+    """Type, categories in their order, and values of a column, in short."""
+    text = "\x1f".join(map(repr, values.tolist()))
+    found = {"type": str(values.dtype), "values": hashlib.sha256(text.encode()).hexdigest()[:16]}
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        found["categories"] = [list(map(str, values.cat.categories)), values.cat.ordered]
+    return found
 
 
 def main(expected, mount):

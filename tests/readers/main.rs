@@ -9,6 +9,7 @@
 mod support;
 
 mod arrays;
+mod categories;
 mod datasets;
 mod export;
 mod families;

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use arrow_schema::ArrowError;
+use arrow_array::ArrayRef;
+use arrow_schema::{ArrowError, Field};
 use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use parquet::arrow::arrow_reader::{
@@ -26,12 +27,15 @@ use parquet::arrow::arrow_writer::{
 };
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ProjectionMask};
 use parquet::basic::Compression;
+use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::ParquetView;
 use super::footer::keys::CREATED_BY;
+use super::labelled::{Chunk, Labels};
 use crate::source::Interrupt;
 use crate::store::Error;
 use crate::views::{Effort, View};
@@ -87,7 +91,7 @@ impl CompressError {
 /// The file shown, as the reader of the format takes it.
 #[derive(Clone)]
 pub(super) struct Shown {
-    view: Arc<ParquetView>,
+    pub view: Arc<ParquetView>,
     size: u64,
     interrupt: Interrupt,
 }
@@ -146,9 +150,80 @@ struct Group {
 
 /// A row group that is begun: what its columns are encoded by, then what they became.
 struct Begun {
-    writers: Vec<Option<Vec<ArrowColumnWriter>>>,
-    chunks: Vec<Option<Vec<ArrowColumnChunk>>>,
+    writers: Vec<Option<Vec<ColumnWriter>>>,
+    chunks: Vec<Option<Vec<EncodedChunk>>>,
     next: usize,
+}
+
+/// Encodes a leaf column of a row group.
+pub(super) enum ColumnWriter {
+    /// Values, by a dictionary of those met.
+    Values(ArrowColumnWriter),
+    /// Categories, by a dictionary of all.
+    Labelled(Box<Chunk>),
+}
+
+/// What it was encoded to.
+pub(super) enum EncodedChunk {
+    Values(ArrowColumnChunk),
+    Labelled(Bytes, Box<ColumnCloseResult>),
+}
+
+impl ColumnWriter {
+    /// Those of the leaves of each column of a row group of a file that is written, where some have labels.
+    pub fn of_columns<W: Write + Send>(
+        factory: &ArrowRowGroupWriterFactory,
+        group: usize,
+        file: &SerializedFileWriter<W>,
+        labels: &[Option<Arc<Labels>>],
+    ) -> Result<Vec<Vec<Self>>, ParquetError> {
+        let schema = file.schema_descr();
+        let mut columns: Vec<Vec<Self>> = labels.iter().map(|_| Vec::new()).collect();
+        for (leaf, writer) in factory.create_column_writers(group)?.into_iter().enumerate() {
+            let column = schema.get_column_root_idx(leaf);
+            let writer = match labels.get(column).and_then(Option::as_ref) {
+                Some(labels) => Self::Labelled(Box::new(Chunk::new(labels, schema.column(leaf))?)),
+                None => Self::Values(writer),
+            };
+            if let Some(writers) = columns.get_mut(column) {
+                writers.push(writer);
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Encodes the rows of an array, for the leaves of a column.
+    pub fn write(writers: &mut [Self], field: &Field, array: &ArrayRef) -> Result<(), ParquetError> {
+        if let [Self::Labelled(chunk)] = writers {
+            return chunk.write(array);
+        }
+        for (leaf, writer) in compute_leaves(field, array)?.iter().zip(writers) {
+            match writer {
+                Self::Values(writer) => writer.write(leaf)?,
+                Self::Labelled(chunk) => chunk.write(array)?,
+            }
+        }
+        Ok(())
+    }
+
+    pub fn close(self) -> Result<EncodedChunk, ParquetError> {
+        Ok(match self {
+            Self::Values(writer) => EncodedChunk::Values(writer.close()?),
+            Self::Labelled(chunk) => {
+                let (bytes, close) = chunk.close()?;
+                EncodedChunk::Labelled(bytes, Box::new(close))
+            }
+        })
+    }
+}
+
+impl EncodedChunk {
+    pub fn append_to<W: Write + Send>(self, group: &mut SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
+        match self {
+            Self::Values(chunk) => chunk.append_to_row_group(group),
+            Self::Labelled(bytes, close) => group.append_column(&bytes, *close),
+        }
+    }
 }
 
 /// Row groups begun and not written, in order.
@@ -232,7 +307,8 @@ pub fn compress(
     let source = Source::open(view, interrupt)?;
     let writer = ArrowWriter::try_new(out, source.metadata.schema().clone(), Some(source.properties(compression)))?;
     let (mut writer, factory) = writer.into_serialized_writer()?;
-    let work = Work { source, row_group: row_group.max(1), state: Mutex::default(), changed: Condvar::new() };
+    let labels = source.shown.view.labels(compression, interrupt)?;
+    let work = Work { source, labels, row_group: row_group.max(1), state: Mutex::default(), changed: Condvar::new() };
     let groups = work.groups();
     thread::scope(|scope| {
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -243,10 +319,10 @@ pub fn compress(
             }
         }
         let written = groups.iter().try_for_each(|group| {
-            work.begin(&groups, &factory)?;
+            work.begin(&groups, &factory, &writer)?;
             let mut row_group = writer.next_row_group()?;
             for chunk in work.encoded()? {
-                chunk.append_to_row_group(&mut row_group)?;
+                chunk.append_to(&mut row_group)?;
             }
             row_group.close()?;
             done.fetch_add(group.rows.end - group.rows.start, Ordering::Relaxed);
@@ -267,6 +343,8 @@ pub fn compress(
 
 struct Work {
     source: Source,
+    /// Labels of columns of categories.
+    labels: Vec<Option<Arc<Labels>>>,
     /// Bytes of a row group, as they are shown, of which more rows go to another one.
     row_group: u64,
     state: Mutex<State>,
@@ -302,31 +380,28 @@ impl Work {
     }
 
     /// Begins row groups up to [`AT_ONCE`].
-    fn begin(&self, groups: &[Group], factory: &ArrowRowGroupWriterFactory) -> Result<(), CompressError> {
-        let columns = self.source.metadata.schema().fields().len();
+    fn begin<W: Write + Send>(
+        &self,
+        groups: &[Group],
+        factory: &ArrowRowGroupWriterFactory,
+        file: &SerializedFileWriter<W>,
+    ) -> Result<(), CompressError> {
         let mut state = self.state.lock();
         loop {
             let next = state.written + state.begun.len();
             if state.begun.len() >= AT_ONCE || next >= groups.len() {
                 break;
             }
-            let mut writers: Vec<Vec<ArrowColumnWriter>> = (0..columns).map(|_| Vec::new()).collect();
-            let leaves = factory.create_column_writers(next)?;
-            for (leaf, writer) in leaves.into_iter().enumerate() {
-                let column = self.source.metadata.parquet_schema().get_column_root_idx(leaf);
-                if let Some(writers) = writers.get_mut(column) {
-                    writers.push(writer);
-                }
-            }
-            let writers = writers.into_iter().map(Some).collect();
-            state.begun.push_back(Begun { writers, chunks: (0..columns).map(|_| None).collect(), next: 0 });
+            let writers = ColumnWriter::of_columns(factory, next, file, &self.labels)?;
+            let chunks = writers.iter().map(|_| None).collect();
+            state.begun.push_back(Begun { writers: writers.into_iter().map(Some).collect(), chunks, next: 0 });
         }
         self.changed.notify_all();
         Ok(())
     }
 
     /// The columns of the first row group begun, once they are encoded.
-    fn encoded(&self) -> Result<Vec<ArrowColumnChunk>, CompressError> {
+    fn encoded(&self) -> Result<Vec<EncodedChunk>, CompressError> {
         let mut state = self.state.lock();
         loop {
             if let Some(failure) = state.failure.take() {
@@ -383,18 +458,15 @@ impl Work {
         &self,
         group: &Group,
         column: usize,
-        mut writers: Vec<ArrowColumnWriter>,
-    ) -> Result<Vec<ArrowColumnChunk>, CompressError> {
+        mut writers: Vec<ColumnWriter>,
+    ) -> Result<Vec<EncodedChunk>, CompressError> {
         let schema = self.source.metadata.schema();
         let batch = self.source.rows_in(BATCH_BYTES.min(self.row_group), &[column], group.shown).min(BATCH_ROWS);
         for batch in self.source.read(&[column], group.shown, group.rows.clone(), batch)? {
             self.source.shown.interrupt.check().map_err(Error::from)?;
             let batch = batch.map_err(CompressError::from_arrow)?;
-            for leaf in compute_leaves(schema.field(column), batch.column(0))?.iter().zip(&mut writers) {
-                let (leaf, writer) = leaf;
-                writer.write(leaf)?;
-            }
+            ColumnWriter::write(&mut writers, schema.field(column), batch.column(0))?;
         }
-        Ok(writers.into_iter().map(ArrowColumnWriter::close).collect::<Result<_, _>>()?)
+        Ok(writers.into_iter().map(ColumnWriter::close).collect::<Result<_, _>>()?)
     }
 }

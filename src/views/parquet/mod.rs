@@ -34,12 +34,14 @@
 //! | `sizes` | what takes a pass |
 //! | `footer` | footer, page index, Bloom filters, of lengths that do not depend on values |
 //! | `wanted`, `view` | the file |
+//! | `labelled` | a column chunk of categories to keep, with all labels |
 //! | `compressed`, `partitioned` | the same rows as a file to keep; as one for each value of some columns |
 
 mod body;
 mod columns;
 mod compressed;
 mod footer;
+mod labelled;
 mod layout;
 mod partitioned;
 mod sizes;

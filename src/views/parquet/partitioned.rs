@@ -29,12 +29,15 @@ use bstr::BString;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowRowGroupWriterFactory;
 use parquet::basic::{Compression, Type};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::properties::{DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
 
 use super::ParquetView;
-use super::compressed::{CompressError, Source};
+use super::compressed::{ColumnWriter, CompressError, Source};
+use super::labelled::Labels;
 use crate::source::Interrupt;
 use crate::store::Error;
 use crate::views::text::{Format, Layout};
@@ -59,6 +62,9 @@ const BATCH_ROWS: u64 = 1 << 16;
 
 /// Bytes of a dictionary below which it is kept, whatever its use.
 const SHORTEST_DICTIONARY: usize = 1 << 12;
+
+/// Bytes of the labels of a column that every file has whole, whatever its rows.
+const WHOLE_LABELS: u64 = 1 << 20;
 
 /// Rows of a partition that are encoded at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
@@ -99,9 +105,11 @@ pub fn partition(
         return Err(refused(&how.by.join(","), &reason));
     }
     let schema = source.metadata.schema().project(&parted.others).map_err(CompressError::from_arrow)?;
+    let labels = source.shown.view.labels(how.compression, interrupt)?;
     let job = Job {
         properties: source.properties(how.compression),
         schema: Arc::new(schema),
+        labels: parted.others.iter().map(|at| labels.get(*at).cloned().flatten()).collect(),
         how,
         cores: thread::available_parallelism().map_or(1, usize::from),
         directories: Mutex::default(),
@@ -135,6 +143,8 @@ struct Job<'a> {
     properties: WriterProperties,
     /// The columns of all files.
     schema: SchemaRef,
+    /// Labels of those that are of categories.
+    labels: Vec<Option<Arc<Labels>>>,
     cores: usize,
     /// The directory of each partition that was met.
     directories: Mutex<Vec<Arc<str>>>,
@@ -161,18 +171,30 @@ struct Held {
     batches: Vec<(RecordBatch, Vec<Part>)>,
     /// Bytes of them, about.
     bytes: u64,
-    files: HashMap<u32, ArrowWriter<File>>,
+    files: HashMap<u32, Partition>,
+}
+
+/// The file of a partition, and the labels that it has whole.
+struct Partition {
+    file: SerializedFileWriter<File>,
+    factory: ArrowRowGroupWriterFactory,
+    labels: Vec<Option<Arc<Labels>>>,
 }
 
 impl Job<'_> {
     /// Makes the file of a partition whose first row group has `rows` rows.
-    fn create(&self, id: u32, rows: usize) -> Result<ArrowWriter<File>, CompressError> {
+    fn create(&self, id: u32, rows: usize) -> Result<Partition, CompressError> {
         let directory = self.directories.lock().get(id as usize).cloned().unwrap_or_default();
         let file = (self.how.create)(&directory).map_err(CompressError::Output)?;
         // A dictionary with nearly all values of a short row group makes it longer.
         let dictionary = rows.clamp(SHORTEST_DICTIONARY, DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT);
         let properties = self.properties.clone().into_builder().set_dictionary_page_size_limit(dictionary).build();
-        Ok(ArrowWriter::try_new(file, self.schema.clone(), Some(properties))?)
+        let file = ArrowWriter::try_new(file, self.schema.clone(), Some(properties))?;
+        let (file, factory) = file.into_serialized_writer()?;
+        // Of an order that means something no label is left out, whatever it takes.
+        let is_short = |labels: &Arc<Labels>| labels.ordered || labels.bytes() <= WHOLE_LABELS.max(8 * rows as u64);
+        let labels = self.labels.iter().map(|labels| labels.clone().filter(is_short)).collect();
+        Ok(Partition { file, factory, labels })
     }
 
     /// Writes the rows of the partitions of one core, until the queue is closed.
@@ -198,7 +220,7 @@ impl Job<'_> {
             }
         }
         self.flush(&mut held)?;
-        held.files.into_values().try_for_each(|file| Ok(file.close().map(drop)?))
+        held.files.into_values().try_for_each(|part| Ok(part.file.close().map(drop)?))
     }
 
     /// Writes a row group of each partition that has rows.
@@ -212,10 +234,12 @@ impl Job<'_> {
             }
         }
         for (id, slices) in slices {
-            let file = match held.files.entry(id) {
-                Entry::Occupied(file) => file.into_mut(),
+            let part = match held.files.entry(id) {
+                Entry::Occupied(part) => part.into_mut(),
                 Entry::Vacant(place) => place.insert(self.create(id, slices.iter().map(RecordBatch::num_rows).sum())?),
             };
+            let group = part.file.flushed_row_groups().len();
+            let mut columns = ColumnWriter::of_columns(&part.factory, group, &part.file, &part.labels)?;
             let mut few = Vec::new();
             let mut count = 0;
             let last = slices.len() - 1;
@@ -224,11 +248,17 @@ impl Job<'_> {
                 few.push(slice);
                 if count >= ROWS_AT_ONCE || at == last {
                     let rows = concat_batches(&self.schema, &few).map_err(CompressError::from_arrow)?;
-                    file.write(&rows)?;
+                    for ((writers, field), array) in columns.iter_mut().zip(self.schema.fields()).zip(rows.columns()) {
+                        ColumnWriter::write(writers, field, array)?;
+                    }
                     (few, count) = (Vec::new(), 0);
                 }
             }
-            file.flush()?;
+            let mut group = part.file.next_row_group()?;
+            for writer in columns.into_iter().flatten() {
+                writer.close()?.append_to(&mut group)?;
+            }
+            group.close()?;
         }
         Ok(())
     }

@@ -156,6 +156,11 @@ impl Dictionary {
         matches!(self.index, Index::Own) && self.body.is_some()
     }
 
+    /// Whether its texts are the labels of categories, in their order.
+    pub fn is_of_categories(&self) -> bool {
+        matches!(self.index, Index::Key { .. } | Index::Remapped(_))
+    }
+
     /// Whether the index of a value is its key, in one byte.
     pub fn is_by_byte_key(&self) -> bool {
         matches!(self.index, Index::Key { .. }) && self.width == Width::One

@@ -59,7 +59,8 @@ fn varint_bytes(value: u64) -> u64 {
     u64::from((u64::BITS - (value | 1).leading_zeros()).div_ceil(7))
 }
 
-fn append_varint(mut value: u64, out: &mut Vec<u8>) {
+/// Appends a number in bytes of seven bits, the lowest first.
+pub(in crate::views::parquet) fn append_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

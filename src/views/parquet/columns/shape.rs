@@ -19,6 +19,9 @@ const MOST_DEEP: usize = 64;
 /// Most bytes of a row in a page, which counts its bytes in 31 bits.
 const MOST_ROW: u64 = 1 << 30;
 
+/// Bytes of labels that are a dictionary however few rows there are: the type of a column should not depend on these.
+const SHORT_LABELS: u64 = 1 << 16;
+
 /// What is known of a column beside its rows' own hints.
 #[derive(Clone, Debug, Default)]
 pub(in crate::views::parquet) struct Given {
@@ -203,7 +206,7 @@ impl Way {
                     let values = names(hints).map(|names| Values::Indices(Arc::new(names)));
                     (Physical::ByteArray, values.unwrap_or(Values::Texts(hints.texts)), codes())
                 }
-                (DataType::Int64, DataType::LargeUtf8) => match categories(&self.given) {
+                (DataType::Int64, DataType::LargeUtf8) => match categories(&self.given, hints) {
                     Some(dictionary) => (Physical::ByteArray, Values::Indices(Arc::new(dictionary)), codes()),
                     None => text(Values::Texts(
                         self.given.labels.as_ref().and_then(longest).map_or(TextLength::Unknown, TextLength::Shown),
@@ -306,13 +309,15 @@ fn names(hints: &Hints) -> Option<Dictionary> {
     Dictionary::names(&(Arc::new(LargeStringArray::from(shown)) as ArrayRef))
 }
 
-/// The dictionary of categories, unless plain texts take less.
-fn categories(given: &Given) -> Option<Dictionary> {
+/// The dictionary of categories, unless plain texts take less: then it is short, or its order means something.
+fn categories(given: &Given, hints: &Hints) -> Option<Dictionary> {
     let labels = given.labels.as_ref()?;
     let texts = given.row_group.and_then(|rows| rows.checked_mul(longest(labels)?.checked_add(4)?));
     // Found without making one: that of very many labels takes long.
     let body = labels.as_string_opt::<i64>()?.iter().flatten().map(|label| 4 + label.len() as u64).sum::<u64>();
-    if texts.is_none_or(|texts| body <= texts) { Dictionary::categories(labels) } else { None }
+    let is_ordered = matches!(hints.values, Some(ValueSet::Categories { ordered: true, .. }));
+    let is_one = texts.is_none_or(|texts| body <= texts.max(SHORT_LABELS)) || is_ordered;
+    if is_one { Dictionary::categories(labels) } else { None }
 }
 
 /// Bytes of the longest label.

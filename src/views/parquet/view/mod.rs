@@ -5,7 +5,9 @@ mod pages;
 use std::borrow::Borrow;
 use std::sync::{Arc, OnceLock};
 
+use arrow_schema::DataType;
 use parking_lot::Mutex;
+use parquet::basic::Compression;
 
 use super::columns::{ParquetColumn, Prepared, PreparedLeaf, groups};
 use super::footer::column_index::KnownLeaf;
@@ -14,6 +16,7 @@ use super::footer::keys::{CREATED_BY, key_values};
 use super::footer::page_index::PageIndex;
 use super::footer::summary::{bound, summaries};
 use super::footer::{Footer, LONGEST, LeafEntry};
+use super::labelled::Labels;
 use super::layout::{Layout, LeafSize, Pages, Place};
 use super::sizes::{LeafPages, Sizes};
 use super::thrift::page::{DATA_HEADER, DICTIONARY_HEADER};
@@ -82,6 +85,30 @@ impl ParquetView {
             streams: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// The labels of each column of categories, compressed as they are in a file to keep; none of any other column.
+    pub(super) fn labels(
+        &self,
+        compression: Compression,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<Option<Arc<Labels>>>, Error> {
+        let started = self.shared.start(interrupt)?;
+        let fields = &started.prepared.fields;
+        let mut labels = vec![None; fields.len()];
+        for leaf in &started.prepared.leaves {
+            let dictionary = leaf.leaf.dictionary().filter(|dictionary| dictionary.is_of_categories());
+            let (Some(dictionary), Some(field)) = (dictionary, fields.get(leaf.column)) else { continue };
+            let (true, Some(body), Some(slot)) =
+                (matches!(field.data_type(), DataType::Dictionary(..)), dictionary.body(), labels.get_mut(leaf.column))
+            else {
+                continue;
+            };
+            let ordered = field.dict_is_ordered().unwrap_or(false);
+            let made = Labels::new(body, dictionary.entries(), ordered, compression);
+            *slot = Some(Arc::new(made.map_err(|error| broken(error.to_string()))?));
+        }
+        Ok(labels)
     }
 
     /// Why there is no such file, as far as types and numbers of rows tell.

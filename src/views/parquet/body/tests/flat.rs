@@ -170,15 +170,27 @@ fn labels_that_repeat_or_are_missing_are_kept_out_of_the_dictionary() {
 
 #[test]
 fn categories_without_a_dictionary_are_plain() {
-    // Two labels of 3 bytes, 7 each in a page: one row's text takes 7, so that two are more than one row group needs.
-    let labels: ArrayRef = Arc::new(LargeStringArray::from(vec!["abc", "def"]));
+    // Two labels of 40,000 bytes, 4 more each in a page: one row's text takes as much as one, so that two are more than
+    // one row group needs.
+    let long = ["a", "b"].map(|letter| letter.repeat(40_000));
+    let labels: ArrayRef = Arc::new(LargeStringArray::from(long.to_vec()));
     let array = categories(vec![Some(1), None], &labels);
     let of = |row_group| shape_with(&array, &labels, Some(row_group));
     assert_eq!(only(&of(2)).encoding, Encoding::Dictionary);
     let shape_of_one = of(1);
     assert_eq!(only(&shape_of_one).encoding, Encoding::Plain);
-    assert_eq!(only(&shape_of_one).most_body(2), Some(4 + 2 + 14));
-    assert_eq!(rows(&read_back(&shape_of_one, std::slice::from_ref(&array))), [Tree::text("def"), Tree::Null]);
+    assert_eq!(only(&shape_of_one).most_body(2), Some(4 + 2 + 80_008));
+    assert_eq!(rows(&read_back(&shape_of_one, std::slice::from_ref(&array))), [Tree::text(&long[1]), Tree::Null]);
+    // Whose order means something.
+    let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels.clone())), ordered: true };
+    let hints = Hints { values: Some(values), ..Hints::default() };
+    let given = Given { labels: Some(labels), row_group: Some(1), ..Given::default() };
+    let ordered = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
+    assert_eq!(only(&ordered).encoding, Encoding::Dictionary);
+    // Few.
+    let labels: ArrayRef = Arc::new(LargeStringArray::from(vec!["abc", "def", "ghi"]));
+    let array = categories(vec![Some(1), None], &labels);
+    assert_eq!(only(&shape_with(&array, &labels, Some(1))).encoding, Encoding::Dictionary);
     // Labels that could not be read.
     let shape_of_none = shape(&array, true, &Hints::default());
     assert_eq!(only(&shape_of_none).most_body(2), None);
