@@ -1,5 +1,5 @@
-"""Daily files of which some differ: what readers find in `.datasets`, and what commands make of it, is what pandas makes
-of the same frames by `concat`.
+"""Daily files of which some differ: what readers find in `.datasets`, and what commands make of it, is what pandas
+makes of the same frames by `concat`.
 
     python3 scripts/reading/daily.py write FOLDER
     python3 scripts/reading/daily.py check FOLDER MOUNT
@@ -36,7 +36,8 @@ def tables(name):
         "city": CITIES[random.integers(0, 3, ROWS)],
     }
     ticks = {"at": np.arange(ROWS, dtype="u4") + seed, "value": random.random(ROWS).astype("f4")}
-    log = {"when": 1_577_836_800_000 + 500 * np.arange(ROWS) + seed, "level": random.random(ROWS), "value": np.arange(ROWS)}
+    when = 1_577_836_800_000 + 500 * np.arange(ROWS) + seed
+    log = {"when": when, "level": random.random(ROWS), "value": np.arange(ROWS)}
     if name == LESS:
         del sales["city"], ticks["value"]
     if name == MORE:

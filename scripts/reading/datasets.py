@@ -69,7 +69,8 @@ def stored(folder):
             continue
         with h5py.File(folder / name) as file:
             table = file["run/events"]
-            columns = {column: table[column][:].tolist() for column in ("id", "number", "x", "label") if column in table}
+            names = [column for column in ("id", "number", "x", "label") if column in table]
+            columns = {column: table[column][:].tolist() for column in names}
             if unlike.get("missing"):
                 columns["x"] = [None if value == -1 else value for value in columns["x"]]
             if unlike.get("lacks") == "label":

@@ -208,8 +208,8 @@ fn each_table(
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// The path of the file of a table in the folder, without its suffix: that of the table as a mount shows it, behind that
-/// of its HDF5 file where the place is a folder.
+/// The path of the file of a table in the folder, without its suffix: that of the table as a mount shows it, behind
+/// that of its HDF5 file where the place is a folder.
 fn name_of(place: &Place, file: &InFile, path: &str) -> String {
     let is_of_folder = place.node.source().is_none() && place.is_folder();
     let source = file.source.strip_prefix(place.source()).ok().filter(|_| is_of_folder);

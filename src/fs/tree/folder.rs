@@ -371,11 +371,13 @@ impl SeveralNode {
     }
 }
 
-/// Files and folders named by the user for what they have in common: none is opened before it is asked for. Those of one
-/// base name are shown by their paths as given.
+/// Files and folders named by the user for what they have in common: none is opened before it is asked for. Those of
+/// one base name are shown by their paths as given.
 pub(super) struct NamedSources(BTreeMap<BString, Found>);
 
 impl NamedSources {
+    /// Takes note of them.
+    ///
     /// # Errors
     /// Where a source is not there, or was given twice.
     pub fn new(context: &Arc<Context>, paths: &[PathBuf]) -> Result<Self, OpenError> {

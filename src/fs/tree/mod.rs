@@ -34,7 +34,7 @@ use crate::dialects::{Checks, Dialects};
 use crate::h5;
 use crate::indexes::Trust;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::{File, NanPolicy, Reservation, Store, Tally};
+use crate::store::{File, NanPolicy, Reservation, Store};
 use crate::table::{Finding, rule_of};
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
@@ -85,6 +85,9 @@ impl Default for ViewOptions {
     }
 }
 
+/// A file, and what casts of its columns did not keep.
+type Casts = (PathBuf, datasets::Tallies);
+
 /// State that all nodes of a mount share.
 #[derive(Debug)]
 pub struct Context {
@@ -116,8 +119,8 @@ pub struct Context {
     openings: Mutex<Vec<Weak<Opened>>>,
     /// Files that datasets leave out or cast, likewise, by the table's path.
     datasets: Mutex<BTreeMap<String, Vec<(PathBuf, Finding)>>>,
-    /// Values that parts of datasets cast and lost, by the table's path and the partition.
-    casts: Mutex<BTreeMap<(String, BString), Vec<(PathBuf, String, Arc<Tally>)>>>,
+    /// Values that casts of parts of datasets did not keep, by the table's path and the partition.
+    casts: Mutex<BTreeMap<(String, BString), Casts>>,
     /// Tells of changes, once there is a mount.
     watch: OnceLock<Weak<Watch>>,
 }
@@ -183,9 +186,10 @@ impl Context {
     /// What datasets say of files: which are left out or cast, and which values a cast did not keep.
     pub fn of_datasets(&self) -> Vec<(PathBuf, Finding)> {
         let mut all: Vec<_> = self.datasets.lock().values().flatten().cloned().collect();
-        for (source, path, tally) in self.casts.lock().values().flatten() {
-            let found = tally.counts().into_iter();
-            let found = found.map(|(oddity, count)| Finding::of_rows(path, None, rule_of(oddity), count));
+        for (source, tallies) in self.casts.lock().values() {
+            let counted =
+                tallies.iter().flat_map(|(path, tally)| tally.counts().into_iter().map(move |one| (path, one)));
+            let found = counted.map(|(path, (oddity, count))| Finding::of_rows(path, None, rule_of(oddity), count));
             all.extend(found.map(|finding| (source.clone(), finding)));
         }
         all

@@ -10,7 +10,8 @@ use crate::store::{Rows, Tally};
 use crate::table::{AbsentRows, CastRows, Column, Table, Times};
 
 /// The column of a file as its dataset has it. A cast column has no learner: what is learnt is of the values as stored.
-/// Values that the cast rounds, or has no place for, are counted in `tally`. `None` where the file has other columns now.
+/// Values that the cast rounds, or has no place for, are counted in `tally`. `None` where the file has other columns
+/// now.
 pub(in crate::fs::tree) fn cast(column: &Column, field: &CommonField, tally: &Arc<Tally>) -> Option<Column> {
     let own = plain_field(column)?;
     if own.data_type() == &field.data_type && own.is_nullable() == field.nullable {

@@ -55,7 +55,7 @@ const MOST_LISTED: usize = 128;
 /// Tables that such a listing opens at most: files for each dataset.
 const MOST_OPENED: usize = 4096;
 
-/// Values of columns, by their paths, that a cast did not keep.
+/// Values that a cast did not keep, by the path of the column.
 pub(super) type Tallies = Vec<(String, Arc<Tally>)>;
 
 /// Whether a mount of these formats has datasets.
@@ -72,6 +72,9 @@ pub(super) fn root(context: &Arc<Context>, sources: Arc<dyn Sources>) -> NodeRef
     let root = all.at(Vec::new(), None);
     Arc::new(DatasetNode { all, dataset: root })
 }
+
+/// A dataset, and what is known of it.
+type Known = (Arc<Dataset>, Arc<Outcome>);
 
 /// The datasets of a mount.
 struct Datasets {
@@ -115,13 +118,9 @@ impl Datasets {
         self.at(path, Some((above.clone(), name.clone())))
     }
 
-    /// The dataset that a directory is, with what is known of it: of groups that are tables and show what lies in them, the
-    /// one beside their members. `None` where no file has a table.
-    fn table(
-        &self,
-        dataset: &Arc<Dataset>,
-        interrupt: &Interrupt,
-    ) -> Result<Option<(Arc<Dataset>, Arc<Outcome>)>, Error> {
+    /// The dataset that a directory is, with what is known of it: of groups that are tables and show what lies in them,
+    /// the one beside their members. `None` where no file has a table.
+    fn table(&self, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<Option<Known>, Error> {
         let outcome = dataset.outcome(interrupt)?;
         if !outcome.files.is_empty() {
             return Ok(Some((dataset.clone(), outcome)));

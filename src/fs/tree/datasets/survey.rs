@@ -295,8 +295,8 @@ impl Dataset {
         Outcome { fields, since, files: files.collect(), left_out, left_out_since, below }
     }
 
-    /// What is known of a file in this state by what lists this path: that there is nothing of the name, or why the file
-    /// cannot be listed.
+    /// What is known of a file in this state by what lists this path: that there is nothing of the name, or why the
+    /// file cannot be listed.
     fn known_above(&self, file: &BString, identity: Option<Identity>) -> Option<Seen> {
         let (above, name) = self.above.as_ref()?;
         let surveyed = above.surveyed.try_lock()?;
@@ -409,8 +409,8 @@ impl Dataset {
             }
         };
         let file = FileNode::new(root.opened(), view, xattrs);
-        let tallies = tallies.into_iter().map(|(path, tally)| (root.opened().path().to_owned(), path, tally)).collect();
-        self.context.casts.lock().insert((self.hdf5_path(), partition.clone()), tallies);
+        let casts = (root.opened().path().to_owned(), tallies);
+        self.context.casts.lock().insert((self.hdf5_path(), partition.clone()), casts);
         let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);
         Ok(part)
