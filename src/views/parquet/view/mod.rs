@@ -34,6 +34,9 @@ use pages::stored;
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
 
+/// Bytes of labels whose order means nothing, at most, that files to keep have whole: they are held, twice.
+const MOST_LABELS: usize = 64 << 20;
+
 /// A Parquet file over columns of equal length.
 pub struct ParquetView {
     shared: Arc<Shared>,
@@ -105,6 +108,9 @@ impl ParquetView {
                 continue;
             };
             let ordered = field.dict_is_ordered().unwrap_or(false);
+            if body.len() > MOST_LABELS && !ordered {
+                continue;
+            }
             let made = Labels::new(body, dictionary.entries(), ordered, compression);
             *slot = Some(Arc::new(made.map_err(|error| broken(error.to_string()))?));
         }
