@@ -158,14 +158,14 @@ struct Begun {
 /// Encodes a leaf column of a row group.
 pub(super) enum ColumnWriter {
     /// Values, by a dictionary of those met.
-    Values(ArrowColumnWriter),
+    Values(Box<ArrowColumnWriter>),
     /// Categories, by a dictionary of all.
     Labelled(Box<Chunk>),
 }
 
 /// What it was encoded to.
 pub(super) enum EncodedChunk {
-    Values(ArrowColumnChunk),
+    Values(Box<ArrowColumnChunk>),
     Labelled(Bytes, Box<ColumnCloseResult>),
 }
 
@@ -183,7 +183,7 @@ impl ColumnWriter {
             let column = schema.get_column_root_idx(leaf);
             let writer = match labels.get(column).and_then(Option::as_ref) {
                 Some(labels) => Self::Labelled(Box::new(Chunk::new(labels, schema.column(leaf))?)),
-                None => Self::Values(writer),
+                None => Self::Values(Box::new(writer)),
             };
             if let Some(writers) = columns.get_mut(column) {
                 writers.push(writer);
@@ -208,7 +208,7 @@ impl ColumnWriter {
 
     pub fn close(self) -> Result<EncodedChunk, ParquetError> {
         Ok(match self {
-            Self::Values(writer) => EncodedChunk::Values(writer.close()?),
+            Self::Values(writer) => EncodedChunk::Values(Box::new(writer.close()?)),
             Self::Labelled(chunk) => {
                 let (bytes, close) = chunk.close()?;
                 EncodedChunk::Labelled(bytes, Box::new(close))
