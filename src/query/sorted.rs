@@ -58,7 +58,8 @@ pub fn first(table: &mut Table, limit: u64) {
 }
 
 /// Where the rows of a table lie in order, the first `limit` of them: values, then NaN, then missing ones, in either
-/// direction. Categories whose order means something have that order. Rows that are equal stay in the order of the file.
+/// direction. Categories whose order means something have that order. Rows that are equal stay in the order of the
+/// file.
 ///
 /// # Errors
 /// [`SortError`].
