@@ -93,7 +93,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             };
             has_any |= !matches!(metadata, Err(fs::Error::NotFound));
             if let (None, false, Ok((directory, _))) = (&of_nan, arguments.json, &met.listed) {
-                of_nan = directory.table().and_then(|table| arguments.nan.hint(&table));
+                let hint = directory.table().and_then(|table| arguments.nan.hint(&table));
+                of_nan = hint.map(|hint| format!("{prefix}note: {hint}"));
             }
             // Of a place that is no folder, of each file in a folder.
             let source = met.source.filter(|_| met.path.is_empty());
@@ -114,7 +115,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
             Ok(!(arguments.json && source.is_some()))
         })?;
-        let said = nearly.take().chain(of_nan.map(|hint| format!("note: {hint}")));
+        let said = nearly.take().chain(of_nan);
         said.into_iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         out.flush().map_err(Error::io("standard output"))?;
         if !has_any && failed == 0 && !place.is_whole() {
