@@ -326,11 +326,27 @@ impl Leaf {
     pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<Body, String> {
         let Values::Indices(dictionary) = &self.values else { return Err("keys of a leaf without indices".into()) };
         let from = out.len();
-        let levels = (self.max_definition > 0).then(|| Levels::of_nulls(None, keys.len()));
-        self.append_levels(None, levels.as_ref(), out)?;
+        self.append_present(keys.len(), out)?;
         dictionary.append_byte_keys(keys, out)?;
         let entries = u32::try_from(keys.len()).map_err(|error| error.to_string())?;
         Ok(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 })
+    }
+
+    /// Bytes of a cell of a column without nesting whose stored bytes are its cells, wherever a value is there.
+    pub fn stored_cell(&self) -> Option<u64> {
+        match (&self.values, self.nodes.as_slice()) {
+            (Values::Cells(width), [Node { step: Step::Value, .. }]) if self.stored => Some(*width),
+            _ => None,
+        }
+    }
+
+    /// Appends the levels of rows of a column without nesting none of which is null.
+    ///
+    /// # Errors
+    /// More than a page can hold.
+    pub fn append_present(&self, rows: usize, out: &mut Vec<u8>) -> Result<(), String> {
+        let levels = (self.max_definition > 0).then(|| Levels::of_nulls(None, rows));
+        self.append_levels(None, levels.as_ref(), out)
     }
 
     fn append_body(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, String> {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use arrow_buffer::Buffer;
+use arrow_schema::DataType;
 
 use super::{Frame, Shared, broken};
 use crate::source::Interrupt;
 use crate::store::pass;
-use crate::store::{Error, RowRange};
+use crate::store::{Error, Nan, RowRange};
 use crate::views::parquet::body::leaf::Body;
 use crate::views::parquet::body::plain::{Selection, append_fixed};
 use crate::views::parquet::columns::{ParquetColumn, PreparedLeaf};
@@ -228,8 +230,55 @@ fn append_body(
             return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
         }
     }
+    if let Some(body) = append_without_nan(leaf, column, &rows, out, interrupt)? {
+        return Ok(body);
+    }
     let array = array_of(leaf, column, rows, interrupt)?;
     leaf.leaf.append(&array, out).map_err(failed)
+}
+
+/// Appends the body of a page of floats of which NaN alone is missing, and which are stored as their cells. Where none
+/// is NaN, that takes one copy of what is stored. `None` of other columns.
+fn append_without_nan(
+    leaf: &PreparedLeaf,
+    column: &ParquetColumn,
+    rows: &RowRange,
+    out: &mut Vec<u8>,
+    interrupt: &Interrupt,
+) -> Result<Option<Body>, Error> {
+    let data_type = column.rows.data_type();
+    let Some(width) = leaf.leaf.stored_cell().filter(|_| data_type.is_floating()) else { return Ok(None) };
+    if column.rows.stored_width() != Some(width) || column.rows.hints().nan != (Nan::Missing { alone: true }) {
+        return Ok(None);
+    }
+    let failed = |reason: String| column.unsupported(reason);
+    // A page has room for them in memory.
+    let (from, count) = (out.len(), (rows.end - rows.start) as usize);
+    leaf.leaf.append_present(count, out).map_err(failed)?;
+    let start = out.len();
+    column.rows.append_stored(rows.start * width, count * width as usize, out, interrupt)?;
+    if !has_nan(data_type, &out[start..]) {
+        let entries = u32::try_from(count).map_err(|error| failed(error.to_string()))?;
+        return Ok(Some(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 }));
+    }
+    let stored = Buffer::from_vec(out.split_off(start));
+    out.truncate(from);
+    match column.rows.stored_values(stored) {
+        Some(array) => leaf.leaf.append(&array, out).map(Some).map_err(failed),
+        None => Ok(None),
+    }
+}
+
+/// Whether one of the little-endian floats in some bytes is NaN.
+fn has_nan(data_type: &DataType, bytes: &[u8]) -> bool {
+    fn any<const N: usize>(bytes: &[u8], is_nan: impl Fn([u8; N]) -> bool) -> bool {
+        bytes.as_chunks::<N>().0.iter().fold(false, |any, cell| any | is_nan(*cell))
+    }
+    match data_type {
+        DataType::Float32 => any(bytes, |cell| f32::from_le_bytes(cell).is_nan()),
+        DataType::Float64 => any(bytes, |cell| f64::from_le_bytes(cell).is_nan()),
+        _ => true,
+    }
 }
 
 /// The cells of some rows, which are not as stored.
