@@ -199,8 +199,9 @@ def foreign_values(cells, kind):
     if kind == "?":
         return pa.array([cell == "true" for cell in cells])
     if kind[0] == "f":
-        cells = bytes.fromhex("".join(cell[f"f{8 * int(kind[1:])}"] for cell in cells))
-        return pa.array(np.frombuffer(cells, f">{kind}").astype(kind), from_pandas=False)
+        bits = lambda cell: bytes.fromhex(cell[f"f{8 * int(kind[1:])}"])  # noqa: E731
+        numbers = [None if "missing" in cell else np.frombuffer(bits(cell), f">{kind}").astype(kind)[0] for cell in cells]
+        return pa.array(numbers, pa.from_numpy_dtype(kind), from_pandas=False)
     return pa.array(np.array([int(cell) for cell in cells], kind))
 
 
@@ -214,7 +215,9 @@ def write_foreign(folder):
         for group, kinds in groups.items():
             for name, kind in kinds.items():
                 arrays.append(foreign_values(cells[name], kind))
-                fields.append(pa.field(name, arrays[-1].type, metadata={"group": group}))
+                # NaN that is missing is NaN all the same to some files: see `Check.column`.
+                nan = {"nan": "missing"} if group == "floats" and arrays[-1].null_count else {}
+                fields.append(pa.field(name, arrays[-1].type, metadata={"group": group} | nan))
         save(folder / f"{file}.{table}.arrow", pa.table(arrays, schema=pa.schema(fields)))
 
 

@@ -395,7 +395,12 @@ fn tables_of_other_kinds_are_converted() {
                 let column = file.strip_suffix(".txt");
                 // HDF5's strings end where a NUL is.
                 if column.is_some_and(|column| !said.contains(&format!("column {column:?}: a text has a NUL"))) {
-                    assert_eq!(text(&after, table), text(&before, &own), "{name} {table} {file}");
+                    // NaN that is missing has its name in the text of one column, a fill value of HEP001 has none.
+                    let is_frame = ["pandas3.h5", "anndata.h5"].contains(&name);
+                    let unnamed = |line| if is_frame && line == "NaN" { "" } else { line };
+                    let (found, wanted) = (text(&after, table), text(&before, &own));
+                    let wanted: Vec<&str> = wanted.lines().map(unnamed).collect();
+                    assert_eq!(found.lines().collect::<Vec<_>>(), wanted, "{name} {table} {file}");
                 }
             }
             if !said.contains(&format!("/{own}: column")) && !said.contains("a text has a NUL") {
