@@ -73,7 +73,10 @@ def expressions(values, kind):
     present = np.sort(exact[np.isfinite(exact)]) if exact.dtype.kind == "f" else np.sort(exact)
     low, high = (present[int(len(present) * at)] for at in (0.4, 0.45))
     text = repr if exact.dtype.kind == "f" else str
-    low_text, high_text = (text(value.item()) for value in (low, high))
+    if unit := {"time64": "us", "time32": "s"}.get(kind):
+        # No bare number is compared with times.
+        text = lambda value: f"'{np.datetime64(value, unit)}'"
+    low_text, high_text, zero = (text(value.item()) for value in (low, high, present.dtype.type(0)))
     told = [
         (f"v between {low_text} and {high_text}", (exact >= low) & (exact <= high)),
         (f"v = {low_text}", exact == low),
@@ -84,7 +87,7 @@ def expressions(values, kind):
         (f"v >= {low_text} and v < {high_text}", (exact >= low) & (exact < high)),
         # NaN is a value that is not equal, and no number is beyond it.
         (f"v != {low_text}", exact != low),
-        ("v = 0", exact == 0),
+        (f"v = {zero if unit else 0}", exact == 0),
         ("v is null", np.zeros(len(exact), bool)),
     ]
     return told
