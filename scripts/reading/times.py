@@ -160,7 +160,8 @@ QUERIES = {
     "limit 0": "false",
     "f > 60 or f is null order by f, x limit 40": None,
     "order by f limit 3000": "true order by f, x limit 3000",
-    "order by f desc, word, x limit 5000": None,
+    # NaN comes behind all numbers in either direction; to DuckDB it is the greatest.
+    "order by f desc, word, x limit 5000": "true order by isnan(f), f desc, word, x limit 5000",
     "flag and not (word like 'w1%') order by word desc, f, x limit 900": None,
     "not flag and x < 70 order by flag, x desc": None,
     "position.x > 249.5 and position.inner.n < 5 order by x": None,
