@@ -88,8 +88,8 @@ impl Asked<'_> {
         Ok(Place { is_one_of_several: self.is_one_of_several, ..place })
     }
 
-    /// Finds the directory above the place, for the name that the place has in it; `None` where it is a whole source, or
-    /// there is no such directory.
+    /// Finds the directory above the place, and the name of the place in it; `None` where the place is a whole source,
+    /// or there is no such directory.
     pub fn find_above(&self, interrupt: &Interrupt) -> Option<(Place, BString)> {
         let (source, path) = split(self.text);
         let slash = path.rfind_byte(b'/');

@@ -159,7 +159,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     })
 }
 
-/// The options with NaN as the fill value of columns in which nothing but NaN is missing: what is stored stays the same.
+/// Adds NaN as the fill value of columns in which nothing but NaN is missing, so that what is stored stays the same.
 fn with_nan_fills(options: &Options, table: &Table, fields: &Fields) -> Options {
     let is_nan = |column: &&Column| {
         let rows = column.rows.as_ref().ok().filter(|rows| column.in_table && rows.data_type().is_floating());

@@ -29,8 +29,8 @@ const MOST_NEARLY: usize = 20;
 /// Paths of groups and tables are those of a mount, as all commands take them; names are those in the file.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// The metadata.json of that one directory (of a folder: of each file's root group; of an array what it says there),
-    /// a JSON object a line, with the key `source`
+    /// The metadata.json of that one directory, a JSON object a line, with the key `source`; of a folder that of each
+    /// file's root group, of an array what it says there
     #[arg(long)]
     json: bool,
 

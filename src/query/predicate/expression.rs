@@ -4,11 +4,11 @@
 //! query   = [ any ] [ "order" "by" column [ "asc" | "desc" ] { "," … } ] [ "limit" number ]
 //! any     = all { "or" all }
 //! all     = one { "and" one }
-//! one     = "not" one | "(" any ")" | column [ test ]        a column alone must be true
+//! one     = "not" one | "(" any ")" | "isnan" "(" column ")"
+//!         | column [ test ]                                   a column alone must be true
 //! test    = ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
 //!         | [ "not" ] ( "between" value "and" value | "in" "(" value { "," value } ")" | "like" text )
 //!         | "is" [ "not" ] ( "null" | "nan" )
-//! one also: "isnan" "(" column ")"
 //! column  = name | `name` | "name" | "year" "(" column ")"
 //! value   = number | 'text' | "text" | true | false | nan | inf
 //! ```

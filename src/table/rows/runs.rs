@@ -227,6 +227,7 @@ impl Rows for RunRows {
         self.cuts.as_ref()
     }
 }
+
 /// The label of the run that each row lies in, where runs have these ends: of the parts of a table, which statistics
 /// and row groups keep to.
 ///
