@@ -13,6 +13,7 @@ macro_rules! say {
 mod commands;
 mod indexing;
 mod inputs;
+mod limits;
 mod logging;
 mod options;
 mod place;

@@ -12,7 +12,7 @@ use bstr::{BString, ByteSlice};
 use clap::Args;
 
 use super::Error;
-use super::commands::mount::allow_open_files;
+use super::limits::allow_open_files;
 use super::options::Reading;
 use super::signals::INTERRUPTED;
 use super::tables;

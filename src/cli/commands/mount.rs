@@ -11,8 +11,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::cli::limits::allow_open_files;
 use crate::cli::options::{Files, Parquet, Reading, Showing};
 use crate::cli::{Error, logging, place};
 use crate::fs::mount::{Mount, MountError, MountOptions, StopSignals};
@@ -183,15 +183,6 @@ fn refused(error: MountError, sources: &[PathBuf]) -> Error {
 fn shell_word(text: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%,=".contains(character);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
-}
-
-/// Raises the limit on open files as far as the system allows: each HDF5 file in use is one, and a folder may have
-/// thousands.
-pub(in crate::cli) fn allow_open_files() {
-    let limit = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        tracing::info!("open files stay limited to {:?}: {error}", limit.current);
-    }
 }
 
 /// Sources as absolute paths: the background process works elsewhere, and a watch needs the folder.
