@@ -189,39 +189,24 @@ pub(super) struct NanOption {
         long = "nan",
         value_name = "auto|null|value",
         value_enum,
-        default_value_t = Nan::Auto,
+        default_value_t = NanPolicy::Auto,
         hide_possible_values = true,
         help_heading = "Missing values"
     )]
-    nan: Nan,
-}
-
-/// What NaN means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Nan {
-    /// What the software says that wrote the table
-    Auto,
-    /// A missing value
-    Null,
-    /// A value
-    Value,
+    policy: NanPolicy,
 }
 
 impl NanOption {
     /// Says of a table with NaN as values how they are made missing, where nobody has said what they are.
     pub fn hint(&self, table: &Table) -> Option<String> {
-        let column = table.with_nan_values().filter(|_| self.nan == Nan::Auto)?;
+        let column = table.with_nan_values().filter(|_| self.policy == NanPolicy::Auto)?;
         let (column, path) = (printable(&column.name.to_str_lossy()), printable(&table.path));
         Some(format!("{path}: NaN in {column} is a value; with `--nan null` NaN is missing, as it is to pandas"))
     }
 
     /// The same for the store.
     pub fn policy(&self) -> NanPolicy {
-        match self.nan {
-            Nan::Auto => NanPolicy::Auto,
-            Nan::Null => NanPolicy::Null,
-            Nan::Value => NanPolicy::Value,
-        }
+        self.policy
     }
 }
 

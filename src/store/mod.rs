@@ -115,7 +115,7 @@ impl Default for Options {
 }
 
 /// What NaN in a column of floats means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum NanPolicy {
     /// A missing value where the software that wrote the table takes it for one (pandas, AnnData), else a value.
     #[default]
