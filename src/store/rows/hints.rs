@@ -41,6 +41,16 @@ pub enum Nan {
     },
 }
 
+impl Nan {
+    /// The same where values may be missing for other reasons.
+    pub fn among_others(self) -> Self {
+        match self {
+            Self::Value => Self::Value,
+            Self::Missing { .. } => Self::Missing { alone: false },
+        }
+    }
+}
+
 /// How long the texts of some rows get: of strings, of labels, of an enumeration's names and numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextLength {
@@ -140,7 +150,7 @@ impl Hints {
     /// The same where each value that lies `depth` arrays deep can be missing by itself.
     pub fn of_nullable_items(self, depth: usize) -> Self {
         match (depth.checked_sub(1), self.items) {
-            (None, items) => Self { items, nullable: true, ..self },
+            (None, items) => Self { items, nullable: true, nan: self.nan.among_others(), ..self },
             (Some(below), Some(items)) => Self { items: Some(Box::new(items.of_nullable_items(below))), ..self },
             (Some(_), None) => Self { items: None, ..self },
         }

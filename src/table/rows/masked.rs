@@ -121,7 +121,10 @@ impl Rows for MaskedRows {
 
     fn hints(&self) -> Hints {
         match self.depth {
-            0 => self.values.hints(),
+            0 => {
+                let hints = self.values.hints();
+                Hints { nan: hints.nan.among_others(), ..hints }
+            }
             depth => self.values.hints().of_nullable_items(depth),
         }
     }

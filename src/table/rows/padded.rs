@@ -65,7 +65,8 @@ impl Rows for PaddedRows {
     }
 
     fn hints(&self) -> Hints {
-        Hints { stored: false, ..self.rows.hints() }
+        let hints = self.rows.hints();
+        Hints { stored: false, nan: hints.nan.among_others(), ..hints }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
