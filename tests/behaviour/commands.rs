@@ -601,7 +601,7 @@ fn cat_writes_a_part_of_a_file() {
             assert!(part == all[start..end], "{path} {offset} {length}: {} bytes", part.len());
         }
     }
-    // Whoever goes away early is no error, and whoever does not read can end it.
+    // A reader that goes away early is no error; one that does not read can end the command.
     let line = format!("set -o pipefail; {} cat {} | head -n 1", HEPFS, place("table.csv"));
     let output = run("bash", ["-c", &line]);
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

@@ -15,7 +15,7 @@ fn groups_are_tables_where_the_rule_says_so() {
     assert!(done.status.success() && said.contains("8 files, 0 wrong"), "{said}");
 }
 
-/// What is a duration in the table of each frame is one in the table of all.
+/// A column of durations in the table of each frame is one in the table of all.
 #[test]
 fn the_table_of_several_frames_has_the_types_of_each() {
     let folder = tempfile::tempdir().unwrap();

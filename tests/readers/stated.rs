@@ -17,7 +17,7 @@ fn stated_fill_values_mean_missing_in_tables_of_any_kind() {
     }
 }
 
-/// What is no value of the data is told, and how many values it would be once it is rounded.
+/// A fill value that is no value of the data is told, and how many values equal it once it is rounded.
 #[test]
 fn what_no_value_can_be_is_found() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ fn what_no_value_can_be_is_found() {
     // No value is read.
     expected.retain(|(_, _, rows, _)| rows.is_none());
     assert_eq!(told(&["--quick"]), expected);
-    // Whoever looks at a mount sees it as well.
+    // A mount shows it as well.
     let mounted = Mounted::new(&[folder.path()], &[]);
     let findings = mounted.text("types.h5/hep001/metadata.json");
     assert!(findings.contains(float) && !findings.contains("once it is rounded"), "{findings}");

@@ -22,7 +22,7 @@ use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
 
-/// Bytes of the first piece: whoever wants the beginning alone does not wait for more.
+/// Bytes of the first piece: a reader of the beginning alone does not wait for more.
 const FIRST: u64 = 64 << 10;
 
 /// Bytes of a piece; each is twice as long as the one before up to here.
@@ -32,7 +32,7 @@ const PIECE: u64 = 1 << 20;
 const AHEAD: usize = 1;
 
 /// Bytes of text after which the lengths of all blocks are measured: then they are rendered ahead, on all cores. The
-/// pass costs about as much as it saves with two cores, and whoever reads the first lines should not wait for it.
+/// pass costs about as much as it saves with two cores, and a reader of the first lines should not wait for it.
 const MANY: u64 = 32 << 20;
 
 /// Write a file that a mount would show to standard output, without mounting
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "BYTES", value_parser = size, default_value = "0", hide_default_value = true)]
     offset: u64,
 
-    /// Write at most so many bytes: a number, or with K, M, G [default: all]
+    /// Write at most this many bytes: a number, or with K, M, G [default: all]
     #[arg(long, value_name = "BYTES", value_parser = size)]
     length: Option<u64>,
 
@@ -112,7 +112,7 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
                 interrupt.raise();
                 return Err(Error::io("standard output")(error));
             }
-            // Whoever has read all wants none.
+            // A reader that has ended takes no more buffers.
             empty.try_send(piece).ok();
         }
         Ok(())

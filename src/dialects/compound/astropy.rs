@@ -34,14 +34,14 @@ pub(super) const DESCRIPTION: &str = "__table_column_meta__";
 /// Longest description that is read, in bytes.
 const MOST: u64 = 4 << 20;
 
-/// What is said of a column.
+/// The statements of a table about a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub unit: Option<String>,
     pub description: Option<String>,
 }
 
-/// What is said of the columns of a table, by their names.
+/// Reads the statements of a table about its columns, by their names.
 pub(super) fn of_table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt) -> HashMap<String, Said> {
     let beside = || {
         let id = site.servant?;

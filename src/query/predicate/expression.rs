@@ -231,7 +231,8 @@ impl Parser {
 
     fn test(&mut self) -> Result<Predicate, Error> {
         let at = self.at();
-        let is_function = matches!(self.tokens.get(self.next..), Some([(_, Token::Word(name)), (_, Token::Symbol("(")), ..])
+        let next = self.tokens.get(self.next..);
+        let is_function = matches!(next, Some([(_, Token::Word(name)), (_, Token::Symbol("(")), ..])
             if name.eq_ignore_ascii_case("isnan"));
         if is_function {
             self.next += 2;

@@ -1,4 +1,4 @@
-//! What is held against values while they are read: bounds, labels that differ, values that nearly are missing.
+//! Holds against values, while they are read: bounds, labels that differ, values that nearly are missing.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -85,7 +85,7 @@ pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
 pub(super) struct CommonSchema {
     pub fields: Vec<CommonField>,
     pub joined: Vec<usize>,
-    /// What is to be said of files that joined.
+    /// Remarks on files that joined.
     pub said: Vec<(usize, String)>,
     /// Files that are left out, and why.
     pub left_out: Vec<(usize, String)>,
@@ -212,7 +212,7 @@ impl Union {
         Ok(())
     }
 
-    /// What is to be said of a file that joined, one of `all`.
+    /// Remarks on a file that joined, one of `all`.
     fn said(&self, file: &[FileField], all: usize) -> Vec<String> {
         let mut said: Vec<String> = file.iter().filter_map(|field| self.said_of(field, all)).collect();
         let own: BTreeSet<&BString> = file.iter().map(|field| &field.name).collect();
