@@ -10,6 +10,7 @@
 mod cast;
 mod chain;
 mod left_out;
+mod lookup;
 mod names;
 mod part;
 mod schema;
@@ -25,9 +26,10 @@ use parking_lot::Mutex;
 
 pub(super) use self::cast::{absent, cast, path_of};
 use self::left_out::LeftOutNode;
+use self::lookup::Listed;
 use self::names::{WITHIN, components};
 pub(super) use self::schema::CommonField;
-use self::survey::{Dataset, Listed, Outcome};
+use self::survey::{Dataset, Outcome};
 use super::folder::{FileRoot, Found, Sources};
 use super::{Attributes, Children, Context, Error, Formats, Interrupt, Kind, Node, NodeRef, plain_attributes};
 use crate::fs::node::{DatasetFiles, DirEntry};

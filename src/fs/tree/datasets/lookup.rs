@@ -1,0 +1,172 @@
+//! What one file has at a path of datasets, and which names lie below it.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use bstr::BString;
+use parking_lot::Mutex;
+
+use super::names::{WITHIN, component};
+use crate::catalogue::{Link, Object, join};
+use crate::fs::tree::Error;
+use crate::fs::tree::contents::Contents;
+use crate::fs::tree::directory::Directory;
+use crate::fs::tree::listing::{Array, Child, Entry, Place};
+use crate::source::Interrupt;
+use crate::store;
+use crate::table::{Form, Single, Table};
+
+/// How deep tables lie within tables at most.
+const DEEPEST: usize = 16;
+
+/// Members of directories kept at most, some hundred bytes each.
+const MOST_MEMBERS: usize = 100_000;
+
+/// Directories kept at most; each may hold a file open.
+const MOST_DIRECTORIES: usize = 256;
+
+/// What a file has at a path.
+#[derive(Clone)]
+pub(super) enum At {
+    Directory(Arc<Directory>, Arc<Contents>),
+    Dataset(Arc<Array>, Arc<Single>),
+}
+
+impl At {
+    /// The table there, if files show it as Parquet.
+    pub fn table(&self) -> Option<&Table> {
+        match self {
+            Self::Directory(_, contents) => table_of(contents),
+            Self::Dataset(_, single) => Some(&single.whole),
+        }
+    }
+}
+
+/// The table that a directory shows as Parquet.
+pub(super) fn table_of(contents: &Contents) -> Option<&Table> {
+    let has_parquet = contents
+        .listing
+        .entries()
+        .iter()
+        .any(|entry| matches!(entry, Entry::One(_, child) if matches!(**child, Child::Parquet)));
+    contents.table.as_deref().filter(|_| has_parquet)
+}
+
+/// The name of a child in the path of a table; `None` of what is none, and leads to none. Links are not followed: what
+/// they lead to has a path of its own.
+fn name_of(entry: &Entry) -> Option<BString> {
+    let link = match entry {
+        Entry::One(_, child) => match &**child {
+            Child::Directory(place) => match place.as_ref() {
+                Place::File => return None,
+                Place::Group(group) => &group.link,
+                Place::Dataset(array) => &array.name,
+                Place::Made(_, name, _) => name,
+            },
+            _ => return None,
+        },
+        Entry::Group(named, ..) => named.link(),
+        Entry::Single(named, _, all) if all.files.iter().any(|file| file.form == Form::Parquet) => named.link(),
+        _ => return None,
+    };
+    Some(component(link))
+}
+
+/// Groups listed last, so that who goes through the tables of one does not list it again for each.
+#[derive(Default)]
+pub(super) struct Listed(Mutex<VecDeque<(Arc<Directory>, usize)>>);
+
+impl Listed {
+    fn keep(&self, directory: &Arc<Directory>, contents: &Contents) {
+        let mut kept = self.0.lock();
+        kept.retain(|(known, _)| !Arc::ptr_eq(known, directory));
+        // That of a table holds its columns.
+        if contents.table.is_none() {
+            kept.push_back((directory.clone(), contents.listing.entries().len()));
+        }
+        let mut members: usize = kept.iter().map(|(_, members)| members).sum();
+        let mut old = Vec::new();
+        while (members > MOST_MEMBERS || kept.len() > MOST_DIRECTORIES)
+            && let Some((directory, fewer)) = kept.pop_front()
+        {
+            members -= fewer;
+            old.push(directory);
+        }
+        // The last of a file closes it, which may take long.
+        drop(kept);
+    }
+
+    /// What a file has at a path below its root group.
+    pub fn find(&self, root: &Arc<Directory>, path: &[BString], interrupt: &Interrupt) -> Result<Option<At>, Error> {
+        let mut directory = root.clone();
+        let mut contents = directory.load(interrupt)?;
+        let parts: Vec<&BString> = path.iter().filter(|part| !part.is_empty()).collect();
+        for (depth, part) in parts.iter().enumerate() {
+            let listing = &contents.listing;
+            let found = listing.numbered().enumerate().find(|(_, (_, entry))| name_of(entry).as_ref() == Some(part));
+            let Some((position, (at, entry))) = found else { return Ok(None) };
+            if let Some(place) = entry.place() {
+                self.keep(&directory, &contents);
+                directory = directory.directory(at, &place);
+            } else if let Some(array) = listing.array(position).filter(|_| depth + 1 == parts.len()) {
+                self.keep(&directory, &contents);
+                let single = array.single(directory.opened().file()?, interrupt).map_err(Error::Io)?;
+                return Ok(Some(At::Dataset(array, single)));
+            } else {
+                return Ok(None);
+            }
+            contents = directory.load(interrupt)?;
+        }
+        Ok(Some(At::Directory(directory, contents)))
+    }
+}
+
+/// Names of the links of a group that lead to tables, as its listing tells.
+fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BString>, Error> {
+    let (files, opened) = (directory.files(), directory.opened());
+    let failed = |error| Error::from(store::Error::Hdf5 { path: files.path.clone(), error });
+    let group = opened.file()?.group(files.id, interrupt).map_err(failed)?;
+    let is_table = |link: &&Link| {
+        let kind = |object| opened.context().dialects.kind(&join(&files.path, &link.name), object);
+        link.target.object().is_some_and(|object| matches!(object, Object::Group { .. }) && kind(object) == "table")
+    };
+    Ok(group.links.iter().filter(is_table).map(|link| link.name.clone()).collect())
+}
+
+/// Adds the names of what lies in a directory, with `prefix` before each; behind that of a table those of what lies
+/// within it.
+pub(super) fn names_below(
+    directory: &Arc<Directory>,
+    contents: &Contents,
+    prefix: &BString,
+    depth: usize,
+    names: &mut Vec<BString>,
+    interrupt: &Interrupt,
+) -> Result<(), Error> {
+    // A table that is a dataset has none, and is no group to be listed.
+    let is_group = |entry: &Entry| matches!(entry.place(), Some(Place::Group(_)));
+    let has_groups = contents.listing.numbered().any(|(_, entry)| is_group(entry));
+    let tables = if has_groups { tables_in(directory, interrupt)? } else { BTreeSet::new() };
+    for (at, entry) in contents.listing.numbered() {
+        let Some(name) = name_of(entry) else { continue };
+        let name: BString = [prefix.as_slice(), &name].concat().into();
+        names.push(name.clone());
+        if let Some(place) = entry.place()
+            && let Place::Group(group) = &place
+            && tables.contains(&group.link)
+            && depth < DEEPEST
+        {
+            let below = directory.directory(at, &place);
+            // A table that cannot be listed has nothing within it, and hides no other.
+            match below.load(interrupt) {
+                Ok(contents) => {
+                    let prefix = [name.as_slice(), WITHIN.as_bytes()].concat().into();
+                    names_below(&below, &contents, &prefix, depth + 1, names, interrupt)?;
+                }
+                Err(error @ Error::Interrupted) => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(())
+}
