@@ -12,6 +12,8 @@ pub(in crate::views) struct Streams(Vec<Stream>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
+    /// Where the reader's first block began.
+    since: u64,
     /// Where the reader's latest block begins and ends.
     start: u64,
     end: u64,
@@ -19,10 +21,19 @@ struct Stream {
     run: usize,
 }
 
+/// What to make ready for a sequential reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::views) struct Ahead {
+    /// How many blocks.
+    pub blocks: usize,
+    /// Where the reader's first block began.
+    pub since: u64,
+}
+
 impl Streams {
-    /// Notes that a block of `length` bytes from `start` on was read. Says how many blocks behind it should be made
-    /// ready, when that is to be decided: at the first read in a block that follows its reader's last.
-    pub fn touch(&mut self, start: u64, length: u64) -> Option<usize> {
+    /// Notes that a block of `length` bytes from `start` on was read. Says what should be made ready behind it,
+    /// when that is to be decided: at the first read in a block that follows its reader's last.
+    pub fn touch(&mut self, start: u64, length: u64) -> Option<Ahead> {
         let end = start.saturating_add(length);
         // Most requests are further pieces of a known block.
         if self.0.iter().any(|stream| stream.start == start) {
@@ -31,15 +42,15 @@ impl Streams {
         match self.0.iter().position(|stream| stream.end == start) {
             Some(position) => {
                 let stream = self.0.remove(position);
-                let run = stream.run + 1;
-                self.0.push(Stream { start, end, run });
-                Some((1 << run.min(8)).min(MOST_AHEAD))
+                let (run, since) = (stream.run + 1, stream.since);
+                self.0.push(Stream { since, start, end, run });
+                Some(Ahead { blocks: (1 << run.min(8)).min(MOST_AHEAD), since })
             }
             None => {
                 if self.0.len() == STREAMS {
                     self.0.remove(0);
                 }
-                self.0.push(Stream { start, end, run: 0 });
+                self.0.push(Stream { since: start, start, end, run: 0 });
                 None
             }
         }
@@ -55,10 +66,10 @@ mod tests {
         let mut streams = Streams::default();
         assert_eq!(streams.touch(0, 10), None);
         assert_eq!(streams.touch(0, 10), None);
-        assert_eq!(streams.touch(10, 5), Some(2));
+        assert_eq!(streams.touch(10, 5), Some(Ahead { blocks: 2, since: 0 }));
         assert_eq!(streams.touch(10, 5), None);
-        assert_eq!(streams.touch(15, 5), Some(4));
-        assert_eq!(streams.touch(20, 5), Some(4));
+        assert_eq!(streams.touch(15, 5), Some(Ahead { blocks: 4, since: 0 }));
+        assert_eq!(streams.touch(20, 5), Some(Ahead { blocks: 4, since: 0 }));
     }
 
     #[test]
@@ -74,7 +85,7 @@ mod tests {
         let mut streams = Streams::default();
         streams.touch(0, 10);
         streams.touch(500, 10);
-        assert_eq!(streams.touch(10, 10), Some(2));
-        assert_eq!(streams.touch(510, 10), Some(2));
+        assert_eq!(streams.touch(10, 10), Some(Ahead { blocks: 2, since: 0 }));
+        assert_eq!(streams.touch(510, 10), Some(Ahead { blocks: 2, since: 500 }));
     }
 }

@@ -392,9 +392,9 @@ impl Shared {
 
     /// Renders what a sequential reader will want next, on other cores.
     fn read_ahead(self: &Arc<Self>, unit: &Unit) {
-        let Some(count) = self.streams.lock().touch(unit.start, unit.length) else { return };
+        let Some(ahead) = self.streams.lock().touch(unit.start, unit.length) else { return };
         // One block for each core: the reader itself computes nothing.
-        let count = count.min(pass::cores());
+        let count = ahead.blocks.min(pass::cores());
         let mut next = unit.start + unit.length;
         for _ in 0..count {
             let Some(located) = self.index.locate(next) else { return };

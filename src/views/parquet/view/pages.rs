@@ -114,13 +114,23 @@ impl Shared {
         Ok(())
     }
 
-    /// Renders what a sequential reader will want next, on other cores.
+    /// Renders what a sequential reader will want next, on other cores. Who reads one column chunk alone wants nothing of
+    /// the next.
     fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace) {
-        let Some(count) = self.streams.lock().touch(page.start, page.bytes) else { return };
+        let Some(ahead) = self.streams.lock().touch(page.start, page.bytes) else { return };
+        let leaf_at = |at| match frame.layout.locate(at) {
+            Place::Page(page) => Some(page.leaf),
+            _ => None,
+        };
+        let is_passing = leaf_at(ahead.since) != Some(page.leaf);
         let mut next = page.start + page.bytes;
         // A core that is alone renders one.
-        for _ in 0..count.min(pass::cores().saturating_sub(1).max(1)) {
-            let Place::Page(page) = frame.layout.locate(next) else { return };
+        for _ in 0..ahead.blocks.min(pass::cores().saturating_sub(1).max(1)) {
+            let Place::Page(next_page) = frame.layout.locate(next) else { return };
+            if next_page.leaf != page.leaf && !is_passing {
+                return;
+            }
+            let page = next_page;
             next += page.bytes;
             let key = (self.id, page.leaf as u64, page.rows.start);
             if page.bytes > LONGEST_AHEAD || self.cache.expects(&key) {
