@@ -4,10 +4,13 @@
     missing_nan.py write FOLDER                          a frame of AnnData, the same as a plain group, in two files each
     missing_nan.py check FOLDER MOUNT HEPFS              what pandas and DuckDB say of `to_parquet`, held against all else
     missing_nan.py kinds FOLDER NULL VALUE               the same files mounted with `--nan null` and `--nan value`
+    missing_nan.py pages FILE                            frames of many pages, stored in every way
+    missing_nan.py read FILE MOUNT                       the same, read whole and in parts
     missing_nan.py frames EXPECTED MOUNT                 the columns of frames that EXPECTED says are missing somewhere
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -189,6 +192,71 @@ def kinds(folder, null, value):
             assert len(lines) == ROWS and lines.count("NaN") == GONE, place
 
 
+LONG = 300_000
+
+
+def columns_of_pages():
+    """Columns of several pages: NaN is nowhere, in one row, in the last one, in all of a stretch, all over."""
+    rng = np.random.default_rng(5)
+    none = rng.normal(size=LONG)
+    columns = {name: none + at for at, name in enumerate(["none", "one", "last", "stretch", "all_over", "narrow"])}
+    columns["one"][70_000] = columns["last"][-1] = columns["all_over"][::3] = np.nan
+    columns["stretch"][100_000:250_000] = np.nan
+    columns["narrow"] = columns["narrow"].astype("f4")
+    columns["narrow"][200_000] = np.nan
+    return columns
+
+
+def pages(path):
+    """Contiguous, in large and small chunks, with and without a filter, and as a compound."""
+    columns = columns_of_pages()
+    ways = {
+        "contiguous": {},
+        "small": {"chunks": (2000,)},
+        "large": {"chunks": (50_000,)},
+        "small_gzip": {"chunks": (3001,), "compression": "gzip"},
+        "large_gzip": {"chunks": (50_000,), "compression": "gzip"},
+    }
+    with h5py.File(path, "w") as file:
+        for way, options in ways.items():
+            frame = file.create_group(way)
+            frame.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index"})
+            frame.attrs["column-order"] = np.array(list(columns), object)
+            for name, values in {"_index": np.arange(LONG), **columns}.items():
+                stored = frame.create_dataset(name, data=values, **options)
+                stored.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+        # As versions before 0.7 wrote a frame.
+        var = np.empty(LONG, [("index", "S7"), *((name, values.dtype) for name, values in columns.items())])
+        var["index"] = np.arange(LONG)
+        for name, values in columns.items():
+            var[name] = values
+        file["var"] = var
+
+
+def read(path, mount):
+    """Three readers find pandas' missing values; parts of a file are those of the whole."""
+    wanted = pd.DataFrame(columns_of_pages())
+    with h5py.File(path) as file:
+        frames = list(file)
+    assert len(frames) == 6
+    rng = np.random.default_rng(6)
+    for name in frames:
+        table = f"{mount}/{name}/table.parquet"
+        found = pq.read_table(table, columns=list(wanted))
+        for column, values in wanted.items():
+            assert found[column].null_count == values.isna().sum(), (name, column)
+        pd.testing.assert_frame_equal(found.to_pandas(), wanted, obj=name)
+        assert pl.read_parquet(table, columns=list(wanted)).equals(pl.from_pandas(wanted, nan_to_null=True)), name
+        for column in wanted:
+            one = f"{mount}/{name}/columns/{column}.parquet"
+            row = duckdb.sql(f"select count({column}), sum({column}) from '{one}'").fetchall()[0]
+            assert row[0] == wanted[column].count() and np.isclose(row[1], wanted[column].sum(), rtol=1e-6), (name, column)
+        whole = Path(table).read_bytes()
+        with open(table, "rb") as file:
+            for start, length in zip(rng.integers(0, len(whole), 200), rng.integers(1, 200_000, 200), strict=True):
+                assert os.pread(file.fileno(), int(length), int(start)) == whole[start : start + length], (name, start)
+
+
 def frames(expected, mount):
     """Each column of floats has as many nulls as pandas finds missing, and no NaN beside them."""
     checked = 0
@@ -204,4 +272,4 @@ def frames(expected, mount):
 
 
 if __name__ == "__main__":
-    {"write": write, "check": check, "kinds": kinds, "frames": frames}[sys.argv[1]](*sys.argv[2:])
+    {"write": write, "check": check, "kinds": kinds, "pages": pages, "read": read, "frames": frames}[sys.argv[1]](*sys.argv[2:])

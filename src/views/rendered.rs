@@ -30,8 +30,11 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// A block may be as long as this, however small the cache is.
 const LONGEST: u64 = 128 << 20;
 
-/// Buffers of evicted blocks kept for new ones: fresh memory costs a page fault every 4 KiB.
-const SPARE: usize = 4;
+/// Bytes of buffers of evicted blocks that are kept for new ones: fresh memory costs a page fault every 4 KiB.
+const SPARE: usize = 16 << 20;
+
+/// A longer one is not kept.
+const LONGEST_SPARE: usize = 4 << 20;
 
 /// The most recently used rendered blocks of all views that share it.
 pub struct BlockCache {
@@ -41,10 +44,18 @@ pub struct BlockCache {
 }
 
 struct State {
-    blocks: LruCache<Key, Block>,
+    blocks: LruCache<Key, Held>,
     bytes: usize,
     rendering: HashSet<Key>,
     spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
+}
+
+/// A block that is kept.
+struct Held {
+    block: Block,
+    /// Bytes that were handed out, where they are counted.
+    handed_out: usize,
 }
 
 impl std::fmt::Debug for BlockCache {
@@ -56,7 +67,8 @@ impl std::fmt::Debug for BlockCache {
 impl BlockCache {
     /// A cache of at most `capacity` bytes. The newest block stays even if it is larger alone.
     pub fn new(capacity: usize) -> Self {
-        let state = State { blocks: LruCache::unbounded(), bytes: 0, rendering: HashSet::new(), spare: Vec::new() };
+        let (blocks, rendering) = (LruCache::unbounded(), HashSet::new());
+        let state = State { blocks, bytes: 0, rendering, spare: Vec::new(), spare_bytes: 0 };
         Self { capacity, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -89,12 +101,14 @@ impl BlockCache {
     ) -> Result<Block, Error> {
         let mut state = self.state.lock();
         let buffer = loop {
-            if let Some(block) = state.blocks.get(&key) {
-                return Ok(Arc::clone(block));
+            if let Some(held) = state.blocks.get(&key) {
+                return Ok(Arc::clone(&held.block));
             }
             // A thread that gives up (an error, no waiter left) leaves the block to the next.
             if state.rendering.insert(key) {
-                break state.spare.pop().unwrap_or_default();
+                let spare = state.spare.pop().unwrap_or_default();
+                state.spare_bytes -= spare.capacity();
+                break spare;
             }
             interrupt.check()?;
             self.changed.wait_for(&mut state, PATIENCE);
@@ -127,12 +141,25 @@ impl BlockCache {
 
     fn insert_in(&self, mut state: MutexGuard<'_, State>, key: Key, block: &Block) {
         state.bytes += block.capacity();
-        if let Some(old) = state.blocks.put(key, Arc::clone(block)) {
-            state.bytes -= old.capacity();
+        if let Some(old) = state.blocks.put(key, Held { block: Arc::clone(block), handed_out: 0 }) {
+            state.bytes -= old.block.capacity();
         }
         while state.bytes > self.capacity && state.blocks.len() > 1 {
             let Some((_, old)) = state.blocks.pop_lru() else { break };
-            state.release(old);
+            state.release(old.block);
+        }
+    }
+
+    /// Counts `bytes` of a block as handed out, for blocks that are read once. When as many were as it has, its buffer
+    /// serves another.
+    pub(super) fn hand_out(&self, key: &Key, bytes: usize) {
+        let mut state = self.state.lock();
+        let Some(held) = state.blocks.peek_mut(key) else { return };
+        held.handed_out += bytes;
+        if held.handed_out >= held.block.len()
+            && let Some(held) = state.blocks.pop(key)
+        {
+            state.release(held.block);
         }
     }
 
@@ -141,8 +168,8 @@ impl BlockCache {
         let mut state = self.state.lock();
         let keys: Vec<Key> = state.blocks.iter().map(|(key, _)| *key).filter(|key| key.0 == view).collect();
         for key in keys {
-            if let Some(block) = state.blocks.pop(&key) {
-                state.release(block);
+            if let Some(held) = state.blocks.pop(&key) {
+                state.release(held.block);
             }
         }
     }
@@ -151,12 +178,12 @@ impl BlockCache {
 impl State {
     fn release(&mut self, block: Block) {
         self.bytes -= block.capacity();
-        if self.spare.len() < SPARE
-            && let Ok(mut buffer) = Arc::try_unwrap(block)
+        if let Ok(mut buffer) = Arc::try_unwrap(block)
             // Nothing unusually long is kept beside the capacity.
-            && buffer.capacity() <= 4 << 20
+            && buffer.capacity() <= LONGEST_SPARE.min(SPARE - self.spare_bytes)
         {
             buffer.clear();
+            self.spare_bytes += buffer.capacity();
             self.spare.push(buffer);
         }
     }
@@ -172,5 +199,35 @@ impl Drop for Rendering<'_> {
     fn drop(&mut self) {
         self.cache.state.lock().rendering.remove(&self.key);
         self.cache.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_that_was_handed_out_serves_the_next_one() {
+        let cache = BlockCache::new(1 << 20);
+        // A block tells how much room its buffer came with.
+        let make = |row| {
+            cache.get_or_render((0, row, 0), &Interrupt::new(), |mut block| {
+                let room = block.capacity() as u64;
+                block.extend(room.to_le_bytes());
+                block.resize(1000, 0);
+                Ok(block)
+            })
+        };
+        let length = make(0).unwrap().len();
+        cache.hand_out(&(0, 0, 0), length - 1);
+        assert!(cache.bytes() >= length);
+        cache.hand_out(&(0, 0, 0), 1);
+        assert_eq!(cache.bytes(), 0);
+        let next = make(1).unwrap();
+        assert!(next[..8] != [0; 8], "fresh memory");
+        // Who still holds a block keeps it.
+        cache.hand_out(&(0, 1, 0), length);
+        assert_eq!((cache.bytes(), next.len()), (0, length));
+        cache.hand_out(&(0, 1, 0), length);
     }
 }

@@ -21,6 +21,19 @@ fn nan_of_data_frames_is_missing_to_every_reader() {
 }
 
 #[test]
+fn pages_with_and_without_nan_are_right_however_values_are_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pages.h5");
+    script("missing_nan.py", ["pages".as_ref(), file.as_os_str()]).unwrap();
+    // The second has room for few pages, and makes them again.
+    for options in [&[][..], &["--cache-size=8M"]] {
+        let mounted = Mounted::new(&[&file], options);
+        let arguments = ["read".as_ref(), file.as_os_str(), mounted.path().as_os_str()];
+        script("missing_nan.py", arguments).unwrap_or_else(|said| panic!("{said}"));
+    }
+}
+
+#[test]
 fn columns_of_frames_have_as_many_nulls_as_pandas_finds() {
     let mounted = Mounted::new(&[&checkout("tests/data/pandas3.h5")], &[]);
     let expected = checkout("tests/data/pandas3.expected.json");

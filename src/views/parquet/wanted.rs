@@ -33,12 +33,13 @@ impl<'a> Wanted<'a> {
         Some(skip..skip + count)
     }
 
-    /// Takes what is wanted of `piece`, which begins at byte `start`; says whether there was any.
-    pub fn take(&mut self, start: u64, piece: &[u8]) -> bool {
-        let Some(part) = self.part(start, piece.len() as u64) else { return false };
+    /// Takes what is wanted of `piece`, which begins at byte `start`; returns how many bytes.
+    pub fn take(&mut self, start: u64, piece: &[u8]) -> usize {
+        let Some(part) = self.part(start, piece.len() as u64) else { return 0 };
         // Within the piece, so within usize.
-        self.out.extend_from_slice(&piece[part.start as usize..part.end as usize]);
-        true
+        let taken = &piece[part.start as usize..part.end as usize];
+        self.out.extend_from_slice(taken);
+        taken.len()
     }
 
     /// Takes what is wanted of `bytes` zeros from byte `start` on.
@@ -57,13 +58,13 @@ mod tests {
     fn pieces_are_put_together() {
         let mut out = Vec::new();
         let mut wanted = Wanted::new(2, 7, &mut out);
-        assert!(!wanted.take(0, b"a"));
-        assert!(wanted.take(1, b"bcd"));
+        assert_eq!(wanted.take(0, b"a"), 0);
+        assert_eq!(wanted.take(1, b"bcd"), 2);
         wanted.zeros(4, 2);
         assert_eq!(wanted.next(), Some(6));
-        assert!(wanted.take(6, b"efghij"));
+        assert_eq!(wanted.take(6, b"efghij"), 3);
         assert_eq!(wanted.next(), None);
-        assert!(!wanted.take(9, b"k"));
+        assert_eq!(wanted.take(9, b"k"), 0);
         assert_eq!(out, b"cd\0\0efg");
     }
 }

@@ -20,7 +20,7 @@ use super::thrift::schema;
 use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::pass::Keeper;
-use crate::store::{Error, Hints, Rows, ValueSet, fixed_width};
+use crate::store::{Error, Hints, Nan, Rows, ValueSet, fixed_width};
 use crate::table::{Column, IndexForm, Origin, Times};
 use crate::views::field_metadata;
 use shape::{Given, Shape};
@@ -180,6 +180,11 @@ impl ParquetColumn {
     /// Whether its leaves are known only when its labels are read.
     pub(super) fn has_labels(&self) -> bool {
         self.labels.is_some()
+    }
+
+    /// Whether its rows are floats of which NaN is missing, and nothing else.
+    pub(super) fn misses_nan_alone(&self) -> bool {
+        self.rows.data_type().is_floating() && self.hints.nan == Nan::Missing { alone: true }
     }
 
     pub(super) fn unsupported(&self, reason: String) -> Error {

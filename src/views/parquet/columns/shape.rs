@@ -239,7 +239,8 @@ impl Way {
             looked_up,
         };
         let in_struct = leaf.nodes.iter().any(|node| matches!(node.step, Step::Field(_)));
-        leaf.stored = hints.stored && leaf.is_exact() && !in_struct && !looked_up && is_stored(data_type, &leaf.values);
+        let has_places = leaf.is_exact() || matches!(leaf.values, Values::Cells(_)) && lists == 0;
+        leaf.stored = hints.stored && has_places && !in_struct && !looked_up && is_stored(data_type, &leaf.values);
         Ok((leaf, seen))
     }
 }

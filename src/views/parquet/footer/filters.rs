@@ -69,7 +69,7 @@ impl Filters {
             let column = self.rooms.partition_point(|&room| room <= inside) - 1;
             let Some((column, room)) = self.columns.get(column).zip(self.rooms.get(column)) else { return };
             let filter = bytes_of(&self.filter(group, column));
-            if !wanted.take(self.start + group * self.group() + room, &filter) {
+            if wanted.take(self.start + group * self.group() + room, &filter) == 0 {
                 return;
             }
         }

@@ -291,7 +291,7 @@ impl Footer {
                     self.entries.get(leaf).copied().unwrap_or(0)
                 }
             };
-            if !wanted.take(start + from, &scratch) {
+            if wanted.take(start + from, &scratch) == 0 {
                 // An entry that does not reach the byte it was written for would go round for ever.
                 return;
             }

@@ -27,7 +27,7 @@ use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Learner;
 use crate::store::rows::in_memory::{Endless, Memory};
-use crate::store::{Error, Hints, TextLength, ValueSet};
+use crate::store::{Error, Hints, Nan, TextLength, ValueSet};
 use crate::views::rendered::BlockCache;
 use crate::views::{Effort, Size, View};
 
@@ -156,6 +156,22 @@ fn values_of_many_types() {
     // Small enough to try every range.
     assert_ranges(&view, &all, (0..=all.len()).flat_map(|start| (1..40).map(move |length| (start, length))));
     assert_ranges(&view, &all, (0..all.len()).map(|start| (start, all.len())));
+}
+
+#[test]
+fn pages_of_floats_whose_nan_is_missing_are_handed_out_once() {
+    let count = 200_000;
+    let values: Vec<f64> = (0..count).map(|row| if row == 70_000 { f64::NAN } else { f64::from(row) }).collect();
+    let nulls = NullBuffer::from_iter(values.iter().map(|value| !value.is_nan()));
+    let array: ArrayRef = Arc::new(Float64Array::new(values.into(), Some(nulls)));
+    let hints = Hints { nan: Nan::Missing { alone: true }, stored: true, ..Hints::default() };
+    let memory = Memory::new(array.clone()).nullable(true).hinted(hints.clone()).stored_as_values();
+    let cache = Arc::new(BlockCache::new(16 << 20));
+    let view = ParquetView::new(vec![rows("x", memory, hints)], cache.clone());
+    let all = bytes(&view);
+    assert!(cache.bytes() < 1 << 20, "{}", cache.bytes());
+    assert_eq!(&read(&all)["x"], &array);
+    assert_ranges(&view, &all, (0..all.len()).step_by(100_001).map(|start| (start, 150_000)));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use super::footer::{Footer, LONGEST, LeafEntry};
 use super::labelled::Labels;
 use super::layout::{Layout, LeafSize, Pages, Place};
 use super::sizes::{LeafPages, Sizes};
-use super::thrift::page::{DATA_HEADER, DICTIONARY_HEADER};
+use super::thrift::page::DICTIONARY_HEADER;
 use super::wanted::Wanted;
 use crate::source::Interrupt;
 use crate::store::pass::Progress;
@@ -28,8 +28,6 @@ use crate::store::{Error, Span};
 use crate::views::rendered::{BlockCache, next_view};
 use crate::views::text::streams::Streams;
 use crate::views::{Access, Effort, Size, UNKNOWN_SIZE, View};
-
-use pages::stored;
 
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
@@ -229,15 +227,11 @@ impl View for ParquetView {
         };
         let end = page.start + page.bytes;
         let Some((leaf, column)) = self.shared.leaf(&frame, page.leaf) else { return made(end) };
-        let Some(cells) = leaf.cells(page.rows.end - page.rows.start).filter(|_| stored(leaf, column)) else {
-            return made(end);
-        };
-        let start = page.start + DATA_HEADER + cells.before;
-        let bytes = cells.width.saturating_mul(page.rows.end - page.rows.start);
-        match offset.checked_sub(start) {
-            None => made(start),
-            Some(at) if at < bytes => {
-                column.rows.stored_span(page.rows.start * cells.width + at, left(start + bytes), interrupt)
+        let Some(values) = self.shared.stored_values(&frame, leaf, column, &page, interrupt)? else { return made(end) };
+        match offset.checked_sub(values.start) {
+            None => made(values.start),
+            Some(at) if offset < values.end => {
+                column.rows.stored_span(page.rows.start * values.width + at, left(values.end), interrupt)
             }
             Some(_) => made(end),
         }

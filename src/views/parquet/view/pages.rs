@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use super::{Frame, Shared, broken};
 use crate::source::Interrupt;
 use crate::store::pass;
-use crate::store::{Error, Nan, RowRange};
+use crate::store::{Error, RowRange, Span};
 use crate::views::parquet::body::leaf::Body;
 use crate::views::parquet::body::plain::{Selection, append_fixed};
 use crate::views::parquet::columns::{ParquetColumn, PreparedLeaf};
@@ -22,6 +22,10 @@ use crate::views::rendered::Block;
 
 /// A page longer than this, of a single value, is not rendered ahead.
 const LONGEST_AHEAD: u64 = 2 << 20;
+
+/// Bytes of stored values that are looked at in one go: few enough to be in the processor's cache, and in memory used
+/// before.
+const LOOKED_AT: usize = 64 << 10;
 
 /// In the keys of rendered blocks, marks what precedes the cells of a leaf column's pages.
 const LEADS: u64 = 1 << 32;
@@ -75,7 +79,19 @@ impl Shared {
         let rows = page.rows.end - page.rows.start;
         let Some(cells) = leaf.cells(rows) else {
             let block = self.rendered(frame, leaf, column, page, interrupt)?;
-            wanted.take(page.start, &block);
+            let taken = wanted.take(page.start, &block);
+            if let Some(values) = values_behind(&block, leaf, page) {
+                if let Some(part) = wanted.part(values.start, values.end - values.start) {
+                    let from = page.rows.start.saturating_mul(values.width) + part.start;
+                    column.rows.append_stored(from, (part.end - part.start) as usize, wanted.out, interrupt)?;
+                }
+                return Ok(());
+            }
+            drop(block);
+            if masked_cell(leaf, column).is_some() {
+                // A copy of what is stored is made again in less time than fresh memory takes for the next one.
+                self.cache.hand_out(&(self.id, page.leaf as u64, page.rows.start), taken);
+            }
             self.read_ahead(frame, page);
             return Ok(());
         };
@@ -150,7 +166,29 @@ impl Shared {
         }
     }
 
-    /// Renders a page whole, once for all who need it.
+    /// Where the values of a page are bytes as stored.
+    pub(super) fn stored_values(
+        &self,
+        frame: &Frame,
+        leaf: &PreparedLeaf,
+        column: &ParquetColumn,
+        page: &PagePlace,
+        interrupt: &Interrupt,
+    ) -> Result<Option<StoredValues>, Error> {
+        let rows = page.rows.end - page.rows.start;
+        if let Some(cells) = leaf.cells(rows) {
+            let start = page.start + DATA_HEADER + cells.before;
+            let end = start.saturating_add(cells.width.saturating_mul(rows));
+            return Ok(stored(leaf, column).then_some(StoredValues { start, end, width: cells.width }));
+        }
+        if masked_cell(leaf, column).is_none() {
+            return Ok(None);
+        }
+        let block = self.rendered(frame, leaf, column, page, interrupt)?;
+        Ok(values_behind(&block, leaf, page))
+    }
+
+    /// Renders a page, once for all who need it: whole, or as far as [the values that are stored](values_behind).
     fn rendered(
         &self,
         frame: &Frame,
@@ -165,20 +203,33 @@ impl Shared {
             let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
             let kind = frame.layout.leaves().get(page.leaf).map_or(Header::Exact, |size| size.pages.header());
             let (header, padded) = (kind.bytes() as usize, kind.is_padded());
-            // The body first, since the header tells its length; it goes where it would be without padding.
+            // The body first, since the header tells its length: where it is without padding, or with NaN nowhere.
+            let ahead = match masked_cell(leaf, column) {
+                Some(width) => {
+                    let count = (page.rows.end - page.rows.start) as usize;
+                    leaf.leaf.append_present(count, &mut out).map_err(failed)?;
+                    whole.saturating_sub(out.len() + count * width as usize)
+                }
+                None => {
+                    out.reserve(whole);
+                    header
+                }
+            };
             out.clear();
-            out.reserve(whole);
-            out.resize(header, 0);
+            out.resize(ahead, 0);
             let body = append_body(leaf, column, page.rows.clone(), &mut out, interrupt)?;
+            let stored = (ahead as u64 + body.bytes).saturating_sub(out.len() as u64) as usize;
             let parts = match kind {
                 Header::Squeezed => {
-                    Some(leaf.leaf.to_version_2(header, whole.saturating_sub(header), &mut out).map_err(failed)?)
+                    Some(leaf.leaf.to_version_2(ahead, whole.saturating_sub(header), &mut out).map_err(failed)?)
                 }
                 Header::Exact | Header::Padded => None,
             };
-            let rest = whole.checked_sub(out.len()).filter(|rest| padded || *rest == 0);
+            let made = out.len() - ahead;
+            let bytes = header + made + stored;
+            let rest = whole.checked_sub(bytes).filter(|rest| padded || *rest == 0);
             let rest = rest.ok_or_else(|| {
-                let (rows, bytes) = (&page.rows, out.len());
+                let rows = &page.rows;
                 frame.started.sizes.distrust(page.leaf);
                 failed(format!(
                     "rows {}..{} take {bytes} bytes as shown, not the {whole} that there is room for (bytes that are no \
@@ -187,26 +238,51 @@ impl Shared {
                 ))
             })?;
             let mut start = Vec::with_capacity(header + rest);
-            let (end, encoding) = (out.len(), leaf.leaf.encoding);
+            let encoding = leaf.leaf.encoding;
             match parts {
                 Some(parts) => {
                     // As many as a row group has at most.
                     let counts = (body.entries, body.nulls, (page.rows.end - page.rows.start) as u32);
-                    data_header_2(counts, encoding, (parts, (end - header) as u32), rest, &mut start);
+                    data_header_2(counts, encoding, (parts, made as u32), rest, &mut start);
                 }
                 None => data_header(body.entries, encoding, body.bytes as u32, padded.then_some(rest), &mut start),
             }
-            // Padding stands in the header, so that the body moves behind it.
-            out.resize(end + start.len() - header, 0);
-            out.copy_within(header..end, start.len());
+            // Padding stands in the header, so that the body may have to move.
+            let end = start.len() + made;
+            if start.len() != ahead {
+                out.resize(end.max(out.len()), 0);
+                out.copy_within(ahead..ahead + made, start.len());
+                out.truncate(end);
+            }
             out[..start.len()].copy_from_slice(&start);
+            if stored > 0 {
+                // Room for values that stay where they are.
+                out.shrink_to_fit();
+            }
             Ok(out)
         })
     }
 }
 
+/// The values of a page that are bytes as stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoredValues {
+    /// Their first byte in the file.
+    pub start: u64,
+    /// The byte behind them.
+    pub end: u64,
+    /// Bytes of a row.
+    pub width: u64,
+}
+
+/// The values that are stored behind a rendered block which is no whole page.
+fn values_behind(block: &[u8], leaf: &PreparedLeaf, page: &PagePlace) -> Option<StoredValues> {
+    let (start, end) = (page.start + block.len() as u64, page.start + page.bytes);
+    Some(StoredValues { start, end, width: leaf.leaf.stored_cell()? }).filter(|values| values.start < values.end)
+}
+
 /// Whether the file's own bytes are a leaf's cells.
-pub(super) fn stored(leaf: &PreparedLeaf, column: &ParquetColumn) -> bool {
+fn stored(leaf: &PreparedLeaf, column: &ParquetColumn) -> bool {
     let width = leaf.cells.map(|full| full.width);
     leaf.leaf.stored && width.is_some() && column.rows.stored_width() == width && !column.rows.nullable()
 }
@@ -233,6 +309,9 @@ fn append_body(
     interrupt: &Interrupt,
 ) -> Result<Body, Error> {
     let failed = |reason| column.unsupported(reason);
+    if let Some(body) = append_without_nan(leaf, column, &rows, out, interrupt)? {
+        return Ok(body);
+    }
     if leaf.leaf.takes_byte_keys() {
         // Nearly always all codes are labels. An array of them would be eight times as large, and looked at more often.
         let mut keys = Vec::new();
@@ -240,15 +319,13 @@ fn append_body(
             return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
         }
     }
-    if let Some(body) = append_without_nan(leaf, column, &rows, out, interrupt)? {
-        return Ok(body);
-    }
     let array = array_of(leaf, column, rows, interrupt)?;
     leaf.leaf.append(&array, out).map_err(failed)
 }
 
 /// Appends the body of a page of floats of which NaN alone is missing, and which are stored as their cells. Where none
-/// is NaN, that takes one copy of what is stored. `None` of other columns.
+/// is NaN, that takes one look at values that lie together, and only their levels are appended; of others it takes one
+/// copy. `None` of other columns.
 fn append_without_nan(
     leaf: &PreparedLeaf,
     column: &ParquetColumn,
@@ -256,20 +333,29 @@ fn append_without_nan(
     out: &mut Vec<u8>,
     interrupt: &Interrupt,
 ) -> Result<Option<Body>, Error> {
-    let data_type = column.rows.data_type();
-    let Some(width) = leaf.leaf.stored_cell().filter(|_| data_type.is_floating()) else { return Ok(None) };
-    if column.rows.stored_width() != Some(width) || column.rows.hints().nan != (Nan::Missing { alone: true }) {
-        return Ok(None);
-    }
+    let Some(width) = masked_cell(leaf, column) else { return Ok(None) };
     let failed = |reason: String| column.unsupported(reason);
     // A page has room for them in memory.
     let (from, count) = (out.len(), (rows.end - rows.start) as usize);
+    let bytes = count * width as usize;
+    let looked = look_for_nan(column, width, rows, interrupt)?;
+    if looked != Some(false) {
+        // Levels take a bit for each where some are NaN.
+        out.reserve(bytes + count / 8 + 64);
+    }
+    if looked == Some(true) {
+        return Ok(None);
+    }
     leaf.leaf.append_present(count, out).map_err(failed)?;
     let start = out.len();
-    column.rows.append_stored(rows.start * width, count * width as usize, out, interrupt)?;
-    if !has_nan(data_type, &out[start..]) {
-        let entries = u32::try_from(count).map_err(|error| failed(error.to_string()))?;
-        return Ok(Some(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 }));
+    let entries = u32::try_from(count).map_err(|error| failed(error.to_string()))?;
+    let body = Body { bytes: (start - from + bytes) as u64, entries, nulls: 0 };
+    if looked == Some(false) {
+        return Ok(Some(body));
+    }
+    column.rows.append_stored(rows.start * width, bytes, out, interrupt)?;
+    if !has_nan(column.rows.data_type(), &out[start..]) {
+        return Ok(Some(body));
     }
     let stored = Buffer::from_vec(out.split_off(start));
     out.truncate(from);
@@ -277,6 +363,46 @@ fn append_without_nan(
         Some(array) => leaf.leaf.append(&array, out).map(Some).map_err(failed),
         None => Ok(None),
     }
+}
+
+/// Bytes of a cell of floats of which NaN alone is missing, and which are stored as their cells.
+fn masked_cell(leaf: &PreparedLeaf, column: &ParquetColumn) -> Option<u64> {
+    let width = leaf.leaf.stored_cell().filter(|_| column.misses_nan_alone())?;
+    (column.rows.stored_width() == Some(width)).then_some(width)
+}
+
+/// Whether some floats hold NaN, by one look at where they lie. `None` where they do not lie together.
+fn look_for_nan(
+    column: &ParquetColumn,
+    width: u64,
+    rows: &RowRange,
+    interrupt: &Interrupt,
+) -> Result<Option<bool>, Error> {
+    let data_type = column.rows.data_type();
+    let (mut at, end) = (rows.start * width, rows.end * width);
+    let mut copy = Vec::new();
+    while at < end {
+        interrupt.check()?;
+        let left = (end - at) as usize;
+        let (found, bytes) = match column.rows.stored_span(at, left, interrupt)? {
+            Span::Made(bytes) if bytes == left => return Ok(None),
+            Span::Lent(lent) => (has_nan(data_type, &lent), lent.len()),
+            span => {
+                copy.clear();
+                column.rows.append_stored(at, span.len().min(LOOKED_AT), &mut copy, interrupt)?;
+                (has_nan(data_type, &copy), copy.len())
+            }
+        };
+        if found {
+            return Ok(Some(true));
+        }
+        // A value that is cut in two was not looked at.
+        if bytes == 0 || !(bytes as u64).is_multiple_of(width) {
+            return Ok(None);
+        }
+        at += bytes as u64;
+    }
+    Ok(Some(false))
 }
 
 /// Whether one of the little-endian floats in some bytes is NaN.
