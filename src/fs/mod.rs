@@ -22,4 +22,4 @@ pub mod watch;
 
 pub use adapter::Invalidator;
 pub use error::Error;
-pub use node::{Attributes, Children, DatasetFiles, DirEntry, Kind, LeftOut, Names, Node, NodeRef};
+pub use node::{Attributes, Children, DatasetFiles, DirEntry, Kind, LeftOut, Names, Node, NodeRef, Xattrs};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use bstr::BString;
+use bstr::{BStr, BString, ByteSlice};
 
 use super::Error;
 use crate::source::Interrupt;
@@ -274,12 +274,31 @@ pub trait Node: Send + Sync {
         Access::Any
     }
 
-    /// Extended attributes: name (`user.units`) and value.
+    /// Extended attributes.
     ///
     /// # Errors
     /// See [`Error`].
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         let _ = interrupt;
-        Ok(Vec::new())
+        Ok(Box::new(Vec::new()))
+    }
+}
+
+/// The extended attributes of a node. A copy asks for each by its name, so that values are made one by one.
+pub trait Xattrs {
+    /// All names (`user.units`), the most general first.
+    fn names(&self) -> Vec<BString>;
+
+    /// The value under a name; `None` where there is none that can be shown.
+    fn value(&self, name: &BStr) -> Option<Vec<u8>>;
+}
+
+impl Xattrs for Vec<(BString, Vec<u8>)> {
+    fn names(&self) -> Vec<BString> {
+        self.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn value(&self, name: &BStr) -> Option<Vec<u8>> {
+        self.iter().find(|(known, _)| known.as_bstr() == name).map(|(_, value)| value.clone())
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use bstr::BString;
 
+use super::service::ListedXattrs;
+
 /// What stands behind `fuse.` in the list of mounts.
 pub(super) const SUBTYPE: &str = "hepfs";
 
@@ -34,6 +36,8 @@ pub struct MountOptions {
     /// Names the kernel may know at a time, about; beyond, it is asked to let go of old ones. Each takes some 300 bytes
     /// here and 1 KiB there.
     pub known_names: usize,
+    /// Which extended attributes are listed.
+    pub xattrs: ListedXattrs,
 }
 
 impl Default for MountOptions {
@@ -48,6 +52,7 @@ impl Default for MountOptions {
             threads: None,
             max_read: 1 << 20,
             known_names: 200_000,
+            xattrs: ListedXattrs::default(),
         }
     }
 }

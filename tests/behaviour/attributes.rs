@@ -23,6 +23,11 @@ fn attribute(path: &Path, name: &str) -> Option<String> {
     xattr::get(path, name).unwrap().map(|value| String::from_utf8(value).unwrap())
 }
 
+/// Names of extended attributes, as listed.
+fn listed(path: &Path) -> Vec<String> {
+    xattr::list(path).unwrap().map(|name| name.to_string_lossy().into_owned()).collect()
+}
+
 #[test]
 fn attributes_of_the_file_are_extended_attributes() {
     let mounted = Mounted::new(&[&data("units.h5")], &[]);
@@ -37,9 +42,7 @@ fn attributes_of_the_file_are_extended_attributes() {
     let table = mounted.join("t");
     assert_eq!(attribute(&table, "user.CLASS").as_deref(), Some("COLUMN_TABLE"));
     assert_eq!(attribute(&table, "user.hepfs.name").as_deref(), Some("t"));
-    let mut listed: Vec<String> = xattr::list(&mass).unwrap().map(|name| name.to_string_lossy().into_owned()).collect();
-    listed.sort();
-    assert_eq!(listed, ["user.hepfs.name", "user.units"]);
+    assert_eq!(listed(&mass), ["user.hepfs.name", "user.units"]);
     let refused = xattr::set(&mass, "user.units", b"g").unwrap_err();
     assert_eq!(refused.raw_os_error(), Some(libc::EROFS));
 }
@@ -151,6 +154,21 @@ fn very_many_attributes_fail_no_listing() {
     assert_eq!(many["attributes"].as_object().unwrap().len(), 258);
     assert!(many["attributes"][""]["error"].as_str().unwrap().contains("more than 256 attributes"), "{many}");
     let file = mounted.join("t/columns/many.raw");
+    // Any file system can hold a copy with what is listed, and the rest is counted.
+    let names = listed(&file);
+    assert_eq!((names[0].as_str(), names[1].as_str()), ("user.hepfs.name", "user.units"));
+    let bytes: usize = names.iter().map(|name| name.len() + attribute(&file, name).unwrap().len()).sum();
+    assert!(bytes <= 2048, "{bytes}");
+    let left_out = attribute(&file, "user.hepfs.left_out").unwrap();
+    // 4,096 attributes of an object are read, and the name is one more.
+    assert_eq!(names.len() - 1 + left_out.parse::<usize>().unwrap(), 4_097);
     assert_eq!(attribute(&file, "user.note 4000").as_deref(), Some("text"));
     assert_eq!(attribute(&file, "user.units").as_deref(), Some("kg"));
+    drop(mounted);
+    let mounted = Mounted::new(&[&source], &["--xattrs", "all"]);
+    assert_eq!(listed(&mounted.join("t/columns/many.raw")).len(), 4_097);
+    drop(mounted);
+    let mounted = Mounted::new(&[&source], &["--xattrs", "none"]);
+    let refused = xattr::get(mounted.join("t/columns/many.raw"), "user.units").unwrap_err();
+    assert_eq!(refused.raw_os_error(), Some(libc::EOPNOTSUPP));
 }

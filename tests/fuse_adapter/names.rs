@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bstr::BString;
-use hepfs::fs::mount::MountOptions;
+use hepfs::fs::mount::{ListedXattrs, MountOptions};
 use hepfs::fs::{Attributes, Error, Node, NodeRef};
 use hepfs::source::Interrupt;
 use hepfs::views::{Effort, Size};
@@ -104,7 +104,8 @@ fn extended_attributes() {
         ("user.too-huge".into(), vec![7; 65_537]),
         ("trusted.secret".into(), b"x".to_vec()),
     ];
-    let mounted = Mounted::new(directory([("f", file_of("abc", Manner::Plain, current(), xattrs))]));
+    let root = directory([("f", file_of("abc", Manner::Plain, current(), xattrs))]);
+    let mounted = Mounted::new(root.clone());
     let f = mounted.path("f");
     let error = |outcome: io::Result<Vec<u8>>| outcome.unwrap_err().raw_os_error().unwrap();
     assert_eq!(get_xattr(&f, "user.units", 100).unwrap(), b"GeV");
@@ -115,10 +116,22 @@ fn extended_attributes() {
     assert_eq!(get_xattr(&f, "user.huge", 65_536).unwrap(), vec![7; 65_536]);
     assert_eq!(error(get_xattr(&f, "user.nothing", 10)), libc::ENODATA);
     assert_eq!(error(get_xattr(&f, "security.capability", 10)), libc::ENODATA);
-    assert_eq!(list_xattrs(&f, 0).unwrap().len(), 32);
-    assert_eq!(list_xattrs(&f, 1000).unwrap(), b"user.units\0user.empty\0user.huge\0");
+    let short = b"user.units\0user.empty\0user.hepfs.left_out\0";
+    assert_eq!(list_xattrs(&f, 0).unwrap().len(), short.len());
+    assert_eq!(list_xattrs(&f, 1000).unwrap(), short);
+    assert_eq!(get_xattr(&f, "user.hepfs.left_out", 10).unwrap(), b"3");
     assert_eq!(error(list_xattrs(&f, 5)), libc::ERANGE);
     assert_eq!(list_xattrs(&mounted.root(), 10).unwrap(), b"");
+    drop(mounted);
+    let with = |xattrs| Mounted::with(root.clone(), &MountOptions { xattrs, ..MountOptions::default() });
+    let all = with(ListedXattrs::All);
+    let names = b"user.units\0user.empty\0user.huge\0user.hepfs.left_out\0";
+    assert_eq!(list_xattrs(&all.path("f"), 1000).unwrap(), names);
+    assert_eq!(get_xattr(&all.path("f"), "user.hepfs.left_out", 10).unwrap(), b"2");
+    drop(all);
+    let none = with(ListedXattrs::None);
+    assert_eq!(error(list_xattrs(&none.path("f"), 1000)), libc::EOPNOTSUPP);
+    assert_eq!(error(get_xattr(&none.path("f"), "user.units", 100)), libc::EOPNOTSUPP);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bstr::BString;
-use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef};
+use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef, Xattrs};
 use hepfs::source::Interrupt;
 use hepfs::views::{Access, Effort, Size};
 
@@ -246,7 +246,7 @@ impl Node for File {
     fn access(&self) -> Access {
         if let Manner::Stretches(_) = self.manner { Access::Stretches } else { Access::Any }
     }
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(self.xattrs.clone())
+    fn xattrs(&self, _: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
+        Ok(Box::new(self.xattrs.clone()))
     }
 }

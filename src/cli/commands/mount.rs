@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{Files, Parquet, Reading, Showing};
 use crate::cli::{Error, logging, place};
-use crate::fs::mount::{Mount, MountError, MountOptions, StopSignals};
+use crate::fs::mount::{ListedXattrs, Mount, MountError, MountOptions, StopSignals};
 use crate::fs::tree::{self, Context, ViewOptions};
 use crate::fs::watch::Watch;
 use crate::source::Interrupt;
@@ -54,6 +54,10 @@ pub(in crate::cli) struct Arguments {
     /// Bypass the page cache: faster for programs that stream large blocks once, slower for small reads
     #[arg(long)]
     direct_io: bool,
+
+    /// Which extended attributes are listed; all others answer by their names
+    #[arg(long, value_name = "WHICH", default_value = "short")]
+    xattrs: ListedXattrs,
 
     /// Where the background process logs [default: ~/.local/state/hepfs/hepfs.log]
     #[arg(long, value_name = "FILE")]
@@ -125,8 +129,12 @@ impl Served {
         let views = ViewOptions { parquet_statistics, formats, ..arguments.showing.views()? };
         let context = arguments.reading.context(views)?;
         context.store.kept().try_out();
-        let options =
-            MountOptions { allow_other: arguments.allow_other, direct_io: arguments.direct_io, ..Default::default() };
+        let options = MountOptions {
+            allow_other: arguments.allow_other,
+            direct_io: arguments.direct_io,
+            xattrs: arguments.xattrs,
+            ..Default::default()
+        };
         Self::mount(&context, &arguments.sources, &arguments.mountpoint, options)
     }
 
@@ -252,6 +260,9 @@ fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsStri
     }
     if arguments.direct_io {
         list.push("--direct-io".into());
+    }
+    if let Some(which) = arguments.xattrs.to_possible_value() {
+        list.push(format!("--xattrs={}", which.get_name()).into());
     }
     if let Some(file) = &arguments.log_file {
         list.push("--log-file".into());

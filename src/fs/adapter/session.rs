@@ -142,11 +142,12 @@ impl Server {
         let longest = u32::try_from(pipe::longest_answer()).unwrap_or(u32::MAX);
         let max_read = options.max_read.min(longest);
         let shared = Arc::new(Shared {
-            service: Service::new(root, options.ttl),
+            service: Service::new(root, options.ttl, options.xattrs),
             pool: Pool::new(threads),
             buffers: Buffers::default(),
             names_are_quick: AtomicBool::new(false),
             direct_io: options.direct_io,
+            xattrs: options.xattrs,
             max_read,
             total_bytes: options.total_bytes,
             owner: (geteuid().as_raw(), getegid().as_raw()),

@@ -16,6 +16,7 @@ use signal_hook::iterator::{Handle, Signals};
 use super::adapter::{Invalidator, Server};
 use super::node::NodeRef;
 pub use super::options::MountOptions;
+pub use super::service::ListedXattrs;
 use checks::{check_address_space, check_mountpoint, check_sources, check_system, refusal, resolve};
 use detach::detach;
 pub use error::MountError;

@@ -6,6 +6,7 @@
 mod inodes;
 mod open_file;
 mod placeholder;
+mod xattrs;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,16 +24,13 @@ use inodes::Inode;
 pub use inodes::{Inodes, KnownName, ROOT};
 pub use open_file::{OpenFile, Part};
 use placeholder::Placeholder;
+pub use xattrs::ListedXattrs;
 
 /// The longest live file: it is kept in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;
 
 /// The longest name the kernel takes (`FUSE_NAME_MAX` is larger, `NAME_MAX` of every program is not).
 const NAME_MAX: usize = 255;
-
-/// The kernel's limits on one extended attribute's value and on the list of all names (`XATTR_SIZE_MAX`,
-/// `XATTR_LIST_MAX`).
-const XATTR_MAX: usize = 65_536;
 
 /// A listing answers about this many bytes at a time: glibc reads directories 32 KiB at a time.
 const LISTING_BYTES: usize = 32 << 10;
@@ -87,17 +85,19 @@ pub struct Service {
     directories: RwLock<HashMap<u64, Arc<OpenDirectory>>>,
     next_handle: AtomicU64,
     ttl: Duration,
+    xattrs: ListedXattrs,
 }
 
 impl Service {
     /// Serves the tree under `root`; the kernel keeps what cannot change for `ttl`.
-    pub fn new(root: NodeRef, ttl: Duration) -> Self {
+    pub fn new(root: NodeRef, ttl: Duration, xattrs: ListedXattrs) -> Self {
         Self {
             inodes: Inodes::new(root),
             files: RwLock::default(),
             directories: RwLock::default(),
             next_handle: AtomicU64::new(1),
             ttl,
+            xattrs,
         }
     }
 
@@ -326,30 +326,16 @@ impl Service {
         }
     }
 
-    /// The extended attributes that the kernel can pass on.
-    pub fn extended_attributes(&self, number: u64, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        let mut all = self.current(number)?.node.xattrs(interrupt)?;
-        all.retain(|(name, value)| is_attribute_name(name) && value.len() <= XATTR_MAX);
-        Ok(all)
-    }
-
     /// The value of one extended attribute.
     pub fn extended_attribute(&self, number: u64, name: &BStr, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
-        let all = self.extended_attributes(number, interrupt)?;
-        all.into_iter().find(|(known, _)| known.as_bstr() == name).map(|(_, value)| value).ok_or(Error::NoAttribute)
+        let all = self.current(number)?.node.xattrs(interrupt)?;
+        self.xattrs.value(all.as_ref(), name).ok_or(Error::NoAttribute)
     }
 
-    /// The names of all extended attributes, each with a NUL behind it.
+    /// The names of extended attributes that are listed, each with a NUL behind it.
     pub fn extended_attribute_names(&self, number: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
-        let mut list = Vec::new();
-        for (name, _) in self.extended_attributes(number, interrupt)? {
-            // The kernel refuses a longer list as a whole; a cut one shows as much as it takes.
-            if list.len() + name.len() < XATTR_MAX {
-                list.extend_from_slice(&name);
-                list.push(0);
-            }
-        }
-        Ok(list)
+        let all = self.current(number)?.node.xattrs(interrupt)?;
+        Ok(self.xattrs.listed(all.as_ref()).0)
     }
 
     fn learn(&self, inode: &Inode, size: Size) {
@@ -417,9 +403,4 @@ fn is_name(name: &[u8]) -> bool {
         && name != b".."
         && !name.contains(&b'/')
         && !name.contains(&0)
-}
-
-/// Whether the kernel takes it as the name of an extended attribute that users may read.
-fn is_attribute_name(name: &[u8]) -> bool {
-    name.starts_with(b"user.") && name.len() > b"user.".len() && name.len() <= NAME_MAX && !name.contains(&0)
 }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use bstr::BString;
 
 use crate::fs::Error;
-use crate::fs::node::{Attributes, Children, Kind, Node, NodeRef};
+use crate::fs::node::{Attributes, Children, Kind, Node, NodeRef, Xattrs};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
 
@@ -43,7 +43,7 @@ impl Node for Placeholder {
         Err(Error::Stale)
     }
 
-    fn xattrs(&self, _: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, _: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         Err(Error::Stale)
     }
 }

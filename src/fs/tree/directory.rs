@@ -4,17 +4,16 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use bstr::BString;
 use parking_lot::Mutex;
 
 use super::contents::{Columns, Contents};
-use super::file::{FileNode, Xattrs};
+use super::file::{FileNode, ObjectXattrs};
 use super::files::Files;
 use super::in_use::InUse;
 use super::listing::{Child, GroupPlace, Place, Way};
 use super::named::{FileName, Recent, Use};
 use super::selections::{Subject, WhereDirectory};
-use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, lock};
+use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, Xattrs, lock};
 use crate::catalogue::{ObjectId, join};
 use crate::dialects::Made;
 use crate::store::Rows;
@@ -241,10 +240,10 @@ impl Node for DirectoryNode {
         self.0.opened().opening().why_not_kept()
     }
 
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         let contents = self.0.load(interrupt)?;
-        let xattrs = Xattrs::new(self.0.files_of.name.clone(), contents.attributes.clone());
-        Ok(xattrs.list(self.0.opened(), interrupt))
+        let xattrs = ObjectXattrs::new(self.0.files_of.name.clone(), contents.attributes.clone());
+        Ok(xattrs.shown(self.0.opened(), interrupt))
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use bstr::BString;
+use bstr::{BStr, BString};
 
 use super::listing::Array;
-use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size};
+use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, Xattrs};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Span;
 use crate::store::pass::Progress;
@@ -16,14 +16,14 @@ use crate::views::{Access, UNKNOWN_SIZE, View};
 pub(super) struct FileNode {
     opened: Arc<Opened>,
     pub view: Arc<dyn View>,
-    xattrs: Xattrs,
+    xattrs: ObjectXattrs,
     /// What it shares with the other files of its dataset.
     _shared: Option<(Arc<Array>, Arc<Single>)>,
 }
 
 /// Where the extended attributes of a node come from.
 #[derive(Clone)]
-pub(super) struct Xattrs {
+pub(super) struct ObjectXattrs {
     /// True link name.
     pub name: BString,
     /// Attributes of the object.
@@ -34,7 +34,7 @@ pub(super) struct Xattrs {
     all: OnceLock<Arc<[Attribute]>>,
 }
 
-impl Xattrs {
+impl ObjectXattrs {
     /// Those of an object that was asked for by itself.
     pub fn new(name: BString, attributes: Arc<[Attribute]>) -> Self {
         Self { name, attributes, member: None, all: OnceLock::new() }
@@ -45,31 +45,44 @@ impl Xattrs {
         Self { member: Some(id), ..Self::new(name, attributes) }
     }
 
-    fn attributes(&self, opened: &Opened, interrupt: &Interrupt) -> &[Attribute] {
+    /// Finds those that are shown.
+    pub fn shown(&self, opened: &Opened, interrupt: &Interrupt) -> Box<dyn Xattrs> {
         let is_cut = self.attributes.last().is_some_and(|last| last.name.is_empty());
-        let Some(id) = self.member.filter(|_| is_cut) else { return &self.attributes };
-        if self.all.get().is_none() {
+        if let Some(id) = self.member.filter(|_| is_cut && self.all.get().is_none()) {
             // What the listing has is better than nothing.
             let object = opened.file().ok().and_then(|file| file.object(id, interrupt).ok());
             if let Some(all) = object.filter(|object| object.attributes().len() >= self.attributes.len()) {
                 self.all.set(all.attributes().into()).ok();
             }
         }
-        self.all.get().unwrap_or(&self.attributes)
+        let attributes = self.all.get().unwrap_or(&self.attributes).clone();
+        Box::new(ShownXattrs { name: self.name.clone(), attributes })
+    }
+}
+
+/// The extended attribute that has the true link name.
+const NAME: &str = "user.hepfs.name";
+
+/// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute of the object.
+struct ShownXattrs {
+    name: BString,
+    attributes: Arc<[Attribute]>,
+}
+
+impl Xattrs for ShownXattrs {
+    fn names(&self) -> Vec<BString> {
+        // The last one may be without a name, and says that more are left out.
+        let named = self.attributes.iter().filter(|attribute| !attribute.name.is_empty());
+        let names = named.map(|attribute| BString::from([b"user.", attribute.name.as_slice()].concat()));
+        std::iter::once(NAME.into()).chain(names.filter(|name| name != NAME)).collect()
     }
 
-    /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute that has a text.
-    pub fn list(&self, opened: &Opened, interrupt: &Interrupt) -> Vec<(BString, Vec<u8>)> {
-        let mut list = vec![("user.hepfs.name".into(), self.name.to_vec())];
-        for attribute in self.attributes(opened, interrupt) {
-            let mut name = BString::from("user.");
-            name.extend_from_slice(&attribute.name);
-            let Some(value) = attribute_text(attribute) else { continue };
-            if name != "user.hepfs.name" {
-                list.push((name, value));
-            }
+    fn value(&self, name: &BStr) -> Option<Vec<u8>> {
+        if name == NAME {
+            return Some(self.name.to_vec());
         }
-        list
+        let name = name.strip_prefix(b"user.")?;
+        attribute_text(self.attributes.iter().find(|attribute| attribute.name == name)?)
     }
 }
 
@@ -134,7 +147,7 @@ impl View for Later {
 }
 
 impl FileNode {
-    pub fn new(opened: &Arc<Opened>, view: Arc<dyn View>, xattrs: Xattrs) -> Self {
+    pub fn new(opened: &Arc<Opened>, view: Arc<dyn View>, xattrs: ObjectXattrs) -> Self {
         Self { opened: opened.clone(), view, xattrs, _shared: None }
     }
 
@@ -198,7 +211,7 @@ impl Node for FileNode {
         self.view.access()
     }
 
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
-        Ok(self.xattrs.list(&self.opened, interrupt))
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
+        Ok(self.xattrs.shown(&self.opened, interrupt))
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::contents::Contents;
 use super::datasets::{self, CommonField, Tallies};
-use super::file::{FileNode, Later, Xattrs};
+use super::file::{FileNode, Later, ObjectXattrs};
 use super::listing::{Child, ColumnView, Elements};
 use super::{Error, Interrupt, Opened, changes};
 use crate::catalogue::ObjectId;
@@ -44,8 +44,8 @@ pub(super) struct Files {
 impl Files {
     /// The node of a file.
     pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<FileNode, Error> {
-        let of_group = || Xattrs::new(self.name.clone(), contents.attributes.clone());
-        let (view, xattrs): (Arc<dyn View>, Xattrs) = match child {
+        let of_group = || ObjectXattrs::new(self.name.clone(), contents.attributes.clone());
+        let (view, xattrs): (Arc<dyn View>, ObjectXattrs) = match child {
             Child::Metadata => {
                 let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
                 let make = move |interrupt: &Interrupt| contents.metadata(&opened, &path, interrupt);
@@ -75,7 +75,7 @@ impl Files {
             Child::Column(position, view) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 let column = table.columns.get(*position).ok_or(Error::NotFound)?;
-                let xattrs = Xattrs::of_member(column.name.clone(), column.attributes.clone(), column.id.object);
+                let xattrs = ObjectXattrs::of_member(column.name.clone(), column.attributes.clone(), column.id.object);
                 (self.column(table, column, *position, *view)?, xattrs)
             }
             Child::Single(array, file) => {
@@ -83,7 +83,7 @@ impl Files {
                 let single = array.single(self.opened.file()?, &interrupt).map_err(Error::Io)?;
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let (name, dataset) = (array.name.clone(), &array.dataset);
-                let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
+                let xattrs = ObjectXattrs::of_member(name, dataset.attributes.clone(), dataset.id);
                 let view = files.single(&single, file)?;
                 return Ok(FileNode::new(&self.opened, view, xattrs).of_dataset(array.clone(), single));
             }

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::directory::{Directory, DirectoryNode};
 use super::in_use::InUse;
-use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, OpenError};
+use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, OpenError, Xattrs};
 use super::{SourceFile, plain_attributes};
 use super::{datasets, live};
 use crate::formats::Format;
@@ -218,7 +218,7 @@ impl Node for FileRoot {
         DirectoryNode(self.group.lock().clone()?).why_not_kept()
     }
 
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         DirectoryNode(self.group(interrupt)?).xattrs(interrupt)
     }
 }

@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use bstr::BString;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, datasets, plain_attributes};
+use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, Xattrs, datasets, plain_attributes};
 use crate::fs::node::{DirEntry, Names};
 use crate::indexes::describe;
 use crate::source;
@@ -120,7 +119,7 @@ impl Node for RootNode {
         self.shown.why_not_kept()
     }
 
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         self.shown.xattrs(interrupt)
     }
 }

@@ -28,7 +28,7 @@ use bstr::BString;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Error;
-use super::node::{Attributes, Children, Kind, Node, NodeRef};
+use super::node::{Attributes, Children, Kind, Node, NodeRef, Xattrs};
 use super::watch::Watch;
 use crate::dialects::{Checks, Dialects};
 use crate::h5;

@@ -3,13 +3,12 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use bstr::BString;
 use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::directory::Directory;
 use super::file::FileNode;
-use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Size};
+use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs};
 use crate::store::Span;
 use crate::store::pass::Progress;
 use crate::views::Access;
@@ -119,7 +118,7 @@ impl Node for FileName {
         self.file(Use::Seen).map_or(Access::Any, |file| file.access())
     }
 
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         self.file(Use::Seen)?.xattrs(interrupt)
     }
 }

@@ -6,16 +6,16 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use bstr::{BString, ByteSlice};
+use bstr::ByteSlice;
 use parking_lot::Mutex;
 
 use super::contents::{Columns, Contents};
-use super::file::{FileNode, Xattrs};
+use super::file::{FileNode, ObjectXattrs};
 use super::files::Files;
 use super::in_use::InUse;
 use super::listing::{self, Child, ColumnView};
 use super::opened::Asked;
-use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size};
+use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs};
 use crate::fs::node::DirEntry;
 use crate::query::{self, Bound, Predicate, Selection, path};
 use crate::store::Span;
@@ -69,7 +69,7 @@ impl WhereDirectory {
     fn values(&self) -> FileNode {
         let table = self.0.table.clone();
         let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
-        let xattrs = Xattrs::new(VALUES.into(), [].into());
+        let xattrs = ObjectXattrs::new(VALUES.into(), [].into());
         let view = Arc::new(ConstantView::new(self.0.files.blocks(), make));
         FileNode::new(&self.0.files.opened, view, xattrs)
     }
@@ -213,9 +213,9 @@ impl Node for SelectionDirectory {
         self.0.subject.files.opened.opening().why_not_kept()
     }
 
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         let Files { name, opened, .. } = self.0.subject.files.as_ref();
-        Ok(Xattrs::new(name.clone(), self.0.subject.table.attributes.clone()).list(opened, interrupt))
+        Ok(ObjectXattrs::new(name.clone(), self.0.subject.table.attributes.clone()).shown(opened, interrupt))
     }
 }
 
@@ -330,7 +330,7 @@ impl Node for SelectionFile {
         self.file.get().map_or_else(|| self.of_all().map_or(Access::Any, |file| file.access()), |file| file.access())
     }
 
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         self.of_all()?.xattrs(interrupt)
     }
 }

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use bstr::BString;
-
 use super::schema::CommonField;
 use super::survey::Dataset;
 use crate::fs::Error;
-use crate::fs::node::{Attributes, Node};
+use crate::fs::node::{Attributes, Node, Xattrs};
 use crate::fs::tree::file::FileNode;
 use crate::source::Interrupt;
 use crate::store::Span;
@@ -63,7 +61,7 @@ impl Node for Part {
         self.file.access()
     }
 
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Vec<(BString, Vec<u8>)>, Error> {
+    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         self.file.xattrs(interrupt)
     }
 }

@@ -17,7 +17,7 @@ use super::names::{WITHIN, partition};
 use super::part::Part;
 use super::schema::{CommonField, FileField, common_schema, fields};
 use crate::fs::node::{LeftOut, Node};
-use crate::fs::tree::file::{FileNode, Xattrs};
+use crate::fs::tree::file::{FileNode, ObjectXattrs};
 use crate::fs::tree::files::Files;
 use crate::fs::tree::folder::{self, FileRoot, Sources};
 use crate::fs::tree::in_use::InUse;
@@ -387,12 +387,12 @@ impl Dataset {
         let (view, xattrs) = match &at {
             At::Directory(directory, contents) => {
                 let files = directory.files();
-                let xattrs = Xattrs::new(files.name.clone(), contents.attributes.clone());
+                let xattrs = ObjectXattrs::new(files.name.clone(), contents.attributes.clone());
                 (files.part(table, &fields, &mut tallies)?, xattrs)
             }
             At::Dataset(array, _) => {
                 let (name, dataset) = (array.name.clone(), &array.dataset);
-                let xattrs = Xattrs::of_member(name, dataset.attributes.clone(), dataset.id);
+                let xattrs = ObjectXattrs::of_member(name, dataset.attributes.clone(), dataset.id);
                 (of_array(root.files(), array).part(table, &fields, &mut tallies)?, xattrs)
             }
         };
