@@ -7,6 +7,7 @@ pub mod metadata;
 pub mod npy;
 mod pandas;
 pub mod parquet;
+mod printable;
 pub mod rendered;
 mod stretches;
 pub mod text;
@@ -17,6 +18,8 @@ use arrow_schema::Metadata;
 
 use crate::source::Interrupt;
 use crate::store::{self, Span};
+
+pub use printable::{printable, printable_json};
 
 /// What keys of an Arrow field's metadata begin with where they tell of a column: `h5col.units`. Under such keys, and
 /// no others, libraries that write columns to HDF5 find what becomes attributes of a column again.

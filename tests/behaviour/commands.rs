@@ -403,8 +403,9 @@ fn paths_of_info_are_places() {
         let said = info(&file);
         for (path, rest) in said.lines().filter_map(|line| line.strip_prefix("table /")?.rsplit_once(": ")) {
             let again = info(&format!("{file}{path}"));
-            // What is no UTF-8 is no argument of this test.
-            let is_it = again.starts_with(&format!("table /{path}: {rest}\n")) || path.contains('\u{fffd}');
+            // What is no UTF-8 is no argument of this test, and what would reorder the line is printed otherwise.
+            let is_other = path.contains('\u{fffd}') || path.contains("\\u{");
+            let is_it = again.starts_with(&format!("table /{path}: {rest}\n")) || is_other;
             assert!(is_it, "{file}{path}: {again}");
             found.push(path.to_owned());
         }

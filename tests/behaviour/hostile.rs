@@ -213,6 +213,47 @@ fn no_hostile_text_reaches_a_terminal_raw() {
     assert!(!log.contains('\x1b'), "{log:?}");
 }
 
+/// Overrides, isolates and separators of Unicode: `gpj.exe` would be displayed as `exe.jpg`.
+#[test]
+fn nothing_that_reorders_a_line_reaches_a_terminal_raw() {
+    let odd = "\u{202e}gpj.exe\u{2028}\u{2066}\u{200f}";
+    let is_odd = |c: char| odd.contains(c) && !c.is_ascii();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.h5");
+    let writer = Writer::create(&path);
+    // The second column is shorter, which is a finding.
+    let table = writer.table(&format!("t{odd}"));
+    table.column(&format!("x{odd}"), &[1, 2], 2);
+    table.column("y", &[1], 1);
+    drop(table);
+    writer.close();
+    let file = path.to_str().unwrap();
+    let table = format!("{file}:t{odd}");
+    let (columns, absent) = (format!("{table}/columns"), format!("{table}/absent{odd}"));
+    for command in [
+        &["info", file][..],
+        &["info", "--json", &table],
+        &["ls", "-l", &columns],
+        &["check", file],
+        &["check", "--json", file],
+        &["cat", &absent],
+        &["query", &table, "absent > 1"],
+    ] {
+        let output = hepfs(command);
+        let said = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+        assert!(!said.contains(is_odd), "{command:?}: {said:?}");
+        assert!(said.contains("gpj.exe"), "{command:?}: {said:?}");
+        for line in said.lines().filter(|line| line.starts_with('{')) {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(value.to_string().contains('\u{202e}'), "{line}");
+        }
+    }
+    let mounted = Mounted::new(&[&path], &[]);
+    let metadata = mounted.text("metadata.json") + &mounted.text(&format!("t{odd}/metadata.json"));
+    let told = metadata + &mounted.text(".hepfs/findings") + &mounted.text(".hepfs/errors");
+    assert!(!told.contains(is_odd) && told.contains("\\u202egpj.exe"), "{told:?}");
+}
+
 fn rows(range: std::ops::Range<i64>) -> Vec<u8> {
     range.flat_map(|row| (row * row).to_le_bytes()).collect()
 }

@@ -14,7 +14,7 @@ use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
 use crate::cli::place::{Named, Place};
 use crate::cli::tables::{self, about, walk};
-use crate::fs::tree::{ViewOptions, printable};
+use crate::fs::tree::{ViewOptions, printable, printable_json};
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::table::Table;
@@ -57,7 +57,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 Some((directory, one)) => {
                     let source = directory.node.source();
                     let lines = match (arguments.json, source) {
-                        (true, Some(source)) => vec![with_source(source, one).to_string()],
+                        (true, Some(source)) => vec![with_source(source, one)],
                         _ => array::described(&one, &printable(&directory.path_in_file(&text(&one["name"])))),
                     };
                     let prefix = if arguments.json { String::new() } else { directory.prefix(source) };
@@ -99,7 +99,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             // Of a place that is no folder, of each file in a folder.
             let source = met.source.filter(|_| met.path.is_empty());
             let lines = match (metadata, source) {
-                (Ok(metadata), Some(source)) if arguments.json => vec![with_source(source, metadata).to_string()],
+                (Ok(metadata), Some(source)) if arguments.json => vec![with_source(source, metadata)],
                 (Err(error), Some(_)) if arguments.json && has_any => return Err(place.failed(error)),
                 (Ok(metadata), _) if !arguments.json => {
                     let path = printable(&place.path_in_file(met.path));
@@ -144,7 +144,7 @@ fn of_dataset(place: &Place, table: &Table, json: bool) -> Result<(), Error> {
     let views = table.columns.iter().map(|column| Member::new(&column.name, "column"));
     let metadata = serde_json::from_slice(&metadata::table(table, views, &directory)).unwrap_or_default();
     let lines = if json {
-        vec![with_source(Path::new(&place.name), metadata).to_string()]
+        vec![with_source(Path::new(&place.name), metadata)]
     } else {
         let left_out = table.left_out.iter().map(|(file, reason)| printable(&format!("  {file}: left out: {reason}")));
         described(&metadata, &table.path).into_iter().chain(left_out).collect()
@@ -201,13 +201,13 @@ fn metadata_of(directory: &NodeRef, interrupt: &Interrupt) -> Result<Value, fs::
     serde_json::from_slice(&bytes).map_err(|error| fs::Error::Io(error.to_string()))
 }
 
-/// The same with the file that it is of.
-fn with_source(source: &Path, metadata: Value) -> Value {
+/// The same with the file that it is of, as a line.
+fn with_source(source: &Path, metadata: Value) -> String {
     let mut said = json!({ "source": source.display().to_string() });
     if let (Some(said), Value::Object(metadata)) = (said.as_object_mut(), metadata) {
         said.extend(metadata);
     }
-    said
+    printable_json(&said.to_string())
 }
 
 /// The lines about the directory at `path`.

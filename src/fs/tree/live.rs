@@ -13,6 +13,7 @@ use crate::fs::node::{DirEntry, Names};
 use crate::indexes::describe;
 use crate::source;
 use crate::table::{Finding, Table};
+use crate::views::{printable, printable_json};
 
 /// Name of the directory, at the root of the mount.
 pub(super) const DIRECTORY: &str = ".hepfs";
@@ -55,15 +56,6 @@ impl ErrorLog {
         };
         self.0.lock().iter().map(line).collect()
     }
-}
-
-/// A text with escapes for what a terminal would act on: names in a hostile file may hold anything.
-pub fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() { out.extend(character.escape_default()) } else { out.push(character) }
-    }
-    out
 }
 
 /// The root of a mount: what the sources show, and `.hepfs`.
@@ -151,10 +143,10 @@ type Make = fn(&Context) -> String;
 /// The files, with what makes them.
 const FILES: [(&str, Make); 6] = [
     ("errors", |context| context.errors.text()),
-    ("explain", explain),
-    ("findings", findings),
-    ("indexes", indexes),
-    ("statistics", statistics),
+    ("explain", |context| printable_json(&explain(context))),
+    ("findings", |context| printable_json(&findings(context))),
+    ("indexes", |context| printable_json(&indexes(context))),
+    ("statistics", |context| printable_json(&statistics(context))),
     ("stats", stats),
 ];
 

@@ -39,9 +39,9 @@ use crate::table::{Finding, rule_of};
 use crate::views::text::{BlockCache, CsvOptions};
 use crate::views::{Effort, Size};
 
+pub use crate::views::{printable, printable_json};
 pub use folder::is_known;
 pub use listing::Formats;
-pub use live::printable;
 pub use opened::{OpenError, Opened, SourceFile};
 pub use verifier::Verifier;
 

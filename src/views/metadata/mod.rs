@@ -16,6 +16,7 @@ use crate::codec::pickle;
 use crate::dialects;
 use crate::store::Nan;
 use crate::table::{Column, Finding, SearchIndex, Table, arrow_name};
+use crate::views::printable_json;
 
 pub use member::{Details, Member, ShownAs};
 pub use value::{attribute_text, attribute_value, json_values};
@@ -324,7 +325,7 @@ fn filters_value(filters: &[Filter]) -> Value {
 
 fn pretty(value: &impl Serialize) -> Vec<u8> {
     // All keys are strings, so this cannot fail.
-    let mut bytes = serde_json::to_vec_pretty(value).unwrap_or_default();
+    let mut bytes = printable_json(&serde_json::to_string_pretty(value).unwrap_or_default()).into_bytes();
     bytes.push(b'\n');
     // It stays, and may be long.
     bytes.shrink_to_fit();

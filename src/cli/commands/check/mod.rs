@@ -20,7 +20,7 @@ use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::dialects::{CheckOptions, Checks};
-use crate::fs::tree::{ViewOptions, printable};
+use crate::fs::tree::{ViewOptions, printable, printable_json};
 use crate::indexes::{Description, State};
 use crate::source::Interrupt;
 use crate::store::{self, Count};
@@ -107,7 +107,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         read.resize_with(files.len(), Read::default);
         for ((file, verified), read) in files.iter().zip(&verified).zip(&read) {
             let found = Found::of(file, verified, read);
-            let report = if arguments.json { found.lines(file) } else { found.text(file, verified) };
+            let report = if arguments.json { printable_json(&found.lines(file)) } else { found.text(file, verified) };
             out.write_all(report.as_bytes()).map_err(Error::io("standard output"))?;
             worst = worst.max(found.exit_code(arguments.fail_on));
         }

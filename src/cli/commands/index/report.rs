@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::Error;
 use crate::cli::tables::InFile;
-use crate::fs::tree::printable;
+use crate::fs::tree::{printable, printable_json};
 use crate::indexes::{Description, State};
 
 /// 0, 1 where something is wrong with the file, 2 where it could not be found out.
@@ -27,7 +27,9 @@ pub(super) fn write(files: &[InFile], said: &[Vec<Description>], as_json: bool) 
         let written = match said.as_slice() {
             [] if as_json || !file.failures.is_empty() => Ok(()),
             [] => writeln!(out, "{}no search index", file.prefix),
-            said if as_json => said.iter().try_for_each(|one| writeln!(out, "{}", json!(one))),
+            said if as_json => {
+                said.iter().try_for_each(|one| writeln!(out, "{}", printable_json(&json!(one).to_string())))
+            }
             said => said.iter().try_for_each(|one| writeln!(out, "{}{}", file.prefix, line(one))),
         };
         written.map_err(Error::io("standard output"))?;
