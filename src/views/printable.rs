@@ -2,7 +2,7 @@
 
 /// A text with escapes for what a terminal would act on, what reorders the text around it, and what breaks a line.
 pub fn printable(text: &str) -> String {
-    escaped(text, |character| is_unseen(character), |character, out| out.extend(character.escape_default()))
+    escaped(text, is_unseen, |character, out| out.extend(character.escape_default()))
 }
 
 /// JSON with the same escapes as JSON has them. All of them stand within its strings; its lines end as they are.
