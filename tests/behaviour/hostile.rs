@@ -249,7 +249,7 @@ fn nothing_that_reorders_a_line_reaches_a_terminal_raw() {
         }
     }
     let mounted = Mounted::new(&[&path], &[]);
-    let metadata = mounted.text("metadata.json") + &mounted.text(&format!("t{odd}/metadata.json"));
+    let metadata = mounted.text("metadata.json") + &mounted.text(format!("t{odd}/metadata.json"));
     let told = metadata + &mounted.text(".hepfs/findings") + &mounted.text(".hepfs/errors");
     assert!(!told.contains(is_odd) && told.contains("\\u202egpj.exe"), "{told:?}");
 }
