@@ -286,7 +286,7 @@ pub trait Node: Send + Sync {
 
 /// The extended attributes of a node. A copy asks for each by its name, so that values are made one by one.
 pub trait Xattrs {
-    /// All names (`user.units`), the most general first.
+    /// All names (`user.units`), in the order of the file.
     fn names(&self) -> Vec<BString>;
 
     /// The value under a name; `None` where there is none that can be shown.

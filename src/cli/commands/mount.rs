@@ -55,7 +55,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     direct_io: bool,
 
-    /// Which extended attributes are listed; all others answer by their names
+    /// Which extended attributes are listed; the others answer by their names
     #[arg(long, value_name = "WHICH", default_value = "short")]
     xattrs: ListedXattrs,
 

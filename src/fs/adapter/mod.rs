@@ -36,7 +36,7 @@ pub use session::{Invalidator, Server};
 use super::Error;
 use super::node::Kind;
 use super::pool::{Answer, Lane, Pool, Ticket, panicked};
-use super::service::{ListedXattrs, OpenFile, Service, Stat};
+use super::service::{OpenFile, Service, Stat};
 use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
 use buffers::Buffers;
@@ -62,7 +62,6 @@ struct Shared {
     /// Whether the job of [`Lane::Names`] that ended last was quick.
     names_are_quick: AtomicBool,
     direct_io: bool,
-    xattrs: ListedXattrs,
     max_read: u32,
     total_bytes: u64,
     owner: (u32, u32),
@@ -400,7 +399,7 @@ impl Filesystem for Adapter {
 
     fn getxattr(&self, request: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let name = BString::from(name.as_bytes());
-        if self.0.xattrs == ListedXattrs::None {
+        if !self.0.service.has_xattrs() {
             // The kernel asks no more.
             return reply.error(Errno::ENOSYS);
         }
@@ -419,7 +418,7 @@ impl Filesystem for Adapter {
     }
 
     fn listxattr(&self, request: &Request, number: INodeNo, size: u32, reply: ReplyXattr) {
-        if self.0.xattrs == ListedXattrs::None {
+        if !self.0.service.has_xattrs() {
             return reply.error(Errno::ENOSYS);
         }
         self.later(

@@ -147,7 +147,6 @@ impl Server {
             buffers: Buffers::default(),
             names_are_quick: AtomicBool::new(false),
             direct_io: options.direct_io,
-            xattrs: options.xattrs,
             max_read,
             total_bytes: options.total_bytes,
             owner: (geteuid().as_raw(), getegid().as_raw()),

@@ -326,6 +326,11 @@ impl Service {
         }
     }
 
+    /// Whether there are extended attributes.
+    pub fn has_xattrs(&self) -> bool {
+        self.xattrs != ListedXattrs::None
+    }
+
     /// The value of one extended attribute.
     pub fn extended_attribute(&self, number: u64, name: &BStr, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         let all = self.current(number)?.node.xattrs(interrupt)?;

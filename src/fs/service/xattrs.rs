@@ -33,7 +33,7 @@ const FIRST: [&str; 8] = [
     "user.TITLE",
 ];
 
-/// Which extended attributes a mount lists. What is not listed answers by its name.
+/// Which extended attributes a mount lists. The others answer by their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ListedXattrs {
     /// What fits into 2 KiB with its values, so that any file system can hold a copy
@@ -41,7 +41,7 @@ pub enum ListedXattrs {
     Short,
     /// What the kernel can pass on: 64 KiB of names
     All,
-    /// Nothing; there are no extended attributes, which is faster for `ls -l`
+    /// None at all, not by their names either
     None,
 }
 

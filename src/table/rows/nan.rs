@@ -57,7 +57,8 @@ impl NanRows {
         array.to_data().into_builder().nulls(nulls).build().map_or(array, make_array)
     }
 
-    /// Rewrites the summary of the rows beneath, with NaN as these rows have it. Rows masked beneath cannot be told apart.
+    /// Rewrites the summary of the rows beneath, with NaN as these rows have it. Rows masked beneath cannot be told
+    /// apart.
     fn told(&self, summary: Summary) -> Option<Summary> {
         match self.is_masked() {
             true => Some(Summary { nulls: summary.nulls.saturating_add(summary.nans), nans: 0, ..summary }),

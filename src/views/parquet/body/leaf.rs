@@ -59,7 +59,7 @@ pub(in crate::views::parquet) struct Leaf {
     pub max_repetition: u16,
     /// How pages are encoded.
     pub encoding: Encoding,
-    /// The bytes stored in the file, row after row, are the cells that [`Leaf::cells`] or [`Leaf::stored_cell`] tells of.
+    /// The bytes stored in the file, row after row, are the cells of [`Leaf::cells`], or of [`Leaf::stored_cell`].
     pub stored: bool,
     pub(in crate::views::parquet) nodes: Vec<Node>,
     pub(in crate::views::parquet) values: Values,

@@ -87,6 +87,7 @@ impl Shared {
                 }
                 return Ok(());
             }
+            // A buffer that nobody holds serves the next page.
             drop(block);
             if masked_cell(leaf, column).is_some() {
                 // A copy of what is stored is made again in less time than fresh memory takes for the next one.
@@ -130,8 +131,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Renders what a sequential reader will want next, on other cores. Who reads one column chunk alone wants nothing of
-    /// the next.
+    /// Renders what a sequential reader will want next, on other cores. A reader of one column chunk wants nothing of
+    /// the next one.
     fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace) {
         let Some(ahead) = self.streams.lock().touch(page.start, page.bytes) else { return };
         let leaf_at = |at| match frame.layout.locate(at) {
@@ -203,7 +204,8 @@ impl Shared {
             let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
             let kind = frame.layout.leaves().get(page.leaf).map_or(Header::Exact, |size| size.pages.header());
             let (header, padded) = (kind.bytes() as usize, kind.is_padded());
-            // The body first, since the header tells its length: where it is without padding, or with NaN nowhere.
+            // The body is made first, since the header tells its length. It is put where it will most likely stay:
+            // behind a header without padding, or behind that of a page without NaN.
             let ahead = match masked_cell(leaf, column) {
                 Some(width) => {
                     let count = (page.rows.end - page.rows.start) as usize;
@@ -247,7 +249,7 @@ impl Shared {
                 }
                 None => data_header(body.entries, encoding, body.bytes as u32, padded.then_some(rest), &mut start),
             }
-            // Padding stands in the header, so that the body may have to move.
+            // The header has the padding. With another one than foreseen, the body moves.
             let end = start.len() + made;
             if start.len() != ahead {
                 out.resize(end.max(out.len()), 0);
