@@ -430,3 +430,21 @@ fn a_second_demo_in_a_folder_says_what_to_do() {
     fs::remove_file(sample).unwrap();
     refused(&demo(), &["new or empty"]);
 }
+
+/// The system may end any process where memory is short.
+#[test]
+fn workers_are_copies_of_a_process_that_may_be_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a.h5", "b.h5"] {
+        fs::copy(data("units.h5"), folder.path().join(name)).unwrap();
+    }
+    let mounted = Mounted::new(&[folder.path()], &["--cache-folder", "none"]);
+    mounted.names("a.h5");
+    let processes = family(mounted.daemon());
+    // The daemon, the process that is copied, its copy.
+    assert_eq!(processes.len(), 3);
+    let copied = processes.iter().filter(|id| **id != mounted.daemon()).min().unwrap();
+    signal(*copied, libc::SIGKILL);
+    assert_eq!(mounted.names("b.h5"), mounted.names("a.h5"));
+    assert_eq!(mounted.text(".hepfs/errors"), "");
+}

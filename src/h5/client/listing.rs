@@ -101,12 +101,12 @@ fn parts(inner: &Arc<Inner>, id: ObjectId, rest: Range<u64>, interrupt: &Interru
 
 impl Inner {
     /// Whether two workers list the same and call it the same: the file has no writer, and no other file is numbered.
-    fn is_same_to_all(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+    fn is_same_to_all(self: &Arc<Self>, interrupt: &Interrupt) -> Result<bool, Error> {
         Ok(!self.options.follow_external && !self.file(interrupt)?.swmr)
     }
 
     /// A part of the links of a group, in as many pages as that takes.
-    fn links(&self, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<Vec<Link>, Error> {
+    fn links(self: &Arc<Self>, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<Vec<Link>, Error> {
         let mut links = Vec::new();
         let mut rest = part.clone();
         loop {
@@ -122,7 +122,7 @@ impl Inner {
     /// Lists a page of the links of a group. Where libhdf5 dies or hangs, an attribute of a member may lead to nonsense
     /// in a heap. The page is listed again without the values of such attributes. After [`MOST_HUNG`] of these pages
     /// the others of the file are listed so at once.
-    fn page(&self, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
+    fn page(self: &Arc<Self>, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
         let place = (id, part.start);
         let is_known = {
             let hung = self.hung.lock();
@@ -141,7 +141,13 @@ impl Inner {
         Ok(page)
     }
 
-    fn page_of(&self, id: ObjectId, part: &Range<u64>, plain: bool, interrupt: &Interrupt) -> Result<GroupPage, Error> {
+    fn page_of(
+        self: &Arc<Self>,
+        id: ObjectId,
+        part: &Range<u64>,
+        plain: bool,
+        interrupt: &Interrupt,
+    ) -> Result<GroupPage, Error> {
         let Range { start, end } = *part;
         loop {
             match self.call(Request::Group { id, start, end, plain }, interrupt)?.0 {

@@ -1,6 +1,7 @@
 //! What the rest of the program may ask of libhdf5.
 
 mod listing;
+mod nursery;
 pub(super) mod pool;
 pub(super) mod process;
 
@@ -122,9 +123,7 @@ impl Client {
             files: Vec::new(),
             last_used: Instant::now(),
         };
-        let inner = Arc::new(Inner { source, path, options, state: Mutex::new(state), hung: Mutex::default() });
-        pool::register(&inner);
-        Self { inner }
+        Self { inner: Arc::new(Inner { source, path, options, state: Mutex::new(state), hung: Mutex::default() }) }
     }
 
     /// Whether external links, storage and virtual sources are followed ([`Options::follow_external`]).
@@ -349,7 +348,7 @@ impl Inner {
         }
     }
 
-    fn file(&self, interrupt: &Interrupt) -> Result<FileInfo, Error> {
+    fn file(self: &Arc<Self>, interrupt: &Interrupt) -> Result<FileInfo, Error> {
         let mut state = self.turn(interrupt)?;
         if state.info.is_none() {
             self.ready(&mut state, interrupt)?;
@@ -358,7 +357,7 @@ impl Inner {
     }
 
     /// Has a request executed. Elements come out of the shared memory before the next request can overwrite it.
-    fn call(&self, request: Request, interrupt: &Interrupt) -> Result<(Answer, Option<Elements>), Error> {
+    fn call(self: &Arc<Self>, request: Request, interrupt: &Interrupt) -> Result<(Answer, Option<Elements>), Error> {
         let mut state = self.turn(interrupt)?;
         state.refuse_poisoned(&request)?;
         let answer = self.execute_ready(&mut state, request, interrupt)?;
@@ -377,7 +376,7 @@ impl Inner {
     }
 
     /// Makes sure of a worker that has the source open and nothing to do.
-    fn ready(&self, state: &mut State, interrupt: &Interrupt) -> Result<(), Error> {
+    fn ready(self: &Arc<Self>, state: &mut State, interrupt: &Interrupt) -> Result<(), Error> {
         // An abandoned request comes to its end first, one way or the other.
         while state.worker.as_ref().is_some_and(|running| running.pending.is_some()) {
             if interrupt.is_raised() {
@@ -416,7 +415,12 @@ impl Inner {
     }
 
     /// Has a request executed, by another worker where one is gone before it began.
-    fn execute_ready(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Error> {
+    fn execute_ready(
+        self: &Arc<Self>,
+        state: &mut State,
+        request: Request,
+        interrupt: &Interrupt,
+    ) -> Result<Answer, Error> {
         for _ in 0..MAX_STARTS {
             self.ready(state, interrupt)?;
             match self.execute(state, request.clone(), interrupt) {
@@ -456,6 +460,7 @@ impl Inner {
             Ok(None) if pending.since.elapsed() >= self.options.deadline => {
                 return Look::Failed(state.hung(self.options.deadline, &self.source).into());
             }
+                pool::register(self);
             Ok(None) => return Look::Waiting,
             Ok(Some(reply)) if reply.serial != pending.serial => {
                 state.worker = None;
@@ -551,6 +556,11 @@ impl State {
         tracing::warn!(%source, ?deadline, "the HDF5 worker was ended: no answer while {what}");
         Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
     }
+    fn has_worker(&self) -> bool {
+        // One that is at work holds the lock.
+        self.state.try_lock().is_none_or(|state| state.worker.is_some())
+    }
+
 }
 /// Which limit of the process an error speaks of.
 fn limit_met(error: &std::io::Error) -> &'static str {

@@ -5,18 +5,22 @@
 //! started it. So one thread starts them all and never ends.
 
 use std::io;
-use std::process::{Child, Command};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
+use super::nursery::{Kind, Nursery, Process};
 use crate::h5::error::Error;
 use crate::source::Interrupt;
 
 /// How often idle and abandoned workers are looked at.
 const TICK: Duration = Duration::from_millis(200);
+
+/// How long what workers are copies of stays when there are none.
+const UNUSED: Duration = Duration::from_secs(30);
 
 /// How often a waiting thread looks whether it is still wanted.
 pub(in crate::h5) const GLANCE: Duration = Duration::from_millis(20);
@@ -27,12 +31,17 @@ static CLIENTS: Mutex<Vec<Weak<dyn Client>>> = Mutex::new(Vec::new());
 static STARTER: Mutex<Option<(u32, Sender<Job>)>> = Mutex::new(None);
 
 struct Job {
-    command: Command,
-    answer: Sender<io::Result<Child>>,
+    kind: Kind,
+    /// The standard input of the worker.
+    socket: OwnedFd,
+    answer: Sender<io::Result<Process>>,
 }
 
 /// What may have a worker.
 pub(in crate::h5) trait Client: Send + Sync {
+    /// Whether it has one, or may have.
+    fn has_worker(&self) -> bool;
+
     /// Since when its worker has had nothing to do; `None` where there is none or it is busy.
     fn idle_since(&self) -> Option<Instant>;
 
@@ -53,12 +62,21 @@ impl Drop for Slot {
     }
 }
 
-/// Makes a client known, so that its idle worker can be ended.
+/// Makes a client known that has a worker, so that it can be ended.
 pub(in crate::h5) fn register(client: &Arc<impl Client + 'static>) {
-    let mut clients = CLIENTS.lock();
-    clients.retain(|client| client.strong_count() > 0);
     let client: Arc<dyn Client> = client.clone();
-    clients.push(Arc::downgrade(&client));
+    let mut met = Vec::new();
+    let mut known = CLIENTS.lock();
+    known.retain(|known| {
+        let Some(known) = known.upgrade() else { return false };
+        let stays = known.has_worker() && !Arc::ptr_eq(&known, &client);
+        met.push(known);
+        stays
+    });
+    known.push(Arc::downgrade(&client));
+    // The last one of a client ends its worker, for which nobody should wait.
+    drop(known);
+    drop(met);
 }
 
 fn clients() -> Vec<Arc<dyn Client>> {
@@ -87,11 +105,23 @@ pub(in crate::h5) fn acquire(limit: usize, interrupt: &Interrupt) -> Result<Slot
     }
 }
 
-/// Starts a process from the thread that never ends.
-pub(in crate::h5) fn spawn(command: Command) -> io::Result<Child> {
-    let (answer, child) = bounded(1);
-    starter()?.send(Job { command, answer }).map_err(io::Error::other)?;
-    child.recv().map_err(io::Error::other)?
+/// Starts a worker with this standard input from the thread that never ends.
+pub(super) fn start(kind: Kind, socket: OwnedFd) -> io::Result<Process> {
+    let (answer, process) = bounded(1);
+    starter()?.send(Job { kind, socket, answer }).map_err(io::Error::other)?;
+    process.recv().map_err(io::Error::other)?
+}
+
+/// A worker of this kind, made of the process that the last ones are copies of if that is of the kind.
+fn worker(nursery: &mut Option<Nursery>, kind: &Kind, socket: &OwnedFd) -> io::Result<Process> {
+    if let Some(process) = nursery.as_mut().filter(|nursery| nursery.kind == *kind)
+        && let Ok(worker) = process.worker(socket)
+    {
+        return Ok(worker);
+    }
+    // It may have been ended, by a system out of memory.
+    *nursery = None;
+    nursery.insert(Nursery::start(kind.clone())?).worker(socket)
 }
 
 fn starter() -> io::Result<Sender<Job>> {
@@ -104,18 +134,17 @@ fn starter() -> io::Result<Sender<Job>> {
     }
     let (sender, jobs) = unbounded::<Job>();
     std::thread::Builder::new().name("hdf5-workers".into()).spawn(move || {
-        let mut ticked = Instant::now();
+        let (mut nursery, mut ticked) = (None, Instant::now());
         loop {
-            match jobs.recv_timeout(if *ALIVE.lock() > 0 { TICK } else { Duration::from_secs(3600) }) {
-                Ok(Job { mut command, answer }) => {
-                    // The caller is gone: the child must not outlive it.
-                    if let Err(refused) = answer.send(command.spawn())
-                        && let Ok(mut child) = refused.into_inner()
-                    {
-                        let _ = child.kill();
-                        let _ = child.wait();
-                    }
-                }
+            let wait = match (*ALIVE.lock(), &nursery) {
+                (0, None) => Duration::from_secs(3600),
+                (0, Some(_)) => UNUSED,
+                _ => TICK,
+            };
+            match jobs.recv_timeout(wait) {
+                // Where the caller is gone, the answer ends the worker.
+                Ok(Job { kind, socket, answer }) => drop(answer.send(worker(&mut nursery, &kind, &socket))),
+                Err(RecvTimeoutError::Timeout) if wait == UNUSED => nursery = None,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }

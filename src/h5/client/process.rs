@@ -2,25 +2,22 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 
+use super::nursery::{Kind, Process};
 use super::pool::{self, Slot};
 use crate::catalogue::Elements;
 use crate::h5::options::Options;
 use crate::h5::protocol::descriptors;
 use crate::h5::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
-
-/// The hidden argument that makes the program a worker.
-pub(in crate::h5) const ARGUMENT: &str = "hdf5-worker";
 
 /// More than this in the shared memory is given back to the system after it was read.
 const KEEP_SHARED: u64 = 4 << 20;
@@ -28,7 +25,7 @@ const KEEP_SHARED: u64 = 4 << 20;
 /// A running worker. Dropping it ends the process and waits for it: no zombie stays.
 #[derive(Debug)]
 pub(in crate::h5) struct Worker {
-    child: Child,
+    process: Process,
     socket: UnixStream,
     memory: File,
     /// Bytes of a reply that has not come whole.
@@ -62,27 +59,9 @@ impl Worker {
         let canonical = options.follow_external.then(|| path.canonicalize()).transpose()?;
         let folder = canonical.as_deref().and_then(Path::parent).map(Path::to_owned);
         let path = canonical.unwrap_or_else(|| path.to_owned());
-        let mut command = Command::new(&options.program);
-        command.arg(ARGUMENT).env_clear().env("HDF5_USE_FILE_LOCKING", "FALSE");
-        if options.plugins.is_none() {
-            // The library's own word for "load no plugin".
-            command.env("HDF5_PLUGIN_PRELOAD", "::");
-        }
-        if let Some(folder) = &folder {
-            // Relative names of external raw storage; the library takes no other prefix for objects opened by address.
-            command.env("HDF5_EXTFILE_PREFIX", folder);
-        }
-        #[cfg(debug_assertions)]
-        for name in [crate::h5::REHEARSED_DEATH, crate::h5::REHEARSED_FULL] {
-            if let Some(last) = std::env::var_os(name) {
-                command.env(name, last);
-            }
-        }
-        // The worker writes nothing there but the message of a panic or of a failed start.
-        let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };
-        // In a group of its own, so that Ctrl-C in a terminal reaches the daemon alone, which then ends its workers.
-        command.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(stderr);
-        let mut child = pool::spawn(command)?;
+        let kind =
+            Kind { program: options.program.clone(), has_plugins: options.plugins.is_some(), folder: folder.clone() };
+        let process = pool::start(kind, theirs.into())?;
         let hello = Hello {
             path: path.into_os_string().into_vec(),
             follow: folder.map(|folder| folder.into_os_string().into_vec()),
@@ -95,20 +74,16 @@ impl Worker {
             write: journal.is_some(),
         };
         let descriptors = [source.as_raw_fd(), memory.as_raw_fd()].into_iter().chain(journal.map(|j| j.as_raw_fd()));
-        let greeted = descriptors::send(&ours, &descriptors.collect::<Vec<_>>())
-            .and_then(|()| protocol::send(&mut &ours, &hello))
-            .and_then(|()| ours.set_nonblocking(true));
-        if let Err(error) = greeted {
-            end(&mut child);
-            return Err(error);
-        }
-        tracing::debug!(worker = child.id(), source = %hello.path.as_bstr(), "HDF5 worker started");
-        Ok(Self { child, socket: ours, memory, inbox: Vec::new(), serial: 0, begun: 0, _slot: slot })
+        descriptors::send(&ours, &descriptors.collect::<Vec<_>>())?;
+        protocol::send(&mut &ours, &hello)?;
+        ours.set_nonblocking(true)?;
+        tracing::debug!(worker = process.id(), source = %hello.path.as_bstr(), "HDF5 worker started");
+        Ok(Self { process, socket: ours, memory, inbox: Vec::new(), serial: 0, begun: 0, _slot: slot })
     }
 
     /// The process id.
     pub fn id(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// Sends a request; answers its number.
@@ -130,7 +105,7 @@ impl Worker {
             if !readable(&self.socket, deadline.saturating_duration_since(Instant::now())) {
                 return Ok(None);
             }
-            let mut buffer = [0; 64 << 10];
+            let mut buffer = [0; 16 << 10];
             match self.socket.read(&mut buffer) {
                 Ok(0) => return Err(self.gone("it closed its socket")),
                 Ok(n) => {
@@ -170,7 +145,7 @@ impl Worker {
 
     /// Whether the process still runs and its socket is open.
     pub fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None)) && !self.inbox_is_closed()
+        matches!(self.process.try_wait(), Ok(None)) && !self.inbox_is_closed()
     }
 
     fn inbox_is_closed(&self) -> bool {
@@ -212,7 +187,7 @@ impl Worker {
         // The exit status tells more than the closed socket; give a dying process a moment before it is killed.
         let mut status = None;
         for _ in 0..50 {
-            match self.child.try_wait() {
+            match self.process.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(2)),
                 Ok(found) => {
                     status = found;
@@ -221,7 +196,7 @@ impl Worker {
                 Err(_) => break,
             }
         }
-        end(&mut self.child);
+        self.process.end();
         match status {
             Some(status) => match status.signal() {
                 Some(signal) => Gone(format!("worker {}: signal {signal}", self.id())),
@@ -230,18 +205,6 @@ impl Worker {
             None => Gone(format!("worker {}: {why}", self.id())),
         }
     }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        end(&mut self.child);
-    }
-}
-
-/// Ends a child and collects it. It holds nothing that a signal could damage: all it does is read.
-fn end(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// Waits until there is something to read (or the other end is closed).

@@ -4,6 +4,7 @@
 //!
 //! | room | what it does |
 //! | --- | --- |
+//! | `nursery` | makes workers of copies of a process in which libhdf5 is ready |
 //! | `sandbox` | gives up everything that the worker does not need |
 //! | `shared` | maps the memory shared with the daemon |
 //! | `driver` | reads and writes files for libhdf5; holds back what a writer changes |
@@ -21,6 +22,7 @@ mod answers;
 mod ballast;
 mod driver;
 mod kept;
+mod nursery;
 mod sandbox;
 mod session;
 mod shared;
@@ -41,9 +43,9 @@ use self::writer::Writer;
 use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
 use crate::h5::protocol::descriptors;
 
-/// Runs the worker; what `hepfs hdf5-worker` does. The socket is standard input.
+/// Runs the process that workers are copies of, and in each copy the worker; what `hepfs hdf5-worker PARENT` does.
 pub fn worker_main() -> ExitCode {
-    match run() {
+    match nursery::run().and_then(|is_worker| if is_worker { run() } else { Ok(()) }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // For debugging only: the daemon knows from the closed socket.

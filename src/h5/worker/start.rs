@@ -17,13 +17,21 @@ const METADATA_CACHE: usize = 512 << 10;
 const LINKS_CACHE: usize = 32 << 20;
 const MANY_LINKS: u64 = 1 << 14;
 
-/// Initialises libhdf5, which may load plugins from that folder only. Returns the list that says how it opens files.
-pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
-    // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
+/// Initialises libhdf5 as far as that depends on nothing.
+pub(super) fn prepare_library() -> Result<(), Reason> {
+    // SAFETY: calls of the library in the order it wants; no pointers but null.
     unsafe {
         ffi::H5dont_atexit();
         check(ffi::H5open())?;
         check(ffi::H5Eset_auto2(ffi::DEFAULT, std::ptr::null(), std::ptr::null_mut()))?;
+    }
+    Ok(())
+}
+
+/// Has libhdf5, which is prepared, load plugins from that folder only. Returns the list that says how it opens files.
+pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
+    // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
+    unsafe {
         // No plugin but the user's: neither from the environment nor from the place compiled in.
         let mut count = 0;
         check(ffi::H5PLsize(&mut count))?;

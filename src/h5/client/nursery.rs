@@ -1,0 +1,139 @@
+//! A process in which libhdf5 is ready and no file is open. Each worker is a copy of it, which takes a twentieth of the
+//! time of a start.
+//!
+//! The copies are children of the daemon: it waits for them, and they end with it. What a worker does reaches neither
+//! the process that it is a copy of nor another worker.
+
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use crate::h5::protocol::descriptors;
+
+/// The hidden argument that makes the program such a process; the process id of the daemon follows.
+const ARGUMENT: &str = "hdf5-worker";
+
+/// How long it may take to be ready.
+const READY: Duration = Duration::from_secs(30);
+
+/// What libhdf5 is told when it starts: workers of the same are copies of the same process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    /// The program to start.
+    pub program: PathBuf,
+    /// Whether filter plugins may be loaded.
+    pub has_plugins: bool,
+    /// Folder of relative names of external raw storage.
+    pub folder: Option<PathBuf>,
+}
+
+/// See the module. Dropping it ends the process; its copies live on.
+#[derive(Debug)]
+pub(super) struct Nursery {
+    pub kind: Kind,
+    process: Child,
+    socket: UnixStream,
+}
+
+impl Nursery {
+    /// Starts the process. The thread that does must never end before the workers.
+    pub fn start(kind: Kind) -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_read_timeout(Some(READY))?;
+        let mut command = Command::new(&kind.program);
+        command.arg(ARGUMENT).arg(std::process::id().to_string());
+        command.env_clear().env("HDF5_USE_FILE_LOCKING", "FALSE");
+        if !kind.has_plugins {
+            // The library's own word for "load no plugin".
+            command.env("HDF5_PLUGIN_PRELOAD", "::");
+        }
+        if let Some(folder) = &kind.folder {
+            // The library takes no other prefix for objects opened by address.
+            command.env("HDF5_EXTFILE_PREFIX", folder);
+        }
+        #[cfg(debug_assertions)]
+        for name in [crate::h5::REHEARSED_DEATH, crate::h5::REHEARSED_FULL] {
+            if let Some(last) = std::env::var_os(name) {
+                command.env(name, last);
+            }
+        }
+        // A worker writes nothing there but the message of a panic or of a failed start.
+        let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };
+        // In a group of its own, so that Ctrl-C in a terminal reaches the daemon alone, which then ends its workers.
+        command.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(stderr);
+        Ok(Self { process: command.spawn()?, socket: ours, kind })
+    }
+
+    /// Makes a worker of a copy, whose standard input is `socket`.
+    pub fn worker(&mut self, socket: &OwnedFd) -> io::Result<Process> {
+        descriptors::send(&self.socket, &[socket.as_raw_fd()])?;
+        let mut id = [0; 4];
+        self.socket.read_exact(&mut id)?;
+        match i32::from_le_bytes(id) {
+            id if id > 0 => Ok(Process { id, status: None }),
+            error => Err(io::Error::from_raw_os_error(-error)),
+        }
+    }
+}
+
+impl Drop for Nursery {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A child that `std::process` has not started.
+#[derive(Debug)]
+pub(super) struct Process {
+    id: libc::pid_t,
+    /// How it ended, once it was waited for: its id may be another's from then on.
+    status: Option<ExitStatus>,
+}
+
+impl Process {
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.id.unsigned_abs()
+    }
+
+    /// How it ended, if it has.
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.wait_with(libc::WNOHANG)
+    }
+
+    /// Ends it and collects it. It holds nothing that a signal could damage: all it does is read.
+    pub fn end(&mut self) {
+        if self.status.is_none() {
+            // SAFETY: plain numbers; a child that was not waited for keeps its id.
+            unsafe { libc::kill(self.id, libc::SIGKILL) };
+        }
+        let _ = self.wait_with(0);
+    }
+
+    fn wait_with(&mut self, options: libc::c_int) -> io::Result<Option<ExitStatus>> {
+        while self.status.is_none() {
+            let mut status = 0;
+            // SAFETY: a place for the status.
+            match unsafe { libc::waitpid(self.id, &mut status, options) } {
+                0 => break,
+                id if id > 0 => self.status = Some(ExitStatus::from_raw(status)),
+                _ => match io::Error::last_os_error() {
+                    error if error.kind() == io::ErrorKind::Interrupted => {}
+                    error => return Err(error),
+                },
+            }
+        }
+        Ok(self.status)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

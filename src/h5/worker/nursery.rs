@@ -1,0 +1,49 @@
+//! The process that workers are copies of. It sees no file: all that reaches it is sockets.
+
+use std::io::{self, Write};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use super::sandbox;
+use super::start::prepare_library;
+use crate::h5::protocol::descriptors;
+
+/// Makes a copy for each socket that comes in, until there will be no more. Returns `true` in the copy, whose standard
+/// input is the socket.
+///
+/// # Errors
+/// Where the daemon is gone, or libhdf5 does not start.
+pub(super) fn run() -> io::Result<bool> {
+    let parent = std::env::args().nth(2).and_then(|parent| parent.parse().ok());
+    sandbox::die_with(parent.ok_or_else(|| io::Error::other("no process id of the daemon"))?)?;
+    prepare_library().map_err(|reason| io::Error::other(reason.0))?;
+    // SAFETY: standard input is a socket, and is closed by who takes its place.
+    let daemon = ManuallyDrop::new(UnixStream::from(unsafe { OwnedFd::from_raw_fd(0) }));
+    while let Some(socket) = descriptors::receive(&daemon)?.pop() {
+        match copy() {
+            Ok(0) => {
+                // SAFETY: both are open; what was the daemon's socket is closed.
+                return match unsafe { libc::dup2(socket.as_raw_fd(), 0) } {
+                    0 => Ok(true),
+                    _ => Err(io::Error::last_os_error()),
+                };
+            }
+            copied => {
+                let answer = copied.unwrap_or_else(|error| -error.raw_os_error().unwrap_or(libc::EAGAIN));
+                (&*daemon).write_all(&answer.to_le_bytes())?;
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Copies the process, which has one thread. The copy is a child of the daemon, as this process is.
+fn copy() -> io::Result<libc::pid_t> {
+    let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
+    // SAFETY: as `fork`, with another parent; there is no other thread that could hold a lock.
+    match unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) } {
+        ..0 => Err(io::Error::last_os_error()),
+        id => libc::pid_t::try_from(id).map_err(io::Error::other),
+    }
+}
