@@ -85,8 +85,8 @@ fn is_matrix(group: &Group) -> bool {
 }
 
 fn is_biom(file: &Arc<File>, interrupt: &Interrupt) -> bool {
-    let root = file.object(file.info().root, interrupt);
-    root.is_ok_and(|root| text(root.attributes(), FORMAT).is_some_and(|url| url.contains(URL)))
+    let root = file.root_attributes(interrupt);
+    root.is_ok_and(|attributes| text(&attributes, FORMAT).is_some_and(|url| url.contains(URL)))
 }
 
 /// The table of a matrix.

@@ -73,12 +73,15 @@ impl Opener<'_> {
     /// Why there is none.
     pub fn at(&self, path: &str) -> Result<Object, String> {
         let root = self.file.info().root;
-        let mut object = self.file.object(root, self.interrupt).map_err(|error| error.to_string())?;
+        let mut object = None;
         for part in path.split('/').filter(|part| !part.is_empty()) {
-            let group = self.group(&object)?;
-            object = datasets::object(&group, part)?.clone();
+            let group = match &object {
+                Some(object) => self.group(object)?,
+                None => self.file.group(root, self.interrupt).map_err(|error| error.to_string())?,
+            };
+            object = Some(datasets::object(&group, part)?.clone());
         }
-        Ok(object)
+        object.map_or_else(|| self.file.object(root, self.interrupt).map_err(|error| error.to_string()), Ok)
     }
 
     /// The values of a dataset of rank 1. One that equals the fill value is a value.

@@ -65,9 +65,8 @@ impl System {
     pub const PYTABLES: Self = Self { by_pytables: true, is_declared: true };
 
     pub fn of(file: &Arc<File>, dataset: &Dataset, interrupt: &Interrupt) -> Self {
-        let root = file.object(file.info().root, interrupt).ok();
-        let by_pytables = matches!(root, Some(Object::Group { attributes, .. })
-            if attribute(&attributes, OF_PYTABLES).is_some());
+        let root = file.root_attributes(interrupt);
+        let by_pytables = root.is_ok_and(|attributes| attribute(&attributes, OF_PYTABLES).is_some());
         Self { by_pytables, is_declared: is_declared(dataset) }
     }
 
