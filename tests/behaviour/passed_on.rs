@@ -186,3 +186,20 @@ fn a_writer_is_let_in_at_once_and_nobody_sees_a_mixture() {
     assert!(passed_on(&mounted) > 0);
     assert!(mounted.read("t/columns/y.raw").iter().all(|byte| *byte == 99));
 }
+
+/// PyTables keeps a text of pandas in the one row of a chunk of 1 MiB.
+#[test]
+fn of_a_chunk_with_room_for_more_only_what_is_there_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("few.h5");
+    let writer = Writer::create(&path);
+    writer.table("t").column("few", &[7, 8, 9], 1 << 17);
+    writer.close();
+    let mounted = Mounted::new(&[&path], &["--cache-folder", "none"]);
+    assert_eq!(mounted.text("t/columns/few.csv"), "few\n7\n8\n9\n");
+    let stats = mounted.text(".hepfs/stats");
+    let count =
+        |name: &str| stats.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok()).unwrap();
+    assert!((24..1000).contains(&count("bytes_read")), "{stats}");
+    assert_eq!(count("cache_misses"), 0, "{stats}");
+}

@@ -331,7 +331,9 @@ impl Chunks {
     ) -> Result<(), Error> {
         let found = self.locate(index, map);
         let mut runs = runs.peekable();
-        let long = runs.peek().is_none_or(|run| run.length >= SHORT_RUN || run.length == self.grid.chunk_bytes());
+        // All of what the dataset has of a chunk is read as one run, though the chunk is stored with room for more.
+        let all = self.grid.bytes_inside(index);
+        let long = runs.peek().is_none_or(|run| run.length >= SHORT_RUN || run.length == all);
         match found {
             StoredChunk::Missing => {
                 let fill = self.fill()?;
