@@ -1,7 +1,7 @@
 //! Rendered blocks of text and pages of Parquet, kept for the requests that follow: a block of 1 MiB is asked for in
 //! eight pieces of 128 KiB.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub struct BlockCache {
 
 struct State {
     blocks: LruCache<Key, Held>,
+    /// Their keys, those of a view together.
+    keys: BTreeSet<Key>,
     bytes: usize,
     rendering: HashSet<Key>,
     spare: Vec<Vec<u8>>,
@@ -68,7 +70,8 @@ impl BlockCache {
     /// A cache of at most `capacity` bytes. The newest block stays even if it is larger alone.
     pub fn new(capacity: usize) -> Self {
         let (blocks, rendering) = (LruCache::unbounded(), HashSet::new());
-        let state = State { blocks, bytes: 0, rendering, spare: Vec::new(), spare_bytes: 0 };
+        let keys = BTreeSet::new();
+        let state = State { blocks, keys, bytes: 0, rendering, spare: Vec::new(), spare_bytes: 0 };
         Self { capacity, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -141,12 +144,13 @@ impl BlockCache {
 
     fn insert_in(&self, mut state: MutexGuard<'_, State>, key: Key, block: &Block) {
         state.bytes += block.capacity();
+        state.keys.insert(key);
         if let Some(old) = state.blocks.put(key, Held { block: Arc::clone(block), handed_out: 0 }) {
             state.bytes -= old.block.capacity();
         }
         while state.bytes > self.capacity && state.blocks.len() > 1 {
-            let Some((_, old)) = state.blocks.pop_lru() else { break };
-            state.release(old.block);
+            let Some((key, old)) = state.blocks.pop_lru() else { break };
+            state.release(&key, old.block);
         }
     }
 
@@ -159,24 +163,24 @@ impl BlockCache {
         if held.handed_out >= held.block.len()
             && let Some(held) = state.blocks.pop(key)
         {
-            state.release(held.block);
+            state.release(key, held.block);
         }
     }
 
     /// Drops the blocks of a view.
     pub(super) fn forget(&self, view: u64) {
         let mut state = self.state.lock();
-        let keys: Vec<Key> = state.blocks.iter().map(|(key, _)| *key).filter(|key| key.0 == view).collect();
-        for key in keys {
-            if let Some(held) = state.blocks.pop(&key) {
-                state.release(held.block);
-            }
+        while let Some(key) = state.keys.range((view, 0, 0)..).next().copied().filter(|key| key.0 == view)
+            && let Some(held) = state.blocks.pop(&key)
+        {
+            state.release(&key, held.block);
         }
     }
 }
 
 impl State {
-    fn release(&mut self, block: Block) {
+    fn release(&mut self, key: &Key, block: Block) {
+        self.keys.remove(key);
         self.bytes -= block.capacity();
         if let Ok(mut buffer) = Arc::try_unwrap(block)
             // Nothing unusually long is kept beside the capacity.
