@@ -1,6 +1,7 @@
 //! Settings of the workers, and what may be asked of them at once.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of the workers.
@@ -20,7 +21,7 @@ pub struct Options {
     /// Address space of a worker in bytes (`RLIMIT_AS`).
     pub memory: u64,
     /// Names of attributes that are described of every object, however many it has.
-    pub attributes: Vec<String>,
+    pub attributes: Arc<[String]>,
     /// Workers alive at once over all clients; 8.
     pub workers: usize,
     /// An idle worker is ended after this time; 30 s.
@@ -36,7 +37,7 @@ impl Default for Options {
             deadline: Duration::from_secs(10),
             page_time: Duration::from_secs(2),
             memory: 4 << 30,
-            attributes: Vec::new(),
+            attributes: Arc::default(),
             workers: 8,
             idle: Duration::from_secs(30),
         }

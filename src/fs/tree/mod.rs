@@ -20,11 +20,14 @@ mod selections;
 mod verifier;
 
 use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, SystemTime};
 
 use bstr::BString;
+use lru::LruCache;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Error;
@@ -148,7 +151,7 @@ impl Context {
             dialects: views.dialects,
             formats: views.formats,
             checks: views.checks,
-            workers: h5::Options { attributes: views.dialects.attributes(), ..workers },
+            workers: h5::Options { attributes: views.dialects.attributes().into(), ..workers },
             errors: live::ErrorLog::default(),
             openings: Default::default(),
             datasets: Default::default(),
@@ -275,6 +278,13 @@ fn lock<'a, T>(mutex: &'a Mutex<T>, interrupt: &Interrupt) -> Result<MutexGuard<
         }
         interrupt.check()?;
     }
+}
+
+/// The last `most` values used, with no room for them before they are there: there is one of these for each directory.
+fn last_used<K: Hash + Eq, V>(most: NonZeroUsize) -> LruCache<K, V> {
+    let mut values = LruCache::unbounded();
+    values.resize(most);
+    values
 }
 
 /// Attributes of a node that belongs to no HDF5 file.

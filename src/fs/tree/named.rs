@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::directory::Directory;
 use super::file::FileNode;
-use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs};
+use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs, last_used};
 use crate::store::Span;
 use crate::store::pass::Progress;
 use crate::views::Access;
@@ -37,7 +37,7 @@ type Files = LruCache<usize, Arc<FileNode>>;
 
 impl Default for Recent {
     fn default() -> Self {
-        let files = || Mutex::new(LruCache::new(MOST_UNUSED));
+        let files = || Mutex::new(last_used(MOST_UNUSED));
         Self { seen: files(), opened: files() }
     }
 }

@@ -69,7 +69,7 @@ impl Worker {
             memory: options.memory,
             parent: std::process::id(),
             files: files.to_vec(),
-            wanted: options.attributes.clone(),
+            wanted: options.attributes.to_vec(),
             page_time: options.page_time,
             write: journal.is_some(),
         };

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use first_paths::FirstPaths;
 
 use super::in_use::InUse;
-use super::{Context, lock};
+use super::{Context, last_used, lock};
 use crate::catalogue::ObjectId;
 use crate::formats::{self, Format, TableFile};
 use crate::fs::Error;
@@ -276,7 +276,7 @@ impl Opened {
             first_paths: FirstPaths::default(),
             findings: Mutex::default(),
             tables: Mutex::default(),
-            selections: Mutex::new(LruCache::new(MOST_SELECTIONS)),
+            selections: Mutex::new(last_used(MOST_SELECTIONS)),
         });
         let mut openings = context.openings.lock();
         openings.retain(|opening| opening.strong_count() > 0);
