@@ -37,6 +37,14 @@ pub fn is_known(path: &Path) -> bool {
     Source::open(path).and_then(|source| Format::of(&source)).is_ok_and(|format| format.is_some())
 }
 
+/// The file in a folder of which a name is shown, where no other can have it; anything else is looked for among all.
+fn file_called(folder: &Path, name: &[u8]) -> Option<PathBuf> {
+    let own = OsStr::from_bytes(name);
+    let path = folder.join(own);
+    // What is no escape stands for itself alone.
+    (shown_name(own) == name && path.symlink_metadata().is_ok_and(|found| !found.is_dir())).then_some(path)
+}
+
 /// Lists a folder: each path, and whether it is a folder. Links to folders are none: they may lead in circles. Mount
 /// points of hepfs are left out: our own may lie in the folder, and would lead into itself for ever.
 fn contents(folder: &Path) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> {
@@ -282,6 +290,10 @@ fn kept<N: Node>(known: &Mutex<InUse<BString, N>>, name: BString, make: impl FnO
 
 impl Sources for FolderNode {
     fn found(&self, name: &[u8]) -> Result<Found, Error> {
+        self.context.watch_folder(&self.path);
+        if let Some(path) = file_called(&self.path, name) {
+            return if is_known(&path) { Ok(self.made(name.into(), path)) } else { Err(Error::NotFound) };
+        }
         let (name, path) = self.scan(|shown| shown == name)?.pop_last().ok_or(Error::NotFound)?;
         Ok(self.made(name, path))
     }

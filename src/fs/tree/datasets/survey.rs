@@ -28,8 +28,9 @@ use crate::source::{self, Identity, Interrupt};
 use crate::table::{Finding, Rule, Table, unreadable};
 use crate::views::metadata::Called;
 
-/// A survey holds this long where nothing tells of changes.
+/// A survey holds this long where nothing tells of changes, and at least so many times as long as files were looked for.
 const FRESH: Duration = Duration::from_secs(1);
+const SELDOM: u32 = 10;
 
 /// Names and columns of files kept at most, where those of one file differ from those of the one before it.
 const MOST_KEPT: usize = 1 << 20;
@@ -66,6 +67,8 @@ struct Now {
 struct Survey {
     changes: u64,
     at: Instant,
+    /// How long it holds.
+    fresh: Duration,
     seen: BTreeMap<BString, Seen>,
     outcome: Arc<Outcome>,
 }
@@ -168,11 +171,11 @@ impl Dataset {
         let mut surveyed = lock(&self.surveyed, interrupt)?;
         let changes = source::changes();
         if let Some(survey) =
-            surveyed.as_ref().filter(|survey| survey.changes == changes && survey.at.elapsed() < FRESH)
+            surveyed.as_ref().filter(|survey| survey.changes == changes && survey.at.elapsed() < survey.fresh)
         {
             return Ok(survey.outcome.clone());
         }
-        let before = surveyed.as_ref();
+        let (before, began) = (surveyed.as_ref(), Instant::now());
         let mut seen: BTreeMap<BString, Seen> = BTreeMap::new();
         let (mut kept, mut last): (usize, Option<Seen>) = (0, None);
         let mut files = Vec::new();
@@ -186,6 +189,7 @@ impl Dataset {
             };
             files.push(Candidate { path, file, identity, known });
         }
+        let fresh = FRESH.max(began.elapsed() * SELDOM);
         self.look_at_all(&files, interrupt, |path, mut one| {
             // Most files are alike.
             if let Some(last) = &last {
@@ -214,7 +218,7 @@ impl Dataset {
         let outcome = Arc::new(self.conclude(&seen, before.map(|survey| survey.outcome.as_ref())));
         let (fields, left_out) = (outcome.fields.clone(), outcome.left_out.clone());
         *self.now.lock() = Now { changes, fields, left_out };
-        *surveyed = Some(Survey { changes, at: Instant::now(), seen, outcome: outcome.clone() });
+        *surveyed = Some(Survey { changes, at: Instant::now(), fresh, seen, outcome: outcome.clone() });
         Ok(outcome)
     }
 
