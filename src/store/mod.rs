@@ -44,7 +44,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use chunked::{ChunkKey, HeldMap, HeldMappings, Readers, Threads};
-use file::Saver;
+use file::{Closed, Saver};
 use heap::Collections;
 use learnt::Decisions;
 use memory::Block;
@@ -66,6 +66,7 @@ pub use rows::{Hints, Names, Nan, RowRange, Rows, Terminated, TextLength, ValueS
 pub use span::{Span, StoredRun};
 
 use crate::catalogue::ObjectId;
+use crate::source::Identity;
 
 /// Settings of a [`Store`].
 #[derive(Clone, Debug)]
@@ -149,6 +150,8 @@ pub struct Store {
     readers: Readers,
     threads: Threads,
     kept: Kept,
+    /// What is remembered of files that are closed.
+    closed: Cache<Identity, Closed>,
     saver: Saver,
     decisions: Decisions,
     counters: Counters,
@@ -167,6 +170,7 @@ impl Store {
             readers: Readers::default(),
             threads: Threads::new(options.threads),
             kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
+            closed: Cache::new(&budget),
             saver: Saver::default(),
             decisions: Decisions::default(),
             counters: Counters::default(),
@@ -226,6 +230,10 @@ impl Store {
     /// identity.
     pub fn kept(&self) -> &Kept {
         &self.kept
+    }
+
+    fn closed(&self) -> &Cache<Identity, Closed> {
+        &self.closed
     }
 
     fn saver(&self) -> &Saver {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::data;
+use crate::place::settle;
 use crate::support::{Mounted, hepfs, is_mounted, must, within};
 use crate::writer::Writer;
 
@@ -207,6 +208,25 @@ fn table(path: &Path, column: &str) {
 fn asked(mounted: &Mounted) -> u64 {
     let stats = mounted.text(".hepfs/stats");
     stats.lines().find_map(|line| line.strip_prefix("catalogue_asked ")).unwrap().parse().unwrap()
+}
+
+/// However a table is kept, its file is opened once: to list datasets, for their columns, and for the rows.
+#[test]
+fn a_file_is_opened_once_for_all_that_a_dataset_asks() {
+    for (name, table) in [("units.h5", "t"), ("compound_records.h5", "every_1"), ("anndata.h5", "obs")] {
+        let folder = tempfile::tempdir().unwrap();
+        (0..3).for_each(|at| put(name, &folder.path().join(format!("{at}.h5"))));
+        settle();
+        let mounted = Mounted::new(&[folder.path()], &["--cache-folder", "none"]);
+        mounted.names(".datasets");
+        let listed = asked(&mounted);
+        assert_eq!(mounted.names(format!(".datasets/{table}")).len(), 3, "{name}");
+        let parts = (0..3).map(|at| mounted.read(format!(".datasets/{table}/file={at}.h5/part-0.parquet")));
+        assert!(parts.min_by_key(Vec::len).unwrap().starts_with(b"PAR1"), "{name}");
+        assert_eq!(asked(&mounted), listed, "{name}");
+        // Of a file of few objects: what it is, and what lies in it.
+        assert!(name != "units.h5" || listed == 6, "{listed}");
+    }
 }
 
 #[test]

@@ -656,3 +656,41 @@ fn very_many_links_by_one_worker_or_two() {
         }
     }
 }
+
+/// What a worker says of a file at once is what it says when it is asked for each.
+#[test]
+fn what_lies_ahead_is_what_would_be_asked_for() {
+    let interrupt = Interrupt::new();
+    let (mut groups, mut maps) = (0, 0);
+    for name in [
+        "h5_basic.h5",
+        "h5_damaged.h5",
+        "h5_linked.h5",
+        "h5_narrow.h5",
+        "h5_ordered.h5",
+        "h5_references.h5",
+        "h5_types.h5",
+        "h5_user_block.h5",
+        "store_layouts.h5",
+        "pandas3.h5",
+        "anndata.h5",
+        "units.h5",
+    ] {
+        let (ahead, asked) = (client(name).ahead(&interrupt).unwrap(), client(name));
+        let known = asked.file(&interrupt).unwrap();
+        assert!(ahead.groups.iter().any(|group| group.id == known.root), "{name}");
+        for group in &ahead.groups {
+            assert_eq!(*group, asked.group(group.id, &interrupt).unwrap(), "{name}");
+        }
+        for (id, map) in &ahead.chunks {
+            let all = asked.chunks(*id, 1 << 20, &interrupt).unwrap();
+            assert!(map.iter().eq(all.iter()), "{name}: {id:?}");
+        }
+        groups += ahead.groups.len();
+        maps += ahead.chunks.len();
+    }
+    assert!(groups > 40 && maps > 20, "{groups} groups, {maps} chunk maps");
+    // A group of very many links is not listed before it is wanted.
+    let many = client("h5_many.h5");
+    assert!(many.ahead(&interrupt).unwrap().groups.iter().all(|group| group.links.len() <= 256));
+}

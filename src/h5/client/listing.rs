@@ -11,11 +11,11 @@ use parking_lot::Mutex;
 use super::{Client, Inner, nonsense};
 use crate::catalogue::{Attribute, Description, Group, Link, Object, ObjectId, Target};
 use crate::h5::error::Error;
-use crate::h5::protocol::{Answer, GroupPage, Request};
+use crate::h5::protocol::{Answer, GroupPage, LINKS_AT_ONCE, Request};
 use crate::source::Interrupt;
 
 /// Links that a worker lists before it takes the next ones.
-const PART: u64 = 4096;
+const PART: u64 = LINKS_AT_ONCE;
 
 /// Links that are worth the start of a second worker.
 const WORTH_A_WORKER: u64 = 4 * PART;
@@ -46,6 +46,13 @@ pub(super) fn group(inner: &Arc<Inner>, id: ObjectId, interrupt: &Interrupt) -> 
         parts.into_iter().for_each(|(_, mut part)| links.append(&mut part));
     }
     Ok(Group::new(id, attributes, links, first.creation_order))
+}
+
+/// A group of one page, which was not asked for; `None` where it has more.
+pub(super) fn whole(id: ObjectId, page: GroupPage) -> Result<Option<Group>, Error> {
+    let mut links = Vec::new();
+    take(&page, &mut links)?;
+    Ok(page.next.is_none().then(|| Group::new(id, page.attributes.into(), links, page.creation_order)))
 }
 
 /// The links from the second page on, in their order.

@@ -21,7 +21,7 @@ use crate::catalogue::{
 };
 use crate::h5::error::Error;
 use crate::h5::options::{Options, Region};
-use crate::h5::protocol::{Answer, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
+use crate::h5::protocol::{Answer, CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which a request is refused for good.
@@ -36,6 +36,9 @@ const MAX_STARTS: u32 = 3;
 /// Files that a worker may have numbered; more is nonsense.
 const MAX_FILES: usize = 1024;
 
+/// How long a worker may look ahead. It stops by itself long before, so one that takes longer hangs.
+const AHEAD: Duration = Duration::from_secs(1);
+
 /// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
 ///
 /// One worker, one request at a time: those that wait lose nothing when the one that is executed kills the
@@ -43,6 +46,15 @@ const MAX_FILES: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
+}
+
+/// What a worker says of a file of few objects without being asked for each.
+#[derive(Debug, Default)]
+pub struct Ahead {
+    /// Groups, whole.
+    pub groups: Vec<Group>,
+    /// Chunks of datasets.
+    pub chunks: Vec<(ObjectId, ChunkMap)>,
 }
 
 /// The part of a client that the pool watches.
@@ -84,6 +96,7 @@ struct Pending {
     serial: u64,
     request: Request,
     since: Instant,
+    deadline: Duration,
 }
 
 /// How a look at the worker ended.
@@ -148,6 +161,32 @@ impl Client {
     /// [`Error::NotHdf5`] where it is none; see [`Error`] for the rest.
     pub fn file(&self, interrupt: &Interrupt) -> Result<FileInfo, Error> {
         self.inner.file(interrupt)
+    }
+
+    /// Groups of a file of few objects and the chunks of their datasets, all at once; nothing where there are many, or
+    /// where the worker fails at it. What is not among them is asked for.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn ahead(&self, interrupt: &Interrupt) -> Result<Ahead, Error> {
+        let mut ahead = Ahead::default();
+        let answers = match self.inner.ahead(interrupt)? {
+            Some(Answer::Ahead(answers)) => answers,
+            _ => return Ok(ahead),
+        };
+        for (request, answer) in answers {
+            match (request, answer) {
+                (Request::Group { id, .. }, Answer::Group(page)) => ahead.groups.extend(listing::whole(id, page)?),
+                (Request::Chunks { id, .. }, Answer::Chunks { chunks, next: None }) => {
+                    let mut map = ChunkMapBuilder::default();
+                    if chunks.len() as u64 <= CHUNKS_AHEAD && chunks.into_iter().all(|chunk| map.push(chunk).is_ok()) {
+                        ahead.chunks.push((id, map.finish()));
+                    }
+                }
+                _ => return Err(nonsense()),
+            }
+        }
+        Ok(ahead)
     }
 
     /// A group with its links and a description of every object behind them (asked for in pages).
@@ -356,6 +395,21 @@ impl Inner {
         state.info.clone().ok_or_else(nonsense)
     }
 
+    /// Has the worker look ahead, once, for no longer than it may take; `None` where it fails.
+    fn ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Option<Answer>, Error> {
+        let mut state = self.turn(interrupt)?;
+        self.ready(&mut state, interrupt)?;
+        let deadline = self.options.deadline.min(AHEAD);
+        match self.execute(&mut state, Request::Ahead, deadline, interrupt) {
+            Ok(answer) => {
+                state.requests += 1;
+                Ok(Some(answer))
+            }
+            Err(Failure::Error(Error::Interrupted)) => Err(Error::Interrupted),
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Has a request executed. Elements come out of the shared memory before the next request can overwrite it.
     fn call(self: &Arc<Self>, request: Request, interrupt: &Interrupt) -> Result<(Answer, Option<Elements>), Error> {
         let mut state = self.turn(interrupt)?;
@@ -401,11 +455,12 @@ impl Inner {
                         Error::Worker(format!("{}: {error}{}", self.options.program.display(), limit_met(&error)))
                     })?;
                 state.worker = Some(Running { worker, opened: false, pending: None });
+                pool::register(self);
             }
             if state.worker.as_ref().is_some_and(|running| running.opened) {
                 return Ok(());
             }
-            match self.execute(state, Request::Open, interrupt) {
+            match self.execute(state, Request::Open, self.options.deadline, interrupt) {
                 Err(Failure::NotBegun(how)) => tracing::warn!(how, "an HDF5 worker did not start"),
                 Err(Failure::Error(error)) => return Err(error),
                 Ok(_) => return Ok(()),
@@ -423,7 +478,7 @@ impl Inner {
     ) -> Result<Answer, Error> {
         for _ in 0..MAX_STARTS {
             self.ready(state, interrupt)?;
-            match self.execute(state, request.clone(), interrupt) {
+            match self.execute(state, request.clone(), self.options.deadline, interrupt) {
                 Err(Failure::NotBegun(how)) => tracing::debug!(how, "an HDF5 worker was gone before it began"),
                 Err(Failure::Error(error)) => return Err(error),
                 Ok(answer) => return Ok(answer),
@@ -433,10 +488,17 @@ impl Inner {
     }
 
     /// Sends a request to a worker that has nothing to do and waits for its end.
-    fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Failure> {
+    fn execute(
+        &self,
+        state: &mut State,
+        request: Request,
+        deadline: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Answer, Failure> {
         let Some(running) = state.worker.as_mut() else { return Err(nonsense().into()) };
         let sent = running.worker.send(request.clone());
-        running.pending = Some(Pending { serial: *sent.as_ref().unwrap_or(&0), request, since: Instant::now() });
+        running.pending =
+            Some(Pending { serial: *sent.as_ref().unwrap_or(&0), request, since: Instant::now(), deadline });
         if let Err(gone) = sent {
             return Err(state.died(&gone, &self.source));
         }
@@ -457,10 +519,10 @@ impl Inner {
         let Some(pending) = running.pending.as_ref() else { return Look::Failed(nonsense().into()) };
         let reply = match running.worker.reply(wait) {
             Err(gone) => return Look::Failed(state.died(&gone, &self.source)),
-            Ok(None) if pending.since.elapsed() >= self.options.deadline => {
-                return Look::Failed(state.hung(self.options.deadline, &self.source).into());
+            Ok(None) if pending.since.elapsed() >= pending.deadline => {
+                let deadline = pending.deadline;
+                return Look::Failed(state.hung(deadline, &self.source).into());
             }
-                pool::register(self);
             Ok(None) => return Look::Waiting,
             Ok(Some(reply)) if reply.serial != pending.serial => {
                 state.worker = None;
@@ -494,6 +556,11 @@ impl Inner {
 }
 
 impl pool::Client for Inner {
+    fn has_worker(&self) -> bool {
+        // One that is at work holds the lock.
+        self.state.try_lock().is_none_or(|state| state.worker.is_some())
+    }
+
     fn idle_since(&self) -> Option<Instant> {
         let state = self.state.try_lock()?;
         state.worker.as_ref().filter(|running| running.pending.is_none()).map(|_| state.last_used)
@@ -556,11 +623,6 @@ impl State {
         tracing::warn!(%source, ?deadline, "the HDF5 worker was ended: no answer while {what}");
         Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
     }
-    fn has_worker(&self) -> bool {
-        // One that is at work holds the lock.
-        self.state.try_lock().is_none_or(|state| state.worker.is_some())
-    }
-
 }
 /// Which limit of the process an error speaks of.
 fn limit_met(error: &std::io::Error) -> &'static str {

@@ -23,8 +23,14 @@ pub(super) const PAGE: usize = 1 << 20;
 /// One item (a link with the object behind it) is described in at most this many bytes, else only named.
 pub(super) const MAX_ITEM: usize = 8 << 20;
 
+/// Links that a worker lists before it takes the next ones.
+pub(super) const LINKS_AT_ONCE: u64 = 4096;
+
 /// Links that are listed of one group: 16 Mi names are about a gigabyte.
 pub(super) const MAX_LINKS: usize = 16 << 20;
+
+/// Chunks of a dataset that are told without being asked for.
+pub(super) const CHUNKS_AHEAD: u64 = 1024;
 
 /// Bytes of fixed-size elements that a read may take.
 pub(super) const MAX_ELEMENTS: u64 = 16 << 20;
@@ -73,6 +79,8 @@ pub(super) enum Request {
     Group { id: ObjectId, start: u64, end: u64, plain: bool },
     /// One object.
     Object { id: ObjectId },
+    /// What will be asked next of a file of few objects.
+    Ahead,
     /// Chunks `start..` of a dataset with at most `limit`, as many as fit.
     Chunks { id: ObjectId, limit: u64, start: u64 },
     /// Mappings `start..` of a virtual dataset, as many as fit, of elements or of chunks of the source.
@@ -130,6 +138,8 @@ pub(super) enum Answer {
     },
     Group(GroupPage),
     Object(Object),
+    /// The answers to other requests.
+    Ahead(Vec<(Request, Answer)>),
     Chunks {
         chunks: Vec<Chunk>,
         next: Option<u64>,
@@ -198,6 +208,7 @@ impl Request {
         };
         match self {
             Request::Open => "opening the file".into(),
+            Request::Ahead => "listing all of the file".into(),
             Request::Group { id, .. } => format!("listing the group {}", at(id)),
             Request::Object { id } => format!("describing the object {}", at(id)),
             Request::Chunks { id, .. } => format!("listing the chunks of the dataset {}", at(id)),

@@ -55,11 +55,14 @@ enum Asked {
     Path(ObjectId),
 }
 
+/// Postcard of an answer, with its part of the memory budget.
+#[derive(Debug)]
+struct Remembered(Box<[u8]>, #[expect(dead_code, reason = "it is given back with the answer")] Reservation);
+
 /// Answers in memory.
 #[derive(Debug, Default)]
 struct Known {
-    /// Postcard of each, with its part of the memory budget.
-    answers: BTreeMap<Asked, (Arc<[u8]>, Reservation)>,
+    answers: BTreeMap<Asked, Arc<Remembered>>,
     /// What they take.
     bytes: u64,
 }
@@ -80,6 +83,14 @@ impl Write for Bounded {
     }
 }
 
+/// What is remembered of a file that is closed, until there is no room for it or the file is opened again.
+#[derive(Debug)]
+pub(in crate::store) struct Closed {
+    what: String,
+    info: FileInfo,
+    known: Known,
+}
+
 /// Answers about one file.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
@@ -98,12 +109,17 @@ impl Answers {
         Self::default()
     }
 
-    /// Those in the cache folder, with what the file is.
+    /// Those that an earlier opening has left, or the cache folder has, with what the file is.
     pub fn of(store: &Store, source: &Source, client: &h5::Client) -> (Self, Option<FileInfo>) {
         if client.follows_external() || !source.was_settled() {
             return (Self::none(), None);
         }
         let what = format!("catalogue {FORM} {}", client.settings());
+        let closed = store.closed().get(&source.identity()).filter(|closed| closed.what == what);
+        if let Some(Closed { known: Known { answers, bytes }, info, .. }) = closed.as_deref() {
+            let known = Known { answers: answers.clone(), bytes: *bytes };
+            return (Self { what: Some(what), known: known.into(), ..Self::default() }, Some(info.clone()));
+        }
         let entry = store.kept().get(&source.identity(), &what);
         let answers = Self { what: Some(what), ..Self::default() };
         let Some(entry) = entry.as_deref().and_then(decode) else { return (answers, None) };
@@ -123,15 +139,15 @@ impl Answers {
         // Not under the lock: it may evict what others keep.
         let Some(reserved) = store.budget().try_reserve(bytes) else { return false };
         let mut known = self.known.lock();
-        if known.answers.insert(asked, (answer.into(), reserved)).is_none() {
+        if known.answers.insert(asked, Remembered(answer.into(), reserved).into()).is_none() {
             known.bytes += bytes;
         }
         true
     }
 
     fn get<T: DeserializeOwned>(&self, asked: Asked) -> Option<T> {
-        let answer = self.known.lock().answers.get(&asked)?.0.clone();
-        postcard::from_bytes(&answer).ok()
+        let answer = self.known.lock().answers.get(&asked)?.clone();
+        postcard::from_bytes(&answer.0).ok()
     }
 }
 
@@ -161,20 +177,28 @@ fn decode(entry: &[u8]) -> Option<Entry<'_>> {
     (rest.is_empty() && !info.swmr).then_some(Entry { info, answers })
 }
 
+/// Whether all chunks could be told; what could not be read may be readable next time.
+fn is_known(map: &ChunkMap) -> bool {
+    map.iter().all(|chunk| !chunk.is_unknown())
+}
+
 impl File {
     /// A group with its links and a description of every object behind them; see [`h5::Client::group`].
     ///
     /// # Errors
     /// As there.
     pub fn group(self: &Arc<Self>, id: ObjectId, interrupt: &Interrupt) -> Result<Group, h5::Error> {
-        let plugins = self.client().has_plugins();
-        // Why a plugin cannot be loaded may lie outside its folder, and pass.
-        let lasts = |group: &Group| group.is_whole() && (!plugins || group.has_all_filters());
-        let group = self.answer(Asked::Group(id), lasts, || self.client().group(id, interrupt))?;
+        let group = self.answer(Asked::Group(id), |group| self.lasts(group), || self.client().group(id, interrupt))?;
         if id == self.info().root {
             self.root_attributes.get_or_init(|| group.attributes.clone());
         }
         Ok(group)
+    }
+
+    /// Whether a group will be told so the next time.
+    fn lasts(&self, group: &Group) -> bool {
+        // Why a plugin cannot be loaded may lie outside its folder, and pass.
+        group.is_whole() && (!self.client().has_plugins() || group.has_all_filters())
     }
 
     /// The attributes of the root group, which is listed for it if it has not been.
@@ -232,8 +256,7 @@ impl File {
         }
         let map = self.client().chunks(id, limit, interrupt)?;
         self.store().counters().catalogue_asked.add(1);
-        // What could not be read may be readable next time.
-        if map.iter().any(|chunk| chunk.is_unknown()) {
+        if !is_known(&map) {
             return Ok(map);
         }
         match postcard::to_stdvec(&map) {
@@ -246,6 +269,22 @@ impl File {
             _ => {}
         }
         Ok(map)
+    }
+
+    /// Has the worker say at once what will be asked of a file of few objects, as far as it can be remembered.
+    pub(super) fn look_ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<(), h5::Error> {
+        if self.answers.what.is_none() {
+            return Ok(());
+        }
+        let ahead = self.client().ahead(interrupt)?;
+        self.store().counters().catalogue_asked.add(1);
+        for group in ahead.groups.into_iter().filter(|group| self.lasts(group)) {
+            self.remember_as(Asked::Group(group.id), &group);
+        }
+        for (id, map) in ahead.chunks.into_iter().filter(|(_, map)| is_known(map)) {
+            self.remember_as(Asked::Chunks(id), &map);
+        }
+        Ok(())
     }
 
     /// What is known already, or what the worker answers; remembered where it `lasts`.
@@ -261,13 +300,16 @@ impl File {
         }
         let answer = ask()?;
         self.store().counters().catalogue_asked.add(1);
-        if self.answers.what.is_some()
-            && lasts(&answer)
-            && let Ok(bytes) = postcard::to_io(&answer, Bounded(Vec::new()))
-        {
-            self.remember(asked, &bytes.0);
+        if self.answers.what.is_some() && lasts(&answer) {
+            self.remember_as(asked, &answer);
         }
         Ok(answer)
+    }
+
+    fn remember_as<T: Serialize>(self: &Arc<Self>, asked: Asked, answer: &T) {
+        if let Ok(bytes) = postcard::to_io(answer, Bounded(Vec::new())) {
+            self.remember(asked, &bytes.0);
+        }
     }
 
     fn remember(self: &Arc<Self>, asked: Asked, answer: &[u8]) {
@@ -290,8 +332,8 @@ impl File {
         let others = self.store().kept().get(&self.source().identity(), what);
         let others = others.as_deref().and_then(decode).map(|entry| entry.answers).unwrap_or_default();
         let known: Vec<_> =
-            self.answers.known.lock().answers.iter().map(|(asked, (answer, _))| (*asked, answer.clone())).collect();
-        let mut all: BTreeMap<Asked, &[u8]> = known.iter().map(|(asked, answer)| (*asked, &**answer)).collect();
+            self.answers.known.lock().answers.iter().map(|(asked, answer)| (*asked, answer.clone())).collect();
+        let mut all: BTreeMap<Asked, &[u8]> = known.iter().map(|(asked, answer)| (*asked, &*answer.0)).collect();
         let mut bytes = all.values().map(|answer| answer.len() as u64).sum::<u64>();
         for (asked, answer) in others {
             let more = bytes.saturating_add(answer.len() as u64);
@@ -302,6 +344,16 @@ impl File {
         }
         if let Some(entry) = encode(self.info(), &all) {
             self.opening.put(what, &entry);
+        }
+    }
+
+    /// Leaves what is remembered to the next opening of the file as it is.
+    pub(super) fn close(&self) {
+        let Some(what) = &self.answers.what else { return };
+        let known = std::mem::take(&mut *self.answers.known.lock());
+        if !known.answers.is_empty() && self.source().check().is_ok() {
+            let closed = Closed { what: what.clone(), info: self.info().clone(), known };
+            self.store().closed().insert(self.source().identity(), closed.into());
         }
     }
 }

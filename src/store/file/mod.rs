@@ -14,6 +14,7 @@ use crate::h5::{self, Client};
 use crate::source::{Interrupt, Source};
 
 use answers::Answers;
+pub(super) use answers::Closed;
 pub(super) use saver::Saver;
 
 /// An opened HDF5 file: an [`Opening`], the worker that speaks libhdf5 about it, and what the worker said.
@@ -55,8 +56,9 @@ impl File {
         source: Arc<Source>,
         client: Arc<Client>,
         interrupt: &Interrupt,
-    ) -> Result<Self, h5::Error> {
+    ) -> Result<Arc<Self>, h5::Error> {
         let (answers, known) = Answers::of(&store, &source, &client);
+        let is_new = known.is_none();
         let info = match known {
             Some(info) => info,
             None => {
@@ -66,7 +68,11 @@ impl File {
         };
         // What a writer has open is asked for anew each time.
         let answers = if info.swmr { Answers::none() } else { answers };
-        Ok(Self::with(store, source, client, info, answers))
+        let file = Arc::new(Self::with(store, source, client, info, answers));
+        if is_new {
+            file.look_ahead(interrupt)?;
+        }
+        Ok(file)
     }
 
     /// A file whose facts are known; nothing that its worker says is remembered.
@@ -195,5 +201,6 @@ impl File {
 impl Drop for File {
     fn drop(&mut self) {
         self.save_answers();
+        self.close();
     }
 }

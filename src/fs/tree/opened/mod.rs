@@ -258,7 +258,7 @@ impl Opened {
                 if !file.info().swmr {
                     source.check()?;
                 }
-                Content::Hdf5(Arc::new(file))
+                Content::Hdf5(file)
             }
             other => {
                 let file = formats::open(other, &context.store, &source, interrupt);

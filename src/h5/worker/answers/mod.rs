@@ -13,7 +13,9 @@
 //! | `mapping` | the mappings of a virtual dataset |
 //! | `paths` | the paths of objects |
 //! | `read` | elements |
+//! | `ahead` | of a file of few objects what will be asked next |
 
+mod ahead;
 mod attribute;
 mod dataset;
 mod grid;
@@ -34,6 +36,7 @@ pub(super) fn answer(session: &mut Session, request: &Request) -> Result<Answer,
     match request {
         Request::Open => session.open(),
         Request::Group { id, start, end, .. } => session.group(*id, *start, *end),
+        Request::Ahead => session.ahead(),
         Request::Object { id } => Ok(Answer::Object(session.object(*id, attribute::OF_ONE))),
         Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
         Request::Mappings { id, start, by_chunk } => session.mappings(*id, *start, *by_chunk),

@@ -1,0 +1,78 @@
+//! What the daemon will ask next of a file of few objects, in one answer: a round trip costs more than most of these.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use crate::catalogue::{Layout, Link, Object, ObjectId};
+use crate::h5::library::{Id, check, ffi};
+use crate::h5::protocol::{Answer, CHUNKS_AHEAD, LINKS_AT_ONCE, Refusal, Request};
+use crate::h5::worker::address::address_of;
+use crate::h5::worker::session::Session;
+
+/// Groups that are listed, and datasets of which chunks are, at most.
+const MOST_GROUPS: usize = 32;
+const MOST_MAPS: usize = 16;
+
+/// Links of a group that is listed, at most.
+const MOST_LINKS: u64 = 256;
+
+/// Bytes of links after which no other group is listed.
+const ENOUGH: usize = 128 << 10;
+
+/// Time after which nothing else is begun.
+const LONG: Duration = Duration::from_millis(20);
+
+impl Session {
+    /// Groups from the root on, and the chunks of their datasets. What fails is left out, and fails where it is asked
+    /// for.
+    pub fn ahead(&mut self) -> Result<Answer, Refusal> {
+        let began = Instant::now();
+        let file = self.file(0)?;
+        let root = ObjectId { file: 0, address: address_of(file.id.raw(), file.address_size)? };
+        let (mut answers, mut bytes) = (Vec::new(), 0);
+        let (mut groups, mut seen) = (VecDeque::from([root]), HashSet::from([root]));
+        let mut chunked = Vec::new();
+        while let Some(id) = groups.pop_front()
+            && answers.len() < MOST_GROUPS
+            && bytes < ENOUGH
+            && began.elapsed() < LONG
+        {
+            if !self.has_few_links(id) {
+                continue;
+            }
+            let Ok(Answer::Group(page)) = self.group(id, 0, LINKS_AT_ONCE) else { continue };
+            bytes += page.links.len();
+            let mut rest = page.links.as_slice();
+            while let Ok((link, behind)) = postcard::take_from_bytes::<Link>(rest) {
+                rest = behind;
+                match link.target.followed() {
+                    Some(Object::Group { id, .. }) if seen.insert(*id) => groups.push_back(*id),
+                    Some(Object::Dataset(dataset)) if matches!(dataset.layout, Layout::Chunked { .. }) => {
+                        chunked.push(dataset.id);
+                    }
+                    _ => {}
+                }
+            }
+            let request = Request::Group { id, start: 0, end: LINKS_AT_ONCE, plain: false };
+            answers.push((request, Answer::Group(page)));
+        }
+        for id in chunked.into_iter().take(MOST_MAPS) {
+            if began.elapsed() >= LONG {
+                break;
+            }
+            if let Ok(answer @ Answer::Chunks { next: None, .. }) = self.chunks(id, CHUNKS_AHEAD, 0) {
+                answers.push((Request::Chunks { id, limit: CHUNKS_AHEAD, start: 0 }, answer));
+            }
+        }
+        Ok(Answer::Ahead(answers))
+    }
+
+    fn has_few_links(&mut self, id: ObjectId) -> bool {
+        let mut info = ffi::GroupInfo::default();
+        let of_group = |group: Id| {
+            // SAFETY: an open object; a place for the answer.
+            check(unsafe { ffi::H5Gget_info(group.raw(), &mut info) })
+        };
+        self.open_object(id).and_then(of_group).is_ok() && info.links <= MOST_LINKS
+    }
+}
