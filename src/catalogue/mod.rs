@@ -146,12 +146,12 @@ pub struct Link {
 pub enum Target {
     /// A hard link, with the object behind it.
     Hard(Object),
-    /// A soft link: a path in this file, which may lead nowhere. `object` is what it leads to now, where it does.
+    /// A soft link: a path in this file, which may lead nowhere.
     Soft {
         /// The path as stored, absolute or relative to the group of the link.
         path: BString,
-        /// What the path resolves to in this file (never through an external link).
-        object: Option<Box<Object>>,
+        /// What the path resolves to in this file now.
+        object: Result<Box<Object>, Dangling>,
     },
     /// A link to an object in another file.
     External {
@@ -178,7 +178,8 @@ impl Target {
     pub fn object(&self) -> Option<&Object> {
         match self {
             Target::Hard(object) => Some(object),
-            Target::Soft { object, .. } | Target::External { object, .. } => object.as_deref(),
+            Target::Soft { object, .. } => object.as_deref().ok(),
+            Target::External { object, .. } => object.as_deref(),
             Target::UserDefined(_) | Target::Unreadable(_) => None,
         }
     }
@@ -187,6 +188,18 @@ impl Target {
     pub fn dataset(&self) -> Option<&Arc<Dataset>> {
         if let Object::Dataset(dataset) = self.object()? { Some(dataset) } else { None }
     }
+}
+
+/// Soft and external links that one path may pass, the one asked for included: libhdf5's own limit (`H5Pset_nlinks`).
+pub const MOST_LINKS_PASSED: usize = 16;
+
+/// Why a soft link leads to no object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Dangling {
+    /// Nothing that can be read is where it leads.
+    Nowhere,
+    /// It leads through more than [`MOST_LINKS_PASSED`] links.
+    TooManyLinks,
 }
 
 /// An object behind a link.

@@ -1,11 +1,11 @@
 //! Tells what was read in full. Anything else may be readable the next time (after an input error, in a worker with
 //! more memory), so it must not be remembered.
 
-use super::{Attribute, Dataset, Fill, Group, Link, Object, Target};
+use super::{Attribute, Dangling, Dataset, Fill, Group, Link, Object, Target};
 
 impl Group {
     /// Whether everything in it could be read: no attribute, link or object is described as unreadable, and no soft
-    /// link or reference dangles. A link whose way could not be read looks like a dangling one.
+    /// link or reference leads nowhere. A link whose way could not be read looks like one of these.
     pub fn is_whole(&self) -> bool {
         self.attributes.iter().all(Attribute::is_whole) && self.links.iter().all(Link::is_whole)
     }
@@ -20,7 +20,10 @@ impl Link {
     fn is_whole(&self) -> bool {
         match &self.target {
             Target::Hard(object) => object.is_whole(),
-            Target::Soft { object, .. } => object.as_deref().is_some_and(Object::is_whole),
+            Target::Soft { object, .. } => match object {
+                Ok(object) => object.is_whole(),
+                Err(dangling) => *dangling == Dangling::TooManyLinks,
+            },
             // Not followed, as a rule.
             Target::External { object, .. } => object.as_deref().is_none_or(Object::is_whole),
             Target::UserDefined(_) => true,

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
-use hdf5_metno_sys::{LOCK, h5, h5d, h5e, h5f, h5g, h5p};
+use hdf5_metno_sys::{LOCK, h5, h5d, h5e, h5f, h5g, h5l, h5p};
 
 pub use super::element::Fill;
 use super::element::{Element, Plain, Value};
@@ -168,6 +168,19 @@ impl<'f> Node<'f> {
         };
         let id = create().at(&path)?;
         Ok(Self { id, path, file: PhantomData })
+    }
+
+    /// Creates a soft link below, which leads to `target`.
+    ///
+    /// # Errors
+    /// See [`Error::Hdf5`].
+    pub fn soft_link(&self, name: &str, target: &str) -> Result<(), Error> {
+        let create = || {
+            let (name, target) = (c_string(name)?, c_string(target)?);
+            // SAFETY: C strings and an open group.
+            check(unsafe { h5l::H5Lcreate_soft(target.as_ptr(), self.raw(), name.as_ptr(), DEFAULT, DEFAULT) })
+        };
+        create().map(drop).at(&self.child_path(name))
     }
 
     /// Creates a dataset below.

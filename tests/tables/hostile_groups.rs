@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use hepfs::h5::create::{self, Fill, Storage};
+use hepfs::h5::element::Number;
+
 use crate::data;
 use crate::support::Mounted;
 
@@ -49,6 +52,33 @@ fn a_group_that_cannot_be_listed_says_why_and_spoils_no_other_file() {
     assert_eq!(fs::read_dir(mounted.join("bad.h5")).unwrap_err().raw_os_error(), Some(libc::EIO));
     let errors = fs::read_to_string(mounted.join(".hepfs/errors")).unwrap();
     assert!(errors.contains("/bad.h5: /: "), "{errors}");
+}
+
+/// h5py 3.16 (HDF5 2.0) opens l01 to l16, and says "too many links" of the others.
+#[test]
+fn a_chain_of_links_ends_where_hdf5_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("chain.h5");
+    create::file::<create::Error>(&path, |root| {
+        root.dataset("l00", &f64::ELEMENT, &Storage::contiguous(&[1]), &Fill::Unset)?;
+        (1..=20).try_for_each(|at| root.soft_link(&format!("l{at:02}"), &format!("l{:02}", at - 1)))
+    })
+    .unwrap();
+    let mounted = Mounted::new(&[&path], &[]);
+    let metadata: serde_json::Value = serde_json::from_str(&mounted.text("metadata.json")).unwrap();
+    let names = mounted.names("");
+    for at in 1..=20 {
+        let name = format!("l{at:02}");
+        assert_eq!(names.contains(&format!("{name}.npy")), at <= 16, "{name}");
+        let member = metadata["members"].as_array().unwrap().iter().find(|member| member["name"] == *name).unwrap();
+        let reason = "it leads through more than 16 links, the limit of the HDF5 library";
+        assert_eq!(member["not_shown"] == serde_json::json!([reason]), at > 16, "{member}");
+    }
+    assert_eq!(mounted.read("l16.npy"), mounted.read("l00.npy"));
+    let findings = metadata["findings"].as_array().unwrap();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!((&findings[0]["id"], &findings[0]["path"]), (&"file/link-chain".into(), &"/l17".into()));
+    assert!(findings[0]["found"].as_str().unwrap().ends_with("so do 3 links beside it"), "{findings:?}");
 }
 
 /// What lies in other files is not read unless asked for: then there is no file that fails, but a reason.

@@ -9,6 +9,9 @@ crate::table::rules! {
     BESIDE: Error "file/beside" [] "its members are shown at the root" => "restore the file from a copy";
     NAME_TWICE: Warning "file/name-twice" []
         "members of two groups that are shown in one directory have different names" => "rename one of them";
+    LINK_CHAIN: Warning "file/link-chain" []
+        "a path leads through at most 16 soft and external links, the limit of the HDF5 library (H5Pset_nlinks)"
+        => "let the link lead to the object itself; a circle of links leads nowhere";
     SCHEMA: Warning "file/dataset-schema" []
         "the files of a dataset have the same columns and types; what differs is missing, cast or left out"
         => "write the columns in the types of the other files";

@@ -1,6 +1,7 @@
 //! What requests keep for those after them: a page goes on where the one before ended, and the dataset read last
 //! stays open.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 
@@ -11,6 +12,9 @@ use crate::catalogue::{MappedSource, ObjectId};
 use crate::codec::structure::mapped::MappingList;
 use crate::h5::library::ffi::Token;
 use crate::h5::library::{Id, Reason};
+
+/// Links of other groups that are kept with a listing, as far as its links lead through them.
+const MOST_PASSED: u64 = 1 << 20;
 
 /// The links of a group, by name and class.
 #[derive(Debug)]
@@ -24,16 +28,69 @@ pub(super) struct Listing {
     pub failure: Option<Reason>,
     /// Bytes of attributes that may still be read of members.
     pub values_left: usize,
+    /// Bytes of values of links that may still be kept.
+    pub link_values_left: usize,
+    /// Other groups that soft links lead through.
+    pub passed: HashMap<ObjectId, Passed>,
+    /// Links that may still be listed of them.
+    pub passed_left: u64,
+    by_name: OnceCell<Box<[u32]>>,
+}
+
+impl Listing {
+    /// A listing before its first link, that keeps no values.
+    pub fn new(id: ObjectId, creation_order: bool) -> Self {
+        Self {
+            id,
+            creation_order,
+            links: Vec::new(),
+            next: Some(0),
+            failure: None,
+            values_left: 0,
+            link_values_left: 0,
+            passed: HashMap::new(),
+            passed_left: MOST_PASSED,
+            by_name: OnceCell::new(),
+        }
+    }
+
+    /// Whether every link of the group is there.
+    pub fn is_whole(&self) -> bool {
+        self.next.is_none() && self.failure.is_none()
+    }
+
+    /// A link of a group whose listing is whole.
+    pub fn link(&self, name: &[u8]) -> Option<&Found> {
+        let named = |at: &u32| self.links.get(*at as usize).map(|link| link.name.as_slice());
+        let order = self.by_name.get_or_init(|| {
+            let mut order: Box<[u32]> = (0..self.links.len() as u32).collect();
+            order.sort_by_key(named);
+            order
+        });
+        let at = order.get(order.partition_point(|at| named(at) < Some(name)))?;
+        self.links.get(*at as usize).filter(|link| link.name == name)
+    }
+}
+
+/// A group that paths lead through.
+#[derive(Debug, Default)]
+pub(super) struct Passed {
+    /// How often libhdf5 was asked for a link of it.
+    pub asked: u32,
+    /// Its links, where libhdf5 would take long to find each.
+    pub listing: Option<Box<Listing>>,
 }
 
 /// A link as the library lists it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Found {
     pub name: BString,
     pub kind: c_int,
     pub token: Token,
     /// Its number in creation order, where that is tracked.
     pub creation: i64,
+    /// The value of a soft or external link, where it was read with the list.
+    pub value: Option<Vec<u8>>,
 }
 
 /// A virtual dataset on the way through its mappings.

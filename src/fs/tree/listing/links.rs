@@ -14,7 +14,7 @@ use bstr::{BStr, BString, ByteSlice};
 use super::entries::{COLUMNS, Shown};
 use super::members::{Namespace, names_of_made, suffixes};
 use super::tables;
-use crate::catalogue::{Dataset, Group, Object, ObjectId, Target, join};
+use crate::catalogue::{Dangling, Dataset, Group, MOST_LINKS_PASSED, Object, ObjectId, Target, join};
 use crate::dialects::{Checks, Claims, Dialect, Elsewhere, Here, Made, Mark, Of, Role, Site};
 use crate::fs::names;
 use crate::fs::tree::opened::Opened;
@@ -138,7 +138,10 @@ impl<'a> Resolver<'a> {
                 let is_own = first.iter().eq(self.way.links.iter().chain([name]));
                 if is_own { None } else { Some(self.find(first)) }
             }
-            Target::Soft { object: None, .. } => Some(Err(NOWHERE.into())),
+            Target::Soft { object: Err(Dangling::Nowhere), .. } => Some(Err(NOWHERE.into())),
+            Target::Soft { object: Err(Dangling::TooManyLinks), .. } => Some(Err(format!(
+                "it leads through more than {MOST_LINKS_PASSED} links, the limit of the HDF5 library"
+            ))),
             Target::Soft { path, .. } => {
                 let mut way = VecDeque::new();
                 if !path.starts_with(b"/") {

@@ -12,9 +12,10 @@ use super::entries::{
     SUFFIXES, Shown, Siblings, with_suffix,
 };
 use super::tables;
-use crate::catalogue::{Dataset, Group, Layout, Link, Object, ObjectId, Target, join};
+use crate::catalogue::{Dangling, Dataset, Group, Layout, Link, Object, ObjectId, Target, join};
 use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role, stated};
 use crate::fs::names;
+use crate::fs::tree::rules;
 use crate::store::{File, Reach};
 use crate::table::{Finding, SingleFile};
 use crate::views::metadata::{Details, Member, ShownAs};
@@ -155,6 +156,7 @@ impl Members<'_> {
             listing.add(name.into(), Child::Changes);
         }
         let mut directories: Vec<Directory<'_>> = Vec::new();
+        let mut too_far: Vec<&BString> = Vec::new();
         let boxed = |member| self.wanted.then(|| Box::new(member));
         for link in &self.group.links {
             if let Some(role) = self.claims.members.get(&link.name) {
@@ -197,7 +199,10 @@ impl Members<'_> {
                         Object::Unreadable { reason, .. } => member.not_shown.push(reason.clone().into()),
                     }
                 }
-                (_, Target::Soft { path, .. }) => {
+                (_, Target::Soft { path, object }) => {
+                    if *object == Err(Dangling::TooManyLinks) {
+                        too_far.push(&link.name);
+                    }
                     member.details = Details::Soft(path.clone());
                     match (self.link_target)(&link.target, &link.name) {
                         Some(Ok(Shown::Files { stem, suffixes })) => {
@@ -233,6 +238,12 @@ impl Members<'_> {
             if self.wanted {
                 described.push(member);
             }
+        }
+        if let Some((first, others)) = too_far.split_first() {
+            let others =
+                if others.is_empty() { String::new() } else { format!("; so do {} links beside it", others.len()) };
+            let found = format!("it leads through more links, and is not followed{others}");
+            findings.push(Finding::new(join(self.path, first), &rules::LINK_CHAIN, found));
         }
         for (link, mut member, below) in directories {
             match below {

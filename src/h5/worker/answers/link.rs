@@ -1,27 +1,28 @@
-//! Links: listing a group, and resolving paths without ever letting libhdf5 follow one into another file.
+//! Links: pages of a group, and resolving paths without ever letting libhdf5 follow one into another file.
 
-use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Instant;
 
 use bstr::BString;
 
-use super::attribute::{OF_A_MEMBER, OF_ALL_MEMBERS, OF_ONE};
-use crate::catalogue::{Link, ObjectId, Target};
-use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, Token};
+use super::attribute::{OF_A_MEMBER, OF_ONE};
+use super::listing::{begin, go_on, value_of};
+use crate::catalogue::{Dangling, Link, MOST_LINKS_PASSED, ObjectId, Target};
+use crate::h5::library::ffi::{self, LinkInfo, Token};
 use crate::h5::library::{Id, Reason, c_string, check};
-use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, MAX_LINKS, PAGE, Refusal};
+use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, PAGE, Refusal};
 use crate::h5::worker::address::{address_in, address_of};
 use crate::h5::worker::kept::{Found, Listing};
 use crate::h5::worker::session::Session;
-use crate::h5::worker::start::with_room_for_links;
 
-/// Soft and external links that one path may pass.
-const MAX_HOPS: usize = 16;
+/// Links that libhdf5 is asked for in one group, before those of a group in the old format are listed instead: it reads
+/// a heap for each that its cache may have no room for.
+const OFTEN: u32 = 256;
 
-/// Longest path of a soft or external link.
-const MAX_VALUE: usize = 64 << 10;
+/// `H5G_STORAGE_TYPE_SYMBOL_TABLE`: a group in the old format.
+const SYMBOL_TABLE: std::ffi::c_int = 0;
 
 impl Session {
     /// A page of a group, of links before `end`.
@@ -50,45 +51,51 @@ impl Session {
             links: Vec::new(),
             next: None,
         };
-        let links = listing.links.iter().skip(usize::try_from(start).unwrap_or(usize::MAX));
         let mut values_left = listing.values_left;
-        for (next, found) in (start..).zip(links) {
+        self.listing = Some(listing);
+        for next in start.. {
+            let found = usize::try_from(next).ok().and_then(|at| self.listing.as_ref()?.links.get(at).cloned());
+            let Some(found) = found else { break };
             if next >= end || page.links.len() >= PAGE || (page.count > 0 && began.elapsed() >= page_time) {
                 page.next = Some(next);
                 break;
             }
             self.values_left = Some(values_left);
-            let target = self.target(&group, id, found);
+            let name = found.name.clone();
+            let target = self.target(id, found).unwrap_or_else(|Reason(text)| Target::Unreadable(text));
             values_left = self.values_left.take().unwrap_or(0);
-            page.push(&Link { name: found.name.clone(), target });
+            page.push(&Link { name, target });
         }
-        listing.values_left = values_left;
-        if page.next.is_none() {
-            if let Some(Reason(text)) = &listing.failure {
-                // No link has an empty name: this one stands for those that could not be listed.
-                page.push(&Link { name: BString::default(), target: Target::Unreadable(text.clone()) });
-            }
-        } else {
-            self.listing = Some(listing);
+        if page.next.is_some() {
+            self.listing.iter_mut().for_each(|listing| listing.values_left = values_left);
+        } else if let Some(Reason(text)) = self.listing.take().and_then(|listing| listing.failure) {
+            // No link has an empty name: this one stands for those that could not be listed.
+            page.push(&Link { name: BString::default(), target: Target::Unreadable(text) });
         }
         Ok(Answer::Group(page))
     }
 
-    fn target(&mut self, group: &Id, id: ObjectId, found: &Found) -> Target {
-        let target = match found.kind {
-            ffi::L_HARD => self.address(id.file, found.token).map(|id| Target::Hard(self.object(id, OF_A_MEMBER))),
-            ffi::L_SOFT => value(group, &found.name).map(|path| {
-                let object = self.resolve(id, &path, &mut 0).ok().map(|id| self.object(id, OF_A_MEMBER));
-                Target::Soft { path: path.into(), object: object.filter(is_there).map(Box::new) }
-            }),
-            ffi::L_EXTERNAL => value(group, &found.name).and_then(|value| unpack(&value)).map(|(file, path)| {
+    fn target(&mut self, id: ObjectId, found: Found) -> Result<Target, Reason> {
+        Ok(match found.kind {
+            ffi::L_HARD => {
+                let id = self.address(id.file, found.token)?;
+                Target::Hard(self.object(id, OF_A_MEMBER))
+            }
+            ffi::L_SOFT => {
+                let (path, mut hops) = (self.link_value(id, found)?, 1);
+                let object = self.resolve(id, &path, &mut hops).ok().map(|id| self.object(id, OF_A_MEMBER));
+                let is_too_far = object.is_none() && hops > MOST_LINKS_PASSED;
+                let dangling = if is_too_far { Dangling::TooManyLinks } else { Dangling::Nowhere };
+                Target::Soft { path: path.into(), object: object.filter(is_there).map(Box::new).ok_or(dangling) }
+            }
+            ffi::L_EXTERNAL => {
+                let (file, path) = unpack(&self.link_value(id, found)?)?;
                 let object =
                     self.resolve_external(id.file, &file, &path, &mut 0).ok().map(|id| self.object(id, OF_A_MEMBER));
                 Target::External { file: file.into(), path: path.into(), object: object.filter(is_there).map(Box::new) }
-            }),
-            other => Ok(Target::UserDefined(other as u32)),
-        };
-        target.unwrap_or_else(|Reason(text)| Target::Unreadable(text))
+            }
+            other => Target::UserDefined(other as u32),
+        })
     }
 
     fn address(&mut self, file: u32, token: Token) -> Result<ObjectId, Reason> {
@@ -103,27 +110,87 @@ impl Session {
             at.address = address_of(file.id.raw(), file.address_size)?;
         }
         for name in path.split(|byte| *byte == b'/').filter(|name| !matches!(name, [] | [b'.'])) {
-            let group = self.open_object(at)?;
-            // SAFETY: an open object.
-            if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
-                return Err(Reason::new("a path through something that is no group"));
-            }
-            let info = link_info(&group, name)?;
-            at = match info.kind {
-                ffi::L_HARD => self.address(at.file, Token(info.value.0))?,
-                ffi::L_SOFT => {
+            let found = self.found(at, name)?;
+            at = match (found.kind, found.value) {
+                (ffi::L_HARD, _) => self.address(at.file, found.token)?,
+                (ffi::L_SOFT, Some(path)) => {
                     hop(hops)?;
-                    let path = value(&group, name)?;
                     self.resolve(at, &path, hops)?
                 }
-                ffi::L_EXTERNAL => {
-                    let (file, path) = unpack(&value(&group, name)?)?;
+                (ffi::L_EXTERNAL, Some(value)) => {
+                    let (file, path) = unpack(&value)?;
                     self.resolve_external(at.file, &file, &path, hops)?
                 }
-                other => return Err(Reason::new(format!("a path through a link of class {other}"))),
+                (other, _) => return Err(Reason::new(format!("a path through a link of class {other}"))),
             };
         }
         Ok(at)
+    }
+
+    /// A link of a group: from the list of its links, where that is in memory, or from libhdf5.
+    fn found(&mut self, at: ObjectId, name: &[u8]) -> Result<Found, Reason> {
+        match self.listed(at).map(|listing| listing.link(name).cloned()) {
+            Some(None) => return Err(Reason::new("no such link")),
+            Some(Some(found)) if found.kind == ffi::L_HARD || found.value.is_some() => return Ok(found),
+            _ => {}
+        }
+        let group = self.open_object(at)?;
+        // SAFETY: an open object.
+        if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
+            return Err(Reason::new("a path through something that is no group"));
+        }
+        let mut info =
+            LinkInfo { kind: -1, creation_valid: false, creation: 0, charset: 0, value: ffi::LinkValue([0; 16]) };
+        let c_name = c_string(name)?;
+        // SAFETY: an open group, a C string, a place for the answer. The name has no slash, so nothing is traversed.
+        check(unsafe { ffi::H5Lget_info2(group.raw(), c_name.as_ptr(), &mut info, ffi::DEFAULT) })?;
+        let value = match info.kind {
+            ffi::L_SOFT | ffi::L_EXTERNAL => Some(value_of(group.raw(), &c_name, &info, usize::MAX)?),
+            _ => None,
+        };
+        self.note_passed(at, &group);
+        let (kind, token, creation) = (info.kind, Token(info.value.0), info.creation);
+        Ok(Found { name: name.into(), kind, token, creation, value })
+    }
+
+    /// The value of a soft or external link of a group.
+    fn link_value(&mut self, group: ObjectId, found: Found) -> Result<Vec<u8>, Reason> {
+        match found.value {
+            Some(value) => Ok(value),
+            None => Ok(self.found(group, &found.name)?.value.unwrap_or_default()),
+        }
+    }
+
+    /// The list of a group's links, where it is in memory.
+    fn listed(&self, group: ObjectId) -> Option<&Listing> {
+        let listing = self.listing.as_ref()?;
+        let passed = || listing.passed.get(&group)?.listing.as_deref();
+        let listing = if listing.id == group { Some(listing) } else { passed() };
+        listing.filter(|listing| listing.is_whole())
+    }
+
+    /// Lists a group of the old format that libhdf5 was often asked about, or goes on with that.
+    fn note_passed(&mut self, id: ObjectId, group: &Id) {
+        let until = Instant::now() + self.page_time();
+        let Some(listing) = self.listing.as_mut().filter(|listing| listing.id != id) else { return };
+        let passed = listing.passed.entry(id).or_default();
+        passed.asked = passed.asked.saturating_add(1);
+        if passed.asked == OFTEN {
+            let mut info = ffi::GroupInfo::default();
+            // SAFETY: an open group; a place for the answer.
+            let is_known = check(unsafe { ffi::H5Gget_info(group.raw(), &mut info) }).is_ok();
+            let is_slow = is_known && info.storage == SYMBOL_TABLE && info.links <= listing.passed_left;
+            passed.listing = is_slow.then(|| Box::new(Listing::new(id, false)));
+            listing.passed_left -= if is_slow { info.links } else { 0 };
+        }
+        if let Some(part) = &mut passed.listing {
+            part.link_values_left = std::mem::take(&mut listing.link_values_left);
+            let gone_on = go_on(part, group, Some(until));
+            listing.link_values_left = std::mem::take(&mut part.link_values_left);
+            if gone_on.is_err() {
+                passed.listing = None;
+            }
+        }
     }
 
     fn resolve_external(&mut self, from: u32, file: &[u8], path: &[u8], hops: &mut usize) -> Result<ObjectId, Reason> {
@@ -170,111 +237,11 @@ impl GroupPage {
 
 fn hop(hops: &mut usize) -> Result<(), Reason> {
     *hops += 1;
-    if *hops > MAX_HOPS { Err(Reason::new(format!("a path through more than {MAX_HOPS} links"))) } else { Ok(()) }
-}
-
-/// A listing of a group with nothing in it yet: in creation order where that is tracked and indexed, else bytewise by
-/// name.
-fn begin(group: &Id, id: ObjectId) -> Listing {
-    let mut flags = 0;
-    // SAFETY: an open group; a place for the flags.
-    let creation_order = unsafe {
-        let status = Id::own(ffi::H5Gget_create_plist(group.raw()))
-            .and_then(|gcpl| check(ffi::H5Pget_link_creation_order(gcpl.raw(), &mut flags)));
-        let both = ffi::CREATION_ORDER_TRACKED | ffi::CREATION_ORDER_INDEXED;
-        status.is_ok() && flags & both == both
-    };
-    empty(id, creation_order)
-}
-
-/// A listing before its first link.
-fn empty(id: ObjectId, creation_order: bool) -> Listing {
-    Listing { id, creation_order, links: Vec::new(), next: Some(0), failure: None, values_left: OF_ALL_MEMBERS }
-}
-
-/// The links of a group by name, as far as they can be listed; an error where that would be none at all.
-pub(super) fn found(group: &Id, id: ObjectId) -> Result<Vec<Found>, Reason> {
-    let mut listing = empty(id, false);
-    go_on(&mut listing, group, None)?;
-    Ok(listing.links)
-}
-
-/// Adds links to a listing, as far as there is time; once it is whole, they are in its order. An error where there
-/// would be none at all.
-fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -> Result<(), Reason> {
-    let Some(mut position) = listing.next else { return Ok(()) };
-    let index = if listing.creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME };
-    let mut collected = Collected { links: std::mem::take(&mut listing.links), until, is_late: false };
-    // libhdf5 puts links in order by reading all of them first, names twice.
-    // SAFETY: the callback gets `collected` back and is not called afterwards.
-    let status = with_room_for_links(group, || unsafe {
-        let data = (&raw mut collected).cast();
-        ffi::H5Literate2(group.raw(), index, ffi::ITER_NATIVE, &mut position, collect, data)
-    });
-    listing.links = collected.links;
-    listing.next = None;
-    match check(status) {
-        Ok(0) => {}
-        Ok(_) if collected.is_late => {
-            listing.next = Some(position);
-            return Ok(());
-        }
-        Ok(_) => listing.failure = Some(Reason::new(format!("more than {MAX_LINKS} links"))),
-        Err(reason) if listing.links.is_empty() => return Err(reason),
-        Err(reason) => listing.failure = Some(reason),
+    if *hops > MOST_LINKS_PASSED {
+        Err(Reason::new(format!("a path through more than {MOST_LINKS_PASSED} links")))
+    } else {
+        Ok(())
     }
-    match listing.creation_order {
-        true => listing.links.sort_by_key(|link| link.creation),
-        false => listing.links.sort_by(|a, b| a.name.cmp(&b.name)),
-    }
-    Ok(())
-}
-
-/// Links while the library tells them.
-struct Collected {
-    links: Vec<Found>,
-    until: Option<Instant>,
-    is_late: bool,
-}
-
-/// Links between two looks at the clock.
-const UNWATCHED: usize = 1024;
-
-unsafe extern "C" fn collect(_: Hid, name: *const c_char, info: *const LinkInfo, data: *mut c_void) -> Herr {
-    // SAFETY: `data` is what was given to H5Literate2; name and info are valid during the call.
-    let (all, name, info) = unsafe { (&mut *data.cast::<Collected>(), CStr::from_ptr(name).to_bytes(), &*info) };
-    if all.links.len() >= MAX_LINKS {
-        return 1;
-    }
-    all.links.push(Found { name: name.into(), kind: info.kind, token: Token(info.value.0), creation: info.creation });
-    all.is_late = all.links.len().is_multiple_of(UNWATCHED) && all.until.is_some_and(|until| Instant::now() >= until);
-    Herr::from(all.is_late)
-}
-
-fn link_info(group: &Id, name: &[u8]) -> Result<LinkInfo, Reason> {
-    let mut info =
-        LinkInfo { kind: -1, creation_valid: false, creation: 0, charset: 0, value: ffi::LinkValue([0; 16]) };
-    let name = c_string(name)?;
-    // SAFETY: an open group, a C string, a place for the answer. The name has no slash, so nothing is traversed.
-    check(unsafe { ffi::H5Lget_info2(group.raw(), name.as_ptr(), &mut info, ffi::DEFAULT) })?;
-    Ok(info)
-}
-
-/// The value of a soft link (without its NUL) or of an external link (packed).
-fn value(group: &Id, name: &[u8]) -> Result<Vec<u8>, Reason> {
-    let info = link_info(group, name)?;
-    let size = u64::from_ne_bytes(info.value.0[..8].try_into().unwrap_or_default());
-    let size = usize::try_from(size).ok().filter(|size| *size <= MAX_VALUE);
-    let size = size.ok_or_else(|| Reason::new(format!("a link with a value of more than {MAX_VALUE} bytes")))?;
-    let mut value = vec![0u8; size];
-    let name = c_string(name)?;
-    // SAFETY: `value` has the size given.
-    check(unsafe { ffi::H5Lget_val(group.raw(), name.as_ptr(), value.as_mut_ptr().cast(), size, ffi::DEFAULT) })?;
-    if info.kind == ffi::L_SOFT {
-        let end = value.iter().position(|byte| *byte == 0).unwrap_or(size);
-        value.truncate(end);
-    }
-    Ok(value)
 }
 
 /// File and path of an external link's value.

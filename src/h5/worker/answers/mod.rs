@@ -9,7 +9,8 @@
 //! | `listed` | sets right what a chunk index lists |
 //! | `dataset` | what a dataset is, and where its chunks lie |
 //! | `object` | what an object is |
-//! | `link` | the links of a group, and where paths lead |
+//! | `listing` | the links of a group, as libhdf5 lists them |
+//! | `link` | pages of these, and where paths lead |
 //! | `mapping` | the mappings of a virtual dataset |
 //! | `paths` | the paths of objects |
 //! | `read` | elements |
@@ -21,6 +22,7 @@ mod dataset;
 mod grid;
 mod link;
 mod listed;
+mod listing;
 mod mapping;
 mod object;
 mod paths;

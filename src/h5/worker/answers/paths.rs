@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 
-use super::link::found;
+use super::listing::found;
 use crate::catalogue::ObjectId;
 use crate::h5::library::ffi;
 use crate::h5::protocol::{Answer, PAGE, Refusal};

@@ -1,0 +1,128 @@
+//! Lists the links of a group by the library, with the values of soft and external ones.
+//!
+//! Names and values of a group in the old format (a symbol table) lie in one heap, which libhdf5 reads as a whole
+//! whenever its cache has no room for it. It is in memory while the group is gone through, so values are read then.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::time::Instant;
+
+use super::attribute::OF_ALL_MEMBERS;
+use crate::catalogue::ObjectId;
+use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, Token};
+use crate::h5::library::{Id, Reason, check};
+use crate::h5::protocol::MAX_LINKS;
+use crate::h5::worker::kept::{Found, Listing};
+use crate::h5::worker::start::with_room_for_links;
+
+/// Longest path of a soft or external link.
+const MAX_VALUE: usize = 64 << 10;
+
+/// Bytes of values that are kept of one group: many links may share one, which then takes little room in the file.
+const MOST_VALUES: usize = 64 << 20;
+
+/// A listing of a group with nothing in it yet: in creation order where that is tracked and indexed, else bytewise by
+/// name.
+pub(super) fn begin(group: &Id, id: ObjectId) -> Listing {
+    let mut flags = 0;
+    // SAFETY: an open group; a place for the flags.
+    let creation_order = unsafe {
+        let status = Id::own(ffi::H5Gget_create_plist(group.raw()))
+            .and_then(|gcpl| check(ffi::H5Pget_link_creation_order(gcpl.raw(), &mut flags)));
+        let both = ffi::CREATION_ORDER_TRACKED | ffi::CREATION_ORDER_INDEXED;
+        status.is_ok() && flags & both == both
+    };
+    let mut listing = Listing::new(id, creation_order);
+    (listing.values_left, listing.link_values_left) = (OF_ALL_MEMBERS, MOST_VALUES);
+    listing
+}
+
+/// The links of a group by name, as far as they can be listed; an error where that would be none at all.
+pub(super) fn found(group: &Id, id: ObjectId) -> Result<Vec<Found>, Reason> {
+    let mut listing = Listing::new(id, false);
+    go_on(&mut listing, group, None)?;
+    Ok(listing.links)
+}
+
+/// Adds links to a listing, as far as there is time; once it is whole, they are in its order. An error where there
+/// would be none at all.
+pub(super) fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -> Result<(), Reason> {
+    let Some(mut position) = listing.next else { return Ok(()) };
+    let index = if listing.creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME };
+    let (links, values_left) = (std::mem::take(&mut listing.links), listing.link_values_left);
+    let mut collected = Collected { links, values_left, until, is_late: false };
+    // libhdf5 puts links in order by reading all of them first, names twice.
+    // SAFETY: the callback gets `collected` back and is not called afterwards.
+    let status = with_room_for_links(group, || unsafe {
+        let data = (&raw mut collected).cast();
+        ffi::H5Literate2(group.raw(), index, ffi::ITER_NATIVE, &mut position, collect, data)
+    });
+    (listing.links, listing.link_values_left) = (collected.links, collected.values_left);
+    listing.next = None;
+    match check(status) {
+        Ok(0) => {}
+        Ok(_) if collected.is_late => {
+            listing.next = Some(position);
+            return Ok(());
+        }
+        Ok(_) => listing.failure = Some(Reason::new(format!("more than {MAX_LINKS} links"))),
+        Err(reason) if listing.links.is_empty() => return Err(reason),
+        Err(reason) => listing.failure = Some(reason),
+    }
+    match listing.creation_order {
+        true => listing.links.sort_by_key(|link| link.creation),
+        false => listing.links.sort_by(|a, b| a.name.cmp(&b.name)),
+    }
+    Ok(())
+}
+
+/// Links while the library tells them.
+struct Collected {
+    links: Vec<Found>,
+    values_left: usize,
+    until: Option<Instant>,
+    is_late: bool,
+}
+
+/// Links between two looks at the clock.
+const UNWATCHED: usize = 1024;
+
+unsafe extern "C" fn collect(group: Hid, name: *const c_char, info: *const LinkInfo, data: *mut c_void) -> Herr {
+    // SAFETY: `data` is what was given to H5Literate2; name and info are valid during the call.
+    let (all, name, info) = unsafe { (&mut *data.cast::<Collected>(), CStr::from_ptr(name), &*info) };
+    if all.links.len() >= MAX_LINKS {
+        return 1;
+    }
+    let has_value = matches!(info.kind, ffi::L_SOFT | ffi::L_EXTERNAL) && all.values_left > 0;
+    // What fails here fails again where the value is wanted, and tells why.
+    let value = if has_value { value_of(group, name, info, all.values_left).ok() } else { None };
+    all.values_left -= value.as_ref().map_or(0, Vec::len);
+    all.links.push(Found {
+        name: name.to_bytes().into(),
+        kind: info.kind,
+        token: Token(info.value.0),
+        creation: info.creation,
+        value,
+    });
+    let is_watched = has_value || all.links.len().is_multiple_of(UNWATCHED);
+    all.is_late = is_watched && all.until.is_some_and(|until| Instant::now() >= until);
+    Herr::from(all.is_late)
+}
+
+/// The value of a soft link (without its NUL) or of an external link (packed), as it stands in a list of links; an
+/// error where it is longer than `most`.
+pub(super) fn value_of(group: Hid, name: &CStr, info: &LinkInfo, most: usize) -> Result<Vec<u8>, Reason> {
+    let size = u64::from_ne_bytes(info.value.0[..8].try_into().unwrap_or_default());
+    let size = usize::try_from(size).ok().filter(|size| *size <= MAX_VALUE);
+    let size = size.ok_or_else(|| Reason::new(format!("a link with a value of more than {MAX_VALUE} bytes")))?;
+    if size > most {
+        return Err(Reason::new("no room for the value of a link"));
+    }
+    let mut value = vec![0u8; size];
+    // SAFETY: an open group, a C string; `value` has the size given.
+    check(unsafe { ffi::H5Lget_val(group, name.as_ptr(), value.as_mut_ptr().cast(), size, ffi::DEFAULT) })?;
+    if info.kind == ffi::L_SOFT {
+        let end = value.iter().position(|byte| *byte == 0).unwrap_or(size);
+        value.truncate(end);
+    }
+    Ok(value)
+}
