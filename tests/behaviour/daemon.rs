@@ -1,13 +1,18 @@
 //! The process behind a mount: how it starts, why it refuses, and that nothing of it is left.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use hepfs::h5::create::{self, Fill, Storage};
+use hepfs::h5::element::Number;
 
 use crate::data;
 use crate::support::{
-    HEPFS, LONG, Mounted, Unmount, clear, end_of, family, hepfs, is_mounted, lives, names, run, signal, until,
+    HEPFS, LONG, Mounted, Unmount, clear, end_of, family, hepfs, is_mounted, lives, names, run, signal, start, until,
 };
 use crate::writer::Writer;
 
@@ -332,6 +337,91 @@ fn a_file_that_somebody_writes_without_swmr_is_refused_until_it_is_closed() {
     writer.close();
     let mounted = Mounted::new(&[&source], &[]);
     assert_eq!(mounted.text("u/table.csv"), "y\n4\n");
+}
+
+/// A file whose root takes a second and more to list.
+fn long_to_list(folder: &Path) -> PathBuf {
+    let path = folder.join("long.h5");
+    create::file::<create::Error>(&path, |root| {
+        root.dataset("data", &f64::ELEMENT, &Storage::contiguous(&[1]), &Fill::Unset)?;
+        (0..60_000).try_for_each(|at| root.soft_link(&format!("link{at:05}"), "/data"))
+    })
+    .unwrap();
+    path
+}
+
+/// Waits for the processes below this one, of which the last is a worker, and stops that: it hangs from now on.
+fn with_hung_worker(process: u32, count: usize) -> Vec<u32> {
+    let is_worker =
+        |id: &u32| fs::read(format!("/proc/{id}/cmdline")).is_ok_and(|line| line.ends_with(b"hdf5-worker\0"));
+    until("a worker", || family(process).get(count - 1).is_some_and(is_worker));
+    // It asks the kernel to end with its parent when it begins.
+    std::thread::sleep(Duration::from_millis(200));
+    let processes = family(process);
+    processes.iter().filter(|id| is_worker(id)).for_each(|worker| signal(*worker, libc::SIGSTOP));
+    processes
+}
+
+/// Less than a hung request takes to be given up.
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn a_signal_ends_a_mount_that_does_not_answer_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, mountpoint) = (long_to_list(folder.path()), folder.path().join("mnt"));
+    fs::create_dir(&mountpoint).unwrap();
+    let _unmount = Unmount(mountpoint.clone());
+    for number in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let places = [source.as_os_str(), mountpoint.as_os_str()];
+        let arguments = ["mount", "--foreground", "--cache-folder=none"].map(OsStr::new);
+        let mut child = start(HEPFS, arguments.into_iter().chain(places));
+        let processes = with_hung_worker(child.id(), 2);
+        let began = Instant::now();
+        signal(child.id(), number);
+        assert!(!end_of(&mut child, LONG).expect("still lists").success());
+        gone(&processes);
+        assert!(began.elapsed() < SOON && !is_mounted(&mountpoint), "signal {number}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_background_process_ends_with_whoever_waits_for_its_mount() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, mountpoint) = (long_to_list(folder.path()), folder.path().join("mnt"));
+    fs::create_dir(&mountpoint).unwrap();
+    let _unmount = Unmount(mountpoint.clone());
+    let log = format!("--log-file={}", folder.path().join("log").display());
+    for number in [libc::SIGINT, libc::SIGKILL] {
+        let places = [source.as_os_str(), mountpoint.as_os_str()];
+        let arguments = ["mount", "--cache-folder=none", &log].map(OsStr::new);
+        let mut child = start(HEPFS, arguments.into_iter().chain(places));
+        let processes = with_hung_worker(child.id(), 3);
+        let began = Instant::now();
+        signal(child.id(), number);
+        assert!(!end_of(&mut child, LONG).unwrap().success());
+        gone(&processes);
+        assert!(began.elapsed() < SOON && !is_mounted(&mountpoint), "signal {number}: {:?}", began.elapsed());
+    }
+}
+
+#[test]
+fn a_daemon_whose_mount_is_gone_waits_for_no_worker() {
+    let mounted = Mounted::new(&[&data("h5_basic.h5")], &[]);
+    assert_eq!(mounted.read("chunked.raw").len(), 140);
+    assert_eq!(mounted.read("contiguous.raw").len(), 48);
+    let processes = with_hung_worker(mounted.daemon(), 2);
+    // Elements in compact storage are read by the worker.
+    let mut readers = ["compact.raw", "compact.npy"].map(|name| start("cat", [mounted.join(name)]));
+    std::thread::sleep(Duration::from_millis(300));
+    for reader in &mut readers {
+        assert_eq!(reader.try_wait().unwrap(), None, "the worker answers");
+        signal(reader.id(), libc::SIGKILL);
+        assert!(end_of(reader, LONG).is_some());
+    }
+    let began = Instant::now();
+    assert!(hepfs(["umount".as_ref(), "--lazy".as_ref(), mounted.path().as_os_str()]).status.success());
+    gone(&processes);
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
 }
 
 #[test]

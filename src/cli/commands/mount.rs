@@ -6,11 +6,14 @@
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{Files, Parquet, Reading, Showing};
@@ -100,7 +103,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     }
     if arguments.foreground {
         let warnings = logging::to_terminal(verbose);
-        let served = Served::start(arguments)?;
+        let served = Served::start(arguments, None)?;
         // With `-v` they were logged.
         warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
         say!(
@@ -123,46 +126,37 @@ pub(in crate::cli) struct Served {
 }
 
 impl Served {
-    fn start(arguments: &Arguments) -> Result<Self, Error> {
+    /// Mounts and watches the sources; `asker` waits for that.
+    fn start(arguments: &Arguments, asker: Option<Asker>) -> Result<Self, Error> {
         let parquet_statistics = arguments.parquet.are_shown();
         let formats = arguments.files.formats();
         let views = ViewOptions { parquet_statistics, formats, ..arguments.showing.views()? };
         let context = arguments.reading.context(views)?;
         context.store.kept().try_out();
-        let options = MountOptions {
-            allow_other: arguments.allow_other,
-            direct_io: arguments.direct_io,
-            xattrs: arguments.xattrs,
-            ..Default::default()
-        };
-        Self::mount(&context, &arguments.sources, &arguments.mountpoint, options)
-    }
-
-    /// Mounts and watches the sources.
-    pub fn mount(
-        context: &Arc<Context>,
-        sources: &[PathBuf],
-        mountpoint: &Path,
-        options: MountOptions,
-    ) -> Result<Self, Error> {
         allow_open_files();
-        // Signals are caught before there is a mount to leave behind.
+        let sources = absolute(&arguments.sources)?;
+        let root = tree::root(&context, &sources, &Interrupt::new()).map_err(place::missing)?;
+        // Up to here a signal ends the process as it ends any, and so does an asker who left. From here on there may be
+        // a mount to take down.
         let stop = StopSignals::catch()?;
-        let sources = absolute(sources)?;
-        let root = tree::root(context, &sources, &Interrupt::new()).map_err(place::missing)?;
+        drop(asker);
         let name = sources.iter().map(|source| source.as_os_str().as_bytes()).collect::<Vec<_>>();
         let total_bytes =
             sources.iter().filter_map(|source| std::fs::metadata(source).ok()).map(|metadata| metadata.len()).sum();
         let options = MountOptions {
+            allow_other: arguments.allow_other,
+            direct_io: arguments.direct_io,
+            xattrs: arguments.xattrs,
             source_name: bstr::join(" ", name).into(),
             sources: sources.clone(),
             total_bytes,
-            ..options
+            ..Default::default()
         };
+        let mountpoint = &arguments.mountpoint;
         let mount = Mount::new(root, mountpoint, &options).map_err(|error| refused(error, &sources))?;
-        let watch = watch(&mount, &sources, context);
+        let watch = watch(&mount, &sources, &context);
         tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
-        Ok(Self { mount, context: context.clone(), stop, _watch: watch })
+        Ok(Self { mount, context, stop, _watch: watch })
     }
 
     /// Serves until a signal or an unmount ends it.
@@ -173,6 +167,38 @@ impl Served {
         self.context.save();
         tracing::info!("unmounted: {ended:?}");
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Whoever started the background process and waits for its word. When they leave before there is a mount, the process
+/// ends, whatever it does; dropping this ends the watch.
+struct Asker(Arc<Mutex<bool>>);
+
+impl Asker {
+    fn watch() -> Self {
+        let is_over = Arc::new(Mutex::new(false));
+        let seen = is_over.clone();
+        let wait = move || {
+            let stdout = std::io::stdout();
+            // No event is asked for: it waits until nobody reads from the pipe.
+            let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+            while poll(&mut polled, None).is_err_and(|error| error == Errno::INTR) {}
+            let is_over = seen.lock();
+            if !*is_over && polled[0].revents().contains(PollFlags::ERR) {
+                tracing::info!("whoever started this process no longer waits for it");
+                // With it end its workers.
+                std::process::exit(1);
+            }
+        };
+        // Without a thread it is noticed once the mount answers.
+        let _ = std::thread::Builder::new().name("hepfs-asker".to_owned()).spawn(wait);
+        Self(is_over)
+    }
+}
+
+impl Drop for Asker {
+    fn drop(&mut self) {
+        *self.0.lock() = true;
     }
 }
 
@@ -285,7 +311,7 @@ fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Err
     let _ = rustix::process::setsid();
     let log = arguments.log_file.clone().or_else(logging::default_file);
     let warnings = logging::to_file(log.as_deref(), verbose);
-    let started = Served::start(arguments);
+    let started = Served::start(arguments, Some(Asker::watch()));
     let word = match &started {
         Ok(_) => READY.to_owned(),
         // One line, even where a name has several.
