@@ -6,7 +6,7 @@
 //! opened. Where there are none, the groups within them may be: `tables/ALL/NAME` is made of all that are called NAME.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
@@ -50,10 +50,14 @@ fn series(group: &Group) -> Vec<Sibling<'_>> {
             series.entry(&link.name[..at]).or_default().push(Sibling { name: &link.name, id: *id });
         }
     }
+    for siblings in series.values_mut() {
+        siblings.sort_by_cached_key(|sibling| parts(sibling.name));
+        // Further names of a group are no further groups.
+        let mut met = HashSet::new();
+        siblings.retain(|sibling| met.insert(sibling.id));
+    }
     let largest = series.into_iter().max_by(|(a, of_a), (b, of_b)| of_a.len().cmp(&of_b.len()).then_with(|| b.cmp(a)));
-    let mut siblings = largest.map(|(_, siblings)| siblings).unwrap_or_default();
-    siblings.sort_by_cached_key(|sibling| parts(sibling.name));
-    siblings
+    largest.map(|(_, siblings)| siblings).unwrap_or_default()
 }
 
 /// A name in parts that compare as one reads it: numbers by their value.
@@ -325,6 +329,19 @@ impl Chain<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn further_names_of_a_group_are_no_further_groups() {
+        let link = |name: &str, address| {
+            let id = ObjectId { file: 0, address };
+            let target = Target::Hard(Object::Group { id, link_count: 2, attributes: Arc::default() });
+            Link { name: name.into(), target }
+        };
+        let links = vec![link("a10", 3), link("a2", 2), link("a9", 3), link("b1", 4), link("b2", 4), link("b3", 4)];
+        let group = Group::new(ObjectId { file: 0, address: 1 }, Arc::default(), links, false);
+        let names: Vec<&BString> = series(&group).iter().map(|sibling| sibling.name).collect();
+        assert_eq!(names, ["a2", "a9"]);
+    }
 
     #[test]
     fn names_are_in_the_order_of_their_numbers() {
