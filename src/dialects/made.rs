@@ -1,11 +1,13 @@
 //! What dialects show beside the links of a group: directories that are made up, groups of other places, changes.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use bstr::BString;
 
 use crate::catalogue::{ObjectId, join};
+use crate::source::Interrupt;
 
 /// A dataset that differs from what it was in an earlier state of its group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,23 @@ pub enum Made {
     Link(BString),
 }
 
+/// What a dialect worked out of a group to open one of the tables that it made up in it, for the others.
+#[derive(Debug, Default)]
+pub struct Plan(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl Plan {
+    /// What was worked out, now or before; `None` where that was interrupted. Each dialect has one type for it.
+    pub fn of<T: Any + Send + Sync>(&self, interrupt: &Interrupt, work_out: impl FnOnce() -> T) -> Option<&T> {
+        if self.0.get().is_none() {
+            let all = work_out();
+            interrupt.check().ok()?;
+            // Of two at once the first is kept.
+            let _ = self.0.set(Box::new(all));
+        }
+        self.0.get()?.downcast_ref()
+    }
+}
+
 /// A group that is shown at another place than its link.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
@@ -58,5 +77,19 @@ impl Elsewhere {
     /// Its HDF5 path.
     pub fn path(&self) -> String {
         self.links.iter().fold("/".to_owned(), |path, link| join(&path, link))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_worked_out_once_and_not_kept_where_that_was_interrupted() {
+        let (plan, interrupt) = (Plan::default(), Interrupt::new());
+        interrupt.raise();
+        assert_eq!(plan.of(&interrupt, || 1), None);
+        assert_eq!(plan.of(&Interrupt::new(), || 2), Some(&2));
+        assert_eq!(plan.of(&Interrupt::new(), || panic!("once more")), Some(&2));
     }
 }

@@ -44,7 +44,7 @@ mod versioned;
 pub use attributes::{is_of_pytables, of_pytables, pickled};
 pub use hep001::sample;
 pub use hep001::write::table as table_writer;
-pub use made::{Change, Changed, Elsewhere, Made};
+pub use made::{Change, Changed, Elsewhere, Made, Plan};
 pub use scales::is_plumbing;
 
 use std::borrow::Cow;
@@ -314,6 +314,8 @@ pub enum Of<'a> {
         group: &'a Group,
         /// The key of the [`Made::Directory`].
         key: &'a BString,
+        /// What was worked out for others of the group.
+        plan: &'a Plan,
     },
 }
 

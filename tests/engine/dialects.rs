@@ -69,7 +69,7 @@ impl Dialect for Toy {
     fn open(&self, site: &Site<'_>, _: &Interrupt) -> Table {
         match site.of {
             Of::Dataset(dataset) => self.table(site, dataset),
-            Of::Made { group, key } => match group.link(key).and_then(|link| link.target.object()) {
+            Of::Made { group, key, .. } => match group.link(key).and_then(|link| link.target.object()) {
                 Some(hepfs::catalogue::Object::Dataset(dataset)) => self.table(site, dataset),
                 _ => panic!("{key} is no dataset"),
             },

@@ -35,13 +35,13 @@ const MOST_FINDINGS: usize = 100;
 
 /// The rows that variables of a group have in common.
 #[derive(Debug)]
-pub(super) struct RowSet<'a> {
+pub(super) struct RowSet {
     /// The scale.
     pub dimension: ObjectId,
     /// The variable that labels the dimension's places: of the group, or of one above.
     pub label: Option<Label>,
     /// Links of the columns, in their order, without the label.
-    pub columns: Vec<(&'a BString, &'a Arc<Dataset>)>,
+    pub columns: Vec<(BString, Arc<Dataset>)>,
     /// Rows of the longest.
     pub rows: u64,
 }
@@ -70,7 +70,7 @@ pub(super) struct Variable<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Dimensions<'a> {
     /// The tables that there are, in the order in which their dimensions are met.
-    pub tables: Vec<RowSet<'a>>,
+    pub tables: Vec<RowSet>,
     /// All variables that have axes.
     pub variables: Vec<Variable<'a>>,
     /// The variables of the group that label its dimensions.
@@ -81,7 +81,7 @@ pub(super) struct Dimensions<'a> {
     pub findings: Vec<Finding>,
 }
 
-impl RowSet<'_> {
+impl RowSet {
     /// Its one dimension.
     pub fn dimensions(&self) -> &[ObjectId] {
         std::slice::from_ref(&self.dimension)
@@ -90,10 +90,10 @@ impl RowSet<'_> {
     /// Makes the column that is called as the dimension its label: it hides the variable of a group above.
     fn take_label(&mut self, names: &mut Names<'_>) {
         let name = names.name(self.dimension);
-        let called = |(link, dataset): &(&BString, &Arc<Dataset>)| dataset.shape.len() == 1 && shown_name(link) == name;
+        let called = |(link, dataset): &(BString, Arc<Dataset>)| dataset.shape.len() == 1 && shown_name(link) == name;
         if let Some(at) = self.columns.iter().position(called) {
             let (link, dataset) = self.columns.remove(at);
-            self.label = Some(Label { link: Some(link.clone()), dataset: dataset.clone() });
+            self.label = Some(Label { link: Some(link), dataset });
         }
     }
 }
@@ -127,7 +127,7 @@ impl<'a> Place<'a> {
         let mut scales =
             Scales { place: *self, known: HashMap::new(), elsewhere: 0, numbers: None, failed: Vec::new(), beyond: 0 };
         scales.of_group();
-        let (mut sets, mut places): (Vec<RowSet<'a>>, HashMap<ObjectId, usize>) = Default::default();
+        let (mut sets, mut places): (Vec<RowSet>, HashMap<ObjectId, usize>) = Default::default();
         let (mut all, mut taken, mut on) = (0, 0, Vec::new());
         // Dimensions that texts alone lie on, with their characters along it, have no rows.
         let others: HashSet<ObjectId> = datasets(self.group)
@@ -162,7 +162,7 @@ impl<'a> Place<'a> {
             if dataset.id == first && labels && set.label.is_none() {
                 set.label = Some(Label { link: Some(name.clone()), dataset: dataset.clone() });
             } else {
-                set.columns.push((name, dataset));
+                set.columns.push((name.clone(), dataset.clone()));
             }
         }
         let mut names = Names::of(*self);
@@ -170,7 +170,7 @@ impl<'a> Place<'a> {
         let labels = sets.iter().filter_map(|set| Some((set.dimension, set.label.clone()?))).collect();
         // A label alone is no table.
         let tables = sets.into_iter().filter(|set| !set.columns.is_empty());
-        let (tables, wide): (Vec<RowSet<'a>>, Vec<_>) = tables.partition(|set| set.columns.len() <= MOST_COLUMNS);
+        let (tables, wide): (Vec<RowSet>, Vec<_>) = tables.partition(|set| set.columns.len() <= MOST_COLUMNS);
         let mut findings = scales.findings();
         let names = self.names(wide.iter().map(RowSet::dimensions));
         findings.extend(wide.iter().zip(names).map(|(set, name)| {
@@ -377,7 +377,7 @@ impl<'a> Scales<'a> {
     }
 
     /// The same with the label of its dimension, where that is a variable elsewhere.
-    fn labelled(&self, set: RowSet<'a>) -> RowSet<'a> {
+    fn labelled(&self, set: RowSet) -> RowSet {
         let scale = self.known.get(&set.dimension).and_then(Option::as_ref);
         let is_label = |scale: &&Scale| !scale.is_pure && scale.dataset.shape.len() == 1 && !scale.dataset.null;
         match scale.filter(is_label).filter(|_| set.label.is_none()) {

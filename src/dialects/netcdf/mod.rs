@@ -24,6 +24,7 @@ mod dimensions;
 mod grids;
 mod rules;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bstr::BString;
@@ -104,7 +105,7 @@ impl Dialect for Netcdf {
             claims.is_table = true;
             let columns = dimensions.tables.iter().flat_map(|set| {
                 let label = set.label.as_ref().and_then(|label| label.link.as_ref());
-                label.into_iter().chain(set.columns.iter().map(|(name, _)| *name))
+                label.into_iter().chain(set.columns.iter().map(|(name, _)| name))
             });
             claims.members = columns.map(|name| (name.clone(), Role::Column)).collect();
             return claims;
@@ -119,25 +120,24 @@ impl Dialect for Netcdf {
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
-        let (group, key) = match site.of {
-            Of::Group(group) => (group, None),
-            Of::Made { group, key } => (group, Some(key)),
+        let place = |group| Place { file: site.file, path: site.path, group, interrupt };
+        let (group, path, opened) = match site.of {
+            Of::Group(group) => {
+                let place = place(group);
+                let set = place.dimensions().tables.into_iter().next();
+                let name = |set: &RowSet| Names::of(place).name(set.dimension);
+                let opened = set.map(|set| table(&place, site.path, &set, &name(&set)));
+                (group, site.path.to_owned(), opened)
+            }
+            Of::Made { group, key, plan } => {
+                let (place, path) = (place(group), join(&join(site.path, TABLES.as_bytes()), key));
+                let plan = plan.of(interrupt, || Planned::of(&place, self));
+                let opened = plan.and_then(|plan| plan.open(&place, &path, key, self));
+                (group, path, opened)
+            }
             // It marks no dataset as a table.
             Of::Dataset(_) => return Table::empty(site.path, self.name()),
         };
-        let place = Place { file: site.file, path: site.path, group, interrupt };
-        let dimensions = place.dimensions();
-        let grids = self.grids(&dimensions);
-        let at = match key {
-            None => Some(0),
-            Some(key) => names(&place, &dimensions, &grids).iter().position(|name| name == key),
-        };
-        let path = key.map_or_else(|| site.path.to_owned(), |key| join(&join(site.path, TABLES.as_bytes()), key));
-        let of_grid = |at: usize| grids.get(at.checked_sub(dimensions.tables.len())?);
-        let opened = at.and_then(|at| match dimensions.tables.get(at) {
-            Some(set) => Some(table(&place, &path, set)),
-            None => Some(grids::table(&place, &path, of_grid(at)?, &dimensions)),
-        });
         match opened {
             Some(table) => Table { attributes: group.attributes.clone(), ..table },
             None => Table::empty(&path, self.name()),
@@ -216,6 +216,38 @@ fn names(place: &Place<'_>, dimensions: &Dimensions<'_>, grids: &[Grid<'_>]) -> 
     place.names(tables.chain(grids.iter().map(|grid| grid.dimensions.as_slice())))
 }
 
+/// The tables of a group: a group may have one for each of very many dimensions.
+struct Planned {
+    /// Those of dimensions, with the names of these.
+    sets: Vec<(RowSet, BString)>,
+    /// Their numbers by name, then those of grids.
+    numbers: HashMap<BString, usize>,
+}
+
+impl Planned {
+    fn of(place: &Place<'_>, dialect: &Netcdf) -> Self {
+        let dimensions = place.dimensions();
+        let names = names(place, &dimensions, &dialect.grids(&dimensions));
+        let numbers = names.into_iter().enumerate().map(|(number, name)| (name, number)).collect();
+        let mut names = Names::of(*place);
+        let named = |set: RowSet| {
+            let name = names.name(set.dimension);
+            (set, name)
+        };
+        Self { sets: dimensions.tables.into_iter().map(named).collect(), numbers }
+    }
+
+    fn open(&self, place: &Place<'_>, path: &str, key: &BString, dialect: &Netcdf) -> Option<Table> {
+        let number = *self.numbers.get(key)?;
+        if let Some((set, name)) = self.sets.get(number) {
+            return Some(table(place, path, set, name));
+        }
+        let dimensions = place.dimensions();
+        let grids = dialect.grids(&dimensions);
+        Some(grids::table(place, path, grids.get(number.checked_sub(self.sets.len())?)?, &dimensions))
+    }
+}
+
 /// The path of the variable that labels a dimension, and the name of its column.
 fn label_of(place: &Place<'_>, label: &Label) -> (String, BString) {
     if let Some(link) = &label.link {
@@ -230,8 +262,8 @@ fn label_of(place: &Place<'_>, label: &Label) -> (String, BString) {
     })
 }
 
-/// The table of the variables on a dimension.
-fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
+/// The table of the variables on a dimension of this name.
+fn table(place: &Place<'_>, path: &str, set: &RowSet, name: &BString) -> Table {
     let mut findings = Vec::new();
     let mut columns: Vec<Column> = Vec::with_capacity(set.columns.len() + 1);
     if let Some(label) = &set.label {
@@ -240,7 +272,7 @@ fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
         columns.push(Column { is_label: true, ..columns::padded(column, &label.dataset, set.rows) });
     }
     let labelled = columns.first().map(|label| label.name.clone());
-    let links: Vec<&BString> = labelled.iter().chain(set.columns.iter().map(|(name, _)| *name)).collect();
+    let links: Vec<&BString> = labelled.iter().chain(set.columns.iter().map(|(name, _)| name)).collect();
     let names = dimensions::column_names(&links).split_off(labelled.iter().len());
     for ((link, dataset), name) in set.columns.iter().zip(names) {
         let path = join(place.path, link);
@@ -252,7 +284,7 @@ fn table(place: &Place<'_>, path: &str, set: &RowSet<'_>) -> Table {
         columns.push(columns::padded(columns::column(place.file, &path, name, dataset), dataset, set.rows));
     }
     Table {
-        revision: format!("dimension {}", Names::of(*place).name(set.dimension)),
+        revision: format!("dimension {name}"),
         rows: set.rows,
         columns: columns.into_iter().map(|column| column.observed(place.file)).collect(),
         findings,

@@ -98,7 +98,7 @@ impl Dialect for Nexus {
     fn open(&self, site: &Site<'_>, _: &Interrupt) -> Table {
         let (group, key) = match site.of {
             Of::Group(group) => (group, None),
-            Of::Made { group, key } => (group, Some(key)),
+            Of::Made { group, key, .. } => (group, Some(key)),
             Of::Dataset(_) => return Table::empty(site.path, self.name()),
         };
         let class = class(&group.attributes).unwrap_or_default();

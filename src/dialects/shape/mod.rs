@@ -89,11 +89,11 @@ impl Dialect for Shape {
                     Found::Nearly(_) | Found::Nothing => Table::empty(site.path, NAME),
                 }
             }
-            Of::Made { group, key } if key.starts_with(ALL.as_bytes()) => {
+            Of::Made { group, key, .. } if key.starts_with(ALL.as_bytes()) => {
                 let within = key.get(ALL.len() + 1..).map(BString::from);
                 siblings::table(self, site, group, within.as_ref(), interrupt)
             }
-            Of::Made { group, key } => {
+            Of::Made { group, key, .. } => {
                 let rows =
                     key.strip_prefix(SET.as_bytes()).and_then(|rows| std::str::from_utf8(rows).ok()?.parse().ok());
                 let table = rows.map(|rows| self.of_rows(site, group, rows));

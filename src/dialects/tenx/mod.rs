@@ -78,7 +78,7 @@ impl Dialect for TenX {
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
-            Of::Made { group, key } => match Matrix::of(group) {
+            Of::Made { group, key, .. } => match Matrix::of(group) {
                 Some(matrix) => matrix.table(site, key, interrupt),
                 None => Table::empty(site.path, self.name()),
             },

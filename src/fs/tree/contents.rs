@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::listing::{
     self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Namespace, Place, Resolver, Way,
 };
-use super::opened::Opened;
+use super::opened::{Maker, Opened};
 use crate::catalogue::{Attribute, Group, join};
 use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, stated};
 use crate::fs::Error;
@@ -29,6 +29,9 @@ const MOST_VALUES: usize = 1000;
 /// Links of a group whose members are described when it is listed.
 const MOST_DESCRIBED: usize = 1024;
 
+/// Tables that are made up in a group, each of which lists it anew.
+const FEW_MADE: usize = 16;
+
 /// A directory after its first listing.
 #[derive(Debug)]
 pub(super) struct Contents {
@@ -47,6 +50,8 @@ pub(super) struct Contents {
     /// Why it has no table, though some members are of one length.
     nearly: Option<String>,
     pub(super) findings: Vec<Finding>,
+    /// The group whose made-up tables it holds, where they are many.
+    _maker: Option<Arc<Maker>>,
 }
 
 impl Contents {
@@ -122,15 +127,19 @@ impl Contents {
         let Made::Directory { table, children } = made else { return Err(Error::NotADirectory) };
         let mut contents = Self::with(None, Arc::default(), Vec::new());
         if let Some(key) = table {
-            let (file, path, group) = (opened.file()?, place.path.as_str(), listed(opened, place, interrupt)?);
-            let (dialect, _) = opened.context().dialects.claims(&Here { path, group: &group, file, interrupt });
-            let of = Of::Made { group: &group, key };
-            let dialect = dialect.ok_or(Error::NotFound)?;
+            let (file, path, maker) =
+                (opened.file()?, place.path.as_str(), opened.maker(place.id, &place.path, interrupt)?);
+            let of = Of::Made { group: &maker.group, key, plan: &maker.plan };
+            let dialect = maker.dialect.ok_or(Error::NotFound)?;
             let site = Site { file, path, of, servant: None, checks: opened.context().checks };
             contents = Self::of_table(stated::look(dialect.open(&site, interrupt), site.checks));
             interrupt.check()?;
         } else {
             contents.called = Called::Made;
+            let is_table = |(_, child): &&(BString, Made)| matches!(child, Made::Directory { table: Some(_), .. });
+            if children.iter().filter(is_table).count() > FEW_MADE {
+                contents._maker = Some(opened.maker(place.id, &place.path, interrupt)?);
+            }
         }
         let names = listing::names_of_made(children, table.is_some());
         for (shown, (name, child)) in names.iter().zip(children.iter()) {
@@ -218,7 +227,7 @@ impl Contents {
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
         let called = if table.is_some() { Called::Table } else { Called::Group };
         let (table, columns, group, nearly) = (table.map(Arc::new), OnceLock::new(), None, None);
-        Self { attributes, table, called, listing, columns, members, group, nearly, findings }
+        Self { attributes, table, called, listing, columns, members, group, nearly, findings, _maker: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Openings of a source: one for each state of the file.
 
 mod first_paths;
+mod maker;
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -14,6 +15,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 use first_paths::FirstPaths;
+pub use maker::Maker;
 
 use super::in_use::InUse;
 use super::{Context, last_used, lock};
@@ -211,6 +213,8 @@ pub struct Opened {
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
     /// Tables listed so far, of groups in use.
     tables: Mutex<InUse<String, Table>>,
+    /// Groups of made-up tables that are kept, by HDF5 path.
+    makers: Mutex<InUse<String, Maker>>,
     /// Selections asked for last, by what tells them apart, with the path of the table and below `where/`.
     selections: Mutex<LruCache<String, Asked>>,
 }
@@ -277,6 +281,7 @@ impl Opened {
             findings: Mutex::default(),
             tables: Mutex::default(),
             selections: Mutex::new(last_used(MOST_SELECTIONS)),
+            makers: Mutex::default(),
         });
         let mut openings = context.openings.lock();
         openings.retain(|opening| opening.strong_count() > 0);
