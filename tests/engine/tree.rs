@@ -52,6 +52,23 @@ fn what_is_called_as_the_live_folder_is_shown_under_another_name() {
 }
 
 #[test]
+fn directories_of_selections_go_when_nobody_uses_them() {
+    let interrupt = Interrupt::new();
+    let mut node = root(&[data("selections.h5")]);
+    let mut below = Vec::new();
+    for name in ["t3", "where"].into_iter().chain(std::iter::repeat_n("row:ge:1", 64)) {
+        node = node.lookup(name.as_bytes(), &interrupt).unwrap();
+        below.push(Arc::downgrade(&node));
+    }
+    assert!(matches!(node.lookup(b"row:ge:1", &interrupt), Err(Error::NotFound)));
+    let file = node.lookup(b"table.csv", &interrupt).unwrap();
+    file.size(hepfs::views::Effort::Exact, &interrupt).unwrap();
+    below.push(Arc::downgrade(&file));
+    drop((node, file));
+    assert_eq!(below.iter().filter(|node| node.strong_count() > 0).count(), 0);
+}
+
+#[test]
 fn a_listing_that_was_interrupted_is_made_anew() {
     let (calm, raised) = (Interrupt::new(), Interrupt::new());
     raised.raise();

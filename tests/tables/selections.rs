@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 
 use crate::check::check;
@@ -185,6 +186,40 @@ fn a_lookup_is_free() {
     mounted.names("t5/where/row:gt:5/columns");
     assert_eq!(mounted.text(".hepfs/explain"), "");
     assert!(mounted.text(".hepfs/stats").contains("bytes_decoded 0\n"));
+}
+
+/// Directories below each other do not hold the conditions of all directories above them.
+#[test]
+fn paths_of_very_many_conditions_take_little_memory_and_have_an_end() {
+    let mounted = Mounted::new(&[&source()], &["--cache-size", "64M"]);
+    let path = |number: usize, depth: usize| {
+        let segments = (0..depth).map(|segment| format!("row:ge:{}", (number * 13 + segment) % 16));
+        format!("t3/where/{}", segments.collect::<Vec<_>>().join("/"))
+    };
+    assert_eq!(mounted.text(format!("{}/row:lt:17/columns/row.csv", path(0, 63))), "row\n15\n16\n");
+    let before = support::status(mounted.daemon(), "VmRSS:").unwrap();
+    for number in 0..200 {
+        assert!(std::fs::metadata(mounted.join(path(number, 64))).unwrap().is_dir());
+    }
+    let grown = support::status(mounted.daemon(), "VmRSS:").unwrap().saturating_sub(before);
+    assert!(grown < 24 << 10, "{grown} KiB for 12,800 directories");
+
+    assert_eq!(mounted.text(".hepfs/errors"), "");
+    let of_all_bytes = std::iter::repeat_n(format!("row:in:{}0", "1,".repeat(123)), 17).collect::<Vec<_>>().join("/");
+    for further in [path(0, 65), path(0, 64) + "/where/row:ge:1", format!("t3/where/row:ge:1/{of_all_bytes}")] {
+        // The kernel takes no path of so many bytes at once.
+        let mut folder = std::fs::File::open(mounted.path()).unwrap();
+        let outcome = further.split('/').try_for_each(|name| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            folder = rustix::fs::openat(&folder, name, flags, Mode::empty())?.into();
+            Ok(())
+        });
+        assert_eq!(outcome, Err(rustix::io::Errno::NOENT));
+        let errors = mounted.text(".hepfs/errors");
+        let said = "at most 64 conditions of 4096 bytes together go below each other";
+        assert!(errors.lines().last().unwrap().ends_with(said), "{errors}");
+    }
+    assert_eq!(mounted.text(".hepfs/errors").lines().count(), 3);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::file::{FileNode, ObjectXattrs};
 use super::files::Files;
 use super::in_use::InUse;
 use super::listing::{self, Child, ColumnView};
-use super::opened::Asked;
+use super::opened::{Asked, Opened};
 use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs};
 use crate::fs::node::DirEntry;
 use crate::query::{self, Bound, Predicate, Selection, path};
@@ -27,34 +27,96 @@ use crate::views::constant::ConstantView;
 /// The file that tells what can be asked.
 const VALUES: &str = "values.txt";
 
-/// A table, and the conditions on its rows so far.
+/// Conditions below each other at most.
+const MOST_SEGMENTS: usize = 64;
+
+/// Bytes of all of them at most: as many as an absolute path has room for.
+const MOST_BYTES: usize = libc::PATH_MAX as usize;
+
+/// A table, and the conditions on its rows so far. Directories of very many paths may be known at a time, so that each
+/// holds no more than its own condition.
 #[derive(Clone)]
 pub(super) struct Subject {
-    files: Arc<Files>,
+    whole: Arc<Whole>,
+    conditions: Option<Arc<Segment>>,
+}
+
+/// A table with all rows.
+struct Whole {
+    files: Files,
     table: Arc<Table>,
-    conditions: Vec<Predicate>,
+    /// Its files, which a selection has under the same names.
+    contents: OnceLock<Arc<Contents>>,
+}
+
+/// A condition that was looked up, as text: its parsed form takes many times as much.
+struct Segment {
+    text: String,
+    above: Option<Arc<Segment>>,
+    /// Segments down to this one, and bytes of their path.
+    depth: usize,
+    length: usize,
 }
 
 impl Subject {
     /// All rows of the table of a group.
     pub fn new(files: &Files, table: &Arc<Table>) -> Self {
-        Self { files: Arc::new(files.clone()), table: table.clone(), conditions: Vec::new() }
+        let whole = Whole { files: files.clone(), table: table.clone(), contents: OnceLock::new() };
+        Self { whole: Arc::new(whole), conditions: None }
     }
 
     /// Those of its rows that satisfy one more segment as well.
-    fn and(&self, segment: &[u8]) -> Result<(Self, Bound), query::Error> {
-        let mut conditions = self.conditions.clone();
-        conditions.push(path::parse(segment)?);
-        let bound =
-            Bound::trusting(&self.table, &Predicate::All(conditions.clone()), self.files.opened.context().trust)?;
-        let above = self.files.selection.as_ref().map(|above| format!("{above}/")).unwrap_or_default();
-        let selection = Some(format!("{above}{}", path::readable(segment)));
-        let files = Files { selection, ..self.files.as_ref().clone() };
-        Ok((Self { files: Arc::new(files), table: self.table.clone(), conditions }, bound))
+    fn and(&self, segment: &[u8]) -> Result<Self, query::Error> {
+        let text = path::readable(segment);
+        let (above, separator) = self.conditions.as_ref().map_or((0, 0), |above| (above.depth, above.length + 1));
+        let (depth, length) = (above + 1, separator + text.len());
+        if depth > MOST_SEGMENTS || length > MOST_BYTES {
+            let what = format!("at most {MOST_SEGMENTS} conditions of {MOST_BYTES} bytes together go below each other");
+            return Err(query::Error::Syntax { at: 0, what });
+        }
+        self.bind(&path::parse(segment)?)?;
+        let conditions = Some(Arc::new(Segment { text, above: self.conditions.clone(), depth, length }));
+        Ok(Self { whole: self.whole.clone(), conditions })
+    }
+
+    fn bind(&self, predicate: &Predicate) -> Result<Bound, query::Error> {
+        Bound::trusting(&self.whole.table, predicate, self.opened().context().trust)
+    }
+
+    /// All conditions, bound to the table.
+    fn bound(&self) -> Result<Bound, query::Error> {
+        let parsed = self.segments().into_iter().map(|segment| path::parse(segment.text.as_bytes()));
+        self.bind(&Predicate::All(parsed.collect::<Result<_, _>>()?))
+    }
+
+    fn segments(&self) -> Vec<&Segment> {
+        let above = std::iter::successors(self.conditions.as_deref(), |segment| segment.above.as_deref());
+        let mut segments: Vec<&Segment> = above.collect();
+        segments.reverse();
+        segments
     }
 
     fn path(&self) -> String {
-        self.files.selection.clone().unwrap_or_default()
+        self.segments().iter().map(|segment| segment.text.as_str()).collect::<Vec<_>>().join("/")
+    }
+
+    /// What makes the files of the chosen rows.
+    fn files(&self) -> Files {
+        Files { selection: self.conditions.is_some().then(|| self.path()), ..self.whole.files.clone() }
+    }
+
+    fn opened(&self) -> &Arc<Opened> {
+        &self.whole.files.opened
+    }
+}
+
+impl Whole {
+    fn contents(&self) -> &Arc<Contents> {
+        self.contents.get_or_init(|| {
+            let mut contents = Contents::of_table(query::selectable(&self.table, ""));
+            contents.show(self.files.opened.context().formats);
+            Arc::new(contents)
+        })
     }
 }
 
@@ -67,21 +129,22 @@ impl WhereDirectory {
     }
 
     fn values(&self) -> FileNode {
-        let table = self.0.table.clone();
+        let Whole { files, table, .. } = self.0.whole.as_ref();
+        let table = table.clone();
         let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
         let xattrs = ObjectXattrs::new(VALUES.into(), [].into());
-        let view = Arc::new(ConstantView::new(self.0.files.blocks(), make));
-        FileNode::new(&self.0.files.opened, view, xattrs)
+        let view = Arc::new(ConstantView::new(files.blocks(), make));
+        FileNode::new(&files.opened, view, xattrs)
     }
 }
 
 impl Node for WhereDirectory {
     fn attributes(&self) -> Attributes {
-        self.0.files.opened.attributes(Kind::Directory)
+        self.0.opened().attributes(Kind::Directory)
     }
 
     fn is_current(&self) -> bool {
-        self.0.files.opened.is_current()
+        self.0.opened().is_current()
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
@@ -91,14 +154,14 @@ impl Node for WhereDirectory {
         if is_asked_everywhere(name) {
             return Err(Error::NotFound);
         }
-        let files = &self.0.files;
-        let (subject, bound) = self.0.and(name).map_err(|error| {
+        let files = &self.0.whole.files;
+        let subject = self.0.and(name).map_err(|error| {
             let place = format!("{}: {}/where/{}", files.opened.path().display(), files.path, name.as_bstr());
             let before = name.get(..error.position()).unwrap_or(name).as_bstr().chars().count();
             files.opened.context().errors.add(&format!("{place}: character {}: {error}", before + 1));
             Error::NotFound
         })?;
-        Ok(Arc::new(SelectionDirectory(Arc::new(Chosen::new(subject, bound)?))))
+        Ok(Arc::new(SelectionDirectory(Arc::new(Chosen::new(subject)))))
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
@@ -106,7 +169,7 @@ impl Node for WhereDirectory {
     }
 
     fn source(&self) -> Option<&Path> {
-        Some(self.0.files.opened.path())
+        Some(self.0.opened().path())
     }
 }
 
@@ -120,9 +183,8 @@ fn is_asked_everywhere(name: &[u8]) -> bool {
 /// Rows that are chosen, and the files that show them.
 struct Chosen {
     subject: Subject,
-    selection: Arc<Selection>,
-    /// The table with all rows, which has the same files under the same names.
-    all: Arc<Contents>,
+    /// What finds them, once a file is looked at.
+    selection: OnceLock<Arc<Selection>>,
     /// The chosen rows, once they are known.
     loaded: OnceLock<Arc<Contents>>,
     /// Nodes of files by position, in the directory and in `columns/`, while they are in use: they own this.
@@ -130,19 +192,28 @@ struct Chosen {
 }
 
 impl Chosen {
-    fn new(subject: Subject, bound: Bound) -> Result<Self, Error> {
-        let Subject { files, table, .. } = &subject;
+    fn new(subject: Subject) -> Self {
+        Self { subject, selection: OnceLock::new(), loaded: OnceLock::new(), nodes: Mutex::default() }
+    }
+
+    /// The table with all rows, which has the same files under the same names.
+    fn all(&self) -> &Arc<Contents> {
+        self.subject.whole.contents()
+    }
+
+    fn selection(&self) -> Result<&Selection, Error> {
+        if let Some(selection) = self.selection.get() {
+            return Ok(selection);
+        }
+        let (table, files) = (&self.subject.whole.table, self.subject.files());
         let keeper = files.keeper("rows");
         let make = || {
-            let store = files.opened.store();
-            let selection = Selection::new(&table.path, table.rows, bound, store, Some(keeper.clone()))?;
-            Ok(Asked { table: table.path.clone(), path: subject.path(), selection: Arc::new(selection) })
+            let bound = self.subject.bound().map_err(|error| Error::Io(error.to_string()))?;
+            let selection = Selection::new(&table.path, table.rows, bound, files.opened.store(), Some(keeper.clone()))?;
+            Ok(Asked { table: table.path.clone(), path: self.subject.path(), selection: Arc::new(selection) })
         };
         let selection = files.opened.selection(&keeper.what, make)?;
-        let mut all = Contents::of_table(query::selectable(table, &subject.path()));
-        all.show(files.opened.context().formats);
-        let all = Arc::new(all);
-        Ok(Self { selection, all, loaded: OnceLock::new(), nodes: Mutex::default(), subject })
+        Ok(self.selection.get_or_init(|| selection))
     }
 
     /// The chosen rows: waits until they are known.
@@ -150,14 +221,12 @@ impl Chosen {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
         }
-        let selected = self.selection.selected(interrupt).map_err(|error| {
-            let error = Error::from(error);
-            self.subject.files.opened.log(&error);
-            error
-        })?;
+        let opened = self.subject.opened();
+        let selection = self.selection()?;
+        let selected = selection.selected(interrupt).map_err(Error::from).inspect_err(|error| opened.log(error))?;
         // What would have helped may help the next one.
-        self.subject.files.opened.context().verifier.queue(self.selection.unverified());
-        let filtered = query::filtered(&self.subject.table, &selected, &self.subject.path());
+        opened.context().verifier.queue(selection.unverified());
+        let filtered = query::filtered(&self.subject.whole.table, &selected, &self.subject.path());
         Ok(self.loaded.get_or_init(|| Arc::new(Contents::of_table(filtered))).clone())
     }
 
@@ -182,16 +251,16 @@ struct SelectionDirectory(Arc<Chosen>);
 
 impl Node for SelectionDirectory {
     fn attributes(&self) -> Attributes {
-        self.0.subject.files.opened.attributes(Kind::Directory)
+        self.0.subject.opened().attributes(Kind::Directory)
     }
 
     fn is_current(&self) -> bool {
-        self.0.subject.files.opened.is_current()
+        self.0.subject.opened().is_current()
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
         let further = || WhereDirectory(self.0.subject.clone());
-        Ok(match self.0.all.listing.get(name) {
+        Ok(match self.0.all().listing.get(name) {
             Some((_, Child::Columns)) => Arc::new(SelectionColumns(self.0.clone())),
             Some((_, Child::Where)) => Arc::new(further()),
             Some((position, child)) => self.0.file(false, position, &child),
@@ -202,20 +271,20 @@ impl Node for SelectionDirectory {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(Children::new(self.0.all.clone()))
+        Ok(Children::new(self.0.all().clone()))
     }
 
     fn source(&self) -> Option<&Path> {
-        Some(self.0.subject.files.opened.path())
+        Some(self.0.subject.opened().path())
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
-        self.0.subject.files.opened.opening().why_not_kept()
+        self.0.subject.opened().opening().why_not_kept()
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
-        let Files { name, opened, .. } = self.0.subject.files.as_ref();
-        Ok(ObjectXattrs::new(name.clone(), self.0.subject.table.attributes.clone()).shown(opened, interrupt))
+        let Whole { files, table, .. } = self.0.subject.whole.as_ref();
+        Ok(ObjectXattrs::new(files.name.clone(), table.attributes.clone()).shown(&files.opened, interrupt))
     }
 }
 
@@ -224,24 +293,24 @@ struct SelectionColumns(Arc<Chosen>);
 
 impl Node for SelectionColumns {
     fn attributes(&self) -> Attributes {
-        self.0.subject.files.opened.attributes(Kind::Directory)
+        self.0.subject.opened().attributes(Kind::Directory)
     }
 
     fn is_current(&self) -> bool {
-        self.0.subject.files.opened.is_current()
+        self.0.subject.opened().is_current()
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        let (position, child) = self.0.all.columns().get(name).ok_or(Error::NotFound)?;
+        let (position, child) = self.0.all().columns().get(name).ok_or(Error::NotFound)?;
         Ok(self.0.file(true, position, &child))
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(Children::new(Columns(self.0.all.clone())))
+        Ok(Children::new(Columns(self.0.all().clone())))
     }
 
     fn source(&self) -> Option<&Path> {
-        Some(self.0.subject.files.opened.path())
+        Some(self.0.subject.opened().path())
     }
 }
 
@@ -258,7 +327,7 @@ impl SelectionFile {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        let file = self.chosen.subject.files.file(&self.chosen.load(interrupt)?, &self.child)?;
+        let file = self.chosen.subject.files().file(&self.chosen.load(interrupt)?, &self.child)?;
         Ok(self.file.get_or_init(|| file))
     }
 
@@ -268,8 +337,7 @@ impl SelectionFile {
             return Ok(file);
         }
         // What is known of the selected rows says nothing of all.
-        let files = Files { selection: None, ..self.chosen.subject.files.as_ref().clone() };
-        let file = files.file(&self.chosen.all, &self.child)?;
+        let file = self.chosen.subject.whole.files.file(self.chosen.all(), &self.child)?;
         Ok(self.of_all.get_or_init(|| file))
     }
 
@@ -281,18 +349,18 @@ impl SelectionFile {
 
 impl Node for SelectionFile {
     fn attributes(&self) -> Attributes {
-        self.chosen.subject.files.opened.attributes(Kind::File)
+        self.chosen.subject.opened().attributes(Kind::File)
     }
 
     fn is_current(&self) -> bool {
-        self.file.get().map_or_else(|| self.chosen.subject.files.opened.is_current(), FileNode::is_current)
+        self.file.get().map_or_else(|| self.chosen.subject.opened().is_current(), FileNode::is_current)
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         let is_known = self.file.get().is_some()
             || match effort {
-                Effort::Known | Effort::Free => self.chosen.selection.known().is_some(),
-                Effort::Quick => !self.is_text() || self.chosen.selection.found().is_some(),
+                Effort::Known | Effort::Free => self.chosen.selection()?.known().is_some(),
+                Effort::Quick => !self.is_text() || self.chosen.selection()?.found().is_some(),
                 Effort::Exact => true,
             };
         if is_known {
@@ -300,7 +368,11 @@ impl Node for SelectionFile {
         }
         // Fewer rows take less.
         let effort = if effort == Effort::Known { effort } else { Effort::Free };
-        Ok(Size::AtMost(self.of_all()?.view.size(effort, interrupt)?.bytes()))
+        let all = self.of_all()?.view.size(effort, interrupt)?.bytes();
+        // The path of the selection stands in one file alone. JSON has at most six bytes for each of it.
+        let path = self.chosen.subject.conditions.as_ref().map_or(0, |conditions| conditions.length as u64);
+        let longer = if matches!(self.child, Child::Metadata) { path.saturating_mul(6) } else { 0 };
+        Ok(Size::AtMost(all.saturating_add(longer)))
     }
 
     fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -318,12 +390,12 @@ impl Node for SelectionFile {
     fn progress(&self) -> Option<Progress> {
         match self.file.get() {
             Some(file) => file.progress(),
-            None => Some(self.chosen.selection.progress()),
+            None => self.chosen.selection.get().map(|selection| selection.progress()),
         }
     }
 
     fn why_not_kept(&self) -> Option<&'static str> {
-        self.chosen.subject.files.opened.opening().why_not_kept()
+        self.chosen.subject.opened().opening().why_not_kept()
     }
 
     fn access(&self) -> Access {
