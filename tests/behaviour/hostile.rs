@@ -7,12 +7,13 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use hepfs::catalogue::Charset;
 use hepfs::h5::create::{self, Fill, Storage};
-use hepfs::h5::element::{Number, Value};
+use hepfs::h5::element::{Element, Number, Value};
 
 use crate::data;
 use crate::support::{HEPFS, Mounted, hepfs, lives, run_within, status};
@@ -709,11 +710,8 @@ fn work_ends_with_the_reader_of_an_amplified_file() {
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     let daemon = mounted.daemon();
     for name in ["s.txt", "t/table.ndjson", "t/where/n:gt:0/table.csv", "pair/table.ndjson"] {
-        let mut reader = std::process::Command::new("cat")
-            .arg(mounted.join(name))
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut reader =
+            std::process::Command::new("cat").arg(mounted.join(name)).stdout(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_secs(2));
         reader.kill().unwrap();
         reader.wait().unwrap();
@@ -725,6 +723,32 @@ fn work_ends_with_the_reader_of_an_amplified_file() {
     }
     let peak = status(daemon, "VmHWM:").unwrap();
     assert!(peak < MOST_BESIDE, "{peak} KiB");
+}
+
+/// What is decoded of texts and of wide rows is counted, though nothing of it was ever written, and serves again.
+#[test]
+fn rows_that_were_never_written_are_measured_in_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("claimed.h5");
+    let rows = 1 << 40;
+    let written: Result<(), create::Error> = create::file(&path, |root| {
+        let text = Element::Text { charset: Charset::Ascii, size: 32_000, is_terminated: false };
+        root.dataset("texts", &text, &Storage::chunked(&[rows], &[rows], &[1]), &Fill::Unset)?;
+        let wide = Storage::chunked(&[rows, 500], &[rows, 500], &[1, 500]);
+        root.dataset("wide", &f64::ELEMENT, &wide, &Fill::Unset)?;
+        Ok(())
+    });
+    written.unwrap();
+    // Of a larger cache, what is freed stays with the process.
+    let mounted = Mounted::new(&[&path], &["--cache-size", "256M"]);
+    for name in ["texts.txt", "wide.csv"] {
+        let mut reader = Command::new("cat").arg(mounted.join(name)).stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_secs(10));
+        reader.kill().unwrap();
+        reader.wait().unwrap();
+        let peak = status(mounted.daemon(), "VmHWM:").unwrap();
+        assert!(peak < 200 << 10, "{name}: {peak} KiB");
+    }
 }
 
 /// Hundredths of a second that a process has computed.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
-use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
 use super::Dataset;
@@ -256,9 +256,11 @@ impl Rows for DatasetRows {
             self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, most, &batch.heap))?;
             self.missing.decode(datatype, Buffer::from_vec(batch.bytes), count, &batch.heap, &mut oddities)
         } else {
-            let mut buffer = MutableBuffer::from_len_zeroed(bytes);
-            self.dataset.read_bytes(offset, buffer.as_slice_mut(), interrupt)?;
-            self.elements().array(buffer.into(), count, &mut oddities)
+            // glibc does not find a freed block of a stricter alignment than its own, as `MutableBuffer` asks for, when the next
+            // of the same length is wanted: the heap would grow with each batch.
+            let mut stored = vec![0; bytes];
+            self.dataset.read_bytes(offset, &mut stored, interrupt)?;
+            self.elements().array(Buffer::from_vec(stored), count, &mut oddities)
         };
         let array = array.map_err(|error| self.decode_error(&range, error))?;
         self.tally.add(range, &oddities);

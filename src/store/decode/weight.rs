@@ -41,11 +41,9 @@ impl Part {
         match &datatype.class {
             _ if !datatype.is_variable() => Self::Nowhere,
             Class::VariableString { .. } => Self::Text,
-            Class::Sequence { base } => Self::Sequence {
-                size: base.size,
-                fixed: fixed_width(&arrow_type(base)),
-                item: Box::new(Self::of(base)),
-            },
+            Class::Sequence { base } => {
+                Self::Sequence { size: base.size, fixed: width(base), item: Box::new(Self::of(base)) }
+            }
             Class::Array { dims, base } => {
                 Self::Array { count: product(dims).unwrap_or(0), size: base.size, item: Box::new(Self::of(base)) }
             }
@@ -63,7 +61,7 @@ impl Part {
 impl Weigher {
     /// Of elements of `datatype` in a file of `longest` bytes.
     pub fn new(datatype: &Datatype, longest: u64) -> Self {
-        Self { fixed: fixed_width(&arrow_type(datatype)), part: Part::of(datatype), longest }
+        Self { fixed: width(datatype), part: Part::of(datatype), longest }
     }
 
     /// Bytes of an element where all take the same.
@@ -157,6 +155,23 @@ pub fn fixed_width(data_type: &DataType) -> u64 {
     }
 }
 
+/// Bytes of an element in an array, its parts of variable length aside. A text of fixed length counts in full: whatever
+/// of it is padding was read.
+fn width(datatype: &Datatype) -> u64 {
+    fixed_width(&arrow_type(datatype)).saturating_add(fixed_texts(datatype))
+}
+
+fn fixed_texts(datatype: &Datatype) -> u64 {
+    match &datatype.class {
+        Class::FixedString { .. } => datatype.size,
+        Class::Array { dims, base } => product(dims).unwrap_or(u64::MAX).saturating_mul(fixed_texts(base)),
+        Class::Compound { fields } => {
+            fields.iter().map(|field| fixed_texts(&field.datatype)).fold(0, u64::saturating_add)
+        }
+        _ => 0,
+    }
+}
+
 /// What a descriptor says of its length.
 fn length(descriptor: &[u8]) -> u64 {
     descriptor.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)))
@@ -197,6 +212,14 @@ mod tests {
         let array = decode(&datatype, bytes, 1, &Memory(&heap), &mut Oddities::new()).unwrap();
         let taken = array.to_data().get_slice_memory_size().unwrap() as u64;
         assert!(taken.abs_diff(weight) < 100, "{taken} bytes, not {weight}");
+        // Texts of fixed length: all of them, though these are nothing but padding.
+        let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
+        let fixed = Datatype { size: 32_000, class };
+        let pair = Datatype { size: 64_000, class: Class::Array { dims: vec![2], base: Box::new(fixed.clone()) } };
+        let list = Datatype { size: 16, class: Class::Sequence { base: Box::new(fixed.clone()) } };
+        assert_eq!(Weigher::new(&fixed, 1 << 20).fixed(), Some(32_008));
+        assert_eq!(Weigher::new(&pair, 1 << 20).fixed(), Some(64_016));
+        assert_eq!(Weigher::new(&list, 1 << 20).weight(&descriptor(3, 0), u64::MAX, &Memory(&[])), 8 + 3 * 32_008);
         // Counting stops, and what is longer than the file leads nowhere.
         assert!((1001..=2100).contains(&weigher.weight(&element, 1000, &Memory(&heap))));
         assert!(Weigher::new(&datatype, 999).weight(&element, u64::MAX, &Memory(&heap)) < 200);
