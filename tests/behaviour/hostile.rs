@@ -725,6 +725,18 @@ fn work_ends_with_the_reader_of_an_amplified_file() {
     assert!(peak < MOST_BESIDE, "{peak} KiB");
 }
 
+/// The script that wrote the file has a hundred thousand labels lead to one text of a megabyte.
+#[test]
+fn what_very_many_rows_lead_to_is_checked_once() {
+    let source = data("hostile/amplified.h5");
+    let mut command = Command::new(HEPFS);
+    command.arg("check").arg(&source).args(["--json", "--cache-folder", "none", "--cache-size", "64M"]);
+    let output = run_within(PATIENCE, &mut command);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let same = said.lines().find(|line| line.contains("/labels/names") && line.contains("99999"));
+    assert!(same.is_some(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// What is decoded of texts and of wide rows is counted, though nothing of it was ever written, and serves again.
 #[test]
 fn rows_that_were_never_written_are_measured_in_little_memory() {

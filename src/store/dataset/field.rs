@@ -348,7 +348,9 @@ impl Rows for FieldRows {
         let heap = self.dataset.heap_as_stored(interrupt);
         let Some((distinct, keys)) = distinct(&self.dataset, datatype, &stored, &heap) else { return Ok(None) };
         let count = distinct.len() / datatype.size as usize;
-        let values = self.decoded(range.start, distinct, count, &heap, &mut Oddities::new())?;
+        let mut oddities = Oddities::new();
+        let values = self.decoded(range.start, distinct, count, &heap, &mut oddities)?;
+        self.tally.add(range, &oddities.of_shared(&keys));
         Ok(Some(Shared { values, keys }))
     }
 

@@ -272,13 +272,17 @@ impl Rows for DatasetRows {
     }
 
     fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
-        let rows = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
-        let Some((batch, distinct, keys)) = shared_elements(&self.dataset, &self.datatype, rows, interrupt)? else {
+        let elements = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
+        let Some((batch, distinct, keys)) = shared_elements(&self.dataset, &self.datatype, elements, interrupt)? else {
             return Ok(None);
         };
         let (mut oddities, count) = (Oddities::new(), distinct.len() / self.datatype.size.max(1) as usize);
         let values = self.missing.decode(&self.datatype, distinct, count, &batch.heap, &mut oddities);
-        let values = values.map_err(|error| error.cause.at(self.dataset.path(), range.start))?;
+        let values = values.map_err(|error| {
+            let row = keys.iter().position(|key| u64::from(*key) == error.row).unwrap_or(0) as u64;
+            error.cause.at(self.dataset.path(), range.start.saturating_add(row))
+        })?;
+        self.tally.add(range, &oddities.of_shared(&keys));
         Ok(Some(Shared { values, keys }))
     }
 

@@ -64,6 +64,18 @@ impl Oddities {
         })
     }
 
+    /// Those of rows that are stored once each, of the rows that `keys` numbers them for.
+    pub fn of_shared(&self, keys: &[u32]) -> Self {
+        let is_odd =
+            |words: &[u64], key: u32| words.get(key as usize / 64).is_some_and(|word| word >> (key % 64) & 1 == 1);
+        let rows = |(oddity, words): (&Oddity, &Vec<u64>)| {
+            let (oddity, words) = (*oddity, words.clone());
+            let odd = keys.iter().zip(0..).filter(move |(key, _)| is_odd(&words, **key));
+            odd.map(move |(_, row)| (oddity, row))
+        };
+        self.rows.iter().flat_map(rows).collect()
+    }
+
     /// Keeps those of rows alone that are still odd.
     pub fn retain(&mut self, is_odd: impl Fn(u64) -> bool) {
         if !self.is_empty() {
@@ -97,6 +109,8 @@ mod tests {
         let mut all: Oddities = odd.into_iter().chain(odd).collect();
         let told = [(Oddity::InvalidBoolean, 64), (Oddity::InvalidText, 3), (Oddity::InvalidText, 200)];
         assert!(all.iter().eq(told));
+        let of_rows = [(Oddity::InvalidBoolean, 1), (Oddity::InvalidText, 0), (Oddity::InvalidText, 3)];
+        assert!(all.of_shared(&[3, 64, 5, 200]).iter().eq(of_rows));
         all.retain(|row| row != 3);
         assert!(all.iter().eq([told[0], told[2]]));
         all.retain(|_| false);

@@ -25,7 +25,7 @@ use super::{hexadecimal, regions};
 use crate::catalogue::ReferenceKind;
 use crate::codec::structure::little_endian;
 use crate::store::heap::{ATTRIBUTE, REGION};
-use crate::store::{Cursor, Error, Heap, Unresolved};
+use crate::store::{Cursor, Error, Heap, Unresolved, numbered};
 
 /// First byte of a standard reference to an object.
 const OBJECT: u8 = 2;
@@ -75,8 +75,10 @@ impl Heap {
             if length > limit { Err(too_large(length)) } else { Ok(()) }
         };
         let mut cursor = self.cursor();
-        let mut targets = Vec::with_capacity(stored.len() / width.max(1));
-        for (at, cell) in stored.chunks_exact(width.max(1)).enumerate() {
+        // However many lead to one place, what is there is taken apart once.
+        let (cells, keys) = numbered(stored.chunks_exact(width.max(1)));
+        let mut targets = Vec::with_capacity(cells.len());
+        for (at, cell) in cells.into_iter().enumerate() {
             if at % STRIDE == 0 {
                 self.interrupt.check()?;
             }
@@ -96,10 +98,14 @@ impl Heap {
                 paths.insert(*address, path);
             }
         }
-        let mut texts = LargeStringBuilder::with_capacity(targets.len(), 0);
-        for target in targets {
-            let path = target.as_ref().and_then(|target| paths.get(&target.address)?.as_deref());
-            grow(path.map_or(0, str::len))?;
+        let mut texts = LargeStringBuilder::with_capacity(keys.len(), 0);
+        for (at, key) in keys.into_iter().enumerate() {
+            if at % STRIDE == 0 {
+                self.interrupt.check()?;
+            }
+            let target = targets.get(key as usize).and_then(Option::as_ref);
+            let path = target.and_then(|target| paths.get(&target.address)?.as_deref());
+            grow(target.zip(path).map_or(0, |(target, path)| target.suffix.len() + path.len()))?;
             match target.zip(path) {
                 Some((Target { suffix, .. }, path)) => {
                     // Writing to memory cannot fail.

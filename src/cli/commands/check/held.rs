@@ -86,17 +86,28 @@ impl<'a> Test<'a> {
                     add(count, met);
                 }
             }
-            Held::Distinct(converter, met) => {
-                let Ok(labels) = converter.convert_columns(&[Arc::clone(array)]) else { return };
-                let mut met = met.lock();
-                for (row, label) in labels.iter().enumerate() {
-                    let row = start.saturating_add(row as u64);
-                    let one = met.entry(xxh3_128(label.as_ref())).or_insert(Met { times: 0, rows: [u64::MAX; 2] });
-                    one.times += 1;
-                    let [first, second] = one.rows;
-                    one.rows = [first.min(row), first.max(row).min(second)];
-                }
-            }
+            Held::Distinct(..) => self.look_at_labels(start, array, 0..array.len()),
+        }
+    }
+
+    /// Whether [`Test::look_at_labels`] is all that it takes.
+    pub fn is_of_labels(&self) -> bool {
+        matches!(self.held, Held::Distinct(..))
+    }
+
+    /// Looks at the labels of the rows from `start` on, which are those of these places in `labels`.
+    pub fn look_at_labels(&self, start: u64, labels: &ArrayRef, places: impl Iterator<Item = usize>) {
+        let Held::Distinct(converter, met) = &self.held else { return };
+        let Ok(labels) = converter.convert_columns(&[Arc::clone(labels)]) else { return };
+        let hashes: Vec<u128> = labels.iter().map(|label| xxh3_128(label.as_ref())).collect();
+        let mut met = met.lock();
+        for (row, place) in (0..).zip(places) {
+            let Some(hash) = hashes.get(place) else { continue };
+            let row = start.saturating_add(row);
+            let one = met.entry(*hash).or_insert(Met { times: 0, rows: [u64::MAX; 2] });
+            one.times += 1;
+            let [first, second] = one.rows;
+            one.rows = [first.min(row), first.max(row).min(second)];
         }
     }
 
