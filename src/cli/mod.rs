@@ -16,6 +16,7 @@ mod inputs;
 mod limits;
 mod logging;
 mod options;
+mod partial;
 mod place;
 mod produce;
 mod progress;

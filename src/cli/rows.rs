@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use parquet::basic::{Compression, ZstdLevel};
 
 use super::Error;
+use super::partial::Partial;
 use super::place::Place;
 use crate::fs::tree::is_known;
 use crate::source::Interrupt;
@@ -204,7 +205,7 @@ pub(super) enum Target {
 pub(super) struct Output {
     path: PathBuf,
     /// Beside it; `None` where it is no regular file, as `/dev/null`.
-    partial: Option<PathBuf>,
+    partial: Option<Partial>,
 }
 
 impl Output {
@@ -226,7 +227,7 @@ impl Output {
         if let Some(reason) = no_folder(&path) {
             return Err(refuse(&reason));
         }
-        let partial = beside(&path).ok_or_else(|| refuse("that is no file"))?;
+        let partial = Partial::beside(&path).ok_or_else(|| refuse("that is no file"))?;
         Ok(Self { path, partial: known.is_none_or(|known| known.is_file()).then_some(partial) })
     }
 
@@ -246,15 +247,15 @@ impl Output {
         if let Some(reason) = no_folder(&path) {
             return Err(refuse(&reason));
         }
-        let partial = beside(&path).ok_or_else(|| refuse("that is no folder"))?;
+        let partial = Partial::beside(&path).ok_or_else(|| refuse("that is no folder"))?;
         Ok(Self { path, partial: Some(partial) })
     }
 
     /// Makes the folder, whose files `fill` writes into the one that is given.
     pub fn fill(&self, fill: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
         let failed = || Error::io(format!("-o {}", self.path.display()));
-        let partial = self.partial.as_deref().unwrap_or(&self.path);
-        fs::create_dir(partial).map_err(failed())?;
+        let Some(place) = &self.partial else { return fill(&self.path) };
+        let (_locked, partial) = (place.folder().map_err(failed())?, place.path());
         let filled = fill(partial).and_then(|()| fs::rename(partial, &self.path).map_err(failed()));
         if filled.is_err() {
             // What failed first is what is said.
@@ -265,11 +266,12 @@ impl Output {
 
     fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>) -> Result<(), Error> {
         let failed = |path: &Path| Error::io(format!("-o {}", path.display()));
-        let Some(partial) = &self.partial else {
+        let Some(place) = &self.partial else {
             let mut file = OpenOptions::new().write(true).open(&self.path).map_err(failed(&self.path))?;
             return write(&mut file);
         };
-        let mut file = OpenOptions::new().write(true).create_new(true).open(partial).map_err(failed(partial))?;
+        let partial = place.path();
+        let mut file = place.file().map_err(failed(partial))?;
         let written = write(&mut file).and_then(|()| fs::rename(partial, &self.path).map_err(failed(&self.path)));
         if written.is_err() {
             // What failed first is what is said.
@@ -283,12 +285,6 @@ impl Output {
 pub(super) fn no_folder(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())?;
     Some(format!("there is no folder {}", folder.display()))
-}
-
-/// The name under which a file or folder is written.
-fn beside(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_string_lossy();
-    Some(path.with_file_name(format!(".{name}.hepfs-{}", std::process::id())))
 }
 
 fn say_left_out(column: &Column, reason: &str) {

@@ -1,6 +1,8 @@
 //! Files that `hepfs export` writes: other software finds in them every value that h5py stored.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
@@ -103,6 +105,12 @@ fn readers_find_every_row_of_partitions() {
 }
 
 /// A disk that is full (a limit on the length of files, as far as a program can tell), and `kill -9`.
+/// When this process began, as the 22nd field of `proc_pid_stat(5)` says.
+fn own_beginning() -> String {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned()
+}
+
 #[test]
 fn an_export_that_fails_or_is_killed_leaves_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
@@ -133,9 +141,27 @@ fn an_export_that_fails_or_is_killed_leaves_what_was_there() {
         }
         killed.kill().unwrap();
         killed.wait().unwrap();
-        let left = out.join(partial().expect("what it wrote is gone"));
-        if left.is_dir() { std::fs::remove_dir_all(left) } else { std::fs::remove_file(left) }.unwrap();
-        assert_eq!((names(), std::fs::read(&file).unwrap()), (vec!["t.parquet".into()], b"old".to_vec()));
+        assert_eq!(std::fs::read(&file).unwrap(), b"old");
+        // The name of what it left tells host, process, and when that began.
+        let left = partial().expect("what it wrote is gone").into_string().unwrap();
+        let (of_host, began) = left.rsplit_once('-').unwrap();
+        let (host, process) = of_host.rsplit_once('-').unwrap();
+        assert_eq!(process, killed.id().to_string());
+        let others = [
+            format!("{}-elsewhere-{process}-{began}", host.split_at(host.find(".hepfs").unwrap() + 6).0),
+            format!("{of_host}-1"),
+            format!("{host}-{}-{}", std::process::id(), own_beginning()),
+        ];
+        let [_, locked, _] = others.each_ref().map(|name| File::create_new(out.join(name)).unwrap());
+        locked.try_lock().unwrap();
+        let done = Command::new(HEPFS).args(["export", &place, "--cache-folder=none"]).args(more).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() && said.contains(&format!("{left} is removed")), "{said}");
+        let kept: BTreeSet<_> = names().into_iter().filter(|name| name.as_encoded_bytes().starts_with(b".")).collect();
+        assert_eq!(kept, BTreeSet::from(others.each_ref().map(OsString::from)));
+        others.iter().for_each(|name| std::fs::remove_file(out.join(name)).unwrap());
+        std::fs::write(&file, "old").unwrap();
+        std::fs::remove_dir_all(&parted).ok();
     }
     export(&source, "t", &file, &[]).unwrap();
     assert_ne!(std::fs::read(&file).unwrap(), b"old");
