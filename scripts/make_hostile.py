@@ -1682,6 +1682,22 @@ def one_name_twice(file):
     species["position/x"], species["position_x"] = np.arange(3), np.arange(3) + 10
 
 
+def links_of_one_name(path):
+    """A group of the old kind in which two links have one name: h5py finds the second by it."""
+    with h5py.File(path, "w", libver="earliest") as file:
+        for at, name in enumerate(("same", "samf", "samg")):
+            file[f"g/{name}"] = np.arange(3) + 10 * at
+    data = bytearray(path.read_bytes())
+    at = data.index(b"samf\0")
+    data[at : at + 4] = b"same"
+    path.write_bytes(data)
+    with h5py.File(path, "r") as file:
+        assert list(file["g"]) == ["same", "same", "samg"] and list(file["g/same"]) == [10, 11, 12]
+
+
+links_of_one_name.takes_path = True
+
+
 def root_table(file):
     """A root that is a table, beside tables."""
     file["time"], file["energy"], file["hits"] = np.arange(20) / 8, np.arange(20) / 2, np.arange(20)
@@ -1943,6 +1959,7 @@ RECIPES = [
     shared_lists,
     rows_without_elements,
     one_name_twice,
+    links_of_one_name,
     root_table,
     many_pickles,
     computed_rows,

@@ -7,7 +7,7 @@ use hepfs::h5::create::{self, Fill, Storage};
 use hepfs::h5::element::Number;
 
 use crate::data;
-use crate::support::Mounted;
+use crate::support::{Mounted, hepfs};
 
 fn hostile(name: &str) -> PathBuf {
     data("hostile").join(name)
@@ -124,6 +124,26 @@ fn rows_without_elements_are_asked_for() {
         assert!(query.status.code().is_some_and(|code| code < 100), "{table}: {said}");
         assert!(!said.contains("panicked"), "{table}: {said}");
     }
+}
+
+/// By h5py, the script that wrote the file says so: `same` is 10, 11, 12.
+#[test]
+fn of_links_of_one_name_the_one_that_is_found_by_it_is_shown() {
+    let source = hostile("links_of_one_name.h5");
+    let mounted = Mounted::new(&[&source], &[]);
+    assert_eq!(mounted.text("g/same.txt"), "10\n11\n12\n");
+    assert_eq!(mounted.text("g/samg.txt"), "20\n21\n22\n");
+    assert!(mounted.names("g").iter().all(|name| name == "metadata.json" || name.starts_with("sam")));
+    let findings = mounted.text(".hepfs/findings");
+    assert!(findings.contains("file/links") && findings.contains("(\\\"same\\\")"), "{findings}");
+    let check = hepfs(["check".as_ref(), source.as_os_str(), "--cache-folder=none".as_ref()]);
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(
+        said.contains(
+            "/g: error: each link of a group can be listed, and has a name of its own; found: 1 of its links"
+        ),
+        "{said}"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::listing::{
     self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Namespace, Place, Resolver, Way,
 };
 use super::opened::{Maker, Opened};
-use crate::catalogue::{Attribute, Group, join};
+use crate::catalogue::{Attribute, Group, Target, join};
 use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, stated};
 use crate::fs::Error;
 use crate::fs::node::{DirEntry, Names};
@@ -68,6 +68,12 @@ impl Contents {
         let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
         let table = table.map(|table| stated::look(table, site.checks));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
+        // The worker says so in place of links that it cannot list.
+        let unlisted = group.links.iter().filter(|link| link.name.is_empty());
+        contents.findings.extend(unlisted.filter_map(|link| match &link.target {
+            Target::Unreadable(reason) => Some(Finding::new(path, &rules::LINKS, reason.clone())),
+            _ => None,
+        }));
         let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
         contents.called = if is_marked { Called::Table } else { Called::Group };
         contents.nearly = claims.nearly.take();

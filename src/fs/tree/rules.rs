@@ -6,6 +6,8 @@ crate::table::rules! {
         => "restore the file from a copy, or repack it (h5repack)";
     UNFINISHED: Error "file/unfinished-change" []
         "a change of the file comes to its end and leaves no journal" => "run hepfs index build or drop";
+    LINKS: Error "file/links" [] "each link of a group can be listed, and has a name of its own"
+        => "restore the file from a copy";
     BESIDE: Error "file/beside" [] "its members are shown at the root" => "restore the file from a copy";
     NAME_TWICE: Warning "file/name-twice" []
         "members of two groups that are shown in one directory have different names" => "rename one of them";

@@ -8,9 +8,9 @@ use std::time::Instant;
 use bstr::BString;
 
 use super::attribute::{OF_A_MEMBER, OF_ONE};
-use super::listing::{begin, go_on, value_of};
+use super::listing::{begin, go_on, link_info, value_of};
 use crate::catalogue::{Dangling, Link, MOST_LINKS_PASSED, ObjectId, Target};
-use crate::h5::library::ffi::{self, LinkInfo, Token};
+use crate::h5::library::ffi::{self, Token};
 use crate::h5::library::{Id, Reason, c_string, check};
 use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, PAGE, Refusal};
 use crate::h5::worker::address::{address_in, address_of};
@@ -139,11 +139,8 @@ impl Session {
         if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
             return Err(Reason::new("a path through something that is no group"));
         }
-        let mut info =
-            LinkInfo { kind: -1, creation_valid: false, creation: 0, charset: 0, value: ffi::LinkValue([0; 16]) };
         let c_name = c_string(name)?;
-        // SAFETY: an open group, a C string, a place for the answer. The name has no slash, so nothing is traversed.
-        check(unsafe { ffi::H5Lget_info2(group.raw(), c_name.as_ptr(), &mut info, ffi::DEFAULT) })?;
+        let info = link_info(&group, &c_name)?;
         let value = match info.kind {
             ffi::L_SOFT | ffi::L_EXTERNAL => Some(value_of(group.raw(), &c_name, &info, usize::MAX)?),
             _ => None,

@@ -3,19 +3,23 @@
 //! Names and values of a group in the old format (a symbol table) lie in one heap, which libhdf5 reads as a whole
 //! whenever its cache has no room for it. It is in memory while the group is gone through, so values are read then.
 
+use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_void};
 use std::time::Instant;
 
 use super::attribute::OF_ALL_MEMBERS;
 use crate::catalogue::ObjectId;
 use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, Token};
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{Id, Reason, c_string, check};
 use crate::h5::protocol::MAX_LINKS;
 use crate::h5::worker::kept::{Found, Listing};
 use crate::h5::worker::start::with_room_for_links;
 
 /// Longest path of a soft or external link.
 const MAX_VALUE: usize = 64 << 10;
+
+/// Names that are there twice and are told.
+const MOST_NAMED: usize = 8;
 
 /// Bytes of values that are kept of one group: many links may share one, which then takes little room in the file.
 const MOST_VALUES: usize = 64 << 20;
@@ -72,7 +76,48 @@ pub(super) fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -
         true => listing.links.sort_by_key(|link| link.creation),
         false => listing.links.sort_by(|a, b| a.name.cmp(&b.name)),
     }
+    if let Some(said) = leave_what_names_find(&mut listing.links, group) {
+        let failure = listing.failure.take().map(|Reason(text)| format!("{text}; {said}"));
+        listing.failure = Some(Reason(failure.unwrap_or(said)));
+    }
     Ok(())
+}
+
+/// Leaves of links of one name, which only a damaged group has, the one that libhdf5 finds by it; says which they were.
+fn leave_what_names_find(links: &mut Vec<Found>, group: &Id) -> Option<String> {
+    let mut places: Vec<usize> = (0..links.len()).collect();
+    // Mostly in this order already.
+    places.sort_by(|a, b| links[*a].name.cmp(&links[*b].name));
+    let (mut others, mut names) = (HashSet::<usize>::new(), Vec::new());
+    for alike in places.chunk_by(|a, b| links[*a].name == links[*b].name).filter(|alike| alike.len() > 1) {
+        let name = &links[alike[0]].name;
+        let info = c_string(name).and_then(|name| link_info(group, &name));
+        let is_found = |at: &&usize| {
+            let Found { kind, token, .. } = &links[**at];
+            info.as_ref().is_ok_and(|info| info.kind == *kind && Token(info.value.0) == *token)
+        };
+        let kept = alike.iter().find(is_found).unwrap_or(&alike[0]);
+        others.extend(alike.iter().filter(|at| *at != kept));
+        if names.len() < MOST_NAMED {
+            names.push(format!("{name:?}"));
+        }
+    }
+    if others.is_empty() {
+        return None;
+    }
+    let mut at = 0..;
+    links.retain(|_| at.next().is_none_or(|at| !others.contains(&at)));
+    let (count, names) = (others.len(), names.join(", "));
+    Some(format!("{count} of its links have the name of another ({names}); the one that is found by it is shown"))
+}
+
+/// A link by its name, which has no slash, so that nothing is traversed.
+pub(super) fn link_info(group: &Id, name: &CStr) -> Result<LinkInfo, Reason> {
+    let mut info =
+        LinkInfo { kind: -1, creation_valid: false, creation: 0, charset: 0, value: ffi::LinkValue([0; 16]) };
+    // SAFETY: an open group, a C string, a place for the answer.
+    check(unsafe { ffi::H5Lget_info2(group.raw(), name.as_ptr(), &mut info, ffi::DEFAULT) })?;
+    Ok(info)
 }
 
 /// Links while the library tells them.
