@@ -49,7 +49,8 @@ pub(super) struct Reading {
     #[arg(long)]
     pub follow_external: bool,
 
-    /// Seconds that the HDF5 library may take for one request before it is ended
+    /// Seconds that the HDF5 library may take for one request before it is ended; three tenths of that may be processor
+    /// time
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub deadline: u64,
 

@@ -19,12 +19,12 @@ pub enum Error {
     #[error("the HDF5 library crashed while {0}")]
     Died(String),
     /// The worker did not answer in time.
-    #[error("the HDF5 library did not finish {what} within {seconds} s")]
+    #[error("the HDF5 library did not finish {what} within {limit}")]
     Deadline {
         /// What was asked.
         what: String,
-        /// The deadline.
-        seconds: u64,
+        /// What it might take: so many seconds, or so many of processor time.
+        limit: String,
     },
     /// The request killed or hung a worker twice before and is not tried again.
     #[error("refused: {0} crashed or hung the HDF5 library before")]

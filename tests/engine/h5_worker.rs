@@ -565,12 +565,23 @@ fn a_request_that_hangs_twice_is_refused() {
         let began = Instant::now();
         // A worker that is stopped by its number may have given way to one of another test.
         let hung = client.rehearse("hang", &Interrupt::new());
-        assert!(matches!(hung, Err(Error::Deadline { seconds: 1, .. })), "{hung:?}");
+        assert!(matches!(&hung, Err(Error::Deadline { limit, .. }) if limit == "1s"), "{hung:?}");
         assert!(began.elapsed() >= Duration::from_secs(1));
         assert!(read(&client, dataset(&root, "compact")).is_ok());
     }
     assert!(matches!(client.rehearse("hang", &Interrupt::new()), Err(Error::Poisoned(_))));
     assert!(read(&client, dataset(&root, "compact")).is_ok());
+}
+
+/// What waits for a disk takes no processor time; what goes round in circles does.
+#[test]
+fn a_request_that_only_computes_ends_before_the_deadline() {
+    let options = Options { deadline: Duration::from_secs(5), ..options() };
+    let client = client_with(&data("hostile/attribute_loop.h5"), options);
+    let first = target(&root(&client), "first").object().unwrap().id();
+    let group = client.group(first, &Interrupt::new()).unwrap();
+    let hung = client.object(dataset(&group, "t").id, &Interrupt::new());
+    assert!(matches!(&hung, Err(Error::Deadline { limit, .. }) if limit == "1.5s of processor time"), "{hung:?}");
 }
 
 /// libhdf5 stands still at an attribute of two datasets: without its value nothing of their groups is lost.
@@ -589,7 +600,10 @@ fn a_group_is_listed_without_an_attribute_that_hangs() {
         };
         assert_eq!((value("number"), &table.shape[..]), (Ok(7_i64.to_le_bytes().to_vec()), &[5][..]));
         assert_eq!(read(&client, &table).unwrap().bytes.len(), 60);
-        (value("CLASS").map_err(|error| error.contains("hung before")).is_ok(), began.elapsed().as_secs() >= 1)
+        (
+            value("CLASS").map_err(|error| error.contains("hung before")).is_ok(),
+            began.elapsed() >= Duration::from_millis(250),
+        )
     };
     // Whether the value is there, and whether that was waited for: once for each, and not for others behind two.
     assert_eq!(listed("first"), (false, true));
@@ -604,7 +618,7 @@ fn an_index_that_hangs_is_refused_at_once() {
     let (client, root) = stopped(Duration::from_secs(1));
     let chunked = dataset(&root, "chunked");
     let chunks = || client.chunks(chunked.id, 9, &Interrupt::new());
-    assert!(matches!(chunks(), Err(Error::Deadline { seconds: 1, .. })));
+    assert!(matches!(chunks(), Err(Error::Deadline { limit, .. }) if limit == "1s"));
     assert!(matches!(chunks(), Err(Error::Poisoned(_))));
     assert!(read(&client, chunked).is_ok());
 }
@@ -741,7 +755,7 @@ fn what_lies_ahead_is_what_would_be_asked_for() {
         groups += ahead.groups.len();
         maps += ahead.chunks.len();
     }
-    assert!(groups > 40 && maps > 20, "{groups} groups, {maps} chunk maps");
+    assert!(groups > 30 && maps > 10, "{groups} groups, {maps} chunk maps");
     // A group of very many links is not listed before it is wanted.
     let many = client("h5_many.h5");
     assert!(many.ahead(&interrupt).unwrap().groups.iter().all(|group| group.links.len() <= 256));

@@ -30,6 +30,9 @@ const STRIKES: u32 = 2;
 /// Addresses in one request for paths.
 const MAX_ADDRESSES: usize = 16_384;
 
+/// Once requests have hung as often as that, others of the file may take so many times less than the deadline.
+const IMPATIENT: u32 = 8;
+
 /// Workers tried for one request, where they are gone before they begin with it.
 const MAX_STARTS: u32 = 3;
 
@@ -77,6 +80,8 @@ struct State {
     requests: u64,
     /// Deaths and hangs by request.
     strikes: HashMap<Request, u32>,
+    /// Hangs, of any request.
+    hangs: u32,
     /// Files numbered 1, 2, … by the workers of this source.
     files: Vec<Vec<u8>>,
     last_used: Instant,
@@ -96,7 +101,34 @@ struct Pending {
     serial: u64,
     request: Request,
     since: Instant,
-    deadline: Duration,
+    /// Processor time of the worker before.
+    spent: Duration,
+    patience: Patience,
+}
+
+/// How long a request may take.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    wall: Duration,
+    /// Processor time of the worker: a slow disk is no hang.
+    processor: Duration,
+}
+
+impl Patience {
+    /// What a request may take of a file that has hung so often.
+    fn of(request: &Request, deadline: Duration, hangs: u32) -> Self {
+        let wall = match request {
+            Request::Ahead => deadline.min(AHEAD),
+            _ if hangs >= STRIKES => deadline / IMPATIENT,
+            _ => deadline,
+        };
+        let processor = match request {
+            // A chunk index of very many entries is gone through in one request, and so are mappings.
+            Request::Chunks { .. } | Request::Mappings { .. } => wall,
+            _ => wall * 3 / 10,
+        };
+        Self { wall, processor }
+    }
 }
 
 /// How a look at the worker ended.
@@ -133,6 +165,7 @@ impl Client {
             info: None,
             requests: 0,
             strikes: HashMap::new(),
+            hangs: 0,
             files: Vec::new(),
             last_used: Instant::now(),
         };
@@ -399,8 +432,7 @@ impl Inner {
     fn ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Option<Answer>, Error> {
         let mut state = self.turn(interrupt)?;
         self.ready(&mut state, interrupt)?;
-        let deadline = self.options.deadline.min(AHEAD);
-        match self.execute(&mut state, Request::Ahead, deadline, interrupt) {
+        match self.execute(&mut state, Request::Ahead, interrupt) {
             Ok(answer) => {
                 state.requests += 1;
                 Ok(Some(answer))
@@ -450,8 +482,13 @@ impl Inner {
                 state.refuse_poisoned(&Request::Open)?;
                 let slot = pool::acquire(self.options.workers, interrupt)?;
                 let source = self.source.as_fd();
+                let mut options = self.options.clone();
+                if state.hangs >= STRIKES {
+                    // Pages must come within the time that they have.
+                    options.page_time /= IMPATIENT;
+                }
                 let worker =
-                    Worker::start(source, None, &self.path, &self.options, &state.files, slot).map_err(|error| {
+                    Worker::start(source, None, &self.path, &options, &state.files, slot).map_err(|error| {
                         Error::Worker(format!("{}: {error}{}", self.options.program.display(), limit_met(&error)))
                     })?;
                 state.worker = Some(Running { worker, opened: false, pending: None });
@@ -460,7 +497,7 @@ impl Inner {
             if state.worker.as_ref().is_some_and(|running| running.opened) {
                 return Ok(());
             }
-            match self.execute(state, Request::Open, self.options.deadline, interrupt) {
+            match self.execute(state, Request::Open, interrupt) {
                 Err(Failure::NotBegun(how)) => tracing::warn!(how, "an HDF5 worker did not start"),
                 Err(Failure::Error(error)) => return Err(error),
                 Ok(_) => return Ok(()),
@@ -478,7 +515,7 @@ impl Inner {
     ) -> Result<Answer, Error> {
         for _ in 0..MAX_STARTS {
             self.ready(state, interrupt)?;
-            match self.execute(state, request.clone(), self.options.deadline, interrupt) {
+            match self.execute(state, request.clone(), interrupt) {
                 Err(Failure::NotBegun(how)) => tracing::debug!(how, "an HDF5 worker was gone before it began"),
                 Err(Failure::Error(error)) => return Err(error),
                 Ok(answer) => return Ok(answer),
@@ -488,17 +525,13 @@ impl Inner {
     }
 
     /// Sends a request to a worker that has nothing to do and waits for its end.
-    fn execute(
-        &self,
-        state: &mut State,
-        request: Request,
-        deadline: Duration,
-        interrupt: &Interrupt,
-    ) -> Result<Answer, Failure> {
+    fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Failure> {
+        let patience = Patience::of(&request, self.options.deadline, state.hangs);
         let Some(running) = state.worker.as_mut() else { return Err(nonsense().into()) };
+        let (spent, since) = (running.worker.processor_time(), Instant::now());
         let sent = running.worker.send(request.clone());
-        running.pending =
-            Some(Pending { serial: *sent.as_ref().unwrap_or(&0), request, since: Instant::now(), deadline });
+        let serial = *sent.as_ref().unwrap_or(&0);
+        running.pending = Some(Pending { serial, request, since, spent, patience });
         if let Err(gone) = sent {
             return Err(state.died(&gone, &self.source));
         }
@@ -519,9 +552,13 @@ impl Inner {
         let Some(pending) = running.pending.as_ref() else { return Look::Failed(nonsense().into()) };
         let reply = match running.worker.reply(wait) {
             Err(gone) => return Look::Failed(state.died(&gone, &self.source)),
-            Ok(None) if pending.since.elapsed() >= pending.deadline => {
-                let deadline = pending.deadline;
-                return Look::Failed(state.hung(deadline, &self.source).into());
+            Ok(None) if pending.since.elapsed() >= pending.patience.wall => {
+                let limit = format!("{:?}", pending.patience.wall);
+                return Look::Failed(state.hung(limit, &self.source).into());
+            }
+            Ok(None) if running.worker.processor_time().saturating_sub(pending.spent) >= pending.patience.processor => {
+                let limit = format!("{:?} of processor time", pending.patience.processor);
+                return Look::Failed(state.hung(limit, &self.source).into());
             }
             Ok(None) => return Look::Waiting,
             Ok(Some(reply)) if reply.serial != pending.serial => {
@@ -616,12 +653,13 @@ impl State {
         Error::Died(what).into()
     }
 
-    fn hung(&mut self, deadline: Duration, source: &Source) -> Error {
+    fn hung(&mut self, limit: String, source: &Source) -> Error {
+        self.hangs += 1;
         // A page of a chunk map is short: libhdf5 goes through entries that are only claimed, and would again.
         let what = self.strike(|request| if let Request::Chunks { .. } = request { STRIKES } else { 1 });
         let source = source.path().display();
-        tracing::warn!(%source, ?deadline, "the HDF5 worker was ended: no answer while {what}");
-        Error::Deadline { what, seconds: deadline.as_secs_f64().ceil() as u64 }
+        tracing::warn!(%source, limit, "the HDF5 worker was ended: no answer while {what}");
+        Error::Deadline { what, limit }
     }
 }
 /// Which limit of the process an error speaks of.
@@ -631,5 +669,25 @@ fn limit_met(error: &std::io::Error) -> &'static str {
         Some(libc::EAGAIN) => ": `ulimit -u` or `-v` is too small",
         Some(libc::ENOMEM) => ": `ulimit -v` is too small, or the memory",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hung_twice_has_little_time_left() {
+        let id = ObjectId { file: 0, address: 96 };
+        let chunks = Request::Chunks { id, limit: 1, start: 0 };
+        let milliseconds = |request, hangs| {
+            let Patience { wall, processor } = Patience::of(&request, Duration::from_secs(10), hangs);
+            (wall.as_millis(), processor.as_millis())
+        };
+        assert_eq!(milliseconds(Request::Object { id }, 1), (10_000, 3000));
+        assert_eq!(milliseconds(Request::Object { id }, 2), (1250, 375));
+        assert_eq!(milliseconds(chunks.clone(), 0), (10_000, 10_000));
+        assert_eq!(milliseconds(chunks, 2), (1250, 1250));
+        assert_eq!(milliseconds(Request::Ahead, 0), (1000, 300));
     }
 }

@@ -101,6 +101,19 @@ impl Process {
         self.id.unsigned_abs()
     }
 
+    /// Processor time that it took so far; `None` once it has ended.
+    pub fn processor_time(&self) -> Option<Duration> {
+        if self.status.is_some() {
+            return None;
+        }
+        let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
+        // SAFETY: places for the answers.
+        let is_known = unsafe {
+            libc::clock_getcpuclockid(self.id, &mut clock) == 0 && libc::clock_gettime(clock, &mut time) == 0
+        };
+        is_known.then(|| Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32))
+    }
+
     /// How it ended, if it has.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.wait_with(libc::WNOHANG)

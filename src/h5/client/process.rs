@@ -86,6 +86,11 @@ impl Worker {
         self.process.id()
     }
 
+    /// Processor time that it took so far; nothing once it is gone.
+    pub fn processor_time(&self) -> Duration {
+        self.process.processor_time().unwrap_or_default()
+    }
+
     /// Sends a request; answers its number.
     pub fn send(&mut self, request: Request) -> Result<u64, Gone> {
         self.serial += 1;
