@@ -1,5 +1,7 @@
 //! `hepfs ls` and `hepfs info`, word for word.
 
+use hepfs::h5::create::{self, Fill, Storage};
+use hepfs::h5::element::Number;
 use serde_json::Value;
 
 use crate::data;
@@ -685,4 +687,23 @@ fn places_are_found_behind_links() {
         let said = String::from_utf8(hepfs(["info", &out, "--cache-folder", "none"]).stdout).unwrap();
         assert!(said.contains(&format!("table {table}:")) && !said.contains(".."), "{said}");
     }
+}
+
+/// `info` describes members while it lists them, a mount goes through a group of so many once more.
+#[test]
+fn info_says_of_a_large_group_what_a_mount_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large.h5");
+    create::file::<create::Error>(&path, |root| {
+        root.dataset("data", &f64::ELEMENT, &Storage::contiguous(&[1]), &Fill::Unset)?;
+        (0..1100).try_for_each(|at| root.soft_link(&format!("l{at}"), if at % 2 == 0 { "/data" } else { "/nowhere" }))
+    })
+    .unwrap();
+    let said = must(HEPFS, ["info".as_ref(), "--json".as_ref(), path.as_os_str()]);
+    let mut said: Value = serde_json::from_str(&said).unwrap();
+    said.as_object_mut().unwrap().remove("source");
+    let mounted = Mounted::new(&[&path], &[]);
+    let metadata: Value = serde_json::from_str(&mounted.text("metadata.json")).unwrap();
+    assert_eq!(metadata["members"].as_array().unwrap().len(), 1101);
+    assert!(said == metadata);
 }

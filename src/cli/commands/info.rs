@@ -20,6 +20,9 @@ use crate::source::Interrupt;
 use crate::table::Table;
 use crate::views::metadata::{self, Called, Directory, Member};
 
+/// Links of a group whose members are described while it is listed, since they will be asked for.
+const MOST_DESCRIBED: usize = 1 << 20;
+
 /// Most groups that are named as nearly tables.
 const MOST_NEARLY: usize = 20;
 
@@ -46,7 +49,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let (times, nan) = (arguments.shown_times.are_instants(), arguments.nan.policy());
-    let views = ViewOptions { times, nan, ..ViewOptions::default() };
+    let views = ViewOptions { times, nan, most_described: MOST_DESCRIBED, ..ViewOptions::default() };
     arguments.named.each(&views, 1, |asked| {
         let interrupt = Interrupt::new();
         let mut out = BufWriter::new(std::io::stdout().lock());

@@ -26,9 +26,6 @@ const LONGEST_VALUE: usize = 4096;
 /// Most scalars of a group of which it has the values: each is a read.
 const MOST_VALUES: usize = 1000;
 
-/// Links of a group whose members are described when it is listed.
-const MOST_DESCRIBED: usize = 1024;
-
 /// Tables that are made up in a group, each of which lists it anew.
 const FEW_MADE: usize = 16;
 
@@ -80,7 +77,7 @@ impl Contents {
         let seen = Seen { opened, file, place, way, group: &group, dialect, claims: &claims, interrupt };
         let beside = seen.beside(&mut contents.findings);
         let links = group.links.len() + beside.as_ref().map_or(0, |beside| beside.group.links.len());
-        let is_small = links <= MOST_DESCRIBED;
+        let is_small = links <= opened.context().most_described;
         // A table tells of its own columns and servants.
         let are_others = beside.is_some()
             || !claims.is_table

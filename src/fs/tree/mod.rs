@@ -71,6 +71,9 @@ pub struct ViewOptions {
     pub formats: Formats,
     /// Which rules tables are held against.
     pub checks: Checks,
+    /// Links of a group whose members are described when it is listed. A larger group is gone through once more for its
+    /// `metadata.json`: descriptions of very many take more memory than all else that is known of them.
+    pub most_described: usize,
 }
 
 impl Default for ViewOptions {
@@ -84,6 +87,7 @@ impl Default for ViewOptions {
             dialects: Dialects::default(),
             formats: Formats::default(),
             checks: Checks::default(),
+            most_described: 1024,
         }
     }
 }
@@ -114,6 +118,8 @@ pub struct Context {
     pub formats: Formats,
     /// Which rules tables are held against.
     pub checks: Checks,
+    /// Links of a group whose members are described when it is listed.
+    pub most_described: usize,
     /// Settings of the HDF5 workers.
     pub workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.
@@ -151,6 +157,7 @@ impl Context {
             dialects: views.dialects,
             formats: views.formats,
             checks: views.checks,
+            most_described: views.most_described,
             workers: h5::Options { attributes: views.dialects.attributes().into(), ..workers },
             errors: live::ErrorLog::default(),
             openings: Default::default(),

@@ -469,7 +469,7 @@ pub(in crate::fs::tree) fn with_suffix(stem: &BString, suffix: &str) -> BString 
 }
 
 /// Where a link leads in the mount, relative to the directory of the link.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::fs::tree) enum Shown {
     /// To a directory.
     Directory(BString),

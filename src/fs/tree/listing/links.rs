@@ -87,7 +87,12 @@ pub(in crate::fs::tree) struct Resolver<'a> {
     interrupt: &'a Interrupt,
     /// Groups on the way to targets.
     visited: RefCell<HashMap<String, Option<Rc<Visited>>>>,
+    /// The group with several names that was found last: all its names may stand side by side.
+    last: RefCell<Option<First>>,
 }
+
+/// A group, its first path, and how it is shown there.
+type First = (ObjectId, VecDeque<BString>, Result<Shown, String>);
 
 /// A group that many links may lead through.
 struct Visited {
@@ -116,7 +121,7 @@ impl<'a> Resolver<'a> {
         way: &'a Way,
         interrupt: &'a Interrupt,
     ) -> Self {
-        Self { opened, file, group, path, way, interrupt, visited: RefCell::default() }
+        Self { opened, file, group, path, way, interrupt, visited: RefCell::default(), last: RefCell::default() }
     }
 
     /// How the target of a link is shown, relative to the directory of the group, or why it is not; `None` where it is
@@ -134,9 +139,19 @@ impl<'a> Resolver<'a> {
         }
         match target {
             Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
+                let is_own = |first: &VecDeque<BString>| first.iter().eq(self.way.links.iter().chain([name]));
+                if let Some((last, first, shown)) = &*self.last.borrow()
+                    && last == id
+                {
+                    return if is_own(first) { None } else { Some(shown.clone()) };
+                }
                 let first = self.opened.first_path(*id, self.interrupt).ok().flatten()?;
-                let is_own = first.iter().eq(self.way.links.iter().chain([name]));
-                if is_own { None } else { Some(self.find(first)) }
+                if is_own(&first) {
+                    return None;
+                }
+                let shown = self.find(first.clone());
+                self.last.replace(Some((*id, first, shown.clone())));
+                Some(shown)
             }
             Target::Soft { object: Err(Dangling::Nowhere), .. } => Some(Err(NOWHERE.into())),
             Target::Soft { object: Err(Dangling::TooManyLinks), .. } => Some(Err(format!(
