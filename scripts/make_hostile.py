@@ -682,6 +682,22 @@ def chunk_index_damaged(path):
 chunk_index_damaged.takes_path = True
 
 
+def chunk_keys_contradict(path):
+    """A tree of chunks whose last key is zero: it lists the last chunk, and a search for that finds none. h5py reads it
+    as if it was never written."""
+    with h5py.File(path, "w", libver="earliest") as file:
+        column(april_table(file.create_group("t")), "x", np.arange(1, 41, dtype="i4"), chunks=(4,))
+    data = path.read_bytes()
+    (node,) = leaves(data)
+    keys = chunk_keys(data, node)
+    overwrite(path, 2 * keys[-1] - keys[-2], bytes(24))
+    with h5py.File(path, "r") as file:
+        assert list(file["t/x"][:]) == [*range(1, 37), 0, 0, 0, 0]
+
+
+chunk_keys_contradict.takes_path = True
+
+
 class Indexes:
     """The chunk indexes of HDF5 1.10 in a file: entries are an address, where chunks are filtered a size and a mask, and
     in trees the place in the grid. Their checksums are made right again."""
@@ -1960,6 +1976,7 @@ RECIPES = [
     rows_without_elements,
     one_name_twice,
     links_of_one_name,
+    chunk_keys_contradict,
     root_table,
     many_pickles,
     computed_rows,

@@ -435,6 +435,7 @@ unsafe extern "C" {
     pub fn H5Dget_create_plist(dataset: Hid) -> Hid;
     pub fn H5Dget_offset(dataset: Hid) -> u64;
     pub fn H5Dget_chunk_index_type(dataset: Hid, kind: *mut c_int) -> Herr;
+    pub fn H5Dget_chunk_storage_size(dataset: Hid, offset: *const u64, bytes: *mut u64) -> Herr;
     pub fn H5Dchunk_iter(dataset: Hid, dxpl: Hid, function: ChunkCallback, data: *mut c_void) -> Herr;
     pub fn H5Dread(
         dataset: Hid,

@@ -75,6 +75,16 @@ impl Grid {
         self.row_major(swizzled.coordinates(&listed)?.into_iter().map(Some))
     }
 
+    /// The first element of the chunk at a row-major position in the grid.
+    pub fn offset(&self, index: u64) -> Vec<u64> {
+        let (mut offset, mut rest) = (vec![0; self.rank()], index);
+        for (first, (chunk, count)) in offset.iter_mut().zip(&self.dimensions).rev() {
+            *first = (rest % (*count).max(1)).saturating_mul(*chunk);
+            rest /= (*count).max(1);
+        }
+        offset
+    }
+
     fn row_major(&self, coordinates: impl Iterator<Item = Option<u64>>) -> Option<u64> {
         coordinates.zip(&self.dimensions).try_fold(0u64, |index, (at, (_, count))| {
             let at = at.filter(|at| at < count)?;
@@ -122,6 +132,7 @@ mod tests {
         assert_eq!(edges.index(&[0, 0]), Some(0));
         assert_eq!(edges.index(&[2, 3]), Some(4));
         assert_eq!(edges.index(&[4, 6]), Some(8));
+        assert_eq!((edges.offset(0), edges.offset(4), edges.offset(8)), (vec![0, 0], vec![2, 3], vec![4, 6]));
         assert_eq!(edges.index(&[6, 0]), None);
         assert_eq!(edges.index(&[u64::MAX, 0]), None);
         assert_eq!(grid(&[u64::MAX, u64::MAX], &[1, 1]).index(&[2, 5]), None);
