@@ -2,7 +2,7 @@
 //! command left behind is removed by the next one that writes to the same place.
 //!
 //! ```text
-//! .NAME.hepfs-HOST-PID-START        START: when the process began, in ticks since its host did
+//! .NAME.hepfs-HOST-PID-START        START: start time of the process, in ticks since boot
 //! ```
 //!
 //! Numbers of processes are used again, and another host that has the same folder has processes of its own. So a
@@ -21,7 +21,7 @@ const MOST_OF_NAME: usize = 128;
 /// The place where a file or folder is written until it is whole.
 pub(super) struct Partial {
     path: PathBuf,
-    /// What the names of all that are written to the same place begin with.
+    /// Prefix of every hidden name for the same place.
     prefix: OsString,
 }
 
@@ -121,7 +121,7 @@ fn host() -> String {
     name.trim().chars().map(plain).take(64).collect()
 }
 
-/// When a process began, in ticks since its host did; `None` where there is none.
+/// Reads the start time of a process, in ticks since boot; `None` for a process that has ended.
 fn began(process: u32) -> Option<u64> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
     // Behind the name, which is in parentheses and may hold any, the third field is the first.

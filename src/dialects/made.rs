@@ -45,12 +45,13 @@ pub enum Made {
     Link(BString),
 }
 
-/// What a dialect worked out of a group to open one of the tables that it made up in it, for the others.
+/// Keeps the plan by which a dialect opens the tables that it made up in a group, from the first of them for the others.
 #[derive(Debug, Default)]
 pub struct Plan(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Plan {
-    /// What was worked out, now or before; `None` where that was interrupted. Each dialect has one type for it.
+    /// Returns the plan, made by `work_out` at the first call; `None` after an interrupt. Each dialect has one type of
+    /// plan.
     pub fn of<T: Any + Send + Sync>(&self, interrupt: &Interrupt, work_out: impl FnOnce() -> T) -> Option<&T> {
         if self.0.get().is_none() {
             let all = work_out();

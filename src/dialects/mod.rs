@@ -314,7 +314,7 @@ pub enum Of<'a> {
         group: &'a Group,
         /// The key of the [`Made::Directory`].
         key: &'a BString,
-        /// What was worked out for others of the group.
+        /// The plan shared by all made-up tables of the group.
         plan: &'a Plan,
     },
 }

@@ -23,7 +23,7 @@ pub enum Error {
     Deadline {
         /// What was asked.
         what: String,
-        /// What it might take: so many seconds, or so many of processor time.
+        /// The limit, in seconds of wall time or of processor time.
         limit: String,
     },
     /// The request killed or hung a worker twice before and is not tried again.

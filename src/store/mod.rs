@@ -150,7 +150,7 @@ pub struct Store {
     readers: Readers,
     threads: Threads,
     kept: Kept,
-    /// What is remembered of files that are closed.
+    /// Answers about closed files.
     closed: Cache<Identity, Closed>,
     saver: Saver,
     decisions: Decisions,

@@ -689,7 +689,7 @@ fn places_are_found_behind_links() {
     }
 }
 
-/// `info` describes members while it lists them, a mount goes through a group of so many once more.
+/// `info` describes members while it lists them; a mount lists a group of 1,101 links a second time for that.
 #[test]
 fn info_says_of_a_large_group_what_a_mount_does() {
     let folder = tempfile::tempdir().unwrap();

@@ -389,7 +389,7 @@ fn a_damaged_chunk_index_is_an_error_of_its_rows_and_a_finding() {
         ("sound", &[]),
         ("twice", &[2, 3]),
         ("twice_plain", &[2, 3]),
-        // By h5py, which reads both as if they were never written: a search for the second ends at the key of the first.
+        // h5py reads both as never written: a search for the second ends at the key of the first.
         ("astray", &[3, 4]),
         ("nothing", &[3]),
         ("nothing_plain", &[3]),

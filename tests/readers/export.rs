@@ -104,13 +104,13 @@ fn readers_find_every_row_of_partitions() {
     assert_eq!(left, ["few,flag", "many", "t.h5", "text"]);
 }
 
-/// A disk that is full (a limit on the length of files, as far as a program can tell), and `kill -9`.
 /// When this process began, as the 22nd field of `proc_pid_stat(5)` says.
 fn own_beginning() -> String {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().to_owned()
 }
 
+/// A disk that is full (a limit on the length of files, as far as a program can tell), and `kill -9`.
 #[test]
 fn an_export_that_fails_or_is_killed_leaves_what_was_there() {
     let folder = tempfile::tempdir().unwrap();

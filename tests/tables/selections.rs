@@ -207,7 +207,7 @@ fn paths_of_very_many_conditions_take_little_memory_and_have_an_end() {
     assert_eq!(mounted.text(".hepfs/errors"), "");
     let of_all_bytes = std::iter::repeat_n(format!("row:in:{}0", "1,".repeat(123)), 17).collect::<Vec<_>>().join("/");
     for further in [path(0, 65), path(0, 64) + "/where/row:ge:1", format!("t3/where/row:ge:1/{of_all_bytes}")] {
-        // The kernel takes no path of so many bytes at once.
+        // The kernel takes paths of at most 4,096 bytes.
         let mut folder = std::fs::File::open(mounted.path()).unwrap();
         let outcome = further.split('/').try_for_each(|name| {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;

@@ -170,8 +170,8 @@ impl Served {
     }
 }
 
-/// Whoever started the background process and waits for its word. When they leave before there is a mount, the process
-/// ends, whatever it does; dropping this ends the watch.
+/// Watches the process that started this one in the background and waits for its mount. If it ends before the mount
+/// answers, this process exits. Dropping this ends the watch.
 struct Asker(Arc<Mutex<bool>>);
 
 impl Asker {
@@ -180,17 +180,17 @@ impl Asker {
         let seen = is_over.clone();
         let wait = move || {
             let stdout = std::io::stdout();
-            // No event is asked for: it waits until nobody reads from the pipe.
+            // No event is asked for: `POLLERR` says that the reader has closed the pipe.
             let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
             while poll(&mut polled, None).is_err_and(|error| error == Errno::INTR) {}
             let is_over = seen.lock();
             if !*is_over && polled[0].revents().contains(PollFlags::ERR) {
-                tracing::info!("whoever started this process no longer waits for it");
-                // With it end its workers.
+                tracing::info!("the process that waits for this mount has ended");
+                // The workers end with it.
                 std::process::exit(1);
             }
         };
-        // Without a thread it is noticed once the mount answers.
+        // Without a thread, the end is noticed when the mount answers.
         let _ = std::thread::Builder::new().name("hepfs-asker".to_owned()).spawn(wait);
         Self(is_over)
     }

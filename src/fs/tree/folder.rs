@@ -37,11 +37,11 @@ pub fn is_known(path: &Path) -> bool {
     Source::open(path).and_then(|source| Format::of(&source)).is_ok_and(|format| format.is_some())
 }
 
-/// The file in a folder of which a name is shown, where no other can have it; anything else is looked for among all.
+/// Finds the file shown under a name without listing the folder; `None` for folders and for names with escapes.
 fn file_called(folder: &Path, name: &[u8]) -> Option<PathBuf> {
     let own = OsStr::from_bytes(name);
     let path = folder.join(own);
-    // What is no escape stands for itself alone.
+    // A name without escapes is shown for itself alone.
     (shown_name(own) == name && path.symlink_metadata().is_ok_and(|found| !found.is_dir())).then_some(path)
 }
 

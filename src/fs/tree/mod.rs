@@ -287,7 +287,7 @@ fn lock<'a, T>(mutex: &'a Mutex<T>, interrupt: &Interrupt) -> Result<MutexGuard<
     }
 }
 
-/// The last `most` values used, with no room for them before they are there: there is one of these for each directory.
+/// Makes a cache of the `most` values used last. It takes no memory while it is empty: each directory has one.
 fn last_used<K: Hash + Eq, V>(most: NonZeroUsize) -> LruCache<K, V> {
     let mut values = LruCache::unbounded();
     values.resize(most);

@@ -100,7 +100,7 @@ impl Subject {
         self.segments().iter().map(|segment| segment.text.as_str()).collect::<Vec<_>>().join("/")
     }
 
-    /// What makes the files of the chosen rows.
+    /// The maker of files over the chosen rows.
     fn files(&self) -> Files {
         Files { selection: self.conditions.is_some().then(|| self.path()), ..self.whole.files.clone() }
     }
@@ -183,7 +183,7 @@ fn is_asked_everywhere(name: &[u8]) -> bool {
 /// Rows that are chosen, and the files that show them.
 struct Chosen {
     subject: Subject,
-    /// What finds them, once a file is looked at.
+    /// The selection, made when a file is first looked at.
     selection: OnceLock<Arc<Selection>>,
     /// The chosen rows, once they are known.
     loaded: OnceLock<Arc<Contents>>,

@@ -30,7 +30,7 @@ const STRIKES: u32 = 2;
 /// Addresses in one request for paths.
 const MAX_ADDRESSES: usize = 16_384;
 
-/// Once requests have hung as often as that, others of the file may take so many times less than the deadline.
+/// Divides the deadline of a file after [`STRIKES`] hangs.
 const IMPATIENT: u32 = 8;
 
 /// Workers tried for one request, where they are gone before they begin with it.
@@ -39,7 +39,7 @@ const MAX_STARTS: u32 = 3;
 /// Files that a worker may have numbered; more is nonsense.
 const MAX_FILES: usize = 1024;
 
-/// How long a worker may look ahead. It stops by itself long before, so one that takes longer hangs.
+/// Longest wait for [`Request::Ahead`], which ends by itself after some 20 ms unless libhdf5 hangs or the disk is slow.
 const AHEAD: Duration = Duration::from_secs(1);
 
 /// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
@@ -51,7 +51,7 @@ pub struct Client {
     inner: Arc<Inner>,
 }
 
-/// What a worker says of a file of few objects without being asked for each.
+/// The catalogue of a small file, as far as the worker tells it in one answer.
 #[derive(Debug, Default)]
 pub struct Ahead {
     /// Groups, whole.
@@ -196,11 +196,11 @@ impl Client {
         self.inner.file(interrupt)
     }
 
-    /// Groups of a file of few objects and the chunks of their datasets, all at once; nothing where there are many, or
-    /// where the worker fails at it. What is not among them is asked for.
+    /// Asks for the groups of a small file and the chunk maps of their datasets in one request. Large groups are left
+    /// out, and so is everything if the request fails: callers ask for what is missing.
     ///
     /// # Errors
-    /// [`Error::Interrupted`].
+    /// See [`Error`]: the worker cannot be started, its answer makes no sense, or the request was interrupted.
     pub fn ahead(&self, interrupt: &Interrupt) -> Result<Ahead, Error> {
         let mut ahead = Ahead::default();
         let answers = match self.inner.ahead(interrupt)? {
@@ -428,7 +428,7 @@ impl Inner {
         state.info.clone().ok_or_else(nonsense)
     }
 
-    /// Has the worker look ahead, once, for no longer than it may take; `None` where it fails.
+    /// Sends [`Request::Ahead`]; `None` if the worker dies or hangs at it.
     fn ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Option<Answer>, Error> {
         let mut state = self.turn(interrupt)?;
         self.ready(&mut state, interrupt)?;

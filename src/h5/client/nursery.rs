@@ -1,5 +1,5 @@
-//! A process in which libhdf5 is ready and no file is open. Each worker is a copy of it, which takes a twentieth of the
-//! time of a start.
+//! The nursery: a process in which libhdf5 is initialised and no file is open. Each worker is forked from it, since
+//! starting the program and libhdf5 takes five times as long.
 //!
 //! The copies are children of the daemon: it waits for them, and they end with it. What a worker does reaches neither
 //! the process that it is a copy of nor another worker.
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use crate::h5::protocol::descriptors;
 
-/// The hidden argument that makes the program such a process; the process id of the daemon follows.
+/// The hidden argument that makes the program a nursery; the process id of the daemon follows.
 const ARGUMENT: &str = "hdf5-worker";
 
-/// How long it may take to be ready.
+/// Longest wait for a fork, the start of the nursery included.
 const READY: Duration = Duration::from_secs(30);
 
-/// What libhdf5 is told when it starts: workers of the same are copies of the same process.
+/// Settings that libhdf5 reads when it is initialised: workers with the same settings share a nursery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     /// The program to start.
@@ -31,7 +31,7 @@ pub(super) struct Kind {
     pub folder: Option<PathBuf>,
 }
 
-/// See the module. Dropping it ends the process; its copies live on.
+/// See the module. Dropping it ends the nursery; its workers live on.
 #[derive(Debug)]
 pub(super) struct Nursery {
     pub kind: Kind,
@@ -40,7 +40,7 @@ pub(super) struct Nursery {
 }
 
 impl Nursery {
-    /// Starts the process. The thread that does must never end before the workers.
+    /// Starts the nursery. The calling thread must outlive all workers.
     pub fn start(kind: Kind) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(READY))?;
@@ -68,7 +68,7 @@ impl Nursery {
         Ok(Self { process: command.spawn()?, socket: ours, kind })
     }
 
-    /// Makes a worker of a copy, whose standard input is `socket`.
+    /// Forks a worker whose standard input is `socket`.
     pub fn worker(&mut self, socket: &OwnedFd) -> io::Result<Process> {
         descriptors::send(&self.socket, &[socket.as_raw_fd()])?;
         let mut id = [0; 4];
@@ -87,7 +87,7 @@ impl Drop for Nursery {
     }
 }
 
-/// A child that `std::process` has not started.
+/// A child process that `std::process` did not start.
 #[derive(Debug)]
 pub(super) struct Process {
     id: libc::pid_t,
@@ -101,7 +101,7 @@ impl Process {
         self.id.unsigned_abs()
     }
 
-    /// Processor time that it took so far; `None` once it has ended.
+    /// Reads the processor time used so far; `None` once the process has ended.
     pub fn processor_time(&self) -> Option<Duration> {
         if self.status.is_some() {
             return None;
@@ -114,7 +114,7 @@ impl Process {
         is_known.then(|| Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32))
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, if the process has ended.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.wait_with(libc::WNOHANG)
     }

@@ -19,7 +19,7 @@ use crate::source::Interrupt;
 /// How often idle and abandoned workers are looked at.
 const TICK: Duration = Duration::from_millis(200);
 
-/// How long what workers are copies of stays when there are none.
+/// An unused nursery is ended after this time.
 const UNUSED: Duration = Duration::from_secs(30);
 
 /// How often a waiting thread looks whether it is still wanted.
@@ -62,7 +62,7 @@ impl Drop for Slot {
     }
 }
 
-/// Makes a client known that has a worker, so that it can be ended.
+/// Registers a client with a worker, so that the worker can be ended when idle.
 pub(in crate::h5) fn register(client: &Arc<impl Client + 'static>) {
     let client: Arc<dyn Client> = client.clone();
     let mut met = Vec::new();
@@ -74,7 +74,7 @@ pub(in crate::h5) fn register(client: &Arc<impl Client + 'static>) {
         stays
     });
     known.push(Arc::downgrade(&client));
-    // The last one of a client ends its worker, for which nobody should wait.
+    // Dropping the last reference ends a worker, which takes milliseconds: not under the lock.
     drop(known);
     drop(met);
 }
@@ -112,14 +112,14 @@ pub(super) fn start(kind: Kind, socket: OwnedFd) -> io::Result<Process> {
     process.recv().map_err(io::Error::other)?
 }
 
-/// A worker of this kind, made of the process that the last ones are copies of if that is of the kind.
+/// Forks a worker from the nursery, which is started anew for other settings.
 fn worker(nursery: &mut Option<Nursery>, kind: &Kind, socket: &OwnedFd) -> io::Result<Process> {
     if let Some(process) = nursery.as_mut().filter(|nursery| nursery.kind == *kind)
         && let Ok(worker) = process.worker(socket)
     {
         return Ok(worker);
     }
-    // It may have been ended, by a system out of memory.
+    // The system may have killed it for want of memory.
     *nursery = None;
     nursery.insert(Nursery::start(kind.clone())?).worker(socket)
 }

@@ -86,7 +86,7 @@ impl Worker {
         self.process.id()
     }
 
-    /// Processor time that it took so far; nothing once it is gone.
+    /// Reads the processor time used so far; zero once the process has ended.
     pub fn processor_time(&self) -> Duration {
         self.process.processor_time().unwrap_or_default()
     }

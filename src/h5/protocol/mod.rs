@@ -29,7 +29,7 @@ pub(super) const LINKS_AT_ONCE: u64 = 4096;
 /// Links that are listed of one group: 16 Mi names are about a gigabyte.
 pub(super) const MAX_LINKS: usize = 16 << 20;
 
-/// Chunks of a dataset that are told without being asked for.
+/// Most chunks of a dataset whose chunk map [`Request::Ahead`] includes.
 pub(super) const CHUNKS_AHEAD: u64 = 1024;
 
 /// Bytes of fixed-size elements that a read may take.
@@ -79,7 +79,7 @@ pub(super) enum Request {
     Group { id: ObjectId, start: u64, end: u64, plain: bool },
     /// One object.
     Object { id: ObjectId },
-    /// What will be asked next of a file of few objects.
+    /// Groups and chunk maps of a small file, in one answer.
     Ahead,
     /// Chunks `start..` of a dataset with at most `limit`, as many as fit.
     Chunks { id: ObjectId, limit: u64, start: u64 },
@@ -208,7 +208,7 @@ impl Request {
         };
         match self {
             Request::Open => "opening the file".into(),
-            Request::Ahead => "listing all of the file".into(),
+            Request::Ahead => "listing the file".into(),
             Request::Group { id, .. } => format!("listing the group {}", at(id)),
             Request::Object { id } => format!("describing the object {}", at(id)),
             Request::Chunks { id, .. } => format!("listing the chunks of the dataset {}", at(id)),

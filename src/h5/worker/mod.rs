@@ -4,7 +4,7 @@
 //!
 //! | room | what it does |
 //! | --- | --- |
-//! | `nursery` | makes workers of copies of a process in which libhdf5 is ready |
+//! | `nursery` | forks workers from a process in which libhdf5 is initialised |
 //! | `sandbox` | gives up everything that the worker does not need |
 //! | `shared` | maps the memory shared with the daemon |
 //! | `driver` | reads and writes files for libhdf5; holds back what a writer changes |
@@ -43,7 +43,7 @@ use self::writer::Writer;
 use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
 use crate::h5::protocol::descriptors;
 
-/// Runs the process that workers are copies of, and in each copy the worker; what `hepfs hdf5-worker PARENT` does.
+/// Runs the nursery, and in each of its forks the worker: `hepfs hdf5-worker PARENT`.
 pub fn worker_main() -> ExitCode {
     match nursery::run().and_then(|is_worker| if is_worker { run() } else { Ok(()) }) {
         Ok(()) => ExitCode::SUCCESS,

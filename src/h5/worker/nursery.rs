@@ -1,4 +1,4 @@
-//! The process that workers are copies of. It sees no file: all that reaches it is sockets.
+//! The nursery: the process that workers are forked from. It sees no file; it receives only sockets.
 
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
@@ -9,8 +9,8 @@ use super::sandbox;
 use super::start::prepare_library;
 use crate::h5::protocol::descriptors;
 
-/// Makes a copy for each socket that comes in, until there will be no more. Returns `true` in the copy, whose standard
-/// input is the socket.
+/// Forks a worker for each socket received, until the daemon closes its end. Returns `true` in a worker, whose standard
+/// input is then its socket.
 ///
 /// # Errors
 /// Where the daemon is gone, or libhdf5 does not start.
@@ -18,7 +18,7 @@ pub(super) fn run() -> io::Result<bool> {
     let parent = std::env::args().nth(2).and_then(|parent| parent.parse().ok());
     sandbox::die_with(parent.ok_or_else(|| io::Error::other("no process id of the daemon"))?)?;
     prepare_library().map_err(|reason| io::Error::other(reason.0))?;
-    // SAFETY: standard input is a socket, and is closed by who takes its place.
+    // SAFETY: standard input is a socket; `dup2` closes it in a worker.
     let daemon = ManuallyDrop::new(UnixStream::from(unsafe { OwnedFd::from_raw_fd(0) }));
     while let Some(socket) = descriptors::receive(&daemon)?.pop() {
         match copy() {
@@ -38,10 +38,10 @@ pub(super) fn run() -> io::Result<bool> {
     Ok(false)
 }
 
-/// Copies the process, which has one thread. The copy is a child of the daemon, as this process is.
+/// Forks. The child is a child of the daemon, as this process is.
 fn copy() -> io::Result<libc::pid_t> {
     let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
-    // SAFETY: as `fork`, with another parent; there is no other thread that could hold a lock.
+    // SAFETY: as `fork`, with another parent; the process has one thread, so no lock is held.
     match unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) } {
         ..0 => Err(io::Error::last_os_error()),
         id => libc::pid_t::try_from(id).map_err(io::Error::other),

@@ -17,7 +17,7 @@ const METADATA_CACHE: usize = 512 << 10;
 const LINKS_CACHE: usize = 32 << 20;
 const MANY_LINKS: u64 = 1 << 14;
 
-/// Initialises libhdf5 as far as that depends on nothing.
+/// Initialises libhdf5, as far as that is the same for all workers.
 pub(super) fn prepare_library() -> Result<(), Reason> {
     // SAFETY: calls of the library in the order it wants; no pointers but null.
     unsafe {
@@ -28,7 +28,7 @@ pub(super) fn prepare_library() -> Result<(), Reason> {
     Ok(())
 }
 
-/// Has libhdf5, which is prepared, load plugins from that folder only. Returns the list that says how it opens files.
+/// Lets the initialised libhdf5 load plugins from that folder only. Returns the file access list.
 pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
     // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
     unsafe {

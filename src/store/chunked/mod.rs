@@ -331,7 +331,7 @@ impl Chunks {
     ) -> Result<(), Error> {
         let found = self.locate(index, map);
         let mut runs = runs.peekable();
-        // All of what the dataset has of a chunk is read as one run, though the chunk is stored with room for more.
+        // A chunk may be stored with room for more rows than the dataset has: those that it has are read as one run.
         let all = self.grid.bytes_inside(index);
         let long = runs.peek().is_none_or(|run| run.length >= SHORT_RUN || run.length == all);
         match found {

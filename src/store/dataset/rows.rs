@@ -256,8 +256,8 @@ impl Rows for DatasetRows {
             self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, most, &batch.heap))?;
             self.missing.decode(datatype, Buffer::from_vec(batch.bytes), count, &batch.heap, &mut oddities)
         } else {
-            // glibc does not find a freed block of a stricter alignment than its own, as `MutableBuffer` asks for, when the next
-            // of the same length is wanted: the heap would grow with each batch.
+            // Not a `MutableBuffer`: its alignment is stricter than glibc's own, and glibc does not reuse such a block for the
+            // next one of the same length. The heap would grow with each batch.
             let mut stored = vec![0; bytes];
             self.dataset.read_bytes(offset, &mut stored, interrupt)?;
             self.elements().array(Buffer::from_vec(stored), count, &mut oddities)

@@ -83,7 +83,7 @@ impl Write for Bounded {
     }
 }
 
-/// What is remembered of a file that is closed, until there is no room for it or the file is opened again.
+/// Answers about a closed file, for its next opening; evicted when memory is short.
 #[derive(Debug)]
 pub(in crate::store) struct Closed {
     what: String,
@@ -271,7 +271,7 @@ impl File {
         Ok(map)
     }
 
-    /// Has the worker say at once what will be asked of a file of few objects, as far as it can be remembered.
+    /// Remembers what the worker tells of a small file in one answer.
     pub(super) fn look_ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<(), h5::Error> {
         if self.answers.what.is_none() {
             return Ok(());
@@ -347,7 +347,7 @@ impl File {
         }
     }
 
-    /// Leaves what is remembered to the next opening of the file as it is.
+    /// Leaves the answers to the next opening of the same state of the file.
     pub(super) fn close(&self) {
         let Some(what) = &self.answers.what else { return };
         let known = std::mem::take(&mut *self.answers.known.lock());

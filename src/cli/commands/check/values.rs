@@ -275,7 +275,7 @@ impl Task<'_> {
             Err(error @ store::Error::Interrupted(_)) => return Err(error),
             Err(error) => return Ok(Err(error.to_string())),
         }
-        match self.is_read_as_stored(&range, interrupt) {
+        match self.look_at_shared(&range, interrupt) {
             Ok(false) => {}
             Err(error @ store::Error::Interrupted(_)) => return Err(error),
             outcome => return Ok(outcome.map(|_| ()).map_err(|error| error.to_string())),
@@ -290,8 +290,8 @@ impl Task<'_> {
         }
     }
 
-    /// Reads what very many rows lead to once for all of them; says whether it did.
-    fn is_read_as_stored(&self, range: &RowRange, interrupt: &Interrupt) -> Result<bool, store::Error> {
+    /// Looks at values that many rows share once for all of these rows; returns whether the rows are done.
+    fn look_at_shared(&self, range: &RowRange, interrupt: &Interrupt) -> Result<bool, store::Error> {
         let Subject { rows, tests, .. } = self.subject.as_ref();
         if !tests.iter().all(Test::is_of_labels)
             || rows.fitting(range.clone(), ARRAY_BYTES, interrupt)?.end >= range.end

@@ -28,8 +28,10 @@ use crate::source::{self, Identity, Interrupt};
 use crate::table::{Finding, Rule, Table, unreadable};
 use crate::views::metadata::Called;
 
-/// A survey holds this long where nothing tells of changes, and at least so many times as long as files were looked for.
+/// Least time for which a survey holds on a file system without notifications.
 const FRESH: Duration = Duration::from_secs(1);
+
+/// A survey holds for this many times the time that it took to look for files.
 const SELDOM: u32 = 10;
 
 /// Names and columns of files kept at most, where those of one file differ from those of the one before it.

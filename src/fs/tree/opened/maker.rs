@@ -17,7 +17,7 @@ pub struct Maker {
     pub group: Group,
     /// The dialect that claims it.
     pub dialect: Option<&'static dyn Dialect>,
-    /// What the dialect worked out.
+    /// The plan shared by its made-up tables.
     pub plan: Plan,
 }
 

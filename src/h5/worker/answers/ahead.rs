@@ -1,4 +1,4 @@
-//! What the daemon will ask next of a file of few objects, in one answer: a round trip costs more than most of these.
+//! Lists a small file in one answer: most of its groups and chunk maps take less time than a round trip.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -9,22 +9,24 @@ use crate::h5::protocol::{Answer, CHUNKS_AHEAD, LINKS_AT_ONCE, Refusal, Request}
 use crate::h5::worker::address::address_of;
 use crate::h5::worker::session::Session;
 
-/// Groups that are listed, and datasets of which chunks are, at most.
+/// Most groups in the answer.
 const MOST_GROUPS: usize = 32;
+
+/// Most chunk maps in the answer.
 const MOST_MAPS: usize = 16;
 
-/// Links of a group that is listed, at most.
+/// Most links of a group in the answer.
 const MOST_LINKS: u64 = 256;
 
-/// Bytes of links after which no other group is listed.
+/// No further group is listed after this many bytes of links.
 const ENOUGH: usize = 128 << 10;
 
-/// Time after which nothing else is begun.
+/// Nothing further is read after this time.
 const LONG: Duration = Duration::from_millis(20);
 
 impl Session {
-    /// Groups from the root on, and the chunks of their datasets. What fails is left out, and fails where it is asked
-    /// for.
+    /// Lists groups from the root down, breadth first, then the chunk maps of their datasets. A part that fails is left
+    /// out: the daemon asks for it and gets the error.
     pub fn ahead(&mut self) -> Result<Answer, Refusal> {
         let began = Instant::now();
         let file = self.file(0)?;

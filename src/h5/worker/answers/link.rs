@@ -166,7 +166,8 @@ impl Session {
         listing.filter(|listing| listing.is_whole())
     }
 
-    /// Lists a group of the old format that libhdf5 was often asked about, or goes on with that.
+    /// Counts a request to libhdf5 about a link of a group; lists the group if it is in the old format and was asked about
+    /// [`OFTEN`] times.
     fn note_passed(&mut self, id: ObjectId, group: &Id) {
         let until = Instant::now() + self.page_time();
         let Some(listing) = self.listing.as_mut().filter(|listing| listing.id != id) else { return };

@@ -14,7 +14,7 @@
 //! | `mapping` | the mappings of a virtual dataset |
 //! | `paths` | the paths of objects |
 //! | `read` | elements |
-//! | `ahead` | of a file of few objects what will be asked next |
+//! | `ahead` | groups and chunk maps of a small file, in one answer |
 
 mod ahead;
 mod attribute;
