@@ -103,20 +103,33 @@ impl Group {
 
     /// The link with this name.
     pub fn link(&self, name: &[u8]) -> Option<&Link> {
-        let named = |at: &u32| self.links.get(*at as usize).map(|link| link.name.as_slice());
-        let order = self.by_name.0.get_or_init(|| {
-            let mut order: Box<[u32]> = (0..self.links.len() as u32).collect();
-            order.sort_by_key(named);
-            order
-        });
-        let at = order.get(order.partition_point(|at| named(at) < Some(name)))?;
-        self.links.get(*at as usize).filter(|link| link.name == name)
+        let at = self.by_name.position(self.links.len(), |at| Some(&self.links.get(at)?.name), name)?;
+        self.links.get(at)
     }
 }
 
 /// Positions of links in the order of their names, made when a link is first looked for.
 #[derive(Debug, Default)]
 pub(crate) struct ByName(OnceLock<Box<[u32]>>);
+
+impl ByName {
+    /// Finds the position of the link with this name among `count` links, whose names `named` tells.
+    pub(crate) fn position<'a>(
+        &self,
+        count: usize,
+        named: impl Fn(usize) -> Option<&'a BString>,
+        name: &[u8],
+    ) -> Option<usize> {
+        let named = |at: &u32| named(*at as usize).map(|name| name.as_slice());
+        let order = self.0.get_or_init(|| {
+            let mut order: Box<[u32]> = (0..count as u32).collect();
+            order.sort_by_key(named);
+            order
+        });
+        let at = order.get(order.partition_point(|at| named(at) < Some(name)))?;
+        (named(at) == Some(name)).then_some(*at as usize)
+    }
+}
 
 /// It follows from the links, and is made anew: those of a copy may be others.
 impl Clone for ByName {

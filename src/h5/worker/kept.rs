@@ -1,14 +1,13 @@
 //! What requests keep for those after them: a page goes on where the one before ended, and the dataset read last
 //! stays open.
 
-use std::cell::OnceCell;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
 
 use bstr::BString;
 
 use super::values::{Extent, Plan};
-use crate::catalogue::{MappedSource, ObjectId};
+use crate::catalogue::{ByName, MappedSource, ObjectId};
 use crate::codec::structure::mapped::MappingList;
 use crate::h5::library::ffi::Token;
 use crate::h5::library::{Id, Reason};
@@ -34,7 +33,7 @@ pub(super) struct Listing {
     pub passed: HashMap<ObjectId, Passed>,
     /// Links that may still be listed of them.
     pub passed_left: u64,
-    by_name: OnceCell<Box<[u32]>>,
+    by_name: ByName,
 }
 
 impl Listing {
@@ -50,7 +49,7 @@ impl Listing {
             link_values_left: 0,
             passed: HashMap::new(),
             passed_left: MOST_PASSED,
-            by_name: OnceCell::new(),
+            by_name: ByName::default(),
         }
     }
 
@@ -61,14 +60,8 @@ impl Listing {
 
     /// A link of a group whose listing is whole.
     pub fn link(&self, name: &[u8]) -> Option<&Found> {
-        let named = |at: &u32| self.links.get(*at as usize).map(|link| link.name.as_slice());
-        let order = self.by_name.get_or_init(|| {
-            let mut order: Box<[u32]> = (0..self.links.len() as u32).collect();
-            order.sort_by_key(named);
-            order
-        });
-        let at = order.get(order.partition_point(|at| named(at) < Some(name)))?;
-        self.links.get(*at as usize).filter(|link| link.name == name)
+        let at = self.by_name.position(self.links.len(), |at| Some(&self.links.get(at)?.name), name)?;
+        self.links.get(at)
     }
 }
 
