@@ -14,11 +14,8 @@ use crate::h5::error::Error;
 use crate::h5::protocol::{Answer, GroupPage, LINKS_AT_ONCE, Request};
 use crate::source::Interrupt;
 
-/// Links that a worker lists before it takes the next ones.
-const PART: u64 = LINKS_AT_ONCE;
-
 /// Links that are worth the start of a second worker.
-const WORTH_A_WORKER: u64 = 4 * PART;
+const WORTH_A_WORKER: u64 = 4 * LINKS_AT_ONCE;
 
 /// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
 const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
@@ -31,7 +28,7 @@ type Parts = Vec<(u64, Vec<Link>)>;
 
 /// Lists a group: see [`Client::group`].
 pub(super) fn group(inner: &Arc<Inner>, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
-    let mut first = inner.page(id, &(0..PART), interrupt)?;
+    let mut first = inner.page(id, &(0..LINKS_AT_ONCE), interrupt)?;
     let attributes = std::mem::take(&mut first.attributes).into();
     let mut links = Vec::new();
     take(&first, &mut links)?;
@@ -48,20 +45,20 @@ pub(super) fn group(inner: &Arc<Inner>, id: ObjectId, interrupt: &Interrupt) -> 
     Ok(Group::new(id, attributes, links, first.creation_order))
 }
 
-/// A group of one page, which was not asked for; `None` where it has more.
-pub(super) fn whole(id: ObjectId, page: GroupPage) -> Result<Option<Group>, Error> {
+/// Makes a group of its only page.
+pub(super) fn whole(id: ObjectId, page: GroupPage) -> Result<Group, Error> {
     let mut links = Vec::new();
     take(&page, &mut links)?;
-    Ok(page.next.is_none().then(|| Group::new(id, page.attributes.into(), links, page.creation_order)))
+    Ok(Group::new(id, page.attributes.into(), links, page.creation_order))
 }
 
 /// The links from the second page on, in their order.
 fn parts(inner: &Arc<Inner>, id: ObjectId, rest: Range<u64>, interrupt: &Interrupt) -> Result<Parts, Error> {
     let next = AtomicU64::new(rest.start);
     let take = || {
-        let start = next.fetch_add(PART, Ordering::Relaxed);
+        let start = next.fetch_add(LINKS_AT_ONCE, Ordering::Relaxed);
         // The last part has no end, since the listing says at its own what could not be listed.
-        let end = start.saturating_add(PART);
+        let end = start.saturating_add(LINKS_AT_ONCE);
         (start < rest.end).then_some(start..if end < rest.end { end } else { u64::MAX })
     };
     let stop = Interrupt::new();

@@ -209,7 +209,9 @@ impl Client {
         };
         for (request, answer) in answers {
             match (request, answer) {
-                (Request::Group { id, .. }, Answer::Group(page)) => ahead.groups.extend(listing::whole(id, page)?),
+                (Request::Group { id, .. }, Answer::Group(page)) if page.next.is_none() => {
+                    ahead.groups.push(listing::whole(id, page)?);
+                }
                 (Request::Chunks { id, .. }, Answer::Chunks { chunks, next: None }) => {
                     let mut map = ChunkMapBuilder::default();
                     if chunks.len() as u64 <= CHUNKS_AHEAD && chunks.into_iter().all(|chunk| map.push(chunk).is_ok()) {

@@ -43,6 +43,9 @@ impl Session {
                 continue;
             }
             let Ok(Answer::Group(page)) = self.group(id, 0, LINKS_AT_ONCE) else { continue };
+            if page.next.is_some() {
+                continue;
+            }
             bytes += page.links.len();
             let mut rest = page.links.as_slice();
             while let Ok((link, behind)) = postcard::take_from_bytes::<Link>(rest) {
