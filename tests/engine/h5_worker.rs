@@ -565,7 +565,7 @@ fn a_request_that_hangs_twice_is_refused() {
         let began = Instant::now();
         // A worker that is stopped by its number may have given way to one of another test.
         let hung = client.rehearse("hang", &Interrupt::new());
-        assert!(matches!(&hung, Err(Error::Deadline { limit, .. }) if limit == "1s"), "{hung:?}");
+        assert!(matches!(&hung, Err(Error::Deadline { limit, .. }) if limit == "1 s"), "{hung:?}");
         assert!(began.elapsed() >= Duration::from_secs(1));
         assert!(read(&client, dataset(&root, "compact")).is_ok());
     }
@@ -581,7 +581,7 @@ fn a_request_that_only_computes_ends_before_the_deadline() {
     let first = target(&root(&client), "first").object().unwrap().id();
     let group = client.group(first, &Interrupt::new()).unwrap();
     let hung = client.object(dataset(&group, "t").id, &Interrupt::new());
-    assert!(matches!(&hung, Err(Error::Deadline { limit, .. }) if limit == "1.5s of processor time"), "{hung:?}");
+    assert!(matches!(&hung, Err(Error::Deadline { limit, .. }) if limit == "1.5 s of processor time"), "{hung:?}");
 }
 
 /// libhdf5 stands still at an attribute of two datasets: without its value nothing of their groups is lost.
@@ -618,7 +618,7 @@ fn an_index_that_hangs_is_refused_at_once() {
     let (client, root) = stopped(Duration::from_secs(1));
     let chunked = dataset(&root, "chunked");
     let chunks = || client.chunks(chunked.id, 9, &Interrupt::new());
-    assert!(matches!(chunks(), Err(Error::Deadline { limit, .. }) if limit == "1s"));
+    assert!(matches!(chunks(), Err(Error::Deadline { limit, .. }) if limit == "1 s"));
     assert!(matches!(chunks(), Err(Error::Poisoned(_))));
     assert!(read(&client, chunked).is_ok());
 }

@@ -2,6 +2,7 @@
 
 mod listing;
 mod nursery;
+mod patience;
 pub(super) mod pool;
 pub(super) mod process;
 
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hdf5_metno_sys::HDF5_VERSION;
 use parking_lot::{Mutex, MutexGuard};
 
+use self::patience::{IMPATIENT, Patience};
 use self::pool::GLANCE;
 use self::process::{Gone, Worker};
 use crate::catalogue::{
@@ -30,17 +32,11 @@ const STRIKES: u32 = 2;
 /// Addresses in one request for paths.
 const MAX_ADDRESSES: usize = 16_384;
 
-/// Divides the deadline of a file after [`STRIKES`] hangs.
-const IMPATIENT: u32 = 8;
-
 /// Workers tried for one request, where they are gone before they begin with it.
 const MAX_STARTS: u32 = 3;
 
 /// Files that a worker may have numbered; more is nonsense.
 const MAX_FILES: usize = 1024;
-
-/// Longest wait for [`Request::Ahead`], which ends by itself after some 20 ms unless libhdf5 hangs or the disk is slow.
-const AHEAD: Duration = Duration::from_secs(1);
 
 /// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
 ///
@@ -104,31 +100,6 @@ struct Pending {
     /// Processor time of the worker before.
     spent: Duration,
     patience: Patience,
-}
-
-/// How long a request may take.
-#[derive(Clone, Copy, Debug)]
-struct Patience {
-    wall: Duration,
-    /// Processor time of the worker: a slow disk is no hang.
-    processor: Duration,
-}
-
-impl Patience {
-    /// What a request may take of a file that has hung so often.
-    fn of(request: &Request, deadline: Duration, hangs: u32) -> Self {
-        let wall = match request {
-            Request::Ahead => deadline.min(AHEAD),
-            _ if hangs >= STRIKES => deadline / IMPATIENT,
-            _ => deadline,
-        };
-        let processor = match request {
-            // A chunk index of very many entries is gone through in one request, and so are mappings.
-            Request::Chunks { .. } | Request::Mappings { .. } => wall,
-            _ => wall * 3 / 10,
-        };
-        Self { wall, processor }
-    }
 }
 
 /// How a look at the worker ended.
@@ -554,15 +525,13 @@ impl Inner {
         let Some(pending) = running.pending.as_ref() else { return Look::Failed(nonsense().into()) };
         let reply = match running.worker.reply(wait) {
             Err(gone) => return Look::Failed(state.died(&gone, &self.source)),
-            Ok(None) if pending.since.elapsed() >= pending.patience.wall => {
-                let limit = format!("{:?}", pending.patience.wall);
-                return Look::Failed(state.hung(limit, &self.source).into());
+            Ok(None) => {
+                let spent = running.worker.processor_time().saturating_sub(pending.spent);
+                return match pending.patience.passed(pending.since.elapsed(), spent) {
+                    Some(limit) => Look::Failed(state.hung(limit, &self.source).into()),
+                    None => Look::Waiting,
+                };
             }
-            Ok(None) if running.worker.processor_time().saturating_sub(pending.spent) >= pending.patience.processor => {
-                let limit = format!("{:?} of processor time", pending.patience.processor);
-                return Look::Failed(state.hung(limit, &self.source).into());
-            }
-            Ok(None) => return Look::Waiting,
             Ok(Some(reply)) if reply.serial != pending.serial => {
                 state.worker = None;
                 return Look::Failed(nonsense().into());
@@ -656,7 +625,9 @@ impl State {
     }
 
     fn hung(&mut self, limit: String, source: &Source) -> Error {
-        self.hangs += 1;
+        let pending = self.worker.as_ref().and_then(|running| running.pending.as_ref());
+        // A look ahead has so little time that a slow disk passes it.
+        self.hangs += u32::from(pending.is_some_and(|pending| pending.request != Request::Ahead));
         // A page of a chunk map is short: libhdf5 goes through entries that are only claimed, and would again.
         let what = self.strike(|request| if let Request::Chunks { .. } = request { STRIKES } else { 1 });
         let source = source.path().display();
@@ -671,25 +642,5 @@ fn limit_met(error: &std::io::Error) -> &'static str {
         Some(libc::EAGAIN) => ": `ulimit -u` or `-v` is too small",
         Some(libc::ENOMEM) => ": `ulimit -v` is too small, or the memory",
         _ => "",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_hung_twice_has_little_time_left() {
-        let id = ObjectId { file: 0, address: 96 };
-        let chunks = Request::Chunks { id, limit: 1, start: 0 };
-        let milliseconds = |request, hangs| {
-            let Patience { wall, processor } = Patience::of(&request, Duration::from_secs(10), hangs);
-            (wall.as_millis(), processor.as_millis())
-        };
-        assert_eq!(milliseconds(Request::Object { id }, 1), (10_000, 3000));
-        assert_eq!(milliseconds(Request::Object { id }, 2), (1250, 375));
-        assert_eq!(milliseconds(chunks.clone(), 0), (10_000, 10_000));
-        assert_eq!(milliseconds(chunks, 2), (1250, 1250));
-        assert_eq!(milliseconds(Request::Ahead, 0), (1000, 300));
     }
 }
