@@ -1,7 +1,7 @@
 //! Lists a small file in one answer: most of its groups and chunk maps take less time than a round trip.
 
 use std::collections::{HashSet, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::catalogue::{Layout, Link, Object, ObjectId};
 use crate::h5::library::{Id, check, ffi};
@@ -21,14 +21,14 @@ const MOST_LINKS: u64 = 256;
 /// No further group is listed after this many bytes of links.
 const ENOUGH: usize = 128 << 10;
 
-/// Nothing further is read after this time.
-const LONG: Duration = Duration::from_millis(20);
+/// Nothing further is read after this share of the time of a page: 20 ms.
+const SHARE: u32 = 100;
 
 impl Session {
     /// Lists groups from the root down, breadth first, then the chunk maps of their datasets. A part that fails is left
     /// out: the daemon asks for it and gets the error.
     pub fn ahead(&mut self) -> Result<Answer, Refusal> {
-        let began = Instant::now();
+        let (began, long) = (Instant::now(), self.page_time() / SHARE);
         let file = self.file(0)?;
         let root = ObjectId { file: 0, address: address_of(file.id.raw(), file.address_size)? };
         let (mut answers, mut bytes) = (Vec::new(), 0);
@@ -37,7 +37,7 @@ impl Session {
         while let Some(id) = groups.pop_front()
             && answers.len() < MOST_GROUPS
             && bytes < ENOUGH
-            && began.elapsed() < LONG
+            && began.elapsed() < long
         {
             if !self.has_few_links(id) {
                 continue;
@@ -62,7 +62,7 @@ impl Session {
             answers.push((request, Answer::Group(page)));
         }
         for id in chunked.into_iter().take(MOST_MAPS) {
-            if began.elapsed() >= LONG {
+            if began.elapsed() >= long {
                 break;
             }
             if let Ok(answer @ Answer::Chunks { next: None, .. }) = self.chunks(id, CHUNKS_AHEAD, 0) {
