@@ -6,6 +6,9 @@ mod cuts;
 #[path = "../../src/store/decode/mod.rs"]
 #[allow(unused_imports, reason = "what the rest of the store takes from it")]
 pub mod decode;
+#[path = "../../src/store/rows/shared.rs"]
+#[allow(dead_code, reason = "no more than the numbering is needed to read references")]
+mod shared;
 #[path = "statistics.rs"]
 pub mod statistics;
 pub mod heap {
@@ -19,6 +22,7 @@ use std::ops::Range;
 use std::path::Path;
 
 pub use cuts::Blocked;
+pub use shared::numbered;
 
 use crate::codec::structure::heap::Sizes;
 
