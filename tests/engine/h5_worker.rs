@@ -485,6 +485,14 @@ fn the_sandbox_forbids_everything_else() {
     assert!(probe.iter().all(|(_, worked)| !worked), "{probe:?}");
 }
 
+#[test]
+fn plugins_open_no_more_than_their_folder_and_libraries() {
+    let folder = tempfile::tempdir().unwrap();
+    let with_plugins = Options { plugins: Some(folder.path().to_owned()), ..options() };
+    let probe = client_with(&data("h5_basic.h5"), with_plugins).probe(&Interrupt::new()).unwrap();
+    assert!(probe.iter().all(|(_, worked)| !worked), "{probe:?}");
+}
+
 fn signal(process: u32, signal: i32) {
     // SAFETY: a plain call.
     assert_eq!(unsafe { libc::kill(process as i32, signal) }, 0);

@@ -151,8 +151,6 @@ const PATHS: &[i64] = &[
     libc::SYS_newfstatat,
     libc::SYS_statx,
     libc::SYS_readlinkat,
-    libc::SYS_faccessat,
-    libc::SYS_faccessat2,
     libc::SYS_getdents64,
     libc::SYS_fcntl,
     #[cfg(target_arch = "x86_64")]
@@ -163,6 +161,12 @@ const PATHS: &[i64] = &[
     libc::SYS_lstat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_readlink,
+];
+
+/// Calls by which libhdf5 looks whether it may open a file that it follows.
+const FOLLOWING: &[i64] = &[
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_access,
 ];
@@ -178,15 +182,23 @@ fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<
     if follow || plugins {
         rules.extend(PATHS.iter().map(|call| (*call, Vec::new())));
     }
+    if follow {
+        rules.extend(FOLLOWING.iter().map(|call| (*call, Vec::new())));
+    }
     if plugins {
         rules.extend(PLUGINS.iter().map(|call| (*call, Vec::new())));
     }
-    // A plugin's code must be mapped; without one nothing becomes executable any more.
-    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        let never_executable =
-            SeccompCondition::new(2, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(libc::PROT_EXEC as u64), 0)?;
-        rules.insert(call, if plugins { Vec::new() } else { vec![SeccompRule::new(vec![never_executable])?] });
+    // A plugin's code is mapped from its file. No memory that was written becomes executable.
+    let lacks = |argument, flag: i32| {
+        let lacks = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag as u64), 0)?;
+        SeccompRule::new(vec![lacks])
+    };
+    let mut mapped = vec![lacks(2, libc::PROT_EXEC)?];
+    if plugins {
+        mapped.push(lacks(3, libc::MAP_ANONYMOUS)?);
     }
+    rules.insert(libc::SYS_mmap, mapped);
+    rules.insert(libc::SYS_mprotect, vec![lacks(2, libc::PROT_EXEC)?]);
     // `abort` sends a signal to its own thread; no other process may get one. prlimit64 sets limits of others as well.
     let own = |argument| {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, std::process::id() as u64)
