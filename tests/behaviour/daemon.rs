@@ -364,7 +364,7 @@ fn with_hung_worker(process: u32, count: usize) -> Vec<u32> {
 }
 
 /// Less than a hung request takes to be given up.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(2);
 
 #[test]
 fn a_signal_ends_a_mount_that_does_not_answer_yet() {
