@@ -315,7 +315,8 @@ impl Dataset {
             None => self.look(candidate, interrupt),
         };
         let unknown = files.iter().filter(|candidate| candidate.known.is_none()).count();
-        let threads = thread::available_parallelism().map_or(1, usize::from).clamp(2, MOST_AT_ONCE).min(unknown);
+        // A thread waits for its worker more than it works.
+        let threads = thread::available_parallelism().map_or(2, |cores| 2 * cores.get()).min(MOST_AT_ONCE).min(unknown);
         thread::scope(|scope| {
             let start = |first: usize| {
                 let (tell, told) = sync_channel(1);
