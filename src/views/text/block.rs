@@ -96,6 +96,11 @@ impl Layout {
         self.format
     }
 
+    /// How CSV is written.
+    pub(super) fn csv_options(&self) -> &CsvOptions {
+        &self.csv
+    }
+
     /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns

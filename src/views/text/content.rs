@@ -14,7 +14,7 @@ use super::grid::Grid;
 use super::spread;
 use super::width::{self, Width};
 use crate::source::Interrupt;
-use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, Shared, Terminated};
+use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, Shared, Terminated, ValueSet};
 
 /// A column of a text file.
 #[derive(Clone, Debug)]
@@ -76,6 +76,23 @@ const LARGEST_BATCH_ROWS: u64 = 1 << 20;
 /// About this much text is behind the arrays of one batch of a column with wide values, or as much is decoded for them.
 const BATCH_BYTES: u64 = 16 << 20;
 
+/// What a lookup may spend to know a size.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Allowance {
+    /// Cells; a number counts one.
+    pub cells: u64,
+    /// Bytes to decode, and of text whose length nothing tells.
+    pub bytes: u64,
+    /// Chunks to touch.
+    pub chunks: u64,
+}
+
+impl Allowance {
+    fn covers(&self, cells: u64, (bytes, chunks): (u64, u64)) -> bool {
+        cells <= self.cells && bytes <= self.bytes && chunks <= self.chunks
+    }
+}
+
 /// Columns, their number of rows, and what stands around values.
 #[derive(Debug)]
 pub(super) struct Content {
@@ -93,6 +110,28 @@ pub(super) struct Content {
     batch: u64,
 }
 
+/// Width of what a column shows of a row, by its types.
+fn width_of(column: &TextColumn, layout: &Layout) -> Width {
+    let missing = layout.missing().len() as u64;
+    column.shown().into_iter().fold(Width::exactly(0), |sum, (data_type, nullable, longest)| {
+        let missing = nullable.then_some(missing);
+        sum.plus(width::value(data_type, layout.format(), layout.csv_options(), longest, missing))
+    })
+}
+
+/// Bytes to decode, about, and chunks to touch for the first `count` rows.
+fn cost(rows: &dyn Rows, count: u64) -> (u64, u64) {
+    // Rows in one run take one read.
+    let (decoded, touched) = match rows.natural_rows() {
+        Some(natural) if natural > 0 => {
+            let touched = count.div_ceil(natural);
+            (touched.saturating_mul(natural), touched)
+        }
+        _ => (count, 1),
+    };
+    (decoded.saturating_mul(rows.stored_width().unwrap_or(64)), touched)
+}
+
 /// Bytes of some blocks, while they are added up.
 struct Sums<'a> {
     grid: &'a Grid,
@@ -108,14 +147,8 @@ impl Content {
         columns.iter_mut().for_each(|column| column.parts = Vec::new());
         let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0).min(limit.unwrap_or(u64::MAX));
         let natural = columns.iter().filter_map(|column| column.rows.natural_rows()).filter(|&rows| rows > 0).max();
-        let missing = layout.missing().len() as u64;
-        let overhead = Width { least: layout.overhead(), most: Some(layout.overhead()) };
-        let width = columns.iter().fold(overhead, |sum, column| {
-            column.shown().into_iter().fold(sum, |sum, (data_type, nullable, longest)| {
-                let missing = nullable.then_some(missing);
-                sum.plus(width::value(data_type, format, csv, longest, missing))
-            })
-        });
+        let overhead = Width::exactly(layout.overhead());
+        let width = columns.iter().fold(overhead, |sum, column| sum.plus(width_of(column, &layout)));
         let of_column = |column: &TextColumn| {
             let parts = column.shown().into_iter().map(|(data_type, _, longest)| width::estimate(data_type, longest));
             parts.fold(0, u64::saturating_add)
@@ -129,20 +162,45 @@ impl Content {
         Self { columns, layout, rows, natural, width, estimate, batch }
     }
 
-    /// Bytes to decode, about, and chunks to touch for all rows.
-    pub fn cost(&self) -> (u64, u64) {
-        self.columns.iter().fold((0, 0), |(bytes, chunks): (u64, u64), column| {
-            // Rows in one run take one read.
-            let (decoded, touched) = match column.rows.natural_rows() {
-                Some(natural) if natural > 0 => {
-                    let touched = self.rows.div_ceil(natural);
-                    (touched.saturating_mul(natural), touched)
-                }
-                _ => (self.rows, 1),
-            };
-            let width = column.rows.stored_width().unwrap_or(64);
-            (bytes.saturating_add(decoded.saturating_mul(width)), chunks.saturating_add(touched))
-        })
+    /// Whether all values can be looked at for this.
+    pub fn is_quick(&self, allowance: &Allowance) -> bool {
+        let costs = self.columns.iter().map(|column| cost(column.rows.as_ref(), self.rows));
+        let costs = costs.fold((0, 0), |(bytes, chunks): (u64, u64), of_column| {
+            (bytes.saturating_add(of_column.0), chunks.saturating_add(of_column.1))
+        });
+        allowance.covers(self.work(), costs)
+    }
+
+    /// The most bytes that a row takes, with the labels of categories looked at where the allowance covers that. A type
+    /// alone says of labels that they are no longer than their file.
+    pub fn most_of_row(&self, allowance: &Allowance, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
+        let mut all = Width::exactly(self.layout.overhead());
+        for column in &self.columns {
+            let of_labels = self.longest_label(column, allowance, interrupt)?;
+            all = all.plus(of_labels.map_or_else(|| width_of(column, &self.layout), Width::exactly));
+        }
+        Ok(all.most)
+    }
+
+    /// Bytes of the longest label of a column of categories, or of what stands for a missing one.
+    fn longest_label(
+        &self,
+        column: &TextColumn,
+        allowance: &Allowance,
+        interrupt: &Interrupt,
+    ) -> Result<Option<u64>, Error> {
+        let values = if column.is_spread { None } else { column.rows.hints().values };
+        let Some(ValueSet::Categories { labels, .. }) = values else { return Ok(None) };
+        let (count, missing) = (labels.len(), self.layout.missing().len() as u64);
+        if !allowance.covers(count, cost(labels.as_ref(), count))
+            || labels.fitting(0..count, allowance.bytes, interrupt)?.end < count
+        {
+            return Ok(None);
+        }
+        let array = labels.array(0..count, interrupt)?;
+        let each: Vec<Range<usize>> = (0..array.len()).map(|label| label..label + 1).collect();
+        let lengths = self.layout.measure(array.as_ref(), &each).map_err(|error| self.no_text(error))?;
+        Ok(lengths.into_iter().chain([missing]).max())
     }
 
     /// Whether the arrays of all rows take no more than about `bytes` bytes together.
@@ -159,7 +217,7 @@ impl Content {
     }
 
     /// Cells of all rows, where a number counts one and others more.
-    pub fn work(&self) -> u64 {
+    fn work(&self) -> u64 {
         let cells = self.columns.iter().flat_map(TextColumn::shown);
         let cells = cells.map(|(data_type, ..)| if data_type.is_numeric() { 1 } else { 4_u64 });
         cells.sum::<u64>().saturating_mul(self.rows)

@@ -2,14 +2,14 @@
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::block::{Format, Layout};
-use super::content::{Content, TextColumn};
+use super::content::{Allowance, Content, TextColumn};
 use super::csv::CsvOptions;
 use super::grid::Grid;
 use super::index::{self, Index};
@@ -39,17 +39,6 @@ const MOST_PARTS: u64 = 1024;
 /// Divided blocks remembered.
 const DIVIDED: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
-/// What a lookup may spend to know a size.
-#[derive(Clone, Copy)]
-struct Allowance {
-    /// Cells; a number counts one.
-    cells: u64,
-    /// Bytes to decode, and of text whose length nothing tells.
-    bytes: u64,
-    /// Chunks to touch.
-    chunks: u64,
-}
-
 /// What fits in about 5 ms. Chunks are small, then.
 const QUICK: Allowance = Allowance { cells: 100_000, bytes: 2 << 20, chunks: 64 };
 
@@ -70,6 +59,8 @@ struct Shared {
     allowance: Allowance,
     /// Whether the texts turned out longer than a lookup may take.
     is_long: AtomicBool,
+    /// The most bytes of a row, once labels were looked at.
+    most_of_row: OnceLock<Option<u64>>,
     divided: Mutex<LruCache<(u64, u64), Arc<Divided>>>,
     streams: Mutex<Streams>,
 }
@@ -186,6 +177,7 @@ impl TextView {
             index: Index::new(blocks, per_step, Arc::clone(&body) as Arc<dyn Measure<u64>>, keeper),
             allowance: if limit.is_some() { QUICK_HEAD } else { QUICK },
             is_long: AtomicBool::new(false),
+            most_of_row: OnceLock::new(),
             body,
             divided: Mutex::new(LruCache::new(DIVIDED)),
             streams: Mutex::default(),
@@ -233,7 +225,7 @@ impl View for TextView {
         };
         Ok(match known {
             Some(bytes) => Size::Exact(header.saturating_add(bytes)),
-            None => Size::AtMost(shared.largest_size()),
+            None => Size::AtMost(shared.largest_size(effort, interrupt)?),
         })
     }
 
@@ -283,16 +275,24 @@ impl Shared {
         self.index.total()
     }
 
-    fn largest_size(&self) -> u64 {
-        let most = self.body.content.width.times(self.body.content.rows).most;
-        most.and_then(|most| most.checked_add(self.header.len() as u64)).unwrap_or(UNKNOWN_SIZE).min(UNKNOWN_SIZE)
+    /// A bound, for which no value is read and few labels.
+    fn largest_size(&self, effort: Effort, interrupt: &Interrupt) -> Result<u64, Error> {
+        let content = &self.body.content;
+        if effort == Effort::Quick && self.most_of_row.get().is_none() {
+            let most = match content.most_of_row(&self.allowance, interrupt) {
+                Err(error @ Error::Interrupted(_)) => return Err(error),
+                // Who reads them is told.
+                other => other.unwrap_or(content.width.most),
+            };
+            self.most_of_row.get_or_init(|| most);
+        }
+        let most = self.most_of_row.get().copied().unwrap_or(content.width.most);
+        let all = most.and_then(|most| most.checked_mul(content.rows)?.checked_add(self.header.len() as u64));
+        Ok(all.unwrap_or(UNKNOWN_SIZE).min(UNKNOWN_SIZE))
     }
 
     fn is_quick(&self) -> bool {
-        let (content, most) = (&self.body.content, self.allowance);
-        let (bytes, chunks) = content.cost();
-        let is_long = self.is_long.load(Ordering::Relaxed);
-        !is_long && content.work() <= most.cells && bytes <= most.bytes && chunks <= most.chunks
+        !self.is_long.load(Ordering::Relaxed) && self.body.content.is_quick(&self.allowance)
     }
 
     /// Lengths of all blocks; `None` where texts are longer than a lookup may take.

@@ -16,7 +16,8 @@ pub struct Width {
 }
 
 impl Width {
-    const fn exactly(bytes: u64) -> Self {
+    /// Always as many.
+    pub const fn exactly(bytes: u64) -> Self {
         Self { least: bytes, most: Some(bytes) }
     }
 

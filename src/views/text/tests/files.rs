@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, FixedSizeBinaryArray, Float64Array, Int64Array, StringArray};
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, DictionaryArray, FixedSizeBinaryArray, Float64Array, Int64Array, StringArray};
 
 use super::super::{BlockCache, Format, TextView};
 use super::{cache, column, usual, whole};
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::Memory;
+use crate::store::{Hints, ValueSet};
 use crate::views::{Effort, Size, View};
 
 /// Pseudo-random numbers (xorshift), so that tests need no seed.
@@ -132,6 +134,32 @@ fn bounds_without_a_width_are_finite() {
     column.longest = Some(5);
     let view = TextView::new(vec![column], Format::Csv, &usual(), None, cache(), None);
     assert_eq!(size(&view, Effort::Free), Size::AtMost(2 + 300_000 * 13));
+}
+
+#[test]
+fn categories_are_bounded_by_their_longest_label() {
+    let labelled = |labels: Vec<&str>, format| {
+        let labels = Arc::new(Memory::new(Arc::new(StringArray::from(labels))));
+        let shown: DictionaryArray<Int64Type> =
+            (0..300_000).map(|row| [None, Some("B"), Some("T\"x")][row % 3]).collect();
+        let values = Some(ValueSet::Categories { labels: labels.clone(), ordered: false });
+        let rows = Memory::new(Arc::new(shown)).hinted(Hints { values, nullable: true, ..Hints::default() });
+        let (view, rows) = view_of(rows, format);
+        (view, rows, labels)
+    };
+    // A quote is doubled and quoted in CSV; JSON escapes it in quotes.
+    for (format, row, header) in [(Format::Csv, 7, 2), (Format::Txt, 4, 0), (Format::Ndjson, 13, 0)] {
+        let (view, rows, labels) = labelled(vec!["B", "T\"x"], format);
+        assert_eq!(size(&view, Effort::Free), Size::AtMost(1 << 45), "{format:?}");
+        assert_eq!(size(&view, Effort::Quick), Size::AtMost(header + 300_000 * row), "{format:?}");
+        assert_eq!(size(&view, Effort::Free), size(&view, Effort::Quick), "{format:?}");
+        assert_eq!((rows.calls(), labels.calls()), (0, 1), "{format:?}");
+        let Size::Exact(exact) = size(&view, Effort::Exact) else { panic!("no size") };
+        assert!(exact <= header + 300_000 * row, "{format:?}");
+    }
+    let (view, _, labels) = labelled(vec!["long"; 300_000], Format::Txt);
+    assert_eq!(size(&view, Effort::Quick), Size::AtMost(1 << 45));
+    assert_eq!(labels.calls(), 0, "too many to look at");
 }
 
 #[test]
