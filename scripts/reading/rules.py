@@ -1137,6 +1137,18 @@ def april_index_one_way(table):
     table["_search_indexes/x__sorted_rows"].attrs["_columns_list"] = refs(table["x"], table["n"])
 
 
+@case("hep001/index-backlink", base="april")
+def april_index_lists_no_column(table):
+    del table["_search_indexes/x__sorted_rows"].attrs["_columns_list"]
+
+
+@case("hep001/index-backlink", base="april")
+def april_index_unlinked(table):
+    kept = [one for one in table["x"].attrs["_search_indexes"] if "x__sorted" not in table.file[one].name]
+    table["x"].attrs["_search_indexes"] = np.array(kept, dtype=h5py.ref_dtype)
+    del table["_search_indexes/x__sorted_rows"].attrs["_columns_list"]
+
+
 @case("hep001/index-chunk-shape", base="april")
 def april_chunk_shape(table):
     table["_search_indexes/n__chunk_minmax"].attrs["chunk_shape"] = np.array([CHUNK // 2], "u8")

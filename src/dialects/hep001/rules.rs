@@ -204,7 +204,7 @@ crate::table::rules! {
         "a search index is chunked and unlimited where it grows with the table" => "rebuild it (hepfs index build)";
     INDEX_COLUMN: Error "hep001/index-column" ["April 2026" "8.2", "July 2026" "11.2"]
         "one column refers to a search index, and is a dataset" => "refer to it from the column that it is of";
-    INDEX_ORPHAN: Warning "hep001/index-orphan" ["April 2026" "8.2", "July 2026" "11.2"]
+    INDEX_ORPHAN: Warning "hep001/index-orphan" ["July 2026" "11.2"]
         "a column refers to each search index" => "refer to it, or take it away";
     INDEX_GENERATION: Error "hep001/generation-missing" ["July 2026" "13"]
         "a table with search indexes has a GENERATION, a scalar uint64" => "write GENERATION as one H5T_STD_U64";

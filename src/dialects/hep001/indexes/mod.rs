@@ -155,6 +155,10 @@ fn one(
             parts.find(path, &known::REFERENCE_LOST, "a dangling reference");
         }
     }
+    let is_both_ways = matches!(parts.draft, Draft::April | Draft::MayJune);
+    if let (true, None, Some(first)) = (is_both_ways, back, named.first()) {
+        parts.find(path, &known::INDEX_LINK, format!("only column {first:?} refers to the index, which lists none"));
+    }
     if kind.is_none() {
         // July: datasets without KIND accompany an index. April: each must have one, but a bitmap's values.
         let accompanies = name.to_str_lossy().to_ascii_lowercase().ends_with("__values");
@@ -176,6 +180,7 @@ fn one(
         parts.find(path, &known::NAME_RESERVED, name.to_string());
     }
     let form = match kind.as_deref() {
+        Some(_) if is_both_ways && named.is_empty() => Err(Absent::new(&known::INDEX_LINK, "no column refers to it")),
         Some(kind @ ("CHUNK_MINMAX" | "SORTED_ROWS" | "BITMAP" | "CHUNK_BLOOM")) => {
             form(parts, &covered, named.len(), table, place, dataset, kind)
         }
