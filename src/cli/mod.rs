@@ -175,7 +175,7 @@ pub fn run() -> ExitCode {
         Command::Import(arguments) => import::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Index(arguments) => index::run(&arguments),
-        Command::Check(arguments) => check::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments, verbose),
         Command::Demo(arguments) => demo::run(&arguments, verbose),
     };
     match outcome {

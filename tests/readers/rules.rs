@@ -89,12 +89,26 @@ fn each_rule_is_told_by_its_name_and_nothing_else() {
         ("valid_above", &["--quick"], 0),
         ("damaged_chunk", &[], 2),
         ("unknown_filter", &[], 2),
+        // A warning, but no column.
+        ("list_kind_unknown", &[], 2),
         ("good_april", &["--revision", "july"], 1),
         ("good_july", &["--revision", "april"], 1),
         ("nrows_missing", &["--revision", "july"], 1),
         ("nrows_signed", &["--revision", "april"], 1),
     ] {
         assert_eq!(code(name, more), Some(expected), "{name} {more:?}");
+    }
+    // Notes are counted always.
+    let said = |more: &[&str]| {
+        let file = folder.path().join("good_stale.h5").display().to_string();
+        let output = hepfs(["check", "--cache-folder", "none", &file].iter().chain(more));
+        let said = String::from_utf8(output.stdout).unwrap();
+        (said.matches(": note: ").count(), said.contains("(-v prints them)"), said.contains(", 0 notes"))
+    };
+    assert_eq!(said(&[]), (0, true, false));
+    for more in [&["-v"][..], &["--fail-on", "note"]] {
+        let (printed, hint, none) = said(more);
+        assert!(printed > 0 && !hint && !none, "{more:?}");
     }
     // What a mount shows as missing is told there as well.
     let mounted = Mounted::new(&[&folder.path().join("list_falling_below.h5")], &[]);

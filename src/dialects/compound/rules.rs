@@ -49,8 +49,10 @@ crate::table::rules! {
     INDEX_REST_TYPE: Error "compound/index-rest-type" []
         "PyTables: indicesLR has the type of indices" => "rebuild the index";
     INDEX_LEVEL: Note "compound/index-level" []
-        "PyTables: a full index tells rows, one of optlevel 0 bounds of slices of rows"
-        => "rebuild the index as a full one";
+        "an index of PyTables over less than a slice of rows, or neither a full one nor one of optlevel 0, answers \
+         nothing here"
+        => "nothing is wrong: rows are found by the column; of a large table, \
+            create_table_index(kind=\"full\") of HDFStore helps";
     INDEX_RANGES: Error "compound/index-ranges" []
         "PyTables: ranges has two values for each slice" => "rebuild the index";
 }

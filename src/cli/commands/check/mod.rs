@@ -35,7 +35,7 @@ const CACHE: u64 = 128 << 20;
 /// every search index against its column in full. Of a whole file, checksums that its format keeps are held against all
 /// that it stores. 128 MB of decoded chunks are kept meanwhile, where `--cache-size` says nothing else. Each finding
 /// has the name of a rule (`--rules` lists them), the section of the specification, what was found and what to do.
-/// Exit code: 0 where no rule is broken that `--fail-on` counts, 1 where one is, 2 where something could not be read.
+/// Notes, of which nothing is wrong, are counted, and printed with `-v`, `--json` and `--fail-on note`. Exit code: 0 where no rule is broken that `--fail-on` counts, 1 where one is, 2 where something could not be read.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// A JSON object a line, one for each finding: source, id, severity, revision, section, path, rule, found, rows,
@@ -62,13 +62,14 @@ pub(in crate::cli) struct Arguments {
     named: Named,
 }
 
-pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     if arguments.rules {
         let all = rules::listed();
         return std::io::stdout().write_all(all.as_bytes()).map_err(Error::io("standard output")).map(|()| 0.into());
     }
     let checks = Checks { is_full: true, options: arguments.options };
     let views = ViewOptions { checks, ..ViewOptions::default() };
+    let printed = if verbose > 0 { Severity::Note } else { Severity::Warning.min(arguments.fail_on) };
     let mut named = arguments.named.clone();
     let cache_size = named.reading.cache_size.unwrap_or(store::Options::default().cache_size.min(CACHE));
     named.reading.cache_size = Some(cache_size);
@@ -107,7 +108,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         read.resize_with(files.len(), Read::default);
         for ((file, verified), read) in files.iter().zip(&verified).zip(&read) {
             let found = Found::of(file, verified, read);
-            let report = if arguments.json { printable_json(&found.lines(file)) } else { found.text(file, verified) };
+            let report =
+                if arguments.json { printable_json(&found.lines(file)) } else { found.text(file, verified, printed) };
             out.write_all(report.as_bytes()).map_err(Error::io("standard output"))?;
             worst = worst.max(found.exit_code(arguments.fail_on));
         }
@@ -132,6 +134,8 @@ struct Found {
     findings: Vec<Finding>,
     /// What could not be read or found out.
     failures: Vec<Finding>,
+    /// Whether a column cannot be read, for whatever reason, which may be one of the findings.
+    lacks_column: bool,
 }
 
 impl Found {
@@ -170,12 +174,13 @@ impl Found {
         }));
         let columns = file.tables.iter().flat_map(|(_, table)| &table.columns);
         let told: HashSet<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
-        let closed = columns.filter(|column| !told.contains(column.path.as_str()));
-        let closed = closed.filter_map(|column| Some((&column.path, column.rows.as_ref().err()?)));
+        let closed: Vec<_> = columns.filter_map(|column| Some((&column.path, column.rows.as_ref().err()?))).collect();
+        let lacks_column = !closed.is_empty();
+        let closed = closed.into_iter().filter(|(path, _)| !told.contains(path.as_str()));
         let mut known = HashSet::new();
         failures.extend(closed.filter(|(path, _)| known.insert(*path)).map(|(path, reason)| unreadable(path, reason)));
         failures.extend(failed.iter().map(|one| unreadable(&one.path, one.found.as_deref().unwrap_or_default())));
-        Self { findings, failures }
+        Self { findings, failures, lacks_column }
     }
 
     fn count(&self, severity: Severity) -> usize {
@@ -184,7 +189,7 @@ impl Found {
 
     fn exit_code(&self, fail_on: Severity) -> u8 {
         let is_wrong = self.findings.iter().any(|finding| finding.rule.severity >= fail_on);
-        report::exit_code(!self.failures.is_empty(), is_wrong)
+        report::exit_code(self.lacks_column || !self.failures.is_empty(), is_wrong)
     }
 
     /// A JSON object a line.
@@ -193,21 +198,26 @@ impl Found {
         all.map(|finding| format!("{}\n", finding.line(&file.source))).collect()
     }
 
-    /// Lines for people.
-    fn text(&self, file: &InFile, verified: &[Description]) -> String {
-        let mut lines: Vec<String> = self.findings.iter().map(ToString::to_string).collect();
+    /// Lines for people: findings of a severity and above, and how many there are of each.
+    fn text(&self, file: &InFile, verified: &[Description], printed: Severity) -> String {
+        let findings = self.findings.iter().filter(|finding| finding.rule.severity >= printed);
+        let mut lines: Vec<String> = findings.map(ToString::to_string).collect();
         // What is wrong with an index was told.
         let told: HashSet<&str> = self.findings.iter().map(|finding| finding.path.as_str()).collect();
         lines.extend(verified.iter().filter(|one| !told.contains(one.path.as_str())).map(report::line));
         let failed = |one: &Finding| tables::about(&one.path, &format!("FAILED: {}", one.found));
         lines.extend(self.failures.iter().map(failed));
-        let right = verified.iter().filter(|one| !one.is_fault && !report::has_failed(one)).count();
+        let notes = self.count(Severity::Note);
+        let where_notes_are = if notes > 0 && printed > Severity::Note { " (-v prints them)" } else { "" };
+        let in_state = |state| verified.iter().filter(|one| one.verdict == state).count();
+        let unused = in_state(State::Unused);
+        let unused = if unused > 0 { format!(", {unused} unused") } else { String::new() };
         lines.push(format!(
-            "{} tables, {} errors, {} warnings, {} notes, {right} of {} search indexes verified",
+            "{} tables, {} errors, {} warnings, {notes} notes{where_notes_are}, {} of {} search indexes verified{unused}",
             file.tables.len(),
             self.count(Severity::Error),
             self.count(Severity::Warning),
-            self.count(Severity::Note),
+            in_state(State::Verified),
             verified.len(),
         ));
         lines.iter().map(|line| format!("{}{}\n", file.prefix, printable(line))).collect()
