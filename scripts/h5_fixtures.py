@@ -174,3 +174,11 @@ with h5py.File(path("h5_damaged.h5"), "w") as f:
 with open(os.path.join(folder, "h5_damaged.h5"), "r+b") as f:
     f.seek(bad)
     f.write(b"\xff")  # the version of the object's header
+
+# Files in several: of the family driver, in both formats, and of the split driver.
+os.makedirs(os.path.join(folder, "members"), exist_ok=True)
+MEMBERS = [("old-%d.h5", "family", {"memb_size": 1024}), ("new%03d.h5", "family", {"memb_size": 1024}), ("pair", "split", {})]
+for name, driver, size in MEMBERS:
+    with h5py.File(path(f"members/{name}"), "w", driver=driver, libver="latest" if "new" in name else None, **size) as f:
+        f["t/x"] = np.arange(300, dtype="<i4")
+        f["t/y"] = np.arange(300, dtype="<f4")

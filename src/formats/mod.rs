@@ -3,6 +3,7 @@
 //! An HDF5 file is a tree of objects in which [dialects](crate::dialects) find tables. A file of another format stands
 //! beside it at [`Rows`](crate::store::Rows): it is one table, and there is nothing in it that HDF5 has a name for.
 
+mod members;
 mod signature;
 mod trevni;
 

@@ -1,6 +1,6 @@
 //! Recognises the format of a file by its signature; names do not count.
 
-use super::Format;
+use super::{Format, members};
 use crate::codec::trevni;
 use crate::source::{Error, Source};
 
@@ -23,12 +23,20 @@ const CLASSIC: &str = "; it is classic netCDF, which `nccopy -k nc4 OLD NEW` mak
 impl Format {
     /// What a file is that is of no format that is known, behind a message that says so; nothing where that cannot be
     /// told.
-    pub fn relative(source: &Source) -> &'static str {
+    pub fn relative(source: &Source) -> String {
         let is_one = |signature: &[u8]| {
             let mut first = vec![0; signature.len()];
             source.identity().size >= first.len() as u64 && source.read_at(0, &mut first).is_ok() && first == signature
         };
-        RELATIVES.iter().find(|(signature, _)| is_one(signature)).map_or("", |(_, what)| what)
+        match RELATIVES.iter().find(|(signature, _)| is_one(signature)) {
+            Some((_, what)) => (*what).into(),
+            None => Self::part(source).map_or_else(String::new, |what| format!("; it is {what}")),
+        }
+    }
+
+    /// What a file is that is a part of an HDF5 file in several; `None` where it is none.
+    pub fn part(source: &Source) -> Option<String> {
+        members::of(source)
     }
 
     /// The format of a file; `None` where it is of none that is known. The HDF5 signature stands at 0, 512, 1024, 2048,

@@ -137,6 +137,26 @@ fn sources_of_one_name_are_refused() {
     assert!(said.contains("one/run.h5") && said.contains("two/run.h5") && said.lines().count() == 1, "{said}");
 }
 
+/// A part of an HDF5 file in several is told as such, with the names of the others.
+#[test]
+fn members_of_a_file_in_several_are_told_as_such() {
+    let family = |names: &str| format!("a member of an HDF5 file that the family driver keeps in several: {names}; ");
+    let old = family("old-0.h5, old-1.h5, old-2.h5, old-3.h5, old-4.h5, old-5.h5, … (8 in all)");
+    let new = family("new000.h5, new001.h5, new002.h5, new003.h5, new004.h5, new005.h5");
+    let pair = "a member of an HDF5 file that the split driver keeps in several: pair-m.h5, pair-r.h5; ";
+    for (name, what, then) in [
+        ("old-0.h5", old.as_str(), "h5repart -family_to_single old-%d.h5"),
+        ("old-3.h5", &old, "h5repart -family_to_single old-%d.h5"),
+        ("new000.h5", &new, "h5repart -family_to_single new%03d.h5"),
+        ("new004.h5", &new, "h5repart -family_to_single new%03d.h5"),
+        ("pair-m.h5", pair, "h5py.File('pair', driver='split')"),
+    ] {
+        let output = hepfs(["info", data(&format!("members/{name}")).to_str().unwrap()]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(what) && said.contains(then), "{name}: {said}");
+    }
+}
+
 /// One bad source stops no other: it is named with its reason, and listed as a folder lists it.
 #[test]
 fn a_source_that_cannot_be_opened_stops_no_other() {

@@ -56,7 +56,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
         /// [`Format::relative`].
-        relative: &'static str,
+        relative: String,
     },
     /// A file that is one table must be refused.
     #[error("{path}: {error}", path = .path.display())]
@@ -77,6 +77,14 @@ pub enum OpenError {
     /// No file in a folder is of a format that is known.
     #[error("{path}: there is no HDF5 file in this folder, nor one of another format that is known", path = .0.display())]
     NoFiles(PathBuf),
+    /// The file is a part of an HDF5 file in several.
+    #[error("{path}: {what}", path = .path.display())]
+    Part {
+        /// The file.
+        path: PathBuf,
+        /// What it is part of, and what to do.
+        what: String,
+    },
     /// libhdf5 cannot open the file.
     #[error("{path}: cannot be read as HDF5: {reason}", path = .path.display(), reason = in_words(.error))]
     Hdf5 {
@@ -257,7 +265,12 @@ impl Opened {
             Format::Hdf5 => {
                 let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
                 let file = File::open(context.store.clone(), source.clone(), client, interrupt);
-                let file = file.map_err(|error| OpenError::Hdf5 { path: path.to_owned(), error })?;
+                let file = file.map_err(|error| match Format::part(&source) {
+                    Some(what) if !matches!(error, h5::Error::Interrupted) => {
+                        OpenError::Part { path: path.to_owned(), what }
+                    }
+                    _ => OpenError::Hdf5 { path: path.to_owned(), error },
+                })?;
                 // The answers of libhdf5 belong to the identity only if the file has not changed since.
                 if !file.info().swmr {
                     source.check()?;
