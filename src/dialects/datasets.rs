@@ -75,6 +75,25 @@ pub fn object<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
     group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
 }
 
+/// The object at a path.
+///
+/// # Errors
+/// Why there is none.
+pub fn at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Object, String> {
+    let root = file.info().root;
+    let mut found = None;
+    for part in path.split('/').filter(|part| !part.is_empty()) {
+        let id = match &found {
+            None => root,
+            Some(Object::Group { id, .. }) => *id,
+            Some(_) => return Err("not a group".into()),
+        };
+        let group = file.group(id, interrupt).map_err(|error| error.to_string())?;
+        found = Some(object(&group, part)?.clone());
+    }
+    found.map_or_else(|| file.object(root, interrupt).map_err(|error| error.to_string()), Ok)
+}
+
 /// All rows, as numbers.
 ///
 /// # Errors

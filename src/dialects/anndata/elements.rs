@@ -72,16 +72,7 @@ impl Opener<'_> {
     /// # Errors
     /// Why there is none.
     pub fn at(&self, path: &str) -> Result<Object, String> {
-        let root = self.file.info().root;
-        let mut object = None;
-        for part in path.split('/').filter(|part| !part.is_empty()) {
-            let group = match &object {
-                Some(object) => self.group(object)?,
-                None => self.file.group(root, self.interrupt).map_err(|error| error.to_string())?,
-            };
-            object = Some(datasets::object(&group, part)?.clone());
-        }
-        object.map_or_else(|| self.file.object(root, self.interrupt).map_err(|error| error.to_string()), Ok)
+        datasets::at(self.file, path, self.interrupt)
     }
 
     /// The values of a dataset of rank 1. One that equals the fill value is a value.
