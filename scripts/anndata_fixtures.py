@@ -11,6 +11,7 @@ In an environment of its own, since it needs older libraries than the tests do. 
 import argparse
 import hashlib
 import json
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -21,6 +22,7 @@ import mudata
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.lib import recfunctions as rfn
 
 from cells import DATA, cell, labelled, number
 
@@ -358,6 +360,10 @@ def compounds(path):
         embedded = np.empty(rows, [("X_pca", "f4", (3,))])
         embedded["X_pca"] = pca
         file.create_dataset("obsm", data=embedded)
+        loadings = np.empty(genes, [("PCs", "f8", (2,)), ("rank", "i4")])
+        loadings["PCs"], loadings["rank"] = np.random.default_rng(3).standard_normal((genes, 2)), gene[::-1]
+        file.create_dataset("varm", data=loadings)
+        file.create_dataset("raw.varm", data=rfn.repack_fields(loadings[["PCs"]]))
         uns = file.create_group("uns")
         uns.create_dataset("stage_categories", data=STAGES, dtype=h5py.string_dtype())
         # A single category is no array.
@@ -370,17 +376,75 @@ def compounds(path):
     raw = anndata.AnnData(X=read.raw.X, var=read.raw.var)
     assert list(read.obs["stage"].cat.categories) == STAGES and read.var["kind"].dtype == "category"
     assert read.obs["kind"].dtype == "int8"
-    arrays = [[{"json": [number(one, row.dtype) for one in row]} for row in read.obsm["X_pca"]]]
+    # A field of one number a row is a column of numbers; anndata makes it a matrix of one column.
+    varm = matrices("index", read.var_names, {"PCs": read.varm["PCs"]})
+    rank = [str(one) for one in np.asarray(read.varm["rank"]).ravel()]
+    varm["columns"].append({"name": "rank", "rows": genes, "in_table": True, "csv": rank})
     found = {
         "/obs": frame(read.obs.rename_axis("index")),
         "/var": frame(read.var.rename_axis("index")),
         "/raw.var": frame(raw.var.rename_axis("index")),
         "/X": sparse(read.X, read.obs_names, read.var_names),
-        "/obsm": described(["X_pca"], arrays, []),
+        "/obsm": matrices("index", read.obs_names, {"X_pca": read.obsm["X_pca"]}),
+        "/varm": varm,
+        "/raw.varm": matrices("index", read.raw.var_names, {"PCs": np.asarray(read.raw.varm["PCs"])}),
     }
     with h5py.File(path) as file:
-        for name in ("obs", "var", "raw.var", "obsm"):
+        for name in ("obs", "var", "raw.var", "obsm", "varm", "raw.varm"):
             found[f"/{name}"]["whole"] = stored(file[name][:])
+    return found
+
+
+def untagged(path):
+    """A file as version 0.7 wrote it, below another: dictionaries say nothing of themselves, nor does the root."""
+    rng = np.random.default_rng(4)
+
+    def tagged(group, name, kind, **attributes):
+        made = group.create_group(name)
+        made.attrs.update({"encoding-type": kind, "encoding-version": "0.1.0"} | attributes)
+        return made
+
+    def frame_of(group, name, prefix, count):
+        made = tagged(group, name, "dataframe", _index="_index")
+        made.attrs["column-order"] = np.array(["n"], object)
+        made.create_dataset("_index", data=[f"{prefix}{at}" for at in range(count)], dtype=h5py.string_dtype())
+        made["n"] = np.arange(count) * 2
+        return made
+
+    def whole_of(group, cells, genes, more):
+        group.create_dataset("X", data=rng.standard_normal((cells, genes)).astype("f4"))
+        frame_of(group, "obs", "cell", cells)
+        frame_of(group, "var", "gene", genes)
+        group["obsm/X_pca"] = rng.standard_normal((cells, 3)).astype("f4")
+        group["obsm/X_umap"] = rng.standard_normal((cells, 2))
+        group["varm/PCs"] = rng.standard_normal((genes, 3))
+        raw = tagged(group, "raw", "raw")
+        raw.create_dataset("X", data=rng.standard_normal((cells, more)).astype("f4"))
+        frame_of(raw, "var", "any gene", more)
+        raw["varm/PCs"] = rng.standard_normal((more, 2))
+
+    with h5py.File(path, "w") as file:
+        whole_of(file, 12, 5, 7)
+        # Those of a file of MuData of that time.
+        for name, cells in (("rna", 9), ("prot", 8)):
+            whole_of(file.create_group(f"mod/{name}"), cells, 4, 6)
+        # Beside no data frame they are arrays of a user.
+        file["uns/mine/obsm/a"] = np.arange(6).reshape(3, 2)
+        file["uns/mine/obs/b"] = np.arange(3)
+    found = {}
+    with h5py.File(path) as file, tempfile.TemporaryDirectory() as folder:
+        for base in ("", "/mod/rna", "/mod/prot"):
+            # anndata reads the root of a file.
+            alone = Path(folder) / "alone.h5ad"
+            with h5py.File(alone, "w") as part:
+                for name in ("X", "obs", "var", "obsm", "varm", "raw"):
+                    file.copy(f"{base}/{name}", part, name)
+            read = anndata.read_h5ad(alone)
+            found[f"{base}/obs"], found[f"{base}/var"] = frame(read.obs), frame(read.var)
+            found[f"{base}/obsm"] = matrices("_index", read.obs_names, {name: read.obsm[name] for name in read.obsm})
+            found[f"{base}/varm"] = matrices("_index", read.var_names, {"PCs": np.asarray(read.varm["PCs"])})
+            found[f"{base}/raw/var"] = frame(read.raw.var)
+            found[f"{base}/raw/varm"] = matrices("_index", read.raw.var_names, {"PCs": np.asarray(read.raw.varm["PCs"])})
     return found
 
 
@@ -484,7 +548,7 @@ def at_random(path):
     return shown
 
 
-FILES = {"anndata": everything, "anndata_06": compounds, "anndata_awkward": awkward, "mudata": modalities, "anndata_random": at_random, "anndata_runs": runs}
+FILES = {"anndata": everything, "anndata_06": compounds, "anndata_07": untagged, "anndata_awkward": awkward, "mudata": modalities, "anndata_random": at_random, "anndata_runs": runs}
 
 
 def main():

@@ -1188,6 +1188,15 @@ def bad_anndata(file):
     file.create_group("obsm")
 
 
+def bad_anndata_06(file):
+    """Compounds of matrices that do not fit their data frame, have none, or a field of the name of its labels."""
+    frame = np.array([(b"r1", 1), (b"r2", 2), (b"r3", 3)], [("index", "S2"), ("n", "i4")])
+    file["obs"], file["raw.var"] = frame, frame
+    file["obsm"] = np.zeros(5, [("X_pca", "f4", (2,))])
+    file["varm"] = np.zeros(2, [("PCs", "f4", (2,))])
+    file["raw.varm"] = np.array([(7,), (8,), (9,)], [("index", "i4")])
+
+
 def bad_families(file):
     """Tables of HDMF, 10x, Loom and NeXus that contradict themselves: ends that fall, indexes in a circle, references."""
     def dynamic(name, columns, rows=3):
@@ -1966,6 +1975,7 @@ RECIPES = [
     bad_frames,
     bad_pickles,
     bad_anndata,
+    bad_anndata_06,
     bad_families,
     bad_lh5,
     bad_netcdf,

@@ -55,6 +55,28 @@ fn what_is_about_no_row_is_found_nowhere() {
     assert!(!report.lines().any(|line| line.contains("/uns/obsm") || line.contains("/single/obsm")), "{report}");
 }
 
+/// Before version 0.7 matrices are fields of a compound.
+#[test]
+fn compounds_of_matrices_have_the_labels_of_as_many_rows() {
+    let mounted = Mounted::new(&[&data("hostile/bad_anndata_06.h5")], &[]);
+    assert_eq!(mounted.text("obsm/table.csv"), format!("X_pca\n{}", "\"[0.0,0.0]\"\n".repeat(5)));
+    let found = json(&mounted, "obsm/metadata.json")["findings"].clone();
+    assert_eq!((&found[0]["id"], &found[0]["found"]), (&"anndata/matrix-rows".into(), &"5 rows, /obs has 3".into()));
+    // Without a data frame it is a compound like any other.
+    let alone = json(&mounted, "varm/metadata.json");
+    assert_eq!((&alone["dialect"], &alone["findings"]), (&"structured array".into(), &Value::Array(Vec::new())));
+    assert_eq!(mounted.text("raw.varm/table.csv"), "index,index.1\nr1,7\nr2,8\nr3,9\n");
+    assert_eq!(mounted.text("raw.varm/where/index:eq:r2/table.csv"), "index,index.1\nr2,8\n");
+}
+
+/// What a user calls `obsm`, beside no data frame, is a group.
+#[test]
+fn matrices_without_an_encoding_lie_beside_a_frame() {
+    let mounted = Mounted::new(&[&data("anndata_07.h5")], &[]);
+    assert!(mounted.names("mod/rna/obsm").contains(&"table.csv".to_owned()));
+    assert!(!mounted.names("uns/mine/obsm").contains(&"table.csv".to_owned()));
+}
+
 #[test]
 fn masks_and_categories_that_lie_cost_their_column_alone() {
     let mounted = Mounted::new(&[&data("hostile/bad_anndata.h5")], &[]);

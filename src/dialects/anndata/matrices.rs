@@ -1,4 +1,5 @@
-//! Makes the table of `obsm` or `varm`: the matrices about the rows of a data frame, beside each other.
+//! Makes the table of `obsm` or `varm`: the matrices about the rows of a data frame, beside each other. Before version
+//! 0.7 they are the fields of a compound.
 
 use std::sync::Arc;
 
@@ -9,13 +10,17 @@ use super::awkward;
 use super::elements::Opener;
 use super::encoding::{Encoding, kind};
 use super::frame::{self, Compounds};
-use super::rules;
-use crate::catalogue::{Attribute, ColumnId, Group, Object, join};
+use super::{records, rules};
+use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, attribute, join};
+use crate::dialects::compound::{Compound, is_record};
 use crate::dialects::{Dialect, Here, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Tally};
 use crate::table::{Column, Finding, Table};
+
+/// Paths of the compounds that hold matrices, each with the data frame that they belong to.
+const COMPOUNDS: [(&str, &str); 3] = [("/obsm", "/obs"), ("/varm", "/var"), ("/raw.varm", "/raw.var")];
 
 /// The path of the data frame that the matrices at `path` belong to; `None` where the path is of no such group. Their
 /// group says no more than that it is a dictionary, and before version 0.8 not even that.
@@ -26,8 +31,14 @@ pub(super) fn frame_of(path: &str, group: &[Attribute]) -> Option<String> {
         "varm" => "var",
         _ => return None,
     };
-    let is_known = kind(group).map_or(parent.is_empty(), |kind| kind == "dict");
-    is_known.then(|| format!("{parent}/{frame}"))
+    kind(group).is_none_or(|kind| kind == "dict").then(|| format!("{parent}/{frame}"))
+}
+
+/// Whether a dataset is a compound of matrices, by its place. Tables of PyTables say that they are such.
+pub(super) fn is_compound(path: &str, dataset: &Dataset) -> bool {
+    COMPOUNDS.iter().any(|(matrices, _)| *matrices == path)
+        && is_record(dataset)
+        && attribute(&dataset.attributes, "CLASS").is_none()
 }
 
 /// Members of all data frames and awkward arrays of a group: it may have one of many columns very often.
@@ -38,8 +49,13 @@ const MOST_MEMBERS: usize = 1 << 16;
 pub(super) fn has_any(here: &Here<'_>) -> bool {
     let frame = frame_of(here.path, &here.group.attributes);
     let opener = Opener { file: here.file, interrupt: here.interrupt };
+    let is_frame = |path: &str| match opener.at(path) {
+        Ok(Object::Group { attributes, .. }) => Encoding::of(&attributes) == Encoding::Frame,
+        Ok(Object::Dataset(dataset)) => records::is_frame(path, &dataset),
+        _ => false,
+    };
     matrices(here.group).next().is_some()
-        && frame.is_some_and(|frame| frame.matches('/').count() == 1 || opener.at(&frame).is_ok())
+        && frame.is_some_and(|frame| frame.matches('/').count() == 1 || is_frame(&frame))
 }
 
 /// What has a row for each row of the data frame: arrays, data frames and awkward arrays. Sparse matrices stand by
@@ -55,14 +71,8 @@ fn matrices(group: &Group) -> impl Iterator<Item = (&BString, &Object)> {
 
 /// The table of the matrices in a group: the row labels of the data frame, then a column for each.
 pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Interrupt) -> Table {
-    let opener = Opener { file: site.file, interrupt };
-    // A frame that is not there is no fault of the matrices.
-    let label = opener.at(frame).and_then(|object| opener.group(&object)).ok().and_then(|group| {
-        let site = Site { path: frame, ..*site };
-        frame::label(&site, &group, interrupt)
-    });
     let (mut findings, mut left) = (Vec::new(), MOST_MEMBERS);
-    let mut columns: Vec<Column> = label.into_iter().collect();
+    let mut columns: Vec<Column> = label(site, frame, interrupt).into_iter().collect();
     for (name, object) in matrices(group) {
         let (path, tally) = (join(site.path, name), Arc::<Tally>::default());
         let Some(opened) = rows(site, &path, object, &tally, &mut left, interrupt).transpose() else { continue };
@@ -71,21 +81,50 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
             let rule = if Encoding::of(attributes) == Encoding::Awkward { &rules::AWKWARD } else { &rules::COLUMN };
             findings.push(Finding::new(&path, rule, reason.clone()));
         }
-        columns.push(Column {
+        let column = Column {
             below,
             attributes: object.attributes().into(),
             dataset: if let Object::Dataset(dataset) = object { Some(dataset.clone()) } else { None },
             ..Column::new(name.clone(), path, ColumnId::whole(object.id()), opened, tally)
-        });
+        };
+        columns.push(column.observed(site.file));
     }
     let rows = datasets::of_one_length(&mut columns, &rules::MATRICES, false, &mut findings);
     Table {
         revision: "matrices".into(),
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         findings,
         ..Table::empty(site.path, Anndata.name())
+    }
+}
+
+/// The table of the matrices in a compound: the row labels of the data frame, then a column for each field.
+pub(super) fn of_compound(site: &Site<'_>, interrupt: &Interrupt) -> Table {
+    let mut table = Compound.open(site, interrupt);
+    let frame = COMPOUNDS.iter().find(|(matrices, _)| *matrices == site.path).map(|(_, frame)| *frame);
+    let label = frame.and_then(|frame| label(site, frame, interrupt));
+    // Without a data frame it is a compound like any other.
+    let label = label.and_then(|label| Some((label.rows.as_ref().ok()?.len(), label)));
+    let Some((rows, label)) = label else { return table };
+    if rows == table.rows {
+        table.columns.insert(0, label);
+        datasets::tell_apart(&mut table.columns);
+    } else {
+        let found = format!("{} rows, {} has {rows}", table.rows, frame.unwrap_or_default());
+        table.findings.push(Finding::new(site.path, &rules::MATRICES, found));
+    }
+    Table { dialect: Anndata.name(), revision: "compound".into(), ..table }
+}
+
+/// The row labels of the data frame at a path, which need not be there.
+fn label(site: &Site<'_>, frame: &str, interrupt: &Interrupt) -> Option<Column> {
+    let opener = Opener { file: site.file, interrupt };
+    let site = Site { path: frame, ..*site };
+    match opener.at(frame).ok()? {
+        Object::Dataset(dataset) => records::label(&site, &dataset, interrupt),
+        object => Some(frame::label(&site, &opener.group(&object).ok()?, interrupt)?.observed(site.file)),
     }
 }
 

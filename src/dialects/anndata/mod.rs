@@ -53,8 +53,10 @@ impl Dialect for Anndata {
                 _ if matrices::frame_of(path, attributes).is_some() => Mark::LookInside,
                 _ => Mark::No,
             },
-            Subject::Dataset(dataset) if records::is_frame(path, dataset) => Mark::Table,
-            Subject::Dataset(_) => Mark::No,
+            Subject::Dataset(dataset) => {
+                let is_table = records::is_frame(path, dataset) || matrices::is_compound(path, dataset);
+                if is_table { Mark::Table } else { Mark::No }
+            }
         }
     }
 
@@ -80,6 +82,7 @@ impl Dialect for Anndata {
                     None => Table::empty(site.path, self.name()),
                 },
             },
+            Of::Dataset(dataset) if matrices::is_compound(site.path, dataset) => matrices::of_compound(site, interrupt),
             Of::Dataset(dataset) => records::table(site, dataset, interrupt),
             // It makes up nothing.
             Of::Made { .. } => Table::empty(site.path, self.name()),

@@ -56,15 +56,21 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
     table
 }
 
+/// The column of the row labels of a data frame; `None` where there are none.
+pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Option<Column> {
+    let site = Site { of: Of::Dataset(dataset), servant: None, ..*site };
+    let first = Compound.open(&site, interrupt).columns.into_iter().next();
+    first.filter(|_| is_frame(site.path, dataset)).map(|first| Column { is_label: true, ..first })
+}
+
 /// The row labels of a data frame.
 ///
 /// # Errors
 /// Why there are none.
 pub(super) fn row_labels(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<Categories, String> {
     let Class::Compound { fields } = &dataset.datatype.class else { return Err("no compound".into()) };
-    let first = fields.first().filter(|_| is_frame(site.path, dataset)).ok_or("no row labels")?;
-    let site = Site { of: Of::Dataset(dataset), servant: None, ..*site };
-    let column = Compound.open(&site, interrupt).columns.into_iter().next().ok_or("no row labels")?;
+    let first = fields.first().ok_or("no row labels")?;
+    let column = label(site, dataset, interrupt).ok_or("no row labels")?;
     let path = join(site.path, &first.name);
     Ok(Categories { path, labels: Ok(column.rows?), datatype: first.datatype.clone(), ordered: None })
 }
