@@ -25,6 +25,11 @@ fn matlab_has_texts_booleans_and_values_without_elements() {
 }
 
 #[test]
+fn booleans_and_names_of_lh5_stand_by_themselves() {
+    comes_back("lh5_values.py");
+}
+
+#[test]
 fn particles_without_a_group_of_species_are_one() {
     comes_back("openpmd.py");
 }

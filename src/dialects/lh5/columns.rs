@@ -110,10 +110,7 @@ impl Opener<'_> {
         if let Element::Unknown(name) = element {
             self.report(path, format!("elements of {name:?}, which is not known: shown as stored"));
         }
-        let read = match read_as(&dataset.datatype, element) {
-            Some(datatype) => Arc::new(dataset.described(|dataset| dataset.datatype = datatype)),
-            None => dataset.clone(),
-        };
+        let read = read(dataset, element).unwrap_or_else(|| dataset.clone());
         let opened = datasets::open(self.file, path, &read)?;
         let missing = FillTest::new(&read.datatype, &datasets::stated_fill(&read));
         let rows = Arc::new(DatasetRows::along_first(opened, missing, tally.clone()));
@@ -210,6 +207,18 @@ fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, String> {
     let array = rows.array(0..1, interrupt).map_err(|error| error.to_string())?;
     let size = widen::signed(&array).filter(|sizes| sizes.len() == 1).map(|sizes| sizes.value(0));
     size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {}", said(size)))
+}
+
+/// A dataset by itself as its attribute `datatype` says, where that says more than its type.
+pub(super) fn meant(dataset: &Arc<Dataset>) -> Option<Arc<Dataset>> {
+    let Kind::Array(element) = Kind::parse(&text(&dataset.attributes, DATATYPE)?)? else { return None };
+    read(dataset, &element)
+}
+
+/// A dataset with the type as which its elements are read; `None` of one that is read as it is.
+fn read(dataset: &Dataset, element: &Element) -> Option<Arc<Dataset>> {
+    let datatype = read_as(&dataset.datatype, element)?;
+    Some(Arc::new(dataset.described(|dataset| dataset.datatype = datatype)))
 }
 
 /// The type as which elements of a stored type are read; `None` of one that is read as it is.

@@ -1,7 +1,7 @@
 //! LEGEND HDF5 (LH5): data of detectors. Every object says what it is by its attribute `datatype`.
 //!
 //! A fill value is a value; only what the attribute `_FillValue` states is missing. A table is a group of columns, of
-//! which some are groups: lists, tables, encoded waveforms.
+//! which some are groups: lists, tables, encoded waveforms. Booleans and enumerations outside of tables are files.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -21,11 +21,12 @@ use std::collections::HashSet;
 use bstr::BString;
 
 use self::datatype::Kind;
+use super::arrays::Arrays;
 use super::attributes::text;
 use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, Object};
 use crate::source::Interrupt;
-use crate::table::{Rule, Table};
+use crate::table::{Rule, Single, Table};
 
 /// The attribute that says what an object is.
 const DATATYPE: &str = "datatype";
@@ -50,6 +51,7 @@ impl Dialect for Lh5 {
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
         match object {
             Subject::Group(attributes) if listed(attributes).is_some() || is_histogram(attributes) => Mark::Table,
+            Subject::Dataset(dataset) if !dataset.null && columns::meant(dataset).is_some() => Mark::Files,
             _ => Mark::No,
         }
     }
@@ -75,6 +77,15 @@ impl Dialect for Lh5 {
             // It marks and makes up nothing else.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
         }
+    }
+
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+        let Of::Dataset(stored) = site.of else { return Err("no dataset".into()) };
+        let read = columns::meant(stored).ok_or("neither booleans nor an enumeration")?;
+        let single = Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?;
+        // `.npy` has what is stored.
+        let datatype = stored.datatype.clone();
+        Ok(Single { whole: Table { dialect: self.name(), ..single.whole }, datatype, ..single })
     }
 }
 
