@@ -33,8 +33,8 @@ pub use origin::{Called, NameAxis, NameKind, NameLevel, Origin};
 pub use rows::{
     AbsentRows, BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows,
     EndRows, EvenRows, HeldRows, Json, JsonRows, LabelRows, Linear, ListRows, MaskedRows, NanRows, PackedRows, Packing,
-    PaddedRows, PartRows, PresentRows, RunRows, Samples, SpreadRows, StringRows, TextEncoding, TimeRows, TypedRows,
-    UnitCount, Variant, common_type, labelled_runs, nan_in,
+    PaddedRows, PartRows, PresentRows, RecodedRows, RunRows, Samples, SpreadRows, StringRows, TextEncoding, TimeRows,
+    TypedRows, UnitCount, Variant, common_type, labelled_runs, nan_in,
 };
 pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
 pub use similar::did_you_mean;

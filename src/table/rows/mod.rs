@@ -25,8 +25,8 @@ pub use held::HeldRows;
 pub use masked::MaskedRows;
 pub use nan::{NanRows, nan_in};
 pub use numbers::{
-    BitRows, CastRows, EdgeRows, Edges, EncodedRows, EvenRows, Linear, PackedRows, Packing, Samples, TimeRows,
-    TypedRows, UnitCount, common_type,
+    BitRows, CastRows, EdgeRows, Edges, EncodedRows, EvenRows, Linear, PackedRows, Packing, RecodedRows, Samples,
+    TimeRows, TypedRows, UnitCount, common_type,
 };
 pub use offsets::{EndRows, Json, JsonRows, ListRows, PresentRows, StringRows};
 pub use padded::PaddedRows;
@@ -87,6 +87,8 @@ mod tests {
                 )),
             ),
             ("packed", Arc::new(PackedRows::scaled(path(), numbers(), vec![2.0], 0.0).unwrap())),
+            ("logicals", Arc::new(RecodedRows::logicals(path(), numbers(), Arc::default()).unwrap())),
+            ("from one", Arc::new(RecodedRows::from_one(path(), numbers()).unwrap())),
             ("cast", Arc::new(CastRows::new(codes(), Some(DataType::Int64), true))),
             ("cast to itself", Arc::new(CastRows::new(codes(), None, true))),
             ("padded", Arc::new(PaddedRows::new(path(), numbers(), 0, Vec::new()))),

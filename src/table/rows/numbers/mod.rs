@@ -1,5 +1,5 @@
-//! Columns of numbers and instants made of other numbers: casts, scaled and counted ones, bits, bins, even steps,
-//! waveforms.
+//! Columns of numbers and instants made of other numbers: casts, scaled and counted ones, codes of R, bits, bins,
+//! even steps, waveforms.
 
 mod bits;
 mod cast;
@@ -8,6 +8,7 @@ mod encoded;
 mod even;
 mod packed;
 mod packing;
+mod recoded;
 mod time;
 mod typed;
 
@@ -18,5 +19,6 @@ pub use encoded::{EncodedRows, Samples};
 pub use even::EvenRows;
 pub use packed::PackedRows;
 pub use packing::{Linear, Packing, UnitCount};
+pub use recoded::RecodedRows;
 pub use time::TimeRows;
 pub use typed::TypedRows;

@@ -1,0 +1,135 @@
+//! Integers as what R means by them: numbers of levels, which count from one, and logicals.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, NullArray};
+use arrow_schema::DataType;
+
+use crate::catalogue::Datatype;
+use crate::source::Interrupt;
+use crate::store::decode::{Oddities, Oddity, widen};
+use crate::store::{Cuts, Error, Fitting, RowRange, Rows, Span, Tally};
+
+/// What a logical that is missing is stored as.
+const MISSING: i64 = 2;
+
+/// Integers as other values. Bytes as stored stay as they are.
+#[derive(Debug)]
+pub struct RecodedRows {
+    rows: Arc<dyn Rows>,
+    data_type: DataType,
+    path: String,
+    /// Counts logicals that are none.
+    tally: Arc<Tally>,
+}
+
+impl RecodedRows {
+    /// Numbers from one as codes from zero. Zero becomes −1, which is missing among codes.
+    ///
+    /// # Errors
+    /// The type of rows that are no integers.
+    pub fn from_one(path: String, rows: Arc<dyn Rows>) -> Result<Self, String> {
+        Self::new(path, rows, DataType::Int64, Arc::default())
+    }
+
+    /// Zeros and ones as booleans, missing where they are two; any other number is missing and counted in `tally`.
+    ///
+    /// # Errors
+    /// The type of rows that are no integers.
+    pub fn logicals(path: String, rows: Arc<dyn Rows>, tally: Arc<Tally>) -> Result<Self, String> {
+        Self::new(path, rows, DataType::Boolean, tally)
+    }
+
+    fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType, tally: Arc<Tally>) -> Result<Self, String> {
+        match rows.data_type() {
+            whole if whole.is_integer() => Ok(Self { rows, data_type, path, tally }),
+            other => Err(format!("numbers of type {other}")),
+        }
+    }
+
+    fn logical(&self, numbers: &Int64Array, range: RowRange) -> BooleanArray {
+        let number = |row: usize| numbers.is_valid(row).then(|| numbers.value(row));
+        let is_odd = |row: &usize| number(*row).is_some_and(|number| !(0..=MISSING).contains(&number));
+        let odd: Oddities = (0..numbers.len()).filter(is_odd).map(|row| (Oddity::InvalidBoolean, row as u64)).collect();
+        self.tally.add(range, &odd);
+        let truth = |row| number(row).filter(|number| (0..MISSING).contains(number)).map(|number| number == 1);
+        (0..numbers.len()).map(truth).collect()
+    }
+}
+
+impl Rows for RecodedRows {
+    fn len(&self) -> u64 {
+        self.rows.len()
+    }
+
+    fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    fn nullable(&self) -> bool {
+        self.data_type == DataType::Boolean || self.rows.nullable()
+    }
+
+    fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        let array = self.rows.array(range.clone(), interrupt)?;
+        let numbers = widen::signed(&array).ok_or_else(|| Error::Unsupported {
+            path: self.path.clone(),
+            reason: format!("numbers of type {}", array.data_type()),
+        })?;
+        Ok(match self.data_type {
+            DataType::Boolean => Arc::new(self.logical(&numbers, range)),
+            _ => Arc::new(numbers.unary::<_, Int64Type>(|number| number.wrapping_sub(1))),
+        })
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.examine(interrupt)
+    }
+
+    fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
+        // The numbers as they are, widened, and what they become.
+        Ok(Fitting::fixed(&range, 24, bytes))
+    }
+
+    fn outline(&self, range: RowRange, _: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        Ok(Some(Arc::new(NullArray::new(count))))
+    }
+
+    fn stored_type(&self) -> Option<&Datatype> {
+        self.rows.stored_type()
+    }
+
+    fn stored_width(&self) -> Option<u64> {
+        self.rows.stored_width()
+    }
+
+    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.rows.append_stored(offset, length, out, interrupt)
+    }
+
+    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.rows.stored_span(offset, length, interrupt)
+    }
+
+    fn is_decoded(&self) -> bool {
+        self.rows.is_decoded()
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.rows.alike_until(row, interrupt)
+    }
+
+    fn natural_rows(&self) -> Option<u64> {
+        self.rows.natural_rows()
+    }
+
+    fn stride(&self) -> Option<u64> {
+        self.rows.stride()
+    }
+
+    fn cuts(&self) -> Option<&Cuts> {
+        self.rows.cuts()
+    }
+}
