@@ -20,6 +20,7 @@ mod biom;
 pub mod compound;
 mod datasets;
 mod h5md;
+mod h5seurat;
 mod hdfeos;
 pub mod hep001;
 pub mod index_writer;
@@ -66,6 +67,7 @@ macro_rules! dialects {
     ($tables:expr, $grids:expr) => {
         &[
             &hep001::Hep001,
+            &h5seurat::H5Seurat,
             &anndata::Anndata,
             &lh5::Lh5,
             &pandas::Pandas,

@@ -30,6 +30,11 @@ fn booleans_and_names_of_lh5_stand_by_themselves() {
 }
 
 #[test]
+fn data_frames_of_r_have_factors_and_logicals() {
+    comes_back("h5seurat.py");
+}
+
+#[test]
 fn particles_without_a_group_of_species_are_one() {
     comes_back("openpmd.py");
 }

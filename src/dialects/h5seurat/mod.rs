@@ -1,0 +1,102 @@
+//! h5Seurat: data frames of R, as SeuratDisk keeps them (its vignette `h5Seurat-spec`).
+//!
+//! ```text
+//! /                          active.assay, version
+//! /meta.data                 colnames = a, b, c; logicals = b; _index names the row names
+//! /meta.data/a               a vector
+//! /meta.data/b               a logical: 0, 1, and 2 where it is missing
+//! /meta.data/c               a factor: levels (texts) and values (numbers of levels, from 1)
+//! /cell.names                the row names of /meta.data without any
+//! /assays/A/meta.features    a data frame, whose row names may be /assays/A/features
+//! ```
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `frame` | makes the table of a data frame |
+
+mod frame;
+mod rules;
+
+use std::sync::Arc;
+
+use super::attributes::{strings, text};
+use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use crate::catalogue::{Attribute, attribute};
+use crate::source::Interrupt;
+use crate::store::File;
+use crate::table::{Rule, Table};
+
+/// The attribute of a data frame that lists its columns in order.
+const COLUMNS: &str = "colnames";
+
+/// The attribute of a data frame that lists its logical columns; and that of a vector which is one, with its value.
+const LOGICALS: &str = "logicals";
+const CLASS: &str = "s3class";
+const LOGICAL: &str = "logical";
+
+/// The attribute of a data frame that names the member with its row names.
+const INDEX: &str = "_index";
+
+/// The attribute of the root that every file of h5Seurat has.
+const ASSAY: &str = "active.assay";
+
+/// The dialect.
+#[derive(Debug)]
+pub struct H5Seurat;
+
+impl Dialect for H5Seurat {
+    fn name(&self) -> &'static str {
+        "h5Seurat"
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        rules::ALL
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &[COLUMNS, LOGICALS, CLASS, INDEX, ASSAY]
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        match object {
+            Subject::Group(attributes) if is_listed(attributes) || row_names(path).is_some() => Mark::LookInside,
+            _ => Mark::No,
+        }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        if !is_h5seurat(here.file, here.interrupt) {
+            return Claims::default();
+        }
+        let members = frame::roles(here);
+        let is_table = members.values().any(|role| *role == Role::Column);
+        Claims { is_table, members, ..Claims::default() }
+    }
+
+    fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        match site.of {
+            Of::Group(group) => frame::table(site, group, interrupt),
+            // It marks and makes up nothing else.
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+        }
+    }
+}
+
+/// Whether a group lists columns as texts.
+fn is_listed(attributes: &[Attribute]) -> bool {
+    attribute(attributes, COLUMNS).is_some_and(|listed| strings(listed).is_some())
+}
+
+/// The dataset with the row names of the data frame at a path, where that frame need not say that it is one.
+fn row_names(path: &str) -> Option<String> {
+    if path == "/meta.data" {
+        return Some("/cell.names".into());
+    }
+    let assay = path.strip_suffix("/meta.features")?;
+    let is_assay = assay.strip_prefix("/assays/").is_some_and(|name| !name.contains('/'));
+    is_assay.then(|| format!("{assay}/features"))
+}
+
+fn is_h5seurat(file: &Arc<File>, interrupt: &Interrupt) -> bool {
+    file.root_attributes(interrupt).is_ok_and(|root| text(&root, ASSAY).is_some())
+}

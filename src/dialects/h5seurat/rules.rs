@@ -1,0 +1,13 @@
+//! The rules of h5Seurat.
+
+crate::table::rules! {
+    COLUMN: Warning "h5seurat/column" []
+        "h5Seurat: a column of a data frame is a vector, or a factor of levels and values; others are left out"
+        => "write the column as a vector or a factor";
+    LENGTHS: Error "h5seurat/column-length" []
+        "h5Seurat: the columns of a data frame are as long as its row names" => "write as many values";
+    NAMES: Warning "h5seurat/column-missing" []
+        "h5Seurat: colnames and logicals name members" => "write the member, or take the name away";
+    LEVELS_TWICE: Error "h5seurat/levels-twice" []
+        "h5Seurat: the levels of a factor differ from each other" => "write each level once";
+}
