@@ -30,6 +30,54 @@ def units(text):
     return np.frombuffer(text.encode("utf-16-le"), "u2")
 
 
+# An array of structs: a field, and what it is in each struct. `None` is a value without elements.
+STRUCTS = {
+    "latency": ("double", [1.5, 2.5, None, 4.0]),
+    "type": ("char", ["square", "", "rt", "Größe"]),
+    "good": ("logical", [True, False, True, None]),
+    "count": ("int32", [1, 2, 3, 4]),
+    "mixed": (["double", "single", "double", "int8"], [1.5, 0.25, None, 3]),
+}
+# Fields that are left out, and why.
+LEFT_OUT = {
+    "waves": "cell 1 is no single number or text",
+    "both": "Float64 beside LargeUtf8",
+    "wide": "Float64 beside Int64",
+    "nothing": "none of them has a value",
+    "inner": "cell 0 leads to /#refs#/inner0",
+}
+
+
+def put_structs(file, name):
+    """Every field is a dataset of references without a class, to what lies in `/#refs#`."""
+    group = file.create_group(name)
+    group.attrs["MATLAB_class"] = np.bytes_("struct")
+    waves = ("double", [1.0, [1.0, 2.0], 3.0, 4.0])
+    others = {
+        "waves": waves,
+        "both": (["double", "char", "double", "char"], [1.0, "a", 2.0, "b"]),
+        "wide": (["double", "int64", "int64", "int64"], [0.5, 1, 2, 3]),
+        "nothing": ("double", [None] * 4),
+    }
+    for field, (kinds, values) in (STRUCTS | others).items():
+        kinds = [kinds] * 4 if isinstance(kinds, str) else kinds
+        for at, (kind, value) in enumerate(zip(kinds, values)):
+            place = f"#refs#/{name}{field}{at}"
+            if value is None or value == "":
+                put(file, place, kind, np.array([0, 0], "u8"), MATLAB_empty=np.uint8(1))
+            elif kind == "char":
+                put(file, place, kind, [units(value)], MATLAB_int_decode=np.int32(2))
+            else:
+                dtype = {"double": "f8", "single": "f4", "logical": "u1"}.get(kind, kind)
+                put(file, place, kind, np.atleast_2d(np.array(value, dtype)))
+        group.create_dataset(field, (4, 1), h5py.ref_dtype)[:, 0] = [file[f"#refs#/{name}{field}{at}"].ref for at in range(4)]
+    for at in range(4):
+        file.create_group(f"#refs#/inner{at}").attrs["MATLAB_class"] = np.bytes_("struct")
+    group.create_dataset("inner", (4, 1), h5py.ref_dtype)[:, 0] = [file[f"#refs#/inner{at}"].ref for at in range(4)]
+    names = [*STRUCTS, *LEFT_OUT]
+    group.attrs.create("MATLAB_fields", np.array([np.array(list(one.encode()), "u1").view("S1") for one in names] + [0], object)[:-1], dtype=h5py.vlen_dtype("S1"))
+
+
 def write(folder):
     """The file."""
     with h5py.File(Path(folder) / "values.mat", "w", userblock_size=512) as file:
@@ -42,6 +90,11 @@ def write(folder):
         put(file, "flag", "logical", np.array([[1]], "u1"), MATLAB_int_decode=np.int32(1))
         for kind in ("char", "double", "logical", "struct", "cell"):
             put(file, f"empty_{kind}", kind, np.array([0, 7], "u8"), MATLAB_empty=np.uint8(1))
+        put_structs(file, "events")
+        # Structs of matrices are a group, and so is an array without any.
+        waves = file.create_group("waves")
+        waves.attrs["MATLAB_class"] = np.bytes_("struct")
+        waves.create_dataset("x", (2, 1), h5py.ref_dtype)[:, 0] = [file["#refs#/eventswaves1"].ref] * 2
         put(file, "plain", "double", [[1.5, 2.5]])
         put(file, "column", "double", np.arange(20_000.0)[:, None])
         put(file, "number", "double", [[7.5]])
@@ -87,8 +140,18 @@ def check(folder, mount):
     assert pd.read_csv(mount / "complex_row.csv")["complex_row"].map(json.loads).tolist() == [{"re": 1, "im": 2}, {"re": 0, "im": -3}]
     assert pd.read_parquet(mount / "table/table.parquet").to_dict("list") == {"a": [0, 1, 2, 3, 4], "b": [0, 1, 4, 9, 16]}
     assert not (mount / "settings/table.parquet").exists()
+    found = pq.read_table(mount / "events/table.parquet")
+    assert found.to_pydict() == {field: values for field, (_, values) in STRUCTS.items()}, found.to_pydict()
+    types = {"latency": "double", "good": "bool", "count": "int32", "mixed": "double"}
+    assert {name: str(found.schema.field(name).type) for name in types} == types
+    assert (mount / "events/table.csv").read_text().splitlines()[1:3] == ["1.5,square,true,1,1.5", "2.5,\"\",false,2,0.25"]
+    assert pd.read_csv(mount / "events/where/type:eq:rt/table.csv")["count"].tolist() == [3]
+    findings = json.loads((mount / "events/metadata.json").read_text())["findings"]
+    assert {one["path"].removeprefix("/events/"): one["found"] for one in findings} == LEFT_OUT, findings
+    assert {one["id"] for one in findings} == {"matlab/struct-field"}
+    assert not (mount / "waves/table.parquet").exists()
     assert not (top / ".hepfs/errors").read_text()
-    print("20 values")
+    print("20 values, an array of structs")
 
 
 if __name__ == "__main__":

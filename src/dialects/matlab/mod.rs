@@ -2,24 +2,29 @@
 //! too. A vector is a dataset of rank 2 with an axis of length 1. Texts are cells: references to characters in
 //! `/#refs#`. A sparse matrix is a table of what it stores: `data`, `ir` (rows), `jc` (pointers of columns). Characters
 //! by themselves are texts, and bytes of class `logical` booleans.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | `cells` | reads what cells refer to |
+//! | `structs` | makes the table of an array of structs: of its fields that are single numbers or texts |
 
+mod cells;
 mod rules;
+mod structs;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::LargeStringArray;
-use arrow_array::builder::LargeStringBuilder;
-use arrow_array::cast::AsArray;
-use bstr::{BString, ByteSlice};
+use bstr::BString;
 
+use self::cells::Cells;
 use super::arrays::Arrays;
 use super::attributes::{text, unsigned};
 use super::triples::{Axis, Triples};
 use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{
-    self, Attribute, Charset, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, Padding, attribute, join,
-    product,
+    self, Attribute, Charset, Class, ColumnId, Dataset, Datatype, Fill, Group, Padding, attribute, join, product,
 };
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
@@ -39,17 +44,8 @@ const FIELDS: &str = "MATLAB_fields";
 const SPARSE: &str = "MATLAB_sparse";
 const PARTS: [&str; 3] = ["data", "ir", "jc"];
 
-/// The group of what cells refer to.
-const REFERRED: &str = "#refs#";
-
 /// Fewest rows of a struct that has single values, too.
 const SOME_ROWS: u64 = 4;
-
-/// Most cells of a column: they are read when the table is opened.
-const MOST_CELLS: u64 = 1 << 16;
-
-/// Cells whose references are read at once: a name may have 64 KiB.
-const AT_ONCE: u64 = 1 << 10;
 
 /// Tells the column of a vector's elements from the dataset's own.
 const VECTOR: u32 = 1 << 29;
@@ -59,10 +55,6 @@ const MOST_OF_ONE: u64 = 1 << 16;
 
 /// Most characters of a cell: each takes some 24 bytes while it is read.
 const MOST_CHARACTERS: u64 = 1 << 20;
-
-/// Most cells of all columns of a struct, and bytes of their texts.
-const ALL_CELLS: u64 = 1 << 20;
-const ALL_BYTES: usize = 64 << 20;
 
 /// The dialect.
 #[derive(Debug)]
@@ -91,15 +83,19 @@ impl Dialect for Matlab {
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let is_struct = || is(&here.group.attributes, "struct") && columns(here.group).is_some();
-        let is_table = shape(here.group).is_some() || is_struct();
+        let is_struct = || is(&here.group.attributes, "struct");
+        let is_columns = || columns(here.group).is_some() || structs::have_values(here);
+        let is_table = shape(here.group).is_some() || is_struct() && is_columns();
         Claims { is_table, ..Claims::default() }
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         let found = match site.of {
             Of::Group(group) if shape(group).is_some() => return sparse(site, group, interrupt),
-            Of::Group(group) => columns(group).map(|columns| (group, columns)),
+            Of::Group(group) => match (columns(group), structs::fields(group)) {
+                (None, Some(fields)) => return structs::table(site, group, fields, interrupt),
+                (columns, _) => columns.map(|columns| (group, columns)),
+            },
             Of::Dataset(_) | Of::Made { .. } => None,
         };
         match found {
@@ -191,11 +187,8 @@ fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
     let (mut fields, mut rows, mut has_values) = (Vec::new(), None, false);
     for link in &group.links {
         let Some(dataset) = link.target.dataset() else { continue };
-        let class = text(&dataset.attributes, CLASS).unwrap_or_default();
-        let is_cell = class == "cell" && dataset.datatype.is_reference();
-        let is_number = matches!(class.as_str(), "double" | "single" | "logical")
-            || class.trim_start_matches('u').starts_with("int") && !dataset.datatype.is_reference();
-        if is_number && attribute(&dataset.attributes, "MATLAB_object_decode").is_none() {
+        let is_cell = is(&dataset.attributes, "cell") && dataset.datatype.is_reference();
+        if are_numbers(dataset) {
             let length = length(dataset)?;
             if length == 1 {
                 has_values = true;
@@ -212,9 +205,22 @@ fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
     // Beside single values, two or three numbers are a setting as well.
     let rows = rows.filter(|rows| *rows >= if has_values { SOME_ROWS } else { 2 })?;
     fields.retain(|field| length(field.dataset) == Some(rows));
+    in_order(group, &mut fields);
+    (fields.len() > 1).then_some(fields)
+}
+
+/// Whether elements are numbers or booleans.
+fn are_numbers(dataset: &Dataset) -> bool {
+    let class = text(&dataset.attributes, CLASS).unwrap_or_default();
+    let is_number = matches!(class.as_str(), "double" | "single" | "logical")
+        || class.trim_start_matches('u').starts_with("int") && !dataset.datatype.is_reference();
+    is_number && attribute(&dataset.attributes, "MATLAB_object_decode").is_none()
+}
+
+/// Sorts the fields of a struct as it lists them.
+fn in_order(group: &Group, fields: &mut [Field<'_>]) {
     let order: HashMap<BString, usize> = listed(group).into_iter().zip(0..).collect();
     fields.sort_by_key(|field| order.get(field.name).copied().unwrap_or(usize::MAX));
-    (fields.len() > 1).then_some(fields)
 }
 
 /// The fields of a struct in order: sequences of characters. None where the struct does not list them.
@@ -315,75 +321,6 @@ fn read(dataset: &Arc<Dataset>, attributes: &[Attribute]) -> Arc<Dataset> {
         None => return dataset.clone(),
     };
     Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
-}
-
-/// What reads the cells of the columns of a struct.
-struct Cells<'a> {
-    site: &'a Site<'a>,
-    interrupt: &'a Interrupt,
-    /// What may be referred to, by name, once it was asked for.
-    known: Option<Result<HashMap<BString, Arc<Dataset>>, String>>,
-    /// What cells may still have.
-    cells: u64,
-    bytes: usize,
-}
-
-impl<'a> Cells<'a> {
-    fn new(site: &'a Site<'a>, interrupt: &'a Interrupt) -> Self {
-        Self { site, interrupt, known: None, cells: ALL_CELLS, bytes: ALL_BYTES }
-    }
-
-    /// The texts that the cells of a dataset refer to.
-    fn texts(&mut self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, String> {
-        let (site, interrupt) = (self.site, self.interrupt);
-        let references = datasets::rows(site.file, path, dataset, u64::MAX, &Fill::Default, &Arc::default())?;
-        let count = references.len();
-        if count > MOST_CELLS {
-            return Err(format!("{count} cells, more than {MOST_CELLS}"));
-        }
-        let more = || format!("more than {ALL_CELLS} cells, or {ALL_BYTES} bytes of texts, of a struct");
-        self.cells = self.cells.checked_sub(count).ok_or_else(more)?;
-        let known = self.known.get_or_insert_with(|| referred(site, interrupt)).as_ref().map_err(Clone::clone)?;
-        let mut texts = LargeStringBuilder::new();
-        for start in (0..count).step_by(AT_ONCE as usize) {
-            let array = references.array(start..count.min(start + AT_ONCE), interrupt);
-            let array = array.map_err(|error| error.to_string())?;
-            let paths = array.as_string_opt::<i64>().ok_or("cells that are no references")?;
-            for (row, path) in (start..).zip(paths) {
-                interrupt.check().map_err(|error| error.to_string())?;
-                let path = path.unwrap_or_default();
-                let cell = path.strip_prefix("/#refs#/").and_then(|name| known.get(name.as_bytes().as_bstr()));
-                let cell = cell
-                    .ok_or_else(|| format!("cell {row} leads to {}", if path.is_empty() { "nothing" } else { path }))?;
-                let text = characters(site, path, cell, interrupt).map_err(|reason| format!("cell {row} {reason}"))?;
-                self.bytes = self.bytes.checked_sub(text.len()).ok_or_else(more)?;
-                texts.append_value(text);
-            }
-        }
-        Ok(Arc::new(HeldRows::new(Arc::new(texts.finish()), false, Hints::default())))
-    }
-}
-
-/// The datasets that cells may refer to.
-fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, Arc<Dataset>>, String> {
-    let root = site.file.group(site.file.info().root, interrupt).map_err(|error| error.to_string())?;
-    let group = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
-        Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| error.to_string())?,
-        _ => return Err(format!("there is no /{REFERRED}")),
-    };
-    Ok(group.datasets().map(|(name, dataset)| (name.clone(), dataset.clone())).collect())
-}
-
-/// The text of a cell.
-fn characters(site: &Site<'_>, path: &str, cell: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, String> {
-    if !is_text(cell) {
-        return Err("is no text".into());
-    }
-    match lines(cell, site, path, interrupt)?.as_mut_slice() {
-        [] => Ok(String::new()),
-        [text] => Ok(std::mem::take(text)),
-        _ => Err(format!("has extents {:?}", cell.shape)),
-    }
 }
 
 /// The files of characters by themselves: those of one text, or of as many as there are lines.

@@ -1,0 +1,166 @@
+//! Reads what the cells of a struct refer to: datasets in `/#refs#`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::builder::LargeStringBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, LargeStringArray, new_null_array};
+use arrow_cast::cast;
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use bstr::{BString, ByteSlice};
+
+use super::{EMPTY, are_numbers, is_text, lines, read};
+use crate::catalogue::{Dataset, Fill, Object, attribute};
+use crate::dialects::{Site, datasets};
+use crate::source::Interrupt;
+use crate::store::{Hints, Rows};
+use crate::table::{HeldRows, common_type};
+
+/// The group of what cells refer to.
+const REFERRED: &str = "#refs#";
+
+/// Most cells of a column: they are read when the table is opened.
+const MOST_CELLS: u64 = 1 << 16;
+
+/// Cells whose references are read at once: a name may have 64 KiB.
+const AT_ONCE: u64 = 1 << 10;
+
+/// Most cells of all columns of a struct, and bytes of their texts.
+const ALL_CELLS: u64 = 1 << 20;
+const ALL_BYTES: usize = 64 << 20;
+
+/// What reads the cells of the columns of a struct.
+pub(super) struct Cells<'a> {
+    site: &'a Site<'a>,
+    interrupt: &'a Interrupt,
+    /// What may be referred to, by name, once it was asked for.
+    known: Option<Result<HashMap<BString, Arc<Dataset>>, String>>,
+    /// What cells may still have.
+    cells: u64,
+    bytes: usize,
+}
+
+impl<'a> Cells<'a> {
+    pub fn new(site: &'a Site<'a>, interrupt: &'a Interrupt) -> Self {
+        Self { site, interrupt, known: None, cells: ALL_CELLS, bytes: ALL_BYTES }
+    }
+
+    /// What the cells of a dataset refer to, at most `most` of them: paths and datasets.
+    fn referred(
+        &mut self,
+        path: &str,
+        dataset: &Arc<Dataset>,
+        most: u64,
+    ) -> Result<Vec<(String, Arc<Dataset>)>, String> {
+        let (site, interrupt) = (self.site, self.interrupt);
+        let references = datasets::rows(site.file, path, dataset, most, &Fill::Default, &Arc::default())?;
+        let count = references.len();
+        if count > MOST_CELLS {
+            return Err(format!("{count} cells, more than {MOST_CELLS}"));
+        }
+        self.cells = self.cells.checked_sub(count).ok_or_else(more)?;
+        let known = self.known.get_or_insert_with(|| referred(site, interrupt)).as_ref().map_err(Clone::clone)?;
+        let mut cells = Vec::new();
+        for start in (0..count).step_by(AT_ONCE as usize) {
+            let array = references.array(start..count.min(start + AT_ONCE), interrupt);
+            let array = array.map_err(|error| error.to_string())?;
+            let paths = array.as_string_opt::<i64>().ok_or("cells that are no references")?;
+            for (row, path) in (start..).zip(paths) {
+                interrupt.check().map_err(|error| error.to_string())?;
+                let path = path.unwrap_or_default();
+                let cell = path.strip_prefix("/#refs#/").and_then(|name| known.get(name.as_bytes().as_bstr()));
+                let cell = cell
+                    .ok_or_else(|| format!("cell {row} leads to {}", if path.is_empty() { "nothing" } else { path }))?;
+                cells.push((path.to_owned(), cell.clone()));
+            }
+        }
+        Ok(cells)
+    }
+
+    /// The text of a cell.
+    fn text(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<String, String> {
+        self.interrupt.check().map_err(|error| error.to_string())?;
+        let text = characters(self.site, path, cell, self.interrupt)?;
+        self.bytes = self.bytes.checked_sub(text.len()).ok_or_else(more)?;
+        Ok(text)
+    }
+
+    /// The texts that the cells of a dataset refer to.
+    pub fn texts(&mut self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, String> {
+        let mut texts = LargeStringBuilder::new();
+        for (row, (path, cell)) in self.referred(path, dataset, u64::MAX)?.into_iter().enumerate() {
+            texts.append_value(self.text(&path, &cell).map_err(|reason| format!("cell {row} {reason}"))?);
+        }
+        Ok(Arc::new(HeldRows::new(Arc::new(texts.finish()), false, Hints::default())))
+    }
+
+    /// The single numbers or texts that the cells of a dataset refer to, at most `most` of them, in one type that holds
+    /// all of them. A value without elements is missing.
+    pub fn values(&mut self, path: &str, dataset: &Arc<Dataset>, most: u64) -> Result<Arc<dyn Rows>, String> {
+        let mut values = Vec::new();
+        for (row, (path, cell)) in self.referred(path, dataset, most)?.into_iter().enumerate() {
+            values.push(self.value(&path, &cell).map_err(|reason| format!("cell {row} {reason}"))?);
+        }
+        let mut types = values.iter().flatten().map(|value| value.data_type().clone());
+        let first = types.next().ok_or("none of them has a value")?;
+        let common = types.try_fold(first, |common, own| {
+            let both = || format!("{common} beside {own}");
+            // Floats round integers of 64 bits.
+            let is_rounded = common.is_floating() != own.is_floating()
+                && [&common, &own].iter().any(|one| matches!(one, DataType::Int64 | DataType::UInt64));
+            common_type(&common, &own).filter(|_| !is_rounded).ok_or_else(both)
+        })?;
+        let as_one = |value: Option<ArrayRef>| match value {
+            Some(value) => cast(&value, &common).map_err(|error| error.to_string()),
+            None => Ok(new_null_array(&common, 1)),
+        };
+        let arrays = values.into_iter().map(as_one).collect::<Result<Vec<_>, _>>()?;
+        let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+        let array = concat(&arrays).map_err(|error| error.to_string())?;
+        Ok(Arc::new(HeldRows::new(array, true, Hints::default())))
+    }
+
+    /// The single number or text of a cell; `None` of one without elements that is no text.
+    fn value(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<Option<ArrayRef>, String> {
+        if is_text(cell) {
+            return Ok(Some(Arc::new(LargeStringArray::from(vec![self.text(path, cell)?]))));
+        }
+        if attribute(&cell.attributes, EMPTY).is_some() {
+            return Ok(None);
+        }
+        if !are_numbers(cell) || cell.null || cell.len() != Some(1) {
+            return Err("is no single number or text".into());
+        }
+        let read = read(cell, &cell.attributes);
+        let rows = datasets::rows(self.site.file, path, &read, 1, &Fill::Default, &Arc::default())?;
+        rows.array(0..1, self.interrupt).map(Some).map_err(|error| error.to_string())
+    }
+}
+
+fn more() -> String {
+    format!("more than {ALL_CELLS} cells, or {ALL_BYTES} bytes of texts, of a struct")
+}
+
+/// The datasets that cells may refer to.
+fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, Arc<Dataset>>, String> {
+    let root = site.file.group(site.file.info().root, interrupt).map_err(|error| error.to_string())?;
+    let group = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
+        Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| error.to_string())?,
+        _ => return Err(format!("there is no /{REFERRED}")),
+    };
+    Ok(group.datasets().map(|(name, dataset)| (name.clone(), dataset.clone())).collect())
+}
+
+/// The text of a cell.
+fn characters(site: &Site<'_>, path: &str, cell: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, String> {
+    if !is_text(cell) {
+        return Err("is no text".into());
+    }
+    match lines(cell, site, path, interrupt)?.as_mut_slice() {
+        [] => Ok(String::new()),
+        [text] => Ok(std::mem::take(text)),
+        _ => Err(format!("has extents {:?}", cell.shape)),
+    }
+}
