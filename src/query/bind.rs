@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use super::categories;
 use super::known::answer::Answer;
+use super::pattern::Pattern;
 use super::predicate::literal::{self, Point, Width};
 use super::predicate::{Condition, Error, Literal, Operator, Predicate, Written};
 use super::ranges::{Ranges, Test, TextRange};
@@ -393,6 +394,21 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
         refuse(condition.at, what)
     })?;
     let is_text = matches!(kind, Kind::Text | Kind::Binary);
+    if let (Operator::Like, [value]) = (condition.operator, condition.values.as_slice()) {
+        let pattern = Pattern::parse(&value.text.to_str_lossy());
+        return match (pattern.plain(), kind) {
+            (Some((operator, text)), _) => {
+                let values = vec![Literal { text: text.into(), ..value.clone() }];
+                ranges(&Condition { operator, values, ..condition.clone() }, Ok(kind))
+            }
+            (None, Kind::Text) => {
+                let prefix = pattern.prefix().as_bytes().to_vec();
+                let behind = behind_prefix(&prefix);
+                Ok(Ranges::Like(pattern, (prefix, behind)))
+            }
+            (None, _) => Err(refuse(value.at, format!("{} match no pattern", kind.name()))),
+        };
+    }
     if condition.operator == Operator::Prefix && !is_text {
         return Err(refuse(condition.at, format!("{} have no prefix", kind.name())));
     }

@@ -8,6 +8,7 @@
 //! | `categories` | categories whose order means something, compared by their places |
 //! | [`Bound`] | a predicate over the columns of one table, its values in their types |
 //! | `ranges` | values that satisfy a condition, as ranges; held against arrays and against bounds |
+//! | `pattern` | texts that `like` matches |
 //! | `known` | what statistics and believed search indexes know of rows without decoding them |
 //! | [`Selection`] | finds the rows, once, on all cores; keeps them under the memory budget |
 //! | [`held`], [`first`] | a table in another order, the first rows of one |
@@ -19,6 +20,7 @@
 mod bind;
 mod categories;
 mod known;
+mod pattern;
 mod predicate;
 mod ranges;
 mod selection;

@@ -12,6 +12,7 @@ use arrow_buffer::ArrowNativeType;
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
+use super::pattern::Pattern;
 use crate::indexes::minmax::stored;
 use crate::store::statistics::Scalar;
 
@@ -45,6 +46,8 @@ pub(super) enum Ranges {
     Floats(Vec<[f64; 2]>),
     /// Strings and bytes, bytewise.
     Texts(Vec<TextRange>),
+    /// Strings that match a pattern, and the range in which they lie.
+    Like(Pattern, TextRange),
 }
 
 /// How all values between two bounds lie.
@@ -148,6 +151,10 @@ impl Ranges {
                     |range: &TextRange| range.0 <= *least && range.1.as_ref().is_none_or(|behind| greatest < behind);
                 if ranges.iter().any(holds) { Lie::Inside } else { Lie::Unknown }
             }
+            (Self::Like(_, range), ..) => match Self::Texts(vec![range.clone()]).lie(least, greatest) {
+                Lie::Outside => Lie::Outside,
+                _ => Lie::Unknown,
+            },
             (Self::Integers(ranges), least, greatest) => match (wide(least), wide(greatest)) {
                 (Some(least), Some(greatest)) => lie(ranges, &least, &greatest),
                 _ => Lie::Unknown,
@@ -182,12 +189,13 @@ impl Ranges {
                 };
                 ranges.iter().map(point).collect()
             }
+            Self::Like(..) => None,
         }
     }
 
-    /// For each range the values below it, and those below it or in it.
-    pub fn ends(&self) -> Vec<[Self; 2]> {
-        match self {
+    /// For each range the values below it, and those below it or in it; `None` where they are no ranges.
+    pub fn ends(&self) -> Option<Vec<[Self; 2]>> {
+        Some(match self {
             Self::Integers(ranges) => {
                 let up_to = |end: Option<i128>| Self::Integers(end.map(|end| [i128::MIN, end]).into_iter().collect());
                 ranges.iter().map(|[least, greatest]| [up_to(least.checked_sub(1)), up_to(Some(*greatest))]).collect()
@@ -204,7 +212,8 @@ impl Ranges {
                 let up_to = |behind: Option<Vec<u8>>| Self::texts(vec![(Vec::new(), behind)]);
                 ranges.iter().map(|(least, behind)| [up_to(Some(least.clone())), up_to(behind.clone())]).collect()
             }
-        }
+            Self::Like(..) => return None,
+        })
     }
 
     /// Which values of an array lie in a range, whatever stands under its nulls; `None` where the ranges are of another
@@ -214,6 +223,10 @@ impl Ranges {
             Self::Integers(ranges) => integers(ranges, array),
             Self::Floats(ranges) => floats(ranges, array),
             Self::Texts(ranges) => texts(ranges, array),
+            Self::Like(pattern, _) => {
+                let strings = array.as_string_opt::<i64>()?;
+                Some(BooleanBuffer::collect_bool(strings.len(), |at| pattern.matches(strings.value(at))))
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use proptest::prelude::*;
 
+use super::pattern::Pattern;
 use super::{Bound, Condition, Operator, Predicate, SelectedRows, Selection, expression, path};
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::Interrupt;
@@ -115,7 +116,6 @@ fn test(array: &dyn Array, condition: &Condition, row: usize) -> Option<bool> {
         _ if array.is_null(row) => return None,
         _ => {}
     }
-    let text = |at: usize| condition.values[at].text.to_string();
     Some(match array.data_type() {
         // All literals of the tests are short enough for an i128 with three decimals.
         DataType::Int64 => {
@@ -136,21 +136,22 @@ fn test(array: &dyn Array, condition: &Condition, row: usize) -> Option<bool> {
         DataType::Dictionary(..) => {
             let dictionary = array.as_dictionary::<Int64Type>();
             let label = dictionary.values().as_string::<i64>().value(dictionary.keys().value(row) as usize).to_owned();
-            if condition.operator == Operator::Prefix {
-                label.starts_with(&text(0))
-            } else {
-                compare(label, condition, str::to_owned)
-            }
+            of_text(label, condition)
         }
         _ => {
             let value = array.as_string::<i64>().value(row).to_owned();
-            if condition.operator == Operator::Prefix {
-                value.starts_with(&text(0))
-            } else {
-                compare(value, condition, str::to_owned)
-            }
+            of_text(value, condition)
         }
     })
+}
+
+fn of_text(value: String, condition: &Condition) -> bool {
+    let wanted = condition.values[0].text.to_string();
+    match condition.operator {
+        Operator::Prefix => value.starts_with(&wanted),
+        Operator::Like => Pattern::parse(&wanted).matches(&value),
+        _ => compare(value, condition, str::to_owned),
+    }
 }
 
 fn thousandths(text: &str) -> i128 {
@@ -239,6 +240,7 @@ fn condition() -> impl Strategy<Value = String> {
     let number = prop::sample::select(numbers.to_vec());
     let float = prop::sample::select([&numbers[..], &["inf", "-inf", "1e39", "3.4028235e38"]].concat());
     let word = prop::sample::select(vec!["", "a", "ab", "abc", "b", "ÿ", "zz", "abz"]);
+    let patterns = vec!["%25b", "a%25", "a_%25", "_", "%25", "%25b_", "a%25c", "\\%25", "ab_", "ab"];
     let with = |columns: &'static [&'static str],
                 operators: &'static [&'static str],
                 values: BoxedStrategy<&'static str>| {
@@ -262,6 +264,7 @@ fn condition() -> impl Strategy<Value = String> {
         with(&["int", "uint"], ORDERED, number.boxed()),
         with(&["double", "single", "masked"], FLOATS, float.boxed()),
         with(&["text", "label"], TEXTS, word.boxed()),
+        with(&["text", "label"], &["like"], prop::sample::select(patterns).boxed()),
         with(&["flag"], ORDERED, prop::sample::select(vec!["true", "false"]).boxed()),
     ]
 }
@@ -424,6 +427,7 @@ fn what_makes_no_sense_for_a_table_is_explained() {
     assert_eq!(error("x = 'a'"), "4: x: \"a\" is no value of a column of integers");
     assert_eq!(error("label = 5"), "8: label: \"5\" is no value of a column of text");
     assert_eq!(error("x like 'a%'"), "0: x: integers have no prefix");
+    assert_eq!(error("x like '%5'"), "7: x: integers match no pattern");
     let of_items = "0: items: values of type list<int64> are only asked for with null and valid";
     assert_eq!(error("items = 1"), of_items);
     let order = super::bind::find(&table, &"items".into(), 0).unwrap().ordered(0).unwrap_err();

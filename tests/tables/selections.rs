@@ -270,6 +270,37 @@ fn a_query_writes_chosen_columns_in_every_format() {
     assert_eq!(arrow.stdout, mounted.read("t3/where/row:in:3,5/table.arrow"));
 }
 
+/// In expressions and paths; a missing text matches none, nor its opposite.
+#[test]
+fn patterns_are_those_of_sql() {
+    let mounted = Mounted::new(&[&source()], &[]);
+    let rows = |expression: &str| {
+        let output = query("t3", &[expression, "--columns", "row"]);
+        assert!(output.status.success(), "{expression}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for (pattern, same) in [
+        ("%e%", "color in ('blue, dark', 'green', 'red')"),
+        ("%, %", "color = 'blue, dark'"),
+        ("_e_", "color = 'red'"),
+        ("%r_e%n", "color = 'green'"),
+        ("bl%", "color = 'blue, dark'"),
+        ("%%", "color >= ''"),
+        ("\\%%", "color = '%'"),
+        ("12", "color = '12'"),
+    ] {
+        let found = rows(&format!("color like '{pattern}'"));
+        assert_eq!(found, rows(same), "{pattern}");
+        assert_eq!(rows(&format!("color not like '{pattern}'")), rows(&format!("not ({same})")), "{pattern}");
+        let path = pattern.replace('%', "%25").replace(',', "%2C");
+        assert_eq!(mounted.text(format!("t3/where/color:like:{path}/columns/row.csv")), found, "{path}");
+    }
+    assert!(rows("color like '%e%'").lines().count() > 3);
+    let output = query("t3", &["row like '%1'"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("row: integers match no pattern"), "{said}");
+}
+
 #[test]
 fn a_query_that_makes_no_sense_is_explained() {
     for (arguments, expected) in [

@@ -26,8 +26,8 @@ const FIRST_ROWS: u64 = 1 << 18;
 
 /// Write the rows of a table that satisfy an expression, without mounting
 ///
-/// Conditions are = != < <= > >=, between, in, like 'abc%', is null and is nan, joined by and, or, not and parentheses;
-/// a column of booleans may stand alone. Texts, dates and lengths of time ('10 min') stand in quotes; names of columns
+/// Conditions are = != < <= > >=, between, in, like '%abc_', is null and is nan, joined by and, or, not, parentheses; a
+/// column of booleans may stand alone. Texts, dates and lengths of time ('10 min') stand in quotes; names of columns
 /// that are no words stand in backquotes, and fields of compounds behind a point: position.x. A missing value satisfies
 /// `is null` alone, as in SQL; labels and names of enumerations are texts, and ordered categories have their order.
 /// `order by COLUMN [desc], ...` and `limit N` may follow, or stand alone.

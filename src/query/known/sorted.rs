@@ -62,7 +62,7 @@ impl Search<'_> {
         let (Test::Compare { ranges, negated: false }, None) = (self.ask.test, &self.form.labels) else {
             return Ok(None);
         };
-        let ends = ranges.ends();
+        let Some(ends) = ranges.ends() else { return Ok(None) };
         if ends.len() > MOST_RANGES || valued.div_ceil(run) > MOST_RUNS {
             return Ok(None);
         }

@@ -280,8 +280,8 @@ impl Parser {
         } else if self.word("in") {
             condition(Operator::In, self.list()?)
         } else if self.word("like") {
-            let (operator, value) = self.pattern()?;
-            condition(operator, vec![value])
+            let Some(Token::Quoted(..)) = self.peek() else { return Err(self.expected("a text")) };
+            condition(Operator::Like, vec![self.value()?])
         } else {
             return Err(self.expected("an operator (= != < <= > >= between in like is)"));
         };
@@ -344,23 +344,6 @@ impl Parser {
             values.push(self.value()?);
         }
         if self.symbol(")") { Ok(values) } else { Err(self.expected("`,` or `)`")) }
-    }
-
-    /// `'abc%'`, or a text without wildcards.
-    fn pattern(&mut self) -> Result<(Operator, Literal), Error> {
-        let at = self.at();
-        let Some(Token::Quoted(pattern, _)) = self.peek() else { return Err(self.expected("a text")) };
-        let (operator, text) = match pattern.strip_suffix('%') {
-            Some(prefix) => (Operator::Prefix, prefix),
-            None => (Operator::Eq, pattern.as_str()),
-        };
-        if text.contains(['%', '_']) {
-            let what = "only patterns such as 'abc%' are known: one `%`, at the end, and no `_`".into();
-            return Err(Error::Syntax { at, what });
-        }
-        let literal = Literal { text: text.into(), written: Some(Written::Text), at };
-        self.next += 1;
-        Ok((operator, literal))
     }
 
     fn value(&mut self) -> Result<Literal, Error> {
@@ -444,8 +427,7 @@ mod tests {
         assert_eq!(read("a not between 1 and 2 or b is not null"), "[!a between 1,2 | b valid]");
         assert_eq!(read("a in ('x', \"it\"\"s\", 'it''s')"), "a in x,it\"s,it's");
         assert_eq!(read("a not in (1)"), "!a in 1");
-        assert_eq!(read("a like 'abc%'"), "a prefix abc");
-        assert_eq!(read("a like 'abc'"), "a eq abc");
+        assert_eq!(read("a like '%abc_' or a not like \"x\""), "[a like %abc_ | !a like x]");
         assert_eq!(read("`odd name` <= true and \"x y\" >= -inf"), "[odd name le true & x y ge -inf]");
         assert_eq!(read("größe != NaN"), "größe ne NaN");
     }
@@ -498,7 +480,7 @@ mod tests {
         assert_eq!(error("a = 'x"), "4: ' is never closed");
         assert_eq!(error("a ~ 5").split(';').next(), Some("2: '~' means nothing here"));
         assert_eq!(error("a = 5x"), "4: expected a value, found `5x`");
-        assert_eq!(error("a like '%b'").split(':').nth(1), Some(" only patterns such as 'abc%' are known"));
+        assert_eq!(error("a like 5"), "7: expected a text, found `5`");
         assert_eq!(error(&"(".repeat(1000)), "100: nested deeper than 100 levels");
         assert_eq!(error("a between 1 or 2"), "12: expected `and`, found `or`");
     }

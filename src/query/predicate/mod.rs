@@ -97,6 +97,8 @@ pub enum Operator {
     In,
     /// It begins so.
     Prefix,
+    /// It matches a pattern with `%` and `_`.
+    Like,
     /// It is missing.
     Null,
     /// It is not missing.
@@ -107,7 +109,7 @@ pub enum Operator {
 
 impl Operator {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Eq,
         Self::Ne,
         Self::Lt,
@@ -117,6 +119,7 @@ impl Operator {
         Self::Between,
         Self::In,
         Self::Prefix,
+        Self::Like,
         Self::Null,
         Self::Valid,
         Self::Nan,
@@ -134,6 +137,7 @@ impl Operator {
             Self::Between => "between",
             Self::In => "in",
             Self::Prefix => "prefix",
+            Self::Like => "like",
             Self::Null => "null",
             Self::Valid => "valid",
             Self::Nan => "nan",
