@@ -21,6 +21,9 @@ use crate::views::text::CsvOptions;
 /// Up to this budget, memory that was freed is given back at once.
 const LITTLE: u64 = 128 << 20;
 
+/// The separator of CSV unless an option or a name tells another one.
+pub(super) const SEPARATOR: char = ',';
+
 /// How sources are read.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
@@ -118,9 +121,9 @@ pub(super) struct Showing {
     )]
     pub csv_null: String,
 
-    /// What separates the fields of CSV: one character, or `tab`
-    #[arg(long, value_name = "CHAR", value_parser = separator, default_value = ",", help_heading = "CSV")]
-    pub csv_separator: char,
+    /// The separator of the fields of CSV: one character, or `tab` [default: `,`, of FILE.tsv `tab`]
+    #[arg(long, value_name = "CHAR", value_parser = separator, help_heading = "CSV")]
+    pub csv_separator: Option<char>,
 
     /// CSV without the line of names
     #[arg(long, help_heading = "CSV")]
@@ -343,7 +346,7 @@ impl Showing {
     /// # Errors
     /// [`Error::Options`] where CSV could not be read back.
     pub fn views(&self) -> Result<ViewOptions, Error> {
-        let csv = CsvOptions::new(self.csv_separator, &self.csv_null, !self.no_header);
+        let csv = CsvOptions::new(self.csv_separator.unwrap_or(SEPARATOR), &self.csv_null, !self.no_header);
         let csv = csv.map_err(|error| Error::Options(error.to_string()))?;
         let trust = match self.indexes {
             Indexes::Verify => Trust::Verify,
@@ -361,10 +364,8 @@ impl Showing {
 
     /// The same options as arguments, for the background process.
     pub fn arguments(&self) -> Vec<OsString> {
-        let mut arguments: Vec<OsString> = vec![
-            format!("--csv-null={}", self.csv_null).into(),
-            format!("--csv-separator={}", self.csv_separator).into(),
-        ];
+        let mut arguments: Vec<OsString> = vec![format!("--csv-null={}", self.csv_null).into()];
+        arguments.extend(self.csv_separator.map(|separator| format!("--csv-separator={separator}").into()));
         if self.no_header {
             arguments.push("--no-header".into());
         }

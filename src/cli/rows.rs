@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::{Args, ValueEnum};
+use flate2::write::GzEncoder;
 use parquet::basic::{Compression, ZstdLevel};
 
 use super::Error;
@@ -35,7 +36,8 @@ pub(super) struct Writing {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
 
-    /// How rows are written [default: as the suffix of FILE says; else csv]
+    /// How rows are written [default: as FILE is called: .csv, .tsv, .ndjson, .parquet, .pq, .arrow, .ipc, and text with
+    /// .gz behind it; else csv]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
 }
@@ -96,6 +98,10 @@ impl Writing {
             None => self.format.unwrap_or(Format::Csv),
         };
         let is_binary = matches!(format, Format::Parquet | Format::Arrow);
+        if let Some(output) = output.filter(|output| is_binary && is_gzip(output)) {
+            let reason = "Parquet and Arrow files are never compressed as a whole: leave .gz out";
+            return Err(Error::Usage(format!("-o {}: {reason}", output.display())));
+        }
         if is_binary && output.is_none() && io::stdout().is_terminal() {
             return Err(Error::Usage("this format is none for a terminal: send it to a file with `-o`".into()));
         }
@@ -175,20 +181,41 @@ impl Format {
         }
     }
 
-    /// That of a name.
-    fn of(output: &Path) -> Result<Self, Error> {
-        let suffix = output.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase());
-        Ok(match suffix.as_deref() {
-            Some("csv") => Format::Csv,
+    /// That of a name, which may end with `.gz` besides.
+    ///
+    /// # Errors
+    /// Where the name tells none.
+    pub fn of(output: &Path) -> Result<Self, Error> {
+        Ok(match text_suffix(output).as_deref() {
+            Some("csv" | "tsv") => Format::Csv,
             Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
-            Some("parquet") => Format::Parquet,
-            Some("arrow" | "feather") => Format::Arrow,
+            Some("parquet" | "pq") => Format::Parquet,
+            Some("arrow" | "feather" | "ipc") => Format::Arrow,
             _ => {
-                let formats = "its name ends neither with .csv, .ndjson, .parquet nor .arrow; say --format";
+                let formats = "its name ends neither with .csv, .tsv, .ndjson, .parquet nor .arrow; say --format";
                 return Err(Error::Usage(format!("-o {}: {formats}", output.display())));
             }
         })
     }
+}
+
+fn suffix(path: &Path) -> Option<String> {
+    path.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase())
+}
+
+/// Whether a file of this name is compressed by gzip.
+fn is_gzip(path: &Path) -> bool {
+    suffix(path).is_some_and(|suffix| suffix == "gz")
+}
+
+/// The suffix of what a file of this name holds once it is decompressed.
+fn text_suffix(path: &Path) -> Option<String> {
+    if is_gzip(path) { suffix(&path.with_extension("")) } else { suffix(path) }
+}
+
+/// The separator of CSV that the name of a file tells.
+pub(super) fn separator_of(path: &Path) -> Option<char> {
+    text_suffix(path).filter(|suffix| suffix == "tsv").map(|_| '\t')
 }
 
 /// Where rows go.
@@ -204,6 +231,8 @@ pub(super) enum Target {
 /// A file or folder that is written whole or not at all.
 pub(super) struct Output {
     path: PathBuf,
+    /// Its name in messages.
+    pub shown: PathBuf,
     /// Beside it; `None` where it is no regular file, as `/dev/null`.
     partial: Option<Partial>,
 }
@@ -215,6 +244,7 @@ impl Output {
     /// Where there can be no such file.
     pub fn new(path: &Path) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
+        let shown = path.to_owned();
         // A link stays, and what it leads to is replaced.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let known = fs::metadata(&path).ok();
@@ -228,7 +258,7 @@ impl Output {
             return Err(refuse(&reason));
         }
         let partial = Partial::beside(&path).ok_or_else(|| refuse("that is no file"))?;
-        Ok(Self { path, partial: known.is_none_or(|known| known.is_file()).then_some(partial) })
+        Ok(Self { path, shown, partial: known.is_none_or(|known| known.is_file()).then_some(partial) })
     }
 
     /// A folder to be: what is there by that name is an empty one.
@@ -237,6 +267,7 @@ impl Output {
     /// Where there can be no such folder.
     pub fn folder(path: &Path) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
+        let shown = path.to_owned();
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match fs::read_dir(&path).map(|mut entries| entries.next()) {
             Ok(None) => {}
@@ -248,37 +279,77 @@ impl Output {
             return Err(refuse(&reason));
         }
         let partial = Partial::beside(&path).ok_or_else(|| refuse("that is no folder"))?;
-        Ok(Self { path, partial: Some(partial) })
+        Ok(Self { path, shown, partial: Some(partial) })
     }
 
-    /// Makes the folder, whose files `fill` writes into the one that is given.
-    pub fn fill(&self, fill: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
-        let failed = || Error::io(format!("-o {}", self.path.display()));
-        let Some(place) = &self.partial else { return fill(&self.path) };
-        let (_locked, partial) = (place.folder().map_err(failed())?, place.path());
-        let filled = fill(partial).and_then(|()| fs::rename(partial, &self.path).map_err(failed()));
+    /// Makes the folder, whose files `fill` writes into the one that is given. Answers how many bytes they have.
+    ///
+    /// # Errors
+    /// Those of `fill`, and where there can be no such folder.
+    pub fn fill(&self, fill: impl FnOnce(&Path) -> Result<(), Error>) -> Result<Option<u64>, Error> {
+        let Some(place) = &self.partial else { return fill(&self.path).map(|()| None) };
+        let (_locked, partial) = (place.folder().map_err(self.failed())?, place.path());
+        let filled = fill(partial).map_err(|error| self.cut_short(error, bytes_below(partial)));
+        let bytes = bytes_below(partial);
+        let filled = filled.and_then(|()| fs::rename(partial, &self.path).map_err(self.failed()));
         if filled.is_err() {
             // What failed first is what is said.
             fs::remove_dir_all(partial).ok();
         }
-        filled
+        filled.map(|()| Some(bytes))
     }
 
-    fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>) -> Result<(), Error> {
-        let failed = |path: &Path| Error::io(format!("-o {}", path.display()));
+    /// Makes the file. Answers its bytes where it is one to keep.
+    fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>) -> Result<Option<u64>, Error> {
+        let encode = |file: &mut File| {
+            if !is_gzip(&self.shown) {
+                return write(file);
+            }
+            let mut encoder = GzEncoder::new(file, flate2::Compression::default());
+            write(&mut encoder)?;
+            encoder.try_finish().map_err(Error::io("output"))
+        };
         let Some(place) = &self.partial else {
-            let mut file = OpenOptions::new().write(true).open(&self.path).map_err(failed(&self.path))?;
-            return write(&mut file);
+            let mut file = OpenOptions::new().write(true).open(&self.path).map_err(self.failed())?;
+            return encode(&mut file).map_err(|error| self.cut_short(error, 0)).map(|()| None);
         };
         let partial = place.path();
-        let mut file = place.file().map_err(failed(partial))?;
-        let written = write(&mut file).and_then(|()| fs::rename(partial, &self.path).map_err(failed(&self.path)));
+        let mut file = place.file().map_err(self.failed())?;
+        let written = encode(&mut file);
+        let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+        let written = written.map_err(|error| self.cut_short(error, bytes));
+        let written = written.and_then(|()| fs::rename(partial, &self.path).map_err(self.failed()));
         if written.is_err() {
             // What failed first is what is said.
             fs::remove_file(partial).ok();
         }
-        written
+        written.map(|()| Some(bytes))
     }
+
+    fn failed(&self) -> impl FnOnce(io::Error) -> Error {
+        Error::io(format!("-o {}", self.shown.display()))
+    }
+
+    /// An error of the system names the file, and tells how much of it was written.
+    fn cut_short(&self, error: Error, bytes: u64) -> Error {
+        match error {
+            Error::Io { error, .. } if bytes > 0 => {
+                Error::Io { what: format!("-o {}: {bytes} bytes were written", self.shown.display()), error }
+            }
+            Error::Io { error, .. } => self.failed()(error),
+            error => error,
+        }
+    }
+}
+
+/// Bytes of all files in a folder and those in it.
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = |entry: fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        metadata => metadata.map_or(0, |metadata| metadata.len()),
+    };
+    entries.map(bytes).sum()
 }
 
 /// Why nothing can be made at a path: the folder that it would lie in is none.
@@ -293,7 +364,7 @@ fn say_left_out(column: &Column, reason: &str) {
 
 /// Writes the rows of a table as a mount would show them; with `keeping`, Parquet is encoded as a file to keep. `done`
 /// counts what was written, `all` is called once with the total. A column that has no place in the format is left out
-/// and named.
+/// and named. Answers the bytes of what is kept.
 ///
 /// # Errors
 /// Where rows cannot be had, or not be written.
@@ -304,7 +375,7 @@ pub(super) fn write(
     place: &Place,
     (done, all): (&AtomicU64, &dyn Fn(u64)),
     interrupt: &Interrupt,
-) -> Result<(), Error> {
+) -> Result<Option<u64>, Error> {
     let refused = |reason: String| Error::Usage(format!("{}: {reason}", place.name));
     let failed = |error: crate::store::Error| place.failed(error.into());
     let context = &place.context;
@@ -350,7 +421,10 @@ pub(super) fn write(
         }
     };
     match target {
-        Target::Standard => act(&mut io::stdout()),
+        Target::Standard => act(&mut io::stdout()).map(|()| None).map_err(|error| match error {
+            Error::Io { error, .. } => Error::io("standard output")(error),
+            error => error,
+        }),
         Target::File(output) => output.write(act),
         Target::Folder(output, by) => {
             let made = |column: &Column| {

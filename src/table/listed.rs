@@ -3,16 +3,21 @@
 use std::collections::HashSet;
 
 /// Puts names together again that have commas in them: where a part of a list is no known name, those that follow
-/// belong to it until it is one. Of several ways, the first parts are as short as they can be while all are known; a
-/// part that belongs to no known name stays as it is.
+/// belong to it until it is one. Of several ways, the first parts are as short as they can be while all are known.
+/// Blanks around a name are dropped unless they are part of a known one.
 pub fn listed<N: AsRef<str>>(parts: &[String], known: impl IntoIterator<Item = N>) -> Vec<String> {
     let known: Vec<N> = known.into_iter().collect();
     let known: HashSet<&str> = known.iter().map(AsRef::as_ref).collect();
+    let name = |parts: &[String]| {
+        let joined = parts.join(",");
+        let name = if known.contains(joined.as_str()) { joined.as_str() } else { joined.trim() };
+        (name.to_owned(), known.contains(name))
+    };
     let most = known.iter().map(|name| name.matches(',').count() + 1).max().unwrap_or(1);
     // From each part on: how many make a name, and whether they and all behind them are known.
     let mut names = vec![(1, true); parts.len() + 1];
     for at in (0..parts.len()).rev() {
-        let is_known = |count: &usize| known.contains(parts[at..at + count].join(",").as_str());
+        let is_known = |count: &usize| name(&parts[at..at + count]).1;
         let counts = || (1..=most.min(parts.len() - at)).filter(is_known);
         names[at] = match counts().find(|count| names[at + count].1) {
             Some(count) => (count, true),
@@ -23,7 +28,7 @@ pub fn listed<N: AsRef<str>>(parts: &[String], known: impl IntoIterator<Item = N
     let mut at = 0;
     while at < parts.len() {
         let next = at + names[at].0;
-        found.push(parts[at..next].join(","));
+        found.push(name(&parts[at..next]).0);
         at = next;
     }
     found
@@ -48,5 +53,6 @@ mod tests {
         assert_eq!(listed("p,T,energi,x", &["p,T", "energy", "x"]), ["p,T", "energi", "x"]);
         assert_eq!(listed("p,U", &["p,T"]), ["p", "U"]);
         assert_eq!(listed("a,b", &[]), ["a", "b"]);
+        assert_eq!(listed("x, y ,p, T, z", &["x", "y", " y ", "p, T"]), ["x", " y ", "p, T", "z"]);
     }
 }

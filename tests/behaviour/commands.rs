@@ -259,6 +259,64 @@ fn an_export_is_a_compressed_file_of_the_rows_and_columns_asked_for() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+/// `export` says what it wrote, as `import` does; `query` writes the same file and says nothing.
+#[test]
+fn the_name_of_a_file_chooses_its_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = data("seed_11_1.h5:my_table").display().to_string();
+    let write = |command: &str, name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let line = [command, &place, "energy > 50", "--cache-folder=none", "--columns=ts, energy", "--limit=20", "-o"];
+        let output = hepfs(line.into_iter().chain([out.to_str().unwrap()]).chain(more.iter().copied()));
+        let [said, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        assert!(output.status.success() && errors.is_empty(), "{command} {name}: {errors}");
+        (std::fs::read(&out).unwrap(), said.replace(&format!("{}/", folder.path().display()), ""))
+    };
+    let (csv, said) = write("export", "t.csv", &[]);
+    let words: Vec<&str> = said.split("  ").collect();
+    assert_eq!(words[..3], ["t.csv", "20 rows", &format!("{} bytes", csv.len())], "{said}");
+    assert!(words.len() == 4 && words[3].ends_with(" s\n"), "{said}");
+    let text = String::from_utf8(csv.clone()).unwrap();
+    assert!(text.starts_with("ts,energy\n") && text.lines().count() == 21, "{text}");
+    for command in ["export", "query"] {
+        let write = |name: &str, more: &[&str]| write(command, name, more).0;
+        assert_eq!(write("u.csv", &[]), csv);
+        assert_eq!(write("t.tsv", &[]), text.replace(',', "\t").into_bytes());
+        assert_eq!(write("semicolons.tsv", &["--csv-separator=;"]), text.replace(',', ";").into_bytes());
+        for (name, plain) in [("t.CSV.gz", "t.csv"), ("t.tsv.gz", "t.tsv"), ("t.ndjson.gz", "t.ndjson")] {
+            let (packed, plain) = (write(name, &[]), write(plain, &[]));
+            let unpacked = run("gzip", ["-dc", folder.path().join(name).to_str().unwrap()]).stdout;
+            assert!(packed.starts_with(&[0x1f, 0x8b]) && unpacked == plain, "{name}");
+        }
+        assert_eq!(write("t.pq", &[]), write("t.parquet", &[]));
+        assert_eq!(write("t.ipc", &[]), write("t.arrow", &[]));
+        assert_eq!(write("u.pq", &["--format=csv"]), csv);
+    }
+    let refused = |line: &[&str], reason: &str| {
+        let output = hepfs(line.iter().chain(&["--cache-folder=none"]));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && said.contains(reason), "{line:?}: {said}");
+    };
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    refused(&["export", &place, "-o", &at("t.parquet.gz")], "leave .gz out");
+    refused(
+        &["export", &place, "-o", &at("q.csv"), "--partition-by=label"],
+        "q.csv: --partition-by writes Parquet files",
+    );
+    refused(&["convert", &place, &at("new.parquet")], "new.parquet: an HDF5 file is written");
+    assert!(!folder.path().join("new.parquet").exists() && !folder.path().join("q.csv").exists());
+    // The fewer of two limits.
+    for (expression, limit, rows) in [("limit 3", "9", 3), ("order by ts limit 9", "3", 3), ("ts > 0", "4", 4)] {
+        let output = hepfs(["query", &place, expression, "--limit", limit, "--no-header", "--cache-folder=none"]);
+        assert_eq!(output.stdout.iter().filter(|byte| **byte == b'\n').count(), rows, "{expression}");
+    }
+    // And back.
+    let line = ["import", &at("t.tsv"), &at("back.h5")];
+    assert!(hepfs(line).status.success());
+    let output = hepfs(["query", &at("back.h5"), "limit 20", "--cache-folder=none"]);
+    assert_eq!(output.stdout.split(|byte| *byte == b'\n').next(), Some(&b"ts,energy"[..]));
+}
+
 /// As old systems wrote them.
 #[test]
 fn names_that_are_no_utf8_are_sources_like_any_other() {

@@ -222,6 +222,12 @@ fn each_table_of_a_file_is_converted() {
     ] {
         fs::remove_file(&out).ok();
         let source = crate::data(name);
+        let said =
+            succeeded(&hepfs(["convert", source.to_str().unwrap(), &out, "--cache-folder", "none", "--dry-run"]));
+        let mut told: Vec<_> =
+            said.lines().filter_map(|line| Some(line.split_once(&format!("  →  {out}:"))?.1)).collect();
+        told.sort_unstable();
+        assert!(told == tables && !Path::new(&out).exists(), "{name}: {said}");
         succeeded(&hepfs(["convert", source.to_str().unwrap(), &out, "--cache-folder", "none"]));
         let said = String::from_utf8(hepfs(["info", &out, "--cache-folder", "none"]).stdout).unwrap();
         let mut found: Vec<_> =

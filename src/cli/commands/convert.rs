@@ -139,6 +139,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     production.run(&job, &file, |production, target| {
         let mut written = 0;
         for ((_, table), path) in tables.iter().zip(&places) {
+            if arguments.running.dry_run {
+                let (name, file) = (&table.path, file.display());
+                production.tell(&format!("{name}  →  {file}:{path}"))?;
+            }
             match one(production, &job, target, table, &place.name, path) {
                 Ok(()) => written += 1,
                 Err(error) if tables.len() == 1 || error.is_broken_pipe() || production.interrupt.is_raised() => {

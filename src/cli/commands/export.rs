@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use clap::Args;
 use parquet::basic::Compression;
@@ -70,7 +71,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// As many rows at most
+    /// As many rows at most; of a folder, of each table
     #[arg(long, value_name = "ROWS")]
     limit: Option<u64>,
 
@@ -175,18 +176,24 @@ fn each_table(
         .fill(|folder| {
             for (file, path, table) in &found {
                 let name = format!("{}.{}", name_of(&place, file, path), format.suffix());
-                let target = folder.join(&name);
+                let (target, shown) = (folder.join(&name), arguments.output.join(&name));
                 let above = target.parent().unwrap_or(folder);
-                fs::create_dir_all(above).map_err(Error::io(format!("-o {}", above.display())))?;
+                fs::create_dir_all(above).map_err(Error::io(format!("-o {}", shown.display())))?;
                 let mut all = query::selectable(table, "");
                 arguments.writing.check(table)?;
                 if let Some(most) = arguments.limit {
                     query::first(&mut all, most);
                 }
-                let target = Target::File(Output::new(&target)?);
+                let line = format!("{}  {} rows", shown.display(), all.rows);
+                let (begun, mut target) = (Instant::now(), Output::new(&target)?);
+                target.shown = shown;
+                let target = Target::File(target);
                 done.store(0, Ordering::Relaxed);
                 match rows::write(&all, (format, Some(keeping)), &target, &place, (&done, &|_| {}), &interrupt) {
-                    Ok(()) => lines.push(format!("{}  {} rows", arguments.output.join(&name).display(), all.rows)),
+                    Ok(bytes) => {
+                        let (bytes, seconds) = (bytes.unwrap_or(0), begun.elapsed().as_secs_f64());
+                        lines.push(format!("{line}  {bytes} bytes  {seconds:.3} s"));
+                    }
                     Err(error) if interrupt.is_raised() => return Err(error),
                     // A table that has no place in the format hides no other.
                     Err(error) => {
@@ -197,7 +204,7 @@ fn each_table(
             }
             Ok(())
         })
-        .or_else(|error| if interrupt.is_raised() { Ok(()) } else { Err(error) })?;
+        .or_else(|error| if interrupt.is_raised() { Ok(None) } else { Err(error) })?;
     watched.finish();
     if interrupt.is_raised() {
         say!("hepfs: interrupted");

@@ -34,9 +34,9 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_enum)]
     format: Option<InputFormat>,
 
-    /// What separates the fields of CSV
-    #[arg(long, value_name = "CHAR", default_value = ",", value_parser = crate::cli::options::separator)]
-    csv_separator: char,
+    /// The separator of the fields of CSV: one character, or `tab` [default: `,`, of IN.tsv `tab`]
+    #[arg(long, value_name = "CHAR", value_parser = crate::cli::options::separator)]
+    csv_separator: Option<char>,
 
     /// Read a column as values of this type: int8 to uint64, float16 to float64, bool, text, date, timestamp[UNIT],
     /// timestamp[UNIT,ZONE], time[UNIT], decimal(DIGITS,SCALE), where units are s, ms, us and ns. CSV and NDJSON are

@@ -1,10 +1,12 @@
 //! `hepfs query SOURCE:table EXPRESSION`: the rows of a table that satisfy an expression, without a mount.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use clap::Args;
 
@@ -68,6 +70,10 @@ pub(in crate::cli) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// As many rows at most
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<u64>,
+
     #[command(flatten)]
     reading: Reading,
 
@@ -93,7 +99,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         sources: &sources,
         table: arguments.table.as_deref(),
         expression: Some(expression),
-        limit: None,
+        limit: arguments.limit,
         keeping: None,
         output: arguments.output.as_deref(),
         partition_by: &[],
@@ -105,7 +111,11 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 }
 
 /// Writes a table, of which so much was done before and is done now, as a bar tells.
-type Write<'a> = dyn Fn(&Table, &Watched, u64, &AtomicU64) -> Result<(), Error> + 'a;
+/// Answers how many rows there were, and the bytes of what is kept.
+type Write<'a> = dyn Fn(&Table, &Watched, u64, &AtomicU64) -> Result<Written, Error> + 'a;
+
+/// Rows that were written, and the bytes of the file or folder that is kept.
+type Written = (u64, Option<u64>);
 
 /// Rows that a command was asked for.
 pub(super) struct Asked<'a> {
@@ -114,7 +124,7 @@ pub(super) struct Asked<'a> {
     pub table: Option<&'a str>,
     /// What they must satisfy, their order, how many; all rows without.
     pub expression: Option<&'a str>,
-    /// How many at most, where the expression does not say.
+    /// How many at most; where the expression says so too, the fewer.
     pub limit: Option<u64>,
     /// How files of Parquet to keep are encoded; without, the file is that of a mount.
     pub keeping: Option<Keeping>,
@@ -133,13 +143,21 @@ impl Asked<'_> {
     /// # Errors
     /// Where the table, a column or the file to write is none, or rows cannot be had.
     pub fn write(&self) -> Result<ExitCode, Error> {
-        let format = match self.partition_by {
-            [] => self.writing.format(self.output)?,
+        let begun = Instant::now();
+        let other = self.output.and_then(|output| Format::of(output).ok()).filter(|format| *format != Format::Parquet);
+        let format = match (self.partition_by, self.output.zip(other)) {
+            ([], _) => self.writing.format(self.output)?,
+            (_, Some((output, _))) => {
+                let reason = "--partition-by writes Parquet files to a folder, and this is the name of another file";
+                return Err(Error::Usage(format!("-o {}: {reason}", output.display())));
+            }
             _ if self.writing.format.is_none_or(|format| format == Format::Parquet) => Format::Parquet,
             _ => return Err(Error::Usage("--partition-by: partitions are Parquet files".into())),
         };
         let interrupt = Interrupt::new();
-        let context = self.reading.context(self.showing.views()?)?;
+        let separator = self.showing.csv_separator.or_else(|| rows::separator_of(self.output?));
+        let showing = Showing { csv_separator: separator, ..self.showing.clone() };
+        let context = self.reading.context(showing.views()?)?;
         let place = match (self.table, self.sources) {
             (Some(table), sources) => Place::of_many(sources, table, context, &interrupt)?,
             (None, [source]) => Place::open(source, context, &interrupt)?,
@@ -150,7 +168,7 @@ impl Asked<'_> {
         let none = Query { predicate: Predicate::All(Vec::new()), order: Vec::new(), limit: None };
         let asked = self.expression.map(expression::query).transpose().map_err(explained)?;
         let mut query = asked.unwrap_or(none);
-        query.limit = query.limit.or(self.limit);
+        query.limit = query.limit.into_iter().chain(self.limit).min();
         let partition_by = rows::listed_columns(&table, self.partition_by);
         let writing = self.writing.of_table(&table, &partition_by);
         writing.check(&table)?;
@@ -167,7 +185,8 @@ impl Asked<'_> {
                 watched.finish();
             }
             let all = |all| watched.expect(before.saturating_add(all));
-            rows::write(table, (format, self.keeping), &target, &place, (done, &all), &interrupt)
+            let bytes = rows::write(table, (format, self.keeping), &target, &place, (done, &all), &interrupt)?;
+            Ok((table.rows, bytes))
         };
         let outcome = if query.predicate == Predicate::All(Vec::new()) && query.order.is_empty() {
             // All rows, or the first: none needs to be looked at to know which.
@@ -187,9 +206,14 @@ impl Asked<'_> {
             say!("hepfs: interrupted");
             return Ok(ExitCode::from(INTERRUPTED));
         }
-        outcome?;
+        let (rows, bytes) = outcome?;
         if let Some(hint) = self.showing.nan.hint(&table) {
             say!("hepfs: note: {hint}");
+        }
+        if let (Some(output), Some(bytes), Some(_)) = (self.output, bytes, self.keeping) {
+            let seconds = begun.elapsed().as_secs_f64();
+            let line = format!("{}  {rows} rows  {bytes} bytes  {seconds:.3} s", output.display());
+            writeln!(std::io::stdout(), "{}", printable(&line)).map_err(Error::io("standard output"))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -206,7 +230,7 @@ impl Asked<'_> {
         place: &Place,
         interrupt: &Interrupt,
         write: &Write,
-    ) -> Result<(), Error> {
+    ) -> Result<Written, Error> {
         let explained = |error: query::Error| Error::Usage(explained(self.text(), &error));
         let failed = |error: store::Error| place.failed(error.into());
         let store = &place.context.store;
@@ -223,7 +247,7 @@ impl Asked<'_> {
             let watched = Watched::new(interrupt.clone(), before, position)?;
             let found = selection.selected(interrupt).map_err(failed).and_then(|selected| {
                 if most.is_some_and(|most| selected.len() < most) && rows < table.rows {
-                    return Ok(false);
+                    return Ok(None);
                 }
                 let mut filtered = query::filtered(table, &selected, self.text());
                 if query.order.is_empty() {
@@ -240,18 +264,17 @@ impl Asked<'_> {
                     self.writing.choose(&mut filtered);
                     filtered = query::held(filtered, &places, store, interrupt).map_err(failed)?;
                 }
-                write(&filtered, &watched, before, &done).map(|()| true)
+                write(&filtered, &watched, before, &done).map(Some)
             });
             drop(watched);
-            match found {
-                Ok(false) => rows = table.rows.min(rows.saturating_mul(8)),
-                found => {
-                    if let Some(found) = selection.explained() {
-                        explain(&found);
-                    }
-                    return found.map(|_| ());
-                }
+            let Some(written) = found.transpose() else {
+                rows = table.rows.min(rows.saturating_mul(8));
+                continue;
+            };
+            if let Some(found) = selection.explained() {
+                explain(&found);
             }
+            return written;
         }
     }
 }

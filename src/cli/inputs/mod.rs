@@ -27,6 +27,8 @@ pub(super) use self::sorted::{SortBy, Sorted};
 pub(super) use self::typed::Typed;
 
 use super::Error;
+use super::options::SEPARATOR;
+use super::rows::separator_of;
 use crate::dialects::table_writer::Profile;
 use crate::source::{Identity, Interrupt};
 use crate::table::Table;
@@ -135,7 +137,7 @@ impl Inputs {
     pub fn open(
         names: &[OsString],
         format: Option<InputFormat>,
-        separator: char,
+        separator: Option<char>,
         types: &[Typed],
     ) -> Result<Self, Error> {
         let mut files: Vec<(String, Box<dyn Input>)> = Vec::new();
@@ -153,7 +155,10 @@ impl Inputs {
             let opened: Result<Box<dyn Input>, ArrowError> = match format {
                 InputFormat::Parquet => parquet::Parquet::open(source).map(|input| Box::new(input) as _),
                 InputFormat::Arrow => arrow::Ipc::open(source).map(|input| Box::new(input) as _),
-                InputFormat::Csv => text::Text::csv(source, separator, types).map(|input| Box::new(input) as _),
+                InputFormat::Csv => {
+                    let separator = separator.or_else(|| separator_of(Path::new(name))).unwrap_or(SEPARATOR);
+                    text::Text::csv(source, separator, types).map(|input| Box::new(input) as _)
+                }
                 InputFormat::Ndjson => text::Text::ndjson(source, types).map(|input| Box::new(input) as _),
             };
             let opened = opened.map_err(|error| error.to_string()).and_then(|input| typed::Cast::of(input, types));

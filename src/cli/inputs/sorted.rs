@@ -453,7 +453,7 @@ mod tests {
         let key = |row: usize| row * 7919 % 101;
         let lines: String = (0..1_200_000).map(|row| format!("{},{row}\n", key(row))).collect();
         std::fs::write(&path, format!("key,row\n{lines}")).unwrap();
-        let inputs = Inputs::open(&[OsString::from(&path)], None, ',', &[]).unwrap();
+        let inputs = Inputs::open(&[OsString::from(&path)], None, None, &[]).unwrap();
         let by = SortBy::new(&["key:desc".to_owned()], &inputs.fields).unwrap();
         let (done, interrupt) = (AtomicU64::new(0), Interrupt::new());
         let sorted = by.sort(&inputs, 1, folder.path(), &done, &interrupt).unwrap();

@@ -4,6 +4,7 @@ mod one;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,12 +19,13 @@ use super::Error;
 use super::inputs::{Inputs, SortBy};
 use super::options::size;
 use super::progress::Watched;
-use super::rows::no_folder;
+use super::rows::{Format, no_folder};
 use super::signals::INTERRUPTED;
 use crate::dialects::index_writer::{self, Kind};
 use crate::dialects::table_writer::Options;
 use crate::h5::{self, Exclusive};
 use crate::source::Interrupt;
+use crate::views::printable;
 
 /// Bytes of memory that a run has at least.
 const LEAST_MEMORY: u64 = 64 << 20;
@@ -106,6 +108,16 @@ impl Target<'_> {
         let path = String::from_utf8_lossy(&bytes[at + 1..]);
         (OsStr::from_bytes(&bytes[..at]).into(), Some(format!("/{}", path.trim_matches('/'))))
     }
+
+    /// An error of a new file by the name that it was to have.
+    fn told(&self, error: Error) -> Error {
+        let [hidden, name] = [self.path, self.file].map(|path| path.file_name().unwrap_or_default().to_string_lossy());
+        let said = error.to_string();
+        if hidden == name || !said.contains(&*hidden) {
+            return error;
+        }
+        Error::Usage(said.replace(&*hidden, &name))
+    }
 }
 
 /// A run that writes tables: its progress, and what ends it.
@@ -149,6 +161,15 @@ impl Production {
         }
     }
 
+    /// Writes a line to standard output, where no bar is in the way any more.
+    ///
+    /// # Errors
+    /// Where nobody reads it.
+    pub fn tell(&self, line: &str) -> Result<(), Error> {
+        self.watched.finish();
+        writeln!(std::io::stdout(), "{}", printable(line)).map_err(Error::io("standard output"))
+    }
+
     /// Writes inputs as the table at an HDF5 path.
     ///
     /// # Errors
@@ -164,7 +185,7 @@ impl Production {
             return Err(Error::Usage(format!("--index {column}: there is no such column")));
         }
         let one = One { production: self, job, inputs, path, sorted: OnceLock::new() };
-        one.run(target, begun)
+        one.run(target, begun).map_err(|error| target.told(error))
     }
 }
 
@@ -179,6 +200,9 @@ impl Partial {
         let shown = || file.display().to_string();
         let refuse = |reason: &str| Error::Usage(format!("{}: {reason}", shown()));
         let name = file.file_name().ok_or_else(|| refuse("that is no file"))?;
+        if Format::of(file).is_ok() {
+            return Err(refuse("an HDF5 file is written, and this is the name of another; see `hepfs export`"));
+        }
         if let Some(reason) = no_folder(file) {
             return Err(refuse(&reason));
         }

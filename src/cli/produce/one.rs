@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -340,9 +339,7 @@ impl One<'_> {
     }
 
     fn tell(&self, table: &Table, rows: Option<u64>) -> Result<(), Error> {
-        self.production.watched.finish();
-        let mut out = std::io::stdout().lock();
-        let mut line = |line: String| writeln!(out, "{}", printable(&line)).map_err(Error::io("standard output"));
+        let line = |line: String| self.production.tell(&line);
         let width = table.told().map(|column| column.name.chars().count()).max().unwrap_or(0);
         for (column, field) in table.told().zip(&self.inputs.fields) {
             line(format!("{:width$}  {}  →  {}", column.name, field.data_type(), column.stored))?;

@@ -384,7 +384,7 @@ unsafe extern "C" fn write(
     let written = with_state(|state| {
         let overlay = state.overlay.as_mut()?;
         let result = overlay.write(&file.file, address, bytes, kind);
-        result.map_err(|error| note_failure(format!("byte {address}: {error}"))).ok()
+        result.map_err(|error| note_failure(format!("{address} bytes were written: {error}"))).ok()
     });
     if written.flatten().is_some() { 0 } else { -1 }
 }
