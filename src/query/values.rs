@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 
@@ -22,9 +21,10 @@ pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
     let mut text = String::from("Rows of this table are selected by paths:\n\n  ");
     text.push_str(&example(table));
     text.push_str(
-        "\n\nwhere/COLUMN:OPERATOR[:VALUE[,VALUE...]]/... has all files of the table. Further directories select further;\n\
-         COLUMN:eq:1+COLUMN:gt:2 selects what satisfies either. In names and values % : , / + are written %25 %3A %2C %2F %2B.\n\
-         A missing value matches null alone.\n\nOperators: ",
+        "\n\nThe directory where/COLUMN:OPERATOR[:VALUE[,VALUE...]]/... has all files of the table.\n\
+         So has where/COLUMN/OPERATOR/VALUE/..., in which shells complete names. Further directories select further;\n\
+         COLUMN:eq:1+COLUMN:gt:2 selects what satisfies either. In names and values % : , / + are written\n\
+         %25 %3A %2C %2F %2B. A missing value matches null alone.\n\nOperators: ",
     );
     text.push_str(&Operator::ALL.map(Operator::name).join(" "));
     text.push_str("\n\nColumns:\n");
@@ -34,11 +34,14 @@ pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
         if categories::labels(rows.as_ref()).is_some() {
             text.push_str(" in the order of the categories");
         }
-        let labels = labels(rows.as_ref(), interrupt);
-        if !labels.is_empty() {
-            let _ = write!(text, ": {}", labels.join(" "));
-        }
         text.push('\n');
+        let (labels, all) = labels(rows.as_ref(), interrupt);
+        for label in &labels {
+            let _ = writeln!(text, "where/{}:eq:{}", encode(&column.name), encode(label.as_bytes()));
+        }
+        if all > MOST_LABELS {
+            let _ = writeln!(text, "    ... ({all} in all)");
+        }
         parts(&column.name.to_string(), rows.data_type(), &mut text);
     }
     text
@@ -68,29 +71,22 @@ fn example(table: &Table) -> String {
     }
 }
 
-/// Values that a column is known to have, as they stand in a path.
-fn labels(rows: &dyn Rows, interrupt: &Interrupt) -> Vec<String> {
+/// The first values that a column is known to have, and how many it has.
+fn labels(rows: &dyn Rows, interrupt: &Interrupt) -> (Vec<String>, u64) {
     if *rows.data_type() == DataType::Boolean {
-        return vec!["false".into(), "true".into()];
+        return (vec!["false".into(), "true".into()], 2);
     }
-    let cut = |mut labels: Vec<String>, all: u64| {
-        if all > MOST_LABELS {
-            labels.push(format!("... ({all} in all)"));
-        }
-        labels
-    };
     match rows.hints().values {
         Some(ValueSet::Categories { labels, .. }) => {
             // A file may be damaged there; the other columns stay.
-            let Ok(array) = labels.array(0..labels.len().min(MOST_LABELS), interrupt) else { return Vec::new() };
-            let DataType::LargeUtf8 = array.data_type() else { return Vec::new() };
-            let texts = array.as_string::<i64>().iter().flatten().map(|label| encode(label.as_bytes())).collect();
-            cut(texts, labels.len())
+            let Ok(array) = labels.array(0..labels.len().min(MOST_LABELS), interrupt) else { return (Vec::new(), 0) };
+            let Some(texts) = array.as_string_opt::<i64>() else { return (Vec::new(), 0) };
+            (texts.iter().flatten().map(str::to_owned).collect(), labels.len())
         }
         Some(ValueSet::Names(names)) => {
-            let shown = names.names().take(MOST_LABELS as usize).map(|name| encode(name.as_bytes()));
-            cut(shown.collect(), names.names().len() as u64)
+            let shown = names.names().take(MOST_LABELS as usize).map(|name| name.to_string());
+            (shown.collect(), names.names().len() as u64)
         }
-        None => Vec::new(),
+        None => (Vec::new(), 0),
     }
 }

@@ -144,7 +144,6 @@ fn a_selection_of_all_rows_has_the_bytes_of_the_table() {
 fn nonsense_is_not_there_and_explained() {
     let mounted = Mounted::new(&[&source()], &[]);
     for (segment, expected) in [
-        ("row", "no COLUMN:OPERATOR"),
         ("energy:gt:5", "there is no column \"energy\"; columns: row, color, f, f%2"),
         ("row:above:5", "operators: eq ne"),
         ("row:eq:red", "\"red\" is no value of a column of integers"),
@@ -155,9 +154,12 @@ fn nonsense_is_not_there_and_explained() {
         assert!(errors.lines().last().unwrap().contains(expected), "{errors}");
     }
     let values = mounted.text("t3/where/values.txt");
-    for expected in
-        ["eq ne lt", "where/row:gt:5/table.csv", "color  text: 12 blue%2C dark green red", "flag  booleans: false true"]
-    {
+    for expected in [
+        "eq ne lt",
+        "where/row:gt:5/table.csv",
+        "color  text\nwhere/color:eq:12\n",
+        "flag  booleans\nwhere/flag:eq:false\n",
+    ] {
         assert!(values.contains(expected), "no {expected} in {values}");
     }
 }
@@ -203,6 +205,13 @@ fn paths_of_very_many_conditions_take_little_memory_and_have_an_end() {
     }
     let grown = support::status(mounted.daemon(), "VmRSS:").unwrap().saturating_sub(before);
     assert!(grown < 24 << 10, "{grown} KiB for 12,800 directories");
+    // As many again, in three names each and one for `where/`.
+    for number in 0..50 {
+        let names = path(number, 64).replace("/row:ge:", "/where/row/ge/").replacen("where/where/", "where/", 1);
+        assert!(std::fs::metadata(mounted.join(names)).unwrap().is_dir());
+    }
+    let grown = support::status(mounted.daemon(), "VmRSS:").unwrap().saturating_sub(before);
+    assert!(grown < 48 << 10, "{grown} KiB for 25,600 directories");
 
     assert_eq!(mounted.text(".hepfs/errors"), "");
     let of_all_bytes = std::iter::repeat_n(format!("row:in:{}0", "1,".repeat(123)), 17).collect::<Vec<_>>().join("/");
@@ -299,6 +308,59 @@ fn patterns_are_those_of_sql() {
     let output = query("t3", &["row like '%1'"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("row: integers match no pattern"), "{said}");
+}
+
+/// A condition in three names, as shells complete them, which no program that walks the tree meets.
+#[test]
+fn a_condition_may_stand_in_directories_below_each_other() {
+    let mounted = Mounted::new(&[&source()], &[]);
+    for (names, segment) in [
+        ("color/eq/red", "color:eq:red"),
+        ("color/eq/blue%2C dark", "color:eq:blue%2C dark"),
+        ("color/null", "color:null"),
+        ("color/in:red,green", "color:in:red,green"),
+        ("f/gt/.5", "f:gt:.5"),
+        ("row/between/10,19", "row:between:10,19"),
+        ("row/lt/9/where/row/gt/5/row:ne:7", "row:lt:9/row:gt:5/row:ne:7"),
+        ("row/eq/1+row:eq:3", "row:eq:1+row:eq:3"),
+    ] {
+        let [long, short] = [names, segment].map(|path| mounted.text(format!("t3/where/{path}/table.csv")));
+        assert_eq!(long, short, "{names}");
+        assert_eq!(mounted.names(format!("t3/where/{names}")), mounted.names("t3"), "{names}");
+        let metadata: Value = serde_json::from_str(&mounted.text(format!("t3/where/{names}/metadata.json"))).unwrap();
+        assert_eq!(metadata["selection"], segment);
+    }
+    let values = mounted.text("t3/where/values.txt");
+    for part in ["t3/where", "t3/where/color", "t3/where/color/eq"] {
+        assert_eq!(mounted.names(part), ["values.txt"]);
+        assert_eq!(mounted.text(format!("{part}/values.txt")), values);
+    }
+    // Each line that is a path leads to rows.
+    let lines: Vec<&str> = values.lines().filter(|line| line.starts_with("where/")).collect();
+    assert!(lines.contains(&"where/color:eq:blue%2C dark") && lines.contains(&"where/flag:eq:true"), "{values}");
+    for line in lines {
+        assert!(mounted.names(format!("t3/{line}")).contains(&"table.csv".to_owned()), "{line}");
+    }
+    assert_eq!(mounted.text(".hepfs/errors"), "");
+    for (names, reason) in [
+        ("colour", "there is no column \"colour\" (did you mean \"color\"?)"),
+        ("color/above", "\"above\" is no operator"),
+        ("row/eq/red", "/where/row:eq:red: character 8: "),
+        ("row/eq/1:2", "a `:` in a value is written %3A"),
+    ] {
+        let error = std::fs::metadata(mounted.join(format!("t3/where/{names}"))).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+        let errors = mounted.text(".hepfs/errors");
+        assert!(errors.lines().last().unwrap().contains(reason), "{errors}");
+    }
+    // What walks the tree sees what it saw.
+    for pattern in ["table.parquet", "color", "eq"] {
+        let found = support::must("find", [mounted.join("t3").to_str().unwrap(), "-name", pattern]);
+        assert_eq!(found.lines().count(), usize::from(pattern == "table.parquet"), "{found}");
+    }
+    let copy = tempfile::tempdir().unwrap();
+    support::must("cp", ["-r", mounted.join("t3/where").to_str().unwrap(), copy.path().to_str().unwrap()]);
+    assert_eq!(support::names(&copy.path().join("where")), ["values.txt"]);
 }
 
 #[test]

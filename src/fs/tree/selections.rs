@@ -2,6 +2,11 @@
 //!
 //! A name is looked up by parsing it, which is free. It is never listed: a program that walks a tree would walk for
 //! ever. Rows are looked for when a file below is opened, or its exact size is asked for.
+//!
+//! ```text
+//! where/COLUMN:OPERATOR:VALUE/     one segment
+//! where/COLUMN/OPERATOR/VALUE/     the same segment in three names, as shells complete them: `:` ends a word of bash
+//! ```
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -120,16 +125,32 @@ impl Whole {
     }
 }
 
-/// The directory `where/`.
-pub(super) struct WhereDirectory(Subject);
+/// The directory `where/`, and those below it of a column and of an operator.
+pub(super) struct WhereDirectory {
+    subject: Subject,
+    /// The parts of a segment that led here, joined by `:`.
+    begun: String,
+}
 
 impl WhereDirectory {
     pub fn new(subject: Subject) -> Self {
-        Self(subject)
+        Self { subject, begun: String::new() }
+    }
+
+    /// The directory of a segment whose last part has this name.
+    fn followed(&self, segment: &[u8], name: &[u8]) -> Result<NodeRef, query::Error> {
+        if name.contains(&b':') || !path::is_begun(segment) {
+            return Ok(Arc::new(SelectionDirectory(Arc::new(Chosen::new(self.subject.and(segment)?)))));
+        }
+        if self.begun.is_empty() {
+            // Any column may be asked that.
+            self.subject.bind(&path::parse(&[segment, b":null"].concat())?)?;
+        }
+        Ok(Arc::new(Self { subject: self.subject.clone(), begun: path::readable(segment) }))
     }
 
     fn values(&self) -> FileNode {
-        let Whole { files, table, .. } = self.0.whole.as_ref();
+        let Whole { files, table, .. } = self.subject.whole.as_ref();
         let table = table.clone();
         let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
         let xattrs = ObjectXattrs::new(VALUES.into(), [].into());
@@ -140,28 +161,30 @@ impl WhereDirectory {
 
 impl Node for WhereDirectory {
     fn attributes(&self) -> Attributes {
-        self.0.opened().attributes(Kind::Directory)
+        self.subject.opened().attributes(Kind::Directory)
     }
 
     fn is_current(&self) -> bool {
-        self.0.opened().is_current()
+        self.subject.opened().is_current()
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
         if name == VALUES.as_bytes() {
             return Ok(Arc::new(self.values()));
         }
-        if is_asked_everywhere(name) {
+        // A value may be called anything; nobody looks for names in the directory of an operator.
+        if !self.begun.contains(':') && is_asked_everywhere(name) {
             return Err(Error::NotFound);
         }
-        let files = &self.0.whole.files;
-        let subject = self.0.and(name).map_err(|error| {
-            let place = format!("{}: {}/where/{}", files.opened.path().display(), files.path, name.as_bstr());
-            let before = name.get(..error.position()).unwrap_or(name).as_bstr().chars().count();
+        let divider = if self.begun.is_empty() { "" } else { ":" };
+        let segment = &[self.begun.as_bytes(), divider.as_bytes(), name].concat()[..];
+        self.followed(segment, name).map_err(|error| {
+            let files = &self.subject.whole.files;
+            let place = format!("{}: {}/where/{}", files.opened.path().display(), files.path, segment.as_bstr());
+            let before = segment.get(..error.position()).unwrap_or(segment).as_bstr().chars().count();
             files.opened.context().errors.add(&format!("{place}: character {}: {error}", before + 1));
             Error::NotFound
-        })?;
-        Ok(Arc::new(SelectionDirectory(Arc::new(Chosen::new(subject)))))
+        })
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
@@ -169,7 +192,7 @@ impl Node for WhereDirectory {
     }
 
     fn source(&self) -> Option<&Path> {
-        Some(self.0.opened().path())
+        Some(self.subject.opened().path())
     }
 }
 
@@ -259,7 +282,7 @@ impl Node for SelectionDirectory {
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        let further = || WhereDirectory(self.0.subject.clone());
+        let further = || WhereDirectory::new(self.0.subject.clone());
         Ok(match self.0.all().listing.get(name) {
             Some((_, Child::Columns)) => Arc::new(SelectionColumns(self.0.clone())),
             Some((_, Child::Where)) => Arc::new(further()),

@@ -21,6 +21,19 @@ pub fn parse(segment: &[u8]) -> Result<Predicate, Error> {
     })
 }
 
+/// Whether a segment is a column, or a column and an operator that takes values: a condition that goes on.
+pub fn is_begun(segment: &[u8]) -> bool {
+    match segment.splitn(3, |byte| *byte == b':').skip(1).collect::<Vec<_>>()[..] {
+        [] => true,
+        [name] => operator(name).is_some_and(|operator| !operator.takes(0)),
+        _ => false,
+    }
+}
+
+fn operator(name: &[u8]) -> Option<Operator> {
+    Operator::ALL.into_iter().find(|operator| operator.name().as_bytes() == name)
+}
+
 fn condition(text: &[u8], at: usize) -> Result<Condition, Error> {
     let syntax = |at, what: String| Error::Syntax { at, what };
     let mut parts = text.splitn(3, |byte| *byte == b':');
@@ -29,8 +42,7 @@ fn condition(text: &[u8], at: usize) -> Result<Condition, Error> {
         return Err(syntax(at, format!("{:?} is no COLUMN:OPERATOR[:VALUE]", text.as_bstr())));
     };
     let of_operator = at + column.len() + 1;
-    let operator = Operator::ALL.into_iter().find(|operator| operator.name().as_bytes() == name);
-    let Some(operator) = operator else {
+    let Some(operator) = operator(name) else {
         let known = Operator::ALL.map(Operator::name).join(" ");
         return Err(syntax(of_operator, format!("{:?} is no operator; operators: {known}", name.as_bstr())));
     };
