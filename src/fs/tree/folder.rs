@@ -176,7 +176,11 @@ impl FileRoot {
             if !error.is_interrupted() {
                 self.source.context().errors.add(&error.to_string());
             }
-            error.into()
+            match error.into() {
+                // The mount point is there, whatever became of the file.
+                Error::NotFound if self.named => Error::Stale,
+                error => error,
+            }
         })
     }
 
