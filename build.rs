@@ -1,7 +1,11 @@
-//! Exports libhdf5's functions from the program, replaces one of them, and compresses its debug information.
+//! Exports libhdf5's functions from the program, replaces one of them, compresses its debug information, and tells an
+//! optimised program its commit.
 //!
 //! Filter plugins call back into the library that loads them (`H5Tget_order`, `H5Pget_chunk`, …) and look for it among
 //! the process's dynamic symbols. Ours is linked statically, so without this they find nothing, and fail.
+
+use std::path::Path;
+use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -10,8 +14,28 @@ fn main() {
         // See src/h5/worker/driver/space.rs.
         println!("cargo:rustc-link-arg-bins=-Wl,--wrap=H5MF_xfree");
         // A form that the standard library reads for backtraces; of Zstandard it makes nothing.
-        if std::env::var("PROFILE").as_deref() == Ok("release") {
+        if is_release() {
             println!("cargo:rustc-link-arg-bins=-Wl,--compress-debug-sections=zlib");
         }
     }
+    // Everything is compiled anew when the commit changes, so a debug build goes without.
+    if is_release() && Path::new(".git").exists() {
+        if let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) {
+            println!("cargo:rustc-env=HEPFS_COMMIT={commit}");
+        }
+        // Gets a line whenever HEAD moves.
+        if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).filter(|log| Path::new(log).exists()) {
+            println!("cargo:rerun-if-changed={log}");
+        }
+    }
+}
+
+fn is_release() -> bool {
+    std::env::var("PROFILE").as_deref() == Ok("release")
+}
+
+/// Runs git; `None` without a program of that name, or a checkout.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }

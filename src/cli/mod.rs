@@ -27,20 +27,23 @@ mod tables;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
-use clap::{Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 
 use self::commands::{cat, check, convert, demo, export, import, index, info, ls, mount, prepare, query, umount};
 use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
 use crate::fs::tree::{OpenError, printable};
+use crate::h5;
 
 /// Shows the column tables inside HDF5 files as directories of ordinary files.
 #[derive(Debug, Parser)]
 #[command(
     name = "hepfs",
-    version,
-    after_help = "Start with `hepfs demo`, or `hepfs mount run.h5 mnt` and `ls mnt`. Every command has its own --help."
+    help_template = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}",
+    after_help = "Start with `hepfs demo`, or `hepfs mount run.h5 mnt` and `ls mnt`. Every command has --help;\n\
+        `hepfs help reading` tells of the options of all commands that read files."
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -66,6 +69,75 @@ enum Command {
     Index(index::Arguments),
     Check(check::Arguments),
     Demo(demo::Arguments),
+    /// Options of all commands that read files
+    #[command(hide = true, override_usage = "hepfs COMMAND [OPTIONS] ...")]
+    Reading(options::Reading),
+}
+
+/// Commands by what they are for, an example of each.
+const GROUPS: [(&str, &[&str]); 4] = [
+    (
+        "Look into files, without a mount",
+        &[
+            "hepfs info run.h5",
+            "hepfs ls run.h5:run_042",
+            "hepfs cat run.h5:run_042/head.csv",
+            "hepfs query run.h5:run_042 'energy > 5'",
+            "hepfs check run.h5",
+        ],
+    ),
+    ("Mount files", &["hepfs mount run.h5 mnt", "hepfs umount mnt", "hepfs prepare run.h5", "hepfs demo"]),
+    (
+        "Write files",
+        &[
+            "hepfs export run.h5:run_042 -o run.parquet",
+            "hepfs import run.parquet run.h5",
+            "hepfs convert frame.h5 frame-h5col.h5",
+        ],
+    ),
+    ("Use search indexes", &["hepfs index verify run.h5"]),
+];
+
+/// The version, the commit of an optimised build, and the version of HDF5.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = option_env!("HEPFS_COMMIT").map(|commit| format!("{commit}, ")).unwrap_or_default();
+    format!("{} ({commit}HDF5 {})", env!("CARGO_PKG_VERSION"), h5::library_version())
+});
+
+/// The command line as it is parsed and told of.
+fn command() -> clap::Command {
+    let command = Arguments::command();
+    let mut groups = String::new();
+    for (heading, examples) in GROUPS {
+        groups.push_str(&format!("{heading}:\n"));
+        for example in examples {
+            let name = example.split(' ').nth(1).unwrap_or_default();
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            groups.push_str(&format!("  {name:9} {about}\n  {:9} $ {example}\n", ""));
+        }
+        groups.push('\n');
+    }
+    let common = options::Reading::augment_args(clap::Command::new(""));
+    let common: Vec<Id> = common.get_arguments().map(|argument| argument.get_id().clone()).collect();
+    let is_common = |argument: &Arg| common.contains(argument.get_id());
+    command.version(VERSION.as_str()).before_help(groups).mut_subcommands(|command| without(command, &is_common))
+}
+
+/// Leaves these options of a command to `hepfs help reading`.
+fn without(command: clap::Command, is_common: &dyn Fn(&Arg) -> bool) -> clap::Command {
+    if command.get_name() == "reading" {
+        return command;
+    }
+    let reads = command.get_arguments().any(is_common);
+    let hide = |argument: Arg| if is_common(&argument) { argument.hide(true) } else { argument };
+    let command = command.mut_args(hide).mut_subcommands(|command| without(command, is_common));
+    if !reads {
+        return command;
+    }
+    let others = "Options of all commands that read files, such as --tables and --cache-folder: `hepfs help reading`";
+    let examples = command.get_after_help().map(|examples| format!("{examples}\n\n")).unwrap_or_default();
+    command.after_help(format!("{examples}{others}"))
 }
 
 /// Why a command failed.
@@ -156,7 +228,8 @@ impl Error {
 
 /// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
-    let Arguments { command, verbose } = Arguments::parse();
+    let parsed = Arguments::from_arg_matches(&command().get_matches());
+    let Arguments { command, verbose } = parsed.unwrap_or_else(|error| error.exit());
     // What tells of a file's faults by 1 tells of its own by 2.
     let failure = ExitCode::from(if matches!(command, Command::Check(_) | Command::Index(_)) { 2 } else { 1 });
     // A mount says itself where it logs, and gathers warnings.
@@ -177,6 +250,7 @@ pub fn run() -> ExitCode {
         Command::Index(arguments) => index::run(&arguments),
         Command::Check(arguments) => check::run(&arguments, verbose),
         Command::Demo(arguments) => demo::run(&arguments, verbose),
+        Command::Reading(_) => Err(Error::Usage("no command: `hepfs help reading` tells of options".into())),
     };
     match outcome {
         Ok(code) => code,

@@ -38,6 +38,12 @@ pub use options::{Options, READ_LIMIT, Region};
 pub use worker::worker_main;
 pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, journal_of};
 
+/// The version of libhdf5: `2.2.0`.
+pub fn library_version() -> String {
+    let hdf5_metno_sys::Version { major, minor, micro } = hdf5_metno_sys::HDF5_VERSION;
+    format!("{major}.{minor}.{micro}")
+}
+
 /// The variable that makes a writing worker die at a chosen write, for tests.
 #[cfg(debug_assertions)]
 const REHEARSED_DEATH: &str = "HEPFS_REHEARSED_DEATH";

@@ -404,8 +404,10 @@ fn each_command_has_its_own_options() {
         // What `info` says of types.
         assert_eq!(help.contains("--times"), shows_rows || command == ["info"], "{command:?}");
         assert_eq!(help.contains("--parquet-stats"), ["mount", "cat"].contains(&command[0]), "{command:?}");
+        // What is common to all commands that read is told in one place.
         let reads_files = !["umount", "demo"].contains(&command[0]);
-        assert_eq!(help.contains("--cache-folder "), reads_files, "{command:?}");
+        assert_eq!(help.contains("`hepfs help reading`"), reads_files, "{command:?}");
+        assert!(!help.contains("--cache-folder <") && !help.contains("--tables <"), "{command:?}: {help}");
         if !shows_rows {
             let output = hepfs(command.iter().chain(&["--no-header", "x"]));
             let said = String::from_utf8(output.stderr).unwrap();
@@ -711,13 +713,42 @@ fn whoever_stops_reading_is_no_error() {
 #[test]
 fn help_is_had_for_every_command() {
     let help = String::from_utf8(hepfs(["--help"]).stdout).unwrap();
-    for command in ["mount", "umount", "ls", "info", "demo"] {
-        assert!(help.lines().any(|line| line.trim_start().starts_with(&format!("{command} "))), "{command}: {help}");
+    let commands = [
+        "mount", "umount", "ls", "cat", "info", "prepare", "query", "export", "import", "convert", "index", "check",
+        "demo",
+    ];
+    for command in commands {
+        let lines = help.lines().filter(|line| line.starts_with(&format!("  {command} "))).count();
+        let examples = help.lines().filter(|line| line.trim_start().starts_with(&format!("$ hepfs {command}"))).count();
+        assert_eq!((lines, examples), (1, 1), "{command}: {help}");
         let own = hepfs([command, "--help"]);
         assert!(own.status.success() && own.stdout.len() > 100, "{command}: {own:?}");
     }
-    assert!(hepfs(["--version"]).stdout.starts_with(b"hepfs "));
     assert_eq!(hepfs(["mount"]).status.code(), Some(2));
+    let reading = must(HEPFS, ["help", "reading"]);
+    for option in ["--cache-size", "--plugins", "--follow-external", "--tables", "--cache-folder"] {
+        assert!(
+            reading.contains(&format!("{option} <")) || reading.contains(&format!("{option}\n")),
+            "{option}: {reading}"
+        );
+    }
+    let mount = must(HEPFS, ["mount", "--help"]);
+    for name in ["where/", "values.txt", ".datasets/", ".hepfs/errors", "columns/"] {
+        assert!(mount.contains(name), "{name}: {mount}");
+    }
+}
+
+/// An optimised build of a checkout tells its commit, too.
+#[test]
+fn the_version_is_one_line_with_that_of_hdf5() {
+    let version = must(HEPFS, ["--version"]);
+    let own = concat!("hepfs ", env!("CARGO_PKG_VERSION"), " (");
+    let inner =
+        version.strip_prefix(own).and_then(|rest| rest.strip_suffix(")\n")).unwrap_or_else(|| panic!("{version}"));
+    let (commit, hdf5) = inner.rsplit_once(", ").unwrap_or(("", inner));
+    assert!(commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{version}");
+    let numbers: Vec<&str> = hdf5.strip_prefix("HDF5 ").unwrap().split('.').collect();
+    assert!(numbers.len() == 3 && numbers.iter().all(|number| number.parse::<u32>().is_ok()), "{version}");
 }
 
 /// A path is one that a mount would show, where links lead on.

@@ -515,6 +515,13 @@ fn a_second_demo_in_a_folder_says_what_to_do() {
     let demo = || hepfs(["demo".as_ref(), folder.path().as_os_str(), "--rows=1000".as_ref()]);
     let first = demo();
     assert!(first.status.success() && first.stderr.is_empty(), "{first:?}");
+    let said = String::from_utf8(first.stdout).unwrap();
+    for step in ["duckdb.sql(", "mnt/run_042/where/energy:gt:", "values.txt", "hepfs query ", ".datasets/run_042"] {
+        assert!(said.contains(step), "{step}: {said}");
+    }
+    for found in ["\nwhere/label:eq:electron\n", "\nfile,event_id,energy\n", "\nevent_id,energy,label\n"] {
+        assert!(said.contains(found), "{found}: {said}");
+    }
     let [sample, mountpoint] = ["sample.h5", "mnt"].map(|name| folder.path().join(name));
     let mount = format!("hepfs mount {} {}", sample.display(), mountpoint.display());
     refused(&demo(), &["an earlier demo", &mount]);

@@ -35,7 +35,21 @@ const WARNING: char = '\t';
 /// converted or copied, and nothing is ever written to the files.
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true, override_usage = "hepfs mount [OPTIONS] <SOURCE>... <MOUNTPOINT>")]
-#[command(after_help = "Example:\n  hepfs mount run.h5 mnt && head mnt/*/columns/*.csv; hepfs umount mnt")]
+#[command(after_help = "What appears:\n  \
+    mnt/\n  \
+    ├── images.npy                 an array; also .raw .parquet .csv ...\n  \
+    ├── run_042/                   a table\n  \
+    │   ├── table.parquet          also .arrow .csv .ndjson; head.csv\n  \
+    │   ├── metadata.json          types, units, missing values, findings\n  \
+    │   ├── columns/energy.txt     a column; also .csv .npy .parquet .raw ...\n  \
+    │   └── where/                 rows that satisfy conditions, by name:\n  \
+    │       ├── values.txt         what can be asked\n  \
+    │       └── energy:gt:5/label:eq:muon/table.csv\n  \
+    ├── .datasets/run_042/         of several files: one table of all\n  \
+    └── .hepfs/errors              why a read failed; also findings, stats\n\n\
+    Examples:\n  \
+    hepfs mount run.h5 mnt && head mnt/*/columns/*.csv; hepfs umount mnt\n  \
+    hepfs mount runs/ mnt && ls mnt/.datasets")]
 pub(in crate::cli) struct Arguments {
     /// HDF5 files, or folders of them
     #[arg(value_name = "SOURCE")]
