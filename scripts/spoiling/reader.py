@@ -49,13 +49,14 @@ class Reader:
             self.failed("read", path, error)
 
     def selection(self, table):
-        """A selection by the first column that can be asked."""
+        """Selections by the first column that can be asked: sensible, nested, and nonsense."""
         try:
             columns = sorted(os.listdir(f"{table}/columns"))
             names = [name for name in columns if name.endswith(".parquet")]
             if names:
                 column = names[0].removesuffix(".parquet")
-                for condition in ("valid", "ge:0"):
+                further = f"/where/{column}:valid"
+                for condition in ("valid", "ge:0", "ge:0" + 3 * further, "eq:" + 200 * "x", "valid" + 70 * further):
                     self.file(f"{table}/where/{column}:{condition}/head.csv")
         except OSError as error:
             self.failed("where", table, error)
