@@ -29,6 +29,7 @@ use crate::store::{Cursor, Heap, Unresolved};
 pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use oddity::{Oddities, Oddity};
+pub use references::LONGEST_REFERENCE;
 pub use tally::{Count, Tally};
 use text::hexadecimal;
 pub use weight::{Weigher, fixed_width};

@@ -32,6 +32,10 @@ const OBJECT: u8 = 2;
 /// Flag of a standard reference that leads to another file.
 const EXTERNAL: u8 = 1;
 
+/// Bytes of the longest text, as stored: a path of 64 KiB, which is where the worker's walk ends, and behind it the
+/// name of an attribute, as long as that, or 64 blocks of rank 32 whose numbers have 20 digits.
+pub const LONGEST_REFERENCE: u64 = (64 << 10) + (96 << 10);
+
 /// References after which an interrupt is looked at.
 const STRIDE: usize = 4096;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Rows;
 use crate::catalogue::{Class, Datatype, Member};
-use crate::store::decode::is_shown_as_stored;
+use crate::store::decode::{LONGEST_REFERENCE, is_shown_as_stored};
 
 /// What is known of the values of some rows without reading one: [`Rows::hints`].
 ///
@@ -64,7 +64,8 @@ pub enum TextLength {
     Encoded(u64),
     /// This many bytes as shown, or fewer.
     Shown(u64),
-    /// Strings of any length, all of which are stored in this many bytes. Far too much to give each row a place by.
+    /// Strings each of which is stored in at most this many bytes: what all of a file's take, or a limit that is seldom
+    /// reached. Far too much to give each row a place by.
     Within(u64),
 }
 
@@ -124,6 +125,7 @@ impl Hints {
         }
         match &datatype.class {
             Class::FixedString { .. } => hints.texts = TextLength::Stored(datatype.size),
+            Class::Reference(_) => hints.texts = TextLength::Within(LONGEST_REFERENCE),
             Class::Enum { .. } if datatype.is_boolean() => {}
             Class::Enum { base, members } => {
                 if let Some(names) = Names::new(base, members) {

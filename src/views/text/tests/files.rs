@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, DictionaryArray, FixedSizeBinaryArray, Float64Array,
 
 use super::super::{BlockCache, Format, TextView};
 use super::{cache, column, usual, whole};
+use crate::catalogue::{Class, Datatype, ReferenceKind};
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::Memory;
 use crate::store::{Hints, ValueSet};
@@ -130,6 +131,11 @@ fn bounds_without_a_width_are_finite() {
     let strings: ArrayRef = Arc::new(StringArray::from(vec!["x"; 300_000]));
     let (view, _) = view_of(Memory::new(strings.clone()), Format::Csv);
     assert_eq!(size(&view, Effort::Free), Size::AtMost(1 << 45));
+    let class = Class::Reference(ReferenceKind::Object);
+    let references = Memory::new(strings.clone()).hinted(Hints::of(&Datatype { size: 8, class }));
+    let (view, _) = view_of(references, Format::Txt);
+    // Paths of 64 KiB and 96 KiB behind them, of which each byte may be shown as three, and each character as two.
+    assert_eq!(size(&view, Effort::Free), Size::AtMost(300_000 * ((160 << 10) * 3 * 2 + 1)));
     let mut column = column("a", Arc::new(Memory::new(strings)));
     column.longest = Some(5);
     let view = TextView::new(vec![column], Format::Csv, &usual(), None, cache(), None);
