@@ -137,7 +137,11 @@ pub enum FloatFormat {
     Single,
     /// IEEE binary64.
     Double,
-    /// Anything else (bfloat16, x87 extended, producers' own).
+    /// Extended precision of x87: 80 bits, of which the mantissa has its leading bit.
+    Extended,
+    /// IEEE binary128.
+    Quadruple,
+    /// Anything else (bfloat16, producers' own).
     Other {
         /// Significant bits.
         precision: u32,
@@ -156,6 +160,18 @@ pub enum FloatFormat {
         /// Bias of the exponent.
         bias: u64,
     },
+}
+
+impl FloatFormat {
+    /// Whether numbers are wider than float64, as those of C's `long double` are.
+    pub fn is_wide(self) -> bool {
+        matches!(self, Self::Extended | Self::Quadruple)
+    }
+
+    /// Whether numbers are those of binary16, 32 or 64.
+    pub fn is_native(self) -> bool {
+        matches!(self, Self::Half | Self::Single | Self::Double)
+    }
 }
 
 /// How a string shorter than its place is filled up (`H5T_str_t`).
@@ -300,10 +316,7 @@ impl Datatype {
             _ => return None,
         };
         // A complex number of complex numbers, which no library writes, would be twice as much at each level.
-        let is_float = matches!(
-            part.class,
-            Class::Float { format: FloatFormat::Half | FloatFormat::Single | FloatFormat::Double, .. }
-        );
+        let is_float = matches!(part.class, Class::Float { format, .. } if format.is_native());
         (is_float && part.size.checked_mul(2) == Some(self.size)).then_some(part)
     }
 

@@ -118,7 +118,7 @@ impl Number {
                     FloatFormat::Half => f16::from_f64(float).to_le_bytes().to_vec(),
                     FloatFormat::Single => (float as f32).to_le_bytes().to_vec(),
                     FloatFormat::Double => float.to_le_bytes().to_vec(),
-                    FloatFormat::Other { .. } => return None,
+                    FloatFormat::Extended | FloatFormat::Quadruple | FloatFormat::Other { .. } => return None,
                 };
                 (bytes, order)
             }

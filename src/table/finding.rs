@@ -169,6 +169,9 @@ rules! {
     ROUNDED: Warning "values/rounded" []
         "an integer is exact as float64, which it is where other files of the dataset have floats; shown rounded"
         => "write the column as one type in all files";
+    NEAREST: Note "values/long-double" []
+        "a long double is exact as float64, as which it is shown; others are the nearest, and `.npy` has what is stored"
+        => "";
     TEXT: Warning "values/utf8" [] "text is UTF-8; other bytes are shown as U+FFFD" => "write text in UTF-8";
     UNREADABLE: Error "file/unreadable" [] "what the file says can be read"
         => "restore the file from a copy, or look whether a plugin for a filter is missing";
@@ -192,6 +195,7 @@ pub fn rule_of(oddity: Oddity) -> &'static Rule {
         Oddity::TimeOutOfRange => &TIME,
         Oddity::Undecodable => &UNDECODABLE,
         Oddity::Rounded => &ROUNDED,
+        Oddity::Nearest => &NEAREST,
         Oddity::InvalidText => &TEXT,
     }
 }

@@ -35,6 +35,11 @@ fn data_frames_of_r_have_factors_and_logicals() {
 }
 
 #[test]
+fn long_doubles_are_the_nearest_numbers() {
+    comes_back("long_double.py");
+}
+
+#[test]
 fn particles_without_a_group_of_species_are_one() {
     comes_back("openpmd.py");
 }

@@ -33,7 +33,7 @@ fn own(oddity: Oddity) -> &'static Rule {
         Oddity::InvalidOffsets => &rules::LIST_OFFSETS,
         Oddity::NullNotEmpty => &rules::LIST_NULL,
         Oddity::InvalidText => &rules::TEXT_UTF8,
-        Oddity::TimeOutOfRange | Oddity::Undecodable | Oddity::Rounded => table::rule_of(oddity),
+        Oddity::TimeOutOfRange | Oddity::Undecodable | Oddity::Rounded | Oddity::Nearest => table::rule_of(oddity),
     }
 }
 

@@ -85,6 +85,8 @@ impl PlainElements<'_> {
                 let (summary, all) = self.named(values.as_fixed_size_binary_opt()?.values(), base, members)?;
                 all.then_some(summary)
             }
+            // The nearest float64 is odd where it is another number.
+            (Class::Float { format, .. }, _) if format.is_wide() => None,
             (Class::Integer { .. } | Class::Bitfield { .. } | Class::Float { .. } | Class::Opaque { .. }, _) => {
                 statistics::summary(values)
             }

@@ -10,7 +10,7 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
 use super::{DecodeError, Memory, Oddities, Parts, Resolve, decode, text};
-use crate::catalogue::{Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill};
+use crate::catalogue::{ByteOrder, Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill, FloatFormat};
 
 /// Tells the missing elements of a dataset by its explicitly set fill value.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +30,8 @@ enum Pattern {
     Sequence(Vec<u8>),
     /// The element's bytes.
     Bytes(Vec<u8>),
+    /// Some of the element's bytes, from this one on.
+    Part(usize, Vec<u8>),
     /// Any of several.
     AnyOf(Vec<Pattern>),
 }
@@ -167,10 +169,17 @@ impl Pattern {
             Class::Float { .. } => {
                 let bytes = Buffer::from(fill.bytes.get(..width)?);
                 let value = decode(datatype, bytes, 1, &Memory(&[]), &mut Oddities::new()).ok()?;
-                if value.data_type().is_floating() {
-                    Some(Pattern::Float(value))
-                } else {
-                    Some(Pattern::Bytes(fill.bytes.get(..width)?.to_vec()))
+                let is_nan = || value.as_primitive_opt::<Float64Type>().is_some_and(|number| number.value(0).is_nan());
+                match &datatype.class {
+                    // Several numbers are shown as the nearest one of 64 bits.
+                    Class::Float { order, format } if format.is_wide() && !is_nan() => {
+                        // Behind the 80 bits of x87 a producer may leave anything.
+                        let used = if *format == FloatFormat::Extended { width.min(10) } else { width };
+                        let start = if *order == ByteOrder::Big { width - used } else { 0 };
+                        Some(Pattern::Part(start, fill.bytes.get(start..start + used)?.to_vec()))
+                    }
+                    _ if value.data_type().is_floating() => Some(Pattern::Float(value)),
+                    _ => Some(Pattern::Bytes(fill.bytes.get(..width)?.to_vec())),
                 }
             }
             _ => Some(Pattern::Bytes(fill.bytes.get(..width)?.to_vec())),
@@ -218,6 +227,9 @@ impl Pattern {
                 }
                 _ => BooleanBuffer::new_set(count),
             },
+            Pattern::Part(start, fill) => {
+                cells(bytes, datatype, count, |cell| cell.get(*start..).is_none_or(|cell| !cell.starts_with(fill)))
+            }
             Pattern::Bytes(fill) => match *fill.as_slice() {
                 // The common widths compare as one number.
                 [a] => words(bytes, count, [a]),
@@ -267,7 +279,7 @@ fn float_valid<T: ArrowPrimitiveType>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{ByteOrder, Charset, FloatFormat, Padding};
+    use crate::catalogue::{Charset, Padding};
 
     fn missing(datatype: &Datatype, fill: &[u8], bytes: &[u8]) -> Vec<bool> {
         let test = FillTest::new(datatype, &Fill::Explicit(Elements { bytes: fill.to_vec(), heap: Vec::new() }));

@@ -15,6 +15,7 @@ mod regions;
 mod tally;
 mod text;
 mod weight;
+mod wide;
 pub mod widen;
 
 use std::sync::Arc;
@@ -135,7 +136,7 @@ pub fn arrow_type(datatype: &Datatype) -> DataType {
         Class::Float { order: ByteOrder::Little | ByteOrder::Big, format } => match format {
             FloatFormat::Half => DataType::Float16,
             FloatFormat::Single => DataType::Float32,
-            FloatFormat::Double => DataType::Float64,
+            FloatFormat::Double | FloatFormat::Extended | FloatFormat::Quadruple => DataType::Float64,
             FloatFormat::Other { .. } => binary_type(datatype),
         },
         Class::FixedString { .. } | Class::VariableString { .. } | Class::Reference(_) => DataType::LargeUtf8,
@@ -169,6 +170,7 @@ pub fn is_shown_as_stored(datatype: &Datatype) -> bool {
             let ordered = *order == ByteOrder::Little || datatype.size == 1;
             ordered && datatype.size.is_power_of_two() && *offset == 0 && u64::from(*precision) == datatype.size * 8
         }
+        Class::Float { order, format } if format.is_wide() => !number::is_ordered(*order),
         Class::Float { order: ByteOrder::Big, format } => matches!(format, FloatFormat::Other { .. }),
         Class::Array { base, .. } => is_shown_as_stored(base),
         // Uninterpreted bytes, floats as they are.
@@ -243,6 +245,9 @@ fn decode_elements(
                 number::BitPlaces { width, order: *order, precision: *precision, offset: *offset },
                 false,
             ))
+        }
+        Class::Float { order, format } if number::is_ordered(*order) && format.is_wide() => {
+            Ok(wide::floats(&bytes, width, *order, *format, oddities))
         }
         Class::Float { order, format } if number::is_ordered(*order) => {
             number::floats(bytes.clone(), *order, *format).map_or_else(|| binary(bytes, width, count), Ok)

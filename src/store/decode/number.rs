@@ -129,13 +129,13 @@ fn aligned<T: ArrowPrimitiveType>(bytes: Buffer) -> ScalarBuffer<T::Native> {
     ScalarBuffer::from(bytes)
 }
 
-/// IEEE numbers; `None` for any other format.
+/// IEEE numbers of up to 64 bits; `None` for any other format.
 pub(super) fn floats(bytes: Buffer, order: ByteOrder, format: FloatFormat) -> Option<ArrayRef> {
     match format {
         FloatFormat::Half => Some(in_order::<Float16Type>(bytes, order)),
         FloatFormat::Single => Some(in_order::<Float32Type>(bytes, order)),
         FloatFormat::Double => Some(in_order::<Float64Type>(bytes, order)),
-        FloatFormat::Other { .. } => None,
+        FloatFormat::Extended | FloatFormat::Quadruple | FloatFormat::Other { .. } => None,
     }
 }
 

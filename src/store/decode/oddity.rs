@@ -23,6 +23,8 @@ pub enum Oddity {
     Undecodable,
     /// An integer that the floats of other files do not hold exactly: shown as the nearest one.
     Rounded,
+    /// A float of more than 64 bits that float64 does not hold: shown as the nearest one.
+    Nearest,
 }
 
 /// The oddities of some rows: which, and in which row, counted from the first row decoded. A row is odd in one way

@@ -29,7 +29,7 @@ use crate::store::{Reservation, Store};
 
 /// Counts up when the types of [`crate::catalogue`] change, or what the worker makes of a file: an entry of another
 /// form is ignored. A test holds the form to its number.
-const FORM: u32 = 5;
+const FORM: u32 = 6;
 
 /// Bytes of answers remembered of a file, beyond a share of the memory budget: some 100,000 columns.
 const MOST_REMEMBERED: u64 = 64 << 20;

@@ -87,6 +87,8 @@ fn float_name(format: &FloatFormat) -> Value {
         FloatFormat::Half => "binary16".into(),
         FloatFormat::Single => "binary32".into(),
         FloatFormat::Double => "binary64".into(),
+        FloatFormat::Extended => "x87".into(),
+        FloatFormat::Quadruple => "binary128".into(),
         other => serde_json::to_value(other).unwrap_or_default(),
     }
 }

@@ -164,7 +164,7 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
             FloatFormat::Half => Ok(number(*order, Kind::Float, &[2])),
             FloatFormat::Single => Ok(number(*order, Kind::Float, &[4])),
             FloatFormat::Double => Ok(number(*order, Kind::Float, &[8])),
-            FloatFormat::Other { .. } => void,
+            FloatFormat::Extended | FloatFormat::Quadruple | FloatFormat::Other { .. } => void,
         },
         Class::Integer { .. }
         | Class::Bitfield { .. }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::verified;
-use crate::catalogue::{
-    ByteOrder, Class, Dataset, Datatype, Elements, Field, FloatFormat, Group, Layout, Object, attribute, join,
-};
+use crate::catalogue::{ByteOrder, Class, Dataset, Datatype, Elements, Field, Group, Layout, Object, attribute, join};
 use crate::dialects::attributes::{any, boolean, references, said, text, unsigned};
 use crate::dialects::datasets;
 use crate::dialects::hep001::columns::Candidate;
@@ -339,7 +337,7 @@ fn is_unsigned(datatype: &Datatype, sizes: &[u64]) -> bool {
 fn is_ordered(datatype: &Datatype) -> bool {
     match &datatype.class {
         Class::Integer { order, .. } => *order != ByteOrder::Vax && datatype.size <= 8,
-        Class::Float { order, format } => *order != ByteOrder::Vax && !matches!(format, FloatFormat::Other { .. }),
+        Class::Float { order, format } => *order != ByteOrder::Vax && format.is_native(),
         Class::Enum { base, .. } => is_ordered(base),
         Class::FixedString { .. } | Class::VariableString { .. } | Class::Opaque { .. } => true,
         _ => false,

@@ -82,7 +82,7 @@ pub(super) fn why_not(datatype: &Datatype) -> Option<&'static str> {
             let is_width = matches!(datatype.size, 1 | 2 | 4 | 8);
             (!is_whole || !is_width).then_some("integers that do not fill 1, 2, 4 or 8 bytes")
         }
-        Class::Float { format: FloatFormat::Other { .. }, .. } => {
+        Class::Float { format, .. } if !format.is_native() => {
             Some("floating-point numbers that are not of IEEE 754 binary16, 32 or 64")
         }
         Class::Float { .. } | Class::FixedString { .. } | Class::VariableString { .. } | Class::Opaque { .. } => None,

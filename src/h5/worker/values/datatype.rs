@@ -452,6 +452,8 @@ fn float(id: Hid, size: usize) -> Result<FloatFormat, Reason> {
         (2, 16, 0, [15, 10, 5, 0, 10], 15, true) => FloatFormat::Half,
         (4, 32, 0, [31, 23, 8, 0, 23], 127, true) => FloatFormat::Single,
         (8, 64, 0, [63, 52, 11, 0, 52], 1023, true) => FloatFormat::Double,
+        (10 | 12 | 16, 80, 0, [79, 64, 15, 0, 64], 16_383, false) => FloatFormat::Extended,
+        (16, 128, 0, [127, 112, 15, 0, 112], 16_383, true) => FloatFormat::Quadruple,
         _ => {
             let [sign, exponent_position, exponent_size, mantissa_position, mantissa_size] =
                 fields.map(|field| u32::try_from(field).unwrap_or(u32::MAX));

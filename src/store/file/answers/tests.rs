@@ -38,6 +38,8 @@ fn datatypes() -> Vec<Datatype> {
         datatype(4, float(FloatFormat::Single)),
         datatype(8, float(FloatFormat::Double)),
         datatype(2, float(other)),
+        datatype(16, float(FloatFormat::Extended)),
+        datatype(16, float(FloatFormat::Quadruple)),
         datatype(4, Class::Time { order: ByteOrder::Vax }),
         datatype(5, Class::FixedString { padding: Padding::SpacePadded, charset: Charset::Ascii }),
         datatype(16, Class::VariableString { padding: Padding::NullTerminated, charset }),
@@ -141,7 +143,7 @@ fn group_object() -> &'static Object {
 /// new sum here.
 #[test]
 fn the_form_is_the_one_that_is_counted() {
-    assert_eq!((FORM, xxh3_64(&entry())), (5, 1_977_680_043_262_273_784));
+    assert_eq!((FORM, xxh3_64(&entry())), (6, 13_986_577_753_370_884_635));
 }
 
 #[test]

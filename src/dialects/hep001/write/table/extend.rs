@@ -359,7 +359,7 @@ fn element_of(stored: &Datatype) -> Option<Element> {
         }
         Class::Float { order: ByteOrder::Little, format } => match format {
             FloatFormat::Half | FloatFormat::Single | FloatFormat::Double => Element::Float(width?),
-            FloatFormat::Other { .. } => return None,
+            FloatFormat::Extended | FloatFormat::Quadruple | FloatFormat::Other { .. } => return None,
         },
         Class::FixedString { padding, charset } if *padding != Padding::SpacePadded => Element::Text {
             charset: *charset,
