@@ -13,9 +13,9 @@ import time
 
 MOST_NAMES, MOST_DEPTH, MOST_FILES = 120, 12, 600
 HEAD, TAIL = 64 << 10, 4 << 10
-# A text of which an open measures more than this takes a pass that nobody waits for here.
+# A file of which an open measures more than this takes a pass that nobody waits for here.
 LONGEST_PASS = 1 << 28
-TEXTS = (".csv", ".ndjson", ".txt")
+MEASURED = (".csv", ".ndjson", ".txt", ".arrow")
 EXPECTED = {errno.EIO, errno.ESTALE, errno.EINTR, errno.ENOENT, errno.ENODATA, errno.ERANGE, errno.EOVERFLOW}
 # Paths of selections below each other get long.
 EXPECTED |= {errno.ENAMETOOLONG}
@@ -39,7 +39,7 @@ class Reader:
     def file(self, path):
         try:
             size = os.stat(path).st_size
-            if path.endswith(TEXTS) and size > LONGEST_PASS:
+            if path.endswith(MEASURED) and size > LONGEST_PASS:
                 return
             with open(path, "rb", buffering=0) as file:
                 file.read(HEAD)
