@@ -12,11 +12,15 @@ use arrow_select::concat::concat;
 use bstr::{BString, ByteSlice};
 
 use super::{EMPTY, are_numbers, is_text, lines, read};
-use crate::catalogue::{Dataset, Fill, Object, attribute};
+use crate::catalogue::{Class, Dataset, Fill, Object, ObjectId, ReferenceKind, attribute};
+use crate::codec::structure::little_endian;
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{Hints, Rows};
 use crate::table::{HeldRows, common_type};
+
+/// References as MATLAB writes them: addresses.
+const OBJECTS: Class = Class::Reference(ReferenceKind::Object);
 
 /// The group of what cells refer to.
 const REFERRED: &str = "#refs#";
@@ -27,6 +31,10 @@ const MOST_CELLS: u64 = 1 << 16;
 /// Cells whose references are read at once: a name may have 64 KiB.
 const AT_ONCE: u64 = 1 << 10;
 
+/// Cells of a struct that are asked for one by one. For more, the whole group of what cells refer to is listed: it may
+/// have millions of links, and a file thousands of structs.
+const ONE_BY_ONE: u64 = 1 << 10;
+
 /// Most cells of all columns of a struct, and bytes of their texts.
 const ALL_CELLS: u64 = 1 << 20;
 const ALL_BYTES: usize = 64 << 20;
@@ -35,8 +43,10 @@ const ALL_BYTES: usize = 64 << 20;
 pub(super) struct Cells<'a> {
     site: &'a Site<'a>,
     interrupt: &'a Interrupt,
-    /// What may be referred to, by name, once it was asked for.
+    /// What may be referred to, by name, once it was listed.
     known: Option<Result<HashMap<BString, Arc<Dataset>>, String>>,
+    /// Cells that may still be asked for one by one.
+    one_by_one: u64,
     /// What cells may still have.
     cells: u64,
     bytes: usize,
@@ -44,7 +54,7 @@ pub(super) struct Cells<'a> {
 
 impl<'a> Cells<'a> {
     pub fn new(site: &'a Site<'a>, interrupt: &'a Interrupt) -> Self {
-        Self { site, interrupt, known: None, cells: ALL_CELLS, bytes: ALL_BYTES }
+        Self { site, interrupt, known: None, one_by_one: ONE_BY_ONE, cells: ALL_CELLS, bytes: ALL_BYTES }
     }
 
     /// What the cells of a dataset refer to, at most `most` of them: paths and datasets.
@@ -61,22 +71,48 @@ impl<'a> Cells<'a> {
             return Err(format!("{count} cells, more than {MOST_CELLS}"));
         }
         self.cells = self.cells.checked_sub(count).ok_or_else(more)?;
-        let known = self.known.get_or_insert_with(|| referred(site, interrupt)).as_ref().map_err(Clone::clone)?;
-        let mut cells = Vec::new();
+        // References of another kind than MATLAB's are no addresses.
+        let width = references.stored_width().filter(|_| dataset.datatype.class == OBJECTS);
+        let (mut cells, mut stored) = (Vec::new(), Vec::new());
         for start in (0..count).step_by(AT_ONCE as usize) {
-            let array = references.array(start..count.min(start + AT_ONCE), interrupt);
-            let array = array.map_err(|error| error.to_string())?;
+            let end = count.min(start + AT_ONCE);
+            let array = references.array(start..end, interrupt).map_err(|error| error.to_string())?;
             let paths = array.as_string_opt::<i64>().ok_or("cells that are no references")?;
+            stored.clear();
+            if let Some(width) = width {
+                let (offset, length) = (start.saturating_mul(width), paths.len().saturating_mul(width as usize));
+                let read = references.append_stored(offset, length, &mut stored, interrupt);
+                read.map_err(|error| error.to_string())?;
+            }
+            let mut addresses = stored.chunks_exact(width.map_or(1, |width| width.max(1) as usize)).map(little_endian);
             for (row, path) in (start..).zip(paths) {
                 interrupt.check().map_err(|error| error.to_string())?;
-                let path = path.unwrap_or_default();
-                let cell = path.strip_prefix("/#refs#/").and_then(|name| known.get(name.as_bytes().as_bstr()));
+                let (path, address) = (path.unwrap_or_default(), addresses.next());
+                let cell = match path.strip_prefix("/#refs#/").filter(|name| !name.contains('/')) {
+                    Some(name) => self.cell(name, address)?,
+                    None => None,
+                };
                 let cell = cell
                     .ok_or_else(|| format!("cell {row} leads to {}", if path.is_empty() { "nothing" } else { path }))?;
-                cells.push((path.to_owned(), cell.clone()));
+                cells.push((path.to_owned(), cell));
             }
         }
         Ok(cells)
+    }
+
+    /// The dataset of this name among what cells refer to, which may be told to lie at an address.
+    fn cell(&mut self, name: &str, address: Option<u64>) -> Result<Option<Arc<Dataset>>, String> {
+        let Self { site, interrupt, .. } = *self;
+        if let (Some(address), Some(left)) = (address, self.one_by_one.checked_sub(1)) {
+            self.one_by_one = left;
+            let object = site.file.object(ObjectId { file: 0, address }, interrupt);
+            return Ok(match object.map_err(|error| error.to_string())? {
+                Object::Dataset(dataset) => Some(dataset),
+                _ => None,
+            });
+        }
+        let known = self.known.get_or_insert_with(|| referred(site, interrupt)).as_ref().map_err(Clone::clone)?;
+        Ok(known.get(name.as_bytes().as_bstr()).cloned())
     }
 
     /// The text of a cell.
