@@ -36,8 +36,8 @@ pub(super) struct Writing {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
 
-    /// How rows are written [default: as FILE is called: .csv, .tsv, .ndjson, .parquet, .pq, .arrow, .ipc, and text with
-    /// .gz behind it; else csv]
+    /// How rows are written [default: as FILE is called: .csv, .tsv, .ndjson, .parquet, .pq, .arrow, .ipc, and text
+    /// with .gz behind it; else csv]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
 }

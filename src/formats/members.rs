@@ -18,7 +18,7 @@ const NAMES: usize = 512;
 /// Members that are named.
 const MOST_NAMED: usize = 6;
 
-/// What a file is that is a member, and how the whole is made of them; `None` where it is none, or none that can be told.
+/// What a file is that is a member, and how to make one file of all; `None` where it is none, or that cannot be told.
 pub(super) fn of(source: &Source) -> Option<String> {
     let path = source.path();
     let beginning = beginning(source).unwrap_or_default();

@@ -35,7 +35,8 @@ const CACHE: u64 = 128 << 20;
 /// every search index against its column in full. Of a whole file, checksums that its format keeps are held against all
 /// that it stores. 128 MB of decoded chunks are kept meanwhile, where `--cache-size` says nothing else. Each finding
 /// has the name of a rule (`--rules` lists them), the section of the specification, what was found and what to do.
-/// Notes, of which nothing is wrong, are counted, and printed with `-v`, `--json` and `--fail-on note`. Exit code: 0 where no rule is broken that `--fail-on` counts, 1 where one is, 2 where something could not be read.
+/// Notes, of which nothing is wrong, are counted, and printed with `-v`, `--json` and `--fail-on note`. Exit code: 0
+/// where no rule is broken that `--fail-on` counts, 1 where one is, 2 where something could not be read.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     /// A JSON object a line, one for each finding: source, id, severity, revision, section, path, rule, found, rows,
