@@ -8,7 +8,7 @@ use crate::h5::protocol::Request;
 /// Divides the deadline of a file after [`STRIKES`] hangs.
 pub(super) const IMPATIENT: u32 = 8;
 
-/// Longest wait for [`Request::Ahead`], which ends by itself after some 20 ms unless libhdf5 hangs or the disk is slow.
+/// Longest wait for [`Request::Ahead`], which ends by itself after 200 ms unless libhdf5 hangs or the disk is slow.
 const AHEAD: Duration = Duration::from_secs(1);
 
 /// The limits of a request.
