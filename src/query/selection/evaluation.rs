@@ -266,7 +266,9 @@ impl Look<'_> {
     /// Which values satisfy a condition.
     fn test(&self, leaf: &Leaf, array: &ArrayRef) -> Result<BooleanBuffer, Error> {
         let has_missing_labels = array.as_any_dictionary_opt().is_some_and(|array| array.values().null_count() > 0);
-        let nulls = if has_missing_labels { array.logical_nulls() } else { array.nulls().cloned() };
+        // An array of the type Null has no bitmap.
+        let is_logical = has_missing_labels || array.data_type().is_null();
+        let nulls = if is_logical { array.logical_nulls() } else { array.nulls().cloned() };
         let valid = nulls.map(|nulls| nulls.inner().clone());
         let (ranges, negated) = match &leaf.test {
             Test::Null => return Ok(valid.map_or_else(|| BooleanBuffer::new_unset(array.len()), |valid| !&valid)),
