@@ -139,7 +139,8 @@ class Check:
             place = f"{file}/{table}"
             if place in self.reader.without:
                 continue
-            folder = self.mount / f"{file}.h5" / table
+            # A Trevni file is one table.
+            folder = self.mount / f"{file}.trv" if table == "table" else self.mount / f"{file}.h5" / table
             if native:
                 write_native(folder / f"table.{self.reader.view}", expected, self.reader.view)
             self.whole(place, folder / f"table.{self.reader.view}", expected)

@@ -4,8 +4,8 @@
 
 `rows_N.h5` has the tables `flat` and `nested` of N rows, with a column of every type; `big.h5` has values and
 dictionaries larger than a page; `pandas3.h5` and `pytables.h5` are those of `tests/data`; `clustered.h5` has a column
-that rises over 64 row groups. Beside each file lies
-`NAME.TABLE.arrow` with the expected values, computed by NumPy from what was given to h5py; the group of types of a
+that rises over 64 row groups; `nulls_N.trv` are Trevni files, whose only table is called `table` here, with columns of
+the type `null`. Beside each file lies `NAME.TABLE.arrow` with the expected values, computed by NumPy from what was given to h5py; the group of types of a
 column is in its field's metadata. The same bytes at each run. A folder that is complete is left alone.
 """
 
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import trevni_writer  # noqa: E402
 from fixtures.write import describe, july_table  # noqa: E402
 from reading import columns, nested  # noqa: E402
 
@@ -118,6 +119,22 @@ def write_clustered(folder):
         codes.attrs.create("CATEGORIES", labels.ref, dtype=h5py.ref_dtype)
     expected = {**values, "run": pa.array(names).take(pa.array(run))}
     save(folder / "clustered.t.arrow", pa.table(expected))
+
+
+NULL_ROWS = (0, SMALL_ROWS, ROW_GROUP + 1)
+
+
+def write_nulls(folder, rows):
+    """A Trevni file: nulls by themselves and in lists, beside numbers."""
+    ids = list(range(rows))
+    lists = [[None] * (row % 4) for row in ids]
+    made = [trevni_writer.Column("id", "long", ids), trevni_writer.Column("nothing", "null", [None] * rows)]
+    made.append(trevni_writer.Column("nothing_list", "null", lists, is_array=True))
+    (folder / f"nulls_{rows}.trv").write_bytes(trevni_writer.trevni(made, rows=rows))
+    fields = [("integers", "id", pa.array(ids, pa.int64())), ("nulls", "nothing", pa.nulls(rows))]
+    fields.append(("nulls", "nothing_list", pa.array(lists, pa.large_list(pa.null()))))
+    schema = pa.schema([pa.field(name, array.type, metadata={"group": group}) for group, name, array in fields])
+    save(folder / f"nulls_{rows}.table.arrow", pa.table([array for _, _, array in fields], schema=schema))
 
 
 PLAIN_ROWS = 150_000
@@ -233,6 +250,8 @@ def write_all(folder):
     write_clustered(folder)
     write_plain(folder)
     write_foreign(folder)
+    for count in NULL_ROWS:
+        write_nulls(folder, count)
     done.touch()
 
 

@@ -97,7 +97,7 @@ WITH_QUOTES = (
     version_of=("Rscript", "-e", "cat('data.table', as.character(packageVersion('data.table')))"),
     most_rows=2000,
     blind=True,
-    limits={group: DOUBLED for group in WITH_QUOTES},
+    limits={name: DOUBLED for name in (*WITH_QUOTES, "nothing_list")},
 )
 def r_fread(path, columns):
     reading = "library(data.table); t <- fread(args[1], colClasses = 'character', na.strings = '', encoding = 'UTF-8', "

@@ -43,6 +43,9 @@ def difference(got, expected, place=""):
         count = int((there != wanted).sum())
         what = "missing" if wanted[row] else f"{shortened(got[row])}, and not missing"
         return f"{place}row {row} is {what} ({count} rows)"
+    # Some readers have no type without values.
+    if pa.types.is_null(expected.type):
+        return None
     if pa.types.is_struct(expected.type):
         return struct_difference(got, expected, there, place)
     if expected.null_count:
@@ -134,6 +137,8 @@ def parsed(texts, expected, group):
     if group != "half floats" and not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
         return texts
     texts = texts.cast(pa.string())
+    if pa.types.is_null(kind):
+        return texts
     if pa.types.is_binary(kind):
         return pa.array([None if text is None else bytes.fromhex(text) for text in texts.to_pylist()], kind)
     if pa.types.is_struct(kind) or is_list(kind):

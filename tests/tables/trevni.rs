@@ -3,7 +3,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use arrow_array::Array;
+use arrow_array::cast::AsArray;
+use arrow_ipc::reader::FileReader;
+use arrow_schema::{DataType, Field};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 
 use crate::data;
@@ -80,6 +86,26 @@ fn what_was_written_is_shown() {
     assert_eq!((&said["who"], &said["odd"]), (&json!("a test"), &json!("ff00")));
     let mounted = Mounted::new(&[&data("trevni/no_columns.trv")], &[]);
     assert_eq!(metadata(&mounted)["rows"], 0);
+}
+
+/// A column of nulls is one in Parquet and Arrow as pyarrow writes it, and every row of it is missing.
+#[test]
+fn nulls_are_a_column() {
+    let mounted = Mounted::new(&[&data("trevni/types.trv")], &[]);
+    assert_eq!(mounted.text("where/nothing:null/columns/nothing.txt"), "\n".repeat(120));
+    assert_eq!(mounted.text("where/nothing:valid/columns/nothing.txt"), "");
+    let parquet = fs::File::open(mounted.join("table.parquet")).unwrap();
+    let parquet = ParquetRecordBatchReaderBuilder::try_new(parquet).unwrap();
+    let field = parquet.schema().field_with_name("nothing").unwrap();
+    assert_eq!(*field, Field::new("nothing", DataType::Null, true));
+    let nested = Mounted::new(&[&data("trevni/nested.trv")], &[]);
+    let arrow = FileReader::try_new(fs::File::open(nested.join("table.arrow")).unwrap(), None).unwrap();
+    let kind = arrow.schema().field_with_name("marks").unwrap().data_type().clone();
+    assert_eq!(kind, DataType::LargeList(Arc::new(Field::new("item", DataType::Null, true))));
+    for batch in arrow {
+        let lists = batch.unwrap().column_by_name("marks").unwrap().as_list::<i64>().clone();
+        assert_eq!((lists.null_count(), lists.values().logical_null_count()), (0, lists.values().len()));
+    }
 }
 
 #[test]

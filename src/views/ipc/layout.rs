@@ -2,7 +2,7 @@
 
 use super::learnt::lengths::Lengths;
 use super::message::{self, Batch, Count, Extent, up};
-use super::plan::{Domain, Kind, Plan, Role, Stream};
+use super::plan::{Domain, Kind, Node, Plan, Role, Stream};
 use super::table::{ALIGNMENT, PAGE, PAGED, Table};
 use crate::store::Error;
 
@@ -104,7 +104,13 @@ impl Layout {
 
     /// The bytes before the body, at least `length` of them. `nulls` are those of each node.
     pub fn header(&self, table: &Table, nulls: &[u64], length: usize) -> Vec<u8> {
-        let nodes: Vec<Count> = self.node_rows.iter().zip(nulls).map(|(&rows, &nulls)| Count { rows, nulls }).collect();
+        let plans = table.plans.iter().flat_map(|plan| &plan.nodes);
+        let counted = self.node_rows.iter().zip(nulls).zip(plans);
+        let count = |((&rows, &nulls), node): ((&u64, &u64), &Node)| {
+            let nulls = if let Kind::Nothing = node.kind { rows } else { nulls };
+            Count { rows, nulls }
+        };
+        let nodes: Vec<Count> = counted.map(count).collect();
         let buffers: Vec<Extent> = self.buffers.iter().map(|buffer| buffer.extent).collect();
         let batch = Batch {
             rows: table.rows_of(self.batch).1,

@@ -526,7 +526,7 @@ fn outline_step(nodes: &mut std::slice::Iter<'_, Node>, outline: &ArrayRef, numb
             fields.columns().iter().try_for_each(|column| outline_step(nodes, column, numbers))?;
         }
         Kind::FixedList(_) => outline_step(nodes, outline.as_fixed_size_list_opt()?.values(), numbers)?,
-        Kind::Values(_) | Kind::Bits | Kind::Keys(..) | Kind::Views(_) => {}
+        Kind::Nothing | Kind::Values(_) | Kind::Bits | Kind::Keys(..) | Kind::Views(_) => {}
     }
     Some(())
 }

@@ -41,9 +41,11 @@ impl Builder {
             self.lengths += 1;
             self.lengths - 1
         });
-        self.streams.push(Stream { node, role: Role::Validity });
         let streams = &mut self.streams;
         let mut add = |role| streams.push(Stream { node, role });
+        if !matches!(kind, Kind::Nothing) {
+            add(Role::Validity);
+        }
         match &kind {
             Kind::Values(width) | Kind::Keys(width, _) => add(Role::Cells(*width)),
             Kind::Bits => add(Role::Bits),
@@ -63,7 +65,7 @@ impl Builder {
                 add(Role::Bytes);
             }
             Kind::List => add(Role::Offsets),
-            Kind::Struct(_) | Kind::FixedList(_) => {}
+            Kind::Nothing | Kind::Struct(_) | Kind::FixedList(_) => {}
         }
         self.nodes.push(Node { kind, nulls, domain, length });
         node
@@ -83,6 +85,10 @@ impl Builder {
         // pyarrow makes no pandas column of lists of string views.
         let in_rows = self.lists == 0;
         match data_type {
+            DataType::Null => {
+                self.push(Kind::Nothing, false, domain);
+                Ok(DataType::Null)
+            }
             DataType::Boolean => {
                 self.push(Kind::Bits, nullable, domain);
                 Ok(DataType::Boolean)

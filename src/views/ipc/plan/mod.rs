@@ -83,6 +83,8 @@ pub(super) enum Kind {
     Views(Views),
     /// Offsets and bytes.
     Text,
+    /// Nothing: every row is missing.
+    Nothing,
     /// This many children, one after the other.
     Struct(usize),
     /// This many rows of the next node for each row.
@@ -375,6 +377,6 @@ pub(super) fn length(array: &ArrayRef) -> Option<u64> {
 
 /// A field of the schema.
 pub(super) fn field(name: &str, plan: &Plan) -> Field {
-    let nullable = plan.nodes.first().is_some_and(|node| node.nulls.is_some());
+    let nullable = plan.nodes.first().is_some_and(|node| node.nulls.is_some() || matches!(node.kind, Kind::Nothing));
     Field::new(name, plan.data_type.clone(), nullable)
 }

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeListArray, Int32Array, Int64Array, LargeListArray,
-    LargeStringArray, StructArray,
+    LargeStringArray, NullArray, StructArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{Field, Fields};
@@ -37,7 +37,7 @@ fn lists(seed: &[u8], values: &dyn Fn(usize) -> ArrayRef) -> ArrayRef {
 fn case(kind: u8, seed: &[u8]) -> Case {
     let name = format!("column {kind}");
     let numbers = || Int64Array::from_iter(seed.iter().map(|byte| (*byte % 3 != 0).then_some(i64::from(*byte) << 40)));
-    match kind % 10 {
+    match kind % 12 {
         0 => {
             let array: ArrayRef = Arc::new(Int64Array::from_iter_values(seed.iter().map(|byte| i64::from(*byte))));
             (column(&name, Arc::new(Memory::new(array.clone()).stored_as_values()), Some(integer(8, true))), array)
@@ -91,7 +91,7 @@ fn case(kind: u8, seed: &[u8]) -> Case {
             (memory(&name, array.clone(), Some(datatype)), array)
         }
         8 => {
-            let fields = [1, 4, 6, 2].map(|kind| (kind.to_string(), case(kind, seed)));
+            let fields = [1, 4, 10, 6, 2].map(|kind| (kind.to_string(), case(kind, seed)));
             let types = fields.each_ref().map(|(name, (_, array))| Field::new(name, array.data_type().clone(), true));
             let arrays = fields.each_ref().map(|(_, (_, array))| array.clone());
             let array: ArrayRef = Arc::new(
@@ -99,6 +99,14 @@ fn case(kind: u8, seed: &[u8]) -> Case {
             );
             let fields = fields.into_iter().map(|(name, (column, _))| (name, column.rows)).collect();
             (column(&name, Arc::new(CompoundRows::new("/t/x".into(), fields).unwrap()), None), array)
+        }
+        10 => {
+            let array: ArrayRef = Arc::new(NullArray::new(seed.len()));
+            (column(&name, Arc::new(Memory::new(array.clone()).nullable(true)), None), array)
+        }
+        11 => {
+            let array = lists(seed, &|count| Arc::new(NullArray::new(count)));
+            (column(&name, Arc::new(Memory::new(array.clone()).nullable(true)), None), array)
         }
         _ => {
             let triples = FixedSizeListArray::new(
@@ -130,6 +138,7 @@ fn shown(array: &ArrayRef) -> Vec<String> {
             return "null".to_owned();
         }
         match array.data_type() {
+            DataType::Null => "null".to_owned(),
             DataType::Boolean => array.as_boolean().value(row).to_string(),
             DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
             DataType::LargeUtf8 => format!("{:?}", array.as_string::<i64>().value(row)),

@@ -144,6 +144,7 @@ pub(in crate::views::parquet) fn append_fixed(
         selection.runs(array.as_primitive::<T>().values(), |run| append_cells(run, out))
     }
     match array.data_type() {
+        DataType::Null => Ok(()),
         DataType::Int64 => same::<Int64Type>(array, selection, out),
         DataType::UInt64 => same::<UInt64Type>(array, selection, out),
         DataType::Float64 => same::<Float64Type>(array, selection, out),

@@ -104,6 +104,8 @@ impl Way {
         if self.nodes.len() >= MOST_DEEP {
             return Err(format!("nested more than {MOST_DEEP} deep"));
         }
+        // Nulls are missing whatever holds them.
+        let nullable = nullable || data_type.is_null();
         let here = self.to(&[name], nullable, Step::Value);
         let unknown = Hints::default();
         let items = hints.items.as_deref().unwrap_or(&unknown);
@@ -271,6 +273,8 @@ fn can_be_missing(data_type: &DataType) -> bool {
 /// Numbers, booleans and binary cells.
 fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
     let (physical, seen) = match data_type {
+        // As pyarrow and `parquet` write a column of nulls: levels alone, of a type that readers know.
+        DataType::Null => return Some((Physical::Int32, Values::Cells(0), DataType::Null)),
         DataType::Boolean => return Some((Physical::Boolean, Values::Bits, DataType::Boolean)),
         DataType::Int8 | DataType::UInt8 => {
             let identity = Dictionary::identity(*data_type == DataType::Int8);

@@ -103,6 +103,7 @@ fn logical_type(logical: &LogicalType, element: &mut Struct<'_>) {
                 fields.structure(2, empty(unit_of(&timestamp.unit)));
             });
         }),
+        LogicalType::Unknown => element.structure(10, empty(11)),
         LogicalType::Float16 => element.structure(10, empty(15)),
         _ => {}
     }

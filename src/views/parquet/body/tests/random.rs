@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, Float16Array,
-    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, StructArray,
-    UInt8Array, UInt64Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, LargeListArray, LargeStringArray, NullArray,
+    StructArray, UInt8Array, UInt64Array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, FieldRef};
@@ -21,6 +21,7 @@ use crate::views::parquet::columns::shape::{Given, Shape};
 /// A type of column.
 #[derive(Clone, Debug)]
 enum Kind {
+    Null,
     Int8,
     UInt8,
     Int16,
@@ -43,12 +44,13 @@ const LABELS: [&str; 3] = ["one", "", "drei"];
 impl Kind {
     /// Whether it can be null inside a compound or an array.
     fn can_be_missing(&self) -> bool {
-        matches!(self, Kind::Boolean | Kind::Text | Kind::Categories)
+        matches!(self, Kind::Null | Kind::Boolean | Kind::Text | Kind::Categories)
     }
 
     fn data_type(&self) -> DataType {
         let texts = Box::new(DataType::LargeUtf8);
         match self {
+            Kind::Null => DataType::Null,
             Kind::Int8 => DataType::Int8,
             Kind::UInt8 => DataType::UInt8,
             Kind::Int16 => DataType::Int16,
@@ -80,6 +82,7 @@ impl Kind {
             };
         }
         match self {
+            Kind::Null => Arc::new(NullArray::new(values.len())),
             Kind::Int8 => numbers!(Int8Array),
             Kind::UInt8 => numbers!(UInt8Array),
             Kind::Int16 => numbers!(Int16Array),
@@ -152,6 +155,7 @@ impl Kind {
     fn values(&self, nullable: bool) -> BoxedStrategy<Tree> {
         let float = any::<f64>().prop_map(Tree::float);
         let some = match self {
+            Kind::Null => Just(Tree::Null).boxed(),
             Kind::Int8 => any::<i8>().prop_map(|v| Tree::Integer(v.into())).boxed(),
             Kind::UInt8 => any::<u8>().prop_map(|v| Tree::Integer(v.into())).boxed(),
             Kind::Int16 => any::<i16>().prop_map(|v| Tree::Integer(v.into())).boxed(),
@@ -211,6 +215,7 @@ fn key(value: &Tree) -> Option<usize> {
 
 fn kinds() -> impl Strategy<Value = Kind> {
     let leaf = prop_oneof![
+        Just(Kind::Null),
         Just(Kind::Int8),
         Just(Kind::UInt8),
         Just(Kind::Int16),

@@ -46,6 +46,7 @@ fn tree(array: &ArrayRef, row: usize) -> Tree {
         };
     }
     match array.data_type() {
+        DataType::Null => Tree::Null,
         DataType::Int8 => integer!(Int8Type),
         DataType::Int16 => integer!(Int16Type),
         DataType::Int32 => integer!(Int32Type),
