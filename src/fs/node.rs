@@ -56,7 +56,10 @@ pub struct DirEntry {
 
 /// All names in a directory, in the order shown. Where there may be very many, each is made when it is asked for.
 #[derive(Clone)]
-pub struct Children(Arc<dyn Names>);
+pub struct Children {
+    names: Arc<dyn Names>,
+    lasting: bool,
+}
 
 /// Names by their places in a directory, which begin at 0 and may leave gaps.
 pub trait Names: Send + Sync {
@@ -73,12 +76,22 @@ impl Names for Vec<DirEntry> {
 impl Children {
     /// Those that are made when they are asked for.
     pub fn new(names: impl Names + 'static) -> Self {
-        Self(Arc::new(names))
+        Self { names: Arc::new(names), lasting: false }
+    }
+
+    /// The same names, which the directory has as long as it is there: the kernel may keep them.
+    pub fn lasting(self) -> Self {
+        Self { lasting: true, ..self }
+    }
+
+    /// Whether they are [`Children::lasting`].
+    pub fn are_lasting(&self) -> bool {
+        self.lasting
     }
 
     /// The first name at a place or behind it, with its own place.
     pub fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
-        self.0.at(place)
+        self.names.at(place)
     }
 
     /// All of them.

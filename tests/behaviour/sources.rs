@@ -279,6 +279,10 @@ fn a_table_of_many_files_is_a_dataset_that_follows_them() {
     table(&root.join("c.h5"), "x");
     within(limit, "a file that came is there", || parts() == ["file=b.h5", "file=c.h5", "file=deep%2Fa%3D%2525.h5"]);
     assert!(mounted.read(".datasets/t/file=c.h5/part-0.parquet") == part);
+    // The kernel keeps the names of a partition.
+    for _ in 0..2 {
+        assert_eq!(mounted.names(".datasets/t/file=c.h5"), ["part-0.parquet"]);
+    }
     table(&root.join("b.h5"), "y");
     within(limit, "all files have the other column", || {
         let text = mounted.read(".datasets/t/file=c.h5/part-0.parquet");
@@ -287,6 +291,9 @@ fn a_table_of_many_files_is_a_dataset_that_follows_them() {
     assert_eq!(parts().len(), 3);
     fs::remove_file(root.join("c.h5")).unwrap();
     within(limit, "a file that went is gone", || parts() == ["file=b.h5", "file=deep%2Fa%3D%2525.h5"]);
+    let list = |partition: &str| fs::read_dir(mounted.join(".datasets/t").join(partition)).map(Iterator::count);
+    within(limit, "with its partition", || list("file=c.h5").is_err());
+    assert_eq!(list("file=b.h5").unwrap(), 1);
     fs::remove_dir_all(root.join("deep")).unwrap();
     within(limit, "the other one has its columns alone", || {
         mounted.read(".datasets/t/file=b.h5/part-0.parquet") == mounted.read("b.h5/t/table.parquet")

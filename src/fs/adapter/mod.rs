@@ -356,8 +356,10 @@ impl Filesystem for Adapter {
             reply,
             move |service, interrupt| service.open_directory(number.0, interrupt),
             |shared, reply, directory| {
+                let kept = FopenFlags::FOPEN_CACHE_DIR | FopenFlags::FOPEN_KEEP_CACHE;
+                let flags = if directory.is_lasting() { kept } else { FopenFlags::empty() };
                 let handle = shared.service.opened_directory(directory);
-                reply.opened(FileHandle(handle), FopenFlags::empty());
+                reply.opened(FileHandle(handle), flags);
             },
         );
     }

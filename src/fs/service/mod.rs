@@ -372,6 +372,11 @@ impl OpenDirectory {
     pub fn number(&self) -> u64 {
         self.number
     }
+
+    /// Whether the kernel may keep its names from one open to the next.
+    pub fn is_lasting(&self) -> bool {
+        self.names.are_lasting()
+    }
 }
 
 /// The size of a node, if it is known without asking.

@@ -13,6 +13,9 @@ use crate::source::Interrupt;
 use crate::store::{Lent, Span, StoredRun};
 use crate::views::Access;
 
+/// Bytes of a file that is small: those of one read-ahead, which every mount has.
+const SMALL: u64 = 128 << 10;
+
 /// An open file.
 pub struct OpenFile {
     pub(super) number: u64,
@@ -217,8 +220,9 @@ impl OpenFile {
         Ok(Part::Made(start..start + length))
     }
 
-    /// Whether the kernel should pass reads on as they are, without its page cache.
+    /// Whether the kernel should pass reads on as they are, without its page cache. A file that one request fetches is
+    /// kept there: engines open each of many files twice for a query, and again for the next.
     pub fn is_direct(&self) -> bool {
-        self.content.is_some() || self.node.access() == Access::Stretches
+        self.content.is_some() || self.node.access() == Access::Stretches && self.size > SMALL
     }
 }

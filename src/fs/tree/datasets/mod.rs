@@ -259,6 +259,8 @@ impl Node for PartitionNode {
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let is_there = self.dataset.outcome(interrupt)?.files.contains_key(&self.partition);
-        Ok(is_there.then(|| DirEntry { name: PART.into(), kind: Kind::File }).into_iter().collect())
+        let names: Children = is_there.then(|| DirEntry { name: PART.into(), kind: Kind::File }).into_iter().collect();
+        // A partition without its file is none, and its directory is not found any more.
+        Ok(if is_there { names.lasting() } else { names })
     }
 }
