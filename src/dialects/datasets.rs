@@ -101,7 +101,7 @@ pub fn at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Object,
 pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, String> {
     let no_numbers = format!("{} are no numbers", rows.data_type());
     let rows = PackedRows::scaled(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
-    let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
+    let array = rows.array(0..rows.facts().len, interrupt).map_err(|error| error.to_string())?;
     if let Some(row) = (0..array.len()).find(|row| array.is_null(*row)) {
         return Err(format!("number {row} is missing"));
     }

@@ -23,8 +23,8 @@ const MOST_NAMED: usize = 30;
 
 /// The labels of categories whose order means something, in that order.
 pub(super) fn labels(rows: &dyn Rows) -> Option<Arc<dyn Rows>> {
-    match rows.hints().values {
-        Some(ValueSet::Categories { labels, ordered: true }) => Some(labels),
+    match &rows.hints().values {
+        Some(ValueSet::Categories { labels, ordered: true }) => Some(labels.clone()),
         _ => None,
     }
 }

@@ -18,7 +18,7 @@ use super::categories;
 use super::predicate::{Error as QueryError, Order};
 use super::selection::joined;
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, Hints, RowRange, Rows, Shared, Store};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Shared, Store, StoredFacts};
 use crate::table::{Column, HeldRows, Table, nan_in};
 
 /// Rows whose keys are made at once.
@@ -50,7 +50,7 @@ pub fn first(table: &mut Table, limit: u64) {
     table.rows = table.rows.min(limit);
     let rows = table.rows;
     for column in &mut table.columns {
-        let cut = |rows_of: &Arc<dyn Rows>| Arc::new(FirstRows { rows: rows_of.clone(), len: rows }) as Arc<dyn Rows>;
+        let cut = |rows_of: &Arc<dyn Rows>| Arc::new(FirstRows::new(rows_of.clone(), rows)) as Arc<dyn Rows>;
         column.rows = column.rows.as_ref().map(cut).map_err(Clone::clone);
         column.stored_strings = None;
         column.learner = None;
@@ -186,7 +186,7 @@ fn gathered(
             arrow_select::take::take(all.as_ref(), ranks, None).map_err(failed)?
         }
     };
-    let hints = Hints { stored: false, ..rows.hints() };
+    let hints = Hints { stored: false, ..rows.hints().clone() };
     Ok(Arc::new(HeldRows::new(all, rows.nullable(), hints)))
 }
 
@@ -272,24 +272,22 @@ impl Sorter {
 #[derive(Debug)]
 struct FirstRows {
     rows: Arc<dyn Rows>,
-    len: u64,
+    facts: Facts,
+}
+
+impl FirstRows {
+    fn new(rows: Arc<dyn Rows>, len: u64) -> Self {
+        let inner = rows.facts();
+        let hints = Hints { stored: false, ..inner.hints.clone() };
+        let stored = StoredFacts::default();
+        let facts = Facts { len, hints, cuts: None, stored, codes: 0, ..inner.clone() };
+        Self { rows, facts }
+    }
 }
 
 impl Rows for FirstRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.rows.data_type()
-    }
-
-    fn nullable(&self) -> bool {
-        self.rows.nullable()
-    }
-
-    fn hints(&self) -> Hints {
-        Hints { stored: false, ..self.rows.hints() }
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -308,36 +306,16 @@ impl Rows for FirstRows {
         self.rows.outline(range, interrupt)
     }
 
-    fn outline_tells_nulls(&self) -> bool {
-        self.rows.outline_tells_nulls()
-    }
-
-    fn fields_lie_apart(&self) -> bool {
-        self.rows.fields_lie_apart()
-    }
-
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         self.rows.array_for_field(fields, range, interrupt)
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        Ok(self.rows.alike_until(row, interrupt)?.min(self.len.max(row)))
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        None
+        Ok(self.rows.alike_until(row, interrupt)?.min(self.facts.len.max(row)))
     }
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(not_stored())
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.rows.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.rows.stride()
     }
 }
 
@@ -350,13 +328,26 @@ mod tests {
     use arrow_array::Int64Array;
 
     use super::*;
-    use crate::store::rows::in_memory::Memory;
+    use crate::store::rows::in_memory::{FACTS, Memory, changed, with_facts};
 
     #[test]
     fn first_rows_lie_where_all_rows_do() {
         let all = Memory::new(Arc::new(Int64Array::from(vec![0; 6]))).natural(2).strided(24).alike();
-        let first = FirstRows { rows: Arc::new(all), len: 4 };
-        assert_eq!((first.len(), first.natural_rows(), first.stride()), (4, Some(2), Some(24)));
+        let first = FirstRows::new(Arc::new(all), 4);
+        assert_eq!((first.facts().len, first.facts().natural_rows, first.facts().stride), (4, Some(2), Some(24)));
         assert_eq!(first.alike_until(1, &Interrupt::new()).unwrap(), 4);
+    }
+
+    #[test]
+    fn first_rows_keep_the_facts_that_they_do_not_give_up() {
+        let given_up = ["len", "hints", "cuts", "stored type", "stored width", "decoded", "codes"];
+        for which in 0..=FACTS {
+            let all = with_facts(Memory::new(Arc::new(Int64Array::from(vec![0; 6]))), which);
+            let facts = all.facts().clone();
+            let first = FirstRows::new(Arc::new(all), 4);
+            let lost: Vec<_> = changed(&facts, first.facts());
+            assert!(lost.iter().all(|fact| given_up.contains(fact)), "{lost:?}");
+            assert!(which < FACTS || lost == given_up, "{lost:?}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::{Bound, Condition, Operator, Predicate, SelectedRows, Selection, expr
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::Interrupt;
 use crate::store::Learner;
-use crate::store::rows::in_memory::Memory;
+use crate::store::rows::in_memory::{FACTS, Memory, changed, with_facts};
 use crate::store::{Error, Options, Rows, Store};
 use crate::table::{Column, Table};
 
@@ -73,7 +73,25 @@ fn select(table: &Table, predicate: &Predicate, store: &Arc<Store>) -> Selection
 fn numbers(table: &Table, selection: &Selection) -> Vec<i64> {
     let interrupt = Interrupt::new();
     let rows = SelectedRows::new(table.columns[0].rows.clone().unwrap(), selection.selected(&interrupt).unwrap());
-    rows.array(0..rows.len(), &interrupt).unwrap().as_primitive::<Int64Type>().values().to_vec()
+    rows.array(0..rows.facts().len, &interrupt).unwrap().as_primitive::<Int64Type>().values().to_vec()
+}
+
+/// Which rows are selected changes no value, nor how it is stored, but where it lies.
+#[test]
+fn selected_rows_keep_the_facts_that_they_do_not_give_up() {
+    let given_up = ["len", "natural rows", "stride", "cuts", "decoded", "codes", "outline", "apart"];
+    let table = table(vec![column("n", Arc::new(Int64Array::from(vec![1, 2, 3])), None, false).0]);
+    let store = store(1 << 20);
+    let predicate = super::predicate::expression::parse("n > 1").unwrap();
+    let selected = select(&table, &predicate, &store).selected(&Interrupt::new()).unwrap();
+    for which in 0..=FACTS {
+        let all = with_facts(Memory::new(Arc::new(Int64Array::from(vec![1, 2, 3]))), which);
+        let facts = all.facts().clone();
+        let rows = SelectedRows::new(Arc::new(all), selected.clone());
+        let lost = changed(&facts, rows.facts());
+        assert!(lost.iter().all(|fact| given_up.contains(fact)), "{lost:?}");
+        assert!(which < FACTS || lost == given_up, "{lost:?}");
+    }
 }
 
 /// Whether a row satisfies a predicate; `None` where that is unknown.

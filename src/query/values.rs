@@ -76,7 +76,7 @@ fn labels(rows: &dyn Rows, interrupt: &Interrupt) -> (Vec<String>, u64) {
     if *rows.data_type() == DataType::Boolean {
         return (vec!["false".into(), "true".into()], 2);
     }
-    match rows.hints().values {
+    match &rows.hints().values {
         Some(ValueSet::Categories { labels, .. }) => {
             // A file may be damaged there; the other columns stay.
             let Ok(array) = labels.array(0..labels.len().min(MOST_LABELS), interrupt) else { return (Vec::new(), 0) };

@@ -295,7 +295,7 @@ impl<'a> Parts<'a, '_> {
     /// Values of an index, as the column has them.
     fn like(&self, parts: Vec<Arc<dyn Rows>>, data_type: &arrow_schema::DataType) -> Checked<Arc<dyn Rows>> {
         use arrow_schema::DataType::{Float64, Int64};
-        let chain = ChainRows::new(parts).and_then(|chain| match (chain.data_type(), data_type) {
+        let chain = ChainRows::new(parts).and_then(|chain| match (&chain.facts().data_type, data_type) {
             (Float64, Int64) => chain.rounded(PER_SECOND),
             (own, wanted) if own == wanted => Some(chain),
             _ => None,

@@ -104,7 +104,7 @@ impl Histogram<'_> {
         let path = join(self.site.path, b"weights");
         let opened = datasets::open(self.site.file, &path, weights)?;
         let rows = DatasetRows::plain(opened, u64::MAX);
-        let len = rows.len();
+        let len = rows.facts().len;
         let mut columns = Vec::with_capacity(2 * axes.len() + 1);
         for (number, axis) in axes.iter().enumerate() {
             let dimension = if is_reversed { axes.len() - 1 - number } else { number };
@@ -189,7 +189,7 @@ impl Histogram<'_> {
     /// A dataset of numbers as those of 64 bits.
     fn floats(&self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, String> {
         let rows = Arc::new(DatasetRows::plain(datasets::open(self.site.file, path, dataset)?, u64::MAX));
-        match rows.data_type() {
+        match &rows.facts().data_type {
             number if number.is_numeric() => Ok(Arc::new(CastRows::new(rows, Some(DataType::Float64), false))),
             other => Err(format!("{path} holds {other}")),
         }
@@ -202,7 +202,7 @@ impl Histogram<'_> {
             return None;
         }
         let rows = DatasetRows::plain(datasets::open(self.site.file, path, dataset).ok()?, 1);
-        if *rows.data_type() == DataType::Boolean {
+        if rows.facts().data_type == DataType::Boolean {
             let value = rows.array(0..1, self.interrupt).ok()?;
             return value.is_valid(0).then(|| value.as_boolean().value(0).into());
         }

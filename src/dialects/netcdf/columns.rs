@@ -107,7 +107,7 @@ fn rows(
     packing.count = packing.count.filter(|_| is_line);
     let datatype = (!is_same).then(|| {
         let plain = along(is_line, datasets::open(file, path, stored).ok()?, FillTest::none(), tally.clone());
-        plain.stored_type().cloned()
+        plain.facts().stored.datatype.clone()
     });
     Ok(Arc::new(PackedRows::new(path.to_owned(), rows, packing, datatype.flatten(), tally.clone())))
 }

@@ -246,7 +246,7 @@ impl Spread<'_> {
             return Ok(rows);
         }
         let array = rows.array(0..rows.len(), self.place.interrupt).map_err(|error| error.to_string())?;
-        Ok(Arc::new(HeldRows::new(array, false, Hints { stored: false, ..rows.hints() })))
+        Ok(Arc::new(HeldRows::new(array, false, Hints { stored: false, ..rows.hints().clone() })))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::codec::pickle::{self, Cell, Kind, Label, ObjectArray};
 use crate::dialects::attributes::text;
 use crate::source::Interrupt;
 use crate::store::{
-    self, ARRAY_BYTES, Cache, Error, Fitter, Fitting, Hints, Reservation, RowRange, Rows, Shared, numbered,
+    self, ARRAY_BYTES, Cache, Error, Facts, Fitter, Fitting, Hints, Reservation, RowRange, Rows, Shared, numbered,
 };
 
 /// Digits of an integer of 128 bits, and a sign.
@@ -105,9 +105,12 @@ impl Block {
         let column = |column| {
             let counts = pickled.array.counts(column);
             let (shown, others) = (Shown::of(counts), counts[Kind::Other as usize]);
-            let rows = rows as u64;
-            let longest = pickled.bytes.len() as u64;
-            Objects { block: self.clone(), column, rows, shown, others, data_type: shown.data_type(), longest }
+            let (data_type, hints) = (shown.data_type(), Hints { nullable: true, ..Hints::default() });
+            // No text is longer than the pickle.
+            let is_text = data_type == DataType::LargeUtf8;
+            let hints = if is_text { hints.within(pickled.bytes.len() as u64) } else { hints };
+            let facts = Facts { nullable: true, hints, ..Facts::new(rows as u64, data_type) };
+            Objects { block: self.clone(), column, shown, others, facts }
         };
         Ok((0..columns).map(column).collect())
     }
@@ -188,12 +191,9 @@ impl Shown {
 pub(super) struct Objects {
     block: Arc<Block>,
     column: usize,
-    rows: u64,
     shown: Shown,
     others: usize,
-    data_type: DataType,
-    /// Bytes of the pickle, which no text passes.
-    longest: u64,
+    facts: Facts,
 }
 
 impl Objects {
@@ -287,25 +287,12 @@ impl Objects {
 }
 
 impl Rows for Objects {
-    fn len(&self) -> u64 {
-        self.rows
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        let hints = Hints { nullable: true, ..Hints::default() };
-        if self.data_type == DataType::LargeUtf8 { hints.within(self.longest) } else { hints }
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        store::count_of(&range, self.rows, self.block.dataset.path())?;
+        store::count_of(&range, self.facts.len, self.block.dataset.path())?;
         let pickled = self.block.pickled(interrupt)?;
         let what = || format!("rows {}..{}", range.start, range.end);
         let taken = self.taken(&pickled, range.start as usize..range.end as usize);
@@ -315,7 +302,7 @@ impl Rows for Objects {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
-        if self.data_type != DataType::LargeUtf8 {
+        if self.facts.data_type != DataType::LargeUtf8 {
             return Ok(Fitting::fixed(&range, 8, bytes));
         }
         let pickled = self.block.pickled(interrupt)?;
@@ -327,7 +314,7 @@ impl Rows for Objects {
     }
 
     fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
-        store::count_of(&range, self.rows, self.block.dataset.path())?;
+        store::count_of(&range, self.facts.len, self.block.dataset.path())?;
         let pickled = self.block.pickled(interrupt)?;
         let rows = range.start as usize..range.end as usize;
         // A text that is the value of several rows stands in the pickle once.
@@ -338,15 +325,7 @@ impl Rows for Objects {
         Ok(fits.then(|| Shared { values: self.values(&pickled, first.into_iter()), keys }))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(self.block.refuse("Python objects have no bytes of one width"))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }

@@ -21,7 +21,9 @@ use crate::codec::trevni::{Column, Kind};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
 use crate::store::decode::{Memory, Oddities, decode};
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, TextLength, count_of, fixed_width};
+use crate::store::{
+    Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredFacts, TextLength, count_of, fixed_width,
+};
 
 /// Rows that are weighed together.
 const WEIGHED: u64 = 1 << 14;
@@ -162,10 +164,7 @@ pub(super) struct ColumnRows {
     part: Part,
     /// The columns that are read for a row: the first has no parent.
     columns: Vec<usize>,
-    data_type: DataType,
-    nullable: bool,
-    hints: Hints,
-    len: u64,
+    facts: Facts,
     /// Of numbers and booleans that are one a row.
     stored: Option<Datatype>,
 }
@@ -197,7 +196,20 @@ impl ColumnRows {
             _ => TextLength::Unknown,
         };
         let (hints, nullable) = (Hints { texts, ..part.hints(file) }, part.nullable(file));
-        Ok(Self { file: file.clone(), path, part, columns, data_type, nullable, hints, len, stored })
+        let survey = columns.first().and_then(survey);
+        let facts = Facts {
+            nullable,
+            hints,
+            natural_rows: survey.filter(|survey| survey.blocks > 1).map(|survey| survey.most_rows),
+            stored: match &stored {
+                Some(stored) => StoredFacts::of(Arc::new(stored.clone()), Decoded::Always),
+                None => StoredFacts { decoded: Decoded::Always, ..StoredFacts::default() },
+            },
+            // Nothing else is ever missing.
+            outline_tells_nulls: !any_nullable(&data_type, nullable),
+            ..Facts::new(len, data_type)
+        };
+        Ok(Self { file: file.clone(), path, part, columns, facts, stored })
     }
 
     fn failed(&self, reason: String) -> Error {
@@ -378,33 +390,21 @@ fn any_nullable(data_type: &DataType, nullable: bool) -> bool {
 }
 
 impl Rows for ColumnRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        self.nullable
-    }
-
-    fn hints(&self) -> Hints {
-        self.hints.clone()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let count = count_of(&range, self.len, &self.path)?;
-        if self.data_type == DataType::Null {
+        let count = count_of(&range, self.facts.len, &self.path)?;
+        if self.facts.data_type == DataType::Null {
             return Ok(Arc::new(NullArray::new(count)));
         }
-        self.made(&self.part, &self.data_type, &range, interrupt)
+        self.made(&self.part, &self.facts.data_type, &range, interrupt)
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
-        if self.stored.is_some() || self.data_type == DataType::Null {
-            return Ok(Fitting::fixed(&range, fixed_width(&self.data_type), bytes));
+        if self.stored.is_some() || self.facts.data_type == DataType::Null {
+            return Ok(Fitting::fixed(&range, fixed_width(&self.facts.data_type), bytes));
         }
         let mut fitter = Fitter::new(range.start, bytes);
         let mut start = range.start;
@@ -422,17 +422,9 @@ impl Rows for ColumnRows {
         Ok(fitter.fitting())
     }
 
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.stored.as_ref()
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.stored.as_ref().map(|stored| stored.size)
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let width = self.stored_width().ok_or_else(|| self.failed("rows of no fixed width".into()))?;
-        let end = offset.checked_add(length as u64).filter(|end| *end <= self.len.saturating_mul(width));
+        let width = self.facts.stored.width.ok_or_else(|| self.failed("rows of no fixed width".into()))?;
+        let end = offset.checked_add(length as u64).filter(|end| *end <= self.facts.len.saturating_mul(width));
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
         let (range, before) = (offset / width..end.div_ceil(width), out.len());
         let Part::Values(column) = self.part else { return Err(self.failed("rows of no fixed width".into())) };
@@ -453,12 +445,8 @@ impl Rows for ColumnRows {
         appended.inspect_err(|_| out.truncate(before))
     }
 
-    fn is_decoded(&self) -> bool {
-        true
-    }
-
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        let stored = self.stored.as_ref().filter(|_| self.data_type.is_primitive())?;
+        let stored = self.stored.as_ref().filter(|_| self.facts.data_type.is_primitive())?;
         let count = bytes.len() / usize::try_from(stored.size).ok()?;
         decode(stored, bytes, count, &Memory(&[]), &mut Oddities::new()).ok()
     }
@@ -467,17 +455,7 @@ impl Rows for ColumnRows {
         Ok(outline(&self.array(range, interrupt)?))
     }
 
-    fn outline_tells_nulls(&self) -> bool {
-        // Nothing else is ever missing.
-        !any_nullable(&self.data_type, self.nullable)
-    }
-
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.columns.iter().try_for_each(|column| self.file.places(*column, interrupt).map(drop))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        let survey = self.file.columns.get(*self.columns.first()?)?.as_ref().ok()?;
-        (survey.blocks > 1).then_some(survey.most_rows)
     }
 }

@@ -13,9 +13,8 @@ use arrow_schema::ArrowError;
 use arrow_schema::DataType;
 
 use super::{Piece, Selected};
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows, Shared};
+use crate::store::{Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredFacts};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -32,6 +31,7 @@ const GAP: usize = 64;
 pub struct SelectedRows {
     rows: Arc<dyn Rows>,
     selected: Arc<Selected>,
+    facts: Facts,
 }
 
 /// Some of the rows wanted.
@@ -45,7 +45,20 @@ enum Span {
 impl SelectedRows {
     /// `rows` must be as many as the table has that the selection is of.
     pub fn new(rows: Arc<dyn Rows>, selected: Arc<Selected>) -> Self {
-        Self { rows, selected }
+        let inner = rows.facts();
+        let facts = Facts {
+            len: selected.len(),
+            // Which rows are selected changes no value, nor how it is stored, but where it lies.
+            natural_rows: None,
+            stride: None,
+            cuts: None,
+            stored: StoredFacts { decoded: Decoded::Never, ..inner.stored.clone() },
+            codes: 0,
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Self { rows, selected, facts }
     }
 
     fn spans(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<Span>, Error> {
@@ -110,7 +123,7 @@ impl SelectedRows {
                 .selected
                 .pieces(&(row..row + 1), interrupt)?
                 .try_into()
-                .map_err(|_| self.error(format!("row {row} of {} selected", self.len())))?;
+                .map_err(|_| self.error(format!("row {row} of {} selected", self.facts.len)))?;
             let skip = piece.bits.as_ref().and_then(|bits| bits.set_indices().next()).unwrap_or(0) as u64;
             let start = (row * width).max(bytes.start);
             let length = ((row + 1) * width).min(bytes.end).saturating_sub(start);
@@ -169,7 +182,7 @@ impl SelectedRows {
         if array.len() as u64 == range.end.saturating_sub(range.start) {
             Ok(Some(array))
         } else {
-            Err(self.error(format!("rows {range:?} of {} selected", self.len())))
+            Err(self.error(format!("rows {range:?} of {} selected", self.facts.len)))
         }
     }
 
@@ -209,25 +222,8 @@ impl SelectedRows {
 }
 
 impl Rows for SelectedRows {
-    fn len(&self) -> u64 {
-        self.selected.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.rows.data_type()
-    }
-
-    fn nullable(&self) -> bool {
-        self.rows.nullable()
-    }
-
-    /// Those of the column: which rows are selected changes no value, nor how it is stored.
-    fn hints(&self) -> Hints {
-        self.rows.hints()
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.rows.stored_type()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -287,13 +283,9 @@ impl Rows for SelectedRows {
         Ok(Some(Shared { values, keys }))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        self.rows.stored_width()
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let width = self.stored_width().filter(|width| *width > 0).ok_or_else(|| self.error("no fixed width"))?;
-        let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.len());
+        let width = self.facts.stored.width.filter(|width| *width > 0).ok_or_else(|| self.error("no fixed width"))?;
+        let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.facts.len);
         let end = end.ok_or_else(|| self.error(format!("bytes from {offset} on pass the end")))?;
         let range = offset / width..end.div_ceil(width);
         if width > AT_ONCE {
@@ -331,10 +323,6 @@ impl Rows for SelectedRows {
         let bytes = wanted.get(skip..).and_then(|bytes| bytes.get(..length));
         out.extend_from_slice(bytes.ok_or_else(|| self.error("stored rows came short"))?);
         Ok(())
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{Buffer, MutableBuffer};
-use arrow_schema::DataType;
 use arrow_select::concat::concat;
 
 use super::plain::PlainElements;
@@ -14,8 +13,11 @@ use super::{Dataset, Place};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
+use crate::store::rows::Decodes;
 use crate::store::statistics::Summary;
-use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, fixed_width};
+use crate::store::{
+    ARRAY_BYTES, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredFacts, Tally, fixed_width,
+};
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
 const TILE: u64 = 256 << 10;
@@ -42,9 +44,8 @@ pub struct FieldRows {
     /// Elements in a row, and its bytes.
     per_row: u64,
     stride: u64,
-    len: u64,
-    data_type: DataType,
     missing: FillTest,
+    facts: Facts,
     tally: Arc<Tally>,
 }
 
@@ -55,9 +56,17 @@ impl FieldRows {
         let len = shape.first().copied().unwrap_or(0);
         let per_row = product(shape.get(1..).unwrap_or_default()).unwrap_or(0);
         let stride = per_row.saturating_mul(dataset.element_size());
-        let data_type = arrow_type(&part.datatype);
         dataset.note_field(part.offset, part.datatype.size);
-        Self { dataset, part, per_row, stride, len, data_type, missing, tally }
+        let datatype = &part.datatype;
+        let facts = Facts {
+            nullable: missing.finds_rows() || datatype.is_boolean() || datatype.is_reference(),
+            hints: hints_of(datatype, &dataset),
+            natural_rows: dataset.natural_rows(),
+            stride: Some(stride),
+            stored: StoredFacts::of(Arc::new(datatype.clone()), Decoded::Asked(dataset.clone())),
+            ..Facts::new(len, arrow_type(datatype))
+        };
+        Self { dataset, part, per_row, stride, missing, facts, tally }
     }
 
     /// See [`Store::admit`](crate::store::Store::admit).
@@ -121,7 +130,7 @@ impl FieldRows {
 
     /// The part, where it is its own bytes.
     fn elements(&self) -> PlainElements<'_> {
-        PlainElements { datatype: &self.part.datatype, data_type: &self.data_type, missing: &self.missing }
+        PlainElements { datatype: &self.part.datatype, data_type: &self.facts.data_type, missing: &self.missing }
     }
 
     /// Refuses a part that does not lie within a row.
@@ -147,7 +156,7 @@ impl FieldRows {
         while start < range.end {
             let end = range.end.min((start / rows + 1).saturating_mul(rows));
             let field = (self.part.offset, size);
-            if slab.is_none() || !self.dataset.append_from_slab(field, &(start..end), self.len, out, interrupt) {
+            if slab.is_none() || !self.dataset.append_from_slab(field, &(start..end), self.facts.len, out, interrupt) {
                 self.gather_rows(&(start..end), out, interrupt)?;
             }
             start = end;
@@ -267,34 +276,18 @@ fn parts(bytes: &[u8], offset: usize, stride: usize, size: usize) -> impl Iterat
 }
 
 impl Rows for FieldRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.dataset.examine(interrupt)
     }
 
-    fn nullable(&self) -> bool {
-        self.missing.finds_rows() || self.part.datatype.is_boolean() || self.part.datatype.is_reference()
-    }
-
-    fn hints(&self) -> Hints {
-        hints_of(&self.part.datatype, &self.dataset)
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        Some(&self.part.datatype)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let count = count_of(&range, self.len, self.dataset.path())?;
+        let count = count_of(&range, self.facts.len, self.dataset.path())?;
         self.check_place()?;
-        let width = self.part.datatype.size.max(fixed_width(&self.data_type));
+        let width = self.part.datatype.size.max(fixed_width(&self.facts.data_type));
         self.admit(&range, (count as u64).saturating_mul(width))?;
         let bytes = count * self.part.datatype.size as usize;
         let (array, oddities) = if self.leads_elsewhere() {
@@ -335,7 +328,7 @@ impl Rows for FieldRows {
     }
 
     fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
-        let count = count_of(&range, self.len, self.dataset.path())? as u64;
+        let count = count_of(&range, self.facts.len, self.dataset.path())? as u64;
         self.check_place()?;
         let Part { datatype, .. } = &self.part;
         // What a worker reads leads into the heap of its own chunk.
@@ -354,14 +347,10 @@ impl Rows for FieldRows {
         Ok(Some(Shared { values, keys }))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        (!self.part.datatype.is_variable()).then_some(self.part.datatype.size)
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.check_place()?;
         let (size, start) = (self.part.datatype.size, out.len());
-        let end = offset.checked_add(length as u64).map(|end| end.div_ceil(size)).filter(|end| *end <= self.len);
+        let end = offset.checked_add(length as u64).map(|end| end.div_ceil(size)).filter(|end| *end <= self.facts.len);
         let end = end.ok_or_else(|| self.unsupported(format!("{length} bytes from {offset} on pass the end")))?;
         // Whole parts, of which the first and the last may be asked for in pieces.
         let (before, result) = if self.is_far_between() {
@@ -393,10 +382,6 @@ impl Rows for FieldRows {
         oddities.is_empty().then_some(array)
     }
 
-    fn is_decoded(&self) -> bool {
-        self.dataset.is_decoded()
-    }
-
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
         if self.leads_elsewhere() { None } else { self.elements().stored_values(bytes) }
     }
@@ -410,7 +395,7 @@ impl Rows for FieldRows {
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        let count = count_of(&range, self.len, self.dataset.path())?;
+        let count = count_of(&range, self.facts.len, self.dataset.path())?;
         let datatype = &self.part.datatype;
         if matches!(datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
             return Ok(None);
@@ -426,14 +411,6 @@ impl Rows for FieldRows {
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let per_row = self.per_row.max(1);
         let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
-        Ok((end / per_row).clamp(row, self.len.max(row)))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.dataset.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        Some(self.stride)
+        Ok((end / per_row).clamp(row, self.facts.len.max(row)))
     }
 }

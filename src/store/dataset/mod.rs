@@ -20,6 +20,7 @@ use crate::source::Interrupt;
 use crate::store::chunked::{ChunkReader, Chunks, Fill};
 use crate::store::decode::outline::{has_outline, outline};
 use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, Piece, Pieces, leads_on, length_of, relocate};
+use crate::store::rows::Decodes;
 use crate::store::{Error, File, Lent, Span};
 
 use access::Access;
@@ -55,6 +56,17 @@ enum Route<'a> {
     Run(u64),
     Chunks(&'a Arc<Chunks>),
     Mapped(Mapped<'a>),
+}
+
+/// By filters, or by the HDF5 worker.
+impl Decodes for Dataset {
+    fn is_decoded(&self) -> bool {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.is_decoded(),
+            Access::Virtual(access) => access.is_decoded(),
+            Access::Unwritten | Access::Run(_) => false,
+        }
+    }
 }
 
 impl Dataset {
@@ -155,15 +167,6 @@ impl Dataset {
         match &self.access {
             Access::Chunks(chunks) => matches!(chunks.reader, ChunkReader::Worker { .. }),
             Access::Virtual(access) => access.is_through_worker(),
-            Access::Unwritten | Access::Run(_) => false,
-        }
-    }
-
-    /// Whether elements are decoded, by filters or by the HDF5 worker. Unknown of a virtual dataset before it is read.
-    pub fn is_decoded(&self) -> bool {
-        match &self.access {
-            Access::Chunks(chunks) => chunks.is_decoded(),
-            Access::Virtual(access) => access.is_decoded(),
             Access::Unwritten | Access::Run(_) => false,
         }
     }

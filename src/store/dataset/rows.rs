@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
-use arrow_schema::DataType;
 
 use super::Dataset;
 use super::plain::PlainElements;
@@ -14,8 +13,8 @@ use crate::store::decode::outline::without_empty;
 use crate::store::decode::{DecodeError, FillTest, Oddities, Parts, Weigher, arrow_type};
 use crate::store::statistics::Summary;
 use crate::store::{
-    ARRAY_BYTES, ElementBatch, Error, Fitter, Fitting, Hints, Lent, RowRange, Rows, Shared, Span, Tally, fixed_width,
-    numbered,
+    ARRAY_BYTES, Decoded, ElementBatch, Error, Facts, Fitter, Fitting, Hints, Lent, RowRange, Rows, Shared, Span,
+    StoredFacts, Tally, fixed_width, numbered,
 };
 
 /// Rows that are weighed first.
@@ -29,22 +28,44 @@ const DESCRIPTORS: u64 = 256 << 10;
 #[derive(Debug)]
 pub struct DatasetRows {
     dataset: Arc<Dataset>,
-    len: u64,
     /// Of a row as stored.
-    datatype: Datatype,
+    datatype: Arc<Datatype>,
     /// Elements in a row.
     per_row: u64,
-    data_type: DataType,
     missing: FillTest,
     tally: Arc<Tally>,
+    facts: Facts,
 }
 
 impl DatasetRows {
     /// The first `len` elements of `dataset`; fewer where it is shorter. Oddities are counted in `tally`.
     pub fn new(dataset: Arc<Dataset>, len: u64, missing: FillTest, tally: Arc<Tally>) -> Self {
         let datatype = dataset.description().datatype.clone();
-        let (len, data_type) = (len.min(dataset.len()), arrow_type(&datatype));
-        Self { dataset, len, datatype, per_row: 1, data_type, missing, tally }
+        let len = len.min(dataset.len());
+        Self::of(dataset, len, datatype, 1, missing, tally)
+    }
+
+    /// Rows of `per_row` elements, which are of `datatype` together.
+    fn of(
+        dataset: Arc<Dataset>,
+        len: u64,
+        datatype: Datatype,
+        per_row: u64,
+        missing: FillTest,
+        tally: Arc<Tally>,
+    ) -> Self {
+        let (hints, datatype) = (hints_of(&datatype, &dataset), Arc::new(datatype));
+        let facts = Facts {
+            nullable: missing.finds_rows() || datatype.is_boolean() || datatype.is_reference(),
+            hints: match missing.item_depth() {
+                Some(depth) => hints.of_nullable_items(depth),
+                None => hints,
+            },
+            natural_rows: dataset.natural_rows(),
+            stored: StoredFacts::of(datatype.clone(), Decoded::Asked(dataset.clone())),
+            ..Facts::new(len, arrow_type(&datatype))
+        };
+        Self { dataset, datatype, per_row, missing, tally, facts }
     }
 
     /// The same rows without oddities and missing values: codes, offsets, masks and characters have none.
@@ -62,9 +83,8 @@ impl DatasetRows {
         let per_row = product(dims).unwrap_or(0);
         let class = Class::Array { dims: dims.to_vec(), base: Box::new(description.datatype.clone()) };
         let datatype = Datatype { size: per_row.saturating_mul(description.datatype.size), class };
-        let data_type = arrow_type(&datatype);
         let missing = missing.of_items(&description.datatype, dims.len());
-        Self { dataset, len: *rows, datatype, per_row, data_type, missing, tally }
+        Self::of(dataset, *rows, datatype, per_row, missing, tally)
     }
 
     /// Joins the characters along the last axis of a dataset to texts. Rank 1 is one row; of a higher rank, rows are
@@ -83,9 +103,8 @@ impl DatasetRows {
             [] => text,
             dims => Datatype { size, class: Class::Array { dims: dims.to_vec(), base: Box::new(text) } },
         };
-        let data_type = arrow_type(&datatype);
         // An element has a byte.
-        Some(Self { dataset, len: *rows, datatype, per_row: size, data_type, missing: FillTest::none(), tally })
+        Some(Self::of(dataset, *rows, datatype, size, FillTest::none(), tally))
     }
 
     fn datatype(&self) -> &Datatype {
@@ -99,7 +118,7 @@ impl DatasetRows {
 
     /// The elements, where they are their own bytes.
     fn elements(&self) -> PlainElements<'_> {
-        PlainElements { datatype: self.datatype(), data_type: &self.data_type, missing: &self.missing }
+        PlainElements { datatype: self.datatype(), data_type: &self.facts.data_type, missing: &self.missing }
     }
 
     /// See [`Store::admit`](crate::store::Store::admit).
@@ -211,39 +230,19 @@ pub(crate) fn count_of(range: &RowRange, len: u64, path: &str) -> Result<usize, 
 }
 
 impl Rows for DatasetRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.dataset.examine(interrupt)
     }
 
-    fn nullable(&self) -> bool {
-        self.missing.finds_rows() || self.datatype().is_boolean() || self.datatype().is_reference()
-    }
-
-    fn hints(&self) -> Hints {
-        let hints = hints_of(self.datatype(), &self.dataset);
-        match self.missing.item_depth() {
-            Some(depth) => hints.of_nullable_items(depth),
-            None => hints,
-        }
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        Some(self.datatype())
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let count = count_of(&range, self.len, self.dataset.path())?;
+        let count = count_of(&range, self.facts.len, self.dataset.path())?;
         let datatype = self.datatype();
         let mut oddities = Oddities::new();
-        let width = datatype.size.max(fixed_width(&self.data_type));
+        let width = datatype.size.max(fixed_width(&self.facts.data_type));
         self.admit(&range, (count as u64).saturating_mul(width))?;
         // Admitted, hence no more than a process can have.
         let (bytes, offset) = ((count as u64 * datatype.size) as usize, range.start.saturating_mul(datatype.size));
@@ -286,10 +285,6 @@ impl Rows for DatasetRows {
         Ok(Some(Shared { values, keys }))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        (!self.datatype().is_variable()).then_some(self.datatype().size)
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.dataset.append_once(offset, length, out, interrupt)
     }
@@ -300,10 +295,6 @@ impl Rows for DatasetRows {
 
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         self.dataset.lend_scanned(offset, length, interrupt)
-    }
-
-    fn is_decoded(&self) -> bool {
-        self.dataset.is_decoded()
     }
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
@@ -319,7 +310,7 @@ impl Rows for DatasetRows {
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        let count = count_of(&range, self.len, self.dataset.path())?;
+        let count = count_of(&range, self.facts.len, self.dataset.path())?;
         // A missing sequence is one without elements here, whatever the fill value holds.
         if matches!(self.datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
             return Ok(None);
@@ -334,10 +325,6 @@ impl Rows for DatasetRows {
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let per_row = self.per_row.max(1);
         let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
-        Ok((end / per_row).clamp(row, self.len.max(row)))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.dataset.natural_rows()
+        Ok((end / per_row).clamp(row, self.facts.len.max(row)))
     }
 }

@@ -11,20 +11,21 @@ use super::rows::{fitting, shared_elements};
 use super::{Dataset, count_of};
 use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, RowRange, Rows, Shared, Terminated};
+use crate::store::{Error, Facts, Fitting, RowRange, Rows, Shared, Terminated};
 
 /// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first
 /// NUL.
 #[derive(Debug)]
 pub struct StoredStrings {
     dataset: Arc<Dataset>,
-    len: u64,
+    facts: Facts,
 }
 
 impl StoredStrings {
     /// The first `len` elements of `dataset`, which must be of strings.
     pub fn new(dataset: Arc<Dataset>, len: u64) -> Self {
-        Self { len: len.min(dataset.len()), dataset }
+        let facts = Facts::new(len.min(dataset.len()), DataType::LargeBinary);
+        Self { facts: Facts { natural_rows: dataset.natural_rows(), ..facts }, dataset }
     }
 
     /// See [`Store::admit`](crate::store::Store::admit).
@@ -142,7 +143,7 @@ impl StoredStrings {
         interrupt: &Interrupt,
         mut take: impl FnMut(&[u8], &[usize]) -> bool,
     ) -> Result<(), Error> {
-        let count = count_of(&range, self.len, self.dataset.path())?;
+        let count = count_of(&range, self.facts.len, self.dataset.path())?;
         let width = usize::try_from(self.dataset.element_size()).unwrap_or(usize::MAX).max(1);
         // What a worker reads is copied with all that a chunk leads to.
         let chunk = self.dataset.natural_rows().filter(|_| self.dataset.through_worker());
@@ -186,24 +187,16 @@ impl StoredStrings {
 }
 
 impl Rows for StoredStrings {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &DataType::LargeBinary
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.dataset.examine(interrupt)
     }
 
-    fn nullable(&self) -> bool {
-        false
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let count = count_of(&range, self.len, self.dataset.path())?;
+        let count = count_of(&range, self.facts.len, self.dataset.path())?;
         if let Some(padding) = self.padding() {
             return Ok(Arc::new(self.fixed(&range, padding, interrupt)?));
         }
@@ -256,19 +249,11 @@ impl Rows for StoredStrings {
         Ok(Terminated::Done)
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported {
             path: self.dataset.path().to_owned(),
             reason: "strings of variable length have no fixed width".into(),
         })
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.dataset.natural_rows()
     }
 }
 

@@ -5,13 +5,11 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, UInt8Array};
 use arrow_buffer::Buffer;
-use arrow_schema::DataType;
 
 use super::Learner;
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Cuts, Error, Fitting, Hints, Lent, Place, RowRange, Rows, Shared, Span, for_each_stored};
+use crate::store::{Error, Facts, Fitting, Lent, Place, RowRange, Rows, Shared, Span, for_each_stored};
 
 /// Bytes copied at a time to learn from them: few enough to be in the processor's cache, and in memory used before.
 const COPIED: usize = 64 << 10;
@@ -63,7 +61,7 @@ impl Observed {
         // out of a chunk that was decoded just now.
         let (before, after) = (offset / width, last);
         let is_second =
-            |row: Option<u64>| row.is_none_or(|row| row == self.len() || self.learner.has_seen(&(row..row + 1)));
+            |row: Option<u64>| row.is_none_or(|row| row == self.rows.len() || self.learner.has_seen(&(row..row + 1)));
         for (row, is_cut, beyond) in [
             (before, !offset.is_multiple_of(width), before.checked_sub(1)),
             (after, !end.is_multiple_of(width), after.checked_add(1)),
@@ -83,28 +81,12 @@ impl Observed {
 }
 
 impl Rows for Observed {
-    fn len(&self) -> u64 {
-        self.rows.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.rows.data_type()
+    fn facts(&self) -> &Facts {
+        self.rows.facts()
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.rows.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        self.rows.nullable()
-    }
-
-    fn hints(&self) -> Hints {
-        self.rows.hints()
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.rows.stored_type()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -122,10 +104,6 @@ impl Rows for Observed {
 
     fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
         self.rows.shared(range, interrupt)
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.rows.stored_width()
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -176,10 +154,6 @@ impl Rows for Observed {
         Ok(appended)
     }
 
-    fn code_count(&self) -> u64 {
-        self.rows.code_count()
-    }
-
     fn code_values(&self) -> Option<ArrayRef> {
         self.rows.code_values()
     }
@@ -192,10 +166,6 @@ impl Rows for Observed {
             });
         }
         Ok(codes)
-    }
-
-    fn is_decoded(&self) -> bool {
-        self.rows.is_decoded()
     }
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
@@ -241,14 +211,6 @@ impl Rows for Observed {
         self.rows.outline(range, interrupt)
     }
 
-    fn outline_tells_nulls(&self) -> bool {
-        self.rows.outline_tells_nulls()
-    }
-
-    fn fields_lie_apart(&self) -> bool {
-        self.rows.fields_lie_apart()
-    }
-
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         match fields {
             [] => self.array(range, interrupt),
@@ -263,17 +225,5 @@ impl Rows for Observed {
 
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         self.rows.is_computed(interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.rows.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.rows.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.rows.cuts()
     }
 }

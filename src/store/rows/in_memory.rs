@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arrow_array::cast::AsArray;
@@ -9,7 +10,8 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use super::{Cuts, Fitter, Fitting, RowRange, Rows, Terminated};
+use super::{Cuts, Decoded, Facts, Fitter, Fitting, RowRange, Rows, StoredFacts, Terminated};
+use crate::catalogue::{Class, Datatype};
 use crate::source::Interrupt;
 use crate::store::decode::outline::outline_of;
 use crate::store::fixed_width;
@@ -21,15 +23,11 @@ type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync
 /// Rows of an Arrow array, counted as they are read.
 pub(crate) struct Memory {
     array: ArrayRef,
-    nullable: bool,
+    facts: Facts,
     terminated: bool,
     outlined: bool,
-    hints: Hints,
-    stored: Option<(Vec<u8>, u64)>,
+    stored: Vec<u8>,
     values: Option<fn(Buffer) -> ArrayRef>,
-    natural: Option<u64>,
-    stride: Option<u64>,
-    cuts: Option<Cuts>,
     alike: bool,
     lost: bool,
     most: u64,
@@ -49,16 +47,12 @@ impl Memory {
     /// All rows in one run, which may be missing where one of them is.
     pub(crate) fn new(array: ArrayRef) -> Self {
         Self {
-            nullable: array.is_nullable(),
+            facts: Facts { nullable: array.is_nullable(), ..Facts::new(array.len() as u64, array.data_type().clone()) },
             array,
             terminated: false,
             outlined: false,
-            hints: Hints::default(),
-            stored: None,
+            stored: Vec::new(),
             values: None,
-            natural: None,
-            stride: None,
-            cuts: None,
             alike: false,
             lost: false,
             most: u64::MAX,
@@ -69,14 +63,20 @@ impl Memory {
         }
     }
 
+    /// The same rows with other facts.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Facts)) -> Self {
+        change(&mut self.facts);
+        self
+    }
+
     /// Whether rows may be missing, whatever the array says.
     pub(crate) fn nullable(self, nullable: bool) -> Self {
-        Self { nullable, ..self }
+        self.with(|facts| facts.nullable = nullable)
     }
 
     /// What is told of the values.
     pub(crate) fn hinted(self, hints: Hints) -> Self {
-        Self { hints, ..self }
+        self.with(|facts| facts.hints = hints)
     }
 
     /// Values, which are binary, are handed out with a NUL behind each as well.
@@ -91,7 +91,7 @@ impl Memory {
 
     /// The bytes stored, `width` of them a row.
     pub(crate) fn stored(self, bytes: Vec<u8>, width: u64) -> Self {
-        Self { stored: Some((bytes, width)), ..self }
+        Self { stored: bytes, ..self.with(|facts| facts.stored.width = Some(width)) }
     }
 
     /// Bytes stored are lent, and `values` makes the array of some.
@@ -108,17 +108,17 @@ impl Memory {
 
     /// Rows in a chunk.
     pub(crate) fn natural(self, rows: u64) -> Self {
-        Self { natural: Some(rows), ..self }
+        self.with(|facts| facts.natural_rows = Some(rows))
     }
 
     /// Bytes from a row to the next.
     pub(crate) fn strided(self, bytes: u64) -> Self {
-        Self { stride: Some(bytes), ..self }
+        self.with(|facts| facts.stride = Some(bytes))
     }
 
     /// Ends of runs of rows of one origin.
     pub(crate) fn cut(self, ends: impl IntoIterator<Item = u64>) -> Self {
-        Self { cuts: Cuts::new(ends), ..self }
+        self.with(|facts| facts.cuts = Cuts::new(ends))
     }
 
     /// Nothing was ever stored of any row.
@@ -169,20 +169,8 @@ impl Memory {
 }
 
 impl Rows for Memory {
-    fn len(&self) -> u64 {
-        self.array.len() as u64
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.array.data_type()
-    }
-
-    fn nullable(&self) -> bool {
-        self.nullable
-    }
-
-    fn hints(&self) -> Hints {
-        self.hints.clone()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -191,7 +179,7 @@ impl Rows for Memory {
             Some(hook) => hook(&range, interrupt)?,
             None => interrupt.check()?,
         }
-        assert!(range.start <= range.end && range.end <= self.len());
+        assert!(range.start <= range.end && range.end <= self.facts.len);
         let rows = range.end - range.start;
         if rows > self.most {
             let (path, what) = ("/t/x".to_owned(), "rows".to_owned());
@@ -204,21 +192,17 @@ impl Rows for Memory {
 
     fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
         let Some(texts) = self.array.as_string_opt::<i32>() else {
-            return Ok(Fitting::fixed(&range, fixed_width(self.data_type()), bytes));
+            return Ok(Fitting::fixed(&range, fixed_width(&self.facts.data_type), bytes));
         };
         let mut fitter = Fitter::new(range.start, bytes);
         let _ = range.take_while(|row| fitter.add(1, 8 + texts.value_length(*row as usize) as u64)).count();
         Ok(fitter.fitting())
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        self.stored.as_ref().map(|(_, width)| *width)
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        let (bytes, width) = self.stored.as_ref().expect("no width, no bytes");
-        self.check(offset..offset + length as u64, *width)?;
-        out.extend_from_slice(&bytes[offset as usize..][..length]);
+        let width = self.facts.stored.width.expect("no width, no bytes");
+        self.check(offset..offset + length as u64, width)?;
+        out.extend_from_slice(&self.stored[offset as usize..][..length]);
         Ok(())
     }
 
@@ -237,7 +221,7 @@ impl Rows for Memory {
     }
 
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let rows = self.stored_width().map_or(0, |width| length as u64 / width);
+        let rows = self.facts.stored.width.map_or(0, |width| length as u64 / width);
         if self.values.is_none() || self.hook.is_some() || rows > self.most {
             return Ok(None);
         }
@@ -271,56 +255,82 @@ impl Rows for Memory {
     }
 
     fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
-        Ok(if self.alike { self.len().max(row) } else { row })
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.natural
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.stride
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.cuts.as_ref()
+        Ok(if self.alike { self.facts.len.max(row) } else { row })
     }
 }
 
 /// As many rows as are asked for, none of which can be read.
 #[derive(Debug)]
 pub(crate) struct Endless {
-    pub(crate) rows: u64,
-    pub(crate) data_type: DataType,
-    pub(crate) nullable: bool,
+    facts: Facts,
+}
+
+impl Endless {
+    /// Rows with these facts, whose stored bytes are their values.
+    pub(crate) fn new(len: u64, data_type: DataType, nullable: bool) -> Self {
+        let width = data_type.primitive_width().map(|width| width as u64);
+        let stored = StoredFacts { width, ..StoredFacts::default() };
+        Self { facts: Facts { nullable, stored, ..Facts::new(len, data_type) } }
+    }
 }
 
 impl Rows for Endless {
-    fn len(&self) -> u64 {
-        self.rows
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        self.nullable
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
         panic!("nobody needs to read")
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        self.data_type.primitive_width().map(|width| width as u64)
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         panic!("nobody needs to read")
     }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
-    }
 }
+
+/// Names of the facts in which a wrapper differs from what it wraps.
+pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
+    let shown = |facts: &Facts| {
+        let Facts { len, data_type, nullable, hints, natural_rows, stride, cuts, stored, .. } = facts;
+        let Facts { codes, outline_tells_nulls, fields_lie_apart, .. } = facts;
+        [
+            ("len", format!("{len}")),
+            ("type", format!("{data_type}")),
+            ("nullable", format!("{nullable}")),
+            ("hints", format!("{hints:?}")),
+            ("natural rows", format!("{natural_rows:?}")),
+            ("stride", format!("{stride:?}")),
+            ("cuts", format!("{cuts:?}")),
+            ("stored type", format!("{:?}", stored.datatype)),
+            ("stored width", format!("{:?}", stored.width)),
+            ("decoded", format!("{:?}", stored.decoded)),
+            ("codes", format!("{codes}")),
+            ("outline", format!("{outline_tells_nulls}")),
+            ("apart", format!("{fields_lie_apart}")),
+        ]
+    };
+    let pairs = shown(inner).into_iter().zip(shown(outer));
+    pairs.filter(|(one, other)| one != other).map(|((name, _), _)| name).collect()
+}
+
+/// Gives rows every fact that there is, each where its bit of `which` is set.
+pub(crate) fn with_facts(rows: Memory, which: u16) -> Memory {
+    let has = |bit: u16| which >> bit & 1 == 1;
+    rows.with(|facts| {
+        facts.nullable |= has(0);
+        facts.hints.stored = has(1);
+        facts.natural_rows = has(2).then_some(2);
+        facts.stride = has(3).then_some(24);
+        facts.cuts = if has(4) { Cuts::new([1, facts.len]) } else { None };
+        let datatype = Datatype { size: 5, class: Class::Opaque { tag: "".into() } };
+        facts.stored.datatype = has(5).then(|| Arc::new(datatype));
+        facts.stored.width = has(6).then_some(5);
+        facts.stored.decoded = if has(7) { Decoded::Always } else { Decoded::Never };
+        facts.codes = if has(8) { 256 } else { 0 };
+        facts.outline_tells_nulls = has(9);
+        facts.fields_lie_apart = has(10);
+    })
+}
+
+/// Bits of [`with_facts`].
+pub(crate) const FACTS: u16 = (1 << 11) - 1;

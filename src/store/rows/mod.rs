@@ -5,14 +5,13 @@ use std::ops::Range;
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
-use arrow_schema::DataType;
 
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
 use crate::store::{Error, Lent, Place, Span};
 
 mod cuts;
+mod facts;
 mod fitting;
 mod hints;
 #[cfg(test)]
@@ -21,6 +20,7 @@ mod shared;
 mod stored;
 
 pub use cuts::{Blocked, Cuts};
+pub use facts::{Decoded, Decodes, Facts, StoredFacts};
 pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
 pub use hints::{Hints, Names, Nan, TextLength, ValueSet};
 pub use shared::{Shared, numbered};
@@ -43,24 +43,8 @@ pub enum Terminated {
 /// Implementations are shared between threads and keep no position; a caller that reads block after block should keep
 /// to [`Rows::natural_rows`] so that no chunk is decoded twice.
 pub trait Rows: Debug + Send + Sync {
-    /// Number of rows.
-    fn len(&self) -> u64;
-
-    /// Whether there is no row.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Arrow type of [`Rows::array`].
-    fn data_type(&self) -> &DataType;
-
-    /// Whether [`Rows::array`] may hold nulls.
-    fn nullable(&self) -> bool;
-
-    /// What is known of the values without reading one. No I/O, but made anew by each call: keep it.
-    fn hints(&self) -> Hints {
-        Hints::default()
-    }
+    /// What is known before a row is read; made once.
+    fn facts(&self) -> &Facts;
 
     /// The rows of `range` as an Arrow array of [`Rows::data_type`], as long as the range. Missing values are null. The
     /// slot under a null keeps the number that is stored, where it is one: what is missing because it is NaN stays NaN.
@@ -86,7 +70,7 @@ pub trait Rows: Debug + Send + Sync {
     /// As [`Rows::array`]. What leads nowhere counts nothing: reading it says so.
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let _ = interrupt;
-        Ok(Fitting::fixed(&range, crate::store::fixed_width(self.data_type()), bytes))
+        Ok(Fitting::fixed(&range, crate::store::fixed_width(&self.facts().data_type), bytes))
     }
 
     /// The same rows as shared values: where many are stored as the same bytes, an array of them takes little though
@@ -99,16 +83,6 @@ pub trait Rows: Debug + Send + Sync {
         let _ = (range, interrupt);
         Ok(None)
     }
-
-    /// The type of the elements whose bytes [`Rows::append_stored`] gives. `None` where rows are neither the elements
-    /// of one dataset nor decoded to elements of one width.
-    fn stored_type(&self) -> Option<&Datatype> {
-        None
-    }
-
-    /// Bytes of one row as stored, after filters and encodings, where every row has the same width; the width of
-    /// [`Rows::append_stored`].
-    fn stored_width(&self) -> Option<u64>;
 
     /// Appends `length` bytes as stored to `out`, from byte `offset` of all rows back to back. `None` from
     /// [`Rows::stored_width`] means that this cannot be called.
@@ -159,12 +133,6 @@ pub trait Rows: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// How many codes there are where rows are stored as codes of one or two bytes, each of which stands for one finite
-    /// number, or for a missing one: 256 or 65,536. Elsewhere 0.
-    fn code_count(&self) -> u64 {
-        0
-    }
-
     /// The number that each of these codes stands for, of [`Rows::data_type`]: its place is the code, as unsigned.
     fn code_values(&self) -> Option<ArrayRef> {
         None
@@ -192,11 +160,6 @@ pub trait Rows: Debug + Send + Sync {
     ) -> Result<Terminated, Error> {
         let _ = (range, interrupt, take);
         Ok(Terminated::Unsupported)
-    }
-
-    /// Whether bytes as stored come out of decoded chunks, not out of the file as they are.
-    fn is_decoded(&self) -> bool {
-        false
     }
 
     /// What some rows hold whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes of
@@ -262,16 +225,6 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Whether [`Rows::outline`] is there and tells as well which rows, and which of their parts, are missing.
-    fn outline_tells_nulls(&self) -> bool {
-        false
-    }
-
-    /// Whether rows are compounds each of whose fields [`Rows::array_for_field`] reads without the others.
-    fn fields_lie_apart(&self) -> bool {
-        false
-    }
-
     /// As [`Rows::array`], for a reader of one field of compounds alone, which these positions lead to, outermost
     /// first: beside it may stand anything.
     ///
@@ -297,19 +250,5 @@ pub trait Rows: Debug + Send + Sync {
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         let _ = interrupt;
         false
-    }
-
-    /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
-    fn natural_rows(&self) -> Option<u64>;
-
-    /// Bytes from a row to the next, where those of other columns lie in between: who reads a row makes a chunk with
-    /// all of them be decoded. `None` where rows lie by themselves.
-    fn stride(&self) -> Option<u64> {
-        None
-    }
-
-    /// Where rows of one origin end: statistics and row groups keep to it. `None` where all rows are of one.
-    fn cuts(&self) -> Option<&Cuts> {
-        None
     }
 }

@@ -6,19 +6,19 @@ use arrow_array::{ArrayRef, NullArray, UInt64Array, new_null_array};
 use arrow_schema::{DataType, Field};
 
 use crate::source::Interrupt;
-use crate::store::{Error, Hints, RowRange, Rows, TextLength, count_of};
+use crate::store::{Error, Facts, Hints, RowRange, Rows, TextLength, count_of};
 
 /// Rows that are all missing: a column that one of several tables lacks. Takes no memory but where rows are read.
 #[derive(Debug)]
 pub struct AbsentRows {
-    len: u64,
-    data_type: DataType,
+    facts: Facts,
 }
 
 impl AbsentRows {
     /// `len` missing values of a type.
     pub fn new(len: u64, data_type: DataType) -> Self {
-        Self { len, data_type }
+        let hints = hints(&data_type, true);
+        Self { facts: Facts { nullable: true, hints, ..Facts::new(len, data_type) } }
     }
 }
 
@@ -36,29 +36,17 @@ fn hints(data_type: &DataType, nullable: bool) -> Hints {
 }
 
 impl Rows for AbsentRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        hints(&self.data_type, true)
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
-        Ok(new_null_array(&self.data_type, count_of(&range, self.len, "")?))
+        Ok(new_null_array(&self.facts.data_type, count_of(&range, self.facts.len, "")?))
     }
 
     fn outline(&self, range: RowRange, _: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        let count = count_of(&range, self.len, "")?;
-        Ok(match &self.data_type {
+        let count = count_of(&range, self.facts.len, "")?;
+        Ok(match &self.facts.data_type {
             DataType::LargeUtf8 | DataType::Utf8 => Some(Arc::new(UInt64Array::new_null(count))),
             nested if nested.is_nested() => None,
             _ => Some(Arc::new(NullArray::new(count))),
@@ -66,23 +54,15 @@ impl Rows for AbsentRows {
     }
 
     fn alike_until(&self, _: u64, _: &Interrupt) -> Result<u64, Error> {
-        Ok(self.len)
+        Ok(self.facts.len)
     }
 
     fn is_computed(&self, _: &Interrupt) -> bool {
         true
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: String::new(), reason: "what is not there has no bytes as stored".into() })
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }
 

@@ -9,20 +9,18 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use parking_lot::Mutex;
 
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::statistics::{Labels, Scalar, Summary};
-use crate::store::{Cuts, Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, ValueSet};
+use crate::store::{Decoded, Error, Facts, Fitting, Hints, Lent, RowRange, Rows, Span, StoredFacts, Tally, ValueSet};
 
 /// Codes shown as their labels. Code −1, the explicit fill and codes out of range are missing.
 #[derive(Debug)]
 pub struct CategoryRows {
     codes: Arc<dyn Rows>,
     labels: Arc<dyn Rows>,
-    ordered: bool,
     path: String,
-    data_type: DataType,
+    facts: Facts,
     loaded: Mutex<Option<ArrayRef>>,
     /// For summaries of codes; none where the labels give none, or cannot be read.
     summed: OnceLock<Option<Labels>>,
@@ -36,21 +34,25 @@ impl CategoryRows {
     /// `codes` must be of an integer type; out-of-range codes are counted in `tally`.
     pub fn new(path: String, codes: Arc<dyn Rows>, labels: Arc<dyn Rows>, tally: Arc<Tally>) -> Self {
         let data_type = DataType::Dictionary(Box::new(DataType::Int64), Box::new(labels.data_type().clone()));
-        Self {
-            codes,
-            labels,
-            ordered: false,
-            path,
+        let inner = codes.facts();
+        let values = ValueSet::Categories { labels: labels.clone(), ordered: false };
+        let facts = Facts {
             data_type,
-            loaded: Mutex::new(None),
-            summed: OnceLock::new(),
-            tally,
-        }
+            nullable: true,
+            hints: Hints { texts: labels.hints().texts, values: Some(values), nullable: true, ..Hints::default() },
+            codes: 0,
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Self { facts, codes, labels, path, loaded: Mutex::new(None), summed: OnceLock::new(), tally }
     }
 
     /// The same, whether the order of the labels means something.
     pub fn ordered(self, ordered: bool) -> Self {
-        Self { ordered, ..self }
+        let values = ValueSet::Categories { labels: self.labels.clone(), ordered };
+        let hints = Hints { values: Some(values), ..self.facts.hints };
+        Self { facts: Facts { hints, ..self.facts }, ..self }
     }
 
     fn labels(&self, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -83,32 +85,34 @@ impl CategoryRows {
 #[derive(Debug)]
 pub struct LabelRows {
     categories: CategoryRows,
-    data_type: DataType,
+    facts: Facts,
 }
 
 impl LabelRows {
     /// What is missing in `categories` is missing.
     pub fn new(categories: CategoryRows) -> Self {
-        let data_type = categories.labels.data_type().clone();
-        Self { categories, data_type }
+        let inner = categories.codes.facts();
+        let facts = Facts {
+            data_type: categories.labels.data_type().clone(),
+            nullable: true,
+            hints: Hints::default(),
+            stored: StoredFacts { decoded: Decoded::Never, ..inner.stored.clone() },
+            codes: 0,
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Self { categories, facts }
     }
 }
 
 impl Rows for LabelRows {
-    fn len(&self) -> u64 {
-        self.categories.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.categories.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        true
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -116,14 +120,6 @@ impl Rows for LabelRows {
         let labelled = array.as_dictionary::<Int64Type>();
         arrow_select::take::take(labelled.values(), labelled.keys(), None)
             .map_err(|error| Error::Unsupported { path: self.categories.path.clone(), reason: error.to_string() })
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.categories.stored_type()
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.categories.stored_width()
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -141,44 +137,15 @@ impl Rows for LabelRows {
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         self.categories.is_computed(interrupt)
     }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.categories.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.categories.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.categories.cuts()
-    }
 }
 
 impl Rows for CategoryRows {
-    fn len(&self) -> u64 {
-        self.codes.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.codes.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        let values = ValueSet::Categories { labels: self.labels.clone(), ordered: self.ordered };
-        Hints { texts: self.labels.hints().texts, values: Some(values), nullable: true, ..Hints::default() }
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.codes.stored_type()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -223,10 +190,6 @@ impl Rows for CategoryRows {
         Ok(Fitting::fixed(&range, 16, bytes))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        self.codes.stored_width()
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.codes.append_stored(offset, length, out, interrupt)
     }
@@ -255,10 +218,6 @@ impl Rows for CategoryRows {
             out.extend_from_slice(bytes);
         }
         Ok(are_labels)
-    }
-
-    fn is_decoded(&self) -> bool {
-        self.codes.is_decoded()
     }
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
@@ -325,18 +284,6 @@ impl Rows for CategoryRows {
         let has_label = |code| matches!(code, Some(Scalar::Int(code)) if (0..last).contains(&i128::from(code)));
         let codes = || self.codes.summary(0..self.codes.len(), interrupt).ok().flatten();
         self.codes.is_computed(interrupt) && codes().is_some_and(|codes| has_label(codes.min) && has_label(codes.max))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.codes.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.codes.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.codes.cuts()
     }
 }
 

@@ -12,7 +12,7 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 
 use crate::source::Interrupt;
-use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows};
+use crate::store::{Cuts, Error, Facts, Fitting, Hints, RowRange, Rows};
 
 /// A part, its first row among all, and some of its own rows.
 type Part<'a> = (&'a Arc<dyn Rows>, u64, Range<u64>);
@@ -23,10 +23,9 @@ pub struct ChainRows {
     parts: Vec<Arc<dyn Rows>>,
     /// The first row of each, and the number of all.
     starts: Vec<u64>,
-    data_type: DataType,
+    facts: Facts,
     /// Floats are multiplied by this, and rounded to integers.
     factor: Option<f64>,
-    cuts: Option<Cuts>,
 }
 
 impl ChainRows {
@@ -38,26 +37,46 @@ impl ChainRows {
         for part in &parts {
             starts.push(starts.last()?.checked_add(part.len())?);
         }
-        is_one.then_some(Self { parts, starts, data_type, factor: None, cuts: None })
+        let all = parts.iter().map(|part| part.hints().clone()).reduce(Hints::of_either).unwrap_or_default();
+        let facts = Facts {
+            nullable: parts.iter().any(|part| part.nullable()),
+            // The values of a part are known, those of all are not.
+            hints: Hints { values: None, ..all },
+            stride: parts.iter().filter_map(|part| part.stride()).max(),
+            outline_tells_nulls: parts.iter().all(|part| part.outline_tells_nulls()),
+            fields_lie_apart: parts.iter().all(|part| part.fields_lie_apart()),
+            ..Facts::new(starts.last().copied().unwrap_or(0), data_type)
+        };
+        is_one.then_some(Self { parts, starts, facts, factor: None })
     }
 
     /// The same rows in another unit, as integers; `None` where they are not float64.
     pub fn rounded(self, factor: f64) -> Option<Self> {
-        let data_type = DataType::Int64;
-        (self.data_type == DataType::Float64).then_some(Self { factor: Some(factor), data_type, ..self })
+        let is_float = self.facts.data_type == DataType::Float64;
+        is_float.then(|| Self { factor: Some(factor), ..self.of_type(DataType::Int64) })
     }
 
     /// The same rows with texts for labels, of which each part may have its own.
     pub fn with_texts(self) -> Self {
-        match self.data_type {
-            DataType::Dictionary(_, labels) => Self { data_type: *labels, ..self },
+        match &self.facts.data_type {
+            DataType::Dictionary(_, labels) => {
+                let labels = labels.as_ref().clone();
+                self.of_type(labels)
+            }
             _ => self,
         }
     }
 
+    /// The same rows with values of another type: what is known of arrays of parts is not known of theirs.
+    fn of_type(self, data_type: DataType) -> Self {
+        let facts = Facts { data_type, outline_tells_nulls: false, fields_lie_apart: false, ..self.facts };
+        Self { facts, ..self }
+    }
+
     /// The same rows, whose statistics and row groups end where parts do.
     pub fn cut(self) -> Self {
-        Self { cuts: Cuts::new(self.starts.iter().copied()), ..self }
+        let facts = Facts { cuts: Cuts::new(self.starts.iter().copied()), ..self.facts };
+        Self { facts, ..self }
     }
 
     fn unsupported(reason: String) -> Error {
@@ -66,8 +85,8 @@ impl ChainRows {
 
     /// The parts that rows lie in, each with its first row and the rows in it.
     fn within(&self, rows: RowRange) -> Result<impl Iterator<Item = Part<'_>>, Error> {
-        if rows.start > rows.end || rows.end > self.len() {
-            return Err(Self::unsupported(format!("rows {rows:?} of {}", self.len())));
+        if rows.start > rows.end || rows.end > self.facts.len {
+            return Err(Self::unsupported(format!("rows {rows:?} of {}", self.facts.len)));
         }
         let first = self.starts.partition_point(|start| *start <= rows.start).saturating_sub(1);
         let parts = self.parts.iter().zip(self.starts.windows(2)).skip(first);
@@ -88,7 +107,7 @@ impl ChainRows {
         let parts = self.within(range)?.map(|(part, _, within)| read(part.as_ref(), within));
         let arrays: Vec<ArrayRef> = parts.collect::<Result<_, Error>>()?;
         match arrays.as_slice() {
-            [] => Ok(new_empty_array(&self.data_type)),
+            [] => Ok(new_empty_array(&self.facts.data_type)),
             [one] => Ok(one.clone()),
             several => {
                 let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
@@ -112,27 +131,13 @@ impl ChainRows {
 
     /// Whether arrays of parts are arrays of the chain.
     fn is_plain(&self) -> bool {
-        self.factor.is_none() && self.parts.first().is_none_or(|part| *part.data_type() == self.data_type)
+        self.factor.is_none() && self.parts.first().is_none_or(|part| *part.data_type() == self.facts.data_type)
     }
 }
 
 impl Rows for ChainRows {
-    fn len(&self) -> u64 {
-        self.starts.last().copied().unwrap_or(0)
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        self.parts.iter().any(|part| part.nullable())
-    }
-
-    fn hints(&self) -> Hints {
-        let all = self.parts.iter().map(|part| part.hints()).reduce(Hints::of_either).unwrap_or_default();
-        // The values of a part are known, those of all are not.
-        Hints { values: None, ..all }
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
@@ -175,23 +180,15 @@ impl Rows for ChainRows {
         Ok(concat(&outlines).ok())
     }
 
-    fn outline_tells_nulls(&self) -> bool {
-        self.is_plain() && self.parts.iter().all(|part| part.outline_tells_nulls())
-    }
-
-    fn fields_lie_apart(&self) -> bool {
-        self.is_plain() && self.parts.iter().all(|part| part.fields_lie_apart())
-    }
-
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        if !self.fields_lie_apart() {
+        if !self.facts.fields_lie_apart {
             return self.array(range, interrupt);
         }
         self.joined(range, &|part, within| part.array_for_field(fields, within, interrupt))
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        if row >= self.len() {
+        if row >= self.facts.len {
             return Ok(row);
         }
         let first = self.within(row..row + 1)?.next();
@@ -199,24 +196,8 @@ impl Rows for ChainRows {
         Ok(start.saturating_add(part.alike_until(within.start, interrupt)?.min(part.len())))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Self::unsupported("it has no bytes of its own".into()))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.parts.iter().filter_map(|part| part.stride()).max()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.cuts.as_ref()
     }
 }
 
@@ -244,7 +225,7 @@ mod tests {
             Arc::new(part) as ArrayRef
         });
         let chain = chain(parts.to_vec());
-        assert_eq!(chain.len(), 9);
+        assert_eq!(chain.facts().len, 9);
         for start in 0..=9_u64 {
             for end in start..=9 {
                 let array = chain.array(start..end, &Interrupt::new()).unwrap();
@@ -261,7 +242,7 @@ mod tests {
     fn what_parts_know_of_where_they_lie_is_known_of_all() {
         let memory = |bytes| Memory::new(Arc::new(Int64Array::from(vec![0; 3]))).strided(bytes);
         let chain = ChainRows::new(vec![Arc::new(memory(24)), Arc::new(memory(40).alike())]).unwrap().cut();
-        assert_eq!((chain.stride(), chain.cuts()), (Some(40), Cuts::new([3, 6]).as_ref()));
+        assert_eq!((chain.facts().stride, chain.facts().cuts.clone()), (Some(40), Cuts::new([3, 6])));
         let none = Interrupt::new();
         let ends: Vec<u64> = (0..7).map(|row| chain.alike_until(row, &none).unwrap()).collect();
         assert_eq!(ends, [0, 1, 2, 6, 6, 6, 6]);

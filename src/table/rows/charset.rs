@@ -12,7 +12,7 @@ use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use crate::catalogue::{Class, Datatype, Padding};
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
-use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, Span, Tally, TextLength};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredFacts, Tally, TextLength};
 
 /// A character encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,9 +94,11 @@ pub struct DecodedRows {
     encoding: TextEncoding,
     /// The text that stands for a missing value.
     missing: Option<String>,
-    datatype: Datatype,
+    /// Bytes of a string.
+    size: u64,
     path: String,
     tally: Arc<Tally>,
+    facts: Facts,
 }
 
 impl DecodedRows {
@@ -114,29 +116,29 @@ impl DecodedRows {
         missing: Option<String>,
         tally: Arc<Tally>,
     ) -> Self {
-        Self { bytes, encoding, missing, datatype, path, tally }
+        let (inner, size) = (bytes.facts(), datatype.size);
+        let nullable = missing.is_some() || inner.nullable;
+        let facts = Facts {
+            data_type: DataType::LargeUtf8,
+            nullable,
+            hints: Hints { texts: TextLength::Encoded(size), nullable, ..Hints::default() },
+            stored: StoredFacts { datatype: Some(Arc::new(datatype)), ..inner.stored.clone() },
+            codes: 0,
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Self { bytes, encoding, missing, size, path, tally, facts }
     }
 }
 
 impl Rows for DecodedRows {
-    fn len(&self) -> u64 {
-        self.bytes.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &DataType::LargeUtf8
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.bytes.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        self.missing.is_some() || self.bytes.nullable()
-    }
-
-    fn hints(&self) -> Hints {
-        Hints { texts: TextLength::Encoded(self.datatype.size), nullable: self.nullable(), ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -161,16 +163,8 @@ impl Rows for DecodedRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
         // The cells, and texts of up to three bytes for each of theirs.
-        let width = self.datatype.size.saturating_mul(4).saturating_add(8);
+        let width = self.size.saturating_mul(4).saturating_add(8);
         Ok(Fitting::fixed(&range, width, bytes))
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        Some(&self.datatype)
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.bytes.stored_width()
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -181,23 +175,7 @@ impl Rows for DecodedRows {
         self.bytes.stored_span(offset, length, interrupt)
     }
 
-    fn is_decoded(&self) -> bool {
-        self.bytes.is_decoded()
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.bytes.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.bytes.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.bytes.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.bytes.cuts()
     }
 }

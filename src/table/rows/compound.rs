@@ -6,15 +6,14 @@ use arrow_array::{Array, ArrayRef, NullArray, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, Hints, RowRange, Rows};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows};
 
 /// Compounds of which each field is a column of its own, as far as all of them have rows.
 #[derive(Debug)]
 pub struct CompoundRows {
     fields: Vec<Arc<dyn Rows>>,
-    data_type: DataType,
+    facts: Facts,
     path: String,
-    len: u64,
 }
 
 impl CompoundRows {
@@ -24,7 +23,18 @@ impl CompoundRows {
         let len = columns.iter().map(|(_, rows)| rows.len()).min().ok_or("no field can be read")?;
         let field = |(name, rows): &(String, Arc<dyn Rows>)| Field::new(name, rows.data_type().clone(), true);
         let data_type = DataType::Struct(columns.iter().map(field).collect::<Fields>());
-        Ok(Self { fields: columns.into_iter().map(|(_, rows)| rows).collect(), data_type, path, len })
+        let fields: Vec<Arc<dyn Rows>> = columns.into_iter().map(|(_, rows)| rows).collect();
+        let hints = |field: &Arc<dyn Rows>| Hints { nullable: field.nullable(), ..field.hints().clone() };
+        let tells =
+            |field: &Arc<dyn Rows>| field.outline_tells_nulls() || !field.nullable() && field.data_type().is_numeric();
+        let facts = Facts {
+            hints: Hints { fields: fields.iter().map(hints).collect(), ..Hints::default() },
+            natural_rows: fields.iter().filter_map(|field| field.natural_rows()).max(),
+            outline_tells_nulls: fields.iter().all(tells),
+            fields_lie_apart: true,
+            ..Facts::new(len, data_type)
+        };
+        Ok(Self { fields, facts, path })
     }
 
     fn failed(&self, reason: String) -> Error {
@@ -33,36 +43,19 @@ impl CompoundRows {
 }
 
 impl Rows for CompoundRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.fields.iter().try_for_each(|field| field.examine(interrupt))
     }
 
-    fn nullable(&self) -> bool {
-        false
-    }
-
-    fn hints(&self) -> Hints {
-        let hints = |field: &Arc<dyn Rows>| Hints { nullable: field.nullable(), ..field.hints() };
-        Hints { fields: self.fields.iter().map(hints).collect(), ..Hints::default() }
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let DataType::Struct(fields) = &self.data_type else { return Err(self.failed("no fields".into())) };
+        let DataType::Struct(fields) = &self.facts.data_type else { return Err(self.failed("no fields".into())) };
         let arrays = self.fields.iter().map(|field| field.array(range.clone(), interrupt));
         let compounds = StructArray::try_new(fields.clone(), arrays.collect::<Result<_, _>>()?, None);
         Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
-    }
-
-    fn fields_lie_apart(&self) -> bool {
-        true
     }
 
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -74,12 +67,6 @@ impl Rows for CompoundRows {
         let fields = columns.iter().map(|column| Field::new("", column.data_type().clone(), true));
         let compounds = StructArray::try_new(fields.collect(), columns.clone(), None);
         Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))
-    }
-
-    fn outline_tells_nulls(&self) -> bool {
-        let tells =
-            |field: &Arc<dyn Rows>| field.outline_tells_nulls() || !field.nullable() && field.data_type().is_numeric();
-        self.fields.iter().all(tells)
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
@@ -104,7 +91,7 @@ impl Rows for CompoundRows {
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        let DataType::Struct(fields) = &self.data_type else { return Ok(None) };
+        let DataType::Struct(fields) = &self.facts.data_type else { return Ok(None) };
         let mut outlines = Vec::with_capacity(self.fields.len());
         for field in &self.fields {
             let Some(outline) = field.outline(range.clone(), interrupt)? else { return Ok(None) };
@@ -116,16 +103,8 @@ impl Rows for CompoundRows {
         Ok(StructArray::try_new(fields, outlines, None).ok().map(|outline| Arc::new(outline) as ArrayRef))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(self.failed("the fields lie in datasets of their own".into()))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.fields.iter().filter_map(|field| field.natural_rows()).max()
     }
 }
 
@@ -139,23 +118,11 @@ mod tests {
 
     /// Eight bytes a row, of which it is counted how often they are asked for.
     #[derive(Debug)]
-    struct Counted(Arc<AtomicU64>);
+    struct Counted(Arc<AtomicU64>, Facts);
 
     impl Rows for Counted {
-        fn len(&self) -> u64 {
-            100
-        }
-
-        fn data_type(&self) -> &DataType {
-            &DataType::Int64
-        }
-
-        fn nullable(&self) -> bool {
-            true
-        }
-
-        fn natural_rows(&self) -> Option<u64> {
-            None
+        fn facts(&self) -> &Facts {
+            &self.1
         }
 
         fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
@@ -167,10 +134,6 @@ mod tests {
             Ok(Fitting::fixed(&range, 8, bytes))
         }
 
-        fn stored_width(&self) -> Option<u64> {
-            None
-        }
-
         fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
             Ok(())
         }
@@ -179,7 +142,7 @@ mod tests {
     #[test]
     fn a_field_of_many_compounds_is_asked_a_few_times_what_fits() {
         let asked = Arc::new(AtomicU64::new(0));
-        let mut rows: Arc<dyn Rows> = Arc::new(Counted(Arc::clone(&asked)));
+        let mut rows: Arc<dyn Rows> = Arc::new(Counted(Arc::clone(&asked), Facts::new(100, DataType::Int64)));
         for _ in 0..20 {
             rows = Arc::new(CompoundRows::new("/t".into(), vec![("field".into(), rows)]).unwrap());
         }

@@ -8,10 +8,9 @@ use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Cuts, Error, Fitting, Hints, Lent, RowRange, Rows, Shared, Span};
+use crate::store::{Error, Facts, Fitting, Hints, Lent, RowRange, Rows, Shared, Span};
 
 /// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. A mask of arrays
 /// tells of each item of arrays. Bytes as stored stay those of the values.
@@ -24,6 +23,7 @@ pub struct MaskedRows {
     /// How many arrays lie around each element of the mask.
     depth: usize,
     path: String,
+    facts: Facts,
 }
 
 impl MaskedRows {
@@ -41,7 +41,22 @@ impl MaskedRows {
             integers if integers.is_integer() => {}
             _ => return Err(format!("a mask of type {}", mask.data_type())),
         }
-        Ok(Self { depth, values, mask, valid: false, path })
+        let inner = values.facts();
+        let hints = inner.hints.clone();
+        let hints = match depth {
+            0 => Hints { nan: hints.nan.among_others(), ..hints },
+            depth => hints.of_nullable_items(depth),
+        };
+        let facts = Facts {
+            nullable: depth == 0 || inner.nullable,
+            hints,
+            codes: 0,
+            // The outline is that of the values, and tells nothing of the mask.
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Ok(Self { depth, values, mask, valid: false, path, facts })
     }
 
     /// The same with a mask that is `valid` where a value is there.
@@ -102,35 +117,13 @@ impl MaskedRows {
 }
 
 impl Rows for MaskedRows {
-    fn len(&self) -> u64 {
-        self.values.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.values.data_type()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.values.examine(interrupt)?;
         self.mask.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        self.depth == 0 || self.values.nullable()
-    }
-
-    fn hints(&self) -> Hints {
-        match self.depth {
-            0 => {
-                let hints = self.values.hints();
-                Hints { nan: hints.nan.among_others(), ..hints }
-            }
-            depth => self.values.hints().of_nullable_items(depth),
-        }
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.values.stored_type()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -167,10 +160,6 @@ impl Rows for MaskedRows {
         self.masked(&outline, 0, present).map(Some)
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        self.values.stored_width()
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.values.append_stored(offset, length, out, interrupt)
     }
@@ -183,27 +172,11 @@ impl Rows for MaskedRows {
         self.values.lend_scanned(offset, length, interrupt)
     }
 
-    fn is_decoded(&self) -> bool {
-        self.values.is_decoded()
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let values = self.values.alike_until(row, interrupt)?;
         // Behind the end of the mask all are missing.
         let mask = if row < self.mask.len() { self.mask.alike_until(row, interrupt)? } else { u64::MAX };
         Ok(values.min(mask).max(row))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.values.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.values.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.values.cuts()
     }
 }
 
@@ -232,7 +205,7 @@ mod tests {
         let marks: BooleanArray = (0..12).map(|at| Some(at % 5 == 0)).collect();
         let mask = lists(lists(Arc::new(marks), 3), 2);
         let rows = MaskedRows::new("/t/w".into(), of(values.clone()), of(mask.clone())).unwrap();
-        assert!(!rows.nullable());
+        assert!(!rows.facts().nullable);
         let array = rows.array(1..2, &Interrupt::new()).unwrap();
         let items = array.as_fixed_size_list().values().as_fixed_size_list().values().clone();
         let items: Vec<Option<i32>> = items.as_primitive::<Int32Type>().iter().collect();
@@ -256,7 +229,7 @@ mod tests {
         let floats: arrow_array::Float32Array = (0..4).map(|at| Some(at as f32)).collect();
         let mask = of(Arc::new(BooleanArray::from(vec![false, true])));
         let rows = MaskedRows::new("/t/v".into(), of(lists(Arc::new(floats), 2)), mask).unwrap();
-        assert!(rows.nullable());
+        assert!(rows.facts().nullable);
         let array = rows.array(0..2, &Interrupt::new()).unwrap();
         assert!(array.is_valid(0) && array.is_null(1));
         assert_eq!(array.as_fixed_size_list().value(0).as_primitive::<Float32Type>().values(), &[0.0, 1.0]);
@@ -267,16 +240,8 @@ mod tests {
     struct OneText(Memory);
 
     impl Rows for OneText {
-        fn len(&self) -> u64 {
-            self.0.len()
-        }
-
-        fn data_type(&self) -> &DataType {
-            self.0.data_type()
-        }
-
-        fn nullable(&self) -> bool {
-            false
+        fn facts(&self) -> &Facts {
+            self.0.facts()
         }
 
         fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -288,16 +253,8 @@ mod tests {
             Ok(Some(Shared { values: self.array(0..1, interrupt)?, keys }))
         }
 
-        fn stored_width(&self) -> Option<u64> {
-            None
-        }
-
         fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
             unreachable!("without a width")
-        }
-
-        fn natural_rows(&self) -> Option<u64> {
-            None
         }
     }
 

@@ -39,15 +39,16 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{
-        ArrayRef, FixedSizeBinaryArray, Float32Array, Int8Array, Int64Array, LargeStringArray, StructArray,
+        ArrayRef, FixedSizeBinaryArray, Float32Array, Int8Array, Int64Array, LargeStringArray, StructArray, UInt8Array,
     };
     use arrow_schema::{DataType, Field, TimeUnit};
+    use proptest::prelude::*;
 
     use super::*;
     use crate::calendar::{Instant, SECOND};
     use crate::source::Interrupt;
-    use crate::store::Rows;
-    use crate::store::rows::in_memory::Memory;
+    use crate::store::rows::in_memory::{FACTS, Memory, changed, with_facts};
+    use crate::store::{Nan, Rows};
     use crate::table::Times;
 
     const ROWS: usize = 6;
@@ -56,66 +57,154 @@ mod tests {
         Memory::new(array).natural(2).strided(24).cut([4, 6]).alike()
     }
 
-    /// Wrappers of the same rows, by their names; `made` gives rows the facts that are not to be lost.
-    fn wrappers(made: &dyn Fn(ArrayRef) -> Memory) -> Vec<(&'static str, Arc<dyn Rows>)> {
+    /// Facts that a wrapper changes or gives up. All others are those of the rows that it wraps.
+    const CHANGED: [(&str, &[&str]); 20] = [
+        // An outline tells nothing of the mask, and codes stand for no missing values.
+        ("masked", &["nullable", "codes", "outline", "apart"]),
+        ("NaN", &["nullable", "hints", "codes", "outline"]),
+        ("typed", &["type", "codes", "outline", "apart"]),
+        ("decoded", &["type", "hints", "stored type", "codes", "outline", "apart"]),
+        ("packed", &["type", "hints", "codes", "outline", "apart"]),
+        ("logicals", &["type", "nullable", "hints", "codes", "outline"]),
+        ("from one", &["type", "hints", "codes", "outline"]),
+        ("cast", &["type", "nullable", "hints", "stored", "codes", "outline", "apart"]),
+        ("cast to itself", &["nullable", "stored type", "decoded", "codes", "apart"]),
+        ("padded", &["len", "nullable", "hints", "stored width", "codes", "apart"]),
+        ("part", &["type", "nullable", "hints", "stored", "codes", "outline", "apart"]),
+        ("time", &["type", "nullable", "hints", "codes", "outline", "apart"]),
+        ("categories", &["type", "nullable", "hints", "codes", "outline", "apart"]),
+        ("labels", &["type", "nullable", "hints", "decoded", "codes", "outline", "apart"]),
+        // Rows that are repeated, chained or picked lie where none of the others does.
+        ("spread", &["hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart"]),
+        ("chain", &["natural rows", "cuts", "stored", "codes"]),
+        ("present", &["nullable", "hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart"]),
+        // Of rows that wrap what lies in others, grain alone says something of theirs.
+        ("ends", &["len", "type", "hints", "stride", "cuts", "stored", "codes", "outline", "apart"]),
+        (
+            "bits",
+            &[
+                "len",
+                "type",
+                "nullable",
+                "hints",
+                "natural rows",
+                "stride",
+                "cuts",
+                "stored",
+                "codes",
+                "outline",
+                "apart",
+            ],
+        ),
+        ("compound", &["type", "nullable", "hints", "stride", "cuts", "stored", "codes", "outline", "apart"]),
+    ];
+
+    /// A wrapper, its name, and the rows that it wraps.
+    type Wrapper = (&'static str, Arc<dyn Rows>, Arc<dyn Rows>);
+
+    /// All wrappers; `made` gives the rows that they wrap their facts.
+    fn wrappers(made: &dyn Fn(ArrayRef) -> Memory) -> Vec<Wrapper> {
         let of = |array: ArrayRef| Arc::new(made(array)) as Arc<dyn Rows>;
         let path = || "/t/c".to_owned();
         let numbers = || of(Arc::new(Int64Array::from(vec![0; ROWS])));
-        let mask = Arc::new(memory(Arc::new(Int8Array::from(vec![0; ROWS]))));
+        let mask = || Arc::new(memory(Arc::new(Int8Array::from(vec![0; ROWS]))));
         let codes = || of(Arc::new(Int8Array::from(vec![0; ROWS])));
-        let texts = |text: &str| Arc::new(LargeStringArray::from(vec![text; ROWS])) as ArrayRef;
-        let labels = || Arc::new(Memory::new(texts("a"))) as Arc<dyn Rows>;
-        let categories = || CategoryRows::new(path(), codes(), labels(), Arc::default());
-        let cells = FixedSizeBinaryArray::try_from_iter(std::iter::repeat_n([b'a'], ROWS)).unwrap();
+        let labels = || Arc::new(Memory::new(Arc::new(LargeStringArray::from(vec!["a"; ROWS])))) as Arc<dyn Rows>;
+        let categories = |codes| CategoryRows::new(path(), codes, labels(), Arc::default());
+        let cells = || of(Arc::new(FixedSizeBinaryArray::try_from_iter(std::iter::repeat_n([b'a'], ROWS)).unwrap()));
+        let floats = || of(Arc::new(Float32Array::from(vec![0.5; ROWS])));
+        let bytes = || of(Arc::new(UInt8Array::from(vec![0; ROWS])));
         let encoding = TextEncoding::new("latin1", Variant::Standard).unwrap();
-        let field = (Arc::new(Field::new("x", DataType::Int8, true)), Arc::new(Int8Array::from(vec![0; ROWS])) as _);
-        let compounds = of(Arc::new(StructArray::from(vec![field])));
+        let compounds = || {
+            let field = Arc::new(Field::new("x", DataType::Int8, true));
+            of(Arc::new(StructArray::from(vec![(field, Arc::new(Int8Array::from(vec![0; ROWS])) as ArrayRef)])))
+        };
         let times = Times::new(SECOND, Instant { attoseconds: 0, is_exact: true }, &DataType::Int64).unwrap();
-        vec![
-            ("masked", Arc::new(MaskedRows::new(path(), numbers(), mask).unwrap())),
-            ("NaN", Arc::new(NanRows::missing(&of(Arc::new(Float32Array::from(vec![0.5; ROWS])))).unwrap())),
-            ("typed", Arc::new(TypedRows::new(path(), numbers(), DataType::Duration(TimeUnit::Second)).unwrap())),
-            (
-                "decoded",
-                Arc::new(DecodedRows::new(
-                    path(),
-                    of(Arc::new(cells)),
-                    DecodedRows::undecoded(1),
-                    encoding,
-                    None,
-                    Arc::default(),
-                )),
-            ),
-            ("packed", Arc::new(PackedRows::scaled(path(), numbers(), vec![2.0], 0.0).unwrap())),
-            ("logicals", Arc::new(RecodedRows::logicals(path(), numbers(), Arc::default()).unwrap())),
-            ("from one", Arc::new(RecodedRows::from_one(path(), numbers()).unwrap())),
-            ("cast", Arc::new(CastRows::new(codes(), Some(DataType::Int64), true))),
-            ("cast to itself", Arc::new(CastRows::new(codes(), None, true))),
-            ("padded", Arc::new(PaddedRows::new(path(), numbers(), 0, Vec::new()))),
-            ("part", Arc::new(PartRows::of(&compounds, b"x").unwrap())),
-            ("time", Arc::new(TimeRows::new(path(), numbers(), times, Arc::default()))),
-            ("categories", Arc::new(categories())),
-            ("labels", Arc::new(LabelRows::new(categories()))),
-        ]
+        let indices = || Arc::new(Memory::new(Arc::new(Int64Array::from(vec![-1; ROWS]))));
+        let duration = DataType::Duration(TimeUnit::Second);
+        let undecoded = DecodedRows::undecoded(1);
+        macro_rules! wrapped {
+            ($($name:literal, $inner:expr, |$rows:ident| $wrapper:expr;)*) => {
+                vec![$({
+                    let $rows = $inner;
+                    ($name, Arc::new({ let $rows = $rows.clone(); $wrapper }) as Arc<dyn Rows>, $rows)
+                }),*]
+            };
+        }
+        wrapped! {
+            "masked", numbers(), |rows| MaskedRows::new(path(), rows, mask()).unwrap();
+            "NaN", floats(), |rows| NanRows::new(&rows, Nan::Missing { alone: !rows.nullable() }, true);
+            "typed", numbers(), |rows| TypedRows::new(path(), rows, duration).unwrap();
+            "decoded", cells(), |rows| DecodedRows::new(path(), rows, undecoded, encoding, None, Arc::default());
+            "packed", numbers(), |rows| PackedRows::scaled(path(), rows, vec![2.0], 0.0).unwrap();
+            "logicals", numbers(), |rows| RecodedRows::logicals(path(), rows, Arc::default()).unwrap();
+            "from one", codes(), |rows| RecodedRows::from_one(path(), rows).unwrap();
+            "cast", codes(), |rows| CastRows::new(rows, Some(DataType::Int64), true);
+            "cast to itself", codes(), |rows| CastRows::new(rows, None, true);
+            "padded", numbers(), |rows| PaddedRows::new(path(), rows, 9, Vec::new());
+            "part", compounds(), |rows| PartRows::of(&rows, b"x").unwrap();
+            "time", numbers(), |rows| TimeRows::new(path(), rows, times, Arc::default());
+            "categories", codes(), |rows| categories(rows);
+            "labels", codes(), |rows| LabelRows::new(categories(rows));
+            "spread", numbers(), |rows| SpreadRows::new(path(), rows, ROWS as u64, 1, ROWS as u64);
+            "chain", numbers(), |rows| ChainRows::new(vec![rows]).unwrap();
+            "present", numbers(), |rows| PresentRows::new(path(), indices(), rows).unwrap();
+            "ends", numbers(), |rows| EndRows::new(path(), rows).unwrap();
+            "bits", bytes(), |rows| BitRows::new(path(), rows, 8, false).unwrap();
+            "compound", numbers(), |rows| CompoundRows::new(path(), vec![("x".into(), rows)]).unwrap();
+        }
     }
 
     #[test]
-    fn wrappers_lose_nothing_of_where_rows_lie() {
+    fn wrappers_look_where_their_rows_lie() {
         let none = Interrupt::new();
-        let bare = memory(Arc::new(Int8Array::from(vec![0; ROWS])));
-        for (name, rows) in wrappers(&memory) {
-            assert_eq!(rows.len(), bare.len(), "{name}");
-            assert_eq!(rows.natural_rows(), bare.natural_rows(), "{name}");
-            assert_eq!(rows.stride(), bare.stride(), "{name}");
-            assert_eq!(rows.cuts(), bare.cuts(), "{name}");
+        // Each of these puts rows elsewhere.
+        let moved = ["spread", "present", "ends", "bits", "compound"];
+        let here = |made: &dyn Fn(ArrayRef) -> Memory| {
+            wrappers(made).into_iter().filter(move |(name, ..)| !moved.contains(name))
+        };
+        for (name, rows, _) in here(&memory) {
             assert_eq!(rows.alike_until(1, &none).unwrap(), ROWS as u64, "{name}");
             rows.examine(&none).unwrap();
         }
-        for (name, rows) in wrappers(&|array| memory(array).lost()) {
+        for (name, rows, _) in here(&|array| memory(array).lost()) {
             assert!(rows.examine(&none).is_err(), "{name} looks where its rows lie");
         }
-        for (name, rows) in wrappers(&|array| memory(array).nullable(true)) {
+        for (name, rows, _) in here(&|array| memory(array).nullable(true)) {
             assert!(rows.nullable(), "{name}");
+        }
+    }
+
+    /// Whether a line of [`CHANGED`] has a fact; `stored` is all that there is of bytes.
+    fn has(line: &[&str], fact: &str) -> bool {
+        line.contains(&fact) || line.contains(&"stored") && ["stored type", "stored width", "decoded"].contains(&fact)
+    }
+
+    proptest! {
+        #[test]
+        fn wrappers_keep_the_facts_that_they_do_not_give_up(which in 0..=FACTS) {
+            for (name, rows, inner) in wrappers(&|array| with_facts(Memory::new(array), which)) {
+                let (_, line) = CHANGED.iter().find(|(wrapper, _)| *wrapper == name).unwrap();
+                for fact in changed(inner.facts(), rows.facts()) {
+                    prop_assert!(has(line, fact), "{} lost or changed {}", name, fact);
+                }
+            }
+        }
+    }
+
+    /// So that no line says more than is so.
+    #[test]
+    fn facts_that_are_said_to_change_do() {
+        let mut seen: Vec<(&str, &str)> = Vec::new();
+        for which in [0, FACTS] {
+            for (name, rows, inner) in wrappers(&|array| with_facts(Memory::new(array), which)) {
+                seen.extend(changed(inner.facts(), rows.facts()).into_iter().map(|fact| (name, fact)));
+            }
+        }
+        for (name, line) in CHANGED {
+            for fact in line.iter().filter(|fact| **fact != "stored") {
+                assert!(seen.contains(&(name, *fact)), "{name} keeps {fact}");
+            }
         }
     }
 }

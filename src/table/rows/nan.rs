@@ -8,10 +8,9 @@ use arrow_array::{Array, ArrayRef, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
-use crate::store::{Cuts, Error, Fitting, Hints, Lent, Nan, Place, RowRange, Rows, Span};
+use crate::store::{Error, Facts, Fitting, Hints, Lent, Nan, Place, RowRange, Rows, Span};
 
 /// Masks NaN in rows of floats, or unmasks it. Bytes as stored stay as they are.
 ///
@@ -20,9 +19,7 @@ use crate::store::{Cuts, Error, Fitting, Hints, Lent, Nan, Place, RowRange, Rows
 #[derive(Debug)]
 pub struct NanRows {
     rows: Arc<dyn Rows>,
-    /// What NaN means in these rows.
-    nan: Nan,
-    nullable: bool,
+    facts: Facts,
 }
 
 impl NanRows {
@@ -30,18 +27,25 @@ impl NanRows {
     /// finite numbers.
     pub fn missing(rows: &Arc<dyn Rows>) -> Option<Self> {
         let can_be = rows.data_type().is_floating() && rows.code_count() == 0 && rows.hints().nan == Nan::Value;
-        let nan = Nan::Missing { alone: !rows.nullable() };
-        can_be.then(|| Self { rows: rows.clone(), nan, nullable: true })
+        can_be.then(|| Self::new(rows, Nan::Missing { alone: !rows.nullable() }, true))
     }
 
     /// Unmasks NaN. `None` where it is no missing value.
     pub fn kept(rows: &Arc<dyn Rows>) -> Option<Self> {
         let Nan::Missing { alone } = rows.hints().nan else { return None };
-        rows.data_type().is_floating().then(|| Self { rows: rows.clone(), nan: Nan::Value, nullable: !alone })
+        rows.data_type().is_floating().then(|| Self::new(rows, Nan::Value, !alone))
+    }
+
+    /// The same floats with another meaning of NaN.
+    pub(super) fn new(rows: &Arc<dyn Rows>, nan: Nan, nullable: bool) -> Self {
+        let inner = rows.facts();
+        let hints = Hints { nan, ..inner.hints.clone() };
+        let facts = Facts { nullable, hints, codes: 0, outline_tells_nulls: false, ..inner.clone() };
+        Self { rows: rows.clone(), facts }
     }
 
     fn is_masked(&self) -> bool {
-        self.nan != Nan::Value
+        self.facts.hints.nan != Nan::Value
     }
 
     /// The array with NaN as these rows have it.
@@ -86,20 +90,8 @@ pub fn nan_in(array: &dyn Array) -> Option<BooleanBuffer> {
 }
 
 impl Rows for NanRows {
-    fn len(&self) -> u64 {
-        self.rows.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.rows.data_type()
-    }
-
-    fn nullable(&self) -> bool {
-        self.nullable
-    }
-
-    fn hints(&self) -> Hints {
-        Hints { nan: self.nan, ..self.rows.hints() }
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -112,14 +104,6 @@ impl Rows for NanRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         self.rows.fitting(range, bytes, interrupt)
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.rows.stored_type()
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.rows.stored_width()
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -140,10 +124,6 @@ impl Rows for NanRows {
 
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         self.rows.lend_scanned(offset, length, interrupt)
-    }
-
-    fn is_decoded(&self) -> bool {
-        self.rows.is_decoded()
     }
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
@@ -178,18 +158,6 @@ impl Rows for NanRows {
 
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         self.rows.is_computed(interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.rows.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.rows.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.rows.cuts()
     }
 }
 
@@ -230,7 +198,7 @@ mod tests {
         assert_eq!(masked.hints().nan, Nan::Missing { alone: false });
         assert_eq!(validity(masked.as_ref()), [false, false, true]);
         let kept = NanRows::kept(&masked).unwrap();
-        assert!(kept.nullable());
+        assert!(kept.facts().nullable);
         assert_eq!(validity(&kept), [false, true, true]);
     }
 

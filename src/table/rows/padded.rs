@@ -3,19 +3,17 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, new_null_array};
-use arrow_schema::DataType;
 use arrow_select::concat::concat;
 
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
-use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, Span};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredFacts};
 
 /// The rows of another column, and missing ones up to a length. As stored these are `fill`, as of any element that was
 /// never written.
 #[derive(Debug)]
 pub struct PaddedRows {
     rows: Arc<dyn Rows>,
-    len: u64,
+    facts: Facts,
     fill: Vec<u8>,
     path: String,
 }
@@ -23,7 +21,19 @@ pub struct PaddedRows {
 impl PaddedRows {
     /// `len` rows. There are no bytes as stored where `fill` has another width than an element.
     pub fn new(path: String, rows: Arc<dyn Rows>, len: u64, fill: Vec<u8>) -> Self {
-        Self { len: len.max(rows.len()), rows, fill, path }
+        let inner = rows.facts();
+        let hints = inner.hints.clone();
+        let width = inner.stored.width.filter(|width| *width > 0 && *width == fill.len() as u64);
+        let facts = Facts {
+            len: len.max(inner.len),
+            nullable: true,
+            hints: Hints { stored: false, nan: hints.nan.among_others(), ..hints },
+            stored: StoredFacts { width, ..inner.stored.clone() },
+            codes: 0,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Self { facts, rows, fill, path }
     }
 
     fn failed(&self, reason: impl ToString) -> Error {
@@ -48,30 +58,17 @@ impl PaddedRows {
 }
 
 impl Rows for PaddedRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.rows.data_type()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.rows.examine(interrupt)
     }
 
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        let hints = self.rows.hints();
-        Hints { stored: false, nan: hints.nan.among_others(), ..hints }
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        if range.start > range.end || range.end > self.len {
-            return Err(self.failed(format!("rows {range:?} of {}", self.len)));
+        if range.start > range.end || range.end > self.facts.len {
+            return Err(self.failed(format!("rows {range:?} of {}", self.facts.len)));
         }
         self.padded(self.rows.array(self.within(&range), interrupt)?, &range)
     }
@@ -79,7 +76,7 @@ impl Rows for PaddedRows {
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let within = self.within(&range);
         if within.is_empty() {
-            return Ok(Fitting::fixed(&range, crate::store::fixed_width(self.data_type()), bytes));
+            return Ok(Fitting::fixed(&range, crate::store::fixed_width(&self.facts.data_type), bytes));
         }
         self.rows.fitting(within, bytes, interrupt)
     }
@@ -89,27 +86,15 @@ impl Rows for PaddedRows {
         outline.map(|outline| self.padded(outline, &range)).transpose()
     }
 
-    fn outline_tells_nulls(&self) -> bool {
-        self.rows.outline_tells_nulls()
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         if row >= self.rows.len() {
-            return Ok(self.len.max(row));
+            return Ok(self.facts.len.max(row));
         }
         Ok(self.rows.alike_until(row, interrupt)?.min(self.rows.len()))
     }
 
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.rows.stored_type()
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.rows.stored_width().filter(|width| *width > 0 && *width == self.fill.len() as u64)
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let width = self.stored_width().ok_or_else(|| self.failed("no fixed width"))?;
+        let width = self.facts.stored.width.ok_or_else(|| self.failed("no fixed width"))?;
         let end = self.rows.len().saturating_mul(width);
         let within = (end.saturating_sub(offset)).min(length as u64) as usize;
         if within > 0 {
@@ -127,22 +112,6 @@ impl Rows for PaddedRows {
             Some(behind) if behind <= end => self.rows.stored_span(offset, length, interrupt),
             _ => Ok(Span::Made(length)),
         }
-    }
-
-    fn is_decoded(&self) -> bool {
-        self.rows.is_decoded()
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.rows.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.rows.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.rows.cuts()
     }
 }
 
@@ -162,6 +131,6 @@ mod tests {
         assert_eq!(array(1..4).as_ref(), &Int64Array::from(vec![Some(2), None, None]) as &dyn Array);
         assert_eq!((array(3..5).null_count(), rows.alike_until(2, &none).unwrap()), (2, 5));
         assert!(rows.array(4..6, &none).is_err());
-        assert_eq!((rows.stored_width(), rows.nullable()), (None, true));
+        assert_eq!((rows.facts().stored.width, rows.facts().nullable), (None, true));
     }
 }

@@ -8,7 +8,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
-use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, StoredFacts};
 
 /// The values that compounds have in a field, or in a field of a field. Where a compound is missing, so are they.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct PartRows {
     whole: Arc<dyn Rows>,
     /// Positions of the fields, outermost first.
     fields: Vec<usize>,
-    data_type: DataType,
+    facts: Facts,
     path: String,
 }
 
@@ -27,7 +27,24 @@ impl PartRows {
         let name = std::str::from_utf8(name).ok()?;
         let mut fields = Vec::new();
         let data_type = find(whole.data_type(), name, &mut fields)?.clone();
-        Some(Self { whole: whole.clone(), fields, data_type, path: name.to_owned() })
+        let inner = whole.facts();
+        let mut hints = &inner.hints;
+        let unknown = Hints::default();
+        for at in &fields {
+            hints = hints.fields.get(*at).unwrap_or(&unknown);
+        }
+        let facts = Facts {
+            data_type,
+            nullable: true,
+            hints: Hints { stored: false, nullable: true, ..hints.clone() },
+            // A field has no bytes and no outline of its own.
+            stored: StoredFacts::default(),
+            codes: 0,
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Some(Self { whole: whole.clone(), fields, facts, path: name.to_owned() })
     }
 }
 
@@ -50,28 +67,12 @@ fn find<'a>(data_type: &'a DataType, name: &str, fields: &mut Vec<usize>) -> Opt
 }
 
 impl Rows for PartRows {
-    fn len(&self) -> u64 {
-        self.whole.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.whole.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        let mut hints = self.whole.hints();
-        for at in &self.fields {
-            hints = hints.fields.get(*at).cloned().unwrap_or_default();
-        }
-        Hints { stored: false, nullable: true, ..hints }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -91,27 +92,11 @@ impl Rows for PartRows {
         self.whole.fitting(range, bytes, interrupt)
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.path.clone(), reason: "a field has no bytes of its own".into() })
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.whole.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.whole.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.whole.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.whole.cuts()
     }
 }

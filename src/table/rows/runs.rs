@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::statistics::{Scalar, Summary};
-use crate::store::{ARRAY_BYTES, Cuts, Error, Hints, RowRange, Rows, TextLength, for_each_array};
+use crate::store::{ARRAY_BYTES, Cuts, Error, Facts, Hints, RowRange, Rows, TextLength, for_each_array};
 use crate::table::rows::{CategoryRows, HeldRows};
 
 /// Of this many pointers one is kept, or of more where there would be more than [`MOST_KEPT`].
@@ -26,12 +26,10 @@ const PART: u64 = ARRAY_BYTES / 8;
 #[derive(Debug)]
 pub struct RunRows {
     pointers: Arc<dyn Rows>,
-    len: u64,
-    data_type: DataType,
+    facts: Facts,
     path: String,
     /// One pointer of each [`step`](Self::step), once all were found to be in order.
     kept: OnceLock<Vec<u64>>,
-    cuts: Option<Cuts>,
 }
 
 impl RunRows {
@@ -48,7 +46,7 @@ impl RunRows {
         interrupt: &Interrupt,
     ) -> Result<Self, String> {
         let data_type = if wide { DataType::Int64 } else { DataType::Int32 };
-        let runs = Self { pointers, len, data_type, path, kept: OnceLock::new(), cuts: None };
+        let runs = Self { pointers, facts: Facts::new(len, data_type), path, kept: OnceLock::new() };
         let Some(last) = runs.pointers.len().checked_sub(1) else { return Err("no pointers".into()) };
         let end = |at| runs.read(at..at + 1, interrupt).map_err(|error| error.to_string());
         let (first, last) = (end(0)?, end(last)?);
@@ -60,7 +58,8 @@ impl RunRows {
 
     /// The same rows, whose statistics and row groups end where runs do, which have these ends.
     pub fn cut(self, ends: impl IntoIterator<Item = u64>) -> Self {
-        Self { cuts: Cuts::new(ends), ..self }
+        let facts = Facts { cuts: Cuts::new(ends), ..self.facts };
+        Self { facts, ..self }
     }
 
     /// Pointers, of which none is negative.
@@ -97,8 +96,9 @@ impl RunRows {
         let (count, step) = (self.pointers.len(), self.step());
         let (mut kept, mut last, mut at) = (Vec::new(), 0, 0);
         let mut add = |range: RowRange, pointer: u64| {
-            if pointer < last || pointer > self.len {
-                let reason = format!("pointer {} is {pointer} after {last}, of {} entries", range.start, self.len);
+            if pointer < last || pointer > self.facts.len {
+                let reason =
+                    format!("pointer {} is {pointer} after {last}, of {} entries", range.start, self.facts.len);
                 return Err(self.failed(reason));
             }
             last = pointer;
@@ -152,20 +152,12 @@ impl RunRows {
 }
 
 impl Rows for RunRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.pointers.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        false
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -193,7 +185,7 @@ impl Rows for RunRows {
             // Behind very many runs without rows the next is looked for.
             is_near = at > before;
         }
-        Ok(match self.data_type {
+        Ok(match self.facts.data_type {
             DataType::Int32 => Arc::new(numbers.into_iter().map(|number| number as i32).collect::<Int32Array>()),
             _ => Arc::new(Int64Array::from(numbers)),
         })
@@ -207,24 +199,12 @@ impl Rows for RunRows {
         Ok(Some(Summary { rows: range.end - range.start, nulls: 0, nans: 0, min, max }))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(self.failed("numbers of runs are not stored".into()))
     }
 
     fn is_computed(&self, _: &Interrupt) -> bool {
         true
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.cuts.as_ref()
     }
 }
 

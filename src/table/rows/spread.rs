@@ -3,13 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::{Array, ArrayRef, UInt64Array, new_empty_array};
-use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
-use crate::store::{Error, Hints, RowRange, Rows, count_of};
+use crate::store::{Error, Facts, Hints, RowRange, Rows, count_of};
 
 /// Most rows to be spread of which the least and the greatest value are found.
 const MOST_SUMMED: u64 = 1 << 16;
@@ -20,7 +19,7 @@ pub struct SpreadRows {
     rows: Arc<dyn Rows>,
     count: u64,
     run: u64,
-    len: u64,
+    facts: Facts,
     path: String,
     /// The summary of all rows to be spread, once it was asked for.
     summed: OnceLock<Option<Summary>>,
@@ -31,7 +30,13 @@ impl SpreadRows {
     pub fn new(path: String, rows: Arc<dyn Rows>, count: u64, run: u64, len: u64) -> Self {
         let count = count.min(rows.len());
         let len = if count == 0 { 0 } else { len };
-        Self { rows, count, run: run.max(1), len, path, summed: OnceLock::new() }
+        let inner = rows.facts();
+        let facts = Facts {
+            nullable: inner.nullable,
+            hints: Hints { stored: false, ..inner.hints.clone() },
+            ..Facts::new(len, inner.data_type.clone())
+        };
+        Self { rows, count, run: run.max(1), facts, path, summed: OnceLock::new() }
     }
 
     /// The rows to be spread that rows `range`, of which there is one, come from, counted on over the last one.
@@ -61,30 +66,18 @@ impl SpreadRows {
 }
 
 impl Rows for SpreadRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.rows.data_type()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.rows.examine(interrupt)
     }
 
-    fn nullable(&self) -> bool {
-        self.rows.nullable()
-    }
-
-    fn hints(&self) -> Hints {
-        Hints { stored: false, ..self.rows.hints() }
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let length = count_of(&range, self.len, &self.path)?;
+        let length = count_of(&range, self.facts.len, &self.path)?;
         if length == 0 {
-            return Ok(new_empty_array(self.data_type()));
+            return Ok(new_empty_array(&self.facts.data_type));
         }
         let sources = self.sources(&range);
         let (values, first) = self.values(&sources, interrupt)?;
@@ -101,7 +94,7 @@ impl Rows for SpreadRows {
     }
 
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        if self.count > MOST_SUMMED || count_of(&range, self.len, &self.path)? == 0 {
+        if self.count > MOST_SUMMED || count_of(&range, self.facts.len, &self.path)? == 0 {
             return Ok(None);
         }
         let sources = self.sources(&range);
@@ -120,11 +113,7 @@ impl Rows for SpreadRows {
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let is_one = self.count > 0 && self.rows.alike_until(0, interrupt)? >= self.count;
-        Ok(if is_one { self.len.max(row) } else { row })
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        None
+        Ok(if is_one { self.facts.len.max(row) } else { row })
     }
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
@@ -133,10 +122,6 @@ impl Rows for SpreadRows {
 
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         self.rows.is_computed(interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }
 

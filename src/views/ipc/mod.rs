@@ -94,7 +94,7 @@ impl IpcColumn {
         let rows = column.shown()?;
         let column = Self {
             name: column.name.clone(),
-            hints: rows.hints(),
+            hints: rows.hints().clone(),
             rows,
             is_label: column.is_label,
             origin: column.origin.clone(),

@@ -189,7 +189,7 @@ impl Content {
         allowance: &Allowance,
         interrupt: &Interrupt,
     ) -> Result<Option<u64>, Error> {
-        let values = if column.is_spread { None } else { column.rows.hints().values };
+        let values = if column.is_spread { &None } else { &column.rows.hints().values };
         let Some(ValueSet::Categories { labels, .. }) = values else { return Ok(None) };
         let (count, missing) = (labels.len(), self.layout.missing().len() as u64);
         if !allowance.covers(count, cost(labels.as_ref(), count))

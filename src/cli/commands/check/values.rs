@@ -313,45 +313,31 @@ mod tests {
 
     use super::*;
     use crate::catalogue::{ColumnId, ObjectId};
+    use crate::store::Facts;
 
     /// Rows that a file claims, and none of which can be read.
     #[derive(Debug)]
-    struct Claimed;
+    struct Claimed(Facts);
 
     impl Rows for Claimed {
-        fn len(&self) -> u64 {
-            1 << 62
-        }
-
-        fn data_type(&self) -> &DataType {
-            &DataType::Int64
-        }
-
-        fn nullable(&self) -> bool {
-            false
+        fn facts(&self) -> &Facts {
+            &self.0
         }
 
         fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, store::Error> {
             Err(store::Error::Unsupported { path: "/t/x".into(), reason: "a damaged index".into() })
         }
 
-        fn stored_width(&self) -> Option<u64> {
-            None
-        }
-
         fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), store::Error> {
             Ok(())
-        }
-
-        fn natural_rows(&self) -> Option<u64> {
-            Some(1000)
         }
     }
 
     #[test]
     fn rows_that_are_only_claimed_end() {
-        let id = ColumnId::whole(ObjectId { file: 0, address: 0 });
-        let column = Column::new("x".into(), "/t/x".into(), id, Ok(Arc::new(Claimed)), Arc::default());
+        let facts = Facts { natural_rows: Some(1000), ..Facts::new(1 << 62, DataType::Int64) };
+        let (id, claimed) = (ColumnId::whole(ObjectId { file: 0, address: 0 }), Claimed(facts));
+        let column = Column::new("x".into(), "/t/x".into(), id, Ok(Arc::new(claimed)), Arc::default());
         let table = Table { rows: 1 << 62, columns: vec![column], ..Table::empty("/t", "HEP001") };
         let found = read(&[&table], 0, &Interrupt::new()).unwrap().unwrap();
         let found = found.unreadable;

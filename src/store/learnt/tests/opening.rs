@@ -12,7 +12,7 @@ use super::{ID, memory};
 use crate::catalogue::ColumnId;
 use crate::source::{Interrupt, Source};
 use crate::store::statistics::{GRAIN, Scalar, Summary};
-use crate::store::{Error, Options, RowRange, Rows, Store};
+use crate::store::{Error, Facts, Options, RowRange, Rows, Store};
 
 fn opened(content: Content) -> (TempDir, Arc<Opening>) {
     let folder = tempfile::tempdir().unwrap();
@@ -52,7 +52,7 @@ fn learners_of_a_few_rows_go_unless_they_are_used_or_shown() {
     // Decided, but there is nothing to show.
     assert!(learner(1).shown().is_none());
     let (unshown, used) = (Arc::downgrade(&learner(1)), learner(2));
-    let long = Arc::downgrade(&opening.learner("/z", ColumnId { field: 3, ..ID }, &Zeros).unwrap());
+    let long = Arc::downgrade(&opening.learner("/z", ColumnId { field: 3, ..ID }, &zeros()).unwrap());
     for field in 4..40_000 {
         drop(learner(field));
     }
@@ -102,19 +102,15 @@ fn nothing_is_kept_where_the_identity_does_not_stand_for_the_content() {
 
 /// Very many rows that say what they are.
 #[derive(Debug)]
-struct Zeros;
+struct Zeros(Facts);
+
+fn zeros() -> Zeros {
+    Zeros(Facts::new(GRAIN << 18, DataType::Int32))
+}
 
 impl Rows for Zeros {
-    fn len(&self) -> u64 {
-        GRAIN << 18
-    }
-
-    fn data_type(&self) -> &DataType {
-        &DataType::Int32
-    }
-
-    fn nullable(&self) -> bool {
-        false
+    fn facts(&self) -> &Facts {
+        &self.0
     }
 
     fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
@@ -126,27 +122,20 @@ impl Rows for Zeros {
         Ok(Some(Summary { rows: range.end - range.start, nulls: 0, nans: 0, min: zero.clone(), max: zero }))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         unreachable!("nobody reads them")
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }
 
 #[test]
 fn everyone_who_asked_finds_what_was_told() {
     let (_folder, opening) = opened(Content::Fixed);
-    let learner = opening.learner("/x", ID, &Zeros).unwrap();
+    let zeros = zeros();
+    let learner = opening.learner("/x", ID, &zeros).unwrap();
     let together = Barrier::new(3);
     let ask = || {
         together.wait();
-        learner.ask(&Zeros, &Interrupt::new()).unwrap();
+        learner.ask(&zeros, &Interrupt::new()).unwrap();
         learner.known().is_some()
     };
     std::thread::scope(|scope| {

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
-use arrow_schema::DataType;
 use proptest::prelude::*;
 
 use super::super::{Learner, Observed};
@@ -16,16 +15,15 @@ use crate::source::Interrupt;
 use crate::store::dataset::PlainElements;
 use crate::store::decode::{FillTest, Oddities, arrow_type};
 use crate::store::statistics::{GRAIN, Statistics, Summary, summary};
-use crate::store::{ARRAY_BYTES, Budget, Error, Lent, RowRange, Rows, Span};
+use crate::store::{ARRAY_BYTES, Budget, Decoded, Error, Facts, Lent, RowRange, Rows, Span, StoredFacts};
 
 /// Elements of a dataset, as they are stored.
 #[derive(Debug)]
 struct Stored {
     datatype: Datatype,
-    data_type: DataType,
     fill: FillTest,
     bytes: Vec<u8>,
-    is_decoded: bool,
+    facts: Facts,
     budget: Budget,
     /// Arrays made.
     arrays: AtomicUsize,
@@ -35,32 +33,27 @@ impl Stored {
     fn new(datatype: Datatype, fill: Option<Vec<u8>>, bytes: Vec<u8>) -> Self {
         let fill = fill.map_or(Fill::Default, |bytes| Fill::Explicit(Elements { bytes, heap: Vec::new() }));
         Self {
-            data_type: arrow_type(&datatype),
+            facts: Facts {
+                nullable: true,
+                stored: StoredFacts { width: Some(datatype.size), datatype: None, decoded: Decoded::Always },
+                ..Facts::new(bytes.len() as u64 / datatype.size, arrow_type(&datatype))
+            },
             fill: FillTest::new(&datatype, &fill),
             datatype,
             bytes,
-            is_decoded: true,
             budget: Budget::new(1 << 30),
             arrays: AtomicUsize::new(0),
         }
     }
 
     fn elements(&self) -> PlainElements<'_> {
-        PlainElements { datatype: &self.datatype, data_type: &self.data_type, missing: &self.fill }
+        PlainElements { datatype: &self.datatype, data_type: &self.facts.data_type, missing: &self.fill }
     }
 }
 
 impl Rows for Stored {
-    fn len(&self) -> u64 {
-        self.bytes.len() as u64 / self.datatype.size
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        true
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
@@ -68,10 +61,6 @@ impl Rows for Stored {
         let [start, end] = [range.start, range.end].map(|row| (row * self.datatype.size) as usize);
         let count = (range.end - range.start) as usize;
         Ok(self.elements().array(self.bytes[start..end].into(), count, &mut Oddities::new()).unwrap())
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        Some(self.datatype.size)
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
@@ -87,10 +76,6 @@ impl Rows for Stored {
         Ok(Span::Lent(lent?.unwrap()))
     }
 
-    fn is_decoded(&self) -> bool {
-        self.is_decoded
-    }
-
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
         self.elements().stored_values(bytes)
     }
@@ -101,10 +86,6 @@ impl Rows for Stored {
 
     fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
         self.elements().sound_summary_of(values)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }
 
@@ -140,7 +121,7 @@ fn read(rows: &Arc<Stored>, requests: &[Range<u64>], threads: u64) -> Learner {
 /// What arrays of all rows teach.
 fn by_array(rows: &Arc<Stored>) -> Arc<Statistics> {
     let learner = Arc::new(Learner::new(&std::sync::Weak::new(), "/t/x", ID, rows.as_ref()).unwrap());
-    Observed::new(rows.clone(), learner.clone()).array(0..rows.len(), &Interrupt::new()).unwrap();
+    Observed::new(rows.clone(), learner.clone()).array(0..rows.facts().len, &Interrupt::new()).unwrap();
     learner.known().unwrap()
 }
 
@@ -150,7 +131,7 @@ fn both(datatype: Datatype, fill: Option<Vec<u8>>, bytes: Vec<u8>) -> ([Option<S
     let rows = Stored::new(datatype, fill, bytes);
     let values = rows.stored_values(rows.bytes.as_slice().into()).unwrap();
     let mut oddities = Oddities::new();
-    let array = rows.elements().array(rows.bytes.as_slice().into(), rows.len() as usize, &mut oddities).unwrap();
+    let array = rows.elements().array(rows.bytes.as_slice().into(), rows.facts().len as usize, &mut oddities).unwrap();
     let summary = summary(array.as_ref());
     let sound = rows.elements().sound_summary_of(values.as_ref());
     assert!(sound.is_none() || oddities.is_empty() && sound == summary, "{sound:?}, {summary:?}, {oddities:?}");
@@ -357,15 +338,15 @@ proptest! {
             let learner = Arc::new(Learner::new(&std::sync::Weak::new(), "/t/x", ID, rows.as_ref()).unwrap());
             let observed = Observed::new(rows.clone(), learner.clone());
             let scan = |part: Range<u64>| observed.scan(part, &Interrupt::new()).unwrap();
-            let cut = rows.len() / 3;
+            let cut = rows.facts().len / 3;
             // The end first.
-            if let Some((end, start)) = scan(cut..rows.len()).zip(scan(0..cut)) {
-                let all = summary(rows.array(0..rows.len(), &Interrupt::new()).unwrap().as_ref());
+            if let Some((end, start)) = scan(cut..rows.facts().len).zip(scan(0..cut)) {
+                let all = summary(rows.array(0..rows.facts().len, &Interrupt::new()).unwrap().as_ref());
                 prop_assert_eq!(format!("{:?}", Some(start.merge(end))), format!("{:?}", all));
                 prop_assert_eq!(format!("{:?}", learner.known()), format!("{:?}", Some(&expected)), "{:?}", datatype);
             }
             for block in 0..expected.blocks() {
-                let range = block * GRAIN..((block + 1) * GRAIN).min(rows.len());
+                let range = block * GRAIN..((block + 1) * GRAIN).min(rows.facts().len);
                 // By bits: -0.0 and 0.0 are equal.
                 let [found, expected] = [&found, &expected].map(|known| format!("{:?}", known.over(range.clone())));
                 prop_assert_eq!(found, expected, "{:?}, block {}", datatype, block);
@@ -387,7 +368,8 @@ fn rows_too_long_for_a_copy_are_not_scanned() {
 #[test]
 fn what_is_only_copied_teaches_nothing() {
     let bytes = vec![1; 800];
-    let rows = Stored { is_decoded: false, ..Stored::new(integer(8, true, ByteOrder::Little), None, bytes) };
+    let mut rows = Stored::new(integer(8, true, ByteOrder::Little), None, bytes);
+    rows.facts.stored.decoded = Decoded::Never;
     let learner = read(&Arc::new(rows), &[0..300, 300..800], 1);
     assert!(!learner.has_seen(&(0..1)));
     assert_eq!(learner.progress(), (0, 1));

@@ -9,13 +9,13 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Error, Facts, RowRange, Rows};
 
 /// Bits of bytes, the least significant one first, or their opposites.
 #[derive(Debug)]
 pub struct BitRows {
     bytes: Arc<dyn Rows>,
-    len: u64,
+    facts: Facts,
     is_opposite: bool,
     path: String,
 }
@@ -32,29 +32,23 @@ impl BitRows {
         if bytes.len() < len.div_ceil(8) {
             return Err(format!("{} bytes of {len} bits", bytes.len()));
         }
-        Ok(Self { bytes, len, is_opposite, path })
+        let natural_rows = bytes.natural_rows().and_then(|rows| rows.checked_mul(8));
+        let facts = Facts { natural_rows, ..Facts::new(len, DataType::Boolean) };
+        Ok(Self { bytes, facts, is_opposite, path })
     }
 }
 
 impl Rows for BitRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &DataType::Boolean
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.bytes.examine(interrupt)
     }
 
-    fn nullable(&self) -> bool {
-        false
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let count = crate::store::count_of(&range, self.len, &self.path)?;
+        let count = crate::store::count_of(&range, self.facts.len, &self.path)?;
         let first = range.start / 8;
         let bytes = self.bytes.array(first..range.end.div_ceil(8).max(first), interrupt)?;
         let bytes = Buffer::from(bytes.as_primitive::<UInt8Type>().values().inner().as_slice());
@@ -63,15 +57,7 @@ impl Rows for BitRows {
         Ok(Arc::new(BooleanArray::new(bits, None)))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.path.clone(), reason: "a bit has no bytes of its own".into() })
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.bytes.natural_rows().and_then(|rows| rows.checked_mul(8))
     }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Cuts, Error, Fitting, Hints, RowRange, Rows, Shared, Tally};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredFacts, Tally};
 
 /// Unsigned integers up to here, and their negatives, are exact as `float64`.
 const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
@@ -71,8 +71,7 @@ enum Way {
 pub struct CastRows {
     rows: Arc<dyn Rows>,
     way: Way,
-    data_type: DataType,
-    nullable: bool,
+    facts: Facts,
     tally: Arc<Tally>,
 }
 
@@ -82,18 +81,41 @@ impl CastRows {
     pub fn new(rows: Arc<dyn Rows>, cast: Option<DataType>, nullable: bool) -> Self {
         let way = if cast.is_some() { Way::Number } else { Way::Same };
         let data_type = cast.unwrap_or_else(|| rows.data_type().clone());
-        Self { rows, way, data_type, nullable, tally: Arc::default() }
+        Self::by(rows, way, data_type, nullable)
     }
 
     /// Instants or durations as counts of a unit that is no coarser than theirs.
     pub fn counts(rows: Arc<dyn Rows>, unit: TimeUnit) -> Self {
-        Self { rows, way: Way::Count(unit), data_type: DataType::Int64, nullable: true, tally: Arc::default() }
+        Self::by(rows, Way::Count(unit), DataType::Int64, true)
     }
 
     /// Values in another form of their type, as Arrow casts them.
     pub fn form(rows: Arc<dyn Rows>, data_type: DataType) -> Self {
         let nullable = rows.nullable();
-        Self { rows, way: Way::Form, data_type, nullable, tally: Arc::default() }
+        Self::by(rows, Way::Form, data_type, nullable)
+    }
+
+    fn by(rows: Arc<dyn Rows>, way: Way, data_type: DataType, nullable: bool) -> Self {
+        let (inner, is_same) = (rows.facts(), matches!(way, Way::Same));
+        let hints = inner.hints.clone();
+        let hints = match way {
+            Way::Same => hints,
+            // Labels are not told one by one any more.
+            Way::Form => Hints { values: None, stored: false, ..hints },
+            _ => Hints { nan: hints.nan, ..Hints::default() },
+        };
+        let width = inner.stored.width.filter(|_| is_same);
+        let facts = Facts {
+            data_type,
+            nullable,
+            hints,
+            stored: StoredFacts { width, ..StoredFacts::default() },
+            codes: 0,
+            outline_tells_nulls: is_same && inner.outline_tells_nulls,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Self { rows, way, facts, tally: Arc::default() }
     }
 
     /// The same, which counts in `tally` the values that were rounded, or have no place in the unit.
@@ -106,7 +128,10 @@ impl CastRows {
     }
 
     fn none(&self) -> Error {
-        Error::Unsupported { path: "cast".into(), reason: format!("{} has other bytes as stored", self.data_type()) }
+        Error::Unsupported {
+            path: "cast".into(),
+            reason: format!("{} has other bytes as stored", self.facts.data_type),
+        }
     }
 
     /// Numbers as floats, and which of them were rounded.
@@ -156,26 +181,8 @@ fn is_rounded(whole: u64) -> bool {
 }
 
 impl Rows for CastRows {
-    fn len(&self) -> u64 {
-        self.rows.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        self.nullable
-    }
-
-    fn hints(&self) -> Hints {
-        let hints = self.rows.hints();
-        match self.way {
-            Way::Same => hints,
-            // Labels are not told one by one any more.
-            Way::Form => Hints { values: None, stored: false, ..hints },
-            _ => Hints { nan: hints.nan, ..Hints::default() },
-        }
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
@@ -183,8 +190,8 @@ impl Rows for CastRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        if !self.is_same() && self.is_empty() {
-            return Ok(new_empty_array(&self.data_type));
+        if !self.is_same() && self.facts.len == 0 {
+            return Ok(new_empty_array(&self.facts.data_type));
         }
         let array = self.rows.array(range.clone(), interrupt)?;
         let number = match array.as_any_dictionary_opt() {
@@ -192,7 +199,7 @@ impl Rows for CastRows {
             _ => Some(array.clone()),
         };
         let mut odd = Oddities::new();
-        let cast: Option<ArrayRef> = number.and_then(|array| match (self.way, &self.data_type) {
+        let cast: Option<ArrayRef> = number.and_then(|array| match (self.way, &self.facts.data_type) {
             (Way::Same, _) => Some(array),
             (Way::Number, DataType::Int64) => widen::signed(&array).map(|array| Arc::new(array) as ArrayRef),
             (Way::Number, DataType::UInt64) => widen::unsigned(&array).map(|array| Arc::new(array) as ArrayRef),
@@ -222,16 +229,8 @@ impl Rows for CastRows {
         if self.is_same() { self.rows.outline(range, interrupt) } else { Ok(None) }
     }
 
-    fn outline_tells_nulls(&self) -> bool {
-        self.is_same() && self.rows.outline_tells_nulls()
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.rows.alike_until(row, interrupt)
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.rows.stored_width().filter(|_| self.is_same())
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -244,18 +243,6 @@ impl Rows for CastRows {
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
         if self.is_same() { self.rows.append_byte_keys(range, out, interrupt) } else { Ok(false) }
     }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.rows.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.rows.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.rows.cuts()
-    }
 }
 
 #[cfg(test)]
@@ -267,7 +254,7 @@ mod tests {
     use crate::store::rows::in_memory::Memory;
 
     fn all(rows: &CastRows) -> ArrayRef {
-        rows.array(0..rows.len(), &Interrupt::new()).unwrap()
+        rows.array(0..rows.facts().len, &Interrupt::new()).unwrap()
     }
 
     /// Python: `int(float(number)) == number`.

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Float64Array};
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Error, Facts, RowRange, Rows};
 
 /// Where the bins of an axis of a histogram begin and end.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ pub struct EdgeRows {
     edges: Arc<Edges>,
     /// Weights before the next bin of the axis.
     inner: u64,
-    len: u64,
+    facts: Facts,
     /// 1 of the upper edge.
     side: u64,
 }
@@ -73,30 +73,18 @@ pub struct EdgeRows {
 impl EdgeRows {
     /// The lower edges, or the upper ones, of `len` weights of which `inner` each are in one bin of this axis.
     pub fn new(edges: Arc<Edges>, inner: u64, len: u64, is_upper: bool) -> Self {
-        Self { edges, inner, len, side: is_upper.into() }
+        Self { edges, inner, facts: Facts::new(len, DataType::Float64), side: is_upper.into() }
     }
 }
 
 impl Rows for EdgeRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &DataType::Float64
-    }
-
-    fn nullable(&self) -> bool {
-        false
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let edge = |row: u64| self.edges.at(row / self.inner.max(1) % self.edges.bins().max(1) + self.side, interrupt);
         Ok(Arc::new(range.map(edge).collect::<Result<Vec<f64>, Error>>().map(Float64Array::from)?))
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        None
     }
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
@@ -105,9 +93,5 @@ impl Rows for EdgeRows {
 
     fn is_computed(&self, _: &Interrupt) -> bool {
         true
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }

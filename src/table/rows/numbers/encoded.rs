@@ -13,7 +13,9 @@ use crate::catalogue::{ByteOrder, Class, Datatype};
 use crate::codec::waveform::Coding;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Tally, try_memory};
+use crate::store::{
+    ARRAY_BYTES, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredFacts, Tally, try_memory,
+};
 
 /// Most samples of a waveform.
 const MOST_SAMPLES: u64 = 1 << 26;
@@ -44,11 +46,9 @@ pub struct EncodedRows {
     offsets: Arc<dyn Rows>,
     bytes: Arc<dyn Rows>,
     samples: Samples,
-    data_type: DataType,
-    /// The type of a row of `.npy`; `None` where rows differ in length or are longer than [`WIDEST`].
-    decoded: Option<Datatype>,
     path: String,
     tally: Arc<Tally>,
+    facts: Facts,
 }
 
 impl EncodedRows {
@@ -69,7 +69,9 @@ impl EncodedRows {
         let rows = offsets.len().saturating_sub(1);
         let item = Arc::new(Field::new_list_field(DataType::Int32, true));
         let decoded = match samples {
-            Samples::All(samples) => Some(array_of(samples.into())).filter(|row| (1..=WIDEST).contains(&row.size)),
+            Samples::All(samples) => {
+                Some(Arc::new(array_of(samples.into()))).filter(|row| (1..=WIDEST).contains(&row.size))
+            }
             Samples::Each(_) => None,
         };
         let data_type = match &samples {
@@ -82,7 +84,23 @@ impl EncodedRows {
             }
             Samples::Each(_) => DataType::LargeList(item),
         };
-        Ok(Self { coding, offsets, bytes, samples, data_type, decoded, path, tally })
+        let facts = Facts {
+            nullable: true,
+            hints: Hints { items: Some(Box::default()), nullable: true, ..Hints::default() },
+            // Each row is decoded by itself: the chunks of the offsets say nothing of that work.
+            natural_rows: match &decoded {
+                Some(row) => Some((4 * WORTH_A_CORE as u64 / row.size).max(1)),
+                None => offsets.natural_rows(),
+            },
+            stored: StoredFacts {
+                width: decoded.as_ref().map(|row| row.size),
+                datatype: decoded,
+                decoded: Decoded::Never,
+            },
+            outline_tells_nulls: true,
+            ..Facts::new(rows, data_type)
+        };
+        Ok(Self { coding, offsets, bytes, samples, path, tally, facts })
     }
 
     fn failed(&self, reason: impl ToString) -> Error {
@@ -241,25 +259,13 @@ fn count(range: &RowRange) -> usize {
 }
 
 impl Rows for EncodedRows {
-    fn len(&self) -> u64 {
-        self.offsets.len().saturating_sub(1)
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.offsets.examine(interrupt)?;
         self.bytes.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        Hints { items: Some(Box::default()), nullable: true, ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -309,26 +315,14 @@ impl Rows for EncodedRows {
         concat(&outlines).map(Some).map_err(|error| self.failed(error))
     }
 
-    fn outline_tells_nulls(&self) -> bool {
-        true
-    }
-
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         self.encoded(range, bytes, interrupt, &|span, size| span.saturating_add(4 * size).saturating_add(24))
     }
 
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.decoded.as_ref()
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.decoded.as_ref().map(|row| row.size)
-    }
-
     /// Appends decoded samples: the encoding counts as a filter.
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let width = self.stored_width().ok_or_else(|| self.failed("waveforms of several lengths"))?;
-        let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.len());
+        let width = self.facts.stored.width.ok_or_else(|| self.failed("waveforms of several lengths"))?;
+        let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.facts.len);
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
         let range = offset / width..end.div_ceil(width);
         let waveforms = self.waveforms(&range, interrupt)?;
@@ -350,14 +344,6 @@ impl Rows for EncodedRows {
         match &self.samples {
             Samples::Each(sizes) if end > row => Ok(end.min(sizes.alike_until(row, interrupt)?)),
             _ => Ok(end),
-        }
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        // Each row is decoded by itself: the chunks of the offsets say nothing of that work.
-        match &self.decoded {
-            Some(row) => Some((4 * WORTH_A_CORE as u64 / row.size).max(1)),
-            None => self.offsets.natural_rows(),
         }
     }
 }

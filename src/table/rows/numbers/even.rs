@@ -7,13 +7,13 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{Scalar, Summary};
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Error, Facts, RowRange, Rows};
 
 /// Evenly spaced numbers, in float64 or int64.
 #[derive(Debug)]
 pub struct EvenRows {
     spacing: Spacing,
-    len: u64,
+    facts: Facts,
 }
 
 /// From a number to the next: by what each is computed decides its last bit.
@@ -30,19 +30,25 @@ enum Spacing {
 impl EvenRows {
     /// `len` numbers, of which row `i` is `i / rate + first`.
     pub fn with_rate(first: f64, rate: f64, len: u64) -> Self {
-        Self { spacing: Spacing::Rate { first, rate }, len }
+        Self::new(Spacing::Rate { first, rate }, len)
     }
 
     /// `len` numbers, of which row `i` is `i · step + first`.
     pub fn with_step(first: f64, step: f64, len: u64) -> Self {
-        Self { spacing: Spacing::Step { first, step }, len }
+        Self::new(Spacing::Step { first, step }, len)
     }
 
     /// The same in int64; `None` where the last is too large for that.
     pub fn whole(first: i64, step: i64, len: u64) -> Option<Self> {
         let last = i128::from(first) + i128::from(step) * i128::from(len.saturating_sub(1));
         i64::try_from(last).ok()?;
-        Some(Self { spacing: Spacing::Whole { first, step }, len })
+        Some(Self::new(Spacing::Whole { first, step }, len))
+    }
+
+    fn new(spacing: Spacing, len: u64) -> Self {
+        let is_whole = matches!(spacing, Spacing::Whole { .. });
+        let data_type = if is_whole { DataType::Int64 } else { DataType::Float64 };
+        Self { spacing, facts: Facts::new(len, data_type) }
     }
 
     fn at(&self, row: u64) -> f64 {
@@ -55,20 +61,12 @@ impl EvenRows {
 }
 
 impl Rows for EvenRows {
-    fn len(&self) -> u64 {
-        self.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        if matches!(self.spacing, Spacing::Whole { .. }) { &DataType::Int64 } else { &DataType::Float64 }
-    }
-
-    fn nullable(&self) -> bool {
-        false
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        crate::store::count_of(&range, self.len, "evenly spaced numbers")?;
+        crate::store::count_of(&range, self.facts.len, "evenly spaced numbers")?;
         interrupt.check()?;
         if let Spacing::Whole { first, step } = self.spacing {
             let at = |row| first.wrapping_add(step.wrapping_mul(row as i64));
@@ -79,7 +77,7 @@ impl Rows for EvenRows {
 
     fn summary(&self, range: RowRange, _: &Interrupt) -> Result<Option<Summary>, Error> {
         let last = range.end.checked_sub(1).filter(|last| *last >= range.start);
-        let Some(last) = last.filter(|_| *self.data_type() == DataType::Float64) else { return Ok(None) };
+        let Some(last) = last.filter(|_| self.facts.data_type == DataType::Float64) else { return Ok(None) };
         let ends = [self.at(range.start), self.at(last)];
         if ends.iter().any(|end| !end.is_finite()) {
             return Ok(None);
@@ -89,10 +87,6 @@ impl Rows for EvenRows {
         let (min, max) = (if min == 0.0 { -0.0 } else { min }, if max == 0.0 { 0.0 } else { max });
         let [min, max] = [min, max].map(|end| Some(Scalar::Float(end)));
         Ok(Some(Summary { rows: range.end - range.start, nulls: 0, nans: 0, min, max }))
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        None
     }
 
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
@@ -105,14 +99,10 @@ impl Rows for EvenRows {
             Spacing::Step { step, .. } => step == 0.0,
             Spacing::Whole { step, .. } => step == 0,
         };
-        Ok(if is_one { self.len } else { row })
+        Ok(if is_one { self.facts.len } else { row })
     }
 
     fn is_computed(&self, _: &Interrupt) -> bool {
         true
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        None
     }
 }

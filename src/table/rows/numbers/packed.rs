@@ -19,18 +19,18 @@ use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
 use crate::store::statistics::{self, Scalar, Summary};
-use crate::store::{Cuts, Error, Fitting, Hints, Lent, RowRange, Rows, Span, Tally, fixed_width, try_memory};
+use crate::store::{
+    Error, Facts, Fitting, Hints, Lent, RowRange, Rows, Span, StoredFacts, Tally, fixed_width, try_memory,
+};
 
 /// Numbers made of stored ones, also the innermost of arrays. Bytes as stored stay those of the stored ones.
 #[derive(Debug)]
 pub struct PackedRows {
     stored: Arc<dyn Rows>,
     packing: Packing,
-    /// The type as which files of elements as stored show them.
-    datatype: Option<Datatype>,
-    data_type: DataType,
     path: String,
     tally: Arc<Tally>,
+    facts: Facts,
 }
 
 impl PackedRows {
@@ -40,11 +40,29 @@ impl PackedRows {
         path: String,
         stored: Arc<dyn Rows>,
         packing: Packing,
-        datatype: Option<Datatype>,
+        datatype: Option<Arc<Datatype>>,
         tally: Arc<Tally>,
     ) -> Self {
-        let data_type = packing.of_type(stored.data_type());
-        Self { stored, packing, datatype, data_type, path, tally }
+        let inner = stored.facts();
+        let data_type = packing.of_type(&inner.data_type);
+        let (can_be_missing, depth) = (packing.missing.is_some() || packing.count.is_some(), depth(&data_type));
+        let is_same = packing.linear.is_none() && packing.count.is_none();
+        let hints = if is_same { inner.hints.clone() } else { without_stored(inner.hints.clone()) };
+        let codes = |_: Linear| fixed_width(&inner.data_type).checked_mul(8).map_or(0, |bits| 1 << bits);
+        let facts = Facts {
+            data_type,
+            nullable: inner.nullable || can_be_missing && depth == 0,
+            hints: if can_be_missing && depth > 0 { hints.of_nullable_items(depth) } else { hints },
+            stored: StoredFacts {
+                datatype: datatype.or_else(|| inner.stored.datatype.clone()),
+                ..inner.stored.clone()
+            },
+            codes: packing.coding(&inner.data_type).map_or(0, codes),
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Self { stored, packing, path, tally, facts }
     }
 
     /// Numbers, or lists of one length, as stored · factor + offset in double precision: with one factor, or one for
@@ -69,10 +87,6 @@ impl PackedRows {
             },
         };
         fits.then(|| Self::new(path, stored, packing, None, Arc::default()))
-    }
-
-    fn can_be_missing(&self) -> bool {
-        self.packing.missing.is_some() || self.packing.count.is_some()
     }
 
     /// What stored numbers stand for; the instants that there are not are added to `odd`.
@@ -137,14 +151,6 @@ impl PackedRows {
         PrimitiveArray::<T>::new(stored.values().clone(), nulls)
     }
 
-    /// What each stored number stands for, whatever is missing, where they are codes: see [`Rows::code_count`].
-    fn coding(&self) -> Option<Linear> {
-        let linear = self.packing.linear.filter(|_| self.packing.count.is_none())?;
-        // What lies between two finite numbers is finite.
-        let is_finite = |code: f64| linear.number(code, linear.is_single).is_finite();
-        code_bounds(self.stored.data_type())?.into_iter().all(is_finite).then_some(linear)
-    }
-
     /// The stored numbers of some rows, out of a decoded chunk and not copied; `None` where they do not lie together.
     fn lent(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let width = self.stored.stored_width().unwrap_or(0);
@@ -159,7 +165,7 @@ impl PackedRows {
 
     /// What stands for these codes.
     fn decoded(&self, codes: &dyn Array) -> Option<ArrayRef> {
-        let linear = self.coding()?;
+        let linear = self.packing.coding(self.stored.data_type())?;
         macro_rules! of {
             ($($arrow:ty),*) => {
                 match codes.data_type() {
@@ -182,7 +188,7 @@ impl PackedRows {
             _ => None,
         };
         let Some((least, greatest)) = code(&known.min).zip(code(&known.max)) else { return Some(known) };
-        let linear = self.coding()?;
+        let linear = self.packing.coding(self.stored.data_type())?;
         let ends = [least, greatest].map(|code| linear.number(code, linear.is_single));
         // Of zeros, the least and the greatest have signs.
         let Summary { min, max, .. } = statistics::summary(&Float64Array::from(ends.to_vec()))?;
@@ -230,17 +236,6 @@ fn all_codes(stored: &DataType) -> Option<ArrayRef> {
     })
 }
 
-/// The least and the greatest number of such a type.
-fn code_bounds(stored: &DataType) -> Option<[f64; 2]> {
-    Some(match stored {
-        DataType::Int8 => [i8::MIN.into(), i8::MAX.into()],
-        DataType::UInt8 => [u8::MIN.into(), u8::MAX.into()],
-        DataType::Int16 => [i16::MIN.into(), i16::MAX.into()],
-        DataType::UInt16 => [u16::MIN.into(), u16::MAX.into()],
-        _ => return None,
-    })
-}
-
 /// A bit for each value, set where it is none of `missing`; `None` where all are.
 fn present<T: Stored>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
     // Nearly always there is one such value, and often none is met: one look is many times as fast as a bit for each.
@@ -264,39 +259,17 @@ fn depth(data_type: &DataType) -> usize {
 }
 
 impl Rows for PackedRows {
-    fn len(&self) -> u64 {
-        self.stored.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.stored.examine(interrupt)
     }
 
-    fn nullable(&self) -> bool {
-        self.stored.nullable() || self.can_be_missing() && depth(&self.data_type) == 0
-    }
-
-    fn hints(&self) -> Hints {
-        let is_same = self.packing.linear.is_none() && self.packing.count.is_none();
-        let hints = self.stored.hints();
-        let hints = if is_same { hints } else { without_stored(hints) };
-        match depth(&self.data_type) {
-            depth @ 1.. if self.can_be_missing() => hints.of_nullable_items(depth),
-            _ => hints,
-        }
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.datatype.as_ref().or_else(|| self.stored.stored_type())
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let stored = self.stored.array(range.clone(), interrupt)?;
-        try_memory((stored.len() as u64).saturating_mul(fixed_width(&self.data_type)))?;
+        try_memory((stored.len() as u64).saturating_mul(fixed_width(&self.facts.data_type)))?;
         let mut odd = Oddities::new();
         let numbers = self.numbers(&stored, &mut odd)?;
         self.tally.add(range, &odd);
@@ -309,13 +282,8 @@ impl Rows for PackedRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let _ = interrupt;
-        let width = fixed_width(&self.data_type).saturating_add(fixed_width(self.stored.data_type()));
+        let width = fixed_width(&self.facts.data_type).saturating_add(fixed_width(self.stored.data_type()));
         Ok(Fitting::fixed(&range, width, bytes))
-    }
-
-    fn code_count(&self) -> u64 {
-        let codes = |_: Linear| fixed_width(self.stored.data_type()).checked_mul(8).map_or(0, |bits| 1 << bits);
-        self.coding().map_or(0, codes)
     }
 
     fn code_values(&self) -> Option<ArrayRef> {
@@ -336,10 +304,6 @@ impl Rows for PackedRows {
         }
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        self.stored.stored_width()
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.stored.append_stored(offset, length, out, interrupt)
     }
@@ -352,10 +316,6 @@ impl Rows for PackedRows {
         self.stored.lend_scanned(offset, length, interrupt)
     }
 
-    fn is_decoded(&self) -> bool {
-        self.stored.is_decoded()
-    }
-
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
         // Oddities are counted for readers of values.
         self.numbers(&self.stored.stored_values(bytes)?, &mut Oddities::new()).ok()
@@ -364,25 +324,13 @@ impl Rows for PackedRows {
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         match values.data_type() {
             _ if self.packing.is_none() => self.stored.summary_of(values, interrupt),
-            codes if *codes != self.data_type => self.summary_of_coded(values),
+            codes if *codes != self.facts.data_type => self.summary_of_coded(values),
             _ => statistics::summary(values),
         }
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.stored.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.stored.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.stored.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.stored.cuts()
     }
 }
 
@@ -403,7 +351,7 @@ mod tests {
         let rows = PackedRows::new("/x".into(), held, packing, None, Arc::default());
         let mut odd = Oddities::new();
         let made = rows.numbers(&stored, &mut odd).unwrap();
-        assert_eq!(made.data_type(), rows.data_type());
+        assert_eq!(made.data_type(), &rows.facts().data_type);
         (made, odd)
     }
 
@@ -439,7 +387,7 @@ mod tests {
         let interrupt = Interrupt::new();
         for (scale, offset, is_single) in [(0.5, Some(10.0), false), (-0.1, None, false), (0.0, Some(-0.0), true)] {
             let rows = rows(&stored, scale, offset, is_single);
-            assert_eq!(rows.code_count(), 65_536);
+            assert_eq!(rows.facts().codes, 65_536);
             let codes = rows.codes(0..5, &interrupt).unwrap();
             let places = codes.as_primitive::<Int16Type>().unary::<_, UInt16Type>(|code| code as u16);
             let numbers = arrow_select::take::take(&rows.code_values().unwrap(), &places, None).unwrap();
@@ -449,10 +397,10 @@ mod tests {
             assert_eq!(rows.summary_of(codes.as_ref(), &interrupt), statistics::summary(array.as_ref()));
         }
         // A code of an infinite number has no place in bounds; four bytes have too many codes.
-        assert_eq!(rows(&stored, 1e304, Some(1.7e308), false).code_count(), 0);
-        assert_eq!(rows(&stored, f64::NAN, None, false).code_count(), 0);
+        assert_eq!(rows(&stored, 1e304, Some(1.7e308), false).facts().codes, 0);
+        assert_eq!(rows(&stored, f64::NAN, None, false).facts().codes, 0);
         let long: ArrayRef = Arc::new(arrow_array::Int32Array::from(vec![1]));
-        assert_eq!(rows(&long, 0.5, None, false).code_count(), 0);
+        assert_eq!(rows(&long, 0.5, None, false).facts().codes, 0);
     }
 
     #[test]

@@ -26,6 +26,16 @@ impl Packing {
         self.missing.is_none() && self.linear.is_none() && self.count.is_none()
     }
 
+    /// What each stored number stands for, whatever is missing, where they are codes: see [`Facts::codes`].
+    ///
+    /// [`Facts::codes`]: crate::store::Facts::codes
+    pub(super) fn coding(&self, stored: &DataType) -> Option<Linear> {
+        let linear = self.linear.filter(|_| self.count.is_none())?;
+        // What lies between two finite numbers is finite.
+        let is_finite = |code: f64| linear.number(code, linear.is_single).is_finite();
+        code_bounds(stored)?.into_iter().all(is_finite).then_some(linear)
+    }
+
     /// The type of the numbers, by that of the stored ones.
     pub(super) fn of_type(&self, stored: &DataType) -> DataType {
         match (stored, self.count, self.linear) {
@@ -38,6 +48,17 @@ impl Packing {
             (stored, None, None) => stored.clone(),
         }
     }
+}
+
+/// The least and the greatest number of a type of codes.
+fn code_bounds(stored: &DataType) -> Option<[f64; 2]> {
+    Some(match stored {
+        DataType::Int8 => [i8::MIN.into(), i8::MAX.into()],
+        DataType::UInt8 => [u8::MIN.into(), u8::MAX.into()],
+        DataType::Int16 => [i16::MIN.into(), i16::MAX.into()],
+        DataType::UInt16 => [u16::MIN.into(), u16::MAX.into()],
+        _ => return None,
+    })
 }
 
 /// A number is stored × `scale` + `offset`, each rounded to the type of the result.

@@ -6,10 +6,9 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, NullArray};
 use arrow_schema::DataType;
 
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Cuts, Error, Fitting, RowRange, Rows, Span, Tally};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Span, Tally};
 
 /// What a logical that is missing is stored as.
 const MISSING: i64 = 2;
@@ -18,7 +17,7 @@ const MISSING: i64 = 2;
 #[derive(Debug)]
 pub struct RecodedRows {
     rows: Arc<dyn Rows>,
-    data_type: DataType,
+    facts: Facts,
     path: String,
     /// Counts logicals that are none.
     tally: Arc<Tally>,
@@ -43,7 +42,18 @@ impl RecodedRows {
 
     fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType, tally: Arc<Tally>) -> Result<Self, String> {
         match rows.data_type() {
-            whole if whole.is_integer() => Ok(Self { rows, data_type, path, tally }),
+            whole if whole.is_integer() => {
+                let inner = rows.facts();
+                let facts = Facts {
+                    nullable: data_type == DataType::Boolean || inner.nullable,
+                    data_type,
+                    hints: Hints::default(),
+                    codes: 0,
+                    outline_tells_nulls: false,
+                    ..inner.clone()
+                };
+                Ok(Self { rows, facts, path, tally })
+            }
             other => Err(format!("numbers of type {other}")),
         }
     }
@@ -59,16 +69,8 @@ impl RecodedRows {
 }
 
 impl Rows for RecodedRows {
-    fn len(&self) -> u64 {
-        self.rows.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    fn nullable(&self) -> bool {
-        self.data_type == DataType::Boolean || self.rows.nullable()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -77,7 +79,7 @@ impl Rows for RecodedRows {
             path: self.path.clone(),
             reason: format!("numbers of type {}", array.data_type()),
         })?;
-        Ok(match self.data_type {
+        Ok(match self.facts.data_type {
             DataType::Boolean => Arc::new(self.logical(&numbers, range)),
             _ => Arc::new(numbers.unary::<_, Int64Type>(|number| number.wrapping_sub(1))),
         })
@@ -97,14 +99,6 @@ impl Rows for RecodedRows {
         Ok(Some(Arc::new(NullArray::new(count))))
     }
 
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.rows.stored_type()
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.rows.stored_width()
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.rows.append_stored(offset, length, out, interrupt)
     }
@@ -113,23 +107,7 @@ impl Rows for RecodedRows {
         self.rows.stored_span(offset, length, interrupt)
     }
 
-    fn is_decoded(&self) -> bool {
-        self.rows.is_decoded()
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.rows.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.rows.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.rows.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.rows.cuts()
     }
 }

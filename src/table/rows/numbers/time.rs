@@ -7,13 +7,12 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_buffer::Buffer;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::TimeUnit;
 
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::statistics::{self, Summary};
-use crate::store::{Cuts, Error, Hints, Lent, RowRange, Rows, Span, Tally};
+use crate::store::{Error, Facts, Hints, Lent, RowRange, Rows, Span, Tally};
 use crate::table::times::Times;
 
 /// Integers shown as the instants that they stand for. Those that 64 bits of the unit cannot hold are missing. Bytes as
@@ -23,14 +22,26 @@ pub struct TimeRows {
     numbers: Arc<dyn Rows>,
     times: Times,
     path: String,
-    data_type: DataType,
+    facts: Facts,
     tally: Arc<Tally>,
 }
 
 impl TimeRows {
     /// `numbers` must be of the integers that `times` was made for; what has no instant is counted in `tally`.
     pub fn new(path: String, numbers: Arc<dyn Rows>, times: Times, tally: Arc<Tally>) -> Self {
-        Self { numbers, times, path, data_type: times.data_type(), tally }
+        let inner = numbers.facts();
+        let hints = inner.hints.clone();
+        let is_wide = inner.stored.width == Some(8);
+        let facts = Facts {
+            data_type: times.data_type(),
+            nullable: inner.nullable || times.bounds().is_some(),
+            hints: Hints { stored: hints.stored && is_wide && times.are_stored(), ..hints },
+            codes: 0,
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        Self { numbers, times, path, facts, tally }
     }
 
     fn instants(&self, integers: &Int64Array) -> Int64Array {
@@ -46,7 +57,7 @@ impl TimeRows {
     fn timestamps(&self, instants: &Int64Array) -> ArrayRef {
         macro_rules! of {
             ($unit:ty) => {
-                Arc::new(instants.reinterpret_cast::<$unit>().with_data_type(self.data_type.clone()))
+                Arc::new(instants.reinterpret_cast::<$unit>().with_data_type(self.facts.data_type.clone()))
             };
         }
         match self.times.unit() {
@@ -59,26 +70,12 @@ impl TimeRows {
 }
 
 impl Rows for TimeRows {
-    fn len(&self) -> u64 {
-        self.numbers.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.numbers.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        self.numbers.nullable() || self.times.bounds().is_some()
-    }
-
-    fn hints(&self) -> Hints {
-        let hints = self.numbers.hints();
-        let is_wide = self.stored_width() == Some(8);
-        Hints { stored: hints.stored && is_wide && self.times.are_stored(), ..hints }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -96,14 +93,6 @@ impl Rows for TimeRows {
         Ok(self.timestamps(&instants))
     }
 
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.numbers.stored_type()
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.numbers.stored_width()
-    }
-
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         self.numbers.append_stored(offset, length, out, interrupt)
     }
@@ -114,10 +103,6 @@ impl Rows for TimeRows {
 
     fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         self.numbers.lend_scanned(offset, length, interrupt)
-    }
-
-    fn is_decoded(&self) -> bool {
-        self.numbers.is_decoded()
     }
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
@@ -138,17 +123,5 @@ impl Rows for TimeRows {
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.numbers.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.numbers.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.numbers.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.numbers.cuts()
     }
 }

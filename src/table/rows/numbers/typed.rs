@@ -10,16 +10,15 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, Decimal128Array, NullArray, make_array};
 use arrow_schema::{DataType, TimeUnit};
 
-use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Cuts, Error, Hints, RowRange, Rows, Span};
+use crate::store::{Error, Facts, Hints, RowRange, Rows, Span};
 
 /// Rows shown as a type that their values stand for. Bytes as stored stay as they are.
 #[derive(Debug)]
 pub struct TypedRows {
     rows: Arc<dyn Rows>,
-    data_type: DataType,
+    facts: Facts,
     /// What is shown of one second stored.
     factor: i32,
     path: String,
@@ -47,11 +46,21 @@ impl TypedRows {
             DataType::Timestamp(TimeUnit::Second, zone) => (DataType::Timestamp(TimeUnit::Millisecond, zone), 1000),
             other => (other, 1),
         };
-        fits.then_some(Self { rows, data_type, factor, path })
+        let inner = rows.facts();
+        let facts = Facts {
+            nullable: inner.nullable || !matches!(data_type, DataType::Date32 | DataType::Duration(_)),
+            hints: if matches!(data_type, DataType::Duration(_)) { inner.hints.clone() } else { Hints::default() },
+            data_type,
+            codes: 0,
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+            ..inner.clone()
+        };
+        fits.then_some(Self { rows, facts, factor, path })
     }
 
     fn typed(&self, array: &ArrayRef) -> Option<ArrayRef> {
-        Some(match &self.data_type {
+        Some(match &self.facts.data_type {
             DataType::Date32 => Arc::new(array.as_primitive_opt::<Int32Type>()?.reinterpret_cast::<Date32Type>()),
             DataType::Time32(_) => {
                 let (times, within) = (array.as_primitive_opt::<Int32Type>()?, of_day(1000));
@@ -64,7 +73,7 @@ impl TypedRows {
                     1 => counts.clone(),
                     factor => counts.unary_opt(|count: i64| count.checked_mul(factor.into())),
                 };
-                make_array(counts.to_data().into_builder().data_type(self.data_type.clone()).build().ok()?)
+                make_array(counts.to_data().into_builder().data_type(self.facts.data_type.clone()).build().ok()?)
             }
             DataType::Time64(TimeUnit::Microsecond) => {
                 let micros = array.as_primitive_opt::<Int64Type>()?;
@@ -82,7 +91,7 @@ impl TypedRows {
                     }
                     None => widen::signed(array.as_ref())?.unary(i128::from),
                 };
-                Arc::new(decimals.null_if_overflow_precision(*digits).with_data_type(self.data_type.clone()))
+                Arc::new(decimals.null_if_overflow_precision(*digits).with_data_type(self.facts.data_type.clone()))
             }
             narrow => arrow_cast::cast(array, narrow).ok()?,
         })
@@ -95,27 +104,12 @@ fn of_day<T: Copy + Into<i64>>(second: i64) -> impl Fn(T) -> Option<T> {
 }
 
 impl Rows for TypedRows {
-    fn len(&self) -> u64 {
-        self.rows.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.rows.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        self.rows.nullable() || !matches!(self.data_type, DataType::Date32 | DataType::Duration(_))
-    }
-
-    fn hints(&self) -> Hints {
-        match self.data_type {
-            DataType::Duration(_) => self.rows.hints(),
-            _ => Hints::default(),
-        }
     }
 
     fn outline(&self, range: RowRange, _: &Interrupt) -> Result<Option<ArrayRef>, Error> {
@@ -127,16 +121,8 @@ impl Rows for TypedRows {
         let array = self.rows.array(range, interrupt)?;
         self.typed(&array).ok_or_else(|| Error::Unsupported {
             path: self.path.clone(),
-            reason: format!("{} as {}", array.data_type(), self.data_type),
+            reason: format!("{} as {}", array.data_type(), self.facts.data_type),
         })
-    }
-
-    fn stored_type(&self) -> Option<&Datatype> {
-        self.rows.stored_type()
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        self.rows.stored_width()
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -147,24 +133,8 @@ impl Rows for TypedRows {
         self.rows.stored_span(offset, length, interrupt)
     }
 
-    fn is_decoded(&self) -> bool {
-        self.rows.is_decoded()
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.rows.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.rows.natural_rows()
-    }
-
-    fn stride(&self) -> Option<u64> {
-        self.rows.stride()
-    }
-
-    fn cuts(&self) -> Option<&Cuts> {
-        self.rows.cuts()
     }
 }
 
@@ -179,7 +149,7 @@ mod tests {
     fn is_there(array: ArrayRef, data_type: DataType) -> Vec<bool> {
         let len = array.len() as u64;
         let rows = TypedRows::new("/t/c".into(), Arc::new(Memory::new(array)), data_type).unwrap();
-        assert!(rows.nullable());
+        assert!(rows.facts().nullable);
         let array = rows.array(0..len, &Interrupt::new()).unwrap();
         (0..array.len()).map(|row| array.is_valid(row)).collect()
     }

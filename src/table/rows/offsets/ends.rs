@@ -7,13 +7,14 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, RowRange, Rows};
+use crate::store::{Error, Facts, RowRange, Rows};
 
 /// A zero, and behind it where each list ends.
 #[derive(Debug)]
 pub struct EndRows {
     ends: Arc<dyn Rows>,
     path: String,
+    facts: Facts,
 }
 
 impl EndRows {
@@ -21,7 +22,14 @@ impl EndRows {
     /// The type of ends that are no integers.
     pub fn new(path: String, ends: Arc<dyn Rows>) -> Result<Self, String> {
         match ends.data_type() {
-            integers if integers.is_integer() => Ok(Self { ends, path }),
+            integers if integers.is_integer() => {
+                let facts = Facts {
+                    nullable: ends.nullable(),
+                    natural_rows: ends.natural_rows(),
+                    ..Facts::new(ends.len().saturating_add(1), DataType::UInt64)
+                };
+                Ok(Self { ends, path, facts })
+            }
             other => Err(format!("ends of type {other}")),
         }
     }
@@ -32,20 +40,12 @@ impl EndRows {
 }
 
 impl Rows for EndRows {
-    fn len(&self) -> u64 {
-        self.ends.len().saturating_add(1)
-    }
-
-    fn data_type(&self) -> &DataType {
-        &DataType::UInt64
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.ends.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        self.ends.nullable()
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -63,15 +63,7 @@ impl Rows for EndRows {
         Ok(self.ends.alike_until(at, interrupt)?.saturating_add(1))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(self.failed("offsets are not stored"))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.ends.natural_rows()
     }
 }

@@ -15,7 +15,7 @@ use bstr::ByteSlice;
 
 use super::StringRows;
 use crate::source::Interrupt;
-use crate::store::{Error, Fitting, Hints, RowRange, Rows, fixed_width};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, fixed_width};
 
 /// What the attribute of such a column begins with.
 const NAME: &str = "json ";
@@ -246,34 +246,31 @@ pub struct JsonRows {
     texts: StringRows,
     json: Json,
     path: String,
+    facts: Facts,
 }
 
 impl JsonRows {
     /// `texts` must not have been made bytes.
     pub fn new(path: String, texts: StringRows, json: Json) -> Self {
-        Self { texts, json, path }
+        let inner = texts.facts();
+        let data_type = json.data_type().clone();
+        let facts = Facts {
+            nullable: true,
+            hints: of_any(&data_type),
+            natural_rows: inner.natural_rows,
+            ..Facts::new(inner.len, data_type)
+        };
+        Self { texts, json, path, facts }
     }
 }
 
 impl Rows for JsonRows {
-    fn len(&self) -> u64 {
-        self.texts.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.json.data_type()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.texts.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        of_any(self.data_type())
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -293,13 +290,9 @@ impl Rows for JsonRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let texts = self.texts.fitting(range.clone(), bytes / EXPANSION, interrupt)?;
-        let values = Fitting::fixed(&range, fixed_width(self.data_type()), bytes);
+        let values = Fitting::fixed(&range, fixed_width(&self.facts.data_type), bytes);
         let together = texts.bytes.saturating_mul(EXPANSION).saturating_add(values.bytes);
         Ok(Fitting { end: texts.end.min(values.end), bytes: together })
-    }
-
-    fn stored_width(&self) -> Option<u64> {
-        None
     }
 
     fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
@@ -308,10 +301,6 @@ impl Rows for JsonRows {
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.texts.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.texts.natural_rows()
     }
 }
 

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 use super::level::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
-use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};
+use crate::store::{ARRAY_BYTES, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};
 
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct ListRows {
     level: Level,
     values: Arc<dyn Rows>,
-    data_type: DataType,
+    facts: Facts,
 }
 
 impl ListRows {
@@ -36,7 +36,17 @@ impl ListRows {
         tally: Arc<Tally>,
     ) -> Self {
         let data_type = DataType::LargeList(Arc::new(Field::new_list_field(values.data_type().clone(), true)));
-        Self { level: Level::new(path, offsets, mask, len, tally), values, data_type }
+        let level = Level::new(path, offsets, mask, len, tally);
+        // Any value of a list may be missing.
+        let items = Hints { nullable: true, ..values.hints().clone() };
+        let facts = Facts {
+            // By the mask, or because offsets are invalid.
+            nullable: true,
+            hints: Hints { items: Some(Box::new(items)), nullable: true, ..Hints::default() },
+            natural_rows: level.offsets.natural_rows(),
+            ..Facts::new(level.len, data_type)
+        };
+        Self { level, values, facts }
     }
 
     /// What `read` gives of the values of all entries, one behind the other.
@@ -72,28 +82,13 @@ impl ListRows {
 }
 
 impl Rows for ListRows {
-    fn len(&self) -> u64 {
-        self.level.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.level.examine(interrupt)?;
         self.values.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        // By the mask, or because offsets are invalid.
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        // Any value of a list may be missing.
-        let items = Hints { nullable: true, ..self.values.hints() };
-        Hints { items: Some(Box::new(items)), nullable: true, ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -148,10 +143,6 @@ impl Rows for ListRows {
         Ok(Some(Shared { values: self.lists(&entries, interrupt)?, keys }))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "a list column has no fixed width".into() })
     }
@@ -165,10 +156,6 @@ impl Rows for ListRows {
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.level.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.level.offsets.natural_rows()
     }
 }
 
@@ -201,7 +188,9 @@ impl ListRows {
         // Any rows can be read.
         let values = self.items(entries, &read, interrupt)?.unwrap_or_else(|| new_empty_array(self.values.data_type()));
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
-        let DataType::LargeList(field) = &self.data_type else { return Ok(new_empty_array(&self.data_type)) };
+        let DataType::LargeList(field) = &self.facts.data_type else {
+            return Ok(new_empty_array(&self.facts.data_type));
+        };
         // An enumeration's dictionary type is fixed, so values always have the declared type.
         let list =
             LargeListArray::try_new(field.clone(), OffsetBuffer::from_lengths(lengths), values, entries.nulls.clone())

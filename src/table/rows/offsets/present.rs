@@ -4,13 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, Int64Array, UInt64Array};
-use arrow_schema::DataType;
 use arrow_select::take::take;
 
 use super::level::{ENTRY, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, Fitter, Fitting, Hints, RowRange, Rows};
+use crate::store::{Error, Facts, Fitter, Fitting, Hints, RowRange, Rows};
 
 /// Values one behind the other, and for each row the index of its value: below zero where it is missing.
 #[derive(Debug)]
@@ -18,6 +17,7 @@ pub struct PresentRows {
     path: String,
     indices: Arc<dyn Rows>,
     values: Arc<dyn Rows>,
+    facts: Facts,
 }
 
 impl PresentRows {
@@ -25,7 +25,15 @@ impl PresentRows {
     /// The type of indices that are no integers.
     pub fn new(path: String, indices: Arc<dyn Rows>, values: Arc<dyn Rows>) -> Result<Self, String> {
         match indices.data_type() {
-            integers if integers.is_integer() => Ok(Self { path, indices, values }),
+            integers if integers.is_integer() => {
+                let facts = Facts {
+                    nullable: true,
+                    hints: Hints { stored: false, nullable: true, ..values.hints().clone() },
+                    natural_rows: indices.natural_rows(),
+                    ..Facts::new(indices.len(), values.data_type().clone())
+                };
+                Ok(Self { path, indices, values, facts })
+            }
             other => Err(format!("indices of type {other}")),
         }
     }
@@ -54,25 +62,13 @@ impl PresentRows {
 }
 
 impl Rows for PresentRows {
-    fn len(&self) -> u64 {
-        self.indices.len()
-    }
-
-    fn data_type(&self) -> &DataType {
-        self.values.data_type()
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.indices.examine(interrupt)?;
         self.values.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        Hints { stored: false, nullable: true, ..self.values.hints() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -112,16 +108,8 @@ impl Rows for PresentRows {
         Ok(fitter.fitting())
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(self.failed("missing rows are not stored"))
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.indices.natural_rows()
     }
 }
 

@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 use super::level::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
-use crate::store::{ARRAY_BYTES, Error, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength};
+use crate::store::{ARRAY_BYTES, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength};
 
 /// Most characters of strings that share them, in one block of rows.
 const MOST_SHARED: u64 = 64 << 20;
@@ -23,7 +23,7 @@ const MOST_SHARED: u64 = 64 << 20;
 pub struct StringRows {
     level: Level,
     characters: Arc<dyn Rows>,
-    data_type: DataType,
+    facts: Facts,
 }
 
 impl StringRows {
@@ -37,12 +37,19 @@ impl StringRows {
         tally: Arc<Tally>,
     ) -> Self {
         let level = Level::new(path, offsets, mask, len, tally);
-        Self { level, characters, data_type: DataType::LargeUtf8 }
+        let facts = Facts {
+            // By the mask, or because offsets are invalid.
+            nullable: true,
+            hints: Hints { texts: TextLength::Within(characters.len()), nullable: true, ..Hints::default() },
+            natural_rows: level.offsets.natural_rows(),
+            ..Facts::new(level.len, DataType::LargeUtf8)
+        };
+        Self { level, characters, facts }
     }
 
     /// The same rows as bytes, of type [`DataType::Binary`].
     pub fn as_bytes(self) -> Self {
-        Self { data_type: DataType::Binary, ..self }
+        Self { facts: Facts { data_type: DataType::Binary, ..self.facts }, ..self }
     }
 
     /// The strings of `entries`; those that are no UTF-8 are odd.
@@ -52,7 +59,7 @@ impl StringRows {
         let last = used().map(|(_, end)| *end).max().unwrap_or(0);
         // One string may be as long as the characters may be together; several may share theirs.
         let shown = used().map(|(start, end)| end - start).fold(0, u64::saturating_add);
-        let is_text = self.data_type == DataType::LargeUtf8;
+        let is_text = self.facts.data_type == DataType::LargeUtf8;
         let limit = if is_text { u64::MAX } else { i32::MAX as u64 }.min(MOST_SHARED.max(last - first));
         if shown > limit {
             return Err(Error::TooLarge {
@@ -102,26 +109,13 @@ impl StringRows {
 }
 
 impl Rows for StringRows {
-    fn len(&self) -> u64 {
-        self.level.len
-    }
-
-    fn data_type(&self) -> &DataType {
-        &self.data_type
+    fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.level.examine(interrupt)?;
         self.characters.examine(interrupt)
-    }
-
-    fn nullable(&self) -> bool {
-        // By the mask, or because offsets are invalid.
-        true
-    }
-
-    fn hints(&self) -> Hints {
-        Hints { texts: TextLength::Within(self.characters.len()), nullable: true, ..Hints::default() }
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -168,10 +162,6 @@ impl Rows for StringRows {
         Ok(Some(Shared { values: self.strings(&entries, &mut Oddities::new(), interrupt)?, keys }))
     }
 
-    fn stored_width(&self) -> Option<u64> {
-        None
-    }
-
     fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported { path: self.level.path.clone(), reason: "strings have no fixed width".into() })
     }
@@ -184,9 +174,5 @@ impl Rows for StringRows {
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.level.alike_until(row, interrupt)
-    }
-
-    fn natural_rows(&self) -> Option<u64> {
-        self.level.offsets.natural_rows()
     }
 }

@@ -71,7 +71,7 @@ fn no_rows_are_a_file_without_batches() {
 
 #[test]
 fn a_thousand_columns_of_a_billion_rows_are_laid_out_without_reading() {
-    let rows: Arc<dyn Rows> = Arc::new(Endless { rows: 1_000_000_000, data_type: DataType::Float64, nullable: true });
+    let rows: Arc<dyn Rows> = Arc::new(Endless::new(1_000_000_000, DataType::Float64, true));
     let columns = (0..1000).map(|number| column(&format!("c{number}"), rows.clone(), Some(double()))).collect();
     let view = view(columns);
     let size = view.size(Effort::Free, &Interrupt::new()).unwrap().bytes() as usize;
@@ -89,7 +89,7 @@ fn a_thousand_columns_of_a_billion_rows_are_laid_out_without_reading() {
 #[test]
 fn what_cannot_be_shown_says_why() {
     let check = |rows: u64, data_type, datatype| {
-        super::super::check(&[column("x", Arc::new(Endless { rows, data_type, nullable: true }), Some(datatype))])
+        super::super::check(&[column("x", Arc::new(Endless::new(rows, data_type, true)), Some(datatype))])
     };
     assert!(check(u64::MAX / 8, DataType::Float64, double()).unwrap_err().contains("2^60"));
     assert!(check(1, DataType::LargeUtf8, fixed_string(1 << 40)).unwrap_err().contains("strings of"));

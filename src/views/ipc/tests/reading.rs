@@ -208,7 +208,7 @@ fn a_field_that_cannot_be_read_is_none_of_the_others() {
     let fields: Vec<(String, Arc<dyn Rows>)> =
         vec![("a".into(), numbers(0..0)), ("b".into(), numbers(0..64)), ("c".into(), numbers(0..0))];
     let rows = CompoundRows::new("/t/x".into(), fields).unwrap();
-    let hints = rows.hints();
+    let hints = rows.facts().hints.clone();
     let view = view(vec![IpcColumn { hints, ..column("x", Arc::new(rows), None) }]);
     let failed = (0..size(&view) as u64).filter(|at| view.read(*at, 1, &mut Vec::new(), &Interrupt::new()).is_err());
     assert_eq!(failed.count(), 64 * 8);

@@ -242,7 +242,7 @@ fn lists_of_enumerations_of_one_byte_have_keys() {
     let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, names).unwrap());
     let hints = Hints::of(&enumeration(1, &[("on", 1), ("off", 0)]));
     let rows = lists(vec![0, 2, 2, 2, 4], vec![true, true, false, true], values, hints);
-    let array = only(IpcColumn { hints: rows.hints(), ..column("x", rows.clone(), None) });
+    let array = only(IpcColumn { hints: rows.hints().clone(), ..column("x", rows.clone(), None) });
     assert_eq!(array.as_list::<i64>().value_offsets(), [0, 2, 2, 2, 4]);
     assert!(array.is_null(2));
     let items = items(&array);
@@ -259,7 +259,7 @@ fn lists_of_enumerations_of_one_byte_have_keys() {
 fn lists_of_wider_enumerations_and_of_arrays_of_codes_are_texts() {
     let hints = Hints::of(&enumeration(2, &[("on", 1)]));
     let rows = lists(vec![0, 2], vec![true], labels(vec![0, 1], vec!["on", "7"]), hints);
-    let array = only(IpcColumn { hints: rows.hints(), ..column("x", rows.clone(), None) });
+    let array = only(IpcColumn { hints: rows.hints().clone(), ..column("x", rows.clone(), None) });
     assert_eq!(*items(&array).data_type(), DataType::LargeUtf8);
     assert_eq!(texts(&items(&array)), some(&["on", "7"]));
 
@@ -268,7 +268,7 @@ fn lists_of_wider_enumerations_and_of_arrays_of_codes_are_texts() {
         FixedSizeListArray::new(Arc::new(Field::new_list_field(codes.data_type().clone(), true)), 2, codes, None);
     let class = Class::Array { dims: vec![2], base: Box::new(enumeration(1, &[("on", 1)])) };
     let rows = lists(vec![0, 1], vec![true], Arc::new(pairs), Hints::of(&Datatype { size: 2, class }));
-    let array = only(IpcColumn { hints: rows.hints(), ..column("x", rows.clone(), None) });
+    let array = only(IpcColumn { hints: rows.hints().clone(), ..column("x", rows.clone(), None) });
     let pairs = items(&array);
     assert_eq!(texts(pairs.as_fixed_size_list().values()), some(&["on", "7"]));
     assert_eq!(*pairs.as_fixed_size_list().values().data_type(), DataType::LargeUtf8);
@@ -280,7 +280,7 @@ fn lists_of_categories_have_keys_and_keep_their_order() {
     let values = ValueSet::Categories { labels: Arc::new(Memory::new(names.clone())), ordered: true };
     let hints = Hints { values: Some(values), ..Hints::default() };
     let rows = lists(vec![0, 2, 3], vec![true, true], categories(vec![Some(1), None, Some(0)], names), hints);
-    let array = only(IpcColumn { hints: rows.hints(), ..column("x", rows.clone(), None) });
+    let array = only(IpcColumn { hints: rows.hints().clone(), ..column("x", rows.clone(), None) });
     let DataType::LargeList(item) = array.data_type() else { panic!("no list") };
     assert_eq!(item.dict_is_ordered(), Some(true));
     assert_eq!(items(&array).as_dictionary::<Int8Type>().keys().iter().collect::<Vec<_>>(), [Some(1), None, Some(0)]);

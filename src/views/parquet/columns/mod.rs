@@ -79,7 +79,7 @@ impl ParquetColumn {
         });
         let times = column.times().map(Times::of_parquet);
         let rows = column.shown_by(times)?;
-        let hints = rows.hints();
+        let hints = rows.hints().clone();
         // By values of a dictionary, pyarrow skips no row group, and pandas makes categories of them.
         let is_plain =
             (rows.cuts().is_some() || column.origin.is_level) && matches!(rows.data_type(), DataType::Dictionary(..));

@@ -381,7 +381,7 @@ fn names_and_notes_reach_readers() {
 #[test]
 fn sizes_of_huge_tables_are_arithmetic() {
     let wide = |columns: usize, rows: u64, nullable: bool| -> Vec<_> {
-        let rows = Arc::new(Endless { rows, data_type: DataType::Int64, nullable });
+        let rows = Arc::new(Endless::new(rows, DataType::Int64, nullable));
         (0..columns).map(|at| ParquetColumn::of(&format!("c{at}"), rows.clone(), Hints::default())).collect()
     };
     let opened = |columns: Vec<ParquetColumn>| {

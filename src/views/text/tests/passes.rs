@@ -184,26 +184,14 @@ fn rows_that_come_short_are_an_error() {
     #[derive(Debug)]
     struct Short(Memory);
     impl crate::store::Rows for Short {
-        fn len(&self) -> u64 {
-            self.0.len()
-        }
-        fn data_type(&self) -> &arrow_schema::DataType {
-            self.0.data_type()
-        }
-        fn nullable(&self) -> bool {
-            false
+        fn facts(&self) -> &crate::store::Facts {
+            self.0.facts()
         }
         fn array(&self, range: std::ops::Range<u64>, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
             self.0.array(range.start..range.end - 1, interrupt)
         }
-        fn stored_width(&self) -> Option<u64> {
-            None
-        }
         fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
             unreachable!()
-        }
-        fn natural_rows(&self) -> Option<u64> {
-            None
         }
     }
     let column = super::TextColumn::new("a".into(), Arc::new(Short(Memory::new(array()))));

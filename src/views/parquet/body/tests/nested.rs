@@ -132,7 +132,7 @@ fn lists_of_an_enumeration_have_its_dictionary() {
     let mask: Arc<dyn Rows> = Arc::new(Memory::new(Arc::new(BooleanArray::from(vec![true, true, false, true]))));
     let lists = ListRows::new("/t/x".into(), offsets, values, Some(mask), 4, Arc::default());
 
-    let shape = Shape::new("x", lists.data_type(), true, &lists.hints(), Given::default()).unwrap();
+    let shape = Shape::new("x", &lists.facts().data_type, true, &lists.facts().hints, Given::default()).unwrap();
     let array = lists.array(0..4, &Interrupt::new()).unwrap();
     let leaf = &shape.leaves()[0];
     assert_eq!(dictionary(leaf).map(|(_, entries)| entries), Some(256));

@@ -1,0 +1,173 @@
+//! Facts of rows: what is known before one is read.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+
+use super::{Cuts, Hints, Rows};
+use crate::catalogue::Datatype;
+
+/// Facts of some rows, made once by their constructor. A wrapper clones those of what it wraps and changes what it
+/// changes: `Facts { nullable: true, ..inner.facts().clone() }`. A fact that it does not name is kept, and giving one
+/// up takes a word.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// Number of rows.
+    pub len: u64,
+    /// Arrow type of [`Rows::array`].
+    pub data_type: DataType,
+    /// Whether [`Rows::array`] may hold nulls.
+    pub nullable: bool,
+    /// Bounds of the values. They make a file smaller, or its size arithmetic; they never change a value.
+    pub hints: Hints,
+    /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
+    pub natural_rows: Option<u64>,
+    /// Bytes from a row to the next, those of other columns in between: reading one row decodes a chunk with all of
+    /// them. `None` where rows lie by themselves.
+    pub stride: Option<u64>,
+    /// Where rows of one origin end: statistics and row groups keep to it. `None` where all rows are of one.
+    pub cuts: Option<Cuts>,
+    /// The bytes of rows as stored.
+    pub stored: StoredFacts,
+    /// Number of codes, 256 or 65,536, where rows are stored as codes of one or two bytes, each of which stands for one
+    /// finite number, or for a missing one. Elsewhere 0.
+    pub codes: u64,
+    /// Whether [`Rows::outline`] is there and tells as well which rows, and which of their parts, are missing.
+    pub outline_tells_nulls: bool,
+    /// Whether rows are compounds each of whose fields [`Rows::array_for_field`] reads without the others.
+    pub fields_lie_apart: bool,
+}
+
+/// Facts of the bytes of rows as stored: after filters and encodings.
+#[derive(Clone, Debug, Default)]
+pub struct StoredFacts {
+    /// Type of the elements that [`Rows::append_stored`] gives. `None` where rows are neither the elements of one
+    /// dataset nor decoded to elements of one width.
+    pub datatype: Option<Arc<Datatype>>,
+    /// Bytes of a row, where every row has the same width: the width of [`Rows::append_stored`].
+    pub width: Option<u64>,
+    /// Whether the bytes come out of decoded chunks, not out of the file as they are.
+    pub decoded: Decoded,
+}
+
+/// Whether bytes come out of decoded chunks.
+#[derive(Clone, Debug, Default)]
+pub enum Decoded {
+    /// They lie in the file as they are.
+    #[default]
+    Never,
+    /// They are decoded.
+    Always,
+    /// A dataset tells: a virtual one knows its sources once it was read.
+    Asked(Arc<dyn Decodes>),
+}
+
+/// A dataset that tells whether its elements are decoded, as far as it knows.
+pub trait Decodes: Debug + Send + Sync {
+    /// Whether reading it decodes chunks.
+    fn is_decoded(&self) -> bool;
+}
+
+impl Facts {
+    /// `len` rows of a type, none of which is missing. Nothing else is known.
+    pub fn new(len: u64, data_type: DataType) -> Self {
+        Self {
+            len,
+            data_type,
+            nullable: false,
+            hints: Hints::default(),
+            natural_rows: None,
+            stride: None,
+            cuts: None,
+            stored: StoredFacts::default(),
+            codes: 0,
+            outline_tells_nulls: false,
+            fields_lie_apart: false,
+        }
+    }
+}
+
+impl StoredFacts {
+    /// Elements of a datatype, of one width unless they are of variable length.
+    pub fn of(datatype: Arc<Datatype>, decoded: Decoded) -> Self {
+        Self { width: (!datatype.is_variable()).then_some(datatype.size), datatype: Some(datatype), decoded }
+    }
+}
+
+/// The facts one by one.
+impl dyn Rows + '_ {
+    /// [`Facts::len`].
+    pub fn len(&self) -> u64 {
+        self.facts().len
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.facts().len == 0
+    }
+
+    /// [`Facts::data_type`].
+    pub fn data_type(&self) -> &DataType {
+        &self.facts().data_type
+    }
+
+    /// [`Facts::nullable`].
+    pub fn nullable(&self) -> bool {
+        self.facts().nullable
+    }
+
+    /// [`Facts::hints`].
+    pub fn hints(&self) -> &Hints {
+        &self.facts().hints
+    }
+
+    /// [`Facts::natural_rows`].
+    pub fn natural_rows(&self) -> Option<u64> {
+        self.facts().natural_rows
+    }
+
+    /// [`Facts::stride`].
+    pub fn stride(&self) -> Option<u64> {
+        self.facts().stride
+    }
+
+    /// [`Facts::cuts`].
+    pub fn cuts(&self) -> Option<&Cuts> {
+        self.facts().cuts.as_ref()
+    }
+
+    /// [`StoredFacts::datatype`].
+    pub fn stored_type(&self) -> Option<&Datatype> {
+        self.facts().stored.datatype.as_deref()
+    }
+
+    /// [`StoredFacts::width`].
+    pub fn stored_width(&self) -> Option<u64> {
+        self.facts().stored.width
+    }
+
+    /// [`StoredFacts::decoded`], by now.
+    pub fn is_decoded(&self) -> bool {
+        match &self.facts().stored.decoded {
+            Decoded::Never => false,
+            Decoded::Always => true,
+            Decoded::Asked(dataset) => dataset.is_decoded(),
+        }
+    }
+
+    /// [`Facts::codes`].
+    pub fn code_count(&self) -> u64 {
+        self.facts().codes
+    }
+
+    /// [`Facts::outline_tells_nulls`].
+    pub fn outline_tells_nulls(&self) -> bool {
+        self.facts().outline_tells_nulls
+    }
+
+    /// [`Facts::fields_lie_apart`].
+    pub fn fields_lie_apart(&self) -> bool {
+        self.facts().fields_lie_apart
+    }
+}
