@@ -305,6 +305,35 @@ fn a_table_of_many_files_is_a_dataset_that_follows_them() {
     within(limit, "nothing is left", || mounted.names(".datasets").is_empty());
 }
 
+/// One that was named at the mount is stale, with its reason, and takes nothing from the others.
+#[test]
+fn a_deleted_source_takes_no_other_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let sources = ["a.h5", "b.h5", "deep/c.h5"].map(|name| folder.path().join(name));
+    sources.iter().for_each(|path| table(path, "x"));
+    let deep = folder.path().join("deep");
+    let (all, one) = (Mounted::new(&[&sources[0], &sources[1], &deep], &[]), Mounted::new(&[&deep], &[]));
+    assert_eq!(all.names(".datasets/t"), ["file=a.h5", "file=b.h5", "file=deep%2Fc.h5"]);
+    fs::remove_file(&sources[0]).unwrap();
+    fs::remove_dir_all(&deep).unwrap();
+    let limit = Duration::from_secs(10);
+    within(limit, "the others stay", || all.names(".datasets/t") == ["file=b.h5"]);
+    assert!(all.read(".datasets/t/file=b.h5/part-0.parquet").starts_with(b"PAR1"));
+    let left_out = all.text(".datasets/t.left_out.txt");
+    assert!(left_out.starts_with("a.h5: ") && left_out.lines().count() == 1, "{left_out}");
+    let stale = |mounted: &Mounted, path: &str| {
+        let error = fs::read_dir(mounted.join(path)).unwrap_err();
+        error.raw_os_error() == Some(libc::ESTALE)
+    };
+    for (mounted, path, name) in [(&all, "a.h5", "a.h5: "), (&all, "deep", "deep: "), (&one, "", "deep: ")] {
+        within(limit, "what is gone is stale", || stale(mounted, path));
+        let errors = mounted.text(".hepfs/errors");
+        assert!(errors.contains(name) && errors.contains("No such file"), "{errors}");
+    }
+    table(&sources[2], "x");
+    within(limit, "what came back is there", || one.names("") == [".datasets", ".hepfs", "c.h5"]);
+}
+
 #[test]
 fn a_table_within_a_table_is_a_dataset_beside_it() {
     let folder = tempfile::tempdir().unwrap();

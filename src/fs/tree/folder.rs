@@ -176,11 +176,16 @@ impl FileRoot {
             if !error.is_interrupted() {
                 self.source.context().errors.add(&error.to_string());
             }
-            match error.into() {
-                // The mount point is there, whatever became of the file.
-                Error::NotFound if self.named => Error::Stale,
-                error => error,
-            }
+            error.into()
+        })
+    }
+
+    /// The root group for a program at this directory.
+    fn shown(&self, interrupt: &Interrupt) -> Result<DirectoryNode, Error> {
+        self.group(interrupt).map(DirectoryNode).map_err(|error| match error {
+            // The mount point is there, whatever became of the file.
+            Error::NotFound if self.named => Error::Stale,
+            error => error,
         })
     }
 
@@ -204,11 +209,11 @@ impl Node for FileRoot {
     }
 
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        DirectoryNode(self.group(interrupt)?).lookup(name, interrupt)
+        self.shown(interrupt)?.lookup(name, interrupt)
     }
 
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        DirectoryNode(self.group(interrupt)?).children(interrupt)
+        self.shown(interrupt)?.children(interrupt)
     }
 
     fn table(&self) -> Option<Arc<Table>> {
@@ -231,7 +236,7 @@ impl Node for FileRoot {
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
-        DirectoryNode(self.group(interrupt)?).xattrs(interrupt)
+        self.shown(interrupt)?.xattrs(interrupt)
     }
 }
 
@@ -241,11 +246,13 @@ pub(super) struct FolderNode {
     path: PathBuf,
     files: Mutex<InUse<BString, FileRoot>>,
     folders: Mutex<InUse<BString, FolderNode>>,
+    /// The user named it: it stays, whatever becomes of it.
+    named: bool,
 }
 
 impl FolderNode {
     pub fn new(context: Arc<Context>, path: PathBuf) -> Self {
-        Self { context, path, files: Mutex::default(), folders: Mutex::default() }
+        Self { context, path, files: Mutex::default(), folders: Mutex::default(), named: false }
     }
 
     /// A folder named by the user, which should hold a file of a format that is known somewhere.
@@ -258,7 +265,7 @@ impl FolderNode {
         if !holds_known(path) {
             return Err(OpenError::NoFiles(path.to_owned()));
         }
-        Ok(Self::new(context.clone(), path.to_owned()))
+        Ok(Self { named: true, ..Self::new(context.clone(), path.to_owned()) })
     }
 
     /// Lists the folders and files that `choose` picks by their shown names, with their paths. Only files that it
@@ -266,7 +273,14 @@ impl FolderNode {
     fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, PathBuf>, Error> {
         // Before it is read, so that no change comes in between.
         self.context.watch_folder(&self.path);
-        let listed = contents(&self.path).map_err(|error| Error::Io(format!("{}: {error}", self.path.display())))?;
+        let listed = contents(&self.path).map_err(|error| {
+            let reason = format!("{}: {error}", self.path.display());
+            self.context.errors.add(&reason);
+            match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::Stale,
+                _ => Error::Io(reason),
+            }
+        })?;
         let named = listed.filter_map(|(path, is_folder)| Some((shown_name(path.file_name()?), path, is_folder)));
         let chosen = named.filter(|(name, path, is_folder)| choose(name) && (*is_folder || is_known(path)));
         Ok(chosen.map(|(name, path, _)| (name, path)).collect())
@@ -315,7 +329,7 @@ impl Node for FolderNode {
     }
 
     fn is_current(&self) -> bool {
-        source::stat(&self.path).is_ok_and(|metadata| metadata.is_dir())
+        self.named || source::stat(&self.path).is_ok_and(|metadata| metadata.is_dir())
     }
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {

@@ -7,7 +7,7 @@ use super::Rows;
 use crate::catalogue::{Class, Datatype, Member};
 use crate::store::decode::{LONGEST_REFERENCE, is_shown_as_stored};
 
-/// What is known of the values of some rows without reading one: [`Rows::hints`].
+/// What is known of the values of some rows without reading one: [`Facts::hints`](super::Facts::hints).
 ///
 /// Nothing need be known. What is known makes a file smaller, or its size arithmetic; it never changes a value.
 #[derive(Clone, Debug, Default)]

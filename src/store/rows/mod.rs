@@ -41,12 +41,12 @@ pub enum Terminated {
 /// Something with rows: a dataset, or a small tree of them (dictionary, list, masked, …).
 ///
 /// Implementations are shared between threads and keep no position; a caller that reads block after block should keep
-/// to [`Rows::natural_rows`] so that no chunk is decoded twice.
+/// to [`Facts::natural_rows`] so that no chunk is decoded twice.
 pub trait Rows: Debug + Send + Sync {
     /// What is known before a row is read; made once.
     fn facts(&self) -> &Facts;
 
-    /// The rows of `range` as an Arrow array of [`Rows::data_type`], as long as the range. Missing values are null. The
+    /// The rows of `range` as an Arrow array of [`Facts::data_type`], as long as the range. Missing values are null. The
     /// slot under a null keeps the number that is stored, where it is one: what is missing because it is NaN stays NaN.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ pub trait Rows: Debug + Send + Sync {
     }
 
     /// Appends `length` bytes as stored to `out`, from byte `offset` of all rows back to back. `None` from
-    /// [`Rows::stored_width`] means that this cannot be called.
+    /// [`StoredFacts::width`] means that this cannot be called.
     ///
     /// # Errors
     /// See [`Error`]; `out` is as it was then.
@@ -133,7 +133,7 @@ pub trait Rows: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// The number that each of these codes stands for, of [`Rows::data_type`]: its place is the code, as unsigned.
+    /// The number that each of these codes stands for, of [`Facts::data_type`]: its place is the code, as unsigned.
     fn code_values(&self) -> Option<ArrayRef> {
         None
     }

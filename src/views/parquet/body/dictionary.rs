@@ -68,7 +68,7 @@ impl Dictionary {
         Self { length: body.len() as u64, body: Some(body), entries: 256, width: Width::One, index: Index::Own }
     }
 
-    /// Numbers of `bytes` bytes, one for each [code](crate::store::Rows::code_count). The page is made elsewhere.
+    /// Numbers of `bytes` bytes, one for each [code](crate::store::Facts::codes). The page is made elsewhere.
     /// `None` where there are not as many codes as one or two bytes have.
     pub fn of_codes(count: u64, bytes: u64) -> Option<Self> {
         let (entries, width) = match count {

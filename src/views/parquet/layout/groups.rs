@@ -44,7 +44,7 @@ pub(in crate::views::parquet) struct RowSizes {
     pub leaves: usize,
     /// Bytes of a row, about.
     pub width: u64,
-    /// The longest [stride](crate::store::Rows::stride).
+    /// The longest [stride](crate::store::Facts::stride).
     pub stride: u64,
     /// Labels of the longest dictionary.
     pub labels: u64,
