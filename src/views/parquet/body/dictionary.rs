@@ -253,19 +253,22 @@ impl Dictionary {
                 self.append_keys(array, selection, Some(places), out)
             }
             Index::Text(place_of) => {
-                let labels = keyed(array)?.values().as_string_opt::<i64>().ok_or("names that are no text")?;
-                let places: Result<Vec<u32>, String> = labels
-                    .iter()
-                    .map(|label| match label {
-                        // A key with this name is null.
-                        None => Ok(0),
-                        Some(label) => place_of
-                            .get(label.as_bytes())
-                            .copied()
-                            .ok_or_else(|| format!("{label:?} is none of the enumeration's names and numbers")),
-                    })
-                    .collect();
-                self.append_keys(array, selection, Some(&places?), out)
+                let labelled = keyed(array)?;
+                let labels = labelled.values().as_string_opt::<i64>().ok_or("names that are no text")?;
+                // A key with a name that is null is null.
+                let place =
+                    |label: Option<&str>| label.map_or(Some(0), |label| place_of.get(label.as_bytes()).copied());
+                let places: Vec<Option<u32>> = labels.iter().map(place).collect();
+                // The second name of a code stands among the labels, but no key leads to it.
+                if places.contains(&None) {
+                    let keys = labelled.normalized_keys();
+                    let mut used = keys.iter().enumerate().filter(|(row, _)| array.is_valid(*row)).map(|(_, key)| *key);
+                    if let Some(key) = used.find(|key| places.get(*key) == Some(&None)) {
+                        return Err(format!("{:?} is none of the enumeration's names and numbers", labels.value(key)));
+                    }
+                }
+                let places: Vec<u32> = places.into_iter().map(|place| place.unwrap_or(0)).collect();
+                self.append_keys(array, selection, Some(&places), out)
             }
         }
     }

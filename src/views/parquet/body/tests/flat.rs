@@ -260,6 +260,17 @@ fn a_name_that_is_another_codes_number_stands_once_in_the_dictionary() {
     assert_eq!(rows(&read_back(&shape, &[array])), [Tree::text("5"), Tree::text("7")]);
 }
 
+/// HDF5 lets a code have two names: the first is shown, and the second leads nowhere.
+#[test]
+fn the_second_name_of_a_code_is_no_error() {
+    let hints = Hints::of(&enumeration(1, false, &[("A", 0), ("B", 0), ("C", 1)]));
+    let array = names(vec![Some(0), Some(2)], &["A", "B", "C"]);
+    let shape = shape(&array, false, &hints);
+    assert_eq!(rows(&read_back(&shape, &[array])), [Tree::text("A"), Tree::text("C")]);
+    let other = names(vec![Some(0), Some(1)], &["A", "no name of it"]);
+    assert!(only(&shape).append(&other, &mut Vec::new()).unwrap_err().contains("\"no name of it\" is none"));
+}
+
 #[test]
 fn a_wider_enumeration_is_text_of_bounded_length() {
     // −2147483648 has 11 digits.
