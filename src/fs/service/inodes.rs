@@ -42,6 +42,9 @@ struct Known {
     /// Open files.
     handles: u32,
     exact: Option<u64>,
+    /// How often the file was opened before it was read whole.
+    opens: u8,
+    is_whole: Option<bool>,
     last_told: u64,
 }
 
@@ -79,6 +82,8 @@ impl Inodes {
             lookups: 1,
             handles: 0,
             exact: None,
+            opens: 0,
+            is_whole: None,
             last_told: 0,
         };
         let state = State { known: HashMap::from([(ROOT, Box::new(root))]), names: HashTable::new(), clock: 0 };
@@ -125,8 +130,17 @@ impl Inodes {
             return known.inode(old.number);
         }
         let number = self.free_number(state, parent, name);
-        let known =
-            Known { node, parent, name: name.to_owned(), lookups: 1, handles: 0, exact: None, last_told: state.clock };
+        let known = Known {
+            node,
+            parent,
+            name: name.to_owned(),
+            lookups: 1,
+            handles: 0,
+            exact: None,
+            opens: 0,
+            is_whole: None,
+            last_told: state.clock,
+        };
         let inode = known.inode(number);
         state.known.insert(number, Box::new(known));
         let State { known, names, .. } = state;
@@ -167,6 +181,20 @@ impl Inodes {
     pub fn set_exact(&self, number: u64, bytes: u64) {
         if let Some(known) = self.state.lock().known.get_mut(&number) {
             known.exact = Some(bytes);
+        }
+    }
+
+    /// Whether all of a file can be read, once that was found out; else how often it was opened before.
+    pub fn wholeness(&self, number: u64) -> Result<bool, u8> {
+        let state = self.state.lock();
+        state.known.get(&number).map_or(Err(0), |known| known.is_whole.ok_or(known.opens))
+    }
+
+    /// Records whether all of a file can be read; `None` counts an open.
+    pub fn set_whole(&self, number: u64, is_whole: Option<bool>) {
+        if let Some(known) = self.state.lock().known.get_mut(&number) {
+            known.is_whole = is_whole;
+            known.opens = known.opens.saturating_add(1);
         }
     }
 

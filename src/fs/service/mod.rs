@@ -26,6 +26,12 @@ pub use open_file::{OpenFile, Part};
 use placeholder::Placeholder;
 pub use xattrs::ListedXattrs;
 
+/// Bytes of a file that is small: those of one read-ahead, which every mount has.
+const SMALL: u64 = 128 << 10;
+
+/// Opens before a small file is read whole.
+const OFTEN: u8 = 2;
+
 /// The longest live file: it is kept in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;
 
@@ -199,7 +205,7 @@ impl Service {
                     None => node.size(effort, interrupt)?,
                 };
                 match size {
-                    Size::Exact(size) => Ok(Some(OpenFile::new(number, node, size, None))),
+                    Size::Exact(size) => self.open_sized(OpenFile::new(number, node, size, None), effort, interrupt),
                     Size::AtMost(_) if effort == Effort::Exact => {
                         Err(Error::Io("the exact size was asked for and not given".to_owned()))
                     }
@@ -207,6 +213,32 @@ impl Service {
                 }
             }
         }
+    }
+
+    /// Opens a file whose size is known. Engines open each of many small files twice for a query, and again for the
+    /// next: from the third time on the kernel keeps those that can be read whole. Of one that cannot, its pages would
+    /// take sound bytes beside the damaged ones away. `None` where reading it takes more than `effort`.
+    fn open_sized(&self, file: OpenFile, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenFile>, Error> {
+        if !file.is_direct() || file.size > SMALL {
+            return Ok(Some(file));
+        }
+        let is_whole = match self.inodes.wholeness(file.number) {
+            Ok(is_whole) => is_whole,
+            Err(OFTEN..) if effort == Effort::Free => return Ok(None),
+            Err(OFTEN..) => {
+                let mut whole = Vec::new();
+                let read = file.node().read(0, file.size as usize, &mut whole, interrupt);
+                interrupt.check()?;
+                let is_whole = read.is_ok() && whole.len() as u64 == file.size;
+                self.inodes.set_whole(file.number, Some(is_whole));
+                is_whole
+            }
+            Err(_) => {
+                self.inodes.set_whole(file.number, None);
+                false
+            }
+        };
+        Ok(Some(if is_whole { file.kept() } else { file }))
     }
 
     /// Records an open file whose handle is about to be sent.

@@ -13,9 +13,6 @@ use crate::source::Interrupt;
 use crate::store::{Lent, Span, StoredRun};
 use crate::views::Access;
 
-/// Bytes of a file that is small: those of one read-ahead, which every mount has.
-const SMALL: u64 = 128 << 10;
-
 /// An open file.
 pub struct OpenFile {
     pub(super) number: u64,
@@ -23,6 +20,8 @@ pub struct OpenFile {
     pub(super) size: u64,
     /// The bytes of a live file, as they were at the open.
     pub content: Option<Vec<u8>>,
+    /// The kernel keeps its bytes however they are read.
+    kept: bool,
     quick: AtomicBool,
     ahead: Arc<Ahead>,
 }
@@ -84,7 +83,18 @@ impl Part {
 impl OpenFile {
     /// A file whose bytes are at hand (`content`) or asked of its node.
     pub(super) fn new(number: u64, node: NodeRef, size: u64, content: Option<Vec<u8>>) -> Self {
-        Self { number, node, size, content, quick: AtomicBool::new(false), ahead: Arc::default() }
+        let kept = content.is_none() && node.access() == Access::Any;
+        Self { number, node, size, content, kept, quick: AtomicBool::new(false), ahead: Arc::default() }
+    }
+
+    /// Its node.
+    pub(super) fn node(&self) -> &NodeRef {
+        &self.node
+    }
+
+    /// The same file, whose bytes the kernel may keep.
+    pub(super) fn kept(self) -> Self {
+        Self { kept: true, ..self }
     }
 
     /// Notes that somebody else has the file open.
@@ -220,9 +230,8 @@ impl OpenFile {
         Ok(Part::Made(start..start + length))
     }
 
-    /// Whether the kernel should pass reads on as they are, without its page cache. A file that one request fetches is
-    /// kept there: engines open each of many files twice for a query, and again for the next.
+    /// Whether the kernel should pass reads on as they are, without its page cache.
     pub fn is_direct(&self) -> bool {
-        self.content.is_some() || self.node.access() == Access::Stretches && self.size > SMALL
+        !self.kept
     }
 }
