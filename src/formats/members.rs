@@ -18,19 +18,64 @@ const NAMES: usize = 512;
 /// Members that are named.
 const MOST_NAMED: usize = 6;
 
+/// Members of a family that are looked for.
+const MOST_MEMBERS: usize = 1 << 16;
+
+/// Members that may lack one behind the other.
+const MOST_LACKING: usize = 64;
+
+/// Names in a folder that are looked at for a member that names this one, …
+const MOST_LISTED: usize = 1 << 16;
+
+/// … and files that are opened for it.
+const MOST_OPENED: usize = 16;
+
 /// What a file is that is a member, and how to make one file of all; `None` where it is none, or that cannot be told.
 pub(super) fn of(source: &Source) -> Option<String> {
     let path = source.path();
     let beginning = beginning(source).unwrap_or_default();
     if let Some(at) = beginning.find(b"NCSAmult") {
-        return Some(split(path, &beginning[at..]));
+        return Some(split(path, &templates(&beginning[at..])));
     }
     if beginning.contains_str(b"NCSAfami") {
         return Some(family(path));
     }
     // A member but the first has no name of a driver.
-    let first = Source::open(&numbered(path, 0)?.1).ok()?;
-    (first.path() != path && self::beginning(&first)?.contains_str(b"NCSAfami")).then(|| family(path))
+    let is_family = |first: &Source| self::beginning(first).is_some_and(|first| first.contains_str(b"NCSAfami"));
+    let first = numbered(path, 0).and_then(|(_, first)| Source::open(&first).ok());
+    if first.is_some_and(|first| first.path() != path && is_family(&first)) {
+        return Some(family(path));
+    }
+    beside(path).map(|templates| split(path, &templates))
+}
+
+/// The names of members in a file beside this one that has what they share in its own name, and names this one.
+fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
+    let name = path.file_name()?.as_bytes();
+    let shared = &name[..name.iter().rposition(|byte| matches!(byte, b'-' | b'.')).filter(|at| *at > 0)?];
+    // Behind a suffix that is part of each name, too: `a-r.h5`.
+    let shared =
+        shared.rfind_byteset(b"-").filter(|at| *at > 0 && name.ends_with(b".h5")).map_or(shared, |at| &shared[..at]);
+    let others =
+        std::fs::read_dir(path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")));
+    let named =
+        others.ok()?.flatten().take(MOST_LISTED).filter(|other| other.file_name().as_bytes().starts_with(shared));
+    named.take(MOST_OPENED).find_map(|other| {
+        let beginning = beginning(&Source::open(&other.path()).ok()?)?;
+        let templates = templates(&beginning[beginning.find(b"NCSAmult")?..]);
+        let of_other = templates.iter().find_map(|end| {
+            let other = other.file_name();
+            other.as_bytes().strip_suffix(end.as_slice()).map(<[u8]>::to_vec)
+        })?;
+        let is_named = templates.iter().any(|end| [of_other.as_slice(), end].concat() == name);
+        is_named.then_some(templates)
+    })
+}
+
+/// What stands behind the shared part in the names of members: behind `%s`, in the metadata of the driver.
+fn templates(named: &[u8]) -> Vec<Vec<u8>> {
+    let named = named.get(..NAMES).unwrap_or(named);
+    named.split(|byte| *byte == 0).filter_map(|part| part.strip_prefix(b"%s")).map(<[u8]>::to_vec).collect()
 }
 
 fn beginning(source: &Source) -> Option<Vec<u8>> {
@@ -39,33 +84,56 @@ fn beginning(source: &Source) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Of the split driver, and others of several drivers: the names of members are in the file, `%s` for what they share.
-fn split(path: &Path, named: &[u8]) -> String {
-    let named = named.get(..NAMES).unwrap_or(named);
-    let templates: Vec<&[u8]> = named.split(|byte| *byte == 0).filter_map(|part| part.strip_prefix(b"%s")).collect();
+/// Of the split driver, and others of several drivers.
+fn split(path: &Path, templates: &[Vec<u8>]) -> String {
     let name = path.file_name().unwrap_or_default().as_bytes();
-    let shared = templates.iter().find_map(|end| name.strip_suffix(*end)).unwrap_or(b"*").as_bstr();
+    let shared = templates.iter().find_map(|end| name.strip_suffix(end.as_slice())).unwrap_or(b"*").as_bstr();
     let all: Vec<String> = templates.iter().map(|end| format!("{shared}{}", end.as_bstr())).collect();
-    format!(
-        "a member of an HDF5 file that the split driver keeps in several: {}; copy it into one, as by \
-         h5py.File('{shared}', driver='split')",
-        listed(&all)
-    )
+    let lacking: Vec<String> = all.iter().filter(|name| !path.with_file_name(name).exists()).cloned().collect();
+    let mut all = listed(&all);
+    if !lacking.is_empty() {
+        all += &format!(" (not there: {})", listed(&lacking));
+    }
+    match templates {
+        [meta, raw] => {
+            let usual = meta == b"-m.h5" && raw == b"-r.h5";
+            let (meta, raw) = (meta.as_bstr(), raw.as_bstr());
+            let names = if usual { String::new() } else { format!(", meta_ext=b'{meta}', raw_ext=b'{raw}'") };
+            format!(
+                "a member of an HDF5 file that the split driver keeps in several: {all}; copy it into one, as by \
+                 h5py.File('{shared}', driver='split'{names})"
+            )
+        }
+        _ => format!(
+            "a member of an HDF5 file that the multi driver keeps in several: {all}; copy it into one by a program \
+             that opens it with H5Pset_fapl_multi"
+        ),
+    }
 }
 
 /// Of the family driver: names differ by a number, which counts from 0.
 fn family(path: &Path) -> String {
-    let members: Vec<String> = (0..)
-        .map_while(|number| numbered(path, number).map(|(_, member)| member).filter(|member| member.exists()))
-        .map(|member| member.file_name().unwrap_or_default().to_string_lossy().into_owned())
-        .take(1 << 16)
+    let what = "a member of an HDF5 file that the family driver keeps in several";
+    let exists = |number: usize| numbered(path, number).map(|(_, member)| member).filter(|member| member.exists());
+    let own = (0..MOST_MEMBERS).find(|number| exists(*number).is_some_and(|member| member == path));
+    let (Some((pattern, _)), Some(own)) = (numbered(path, 0), own) else {
+        return format!("{what}; the names of these differ by a number, from 0 on, which this one's has not");
+    };
+    let mut last = own;
+    while let Some(next) = (last + 1..last + MOST_LACKING).find(|number| exists(*number).is_some()) {
+        last = next;
+    }
+    let name = |member: PathBuf| member.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let members: Vec<String> = (0..=last).filter_map(exists).map(name).collect();
+    let lacking: Vec<String> = (0..=last)
+        .filter(|number| exists(*number).is_none())
+        .filter_map(|number| numbered(path, number).map(|(_, member)| name(member)))
         .collect();
-    let pattern = numbered(path, 0).map_or_else(|| "'NAME-%d.h5'".into(), |(pattern, _)| pattern);
-    format!(
-        "a member of an HDF5 file that the family driver keeps in several: {}; make it one: \
-         h5repart -family_to_single {pattern} WHOLE.h5",
-        listed(&members)
-    )
+    let all = listed(&members);
+    if !lacking.is_empty() {
+        return format!("{what}: {all}; not there: {}, without which it cannot be read", listed(&lacking));
+    }
+    format!("{what}: {all}; make it one: h5repart -family_to_single {} WHOLE.h5", shell_word(&pattern))
 }
 
 fn listed(names: &[String]) -> String {
@@ -96,4 +164,10 @@ fn numbered(path: &Path, number: usize) -> Option<(String, PathBuf)> {
     let member = [before, digits.as_bytes(), behind].concat();
     let pattern = [before, format.as_bytes(), behind].concat();
     Some((pattern.to_str_lossy().into_owned(), path.with_file_name(OsStr::from_bytes(&member))))
+}
+
+/// Quotes a text as a word of a shell's command line, where it must be.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%,=".contains(character);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -10,6 +10,8 @@ mod trevni;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+pub use members::shell_word;
+
 use crate::source::{Interrupt, Source};
 use crate::store::{Error, Opening, Store};
 use crate::table::{Finding, Rule, Table};

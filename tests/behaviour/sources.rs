@@ -150,10 +150,29 @@ fn members_of_a_file_in_several_are_told_as_such() {
         ("new000.h5", &new, "h5repart -family_to_single new%03d.h5"),
         ("new004.h5", &new, "h5repart -family_to_single new%03d.h5"),
         ("pair-m.h5", pair, "h5py.File('pair', driver='split')"),
+        ("pair-r.h5", pair, "h5py.File('pair', driver='split')"),
     ] {
         let output = hepfs(["info", data(&format!("members/{name}")).to_str().unwrap()]);
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && said.contains(what) && said.contains(then), "{name}: {said}");
+    }
+    // One that is not there is named, blanks are quoted, and of another name nothing can be said.
+    let folder = tempfile::tempdir().unwrap();
+    let copied = |from: &str, to: &str| {
+        fs::copy(data(&format!("members/{from}")), folder.path().join(to)).unwrap();
+    };
+    [0, 1, 3, 5].iter().for_each(|member| copied(&format!("new00{member}.h5"), &format!("new00{member}.h5")));
+    copied("new000.h5", "my run 0.h5");
+    copied("new000.h5", "alone.h5");
+    for (name, what) in [
+        ("new000.h5", "new000.h5, new001.h5, new003.h5, new005.h5; not there: new002.h5, new004.h5"),
+        ("new003.h5", "new000.h5, new001.h5, new003.h5, new005.h5; not there: new002.h5, new004.h5"),
+        ("my run 0.h5", "h5repart -family_to_single 'my run %d.h5' WHOLE.h5"),
+        ("alone.h5", "differ by a number, from 0 on, which this one's has not"),
+    ] {
+        let output = hepfs(["info", folder.path().join(name).to_str().unwrap()]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(what), "{name}: {said}");
     }
 }
 

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use crate::cli::limits::allow_open_files;
 use crate::cli::options::{Files, Parquet, Reading, Showing};
 use crate::cli::{Error, logging, place};
+use crate::formats::shell_word;
 use crate::fs::mount::{ListedXattrs, Mount, MountError, MountOptions, StopSignals};
 use crate::fs::tree::{self, Context, ViewOptions};
 use crate::fs::watch::Watch;
@@ -225,12 +226,6 @@ fn refused(error: MountError, sources: &[PathBuf]) -> Error {
         }
         _ => error.into(),
     }
-}
-
-/// A text as a word of a shell's command line.
-fn shell_word(text: &str) -> String {
-    let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%,=".contains(character);
-    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// Sources as absolute paths: the background process works elsewhere, and a watch needs the folder.
