@@ -30,7 +30,7 @@ pub use xattrs::ListedXattrs;
 const SMALL: u64 = 128 << 10;
 
 /// Opens before a small file is read whole.
-const OFTEN: u8 = 2;
+const OFTEN: u8 = 1;
 
 /// The longest live file: it is kept in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;
@@ -216,7 +216,7 @@ impl Service {
     }
 
     /// Opens a file whose size is known. Engines open each of many small files twice for a query, and again for the
-    /// next: from the third time on the kernel keeps those that can be read whole. Of one that cannot, its pages would
+    /// next: from the second time on the kernel keeps those that can be read whole. Of one that cannot, its pages would
     /// take sound bytes beside the damaged ones away. `None` where reading it takes more than `effort`.
     fn open_sized(&self, file: OpenFile, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenFile>, Error> {
         if !file.is_direct() || file.size > SMALL {

@@ -130,6 +130,9 @@ impl<'a, 'c> Columns<'a, 'c> {
     }
 }
 
+/// Why an index of April is of no use.
+const ORPHAN: &str = "no column refers to it";
+
 fn one(
     parts: &mut Parts<'_>,
     columns: &Columns<'_, '_>,
@@ -173,6 +176,10 @@ fn one(
             return None;
         }
     }
+    let is_orphan = kind.is_some() && is_both_ways && named.is_empty();
+    if is_orphan {
+        parts.find(path, &known::INDEX_LINK, ORPHAN);
+    }
     if parts.is_full {
         conformance::indexes::check(parts, path, kind.as_deref(), dataset);
     }
@@ -180,7 +187,7 @@ fn one(
         parts.find(path, &known::NAME_RESERVED, name.to_string());
     }
     let form = match kind.as_deref() {
-        Some(_) if is_both_ways && named.is_empty() => Err(Absent::new(&known::INDEX_LINK, "no column refers to it")),
+        Some(_) if is_orphan => Err(Absent::new(&known::INDEX_LINK, ORPHAN)),
         Some(kind @ ("CHUNK_MINMAX" | "SORTED_ROWS" | "BITMAP" | "CHUNK_BLOOM")) => {
             form(parts, &covered, named.len(), table, place, dataset, kind)
         }
