@@ -121,7 +121,7 @@ pub(super) struct Showing {
     )]
     pub csv_null: String,
 
-    /// The separator of the fields of CSV: one character, or `tab` [default: `,`, of FILE.tsv `tab`]
+    /// The separator of the fields of CSV: one character, or `tab` [default: `,`; `tab` in a FILE.tsv that is written]
     #[arg(long, value_name = "CHAR", value_parser = separator, help_heading = "CSV")]
     pub csv_separator: Option<char>,
 

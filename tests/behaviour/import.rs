@@ -79,6 +79,29 @@ fn several_files_of_any_format_are_one_table() {
     assert_eq!(names(folder.path()), ["a.parquet", "b.csv", "out.h5"]);
 }
 
+/// As `export` writes it, and as `gzip` does; a file that is cut is an error.
+#[test]
+fn compressed_text_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, text) in [("a.csv", lines(0, 3000)), ("b.tsv", lines(0, 3000).replace(',', "\t"))] {
+        fs::write(at(name), text).unwrap();
+        assert!(Command::new("gzip").args(["-k", &at(name)]).status().unwrap().success());
+        fs::remove_file(at(name)).unwrap();
+        let out = at(&format!("{name}.h5"));
+        succeeded(&import(&[&at(&format!("{name}.gz")), &format!("{out}:run")]));
+        let exported = at(&format!("{name}.again.csv.gz"));
+        succeeded(&hepfs(["export", &format!("{out}:run"), "-o", &exported]));
+        succeeded(&import(&[&exported, &format!("{out}:again")]));
+        let mounted = Mounted::new(&[Path::new(&out)], &[]);
+        assert_eq!([mounted.text("run/table.csv"), mounted.text("again/table.csv")], [lines(0, 3000), lines(0, 3000)]);
+    }
+    let whole = fs::read(at("a.csv.gz")).unwrap();
+    fs::write(at("cut.csv.gz"), &whole[..whole.len() / 2]).unwrap();
+    refused(&import(&[&at("cut.csv.gz"), &format!("{}:run", at("cut.h5"))]), &["cut.csv.gz"]);
+    assert!(!Path::new(&at("cut.h5")).exists());
+}
+
 #[test]
 fn what_is_refused_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();

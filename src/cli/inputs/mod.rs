@@ -1,7 +1,7 @@
 //! Tables that are read to be written elsewhere: files of Parquet, Arrow IPC, CSV and NDJSON, several as one table.
 //!
 //! Each format is read by its library of arrow-rs, in batches of about [`BATCH`] bytes. Every input can be read more
-//! than once: standard input is kept in a file without a name.
+//! than once: standard input, and what gzip compressed, are kept in a file without a name.
 
 mod arrow;
 mod parquet;
@@ -12,8 +12,9 @@ mod typed;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{BufRead, BufReader, Read, Seek};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 use clap::ValueEnum;
+use flate2::bufread::MultiGzDecoder;
 use parking_lot::Mutex;
 
 pub(super) use self::sorted::{SortBy, Sorted};
@@ -147,7 +149,7 @@ impl Inputs {
             let source = source(name)?;
             let format = match format {
                 Some(format) => format,
-                None => guess(&source, Path::new(name))
+                None => guess(&source, uncompressed(Path::new(name)))
                     .map_err(Error::io(shown.clone()))?
                     .ok_or_else(|| Error::Usage(format!("{shown}: what is it? Say --format")))?,
             };
@@ -339,10 +341,13 @@ pub(super) enum Failed<E> {
 }
 
 fn source(name: &OsString) -> Result<Source, Error> {
-    let keep = |mut input: &mut dyn Read| {
-        let mut kept = tempfile::tempfile()?;
-        std::io::copy(&mut input, &mut kept)?;
-        Source::new(kept, None)
+    let keep = |input: &mut dyn Read| {
+        let (mut kept, mut input) = (tempfile::tempfile()?, BufReader::new(input));
+        let copied = match is_gzip(input.fill_buf()?) {
+            true => std::io::copy(&mut MultiGzDecoder::new(input), &mut kept),
+            false => std::io::copy(&mut input, &mut kept),
+        };
+        copied.and_then(|_| Source::new(kept, None))
     };
     if name == "-" {
         return keep(&mut std::io::stdin().lock()).map_err(Error::io("keeping standard input"));
@@ -354,8 +359,23 @@ fn source(name: &OsString) -> Result<Source, Error> {
     if metadata.is_dir() {
         return Err(Error::Usage(format!("{shown}: a folder: name the files in it")));
     }
-    // What a pipe has given is gone.
-    if metadata.is_file() { Source::new(file, Some(path)) } else { keep(&mut file) }.map_err(Error::io(shown))
+    // What a pipe has given is gone, and what is compressed has no places.
+    let mut first = [0; GZIP.len()];
+    let is_plain = metadata.is_file() && !(file.read_exact_at(&mut first, 0).is_ok() && is_gzip(&first));
+    if is_plain { Source::new(file, Some(path)) } else { keep(&mut file) }.map_err(Error::io(shown))
+}
+
+/// What a file begins with that gzip compressed.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+fn is_gzip(beginning: &[u8]) -> bool {
+    beginning.starts_with(&GZIP)
+}
+
+/// The name of what is in a compressed file.
+fn uncompressed(name: &Path) -> &Path {
+    let is_gzip = name.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
+    name.file_stem().filter(|_| is_gzip).map_or(name, Path::new)
 }
 
 /// The format by the first bytes, else by the name.

@@ -114,7 +114,9 @@ impl Planner<'_> {
                 Chosen::new(Element::Compound(elements), Cells::Fields(cells), Fill::Bytes(fill), "all fields' fills")
             }
             DataType::Decimal256(..) | DataType::Interval(_) | DataType::Null => {
-                return Err(format!("{data_type} has no place in HEP001: `--type COLUMN=text` keeps it as text"));
+                return Err(format!(
+                    "{data_type} has no place in HEP001 (`import --type COLUMN=text` keeps it as text)"
+                ));
             }
             other => return Err(format!("{other} has no place in HEP001: leave the column out")),
         })
