@@ -255,8 +255,8 @@ impl<'a> Parts<'a, '_> {
         }
         if kind != "ultralight" && optlevel != Some(0) || slices == 0 {
             let found = match slices {
-                0 => "no slice is whole".into(),
-                _ => format!("a {kind} index of optlevel {}", optlevel.unwrap_or(-1)),
+                0 => format!("it does not: the table is too short, with fewer than the {slice} rows of a part of it"),
+                _ => format!("it does not: its kind is {kind:?} with optlevel={}", optlevel.unwrap_or(-1)),
             };
             return Err(unused(&rules::INDEX_LEVEL, found));
         }

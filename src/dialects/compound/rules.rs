@@ -49,10 +49,9 @@ crate::table::rules! {
     INDEX_REST_TYPE: Error "compound/index-rest-type" []
         "PyTables: indicesLR has the type of indices" => "rebuild the index";
     INDEX_LEVEL: Note "compound/index-level" []
-        "an index of PyTables over less than a slice of rows, or neither a full one nor one of optlevel 0, answers \
-         nothing here"
-        => "nothing is wrong: rows are found by the column; of a large table, \
-            create_table_index(kind=\"full\") of HDFStore helps";
+        "an index that pandas or PyTables keeps of a column makes queries here faster"
+        => "nothing is wrong, and answers are the same: for a large table, \
+            store.create_table_index(key, optlevel=9, kind=\"full\") makes an index that does";
     INDEX_RANGES: Error "compound/index-ranges" []
         "PyTables: ranges has two values for each slice" => "rebuild the index";
 }
