@@ -12,9 +12,9 @@ use super::{Checks, Dialect, hep001, netcdf};
 use crate::catalogue::{
     Attribute, ByteOrder, Class, Dataset, Datatype, Descriptor, Elements, Fill, FloatFormat, attribute,
 };
-use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
+use crate::store::decode::{Memory, Oddities, Oddity, arrow_type, decode, widen};
 use crate::store::statistics::Scalar;
-use crate::table::{Expected, Finding, Near, Table};
+use crate::table::{self, Expected, Finding, Near, Table};
 
 crate::table::rules! {
     FILL: Warning "values/fill-value" []
@@ -262,11 +262,26 @@ pub fn look(table: Table, checks: Checks) -> Table {
     table
 }
 
-/// What a dataset at `path` states that nothing equals, where `dialect` shows it as files.
-pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> Option<Finding> {
+/// Findings of a dataset at `path` that `dialect` shows as files: a fill value that nothing equals, long doubles. The
+/// values of an array by itself are not read for it, so its inexact ones are not counted.
+pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> impl Iterator<Item = Finding> {
     let is_of_netcdf = dialect.name() == netcdf::Netcdf::NAME;
-    let unfit = unfit(&dataset.datatype, &dataset.attributes).filter(|_| !is_of_netcdf)?;
-    Some(Finding::new(path, &FILL, unfit.found))
+    let unfit = unfit(&dataset.datatype, &dataset.attributes).filter(|_| !is_of_netcdf);
+    let unfit = unfit.map(|unfit| Finding::new(path, &FILL, unfit.found));
+    let wide = holds_long_double(&dataset.datatype).then(|| {
+        let found = "long doubles; how many are not exact is not counted in an array by itself";
+        Finding::new(path, table::rule_of(Oddity::Nearest), found)
+    });
+    unfit.into_iter().chain(wide)
+}
+
+fn holds_long_double(datatype: &Datatype) -> bool {
+    match &datatype.class {
+        Class::Float { format, .. } => format.is_wide(),
+        Class::Array { base, .. } | Class::Sequence { base } => holds_long_double(base),
+        Class::Compound { fields } => fields.iter().any(|field| holds_long_double(&field.datatype)),
+        _ => false,
+    }
 }
 
 /// Whether values of a type are such items, or lists of them.

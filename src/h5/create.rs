@@ -26,6 +26,9 @@ use super::objects::types::Type;
 use super::objects::{DEFAULT, c_string, create_dataset, hyperslab, space};
 use super::steps::References;
 
+/// What libhdf5 says of a full disk, among addresses and numbers.
+const FULL: &str = "No space left on device";
+
 /// Why a file could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -77,6 +80,9 @@ fn fill<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Re
 
 /// Initialises the library and keeps it from printing errors, which are told by us. Needs its lock.
 fn prepare() -> Result<(), Reason> {
+    // At the exit the library would write again what a full disk refused, and die.
+    // SAFETY: no arguments. It fails where the library is initialised already, for which it was called.
+    unsafe { h5::H5dont_atexit() };
     // SAFETY: no arguments.
     check(unsafe { h5::H5open() })?;
     // SAFETY: no callback.
@@ -92,7 +98,10 @@ trait Context<T> {
 
 impl<T> Context<T> for Result<T, Reason> {
     fn at(self, path: &str) -> Result<T, Error> {
-        self.map_err(|reason| Error::Hdf5 { path: path.to_owned(), reason: reason.0 })
+        self.map_err(|reason| {
+            let is_full = reason.0.contains(FULL);
+            Error::Hdf5 { path: path.to_owned(), reason: if is_full { "the disk is full".into() } else { reason.0 } }
+        })
     }
 }
 
