@@ -262,17 +262,18 @@ pub fn look(table: Table, checks: Checks) -> Table {
     table
 }
 
-/// Findings of a dataset at `path` that `dialect` shows as files: a fill value that nothing equals, long doubles. The
-/// values of an array by itself are not read for it, so its inexact ones are not counted.
-pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> impl Iterator<Item = Finding> {
+/// What a dataset at `path` states that nothing equals, where `dialect` shows it as files.
+pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> Option<Finding> {
     let is_of_netcdf = dialect.name() == netcdf::Netcdf::NAME;
-    let unfit = unfit(&dataset.datatype, &dataset.attributes).filter(|_| !is_of_netcdf);
-    let unfit = unfit.map(|unfit| Finding::new(path, &FILL, unfit.found));
-    let wide = holds_long_double(&dataset.datatype).then(|| {
-        let found = "long doubles; how many are not exact is not counted in an array by itself";
-        Finding::new(path, table::rule_of(Oddity::Nearest), found)
-    });
-    unfit.into_iter().chain(wide)
+    let unfit = unfit(&dataset.datatype, &dataset.attributes).filter(|_| !is_of_netcdf)?;
+    Some(Finding::new(path, &FILL, unfit.found))
+}
+
+/// Notes long doubles of a dataset at `path`. The values of an array by itself are not read for it, so those that are
+/// not exact are not counted.
+pub fn long_double(path: &str, dataset: &Dataset) -> Option<Finding> {
+    let found = "long doubles; how many are not exact is not counted in an array by itself";
+    holds_long_double(&dataset.datatype).then(|| Finding::new(path, table::rule_of(Oddity::Nearest), found))
 }
 
 fn holds_long_double(datatype: &Datatype) -> bool {
