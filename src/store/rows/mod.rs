@@ -46,8 +46,9 @@ pub trait Rows: Debug + Send + Sync {
     /// What is known before a row is read; made once.
     fn facts(&self) -> &Facts;
 
-    /// The rows of `range` as an Arrow array of [`Facts::data_type`], as long as the range. Missing values are null. The
-    /// slot under a null keeps the number that is stored, where it is one: what is missing because it is NaN stays NaN.
+    /// The rows of `range` as an Arrow array of [`Facts::data_type`], as long as the range. Missing values are null.
+    /// The slot under a null keeps the number that is stored, where it is one: what is missing because it is NaN stays
+    /// NaN.
     ///
     /// # Errors
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
