@@ -30,7 +30,7 @@ const MOST_LISTED: usize = 1 << 16;
 /// … and files that are opened for it.
 const MOST_OPENED: usize = 16;
 
-/// What a file is that is a member, and how to make one file of all; `None` where it is none, or that cannot be told.
+/// Tells that a file is a member, and how to make one file of all. `None`: it is no member, or nothing tells so.
 pub(super) fn of(source: &Source) -> Option<String> {
     let path = source.path();
     let beginning = beginning(source).unwrap_or_default();
@@ -49,7 +49,7 @@ pub(super) fn of(source: &Source) -> Option<String> {
     beside(path).map(|templates| split(path, &templates))
 }
 
-/// The names of members in a file beside this one that has what they share in its own name, and names this one.
+/// Finds the metadata member of a data member: a file beside it whose driver names it. Returns the suffixes of all.
 fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
     let name = path.file_name()?.as_bytes();
     let shared = &name[..name.iter().rposition(|byte| matches!(byte, b'-' | b'.')).filter(|at| *at > 0)?];
@@ -72,10 +72,13 @@ fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
     })
 }
 
-/// What stands behind the shared part in the names of members: behind `%s`, in the metadata of the driver.
+/// Suffixes in the names of members, which stand behind `%s` in the metadata of the driver. They come from the file and
+/// end up in a command and in paths: other bytes than those of usual suffixes make one of them no suffix.
 fn templates(named: &[u8]) -> Vec<Vec<u8>> {
     let named = named.get(..NAMES).unwrap_or(named);
-    named.split(|byte| *byte == 0).filter_map(|part| part.strip_prefix(b"%s")).map(<[u8]>::to_vec).collect()
+    let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let suffixes = named.split(|byte| *byte == 0).filter_map(|part| part.strip_prefix(b"%s"));
+    suffixes.filter(|suffix| suffix.iter().all(is_usual)).map(<[u8]>::to_vec).collect()
 }
 
 fn beginning(source: &Source) -> Option<Vec<u8>> {
