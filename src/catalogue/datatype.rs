@@ -281,6 +281,11 @@ impl Datatype {
         self.any(&|class| matches!(class, Class::Reference(_)))
     }
 
+    /// Whether it, or a part of it, is a float wider than float64.
+    pub fn holds_wide_float(&self) -> bool {
+        self.any(&|class| matches!(class, Class::Float { format, .. } if format.is_wide()))
+    }
+
     /// Whether it, or a part of it, passes the test.
     fn any(&self, test: &impl Fn(&Class) -> bool) -> bool {
         test(&self.class)

@@ -269,20 +269,10 @@ pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> Option<
     Some(Finding::new(path, &FILL, unfit.found))
 }
 
-/// Notes long doubles of a dataset at `path`. The values of an array by itself are not read for it, so those that are
-/// not exact are not counted.
+/// Notes long doubles of a dataset at `path`. It reads no values, so it counts no inexact ones.
 pub fn long_double(path: &str, dataset: &Dataset) -> Option<Finding> {
     let found = "long doubles; how many are not exact is not counted in an array by itself";
-    holds_long_double(&dataset.datatype).then(|| Finding::new(path, table::rule_of(Oddity::Nearest), found))
-}
-
-fn holds_long_double(datatype: &Datatype) -> bool {
-    match &datatype.class {
-        Class::Float { format, .. } => format.is_wide(),
-        Class::Array { base, .. } | Class::Sequence { base } => holds_long_double(base),
-        Class::Compound { fields } => fields.iter().any(|field| holds_long_double(&field.datatype)),
-        _ => false,
-    }
+    dataset.datatype.holds_wide_float().then(|| Finding::new(path, table::rule_of(Oddity::Nearest), found))
 }
 
 /// Whether values of a type are such items, or lists of them.

@@ -164,9 +164,8 @@ pub(super) struct ColumnRows {
     part: Part,
     /// The columns that are read for a row: the first has no parent.
     columns: Vec<usize>,
+    /// Stored elements: of numbers and booleans that are one a row.
     facts: Facts,
-    /// Of numbers and booleans that are one a row.
-    stored: Option<Datatype>,
 }
 
 impl ColumnRows {
@@ -201,15 +200,15 @@ impl ColumnRows {
             nullable,
             hints,
             natural_rows: survey.filter(|survey| survey.blocks > 1).map(|survey| survey.most_rows),
-            stored: match &stored {
-                Some(stored) => StoredFacts::of(Arc::new(stored.clone()), Decoded::Always),
+            stored: match stored {
+                Some(stored) => StoredFacts::of(Arc::new(stored), Decoded::Always),
                 None => StoredFacts { decoded: Decoded::Always, ..StoredFacts::default() },
             },
             // Nothing else is ever missing.
             outline_tells_nulls: !any_nullable(&data_type, nullable),
             ..Facts::new(len, data_type)
         };
-        Ok(Self { file: file.clone(), path, part, columns, facts, stored })
+        Ok(Self { file: file.clone(), path, part, columns, facts })
     }
 
     fn failed(&self, reason: String) -> Error {
@@ -403,7 +402,7 @@ impl Rows for ColumnRows {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
-        if self.stored.is_some() || self.facts.data_type == DataType::Null {
+        if self.facts.stored.datatype.is_some() || self.facts.data_type == DataType::Null {
             return Ok(Fitting::fixed(&range, fixed_width(&self.facts.data_type), bytes));
         }
         let mut fitter = Fitter::new(range.start, bytes);
@@ -446,7 +445,7 @@ impl Rows for ColumnRows {
     }
 
     fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        let stored = self.stored.as_ref().filter(|_| self.facts.data_type.is_primitive())?;
+        let stored = self.facts.stored.datatype.as_deref().filter(|_| self.facts.data_type.is_primitive())?;
         let count = bytes.len() / usize::try_from(stored.size).ok()?;
         decode(stored, bytes, count, &Memory(&[]), &mut Oddities::new()).ok()
     }
