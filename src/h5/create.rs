@@ -26,7 +26,7 @@ use super::objects::types::Type;
 use super::objects::{DEFAULT, c_string, create_dataset, hyperslab, space};
 use super::steps::References;
 
-/// What libhdf5 says of a full disk, among addresses and numbers.
+/// The words for a full disk in an error of libhdf5, among addresses and numbers.
 const FULL: &str = "No space left on device";
 
 /// Why a file could not be created.

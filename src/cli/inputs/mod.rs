@@ -365,14 +365,14 @@ fn source(name: &OsString) -> Result<Source, Error> {
     if is_plain { Source::new(file, Some(path)) } else { keep(&mut file) }.map_err(Error::io(shown))
 }
 
-/// What a file begins with that gzip compressed.
+/// The first bytes of gzip (RFC 1952 §2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 fn is_gzip(beginning: &[u8]) -> bool {
     beginning.starts_with(&GZIP)
 }
 
-/// The name of what is in a compressed file.
+/// The name without the suffix of gzip.
 fn uncompressed(name: &Path) -> &Path {
     let is_gzip = name.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
     name.file_stem().filter(|_| is_gzip).map_or(name, Path::new)

@@ -42,10 +42,20 @@ struct Known {
     /// Open files.
     handles: u32,
     exact: Option<u64>,
-    /// How often the file was opened before it was read whole.
-    opens: u8,
-    is_whole: Option<bool>,
+    wholeness: Wholeness,
     last_told: u64,
+}
+
+/// Whether all of a small file can be read. It is found out at the second open: many files are opened once.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Wholeness {
+    /// The file was never opened.
+    #[default]
+    Unopened,
+    /// It was opened, and not read whole.
+    Opened,
+    /// It was read whole, with this success.
+    Read(bool),
 }
 
 /// What is known about a number.
@@ -82,8 +92,7 @@ impl Inodes {
             lookups: 1,
             handles: 0,
             exact: None,
-            opens: 0,
-            is_whole: None,
+            wholeness: Wholeness::default(),
             last_told: 0,
         };
         let state = State { known: HashMap::from([(ROOT, Box::new(root))]), names: HashTable::new(), clock: 0 };
@@ -137,8 +146,7 @@ impl Inodes {
             lookups: 1,
             handles: 0,
             exact: None,
-            opens: 0,
-            is_whole: None,
+            wholeness: Wholeness::default(),
             last_told: state.clock,
         };
         let inode = known.inode(number);
@@ -184,17 +192,15 @@ impl Inodes {
         }
     }
 
-    /// Whether all of a file can be read, once that was found out; else how often it was opened before.
-    pub fn wholeness(&self, number: u64) -> Result<bool, u8> {
-        let state = self.state.lock();
-        state.known.get(&number).map_or(Err(0), |known| known.is_whole.ok_or(known.opens))
+    /// Whether all of a small file can be read.
+    pub fn wholeness(&self, number: u64) -> Wholeness {
+        self.state.lock().known.get(&number).map_or_else(Wholeness::default, |known| known.wholeness)
     }
 
-    /// Records whether all of a file can be read; `None` counts an open.
-    pub fn set_whole(&self, number: u64, is_whole: Option<bool>) {
+    /// Records whether all of a small file can be read.
+    pub fn set_wholeness(&self, number: u64, wholeness: Wholeness) {
         if let Some(known) = self.state.lock().known.get_mut(&number) {
-            known.is_whole = is_whole;
-            known.opens = known.opens.saturating_add(1);
+            known.wholeness = wholeness;
         }
     }
 

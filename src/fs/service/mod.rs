@@ -20,7 +20,7 @@ use super::Error;
 use super::node::{Attributes, Children, Kind, NodeRef};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
-use inodes::Inode;
+use inodes::{Inode, Wholeness};
 pub use inodes::{Inodes, KnownName, ROOT};
 pub use open_file::{OpenFile, Part};
 use placeholder::Placeholder;
@@ -28,9 +28,6 @@ pub use xattrs::ListedXattrs;
 
 /// Bytes of a file that is small: those of one read-ahead, which every mount has.
 const SMALL: u64 = 128 << 10;
-
-/// Opens before a small file is read whole.
-const OFTEN: u8 = 1;
 
 /// The longest live file: it is kept in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;
@@ -215,26 +212,28 @@ impl Service {
         }
     }
 
-    /// Opens a file whose size is known. Engines open each of many small files twice for a query, and again for the
-    /// next: from the second time on the kernel keeps those that can be read whole. Of one that cannot, its pages would
-    /// take sound bytes beside the damaged ones away. `None` where reading it takes more than `effort`.
+    /// Opens a file whose size is known; `None` where that takes more than `effort`.
+    ///
+    /// Engines open each of many small files twice for a query, and again for the next. From the second open on, the
+    /// kernel's page cache keeps a small file that can be read whole. A damaged one bypasses it: a page that cannot be
+    /// filled would fail for the sound bytes in it, too.
     fn open_sized(&self, file: OpenFile, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenFile>, Error> {
         if !file.is_direct() || file.size > SMALL {
             return Ok(Some(file));
         }
         let is_whole = match self.inodes.wholeness(file.number) {
-            Ok(is_whole) => is_whole,
-            Err(OFTEN..) if effort == Effort::Free => return Ok(None),
-            Err(OFTEN..) => {
+            Wholeness::Read(is_whole) => is_whole,
+            Wholeness::Opened if effort == Effort::Free => return Ok(None),
+            Wholeness::Opened => {
                 let mut whole = Vec::new();
                 let read = file.node().read(0, file.size as usize, &mut whole, interrupt);
                 interrupt.check()?;
                 let is_whole = read.is_ok() && whole.len() as u64 == file.size;
-                self.inodes.set_whole(file.number, Some(is_whole));
+                self.inodes.set_wholeness(file.number, Wholeness::Read(is_whole));
                 is_whole
             }
-            Err(_) => {
-                self.inodes.set_whole(file.number, None);
+            Wholeness::Unopened => {
+                self.inodes.set_wholeness(file.number, Wholeness::Opened);
                 false
             }
         };

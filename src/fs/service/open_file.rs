@@ -20,7 +20,7 @@ pub struct OpenFile {
     pub(super) size: u64,
     /// The bytes of a live file, as they were at the open.
     pub content: Option<Vec<u8>>,
-    /// The kernel keeps its bytes however they are read.
+    /// The kernel may keep its bytes in the page cache.
     kept: bool,
     quick: AtomicBool,
     ahead: Arc<Ahead>,
