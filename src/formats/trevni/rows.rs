@@ -22,7 +22,8 @@ use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
 use crate::store::decode::{Memory, Oddities, decode};
 use crate::store::{
-    Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredFacts, TextLength, count_of, fixed_width,
+    Container, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredFacts, TextLength, count_of,
+    fixed_width,
 };
 
 /// Rows that are weighed together.
@@ -204,6 +205,7 @@ impl ColumnRows {
                 Some(stored) => StoredFacts::of(Arc::new(stored), Decoded::Always),
                 None => StoredFacts { decoded: Decoded::Always, ..StoredFacts::default() },
             },
+            containers: columns.iter().map(|at| Arc::new(FileColumn { file: file.clone(), at: *at }) as _).collect(),
             // Nothing else is ever missing.
             outline_tells_nulls: !any_nullable(&data_type, nullable),
             ..Facts::new(len, data_type)
@@ -388,6 +390,23 @@ fn any_nullable(data_type: &DataType, nullable: bool) -> bool {
         }
 }
 
+/// A column of a file, in blocks.
+#[derive(Debug)]
+struct FileColumn {
+    file: Arc<File>,
+    at: usize,
+}
+
+impl Container for FileColumn {
+    fn is_decoded(&self) -> bool {
+        true
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.file.places(self.at, interrupt).map(drop)
+    }
+}
+
 impl Rows for ColumnRows {
     fn facts(&self) -> &Facts {
         &self.facts
@@ -452,9 +471,5 @@ impl Rows for ColumnRows {
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         Ok(outline(&self.array(range, interrupt)?))
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.columns.iter().try_for_each(|column| self.file.places(*column, interrupt).map(drop))
     }
 }

@@ -219,7 +219,7 @@ impl Node for DirectoryNode {
             // What cannot be opened at all is said where it is listed.
             if let Ok(rows) = rows
                 && !interrupt.is_raised()
-                && let Err(error) = rows.examine(interrupt)
+                && let Err(error) = rows.facts().containers.examine(interrupt)
             {
                 failed(path, error.to_string());
             }

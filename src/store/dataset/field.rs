@@ -13,10 +13,10 @@ use super::{Dataset, Place};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
-use crate::store::rows::Decodes;
 use crate::store::statistics::Summary;
 use crate::store::{
-    ARRAY_BYTES, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredFacts, Tally, fixed_width,
+    ARRAY_BYTES, Container, Containers, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredFacts,
+    Tally, fixed_width,
 };
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
@@ -64,6 +64,7 @@ impl FieldRows {
             natural_rows: dataset.natural_rows(),
             stride: Some(stride),
             stored: StoredFacts::of(Arc::new(datatype.clone()), Decoded::Asked(dataset.clone())),
+            containers: Containers::one(dataset.clone()),
             ..Facts::new(len, arrow_type(datatype))
         };
         Self { dataset, part, per_row, stride, missing, facts, tally }
@@ -278,10 +279,6 @@ fn parts(bytes: &[u8], offset: usize, stride: usize, size: usize) -> impl Iterat
 impl Rows for FieldRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.dataset.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -14,7 +14,7 @@ use crate::h5;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::chunked::{ChunkReader, Chunks, Fill, Grid, HeldMappings, Taken};
 use crate::store::memory::WORTH_A_SPAN;
-use crate::store::rows::Decodes;
+use crate::store::rows::Container;
 use crate::store::{Error, File, Lent, Span};
 
 /// How a virtual dataset is read.

@@ -20,7 +20,7 @@ use crate::source::Interrupt;
 use crate::store::chunked::{ChunkReader, Chunks, Fill};
 use crate::store::decode::outline::{has_outline, outline};
 use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, Piece, Pieces, leads_on, length_of, relocate};
-use crate::store::rows::Decodes;
+use crate::store::rows::Container;
 use crate::store::{Error, File, Lent, Span};
 
 use access::Access;
@@ -59,12 +59,23 @@ enum Route<'a> {
 }
 
 /// By filters, or by the HDF5 worker.
-impl Decodes for Dataset {
+impl Container for Dataset {
     fn is_decoded(&self) -> bool {
         match &self.access {
             Access::Chunks(chunks) => chunks.is_decoded(),
             Access::Virtual(access) => access.is_decoded(),
             Access::Unwritten | Access::Run(_) => false,
+        }
+    }
+
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        match &self.access {
+            Access::Chunks(chunks) => chunks.map(interrupt).map(drop),
+            Access::Virtual(_) => match self.route(interrupt)? {
+                Route::Chunks(chunks) => chunks.map(interrupt).map(drop),
+                _ => Ok(()),
+            },
+            Access::Unwritten | Access::Run(_) => Ok(()),
         }
     }
 }
@@ -143,21 +154,6 @@ impl Dataset {
         match &self.access {
             Access::Chunks(chunks) => chunks.grid.run_bytes(),
             Access::Virtual(_) | Access::Unwritten | Access::Run(_) => None,
-        }
-    }
-
-    /// Looks where the chunks lie, so that a damaged chunk index is met and reported.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        match &self.access {
-            Access::Chunks(chunks) => chunks.map(interrupt).map(drop),
-            Access::Virtual(_) => match self.route(interrupt)? {
-                Route::Chunks(chunks) => chunks.map(interrupt).map(drop),
-                _ => Ok(()),
-            },
-            Access::Unwritten | Access::Run(_) => Ok(()),
         }
     }
 

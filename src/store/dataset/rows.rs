@@ -13,8 +13,8 @@ use crate::store::decode::outline::without_empty;
 use crate::store::decode::{DecodeError, FillTest, Oddities, Parts, Weigher, arrow_type};
 use crate::store::statistics::Summary;
 use crate::store::{
-    ARRAY_BYTES, Decoded, ElementBatch, Error, Facts, Fitter, Fitting, Hints, Lent, RowRange, Rows, Shared, Span,
-    StoredFacts, Tally, fixed_width, numbered,
+    ARRAY_BYTES, Containers, Decoded, ElementBatch, Error, Facts, Fitter, Fitting, Hints, Lent, RowRange, Rows, Shared,
+    Span, StoredFacts, Tally, fixed_width, numbered,
 };
 
 /// Rows that are weighed first.
@@ -63,6 +63,7 @@ impl DatasetRows {
             },
             natural_rows: dataset.natural_rows(),
             stored: StoredFacts::of(datatype.clone(), Decoded::Asked(dataset.clone())),
+            containers: Containers::one(dataset.clone()),
             ..Facts::new(len, arrow_type(&datatype))
         };
         Self { dataset, datatype, per_row, missing, tally, facts }
@@ -232,10 +233,6 @@ pub(crate) fn count_of(range: &RowRange, len: u64, path: &str) -> Result<usize, 
 impl Rows for DatasetRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.dataset.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

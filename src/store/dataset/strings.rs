@@ -11,7 +11,7 @@ use super::rows::{fitting, shared_elements};
 use super::{Dataset, count_of};
 use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, Fitting, RowRange, Rows, Shared, Terminated};
+use crate::store::{Containers, Error, Facts, Fitting, RowRange, Rows, Shared, Terminated};
 
 /// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first
 /// NUL.
@@ -24,8 +24,12 @@ pub struct StoredStrings {
 impl StoredStrings {
     /// The first `len` elements of `dataset`, which must be of strings.
     pub fn new(dataset: Arc<Dataset>, len: u64) -> Self {
-        let facts = Facts::new(len.min(dataset.len()), DataType::LargeBinary);
-        Self { facts: Facts { natural_rows: dataset.natural_rows(), ..facts }, dataset }
+        let facts = Facts {
+            natural_rows: dataset.natural_rows(),
+            containers: Containers::one(dataset.clone()),
+            ..Facts::new(len.min(dataset.len()), DataType::LargeBinary)
+        };
+        Self { facts, dataset }
     }
 
     /// See [`Store::admit`](crate::store::Store::admit).
@@ -189,10 +193,6 @@ impl StoredStrings {
 impl Rows for StoredStrings {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.dataset.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -85,10 +85,6 @@ impl Rows for Observed {
         self.rows.facts()
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.examine(interrupt)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let array = self.rows.array(range.clone(), interrupt)?;
         // An array of another length would teach wrong things of the wrong rows.

@@ -7,6 +7,8 @@ use arrow_schema::DataType;
 
 use super::{Cuts, Hints, Rows};
 use crate::catalogue::Datatype;
+use crate::source::Interrupt;
+use crate::store::Error;
 
 /// Facts of some rows, made once by their constructor. A wrapper clones those of what it wraps and changes what it
 /// changes: `Facts { nullable: true, ..inner.facts().clone() }`. A fact that it does not name is kept, and giving one
@@ -37,6 +39,14 @@ pub struct Facts {
     pub outline_tells_nulls: bool,
     /// Whether rows are compounds each of whose fields [`Rows::array_for_field`] reads without the others.
     pub fields_lie_apart: bool,
+    /// All datasets that rows are read from.
+    pub containers: Containers,
+}
+
+impl FromIterator<Arc<dyn Container>> for Containers {
+    fn from_iter<I: IntoIterator<Item = Arc<dyn Container>>>(containers: I) -> Self {
+        Self(containers.into_iter().collect())
+    }
 }
 
 /// Facts of the bytes of rows as stored: after filters and encodings.
@@ -60,13 +70,43 @@ pub enum Decoded {
     /// They are decoded.
     Always,
     /// A dataset tells: a virtual one knows its sources once it was read.
-    Asked(Arc<dyn Decodes>),
+    Asked(Arc<dyn Container>),
 }
 
-/// A dataset that tells whether its elements are decoded, as far as it knows.
-pub trait Decodes: Debug + Send + Sync {
-    /// Whether reading it decodes chunks.
+/// A dataset, or a column of blocks, that rows are read from.
+pub trait Container: Debug + Send + Sync {
+    /// Whether reading it decodes chunks, as far as it knows.
     fn is_decoded(&self) -> bool;
+
+    /// Looks where its chunks lie in the file, so that a damaged chunk index is met and reported. Reads no chunk.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error>;
+}
+
+/// The containers of some rows, in the order in which a reader needs them.
+#[derive(Clone, Debug, Default)]
+pub struct Containers(Arc<[Arc<dyn Container>]>);
+
+impl Containers {
+    /// A single one.
+    pub fn one(container: Arc<impl Container + 'static>) -> Self {
+        Self::from_iter([container as Arc<dyn Container>])
+    }
+
+    /// Those of several rows.
+    pub fn of_all<'a>(rows: impl IntoIterator<Item = &'a Arc<dyn Rows>>) -> Self {
+        rows.into_iter().flat_map(|rows| rows.facts().containers.0.iter().cloned()).collect()
+    }
+
+    /// Examines each; see [`Container::examine`].
+    ///
+    /// # Errors
+    /// The first one.
+    pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
+        self.0.iter().try_for_each(|container| container.examine(interrupt))
+    }
 }
 
 impl Facts {
@@ -84,6 +124,7 @@ impl Facts {
             codes: 0,
             outline_tells_nulls: false,
             fields_lie_apart: false,
+            containers: Containers::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::catalogue::{Class, Datatype};
 use crate::source::Interrupt;
 use crate::store::decode::outline::outline_of;
 use crate::store::fixed_width;
-use crate::store::{Budget, Error, Hints, Lent};
+use crate::store::{Budget, Container, Containers, Error, Hints, Lent};
 
 /// What a test does when rows are asked for.
 type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync>;
@@ -29,7 +29,6 @@ pub(crate) struct Memory {
     stored: Vec<u8>,
     values: Option<fn(Buffer) -> ArrayRef>,
     alike: bool,
-    lost: bool,
     most: u64,
     broken: Range<u64>,
     hook: Option<Hook>,
@@ -54,7 +53,6 @@ impl Memory {
             stored: Vec::new(),
             values: None,
             alike: false,
-            lost: false,
             most: u64::MAX,
             broken: 0..0,
             hook: None,
@@ -128,7 +126,7 @@ impl Memory {
 
     /// It cannot be told where the rows lie.
     pub(crate) fn lost(self) -> Self {
-        Self { lost: true, ..self }
+        self.with(|facts| facts.containers = Containers::one(Arc::new(Lost)))
     }
 
     /// Longer arrays are too large.
@@ -247,15 +245,22 @@ impl Rows for Memory {
         Ok(outline_of(&self.array.slice(range.start as usize, rows)))
     }
 
-    fn examine(&self, _: &Interrupt) -> Result<(), Error> {
-        match self.lost {
-            true => Err(Error::Unsupported { path: "/t/x".into(), reason: "lost".into() }),
-            false => Ok(()),
-        }
-    }
-
     fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
         Ok(if self.alike { self.facts.len.max(row) } else { row })
+    }
+}
+
+/// A container of which nobody knows where it lies.
+#[derive(Debug)]
+struct Lost;
+
+impl Container for Lost {
+    fn is_decoded(&self) -> bool {
+        false
+    }
+
+    fn examine(&self, _: &Interrupt) -> Result<(), Error> {
+        Err(Error::Unsupported { path: "/t/x".into(), reason: "lost".into() })
     }
 }
 
@@ -292,7 +297,7 @@ impl Rows for Endless {
 pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
     let shown = |facts: &Facts| {
         let Facts { len, data_type, nullable, hints, natural_rows, stride, cuts, stored, .. } = facts;
-        let Facts { codes, outline_tells_nulls, fields_lie_apart, .. } = facts;
+        let Facts { codes, outline_tells_nulls, fields_lie_apart, containers, .. } = facts;
         [
             ("len", format!("{len}")),
             ("type", format!("{data_type}")),
@@ -307,6 +312,7 @@ pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
             ("codes", format!("{codes}")),
             ("outline", format!("{outline_tells_nulls}")),
             ("apart", format!("{fields_lie_apart}")),
+            ("containers", format!("{containers:?}")),
         ]
     };
     let pairs = shown(inner).into_iter().zip(shown(outer));
@@ -329,8 +335,9 @@ pub(crate) fn with_facts(rows: Memory, which: u16) -> Memory {
         facts.codes = if has(8) { 256 } else { 0 };
         facts.outline_tells_nulls = has(9);
         facts.fields_lie_apart = has(10);
+        facts.containers = if has(11) { Containers::one(Arc::new(Lost)) } else { Containers::default() };
     })
 }
 
 /// Bits of [`with_facts`].
-pub(crate) const FACTS: u16 = (1 << 11) - 1;
+pub(crate) const FACTS: u16 = (1 << 12) - 1;

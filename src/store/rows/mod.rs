@@ -20,7 +20,7 @@ mod shared;
 mod stored;
 
 pub use cuts::{Blocked, Cuts};
-pub use facts::{Decoded, Decodes, Facts, StoredFacts};
+pub use facts::{Container, Containers, Decoded, Facts, StoredFacts};
 pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
 pub use hints::{Hints, Names, Nan, TextLength, ValueSet};
 pub use shared::{Shared, numbered};
@@ -53,15 +53,6 @@ pub trait Rows: Debug + Send + Sync {
     /// # Errors
     /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
-
-    /// Looks where the rows lie in the file, so that a damaged chunk index is met and reported. No row is read.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        let _ = interrupt;
-        Ok(())
-    }
 
     /// The longest run of rows from the first of `range` on whose array takes about `bytes` bytes at most, and one row
     /// at least where there is one. Widths, descriptors and offsets tell; of values only those that hold descriptors

@@ -111,10 +111,6 @@ impl Rows for LabelRows {
         &self.facts
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.categories.examine(interrupt)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let array = self.categories.array(range, interrupt)?;
         let labelled = array.as_dictionary::<Int64Type>();
@@ -142,10 +138,6 @@ impl Rows for LabelRows {
 impl Rows for CategoryRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.codes.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

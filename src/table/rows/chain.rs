@@ -12,7 +12,7 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 
 use crate::source::Interrupt;
-use crate::store::{Cuts, Error, Facts, Fitting, Hints, RowRange, Rows};
+use crate::store::{Containers, Cuts, Error, Facts, Fitting, Hints, RowRange, Rows};
 
 /// A part, its first row among all, and some of its own rows.
 type Part<'a> = (&'a Arc<dyn Rows>, u64, Range<u64>);
@@ -45,6 +45,7 @@ impl ChainRows {
             stride: parts.iter().filter_map(|part| part.stride()).max(),
             outline_tells_nulls: parts.iter().all(|part| part.outline_tells_nulls()),
             fields_lie_apart: parts.iter().all(|part| part.fields_lie_apart()),
+            containers: Containers::of_all(&parts),
             ..Facts::new(starts.last().copied().unwrap_or(0), data_type)
         };
         is_one.then_some(Self { parts, starts, facts, factor: None })
@@ -138,10 +139,6 @@ impl ChainRows {
 impl Rows for ChainRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.parts.iter().try_for_each(|part| part.examine(interrupt))
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
@@ -247,7 +244,7 @@ mod tests {
         let ends: Vec<u64> = (0..7).map(|row| chain.alike_until(row, &none).unwrap()).collect();
         assert_eq!(ends, [0, 1, 2, 6, 6, 6, 6]);
         let lost = ChainRows::new(vec![Arc::new(memory(24)), Arc::new(memory(24).lost())]).unwrap();
-        assert!(lost.examine(&none).is_err() && chain.examine(&none).is_ok());
+        assert!(lost.facts().containers.examine(&none).is_err() && chain.facts().containers.examine(&none).is_ok());
     }
 
     #[test]

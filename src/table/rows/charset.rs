@@ -137,10 +137,6 @@ impl Rows for DecodedRows {
         &self.facts
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.bytes.examine(interrupt)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let cells = self.bytes.array(range.clone(), interrupt)?;
         let Some(cells) = cells.as_fixed_size_binary_opt() else {

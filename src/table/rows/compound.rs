@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, NullArray, StructArray};
 use arrow_schema::{DataType, Field, Fields};
 
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows};
+use crate::store::{Containers, Error, Facts, Fitting, Hints, RowRange, Rows};
 
 /// Compounds of which each field is a column of its own, as far as all of them have rows.
 #[derive(Debug)]
@@ -32,6 +32,7 @@ impl CompoundRows {
             natural_rows: fields.iter().filter_map(|field| field.natural_rows()).max(),
             outline_tells_nulls: fields.iter().all(tells),
             fields_lie_apart: true,
+            containers: Containers::of_all(&fields),
             ..Facts::new(len, data_type)
         };
         Ok(Self { fields, facts, path })
@@ -45,10 +46,6 @@ impl CompoundRows {
 impl Rows for CompoundRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.fields.iter().try_for_each(|field| field.examine(interrupt))
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

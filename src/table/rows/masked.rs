@@ -10,7 +10,7 @@ use arrow_select::concat::concat;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, Facts, Fitting, Hints, Lent, RowRange, Rows, Shared, Span};
+use crate::store::{Containers, Error, Facts, Fitting, Hints, Lent, RowRange, Rows, Shared, Span};
 
 /// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. A mask of arrays
 /// tells of each item of arrays. Bytes as stored stay those of the values.
@@ -54,6 +54,7 @@ impl MaskedRows {
             // The outline is that of the values, and tells nothing of the mask.
             outline_tells_nulls: false,
             fields_lie_apart: false,
+            containers: Containers::of_all([&values, &mask]),
             ..inner.clone()
         };
         Ok(Self { depth, values, mask, valid: false, path, facts })
@@ -119,11 +120,6 @@ impl MaskedRows {
 impl Rows for MaskedRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.values.examine(interrupt)?;
-        self.mask.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

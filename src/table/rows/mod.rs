@@ -165,10 +165,10 @@ mod tests {
         };
         for (name, rows, _) in here(&memory) {
             assert_eq!(rows.alike_until(1, &none).unwrap(), ROWS as u64, "{name}");
-            rows.examine(&none).unwrap();
+            rows.facts().containers.examine(&none).unwrap();
         }
         for (name, rows, _) in here(&|array| memory(array).lost()) {
-            assert!(rows.examine(&none).is_err(), "{name} looks where its rows lie");
+            assert!(rows.facts().containers.examine(&none).is_err(), "{name} looks where its rows lie");
         }
         for (name, rows, _) in here(&|array| memory(array).nullable(true)) {
             assert!(rows.nullable(), "{name}");

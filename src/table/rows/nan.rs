@@ -98,10 +98,6 @@ impl Rows for NanRows {
         self.rows.array(range, interrupt).map(|array| self.shown(array))
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.examine(interrupt)
-    }
-
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         self.rows.fitting(range, bytes, interrupt)
     }

@@ -62,10 +62,6 @@ impl Rows for PaddedRows {
         &self.facts
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.examine(interrupt)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         if range.start > range.end || range.end > self.facts.len {
             return Err(self.failed(format!("rows {range:?} of {}", self.facts.len)));

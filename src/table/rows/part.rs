@@ -71,10 +71,6 @@ impl Rows for PartRows {
         &self.facts
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.whole.examine(interrupt)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let mut array = self.whole.array_for_field(&self.fields, range, interrupt)?;
         let failed = |reason: String| Error::Unsupported { path: self.path.clone(), reason };

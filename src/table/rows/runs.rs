@@ -46,7 +46,9 @@ impl RunRows {
         interrupt: &Interrupt,
     ) -> Result<Self, String> {
         let data_type = if wide { DataType::Int64 } else { DataType::Int32 };
-        let runs = Self { pointers, facts: Facts::new(len, data_type), path, kept: OnceLock::new() };
+        let containers = pointers.facts().containers.clone();
+        let facts = Facts { containers, ..Facts::new(len, data_type) };
+        let runs = Self { pointers, facts, path, kept: OnceLock::new() };
         let Some(last) = runs.pointers.len().checked_sub(1) else { return Err("no pointers".into()) };
         let end = |at| runs.read(at..at + 1, interrupt).map_err(|error| error.to_string());
         let (first, last) = (end(0)?, end(last)?);
@@ -154,10 +156,6 @@ impl RunRows {
 impl Rows for RunRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.pointers.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

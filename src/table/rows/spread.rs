@@ -34,6 +34,7 @@ impl SpreadRows {
         let facts = Facts {
             nullable: inner.nullable,
             hints: Hints { stored: false, ..inner.hints.clone() },
+            containers: inner.containers.clone(),
             ..Facts::new(len, inner.data_type.clone())
         };
         Self { rows, count, run: run.max(1), facts, path, summed: OnceLock::new() }
@@ -68,10 +69,6 @@ impl SpreadRows {
 impl Rows for SpreadRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

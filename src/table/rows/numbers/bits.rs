@@ -33,7 +33,8 @@ impl BitRows {
             return Err(format!("{} bytes of {len} bits", bytes.len()));
         }
         let natural_rows = bytes.natural_rows().and_then(|rows| rows.checked_mul(8));
-        let facts = Facts { natural_rows, ..Facts::new(len, DataType::Boolean) };
+        let facts =
+            Facts { natural_rows, containers: bytes.facts().containers.clone(), ..Facts::new(len, DataType::Boolean) };
         Ok(Self { bytes, facts, is_opposite, path })
     }
 }
@@ -41,10 +42,6 @@ impl BitRows {
 impl Rows for BitRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.bytes.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -185,10 +185,6 @@ impl Rows for CastRows {
         &self.facts
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.examine(interrupt)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         if !self.is_same() && self.facts.len == 0 {
             return Ok(new_empty_array(&self.facts.data_type));

@@ -14,7 +14,8 @@ use crate::codec::waveform::Coding;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{
-    ARRAY_BYTES, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredFacts, Tally, try_memory,
+    ARRAY_BYTES, Containers, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredFacts, Tally,
+    try_memory,
 };
 
 /// Most samples of a waveform.
@@ -98,6 +99,7 @@ impl EncodedRows {
                 decoded: Decoded::Never,
             },
             outline_tells_nulls: true,
+            containers: Containers::of_all([&offsets, &bytes]),
             ..Facts::new(rows, data_type)
         };
         Ok(Self { coding, offsets, bytes, samples, path, tally, facts })
@@ -261,11 +263,6 @@ fn count(range: &RowRange) -> usize {
 impl Rows for EncodedRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.offsets.examine(interrupt)?;
-        self.bytes.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

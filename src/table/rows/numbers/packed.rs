@@ -263,10 +263,6 @@ impl Rows for PackedRows {
         &self.facts
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.stored.examine(interrupt)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let stored = self.stored.array(range.clone(), interrupt)?;
         try_memory((stored.len() as u64).saturating_mul(fixed_width(&self.facts.data_type)))?;

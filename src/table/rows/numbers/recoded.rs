@@ -85,10 +85,6 @@ impl Rows for RecodedRows {
         })
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.examine(interrupt)
-    }
-
     fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
         // The numbers as they are, widened, and what they become.
         Ok(Fitting::fixed(&range, 24, bytes))

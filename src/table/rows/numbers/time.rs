@@ -74,10 +74,6 @@ impl Rows for TimeRows {
         &self.facts
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.numbers.examine(interrupt)
-    }
-
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let stored = self.numbers.array(range.clone(), interrupt)?;
         let integers = widen::signed(stored.as_ref()).ok_or_else(|| Error::Unsupported {

@@ -108,10 +108,6 @@ impl Rows for TypedRows {
         &self.facts
     }
 
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.examine(interrupt)
-    }
-
     fn outline(&self, range: RowRange, _: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let count = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
         Ok(Some(Arc::new(NullArray::new(count))))

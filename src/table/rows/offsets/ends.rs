@@ -26,6 +26,7 @@ impl EndRows {
                 let facts = Facts {
                     nullable: ends.nullable(),
                     natural_rows: ends.natural_rows(),
+                    containers: ends.facts().containers.clone(),
                     ..Facts::new(ends.len().saturating_add(1), DataType::UInt64)
                 };
                 Ok(Self { ends, path, facts })
@@ -42,10 +43,6 @@ impl EndRows {
 impl Rows for EndRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.ends.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -258,6 +258,7 @@ impl JsonRows {
             nullable: true,
             hints: of_any(&data_type),
             natural_rows: inner.natural_rows,
+            containers: inner.containers.clone(),
             ..Facts::new(inner.len, data_type)
         };
         Self { texts, json, path, facts }
@@ -267,10 +268,6 @@ impl JsonRows {
 impl Rows for JsonRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.texts.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -68,10 +68,9 @@ impl Level {
         Self { path, offsets, mask, len, tally }
     }
 
-    /// See [`Rows::examine`].
-    pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.offsets.examine(interrupt)?;
-        self.mask.as_ref().map_or(Ok(()), |mask| mask.examine(interrupt))
+    /// The rows that it reads.
+    pub fn rows(&self) -> impl Iterator<Item = &Arc<dyn Rows>> {
+        [&self.offsets].into_iter().chain(&self.mask)
     }
 
     /// The end of the run of entries from `row` on which are alike, because no offset and no mask of them is stored.

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 use super::level::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
-use crate::store::{ARRAY_BYTES, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};
+use crate::store::{ARRAY_BYTES, Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};
 
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
@@ -44,6 +44,7 @@ impl ListRows {
             nullable: true,
             hints: Hints { items: Some(Box::new(items)), nullable: true, ..Hints::default() },
             natural_rows: level.offsets.natural_rows(),
+            containers: Containers::of_all(level.rows().chain([&values])),
             ..Facts::new(level.len, data_type)
         };
         Self { level, values, facts }
@@ -84,11 +85,6 @@ impl ListRows {
 impl Rows for ListRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.level.examine(interrupt)?;
-        self.values.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

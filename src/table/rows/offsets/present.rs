@@ -9,7 +9,7 @@ use arrow_select::take::take;
 use super::level::{ENTRY, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, Facts, Fitter, Fitting, Hints, RowRange, Rows};
+use crate::store::{Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows};
 
 /// Values one behind the other, and for each row the index of its value: below zero where it is missing.
 #[derive(Debug)]
@@ -30,6 +30,7 @@ impl PresentRows {
                     nullable: true,
                     hints: Hints { stored: false, nullable: true, ..values.hints().clone() },
                     natural_rows: indices.natural_rows(),
+                    containers: Containers::of_all([&indices, &values]),
                     ..Facts::new(indices.len(), values.data_type().clone())
                 };
                 Ok(Self { path, indices, values, facts })
@@ -64,11 +65,6 @@ impl PresentRows {
 impl Rows for PresentRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.indices.examine(interrupt)?;
-        self.values.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {

@@ -13,7 +13,9 @@ use arrow_schema::DataType;
 use super::level::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
-use crate::store::{ARRAY_BYTES, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength};
+use crate::store::{
+    ARRAY_BYTES, Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength,
+};
 
 /// Most characters of strings that share them, in one block of rows.
 const MOST_SHARED: u64 = 64 << 20;
@@ -42,6 +44,7 @@ impl StringRows {
             nullable: true,
             hints: Hints { texts: TextLength::Within(characters.len()), nullable: true, ..Hints::default() },
             natural_rows: level.offsets.natural_rows(),
+            containers: Containers::of_all(level.rows().chain([&characters])),
             ..Facts::new(level.len, DataType::LargeUtf8)
         };
         Self { level, characters, facts }
@@ -111,11 +114,6 @@ impl StringRows {
 impl Rows for StringRows {
     fn facts(&self) -> &Facts {
         &self.facts
-    }
-
-    fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        self.level.examine(interrupt)?;
-        self.characters.examine(interrupt)
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
