@@ -313,14 +313,6 @@ impl Rows for FirstRows {
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         Ok(self.rows.alike_until(row, interrupt)?.min(self.facts.len.max(row)))
     }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(not_stored())
-    }
-}
-
-fn not_stored() -> Error {
-    Error::Unsupported { path: String::new(), reason: "rows of a query have no bytes as stored".into() }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::rows::in_memory::{FACTS, Memory, changed, with_facts};
-use crate::store::{Error, Options, Rows, Store};
+use crate::store::{Error, Options, Rows, Store, StoredBytes};
 use crate::table::{Column, Table};
 
 fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Column, Arc<Memory>) {
@@ -337,7 +337,7 @@ proptest! {
         let bytes: Vec<u8> = expected.iter().flat_map(|row| row.to_le_bytes()).collect();
         let (start, end) = (from * 8 + 3.min(to - from), to * 8);
         let mut stored = vec![7];
-        rows.append_stored(start as u64, end - start, &mut stored, &interrupt).unwrap();
+        rows.append(start as u64, end - start, &mut stored, &interrupt).unwrap();
         prop_assert_eq!(&stored[1..], &bytes[start..end]);
     }
 }
@@ -416,7 +416,7 @@ fn values_of_a_few_rows_are_decoded_once() {
         let rows = SelectedRows::new(table.columns[0].rows.clone().unwrap(), selected);
         let array = rows.array(0..length, &interrupt).unwrap();
         let mut stored = Vec::new();
-        rows.append_stored(8, 16, &mut stored, &interrupt).unwrap();
+        rows.append(8, 16, &mut stored, &interrupt).unwrap();
         let values: &[i64] = array.as_primitive::<Int64Type>().values();
         assert_eq!(stored, values[1..3].iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<_>>(), "{what}");
         let passed = [of_x.handed_out() - before[0], of_y.handed_out() - before[1]];

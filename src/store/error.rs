@@ -48,6 +48,9 @@ pub enum Error {
         /// Rule and value.
         reason: String,
     },
+    /// Bytes as stored were asked of rows without [`Rows::bytes`](crate::store::Rows::bytes): the caller's bug.
+    #[error("rows have no bytes as stored")]
+    NotStored,
     /// A chunk or request larger than the memory allowed for it.
     #[error("{path}: {what} takes {bytes} bytes, more than the {limit} allowed ({option})")]
     TooLarge {

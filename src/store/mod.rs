@@ -62,9 +62,9 @@ pub use memory::{
     ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, keep_little, machine_memory, try_memory,
 };
 pub use rows::{Blocked, Cuts, Fitter, Fitting, Shared, for_each_array, for_each_counted, for_each_stored, numbered};
+pub use rows::{Coded, StoredBytes, Summaries};
 pub use rows::{
-    Container, Containers, Decoded, Facts, Hints, Names, Nan, RowRange, Rows, StoredFacts, Terminated, TextLength,
-    ValueSet,
+    Container, Containers, Decoded, Facts, Hints, Names, Nan, RowRange, Rows, StoredFacts, TextLength, ValueSet,
 };
 pub use span::{Span, StoredRun};
 

@@ -81,7 +81,8 @@ impl<'a> Cells<'a> {
             stored.clear();
             if let Some(width) = width {
                 let (offset, length) = (start.saturating_mul(width), paths.len().saturating_mul(width as usize));
-                let read = references.append_stored(offset, length, &mut stored, interrupt);
+                let read =
+                    references.stored_bytes().and_then(|bytes| bytes.append(offset, length, &mut stored, interrupt));
                 read.map_err(|error| error.to_string())?;
             }
             let mut addresses = stored.chunks_exact(width.map_or(1, |width| width.max(1) as usize)).map(little_endian);

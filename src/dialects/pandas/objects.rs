@@ -324,8 +324,4 @@ impl Rows for Objects {
         let fits = self.taken(&pickled, first.iter().copied()) <= ARRAY_BYTES;
         Ok(fits.then(|| Shared { values: self.values(&pickled, first.into_iter()), keys }))
     }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(self.block.refuse("Python objects have no bytes of one width"))
-    }
 }

@@ -22,8 +22,8 @@ use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
 use crate::store::decode::{Memory, Oddities, decode};
 use crate::store::{
-    Container, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredFacts, TextLength, count_of,
-    fixed_width,
+    Coded, Container, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts,
+    TextLength, count_of, fixed_width,
 };
 
 /// Rows that are weighed together.
@@ -440,7 +440,21 @@ impl Rows for ColumnRows {
         Ok(fitter.fitting())
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        Ok(outline(&self.array(range, interrupt)?))
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for ColumnRows {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let width = self.facts.stored.width.ok_or_else(|| self.failed("rows of no fixed width".into()))?;
         let end = offset.checked_add(length as u64).filter(|end| *end <= self.facts.len.saturating_mul(width));
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
@@ -462,14 +476,12 @@ impl Rows for ColumnRows {
         });
         appended.inspect_err(|_| out.truncate(before))
     }
+}
 
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+impl Coded for ColumnRows {
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         let stored = self.facts.stored.datatype.as_deref().filter(|_| self.facts.data_type.is_primitive())?;
         let count = bytes.len() / usize::try_from(stored.size).ok()?;
         decode(stored, bytes, count, &Memory(&[]), &mut Oddities::new()).ok()
-    }
-
-    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        Ok(outline(&self.array(range, interrupt)?))
     }
 }

@@ -328,12 +328,13 @@ impl Look<'_> {
             None
         };
         // Bytes of enumerations are no codes of labels.
-        let of_none = values.stored_values(Buffer::default());
+        let (Some(stored), Some(coded)) = (values.bytes(), values.coded()) else { return Ok(None) };
+        let of_none = coded.values(Buffer::default());
         if of_none.is_none_or(|none| !none.data_type().is_numeric()) {
             return Ok(None);
         }
-        let Some(lent) = values.lend_scanned(offset, length, self.interrupt)? else { return Ok(None) };
-        let Some(array) = values.stored_values(lent.clone().into()).filter(|array| array.len() as u64 == count) else {
+        let Some(lent) = stored.lend(offset, length, self.interrupt)? else { return Ok(None) };
+        let Some(array) = coded.values(lent.clone().into()).filter(|array| array.len() as u64 == count) else {
             return Ok(None);
         };
         let (matching, valid) = match &matching_labels {

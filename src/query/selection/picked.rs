@@ -35,7 +35,7 @@ impl Selected {
         range: &RowRange,
         interrupt: &Interrupt,
     ) -> Result<Option<Vec<u8>>, Error> {
-        let Some(place) = rows.place() else { return Ok(None) };
+        let Some(place) = rows.coded().and_then(|coded| coded.place()) else { return Ok(None) };
         let budget = self.evaluation.store().budget();
         let together = MOST_BYTES.min(budget.limit() / SHARE) / place.stride.max(1);
         if together == 0 || range.is_empty() || range.end > self.len() {

@@ -90,7 +90,7 @@ impl Pruner {
     fn of_codes(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<Verdict> {
         let Test::Compare { ranges, negated: false } = &leaf.test else { return None };
         let values = self.rows.get(leaf.column)?;
-        let known = values.summary_of_codes(rows.clone(), &self.interrupt).ok()??;
+        let known = values.known()?.summary_of_codes(rows.clone(), &self.interrupt).ok()??;
         let (Some(Scalar::Int(least)), Some(Scalar::Int(greatest))) = (known.min, known.max) else { return None };
         let (least, greatest) = (usize::try_from(least).ok()?, usize::try_from(greatest).ok()?);
         let none = values.array(rows.start..rows.start, &self.interrupt).ok()?;

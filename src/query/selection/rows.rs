@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 
 use super::{Piece, Selected};
 use crate::source::Interrupt;
-use crate::store::{Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredFacts};
+use crate::store::{Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredBytes, StoredFacts};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -128,7 +128,7 @@ impl SelectedRows {
             let start = (row * width).max(bytes.start);
             let length = ((row + 1) * width).min(bytes.end).saturating_sub(start);
             let from = (piece.first + skip).saturating_mul(width).saturating_add(start - row * width);
-            self.rows.append_stored(from, length as usize, out, interrupt)?;
+            self.rows.stored_bytes()?.append(from, length as usize, out, interrupt)?;
         }
         Ok(())
     }
@@ -147,7 +147,12 @@ impl SelectedRows {
             interrupt.check()?;
             let (rows, bits) = match span {
                 Span::Kept(bytes) => {
-                    parts.push(self.rows.stored_values(bytes).ok_or_else(|| self.error("kept values are none"))?);
+                    parts.push(
+                        self.rows
+                            .coded()
+                            .and_then(|coded| coded.values(bytes))
+                            .ok_or_else(|| self.error("kept values are none"))?,
+                    );
                     continue;
                 }
                 Span::Read(rows, bits) => (rows, bits),
@@ -228,7 +233,7 @@ impl Rows for SelectedRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let picked = self.selected.picked(self.rows.as_ref(), &range, interrupt)?;
-        if let Some(array) = picked.and_then(|bytes| self.rows.array_of_stored(MutableBuffer::from(bytes).into())) {
+        if let Some(array) = picked.and_then(|bytes| self.rows.coded()?.array_of(MutableBuffer::from(bytes).into())) {
             return Ok(array);
         }
         let read = |rows| self.rows.array(rows, interrupt).map(Some);
@@ -283,7 +288,13 @@ impl Rows for SelectedRows {
         Ok(Some(Shared { values, keys }))
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for SelectedRows {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let width = self.facts.stored.width.filter(|width| *width > 0).ok_or_else(|| self.error("no fixed width"))?;
         let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.facts.len);
         let end = end.ok_or_else(|| self.error(format!("bytes from {offset} on pass the end")))?;
@@ -308,11 +319,11 @@ impl Rows for SelectedRows {
                 return Err(self.error(format!("rows {rows:?} of {width} bytes overflow")));
             };
             let Some(bits) = bits else {
-                self.rows.append_stored(from, bytes, &mut wanted, interrupt)?;
+                self.rows.stored_bytes()?.append(from, bytes, &mut wanted, interrupt)?;
                 continue;
             };
             let mut stored = Vec::new();
-            self.rows.append_stored(from, bytes, &mut stored, interrupt)?;
+            self.rows.stored_bytes()?.append(from, bytes, &mut stored, interrupt)?;
             // As wide as a part of what was just read.
             let width = width as usize;
             for (start, end) in bits.set_slices() {

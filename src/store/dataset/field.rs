@@ -15,8 +15,8 @@ use crate::source::Interrupt;
 use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
 use crate::store::{
-    ARRAY_BYTES, Container, Containers, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredFacts,
-    Tally, fixed_width,
+    ARRAY_BYTES, Coded, Container, Containers, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared,
+    StoredBytes, StoredFacts, Tally, fixed_width,
 };
 
 /// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
@@ -344,53 +344,6 @@ impl Rows for FieldRows {
         Ok(Some(Shared { values, keys }))
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.check_place()?;
-        let (size, start) = (self.part.datatype.size, out.len());
-        let end = offset.checked_add(length as u64).map(|end| end.div_ceil(size)).filter(|end| *end <= self.facts.len);
-        let end = end.ok_or_else(|| self.unsupported(format!("{length} bytes from {offset} on pass the end")))?;
-        // Whole parts, of which the first and the last may be asked for in pieces.
-        let (before, result) = if self.is_far_between() {
-            (0, self.append_pieces(offset..offset + length as u64, out, interrupt))
-        } else {
-            ((offset % size) as usize, self.gather(&(offset / size..end), out, interrupt))
-        };
-        if result.is_err() {
-            out.truncate(start);
-        } else {
-            out.drain(start..start + before);
-            out.truncate(start + length);
-        }
-        result
-    }
-
-    fn place(&self) -> Option<Place<'_>> {
-        let is_plain = !self.leads_elsewhere() && self.check_place().is_ok();
-        let Part { datatype, offset } = &self.part;
-        is_plain.then_some(Place { dataset: &self.dataset, stride: self.stride, offset: *offset, width: datatype.size })
-    }
-
-    fn array_of_stored(&self, bytes: Buffer) -> Option<ArrayRef> {
-        self.place()?;
-        let mut oddities = Oddities::new();
-        let count = bytes.len() / usize::try_from(self.part.datatype.size).ok()?;
-        let array = self.decoded(0, bytes, count, &Memory(&[]), &mut oddities).ok()?;
-        // They are counted by the row.
-        oddities.is_empty().then_some(array)
-    }
-
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        if self.leads_elsewhere() { None } else { self.elements().stored_values(bytes) }
-    }
-
-    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
-        self.elements().summary_of(values)
-    }
-
-    fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
-        self.elements().sound_summary_of(values)
-    }
-
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let count = count_of(&range, self.facts.len, self.dataset.path())?;
         let datatype = &self.part.datatype;
@@ -409,5 +362,64 @@ impl Rows for FieldRows {
         let per_row = self.per_row.max(1);
         let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
         Ok((end / per_row).clamp(row, self.facts.len.max(row)))
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for FieldRows {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.check_place()?;
+        let (size, start) = (self.part.datatype.size, out.len());
+        let end = offset.checked_add(length as u64).map(|end| end.div_ceil(size)).filter(|end| *end <= self.facts.len);
+        let end = end.ok_or_else(|| self.unsupported(format!("{length} bytes from {offset} on pass the end")))?;
+        // Whole parts, of which the first and the last may be asked for in pieces.
+        let (before, result) = if self.is_far_between() {
+            (0, self.append_pieces(offset..offset + length as u64, out, interrupt))
+        } else {
+            ((offset % size) as usize, self.gather(&(offset / size..end), out, interrupt))
+        };
+        if result.is_err() {
+            out.truncate(start);
+        } else {
+            out.drain(start..start + before);
+            out.truncate(start + length);
+        }
+        result
+    }
+}
+
+impl Coded for FieldRows {
+    fn place(&self) -> Option<Place<'_>> {
+        let is_plain = !self.leads_elsewhere() && self.check_place().is_ok();
+        let Part { datatype, offset } = &self.part;
+        is_plain.then_some(Place { dataset: &self.dataset, stride: self.stride, offset: *offset, width: datatype.size })
+    }
+
+    fn array_of(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.place()?;
+        let mut oddities = Oddities::new();
+        let count = bytes.len() / usize::try_from(self.part.datatype.size).ok()?;
+        let array = self.decoded(0, bytes, count, &Memory(&[]), &mut oddities).ok()?;
+        // They are counted by the row.
+        oddities.is_empty().then_some(array)
+    }
+
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        if self.leads_elsewhere() { None } else { self.elements().stored_values(bytes) }
+    }
+
+    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        self.elements().summary_of(values)
+    }
+
+    fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        self.elements().sound_summary_of(values)
     }
 }

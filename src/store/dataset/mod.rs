@@ -365,7 +365,7 @@ impl Dataset {
         Ok(span)
     }
 
-    /// As [`Dataset::lend`], for [`Rows::lend_scanned`](crate::store::Rows::lend_scanned).
+    /// As [`Dataset::lend`], for [`StoredBytes::lend`](crate::store::StoredBytes::lend).
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].

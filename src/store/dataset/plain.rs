@@ -29,7 +29,7 @@ impl PlainElements<'_> {
         self.missing.decode(self.datatype, bytes, count, &Memory(&[]), oddities)
     }
 
-    /// See [`Rows::stored_values`](crate::store::Rows::stored_values).
+    /// See [`Coded::values`](crate::store::Coded::values).
     pub fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
         match self.data_type {
             // Making texts of them takes longer than decoding them did.

@@ -13,8 +13,8 @@ use crate::store::decode::outline::without_empty;
 use crate::store::decode::{DecodeError, FillTest, Oddities, Parts, Weigher, arrow_type};
 use crate::store::statistics::Summary;
 use crate::store::{
-    ARRAY_BYTES, Containers, Decoded, ElementBatch, Error, Facts, Fitter, Fitting, Hints, Lent, RowRange, Rows, Shared,
-    Span, StoredFacts, Tally, fixed_width, numbered,
+    ARRAY_BYTES, Coded, Containers, Decoded, ElementBatch, Error, Facts, Fitter, Fitting, Hints, Lent, RowRange, Rows,
+    Shared, Span, StoredBytes, StoredFacts, Tally, fixed_width, numbered,
 };
 
 /// Rows that are weighed first.
@@ -282,30 +282,6 @@ impl Rows for DatasetRows {
         Ok(Some(Shared { values, keys }))
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.dataset.append_once(offset, length, out, interrupt)
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.dataset.span(offset, length, interrupt)
-    }
-
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.dataset.lend_scanned(offset, length, interrupt)
-    }
-
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        if self.leads_elsewhere() { None } else { self.elements().stored_values(bytes) }
-    }
-
-    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
-        self.elements().summary_of(values)
-    }
-
-    fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
-        self.elements().sound_summary_of(values)
-    }
-
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let count = count_of(&range, self.facts.len, self.dataset.path())?;
         // A missing sequence is one without elements here, whatever the fill value holds.
@@ -323,5 +299,41 @@ impl Rows for DatasetRows {
         let per_row = self.per_row.max(1);
         let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
         Ok((end / per_row).clamp(row, self.facts.len.max(row)))
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for DatasetRows {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        self.dataset.append_once(offset, length, out, interrupt)
+    }
+
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        self.dataset.span(offset, length, interrupt)
+    }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        self.dataset.lend_scanned(offset, length, interrupt)
+    }
+}
+
+impl Coded for DatasetRows {
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        if self.leads_elsewhere() { None } else { self.elements().stored_values(bytes) }
+    }
+
+    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        self.elements().summary_of(values)
+    }
+
+    fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        self.elements().sound_summary_of(values)
     }
 }

@@ -11,7 +11,7 @@ use super::rows::{fitting, shared_elements};
 use super::{Dataset, count_of};
 use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
-use crate::store::{Containers, Error, Facts, Fitting, RowRange, Rows, Shared, Terminated};
+use crate::store::{Containers, Error, Facts, Fitting, RowRange, Rows, Shared, StoredBytes};
 
 /// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first
 /// NUL.
@@ -236,20 +236,26 @@ impl Rows for StoredStrings {
         Ok(Some(Shared { values: Arc::new(strings.finish()), keys }))
     }
 
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for StoredStrings {
     fn for_each_terminated(
         &self,
         range: RowRange,
         interrupt: &Interrupt,
         take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Terminated, Error> {
+    ) -> Result<bool, Error> {
         if self.padding().is_some() {
-            return Ok(Terminated::Unsupported);
+            return Ok(false);
         }
         self.runs(range, interrupt, |run, _| take(run))?;
-        Ok(Terminated::Done)
+        Ok(true)
     }
 
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+    fn append(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Unsupported {
             path: self.dataset.path().to_owned(),
             reason: "strings of variable length have no fixed width".into(),

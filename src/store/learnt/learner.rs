@@ -224,7 +224,7 @@ impl Learner {
     /// # Errors
     /// [`Error::Interrupted`]; rows that fail tell nothing.
     pub fn ask(&self, rows: &dyn Rows, interrupt: &Interrupt) -> Result<(), Error> {
-        let told = |rows_of: Range<u64>| rows.summary(rows_of, interrupt).ok().flatten();
+        let told = |rows_of: Range<u64>| rows.known()?.summary(rows_of, interrupt).ok().flatten();
         if self.known().is_some() || rows.len() != self.rows() || told(0..1).is_none() {
             return Ok(interrupt.check()?);
         }

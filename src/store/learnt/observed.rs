@@ -9,7 +9,9 @@ use arrow_buffer::Buffer;
 use super::Learner;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
-use crate::store::{Error, Facts, Fitting, Lent, Place, RowRange, Rows, Shared, Span, for_each_stored};
+use crate::store::{
+    Coded, Error, Facts, Fitting, Lent, Place, RowRange, Rows, Shared, Span, StoredBytes, Summaries, for_each_stored,
+};
 
 /// Bytes copied at a time to learn from them: few enough to be in the processor's cache, and in memory used before.
 const COPIED: usize = 64 << 10;
@@ -49,8 +51,8 @@ impl Observed {
             self.learner.observe_by(first, (last - first) as usize, &|rows| {
                 let summary = |start: usize| {
                     let end = rows.end.min(start.saturating_add(at_once));
-                    let values = self.rows.stored_values(part(place(start)..place(end)))?;
-                    self.rows.summary_of(values.as_ref(), interrupt)
+                    let (coded, bytes) = (self.rows.coded()?, part(place(start)..place(end)));
+                    coded.summary_of(coded.values(bytes)?.as_ref(), interrupt)
                 };
                 rows.clone()
                     .step_by(at_once)
@@ -102,9 +104,39 @@ impl Rows for Observed {
         self.rows.shared(range, interrupt)
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.rows.outline(range, interrupt)
+    }
+
+    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+        match fields {
+            [] => self.array(range, interrupt),
+            // Nothing is learnt of compounds.
+            fields => self.rows.array_for_field(fields, range, interrupt),
+        }
+    }
+
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.rows.alike_until(row, interrupt)
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.rows.bytes().map(|_| self as _)
+    }
+
+    fn coded(&self) -> Option<&dyn Coded> {
+        self.rows.coded().map(|_| self as _)
+    }
+
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for Observed {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let start = out.len();
-        self.rows.append_stored(offset, length, out, interrupt)?;
+        self.rows.stored_bytes()?.append(offset, length, out, interrupt)?;
         if let Some(bytes) = out.get(start..).filter(|bytes| bytes.len() == length) {
             let copy = |range| Buffer::from(bytes.get(range).unwrap_or_default());
             self.observe_stored((offset, length), COPIED, interrupt, copy);
@@ -112,72 +144,79 @@ impl Rows for Observed {
         Ok(())
     }
 
-    fn place(&self) -> Option<Place<'_>> {
-        self.rows.place()
-    }
-
-    fn array_of_stored(&self, bytes: Buffer) -> Option<ArrayRef> {
-        self.rows.array_of_stored(bytes)
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        let span = self.rows.stored_span(offset, length, interrupt)?;
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+        let span = self.rows.stored_bytes()?.span(offset, length, interrupt)?;
         if let Span::Lent(lent) = &span {
             self.observe_lent(lent, offset, interrupt);
         }
         Ok(span)
     }
 
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let lent = self.rows.lend_scanned(offset, length, interrupt)?;
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let lent = self.rows.stored_bytes()?.lend(offset, length, interrupt)?;
         if let Some(lent) = lent.as_ref().filter(|lent| lent.len() == length) {
             self.observe_lent(lent, offset, interrupt);
         }
         Ok(lent)
     }
+}
+
+impl Coded for Observed {
+    fn place(&self) -> Option<Place<'_>> {
+        self.rows.coded()?.place()
+    }
+
+    fn array_of(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.rows.coded()?.array_of(bytes)
+    }
 
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
+        let Some(coded) = self.rows.coded() else { return Ok(false) };
         let start = out.len();
-        let appended = self.rows.append_byte_keys(range.clone(), out, interrupt)?;
+        let appended = coded.append_byte_keys(range.clone(), out, interrupt)?;
         if let Some(keys) = out.get(start..).filter(|_| appended)
             && keys.len() as u64 == range.end.saturating_sub(range.start)
         {
             self.learner.observe_by(range.start, keys.len(), &|part| {
                 let keys = UInt8Array::new(Buffer::from(keys.get(part)?).into(), None);
-                self.rows.summary_of(&keys, interrupt)
+                coded.summary_of(&keys, interrupt)
             });
         }
         Ok(appended)
     }
 
     fn code_values(&self) -> Option<ArrayRef> {
-        self.rows.code_values()
+        self.rows.coded()?.code_values()
     }
 
-    fn codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let codes = self.rows.codes(range.clone(), interrupt)?;
+    fn codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        let Some(coded) = self.rows.coded() else { return Ok(None) };
+        let Some(codes) = coded.codes(range.clone(), interrupt)? else { return Ok(None) };
         if codes.len() as u64 == range.end.saturating_sub(range.start) {
             self.learner.observe_by(range.start, codes.len(), &|part| {
-                self.rows.summary_of(codes.slice(part.start, part.len()).as_ref(), interrupt)
+                coded.summary_of(codes.slice(part.start, part.len()).as_ref(), interrupt)
             });
         }
-        Ok(codes)
+        Ok(Some(codes))
     }
 
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        self.rows.stored_values(bytes)
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.rows.coded()?.values(bytes)
     }
 
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
-        self.rows.summary_of(values, interrupt)
+        self.rows.coded()?.summary_of(values, interrupt)
     }
 
     fn sound_summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
-        self.rows.sound_summary_of(values, interrupt)
+        self.rows.coded()?.sound_summary_of(values, interrupt)
     }
+}
 
+impl Summaries for Observed {
     fn scan(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        let summary = |bytes| self.rows.sound_summary_of(self.rows.stored_values(bytes)?.as_ref(), interrupt);
+        let Some(coded) = self.rows.coded() else { return Ok(None) };
+        let summary = |bytes| coded.sound_summary_of(coded.values(bytes)?.as_ref(), interrupt);
         let Some(width) = self.rows.stored_width().filter(|_| summary(Buffer::default()).is_some()) else {
             return Ok(None);
         };
@@ -196,30 +235,14 @@ impl Rows for Observed {
     }
 
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        self.rows.summary(range, interrupt)
+        self.rows.known().map_or(Ok(None), |known| known.summary(range, interrupt))
     }
 
     fn summary_of_codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        self.rows.summary_of_codes(range, interrupt)
-    }
-
-    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        self.rows.outline(range, interrupt)
-    }
-
-    fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        match fields {
-            [] => self.array(range, interrupt),
-            // Nothing is learnt of compounds.
-            fields => self.rows.array_for_field(fields, range, interrupt),
-        }
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.rows.alike_until(row, interrupt)
+        self.rows.known().map_or(Ok(None), |known| known.summary_of_codes(range, interrupt))
     }
 
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
-        self.rows.is_computed(interrupt)
+        self.rows.known().is_some_and(|known| known.is_computed(interrupt))
     }
 }

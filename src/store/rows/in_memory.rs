@@ -10,12 +10,12 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use super::{Cuts, Decoded, Facts, Fitter, Fitting, RowRange, Rows, StoredFacts, Terminated};
+use super::{Cuts, Decoded, Facts, Fitter, Fitting, RowRange, Rows, StoredFacts};
 use crate::catalogue::{Class, Datatype};
 use crate::source::Interrupt;
 use crate::store::decode::outline::outline_of;
 use crate::store::fixed_width;
-use crate::store::{Budget, Container, Containers, Error, Hints, Lent};
+use crate::store::{Budget, Coded, Container, Containers, Error, Hints, Lent, StoredBytes};
 
 /// What a test does when rows are asked for.
 type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync>;
@@ -197,45 +197,6 @@ impl Rows for Memory {
         Ok(fitter.fitting())
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        let width = self.facts.stored.width.expect("no width, no bytes");
-        self.check(offset..offset + length as u64, width)?;
-        out.extend_from_slice(&self.stored[offset as usize..][..length]);
-        Ok(())
-    }
-
-    fn for_each_terminated(
-        &self,
-        range: RowRange,
-        interrupt: &Interrupt,
-        take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Terminated, Error> {
-        if !self.terminated {
-            return Ok(Terminated::Unsupported);
-        }
-        let array = self.array(range, interrupt)?;
-        array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
-        Ok(Terminated::Done)
-    }
-
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let rows = self.facts.stored.width.map_or(0, |width| length as u64 / width);
-        if self.values.is_none() || self.hook.is_some() || rows > self.most {
-            return Ok(None);
-        }
-        self.handed_out.fetch_add(rows, Ordering::Relaxed);
-        let mut bytes = Vec::new();
-        self.append_stored(offset, length, &mut bytes, interrupt)?;
-        Lent::made(&Budget::new(1 << 30), length, |out| {
-            out.copy_from_slice(&bytes);
-            Ok(())
-        })
-    }
-
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        self.values.map(|values| values(bytes))
-    }
-
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         interrupt.check()?;
         if !self.outlined {
@@ -247,6 +208,57 @@ impl Rows for Memory {
 
     fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
         Ok(if self.alike { self.facts.len.max(row) } else { row })
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for Memory {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+        let width = self.facts.stored.width.expect("no width, no bytes");
+        self.check(offset..offset + length as u64, width)?;
+        out.extend_from_slice(&self.stored[offset as usize..][..length]);
+        Ok(())
+    }
+
+    fn for_each_terminated(
+        &self,
+        range: RowRange,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Error> {
+        if !self.terminated {
+            return Ok(false);
+        }
+        let array = self.array(range, interrupt)?;
+        array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
+        Ok(true)
+    }
+
+    fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
+        let rows = self.facts.stored.width.map_or(0, |width| length as u64 / width);
+        if self.values.is_none() || self.hook.is_some() || rows > self.most {
+            return Ok(None);
+        }
+        self.handed_out.fetch_add(rows, Ordering::Relaxed);
+        let mut bytes = Vec::new();
+        self.append(offset, length, &mut bytes, interrupt)?;
+        Lent::made(&Budget::new(1 << 30), length, |out| {
+            out.copy_from_slice(&bytes);
+            Ok(())
+        })
+    }
+}
+
+impl Coded for Memory {
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.values.map(|values| values(bytes))
     }
 }
 
@@ -285,10 +297,6 @@ impl Rows for Endless {
     }
 
     fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
-        panic!("nobody needs to read")
-    }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         panic!("nobody needs to read")
     }
 }

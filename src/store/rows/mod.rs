@@ -3,14 +3,13 @@
 use std::fmt::Debug;
 use std::ops::Range;
 
-use arrow_array::{Array, ArrayRef};
-use arrow_buffer::Buffer;
+use arrow_array::ArrayRef;
 
 use crate::source::Interrupt;
-use crate::store::statistics::{self, Summary};
-use crate::store::{Error, Lent, Place, Span};
+use crate::store::{Error, fixed_width};
 
 mod cuts;
+mod faces;
 mod facts;
 mod fitting;
 mod hints;
@@ -20,6 +19,7 @@ mod shared;
 mod stored;
 
 pub use cuts::{Blocked, Cuts};
+pub use faces::{Coded, StoredBytes, Summaries};
 pub use facts::{Container, Containers, Decoded, Facts, StoredFacts};
 pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
 pub use hints::{Hints, Names, Nan, TextLength, ValueSet};
@@ -28,15 +28,6 @@ pub use stored::for_each_stored;
 
 /// Rows `start..end` of a column.
 pub type RowRange = Range<u64>;
-
-/// Whether [`Rows::for_each_terminated`] has called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Terminated {
-    /// With all values, or until it was told to stop.
-    Done,
-    /// Never: ask for arrays.
-    Unsupported,
-}
 
 /// Something with rows: a dataset, or a small tree of them (dictionary, list, masked, …).
 ///
@@ -62,7 +53,7 @@ pub trait Rows: Debug + Send + Sync {
     /// As [`Rows::array`]. What leads nowhere counts nothing: reading it says so.
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let _ = interrupt;
-        Ok(Fitting::fixed(&range, crate::store::fixed_width(&self.facts().data_type), bytes))
+        Ok(Fitting::fixed(&range, fixed_width(&self.facts().data_type), bytes))
     }
 
     /// The same rows as shared values: where many are stored as the same bytes, an array of them takes little though
@@ -72,134 +63,6 @@ pub trait Rows: Debug + Send + Sync {
     /// # Errors
     /// As [`Rows::array`].
     fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
-        let _ = (range, interrupt);
-        Ok(None)
-    }
-
-    /// Appends `length` bytes as stored to `out`, from byte `offset` of all rows back to back. `None` from
-    /// [`StoredFacts::width`] means that this cannot be called.
-    ///
-    /// # Errors
-    /// See [`Error`]; `out` is as it was then.
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
-
-    /// Where the bytes as stored lie among the elements of a dataset, of rows that are parts of them, for a reader of
-    /// several parts of the same rows. `None` where bytes alone do not tell what rows hold.
-    fn place(&self) -> Option<Place<'_>> {
-        None
-    }
-
-    /// The array that [`Rows::array`] gives of rows that are stored as these bytes; `None` where they hold something
-    /// odd, or there is no [`Rows::place`].
-    fn array_of_stored(&self, bytes: Buffer) -> Option<ArrayRef> {
-        let _ = bytes;
-        None
-    }
-
-    /// Where the same bytes lie, for a reader that need not copy them.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        let _ = (offset, interrupt);
-        Ok(Span::Made(length))
-    }
-
-    /// Lends the same bytes to a parallel scan: decodes the chunk on the calling core, and gives back what the scan has
-    /// passed. Requests of a scan have one length. `None` where bytes do not lie together.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        let _ = (offset, length, interrupt);
-        Ok(None)
-    }
-
-    /// Appends the keys of the dictionary array that [`Rows::array`] gives, a byte each; returns whether it did. It may
-    /// append nothing where there is no dictionary, a row is missing, or there are too many labels.
-    ///
-    /// # Errors
-    /// As [`Rows::array`].
-    fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
-        let _ = (range, out, interrupt);
-        Ok(false)
-    }
-
-    /// The number that each of these codes stands for, of [`Facts::data_type`]: its place is the code, as unsigned.
-    fn code_values(&self) -> Option<ArrayRef> {
-        None
-    }
-
-    /// As [`Rows::array`], the codes themselves: integers of one or two bytes.
-    ///
-    /// # Errors
-    /// As [`Rows::array`]; [`Error::Unsupported`] where there are no codes.
-    fn codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let _ = (range, interrupt);
-        Err(Error::Unsupported { path: String::new(), reason: "rows are no codes".into() })
-    }
-
-    /// Calls `take` with the values of `range` as NUL-terminated texts, in pieces that end with a value, until it
-    /// returns `false`. Makes no array in between, which only some rows can do.
-    ///
-    /// # Errors
-    /// As [`Rows::array`].
-    fn for_each_terminated(
-        &self,
-        range: RowRange,
-        interrupt: &Interrupt,
-        take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Terminated, Error> {
-        let _ = (range, interrupt, take);
-        Ok(Terminated::Unsupported)
-    }
-
-    /// What some rows hold whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes of
-    /// categories that it is made of, or, where making it takes long beside decoding, the bytes of each row. `None`
-    /// where bytes alone do not tell.
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        let _ = bytes;
-        None
-    }
-
-    /// The summary of the array that [`Rows::array`] gives where [`Rows::stored_values`], [`Rows::append_byte_keys`] or
-    /// [`Rows::codes`] gives `values`; `None` where that is not known at once.
-    fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
-        let _ = interrupt;
-        statistics::summary(values)
-    }
-
-    /// As [`Rows::summary_of`], where none of the rows is odd; `None` where one may be, or it takes an array to know.
-    fn sound_summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
-        let _ = (values, interrupt);
-        None
-    }
-
-    /// What the rows of `range` hold, exactly, found by looking at their bytes where they lie. `None` where rows may be
-    /// odd, or it takes arrays.
-    ///
-    /// # Errors
-    /// As [`Rows::array`].
-    fn scan(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        let _ = (range, interrupt);
-        Ok(None)
-    }
-
-    /// What the rows of `range` hold, exactly, found without their values. `None` where it takes these.
-    ///
-    /// # Errors
-    /// As [`Rows::array`].
-    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        let _ = (range, interrupt);
-        Ok(None)
-    }
-
-    /// As [`Rows::summary`], of the codes of the labels that [`Rows::array`] gives; a code without a label may be among
-    /// them.
-    ///
-    /// # Errors
-    /// As [`Rows::array`].
-    fn summary_of_codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
         let _ = (range, interrupt);
         Ok(None)
     }
@@ -237,10 +100,18 @@ pub trait Rows: Debug + Send + Sync {
         Ok(row)
     }
 
-    /// Whether rows are computed from data that are verified before the first row is read: no single row can fail or be
-    /// odd.
-    fn is_computed(&self, interrupt: &Interrupt) -> bool {
-        let _ = interrupt;
-        false
+    /// The bytes of rows as stored, where rows are the elements of one dataset, or decoded to elements of one width.
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        None
+    }
+
+    /// Other forms of rows than arrays, which are made faster.
+    fn coded(&self) -> Option<&dyn Coded> {
+        None
+    }
+
+    /// Summaries of rows that take no array.
+    fn known(&self) -> Option<&dyn Summaries> {
+        None
     }
 }

@@ -11,7 +11,7 @@ use crate::store::{ARRAY_BYTES, Error, Flight};
 /// are longer than that, nor where `take` says that it is enough.
 ///
 /// # Errors
-/// As [`Rows::append_stored`].
+/// As [`StoredBytes::append`](super::StoredBytes::append).
 pub fn for_each_stored(
     rows: &dyn Rows,
     range: RowRange,
@@ -20,6 +20,7 @@ pub fn for_each_stored(
 ) -> Result<bool, Error> {
     // Longer ones are admitted where arrays are made of them.
     let Some(width) = rows.stored_width().filter(|width| (1..=ARRAY_BYTES).contains(width)) else { return Ok(false) };
+    let Some(stored) = rows.bytes() else { return Ok(false) };
     let few = ARRAY_BYTES / width;
     let grain = rows.natural_rows().filter(|grain| *grain > 0);
     let mut start = range.start;
@@ -29,13 +30,13 @@ pub fn for_each_stored(
         let of_chunk = left.min(grain.map_or(few, |grain| grain - start % grain));
         let place = |count: u64| Some((start.checked_mul(width)?, usize::try_from(count.checked_mul(width)?).ok()?));
         let Some((offset, length)) = place(of_chunk) else { return Ok(false) };
-        let (count, goes_on) = match rows.lend_scanned(offset, length, interrupt)? {
+        let (count, goes_on) = match stored.lend(offset, length, interrupt)? {
             Some(lent) => (of_chunk, take(start..start + of_chunk, lent.into())),
             None => {
                 let (count, length) = (of_chunk.min(few), length.min((few * width) as usize));
                 let _flight = Flight::begin(length as u64, interrupt)?;
                 let mut bytes = Vec::with_capacity(length);
-                rows.append_stored(offset, length, &mut bytes, interrupt)?;
+                stored.append(offset, length, &mut bytes, interrupt)?;
                 (count, take(start..start + count, Buffer::from_vec(bytes)))
             }
         };

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, NullArray, UInt64Array, new_null_array};
 use arrow_schema::{DataType, Field};
 
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, Hints, RowRange, Rows, TextLength, count_of};
+use crate::store::{Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, count_of};
 
 /// Rows that are all missing: a column that one of several tables lacks. Takes no memory but where rows are read.
 #[derive(Debug)]
@@ -57,12 +57,14 @@ impl Rows for AbsentRows {
         Ok(self.facts.len)
     }
 
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl Summaries for AbsentRows {
     fn is_computed(&self, _: &Interrupt) -> bool {
         true
-    }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: String::new(), reason: "what is not there has no bytes as stored".into() })
     }
 }
 

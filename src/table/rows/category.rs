@@ -12,7 +12,9 @@ use parking_lot::Mutex;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::statistics::{Labels, Scalar, Summary};
-use crate::store::{Decoded, Error, Facts, Fitting, Hints, Lent, RowRange, Rows, Span, StoredFacts, Tally, ValueSet};
+use crate::store::{
+    Coded, Decoded, Error, Facts, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts, Summaries, Tally, ValueSet,
+};
 
 /// Codes shown as their labels. Code −1, the explicit fill and codes out of range are missing.
 #[derive(Debug)]
@@ -118,18 +120,20 @@ impl Rows for LabelRows {
             .map_err(|error| Error::Unsupported { path: self.categories.path.clone(), reason: error.to_string() })
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.categories.append_stored(offset, length, out, interrupt)
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.categories.stored_span(offset, length, interrupt)
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.categories.alike_until(row, interrupt)
     }
 
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.categories.bytes()
+    }
+
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl Summaries for LabelRows {
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         self.categories.is_computed(interrupt)
     }
@@ -182,18 +186,28 @@ impl Rows for CategoryRows {
         Ok(Fitting::fixed(&range, 16, bytes))
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.codes.append_stored(offset, length, out, interrupt)
+    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
+        self.codes.outline(range, interrupt)
     }
 
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.codes.stored_span(offset, length, interrupt)
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.codes.alike_until(row, interrupt)
     }
 
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.codes.lend_scanned(offset, length, interrupt)
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.codes.bytes()
     }
 
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
+    }
+
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl Coded for CategoryRows {
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
         let codes = self.codes.array(range, interrupt)?;
         let bytes = match codes.data_type() {
@@ -212,8 +226,8 @@ impl Rows for CategoryRows {
         Ok(are_labels)
     }
 
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        self.codes.stored_values(bytes)
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.codes.coded()?.values(bytes)
     }
 
     fn summary_of(&self, codes: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
@@ -230,7 +244,7 @@ impl Rows for CategoryRows {
     }
 
     fn sound_summary_of(&self, codes: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
-        let stored = self.codes.sound_summary_of(codes, interrupt)?;
+        let stored = self.codes.coded()?.sound_summary_of(codes, interrupt)?;
         let (labels, signed) = (self.labels.len(), codes.data_type().is_signed_integer());
         let is_sound = |code: &Scalar| match code {
             Scalar::Int(code) => *code == -1 && signed || u64::try_from(*code).is_ok_and(|code| code < labels),
@@ -240,9 +254,11 @@ impl Rows for CategoryRows {
         let are_sound = [&stored.min, &stored.max].into_iter().flatten().all(is_sound);
         if are_sound { self.summary_of(codes, interrupt) } else { None }
     }
+}
 
+impl Summaries for CategoryRows {
     fn summary_of_codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        self.codes.summary(range, interrupt)
+        self.codes.known().map_or(Ok(None), |codes| codes.summary(range, interrupt))
     }
 
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
@@ -251,7 +267,7 @@ impl Rows for CategoryRows {
             return Ok(None);
         }
         // Labels have another order than codes, but one alone is the least and the greatest.
-        let Some(codes) = self.codes.summary(range, interrupt)? else { return Ok(None) };
+        let Some(codes) = self.summary_of_codes(range, interrupt)? else { return Ok(None) };
         let code = match (&codes.min, &codes.max) {
             (Some(Scalar::Int(min)), Some(max)) if codes.nulls == 0 && *max == Scalar::Int(*min) => *min,
             _ => return Ok(None),
@@ -263,19 +279,12 @@ impl Rows for CategoryRows {
         Ok(label.map(|label| Summary { min: Some(label.clone()), max: Some(label), ..codes }))
     }
 
-    fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        self.codes.outline(range, interrupt)
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.codes.alike_until(row, interrupt)
-    }
-
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         let last = i128::from(self.labels.len());
         let has_label = |code| matches!(code, Some(Scalar::Int(code)) if (0..last).contains(&i128::from(code)));
-        let codes = || self.codes.summary(0..self.codes.len(), interrupt).ok().flatten();
-        self.codes.is_computed(interrupt) && codes().is_some_and(|codes| has_label(codes.min) && has_label(codes.max))
+        let codes = || self.summary_of_codes(0..self.codes.len(), interrupt).ok().flatten();
+        self.codes.known().is_some_and(|codes| codes.is_computed(interrupt))
+            && codes().is_some_and(|codes| has_label(codes.min) && has_label(codes.max))
     }
 }
 

@@ -192,10 +192,6 @@ impl Rows for ChainRows {
         let Some((part, start, within)) = first else { return Ok(row) };
         Ok(start.saturating_add(part.alike_until(within.start, interrupt)?.min(part.len())))
     }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Self::unsupported("it has no bytes of its own".into()))
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 use crate::catalogue::{Class, Datatype, Padding};
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
-use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredFacts, Tally, TextLength};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts, Tally, TextLength};
 
 /// A character encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,15 +163,11 @@ impl Rows for DecodedRows {
         Ok(Fitting::fixed(&range, width, bytes))
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.bytes.append_stored(offset, length, out, interrupt)
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.bytes.stored_span(offset, length, interrupt)
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.bytes.alike_until(row, interrupt)
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.bytes.bytes()
     }
 }

@@ -99,10 +99,6 @@ impl Rows for CompoundRows {
             named.map(|(field, outline)| Field::new(field.name(), outline.data_type().clone(), true)).collect();
         Ok(StructArray::try_new(fields, outlines, None).ok().map(|outline| Arc::new(outline) as ArrayRef))
     }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(self.failed("the fields lie in datasets of their own".into()))
-    }
 }
 
 #[cfg(test)]
@@ -129,10 +125,6 @@ mod tests {
         fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
             self.0.fetch_add(1, Ordering::Relaxed);
             Ok(Fitting::fixed(&range, 8, bytes))
-        }
-
-        fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-            Ok(())
         }
     }
 

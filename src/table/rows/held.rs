@@ -3,7 +3,7 @@
 use arrow_array::ArrayRef;
 
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, Hints, RowRange, Rows};
+use crate::store::{Error, Facts, Hints, RowRange, Rows, Summaries};
 
 /// The rows of an array. They have no bytes as stored.
 #[derive(Debug)]
@@ -34,10 +34,12 @@ impl Rows for HeldRows {
         Ok(self.array.slice(range.start as usize, length as usize))
     }
 
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: String::new(), reason: "rows in memory have no bytes as stored".into() })
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
     }
+}
 
+impl Summaries for HeldRows {
     fn is_computed(&self, _: &Interrupt) -> bool {
         true
     }

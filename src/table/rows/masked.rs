@@ -10,7 +10,7 @@ use arrow_select::concat::concat;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Containers, Error, Facts, Fitting, Hints, Lent, RowRange, Rows, Shared, Span};
+use crate::store::{Containers, Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredBytes};
 
 /// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. A mask of arrays
 /// tells of each item of arrays. Bytes as stored stay those of the values.
@@ -156,23 +156,15 @@ impl Rows for MaskedRows {
         self.masked(&outline, 0, present).map(Some)
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.values.append_stored(offset, length, out, interrupt)
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.values.stored_span(offset, length, interrupt)
-    }
-
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.values.lend_scanned(offset, length, interrupt)
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let values = self.values.alike_until(row, interrupt)?;
         // Behind the end of the mask all are missing.
         let mask = if row < self.mask.len() { self.mask.alike_until(row, interrupt)? } else { u64::MAX };
         Ok(values.min(mask).max(row))
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.values.bytes()
     }
 }
 
@@ -247,10 +239,6 @@ mod tests {
         fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
             let keys = range.clone().map(|_| 0).collect();
             Ok(Some(Shared { values: self.array(0..1, interrupt)?, keys }))
-        }
-
-        fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-            unreachable!("without a width")
         }
     }
 

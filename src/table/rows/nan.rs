@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
-use crate::store::{Error, Facts, Fitting, Hints, Lent, Nan, Place, RowRange, Rows, Span};
+use crate::store::{Coded, Error, Facts, Fitting, Hints, Nan, Place, RowRange, Rows, StoredBytes, Summaries};
 
 /// Masks NaN in rows of floats, or unmasks it. Bytes as stored stay as they are.
 ///
@@ -102,48 +102,6 @@ impl Rows for NanRows {
         self.rows.fitting(range, bytes, interrupt)
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.append_stored(offset, length, out, interrupt)
-    }
-
-    fn place(&self) -> Option<Place<'_>> {
-        self.rows.place()
-    }
-
-    fn array_of_stored(&self, bytes: Buffer) -> Option<ArrayRef> {
-        self.rows.array_of_stored(bytes).map(|array| self.shown(array))
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.rows.stored_span(offset, length, interrupt)
-    }
-
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.rows.lend_scanned(offset, length, interrupt)
-    }
-
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        let values = self.rows.stored_values(bytes).filter(|values| values.data_type().is_floating())?;
-        Some(self.shown(values))
-    }
-
-    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
-        // What `stored_values` gives, which is what is shown.
-        statistics::summary(values).filter(|_| values.data_type().is_floating())
-    }
-
-    fn sound_summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
-        self.rows.sound_summary_of(values, interrupt)
-    }
-
-    fn scan(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        Ok(self.rows.scan(range, interrupt)?.and_then(|summary| self.told(summary)))
-    }
-
-    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        Ok(self.rows.summary(range, interrupt)?.and_then(|summary| self.told(summary)))
-    }
-
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         self.rows.outline(range, interrupt)
     }
@@ -152,8 +110,56 @@ impl Rows for NanRows {
         self.rows.alike_until(row, interrupt)
     }
 
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.rows.bytes()
+    }
+
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
+    }
+
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl Coded for NanRows {
+    fn place(&self) -> Option<Place<'_>> {
+        self.rows.coded()?.place()
+    }
+
+    fn array_of(&self, bytes: Buffer) -> Option<ArrayRef> {
+        self.rows.coded()?.array_of(bytes).map(|array| self.shown(array))
+    }
+
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        let values = self.rows.coded()?.values(bytes).filter(|values| values.data_type().is_floating())?;
+        Some(self.shown(values))
+    }
+
+    fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
+        // What `values` gives, which is what is shown.
+        statistics::summary(values).filter(|_| values.data_type().is_floating())
+    }
+
+    fn sound_summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
+        self.rows.coded()?.sound_summary_of(values, interrupt)
+    }
+}
+
+impl Summaries for NanRows {
+    fn scan(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        let Some(known) = self.rows.known() else { return Ok(None) };
+        Ok(known.scan(range, interrupt)?.and_then(|summary| self.told(summary)))
+    }
+
+    fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
+        let Some(known) = self.rows.known() else { return Ok(None) };
+        Ok(known.summary(range, interrupt)?.and_then(|summary| self.told(summary)))
+    }
+
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
-        self.rows.is_computed(interrupt)
+        self.rows.known().is_some_and(|known| known.is_computed(interrupt))
     }
 }
 

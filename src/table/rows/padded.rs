@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_select::concat::concat;
 
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredFacts};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredBytes, StoredFacts};
 
 /// The rows of another column, and missing ones up to a length. As stored these are `fill`, as of any element that was
 /// never written.
@@ -89,12 +89,18 @@ impl Rows for PaddedRows {
         Ok(self.rows.alike_until(row, interrupt)?.min(self.rows.len()))
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for PaddedRows {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let width = self.facts.stored.width.ok_or_else(|| self.failed("no fixed width"))?;
         let end = self.rows.len().saturating_mul(width);
         let within = (end.saturating_sub(offset)).min(length as u64) as usize;
         if within > 0 {
-            self.rows.append_stored(offset, within, out, interrupt)?;
+            self.rows.stored_bytes()?.append(offset, within, out, interrupt)?;
         }
         // Rows end where an element does.
         let at = offset.max(end) % width;
@@ -102,10 +108,10 @@ impl Rows for PaddedRows {
         Ok(())
     }
 
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
+    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
         let end = self.rows.len().saturating_mul(self.rows.stored_width().unwrap_or(0));
         match offset.checked_add(length as u64) {
-            Some(behind) if behind <= end => self.rows.stored_span(offset, length, interrupt),
+            Some(behind) if behind <= end => self.rows.stored_bytes()?.span(offset, length, interrupt),
             _ => Ok(Span::Made(length)),
         }
     }

@@ -88,10 +88,6 @@ impl Rows for PartRows {
         self.whole.fitting(range, bytes, interrupt)
     }
 
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: self.path.clone(), reason: "a field has no bytes of its own".into() })
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.whole.alike_until(row, interrupt)
     }

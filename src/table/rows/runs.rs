@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::statistics::{Scalar, Summary};
-use crate::store::{ARRAY_BYTES, Cuts, Error, Facts, Hints, RowRange, Rows, TextLength, for_each_array};
+use crate::store::{ARRAY_BYTES, Cuts, Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, for_each_array};
 use crate::table::rows::{CategoryRows, HeldRows};
 
 /// Of this many pointers one is kept, or of more where there would be more than [`MOST_KEPT`].
@@ -189,16 +189,18 @@ impl Rows for RunRows {
         })
     }
 
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl Summaries for RunRows {
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
         let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else { return Ok(None) };
         // In order, so the first is the least.
         let [min, max] = [range.start, last].map(|row| self.run_of(row, interrupt));
         let [min, max] = [min?, max?].map(|run| Some(Scalar::Int(run as i64)));
         Ok(Some(Summary { rows: range.end - range.start, nulls: 0, nans: 0, min, max }))
-    }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(self.failed("numbers of runs are not stored".into()))
     }
 
     fn is_computed(&self, _: &Interrupt) -> bool {

@@ -8,7 +8,7 @@ use arrow_select::take::take;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
-use crate::store::{Error, Facts, Hints, RowRange, Rows, count_of};
+use crate::store::{Error, Facts, Hints, RowRange, Rows, Summaries, count_of};
 
 /// Most rows to be spread of which the least and the greatest value are found.
 const MOST_SUMMED: u64 = 1 << 16;
@@ -90,6 +90,17 @@ impl Rows for SpreadRows {
         take(&values, &UInt64Array::from(places), None).map_err(|error| self.failed(error))
     }
 
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let is_one = self.count > 0 && self.rows.alike_until(0, interrupt)? >= self.count;
+        Ok(if is_one { self.facts.len.max(row) } else { row })
+    }
+
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl Summaries for SpreadRows {
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
         if self.count > MOST_SUMMED || count_of(&range, self.facts.len, &self.path)? == 0 {
             return Ok(None);
@@ -108,17 +119,8 @@ impl Rows for SpreadRows {
         Ok(summed.map(|summed| Summary { rows: range.end - range.start, ..summed }))
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let is_one = self.count > 0 && self.rows.alike_until(0, interrupt)? >= self.count;
-        Ok(if is_one { self.facts.len.max(row) } else { row })
-    }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(self.failed("coordinates of a grid are not stored"))
-    }
-
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
-        self.rows.is_computed(interrupt)
+        self.rows.known().is_some_and(|known| known.is_computed(interrupt))
     }
 }
 

@@ -170,7 +170,9 @@ impl View for IpcView {
         let Some((buffer, within)) = buffer else { return made(next.saturating_sub(at)) };
         let left = buffer.extent.length - within;
         match file.stored(batch, buffer) {
-            Some((column, stored)) => column.rows.stored_span(stored + buffer.start + within, most(left), interrupt),
+            Some((column, stored)) => {
+                column.rows.stored_bytes()?.span(stored + buffer.start + within, most(left), interrupt)
+            }
             None => made(left),
         }
     }
@@ -223,7 +225,7 @@ impl IpcView {
     ) -> Result<(), Error> {
         let from = buffer.start + within;
         if let Some((column, stored)) = file.stored(batch, buffer) {
-            return column.rows.append_stored(stored + from, count, out, interrupt);
+            return column.rows.stored_bytes()?.append(stored + from, count, out, interrupt);
         }
         let Some(position) = file.position(batch, buffer.column) else { return Ok(()) };
         let Some(stream) = position.plan.streams.get(buffer.stream) else { return Ok(()) };

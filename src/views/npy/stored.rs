@@ -50,11 +50,11 @@ impl Stored for RowsBytes {
     }
 
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.append_stored(offset, length, out, interrupt)
+        self.rows.stored_bytes()?.append(offset, length, out, interrupt)
     }
 
     fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.rows.stored_span(offset, length, interrupt)
+        self.rows.stored_bytes()?.span(offset, length, interrupt)
     }
 }
 

@@ -14,7 +14,7 @@ use super::grid::Grid;
 use super::spread;
 use super::width::{self, Width};
 use crate::source::Interrupt;
-use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, Shared, Terminated, ValueSet};
+use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, Shared, ValueSet};
 
 /// A column of a text file.
 #[derive(Clone, Debug)]
@@ -322,7 +322,7 @@ impl Content {
         (self.layout.format() == Format::NulTerminated).then_some(column)
     }
 
-    /// Hands out rows as they stand in the file without an array in between, where [`Rows::for_each_terminated`] can;
+    /// Hands out rows as they stand in the file without an array in between, where [`StoredBytes::for_each_terminated`](crate::store::StoredBytes::for_each_terminated) can;
     /// returns whether it did.
     fn terminated(
         &self,
@@ -331,7 +331,7 @@ impl Content {
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool, Error> {
         let Some(column) = self.terminated_column() else { return Ok(false) };
-        Ok(column.rows.for_each_terminated(rows, interrupt, take)? == Terminated::Done)
+        column.rows.bytes().map_or(Ok(false), |bytes| bytes.for_each_terminated(rows, interrupt, take))
     }
 
     /// Bytes of rows that are measured by being rendered, each piece shown to `see`; `None` for any others.

@@ -15,7 +15,9 @@ use crate::source::Interrupt;
 use crate::store::dataset::PlainElements;
 use crate::store::decode::{FillTest, Oddities, arrow_type};
 use crate::store::statistics::{GRAIN, Statistics, Summary, summary};
-use crate::store::{ARRAY_BYTES, Budget, Decoded, Error, Facts, Lent, RowRange, Rows, Span, StoredFacts};
+use crate::store::{
+    ARRAY_BYTES, Budget, Coded, Decoded, Error, Facts, Lent, RowRange, Rows, Span, StoredBytes, StoredFacts, Summaries,
+};
 
 /// Elements of a dataset, as they are stored.
 #[derive(Debug)]
@@ -63,20 +65,32 @@ impl Rows for Stored {
         Ok(self.elements().array(self.bytes[start..end].into(), count, &mut Oddities::new()).unwrap())
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for Stored {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         out.extend_from_slice(&self.bytes[offset as usize..][..length]);
         Ok(())
     }
 
-    fn stored_span(&self, offset: u64, length: usize, _: &Interrupt) -> Result<Span, Error> {
+    fn span(&self, offset: u64, length: usize, _: &Interrupt) -> Result<Span, Error> {
         let lent = Lent::made(&self.budget, length, |out| {
             out.copy_from_slice(&self.bytes[offset as usize..][..length]);
             Ok::<_, Error>(())
         });
         Ok(Span::Lent(lent?.unwrap()))
     }
+}
 
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+impl Coded for Stored {
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         self.elements().stored_values(bytes)
     }
 
@@ -101,11 +115,11 @@ fn read(rows: &Arc<Stored>, requests: &[Range<u64>], threads: u64) -> Learner {
             let (offset, length) = (request.start, (request.end - request.start) as usize);
             let expected = &rows.bytes[offset as usize..][..length];
             if at.is_multiple_of(2) {
-                let span = observed.stored_span(offset, length, &Interrupt::new()).unwrap();
+                let span = observed.span(offset, length, &Interrupt::new()).unwrap();
                 assert!(matches!(span, Span::Lent(lent) if *lent == *expected));
             } else {
                 let mut out = vec![7; 3];
-                observed.append_stored(offset, length, &mut out, &Interrupt::new()).unwrap();
+                observed.append(offset, length, &mut out, &Interrupt::new()).unwrap();
                 assert_eq!(out[3..], *expected);
             }
         }
@@ -129,7 +143,7 @@ fn by_array(rows: &Arc<Stored>) -> Arc<Statistics> {
 /// that nothing is.
 fn both(datatype: Datatype, fill: Option<Vec<u8>>, bytes: Vec<u8>) -> ([Option<Summary>; 2], Option<bool>) {
     let rows = Stored::new(datatype, fill, bytes);
-    let values = rows.stored_values(rows.bytes.as_slice().into()).unwrap();
+    let values = rows.values(rows.bytes.as_slice().into()).unwrap();
     let mut oddities = Oddities::new();
     let array = rows.elements().array(rows.bytes.as_slice().into(), rows.facts().len as usize, &mut oddities).unwrap();
     let summary = summary(array.as_ref());
@@ -337,7 +351,7 @@ proptest! {
             prop_assert!(open != Some(false) || has_cells, "{:?} would be sound", datatype);
             let learner = Arc::new(Learner::new(&std::sync::Weak::new(), "/t/x", ID, rows.as_ref()).unwrap());
             let observed = Observed::new(rows.clone(), learner.clone());
-            let scan = |part: Range<u64>| observed.scan(part, &Interrupt::new()).unwrap();
+            let scan = |part: Range<u64>| Summaries::scan(&observed, part, &Interrupt::new()).unwrap();
             let cut = rows.facts().len / 3;
             // The end first.
             if let Some((end, start)) = scan(cut..rows.facts().len).zip(scan(0..cut)) {
@@ -362,7 +376,7 @@ fn rows_too_long_for_a_copy_are_not_scanned() {
     let learner = Learner::new(&std::sync::Weak::new(), "/t/x", ID, rows.as_ref()).unwrap();
     let observed = Observed::new(rows, Arc::new(learner));
     // Nothing is read: there are no bytes.
-    assert_eq!(observed.scan(0..1, &Interrupt::new()).unwrap(), None);
+    assert_eq!(Summaries::scan(&observed, 0..1, &Interrupt::new()).unwrap(), None);
 }
 
 #[test]

@@ -53,8 +53,4 @@ impl Rows for BitRows {
         let bits = if self.is_opposite { !&bits } else { bits };
         Ok(Arc::new(BooleanArray::new(bits, None)))
     }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: self.path.clone(), reason: "a bit has no bytes of its own".into() })
-    }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredFacts, Tally};
+use crate::store::{Coded, Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredBytes, StoredFacts, Tally};
 
 /// Unsigned integers up to here, and their negatives, are exact as `float64`.
 const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
@@ -229,15 +229,18 @@ impl Rows for CastRows {
         self.rows.alike_until(row, interrupt)
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        if !self.is_same() {
-            return Err(self.none());
-        }
-        self.rows.append_stored(offset, length, out, interrupt)
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.rows.bytes().filter(|_| self.is_same())
     }
 
+    fn coded(&self) -> Option<&dyn Coded> {
+        self.rows.coded().filter(|_| self.is_same()).map(|_| self as _)
+    }
+}
+
+impl Coded for CastRows {
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
-        if self.is_same() { self.rows.append_byte_keys(range, out, interrupt) } else { Ok(false) }
+        self.rows.coded().map_or(Ok(false), |coded| coded.append_byte_keys(range, out, interrupt))
     }
 }
 

@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, Float64Array};
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, RowRange, Rows};
+use crate::store::{Error, Facts, RowRange, Rows, Summaries};
 
 /// Where the bins of an axis of a histogram begin and end.
 #[derive(Debug)]
@@ -87,10 +87,12 @@ impl Rows for EdgeRows {
         Ok(Arc::new(range.map(edge).collect::<Result<Vec<f64>, Error>>().map(Float64Array::from)?))
     }
 
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: "edges".into(), reason: "edges of weights are not stored".into() })
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
     }
+}
 
+impl Summaries for EdgeRows {
     fn is_computed(&self, _: &Interrupt) -> bool {
         true
     }

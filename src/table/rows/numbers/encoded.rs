@@ -14,8 +14,8 @@ use crate::codec::waveform::Coding;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{
-    ARRAY_BYTES, Containers, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredFacts, Tally,
-    try_memory,
+    ARRAY_BYTES, Containers, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts,
+    Tally, try_memory,
 };
 
 /// Most samples of a waveform.
@@ -316,8 +316,22 @@ impl Rows for EncodedRows {
         self.encoded(range, bytes, interrupt, &|span, size| span.saturating_add(4 * size).saturating_add(24))
     }
 
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let end = self.offsets.alike_until(row, interrupt)?.saturating_sub(1).max(row);
+        match &self.samples {
+            Samples::Each(sizes) if end > row => Ok(end.min(sizes.alike_until(row, interrupt)?)),
+            _ => Ok(end),
+        }
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        Some(self)
+    }
+}
+
+impl StoredBytes for EncodedRows {
     /// Appends decoded samples: the encoding counts as a filter.
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let width = self.facts.stored.width.ok_or_else(|| self.failed("waveforms of several lengths"))?;
         let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.facts.len);
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
@@ -334,13 +348,5 @@ impl Rows for EncodedRows {
         let skipped = (offset - range.start * width) as usize;
         out.extend_from_slice(&samples.to_byte_slice()[skipped..skipped + length]);
         Ok(())
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let end = self.offsets.alike_until(row, interrupt)?.saturating_sub(1).max(row);
-        match &self.samples {
-            Samples::Each(sizes) if end > row => Ok(end.min(sizes.alike_until(row, interrupt)?)),
-            _ => Ok(end),
-        }
     }
 }

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{Scalar, Summary};
-use crate::store::{Error, Facts, RowRange, Rows};
+use crate::store::{Error, Facts, RowRange, Rows, Summaries};
 
 /// Evenly spaced numbers, in float64 or int64.
 #[derive(Debug)]
@@ -75,6 +75,21 @@ impl Rows for EvenRows {
         Ok(Arc::new(Float64Array::from_iter_values(range.map(|row| self.at(row)))))
     }
 
+    fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
+        let is_one = match self.spacing {
+            Spacing::Rate { rate, .. } => rate.is_infinite(),
+            Spacing::Step { step, .. } => step == 0.0,
+            Spacing::Whole { step, .. } => step == 0,
+        };
+        Ok(if is_one { self.facts.len } else { row })
+    }
+
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl Summaries for EvenRows {
     fn summary(&self, range: RowRange, _: &Interrupt) -> Result<Option<Summary>, Error> {
         let last = range.end.checked_sub(1).filter(|last| *last >= range.start);
         let Some(last) = last.filter(|_| self.facts.data_type == DataType::Float64) else { return Ok(None) };
@@ -87,19 +102,6 @@ impl Rows for EvenRows {
         let (min, max) = (if min == 0.0 { -0.0 } else { min }, if max == 0.0 { 0.0 } else { max });
         let [min, max] = [min, max].map(|end| Some(Scalar::Float(end)));
         Ok(Some(Summary { rows: range.end - range.start, nulls: 0, nans: 0, min, max }))
-    }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: "rate".into(), reason: "moments with a rate are not stored".into() })
-    }
-
-    fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
-        let is_one = match self.spacing {
-            Spacing::Rate { rate, .. } => rate.is_infinite(),
-            Spacing::Step { step, .. } => step == 0.0,
-            Spacing::Whole { step, .. } => step == 0,
-        };
-        Ok(if is_one { self.facts.len } else { row })
     }
 
     fn is_computed(&self, _: &Interrupt) -> bool {

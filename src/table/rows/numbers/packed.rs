@@ -20,7 +20,7 @@ use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
 use crate::store::statistics::{self, Scalar, Summary};
 use crate::store::{
-    Error, Facts, Fitting, Hints, Lent, RowRange, Rows, Span, StoredFacts, Tally, fixed_width, try_memory,
+    Coded, Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredBytes, StoredFacts, Tally, fixed_width, try_memory,
 };
 
 /// Numbers made of stored ones, also the innermost of arrays. Bytes as stored stay those of the stored ones.
@@ -157,8 +157,9 @@ impl PackedRows {
         let bytes = [range.start, range.end.saturating_sub(range.start)].map(|rows| rows.checked_mul(width));
         let [Some(offset), Some(length @ 1..)] = bytes else { return Ok(None) };
         let Ok(length) = usize::try_from(length) else { return Ok(None) };
-        match self.stored.stored_span(offset, length, interrupt)? {
-            Span::Lent(lent) if lent.len() == length => Ok(self.stored.stored_values(lent.into())),
+        let (Some(bytes), Some(coded)) = (self.stored.bytes(), self.stored.coded()) else { return Ok(None) };
+        match bytes.span(offset, length, interrupt)? {
+            Span::Lent(lent) if lent.len() == length => Ok(coded.values(lent.into())),
             _ => Ok(None),
         }
     }
@@ -282,51 +283,49 @@ impl Rows for PackedRows {
         Ok(Fitting::fixed(&range, width, bytes))
     }
 
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.stored.alike_until(row, interrupt)
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.stored.bytes()
+    }
+
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
+    }
+}
+
+impl Coded for PackedRows {
     fn code_values(&self) -> Option<ArrayRef> {
         self.decoded(all_codes(self.stored.data_type())?.as_ref())
     }
 
-    fn codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
+    fn codes(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let stored = match self.lent(&range, interrupt)? {
             Some(stored) => stored,
             None => self.stored.array(range, interrupt)?,
         };
-        match stored.data_type() {
-            DataType::Int8 => Ok(Arc::new(self.present::<Int8Type>(stored.as_primitive()))),
-            DataType::UInt8 => Ok(Arc::new(self.present::<UInt8Type>(stored.as_primitive()))),
-            DataType::Int16 => Ok(Arc::new(self.present::<Int16Type>(stored.as_primitive()))),
-            DataType::UInt16 => Ok(Arc::new(self.present::<UInt16Type>(stored.as_primitive()))),
-            _ => Err(self.no_numbers(&stored)),
-        }
+        Ok(match stored.data_type() {
+            DataType::Int8 => Some(Arc::new(self.present::<Int8Type>(stored.as_primitive()))),
+            DataType::UInt8 => Some(Arc::new(self.present::<UInt8Type>(stored.as_primitive()))),
+            DataType::Int16 => Some(Arc::new(self.present::<Int16Type>(stored.as_primitive()))),
+            DataType::UInt16 => Some(Arc::new(self.present::<UInt16Type>(stored.as_primitive()))),
+            _ => None,
+        })
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.stored.append_stored(offset, length, out, interrupt)
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.stored.stored_span(offset, length, interrupt)
-    }
-
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.stored.lend_scanned(offset, length, interrupt)
-    }
-
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         // Oddities are counted for readers of values.
-        self.numbers(&self.stored.stored_values(bytes)?, &mut Oddities::new()).ok()
+        self.numbers(&self.stored.coded()?.values(bytes)?, &mut Oddities::new()).ok()
     }
 
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         match values.data_type() {
-            _ if self.packing.is_none() => self.stored.summary_of(values, interrupt),
+            _ if self.packing.is_none() => self.stored.coded()?.summary_of(values, interrupt),
             codes if *codes != self.facts.data_type => self.summary_of_coded(values),
             _ => statistics::summary(values),
         }
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.stored.alike_until(row, interrupt)
     }
 }
 
@@ -384,7 +383,7 @@ mod tests {
         for (scale, offset, is_single) in [(0.5, Some(10.0), false), (-0.1, None, false), (0.0, Some(-0.0), true)] {
             let rows = rows(&stored, scale, offset, is_single);
             assert_eq!(rows.facts().codes, 65_536);
-            let codes = rows.codes(0..5, &interrupt).unwrap();
+            let codes = rows.codes(0..5, &interrupt).unwrap().unwrap();
             let places = codes.as_primitive::<Int16Type>().unary::<_, UInt16Type>(|code| code as u16);
             let numbers = arrow_select::take::take(&rows.code_values().unwrap(), &places, None).unwrap();
             let array = rows.array(0..5, &interrupt).unwrap();

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Span, Tally};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, StoredBytes, Tally};
 
 /// What a logical that is missing is stored as.
 const MISSING: i64 = 2;
@@ -95,15 +95,11 @@ impl Rows for RecodedRows {
         Ok(Some(Arc::new(NullArray::new(count))))
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.append_stored(offset, length, out, interrupt)
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.rows.stored_span(offset, length, interrupt)
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.rows.alike_until(row, interrupt)
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.rows.bytes()
     }
 }

@@ -12,7 +12,7 @@ use arrow_schema::TimeUnit;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::statistics::{self, Summary};
-use crate::store::{Error, Facts, Hints, Lent, RowRange, Rows, Span, Tally};
+use crate::store::{Coded, Error, Facts, Hints, RowRange, Rows, StoredBytes, Summaries, Tally};
 use crate::table::times::Times;
 
 /// Integers shown as the instants that they stand for. Those that 64 bits of the unit cannot hold are missing. Bytes as
@@ -89,20 +89,26 @@ impl Rows for TimeRows {
         Ok(self.timestamps(&instants))
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.numbers.append_stored(offset, length, out, interrupt)
+    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        self.numbers.alike_until(row, interrupt)
     }
 
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.numbers.stored_span(offset, length, interrupt)
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.numbers.bytes()
     }
 
-    fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
-        self.numbers.lend_scanned(offset, length, interrupt)
+    fn coded(&self) -> Option<&dyn Coded> {
+        Some(self)
     }
 
-    fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        let stored = self.numbers.stored_values(bytes)?;
+    fn known(&self) -> Option<&dyn Summaries> {
+        Some(self)
+    }
+}
+
+impl Coded for TimeRows {
+    fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
+        let stored = self.numbers.coded()?.values(bytes)?;
         let instants = self.instants(&widen::signed(stored.as_ref())?);
         // Those without an instant are counted where arrays are made.
         (instants.null_count() == stored.null_count()).then(|| self.timestamps(&instants))
@@ -111,13 +117,11 @@ impl Rows for TimeRows {
     fn sound_summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
         statistics::summary(values)
     }
+}
 
+impl Summaries for TimeRows {
     /// Summarises the stored integers: statistics of times are kept of these.
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        self.numbers.summary(range, interrupt)
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.numbers.alike_until(row, interrupt)
+        self.numbers.known().map_or(Ok(None), |known| known.summary(range, interrupt))
     }
 }

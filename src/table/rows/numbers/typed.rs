@@ -12,7 +12,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, Facts, Hints, RowRange, Rows, Span};
+use crate::store::{Error, Facts, Hints, RowRange, Rows, StoredBytes};
 
 /// Rows shown as a type that their values stand for. Bytes as stored stay as they are.
 #[derive(Debug)]
@@ -121,16 +121,12 @@ impl Rows for TypedRows {
         })
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.append_stored(offset, length, out, interrupt)
-    }
-
-    fn stored_span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.rows.stored_span(offset, length, interrupt)
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.rows.alike_until(row, interrupt)
+    }
+
+    fn bytes(&self) -> Option<&dyn StoredBytes> {
+        self.rows.bytes()
     }
 }
 

@@ -59,8 +59,4 @@ impl Rows for EndRows {
         let Some(at) = row.checked_sub(1) else { return Ok(row) };
         Ok(self.ends.alike_until(at, interrupt)?.saturating_add(1))
     }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(self.failed("offsets are not stored"))
-    }
 }

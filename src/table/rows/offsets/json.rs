@@ -292,10 +292,6 @@ impl Rows for JsonRows {
         Ok(Fitting { end: texts.end.min(values.end), bytes: together })
     }
 
-    fn append_stored(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.texts.append_stored(offset, length, out, interrupt)
-    }
-
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         self.texts.alike_until(row, interrupt)
     }

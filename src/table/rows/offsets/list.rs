@@ -139,10 +139,6 @@ impl Rows for ListRows {
         Ok(Some(Shared { values: self.lists(&entries, interrupt)?, keys }))
     }
 
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: self.level.path.clone(), reason: "a list column has no fixed width".into() })
-    }
-
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let entries = self.level.entries(range, self.values.len(), interrupt)?;
         let items = self.items(&entries, &|values| self.values.outline(values, interrupt), interrupt)?;

@@ -103,10 +103,6 @@ impl Rows for PresentRows {
         }
         Ok(fitter.fitting())
     }
-
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(self.failed("missing rows are not stored"))
-    }
 }
 
 #[cfg(test)]

@@ -160,10 +160,6 @@ impl Rows for StringRows {
         Ok(Some(Shared { values: self.strings(&entries, &mut Oddities::new(), interrupt)?, keys }))
     }
 
-    fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: self.level.path.clone(), reason: "strings have no fixed width".into() })
-    }
-
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let entries = self.level.entries(range, self.characters.len(), interrupt)?;
         let lengths: Vec<u64> = entries.spans.iter().map(|(start, end)| end - start).collect();

@@ -231,7 +231,7 @@ impl View for ParquetView {
         match offset.checked_sub(values.start) {
             None => made(values.start),
             Some(at) if offset < values.end => {
-                column.rows.stored_span(page.rows.start * values.width + at, left(values.end), interrupt)
+                column.rows.stored_bytes()?.span(page.rows.start * values.width + at, left(values.end), interrupt)
             }
             Some(_) => made(end),
         }

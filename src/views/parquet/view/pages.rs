@@ -56,7 +56,11 @@ impl Shared {
         // The same before each row group, and too long to be kept for each of very many columns.
         let body = self.cache.get_or_render((self.id, NUMBERS | leaf as u64, 0), interrupt, |mut out| {
             out.clear();
-            let numbers = column.rows.code_values().ok_or_else(|| column.unsupported("no numbers".into()))?;
+            let numbers = column
+                .rows
+                .coded()
+                .and_then(|coded| coded.code_values())
+                .ok_or_else(|| column.unsupported("no numbers".into()))?;
             append_fixed(&numbers, &Selection::All, &mut out).map_err(|reason| column.unsupported(reason))?;
             Ok(out)
         })?;
@@ -83,7 +87,12 @@ impl Shared {
             if let Some(values) = values_behind(&block, leaf, page) {
                 if let Some(part) = wanted.part(values.start, values.end - values.start) {
                     let from = page.rows.start.saturating_mul(values.width) + part.start;
-                    column.rows.append_stored(from, (part.end - part.start) as usize, wanted.out, interrupt)?;
+                    column.rows.stored_bytes()?.append(
+                        from,
+                        (part.end - part.start) as usize,
+                        wanted.out,
+                        interrupt,
+                    )?;
                 }
                 return Ok(());
             }
@@ -118,7 +127,7 @@ impl Shared {
             let first = page.rows.start;
             if stored(leaf, column) {
                 let from = first * cells.width + part.start;
-                column.rows.append_stored(from, (part.end - part.start) as usize, wanted.out, interrupt)?;
+                column.rows.stored_bytes()?.append(from, (part.end - part.start) as usize, wanted.out, interrupt)?;
             } else {
                 let under = first + part.start / cells.width..first + part.end.div_ceil(cells.width);
                 let skip = (part.start % cells.width) as usize;
@@ -296,10 +305,11 @@ fn array_of(
     rows: RowRange,
     interrupt: &Interrupt,
 ) -> Result<ArrayRef, Error> {
-    match leaf.leaf.takes_codes() {
-        true => column.rows.codes(rows, interrupt),
-        false => column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt),
+    if !leaf.leaf.takes_codes() {
+        return column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt);
     }
+    let codes = column.rows.coded().map_or(Ok(None), |coded| coded.codes(rows, interrupt))?;
+    codes.ok_or_else(|| column.unsupported("no codes".into()))
 }
 
 /// Appends the body of a page of some rows.
@@ -317,7 +327,9 @@ fn append_body(
     if leaf.leaf.takes_byte_keys() {
         // Nearly always all codes are labels. An array of them would be eight times as large, and looked at more often.
         let mut keys = Vec::new();
-        if column.rows.append_byte_keys(rows.clone(), &mut keys, interrupt)? {
+        if let Some(coded) = column.rows.coded()
+            && coded.append_byte_keys(rows.clone(), &mut keys, interrupt)?
+        {
             return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
         }
     }
@@ -355,13 +367,13 @@ fn append_without_nan(
     if looked == Some(false) {
         return Ok(Some(body));
     }
-    column.rows.append_stored(rows.start * width, bytes, out, interrupt)?;
+    column.rows.stored_bytes()?.append(rows.start * width, bytes, out, interrupt)?;
     if !has_nan(column.rows.data_type(), &out[start..]) {
         return Ok(Some(body));
     }
     let stored = Buffer::from_vec(out.split_off(start));
     out.truncate(from);
-    match column.rows.stored_values(stored) {
+    match column.rows.coded().and_then(|coded| coded.values(stored)) {
         Some(array) => leaf.leaf.append(&array, out).map(Some).map_err(failed),
         None => Ok(None),
     }
@@ -386,12 +398,12 @@ fn look_for_nan(
     while at < end {
         interrupt.check()?;
         let left = (end - at) as usize;
-        let (found, bytes) = match column.rows.stored_span(at, left, interrupt)? {
+        let (found, bytes) = match column.rows.stored_bytes()?.span(at, left, interrupt)? {
             Span::Made(bytes) if bytes == left => return Ok(None),
             Span::Lent(lent) => (has_nan(data_type, &lent), lent.len()),
             span => {
                 copy.clear();
-                column.rows.append_stored(at, span.len().min(LOOKED_AT), &mut copy, interrupt)?;
+                column.rows.stored_bytes()?.append(at, span.len().min(LOOKED_AT), &mut copy, interrupt)?;
                 (has_nan(data_type, &copy), copy.len())
             }
         };

@@ -187,11 +187,9 @@ fn rows_that_come_short_are_an_error() {
         fn facts(&self) -> &crate::store::Facts {
             self.0.facts()
         }
+
         fn array(&self, range: std::ops::Range<u64>, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
             self.0.array(range.start..range.end - 1, interrupt)
-        }
-        fn append_stored(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-            unreachable!()
         }
     }
     let column = super::TextColumn::new("a".into(), Arc::new(Short(Memory::new(array()))));

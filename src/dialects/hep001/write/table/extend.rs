@@ -26,7 +26,7 @@ use crate::dialects::hep001::write::subject::group_at;
 use crate::h5::element::{Element, Fill};
 use crate::h5::steps::References;
 use crate::source::Interrupt;
-use crate::store::{DatasetRows, File, Rows};
+use crate::store::{DatasetRows, File, StoredBytes};
 use crate::table::{self, Column, Json};
 
 /// Most bytes of a chunk that is written anew.
@@ -277,7 +277,7 @@ impl Reader<'_> {
             // The last element as well, where the chunk before is full.
             let from = start.min(elements - 1);
             // All of them take less than 2^63 bytes, or the dataset would not have been opened.
-            rows.append_stored(from * width, ((elements - from) * width) as usize, &mut held, self.interrupt)
+            rows.append(from * width, ((elements - from) * width) as usize, &mut held, self.interrupt)
                 .map_err(|error| error.to_string())?;
             last = held.last_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
             held.drain(..((start - from) * width) as usize);
