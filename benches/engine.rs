@@ -24,7 +24,7 @@ use hepfs::fs::tree::{self, Context};
 use hepfs::fs::{Error, NodeRef};
 use hepfs::h5;
 use hepfs::source::Interrupt;
-use hepfs::store::{self, Span, Store};
+use hepfs::store::{self, Answer, Store};
 use hepfs::views::Effort;
 use serde_json::json;
 
@@ -86,18 +86,14 @@ impl Cold {
                 return Ok(());
             }
             let end = offset + REQUEST.min(bytes - offset);
-            let mut at = offset;
-            while at < end {
-                buffer.clear();
-                let span = self.node.span(at, (end - at) as usize, &interrupt)?;
-                if let Span::Lent(lent) = &span {
-                    black_box(&**lent);
-                } else {
-                    self.node.read(at, span.len(), &mut buffer, &interrupt)?;
-                    black_box(&buffer);
-                }
-                at += span.len() as u64;
+            let length = (end - offset) as usize;
+            let mut answer = Answer::referring(buffer, length);
+            self.node.gather(offset, length, &mut answer, &interrupt)?;
+            answer.read_stored(&interrupt)?;
+            for part in answer.parts() {
+                black_box(part.in_memory());
             }
+            buffer = answer.into_made();
         }
     }
 }

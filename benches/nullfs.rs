@@ -14,7 +14,7 @@ use clap::Parser;
 use hepfs::fs::mount::{Mount, MountOptions, StopSignals};
 use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef};
 use hepfs::source::Interrupt;
-use hepfs::store::{Budget, Lent, Span};
+use hepfs::store::{Answer, Budget, Lent};
 use hepfs::views::{Effort, Size};
 
 /// The longest answer.
@@ -101,16 +101,16 @@ impl Node for File {
         Ok(Size::Exact(self.bytes))
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, _: &Interrupt) -> Result<(), Error> {
         let left = self.bytes.saturating_sub(offset);
         let part = self.part(offset, usize::try_from(left).map_or(length, |left| left.min(length)));
-        out.extend_from_slice(&part.ok_or(Error::NotFound)?);
+        let part = part.ok_or(Error::NotFound)?;
+        if self.copied {
+            answer.append(&part, 0, length);
+        } else {
+            answer.lend(part);
+        }
         Ok(())
-    }
-
-    fn span(&self, offset: u64, length: usize, _: &Interrupt) -> Result<Span, Error> {
-        let lent = if self.copied { None } else { self.part(offset, length) };
-        Ok(lent.map_or(Span::Made(length), Span::Lent))
     }
 }
 

@@ -14,6 +14,7 @@ use super::partial::Partial;
 use super::place::Place;
 use crate::fs::tree::is_known;
 use crate::source::Interrupt;
+use crate::store::Answer;
 use crate::table::{Column, Table, did_you_mean, listed};
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, Partitioning, compress, partition};
@@ -388,8 +389,9 @@ pub(super) fn write(
         let mut piece = Vec::with_capacity(PIECE);
         loop {
             piece.clear();
-            let offset = done.load(Ordering::Relaxed);
-            view.read(offset, PIECE, &mut piece, interrupt).map_err(failed)?;
+            let (offset, mut answer) = (done.load(Ordering::Relaxed), Answer::in_memory(piece));
+            view.gather(offset, PIECE, &mut answer, interrupt).map_err(failed)?;
+            piece = answer.into_made();
             if piece.is_empty() {
                 return out.flush().map_err(Error::io("output"));
             }

@@ -9,7 +9,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::Error;
 use crate::source::Interrupt;
-use crate::store::Span;
+use crate::store::Answer;
 use crate::store::pass::Progress;
 use crate::table::{Finding, Table};
 use crate::views::{Access, Effort, Size};
@@ -203,23 +203,13 @@ pub trait Node: Send + Sync {
         Ok(Size::Exact(0))
     }
 
-    /// Appends at most `length` bytes from `offset` on to `out`; fewer only at the end.
+    /// Appends at most `length` bytes of a file from `offset` on to `answer`; fewer only at the end.
     ///
     /// # Errors
     /// See [`Error`].
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let _ = (offset, length, out, interrupt);
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        let _ = (offset, length, answer, interrupt);
         Err(Error::NotAFile)
-    }
-
-    /// Locates at most `length` bytes from `offset` on, to save a copy. [`Node::read`] makes those that are
-    /// [`Span::Made`]. The range lies within the file.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        let _ = (offset, interrupt);
-        Ok(Span::Made(length))
     }
 
     /// What an open file reads of, where this is no more than a name of it; `None` where the node itself serves.

@@ -26,6 +26,7 @@
 //! libhdf5 is asked where chunks lie (once for a dataset) and for what only it can read; everything else is `pread` and
 //! [codecs](crate::codec) on our own threads.
 
+mod answer;
 mod chunked;
 mod counters;
 mod dataset;
@@ -49,6 +50,7 @@ use heap::Collections;
 use learnt::Decisions;
 use memory::Block;
 
+pub use answer::{Answer, AnswerPart};
 pub(crate) use chunked::Streams;
 pub use counters::{Counter, Counters};
 pub(crate) use dataset::count_of;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::memory::WORTH_A_SPAN;
-use super::{Lent, Store};
-use crate::source::{Lease, Source};
+use super::{Error, Lent, Opening};
+use crate::source::{Interrupt, Lease, Source};
 
 /// Where the beginning of a range of bytes lies, as far as it lies in one place. Never empty, nor longer than the
 /// range.
@@ -33,24 +33,23 @@ impl Span {
 /// Bytes of a source that follow each other and are shown as they are stored.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
-    source: Arc<Source>,
-    store: Arc<Store>,
+    opening: Arc<Opening>,
     address: u64,
     length: usize,
 }
 
 impl StoredRun {
     /// The span of `length` bytes from byte `address` of the source on.
-    pub(super) fn span(source: &Arc<Source>, store: &Arc<Store>, address: u64, length: usize) -> Span {
+    pub(super) fn span(opening: &Arc<Opening>, address: u64, length: usize) -> Span {
         if length < WORTH_A_SPAN {
             return Span::Made(length);
         }
-        Span::Stored(Self { source: source.clone(), store: store.clone(), address, length })
+        Span::Stored(Self { opening: opening.clone(), address, length })
     }
 
     /// The source.
-    pub fn source(&self) -> &Arc<Source> {
-        &self.source
+    pub fn source(&self) -> &Source {
+        self.opening.source()
     }
 
     /// Its first byte.
@@ -70,16 +69,26 @@ impl StoredRun {
     /// `next`, where it does not.
     pub fn join(&mut self, next: StoredRun) -> Result<(), StoredRun> {
         let end = self.address.checked_add(self.length as u64);
-        if !Arc::ptr_eq(&self.source, &next.source) || end != Some(next.address) {
+        if !Arc::ptr_eq(&self.opening, &next.opening) || end != Some(next.address) {
             return Err(next);
         }
         self.length += next.length;
         Ok(())
     }
 
+    /// Appends its bytes to `out`.
+    ///
+    /// # Errors
+    /// As [`Opening::append_at`], and as [`Opening::check`] where the source has changed.
+    pub(super) fn append(&self, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+        interrupt.check()?;
+        let read = self.opening.append_at(self.address, self.length, out);
+        self.opening.check().and(read)
+    }
+
     /// Counts the bytes as handed to the kernel, under a lease.
     pub fn count_passed_on(&self, _: &Lease) {
-        let counters = self.store.counters();
+        let counters = self.opening.store().counters();
         counters.bytes_read.add(self.length as u64);
         counters.bytes_passed_on.add(self.length as u64);
     }

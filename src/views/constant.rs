@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::rendered::{Block, BlockCache, next_view};
 use super::{Effort, Size, UNKNOWN_SIZE, View};
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::{Answer, Error};
 
 /// What makes the bytes.
 type Make = dyn Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync;
@@ -89,8 +89,8 @@ impl View for ConstantView {
         self.0.size(effort, || self.0.bytes(interrupt))
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        copy(&self.0.bytes(interrupt)?, offset, length, out);
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        answer.append(&self.0.bytes(interrupt)?, offset, length);
         Ok(())
     }
 
@@ -114,16 +114,10 @@ impl View for Open {
         self.content.size(effort, || self.bytes(interrupt))
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        copy(&self.bytes(interrupt)?, offset, length, out);
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        answer.append(&self.bytes(interrupt)?, offset, length);
         Ok(())
     }
-}
-
-/// Appends at most `length` of `bytes` from `offset` on.
-fn copy(bytes: &[u8], offset: u64, length: usize, out: &mut Vec<u8>) {
-    let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
-    out.extend_from_slice(&rest[..length.min(rest.len())]);
 }
 
 #[cfg(test)]
@@ -133,9 +127,7 @@ mod tests {
     use super::*;
 
     fn read(view: &dyn View, interrupt: &Interrupt) -> Vec<u8> {
-        let mut out = Vec::new();
-        view.read(1, 9, &mut out, interrupt).unwrap();
-        out
+        Answer::collect(|answer| view.gather(1, 9, answer, interrupt)).unwrap()
     }
 
     #[test]

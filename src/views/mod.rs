@@ -11,13 +11,14 @@ mod printable;
 pub mod rendered;
 mod stretches;
 pub mod text;
+mod wanted;
 
 use std::sync::Arc;
 
 use arrow_schema::Metadata;
 
 use crate::source::Interrupt;
-use crate::store::{self, Span};
+use crate::store::{self, Answer};
 
 pub use printable::{printable, printable_json};
 
@@ -84,21 +85,17 @@ pub trait View: Send + Sync {
     /// See [`store::Error`].
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, store::Error>;
 
-    /// Appends at most `length` bytes from `offset` on to `out`; fewer only at the end of the view.
+    /// Appends at most `length` bytes from `offset` on to `answer`; fewer only at the end of the view.
     ///
     /// # Errors
     /// See [`store::Error`]; bytes appended before it count for nothing.
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), store::Error>;
-
-    /// Where bytes from `offset` on lie, at most `length` of them, so that they need no copy: what is
-    /// [`Span::Made`] is made by [`View::read`]. The range lies within the view.
-    ///
-    /// # Errors
-    /// See [`store::Error`].
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, store::Error> {
-        let _ = (offset, interrupt);
-        Ok(Span::Made(length))
-    }
+    fn gather(
+        &self,
+        offset: u64,
+        length: usize,
+        answer: &mut Answer,
+        interrupt: &Interrupt,
+    ) -> Result<(), store::Error>;
 
     /// How its readers go about it.
     fn access(&self) -> Access {
@@ -133,4 +130,10 @@ pub trait View: Send + Sync {
     fn progress(&self) -> Option<store::pass::Progress> {
         None
     }
+}
+
+/// At most `length` bytes of a view from `offset` on.
+#[cfg(test)]
+fn gathered(view: &dyn View, offset: u64, length: usize) -> Result<Vec<u8>, store::Error> {
+    Answer::collect(|answer| view.gather(offset, length, answer, &Interrupt::new()))
 }

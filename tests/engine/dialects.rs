@@ -9,7 +9,7 @@ use hepfs::fs::NodeRef;
 use hepfs::fs::tree::{self, Context, ViewOptions};
 use hepfs::h5;
 use hepfs::source::Interrupt;
-use hepfs::store::{self, Dataset, DatasetRows, Store};
+use hepfs::store::{self, Answer, Dataset, DatasetRows, Store};
 use hepfs::table::{Column, Table};
 use serde_json::Value;
 
@@ -100,9 +100,8 @@ fn at(root: &NodeRef, path: &str) -> NodeRef {
 }
 
 fn text(root: &NodeRef, path: &str) -> String {
-    let mut bytes = Vec::new();
-    at(root, path).read(0, usize::MAX, &mut bytes, &Interrupt::new()).unwrap();
-    String::from_utf8(bytes).unwrap()
+    let bytes = Answer::collect(|answer| at(root, path).gather(0, usize::MAX, answer, &Interrupt::new()));
+    String::from_utf8(bytes.unwrap()).unwrap()
 }
 
 /// What h5py reads there: `numpy.arange(6.0)`.

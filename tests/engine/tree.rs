@@ -9,7 +9,7 @@ use hepfs::fs::tree::{self, Context};
 use hepfs::fs::{DirEntry, Error, NodeRef};
 use hepfs::h5;
 use hepfs::source::Interrupt;
-use hepfs::store::{self, Store};
+use hepfs::store::{self, Answer, Store};
 
 use crate::data;
 
@@ -26,10 +26,9 @@ fn root_by(program: &Path, sources: &[PathBuf]) -> NodeRef {
 }
 
 fn bytes(directory: &NodeRef, name: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
     let interrupt = Interrupt::new();
-    directory.lookup(name.as_bytes(), &interrupt).unwrap().read(0, usize::MAX, &mut bytes, &interrupt).unwrap();
-    bytes
+    let file = directory.lookup(name.as_bytes(), &interrupt).unwrap();
+    Answer::collect(|answer| file.gather(0, usize::MAX, answer, &interrupt)).unwrap()
 }
 
 fn names(directory: &NodeRef) -> Vec<String> {

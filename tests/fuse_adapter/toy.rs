@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use bstr::BString;
 use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef, Xattrs};
 use hepfs::source::Interrupt;
+use hepfs::store::Answer;
 use hepfs::views::{Access, Effort, Size};
 
 /// How a toy file behaves.
@@ -221,7 +222,7 @@ impl Node for File {
         self.exact.store(true, Ordering::SeqCst);
         Ok(Size::Exact(length))
     }
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         match &self.manner {
             Manner::PanicsOnRead => panic!("on purpose"),
             Manner::GatedRead(gate) => gate.pass(Some(interrupt))?,
@@ -232,15 +233,13 @@ impl Node for File {
             }
             Manner::Live(opens) => {
                 let text = format!("opened {} times\n", opens.fetch_add(1, Ordering::SeqCst) + 1);
-                out.extend_from_slice(text.as_bytes());
+                answer.append(text.as_bytes(), 0, text.len());
                 return Ok(());
             }
             _ => {}
         }
-        let rest = self.bytes.get(usize::try_from(offset).unwrap()..).unwrap_or_default();
-        let end =
-            if matches!(self.manner, Manner::Short) { length.min(rest.len()) / 2 } else { length.min(rest.len()) };
-        out.extend_from_slice(&rest[..end]);
+        let is_short = matches!(self.manner, Manner::Short);
+        answer.append(&self.bytes, offset, if is_short { length / 2 } else { length });
         Ok(())
     }
     fn access(&self) -> Access {

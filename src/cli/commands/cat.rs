@@ -20,6 +20,7 @@ use crate::cli::tables::MOST_NAMED;
 use crate::fs::tree::{ViewOptions, printable};
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
+use crate::store::Answer;
 use crate::views::{Effort, Size};
 
 /// Bytes of the first piece: a reader of the beginning alone does not wait for more.
@@ -133,7 +134,9 @@ fn read(
         let mut piece: Vec<u8> = buffers.try_recv().unwrap_or_default();
         piece.clear();
         let wanted = length.min(end - offset);
-        let outcome = node.read(offset, wanted as usize, &mut piece, interrupt);
+        let mut answer = Answer::in_memory(piece);
+        let outcome = node.gather(offset, wanted as usize, &mut answer, interrupt);
+        let piece = answer.into_made();
         let got = piece.len() as u64;
         // The end is where the size says, or nothing would tell of what is missing.
         let outcome = outcome.and_then(|()| match node.size(Effort::Known, interrupt) {

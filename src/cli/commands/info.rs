@@ -17,6 +17,7 @@ use crate::cli::tables::{self, about, walk};
 use crate::fs::tree::{ViewOptions, printable, printable_json};
 use crate::fs::{self, Kind, NodeRef};
 use crate::source::Interrupt;
+use crate::store::Answer;
 use crate::table::Table;
 use crate::views::metadata::{self, Called, Directory, Member};
 
@@ -199,8 +200,8 @@ fn metadata_file(directory: &NodeRef, interrupt: &Interrupt) -> Result<NodeRef, 
 fn metadata_of(directory: &NodeRef, interrupt: &Interrupt) -> Result<Value, fs::Error> {
     let file = metadata_file(directory, interrupt)?;
     let size = file.size(crate::views::Effort::Exact, interrupt)?.bytes();
-    let mut bytes = Vec::new();
-    file.read(0, usize::try_from(size).unwrap_or(usize::MAX), &mut bytes, interrupt)?;
+    let length = usize::try_from(size).unwrap_or(usize::MAX);
+    let bytes = Answer::collect(|answer| file.gather(0, length, answer, interrupt))?;
     serde_json::from_slice(&bytes).map_err(|error| fs::Error::Io(error.to_string()))
 }
 

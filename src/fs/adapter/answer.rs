@@ -8,8 +8,9 @@ use fuser::{ReplyData, RequestId};
 use super::Shared;
 use super::pipe::{Filled, Pipes};
 use crate::fs::Error;
-use crate::fs::pool::{Answer, Ticket};
-use crate::fs::service::{OpenFile, Part};
+use crate::fs::pool::{Reply, Ticket};
+use crate::fs::service::OpenFile;
+use crate::store::{Answer, AnswerPart};
 
 /// Bytes of `struct fuse_out_header`.
 const HEADER: usize = 16;
@@ -27,9 +28,8 @@ impl Device {
     }
 
     /// An answer ready to be sent, of parts of which some lie in a source; `None` where they have to be read.
-    pub fn fill<'a>(&self, request: RequestId, made: &[u8], parts: &'a [Part]) -> Option<Filled<'a>> {
-        let length = parts.iter().map(Part::len).sum();
-        self.pipes.fill(&header(request, length).ok()?, made, parts)
+    pub fn fill<'a>(&self, request: RequestId, parts: &'a [AnswerPart<'a>]) -> Option<Filled<'a>> {
+        self.pipes.fill(&header(request, parts).ok()?, parts)
     }
 
     /// Sends it.
@@ -44,10 +44,10 @@ impl Device {
     ///
     /// # Errors
     /// `ENOENT` where the requester has gone.
-    pub fn write(&self, request: RequestId, made: &[u8], parts: &[Part]) -> io::Result<()> {
-        let header = header(request, parts.iter().map(Part::len).sum())?;
+    pub fn write(&self, request: RequestId, parts: &[AnswerPart<'_>]) -> io::Result<()> {
+        let header = header(request, parts)?;
         let mut slices = vec![IoSlice::new(&header)];
-        slices.extend(parts.iter().map(|part| IoSlice::new(part.bytes(made))));
+        slices.extend(parts.iter().map(|part| IoSlice::new(part.in_memory())));
         // The kernel takes all or nothing.
         rustix::io::writev(&self.device, &slices)?;
         Ok(())
@@ -55,32 +55,33 @@ impl Device {
 }
 
 impl Shared {
-    /// Answers a read with the parts that were gathered for it.
+    /// Answers a read of a file, from `offset` on.
     pub(super) fn send(
         &self,
         request: RequestId,
         (file, offset): (&OpenFile, u64),
-        made: &mut Vec<u8>,
-        mut parts: Vec<Part>,
+        answer: &mut Answer,
         ticket: &Ticket<ReplyData>,
     ) {
         let Some(device) = self.session.device() else { return ticket.fail(&Error::Io("no session".into())) };
-        if parts.iter().any(Part::is_stored) {
-            if let Some(filled) = device.fill(request, made, &parts) {
+        if answer.is_stored() {
+            let parts: Vec<_> = answer.parts().collect();
+            if let Some(filled) = device.fill(request, &parts) {
                 if let Some(reply) = ticket.claim() {
                     sent(reply, device.send(filled));
                 }
                 return;
             }
-            if let Err(error) = file.read_stored(offset, &mut parts, made, ticket.interrupt()) {
+            drop(parts);
+            if let Err(error) = file.read_stored(offset, answer, ticket.interrupt()) {
                 return ticket.fail(&error);
             }
         }
         let Some(reply) = ticket.claim() else { return };
-        match parts.as_slice() {
+        match answer.parts().collect::<Vec<_>>().as_slice() {
             [] => reply.data(&[]),
-            [part] => reply.data(part.bytes(made)),
-            parts => sent(reply, device.write(request, made, parts)),
+            [part] => reply.data(part.in_memory()),
+            parts => sent(reply, device.write(request, parts)),
         }
     }
 }
@@ -99,8 +100,9 @@ fn sent(reply: ReplyData, outcome: io::Result<()>) {
     }
 }
 
-/// What precedes an answer of `length` bytes: `struct fuse_out_header` of `linux/fuse.h`, with no error.
-fn header(request: RequestId, length: usize) -> io::Result<[u8; HEADER]> {
+/// What precedes an answer of these parts: `struct fuse_out_header` of `linux/fuse.h`, with no error.
+fn header(request: RequestId, parts: &[AnswerPart<'_>]) -> io::Result<[u8; HEADER]> {
+    let length = parts.iter().map(AnswerPart::len).sum::<usize>();
     let total = u32::try_from(HEADER + length).map_err(io::Error::other)?;
     let mut header = [0; HEADER];
     header[..4].copy_from_slice(&total.to_ne_bytes());

@@ -35,7 +35,7 @@ pub use session::{Invalidator, Server};
 
 use super::Error;
 use super::node::Kind;
-use super::pool::{Answer, Lane, Pool, Ticket, panicked};
+use super::pool::{Lane, Pool, Reply, Ticket, panicked};
 use super::service::{OpenFile, Service, Stat};
 use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
@@ -124,19 +124,20 @@ impl Shared {
 
     fn read(&self, request: RequestId, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
         let started = Instant::now();
-        let mut made = self.buffers.take();
-        match file.gather(offset, length, &mut made, ticket.interrupt()) {
-            Ok(parts) => self.send(request, (file, offset), &mut made, parts, ticket),
+        match file.gather(offset, length, self.buffers.take(), ticket.interrupt()) {
+            Ok(mut answer) => {
+                self.send(request, (file, offset), &mut answer, ticket);
+                self.buffers.give_back(answer.into_made());
+            }
             Err(error) => ticket.fail(&error),
         }
-        self.buffers.give_back(made);
         file.set_quick(started.elapsed() < QUICK);
     }
 }
 
 impl Adapter {
     /// Runs a handler that answers at once. A panic drops the reply, and a dropped reply answers EIO.
-    fn at_once<R: Answer>(&self, reply: R, handler: impl FnOnce(&Shared, R) -> Result<(), (R, Error)>) {
+    fn at_once<R: Reply>(&self, reply: R, handler: impl FnOnce(&Shared, R) -> Result<(), (R, Error)>) {
         match catch_unwind(AssertUnwindSafe(|| StatMemo::current().scope(|| handler(&self.0, reply)))) {
             Ok(Ok(())) => {}
             Ok(Err((reply, error))) => reply.fail(&error),
@@ -145,7 +146,7 @@ impl Adapter {
     }
 
     /// Asks for an answer from memory; without one, computes it on the pool.
-    fn known_or<R: Answer, T>(
+    fn known_or<R: Reply, T>(
         &self,
         reply: R,
         known: impl FnOnce(&Service) -> Result<Option<T>, Error>,
@@ -165,7 +166,7 @@ impl Adapter {
 
     /// Runs a job on the pool, which answers from there. In the lane of names the session thread runs it as long as
     /// such jobs are quick: nearly all are, and waking another thread takes longer.
-    fn run<R: Answer>(
+    fn run<R: Reply>(
         &self,
         lane: Lane,
         request: &Request,
@@ -187,7 +188,7 @@ impl Adapter {
     }
 
     /// Computes an answer on the pool and sends it from there.
-    fn later<R: Answer, T>(
+    fn later<R: Reply, T>(
         &self,
         lane: Lane,
         request: &Request,

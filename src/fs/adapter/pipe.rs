@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use rustix::param::page_size;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice};
 
-use crate::fs::service::Part;
 use crate::source::{Lease, Source};
+use crate::store::AnswerPart;
 
 /// The size of a pipe that an answer of 1 MiB fits in, with its header. Without `CAP_SYS_RESOURCE` a pipe is no larger
 /// than `fs.pipe-max-size`.
@@ -46,13 +46,13 @@ pub(super) fn longest_answer() -> usize {
 impl Pipes {
     /// Fills a pipe with an answer: this `header` and these parts, of which some lie in a source. `None` where there is
     /// no pipe large enough, or no lease on the source.
-    pub fn fill<'a>(&self, header: &[u8], made: &[u8], parts: &'a [Part]) -> Option<Filled<'a>> {
+    pub fn fill<'a>(&self, header: &[u8], parts: &'a [AnswerPart<'a>]) -> Option<Filled<'a>> {
         let mut stored = parts.iter().filter_map(|part| match part {
-            Part::Stored(run) => Some(run.source()),
-            _ => None,
+            AnswerPart::Source(run) => Some(run.source()),
+            AnswerPart::Memory(_) => None,
         });
         let source: &Source = stored.next()?;
-        if stored.any(|other| !std::ptr::eq(other.as_ref(), source)) {
+        if stored.any(|other| !std::ptr::eq(other, source)) {
             return None;
         }
         let pipe = self.0.lock().pop();
@@ -69,12 +69,12 @@ impl Pipes {
         pipe.write(header).ok()?;
         for part in parts {
             let filled = match part {
-                Part::Stored(run) => pipe.take_from(&lease, run.address(), run.len()),
-                part => pipe.write(part.bytes(made)),
+                AnswerPart::Source(run) => pipe.take_from(&lease, run.address(), run.len()),
+                AnswerPart::Memory(bytes) => pipe.write(bytes),
             };
             filled.inspect_err(|error| tracing::debug!("a pipe was not filled: {error}")).ok()?;
         }
-        let length = header.len() + parts.iter().map(Part::len).sum::<usize>();
+        let length = header.len() + parts.iter().map(AnswerPart::len).sum::<usize>();
         Some(Filled { pipe, lease, parts, length })
     }
 
@@ -90,7 +90,7 @@ impl Pipes {
 pub(super) struct Filled<'a> {
     pipe: Pipe,
     lease: Lease,
-    parts: &'a [Part],
+    parts: &'a [AnswerPart<'a>],
     /// Bytes, the header's among them.
     length: usize,
 }
@@ -103,7 +103,7 @@ impl Filled<'_> {
     pub fn send(self, device: impl AsFd, pipes: &Pipes) -> io::Result<()> {
         // Before the requester has them: it may ask for the statistics next.
         for part in self.parts {
-            if let Part::Stored(run) = part {
+            if let AnswerPart::Source(run) = part {
                 run.count_passed_on(&self.lease);
             }
         }
@@ -154,11 +154,11 @@ impl Pipe {
 }
 
 /// The most pages of a pipe that a part takes.
-fn pages(part: &Part) -> usize {
+fn pages(part: &AnswerPart<'_>) -> usize {
     let page = page_size();
     match part {
-        Part::Stored(run) => ((run.address() % page as u64) as usize + run.len()).div_ceil(page),
+        AnswerPart::Source(run) => ((run.address() % page as u64) as usize + run.len()).div_ceil(page),
         // The first bytes may fill up the page before.
-        Part::Made(_) | Part::Lent(_) => part.len().div_ceil(page) + 1,
+        AnswerPart::Memory(bytes) => bytes.len().div_ceil(page) + 1,
     }
 }

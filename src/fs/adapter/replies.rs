@@ -6,11 +6,11 @@ use fuser::{
 };
 
 use crate::fs::Error;
-use crate::fs::pool::Answer;
+use crate::fs::pool::Reply;
 
 macro_rules! answers {
     ($($reply:ty),*) => {$(
-        impl Answer for $reply {
+        impl Reply for $reply {
             fn fail(self, error: &Error) {
                 error.log();
                 // The inherent method of the same reply.

@@ -21,7 +21,7 @@ use super::{Adapter, Shared, pipe};
 use crate::fs::Error;
 use crate::fs::node::NodeRef;
 use crate::fs::options::{MountOptions, SUBTYPE, encode_source_name};
-use crate::fs::pool::{Answer, Lane, Pool};
+use crate::fs::pool::{Lane, Pool, Reply};
 use crate::fs::service::{KnownName, ROOT, Service};
 use crate::source::StatMemo;
 
@@ -43,7 +43,7 @@ impl Drop for Trimming {
 }
 
 /// A trim has no requester.
-impl Answer for () {
+impl Reply for () {
     fn fail(self, _: &Error) {}
 }
 

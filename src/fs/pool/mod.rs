@@ -28,7 +28,7 @@ use threads::Threads;
 use waiters::{Waiter, Waiters};
 
 /// What sends the answer to one request. Dropped without a call, it must answer with an error by itself.
-pub trait Answer: Send + 'static {
+pub trait Reply: Send + 'static {
     /// Answers that the request failed.
     fn fail(self, error: &Error);
 }
@@ -56,7 +56,7 @@ impl Lane {
 }
 
 /// A request that waits for its answer.
-pub struct Ticket<R: Answer>(Arc<Pending<R>>);
+pub struct Ticket<R: Reply>(Arc<Pending<R>>);
 
 struct Pending<R> {
     answer: Mutex<Option<R>>,
@@ -67,7 +67,7 @@ struct Pending<R> {
     waiters: Arc<Waiters>,
 }
 
-impl<R: Answer> Ticket<R> {
+impl<R: Reply> Ticket<R> {
     /// Raised when the requester no longer waits.
     pub fn interrupt(&self) -> &Interrupt {
         &self.0.interrupt
@@ -93,7 +93,7 @@ impl<R> Drop for Pending<R> {
     }
 }
 
-impl<R: Answer> Waiter for Pending<R> {
+impl<R: Reply> Waiter for Pending<R> {
     fn waiting(&self) -> Waiting {
         self.requester.map_or(Waiting::Yes, Requester::waiting)
     }
@@ -152,7 +152,7 @@ impl Pool {
     }
 
     /// Registers a request by the thread `pid` (0 if unknown). The memo of the calling thread goes with it.
-    pub fn ticket<R: Answer>(&self, pid: u32, answer: R) -> Ticket<R> {
+    pub fn ticket<R: Reply>(&self, pid: u32, answer: R) -> Ticket<R> {
         let requester = Requester::new(pid);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let waiters = self.waiters.clone();
@@ -164,7 +164,7 @@ impl Pool {
     }
 
     /// Does `job` on a thread of `lane`. A panic in it answers with an I/O error.
-    pub fn run<R: Answer>(&self, lane: Lane, ticket: Ticket<R>, job: impl FnOnce(Ticket<R>) + Send + 'static) {
+    pub fn run<R: Reply>(&self, lane: Lane, ticket: Ticket<R>, job: impl FnOnce(Ticket<R>) + Send + 'static) {
         let threads = match lane {
             Lane::Names => &self.names,
             Lane::Reads => &self.reads,
@@ -179,7 +179,7 @@ impl Pool {
 
     /// Does `job` at once, on the session thread that calls, where another one listens; otherwise as [`Pool::run`]. For
     /// work that is not expected to take long: the end of the session waits for its threads.
-    pub fn run_quick<R: Answer>(&self, lane: Lane, ticket: Ticket<R>, job: impl FnOnce(Ticket<R>) + Send + 'static) {
+    pub fn run_quick<R: Reply>(&self, lane: Lane, ticket: Ticket<R>, job: impl FnOnce(Ticket<R>) + Send + 'static) {
         match self.listeners.leave() {
             Some(_away) => answer(ticket, job),
             None => self.run(lane, ticket, job),
@@ -199,7 +199,7 @@ impl Pool {
 }
 
 /// Does `job`, unless its request was cancelled while it queued. A panic in it answers with an I/O error.
-fn answer<R: Answer>(ticket: Ticket<R>, job: impl FnOnce(Ticket<R>)) {
+fn answer<R: Reply>(ticket: Ticket<R>, job: impl FnOnce(Ticket<R>)) {
     if ticket.interrupt().is_raised() {
         return;
     }
@@ -240,9 +240,9 @@ mod tests {
     use super::*;
 
     /// Sends `Ok` by hand and the errno on failure, as a dropped reply of `fuser` sends EIO.
-    struct Reply(Option<Sender<Result<(), i32>>>);
+    struct Recorded(Option<Sender<Result<(), i32>>>);
 
-    impl Reply {
+    impl Recorded {
         fn new() -> (Self, Receiver<Result<(), i32>>) {
             let (sender, receiver) = channel();
             (Self(Some(sender)), receiver)
@@ -253,13 +253,13 @@ mod tests {
         }
     }
 
-    impl Answer for Reply {
+    impl Reply for Recorded {
         fn fail(mut self, error: &Error) {
             self.0.take().unwrap().send(Err(error.errno())).ok();
         }
     }
 
-    impl Drop for Reply {
+    impl Drop for Recorded {
         fn drop(&mut self) {
             if let Some(sender) = self.0.take() {
                 sender.send(Err(libc::EIO)).ok();
@@ -275,7 +275,7 @@ mod tests {
         let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
         let mut slow = Vec::new();
         for _ in 0..Lane::Slow.bound() + 6 {
-            let (reply, answer) = Reply::new();
+            let (reply, answer) = Recorded::new();
             let gate = gate.clone();
             pool.run(Lane::Slow, pool.ticket(0, reply), move |ticket| {
                 gate.recv().ok();
@@ -283,7 +283,7 @@ mod tests {
             });
             slow.push(answer);
         }
-        let (reply, answer) = Reply::new();
+        let (reply, answer) = Recorded::new();
         pool.run(Lane::Names, pool.ticket(0, reply), |ticket| ticket.claim().unwrap().ok());
         assert_eq!(answer.recv_timeout(LONG), Ok(Ok(())));
         assert!(slow.iter().all(|answer| answer.try_recv().is_err()));
@@ -297,8 +297,8 @@ mod tests {
     fn quick_work_is_done_here_while_another_thread_listens() {
         // Of two session threads one is away.
         let pool = Arc::new(Pool::new(2));
-        let (reply, answer) = Reply::new();
-        let (inner_reply, inner_answer) = Reply::new();
+        let (reply, answer) = Recorded::new();
+        let (inner_reply, inner_answer) = Recorded::new();
         let here = thread::current().id();
         let other = pool.clone();
         pool.run_quick(Lane::Reads, pool.ticket(0, reply), move |ticket| {
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(inner_answer.recv_timeout(LONG), Ok(Ok(())));
         // It is back, also after a panic.
         for _ in 0..3 {
-            let (reply, answer) = Reply::new();
+            let (reply, answer) = Recorded::new();
             let (done, by) = channel();
             pool.run_quick(Lane::Reads, pool.ticket(0, reply), move |_| {
                 done.send(thread::current().id()).ok();
@@ -328,11 +328,11 @@ mod tests {
     fn a_panic_answers_and_the_thread_lives() {
         let pool = Pool::new(1);
         for _ in 0..3 {
-            let (reply, answer) = Reply::new();
+            let (reply, answer) = Recorded::new();
             pool.run(Lane::Names, pool.ticket(0, reply), |_| panic!("on purpose"));
             assert_eq!(answer.recv_timeout(LONG), Ok(Err(libc::EIO)));
         }
-        let (reply, answer) = Reply::new();
+        let (reply, answer) = Recorded::new();
         pool.run(Lane::Names, pool.ticket(0, reply), |ticket| ticket.claim().unwrap().ok());
         assert_eq!(answer.recv_timeout(LONG), Ok(Ok(())));
     }
@@ -342,7 +342,7 @@ mod tests {
         let pool = Pool::new(1);
         let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
         let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
-        let (reply, answer) = Reply::new();
+        let (reply, answer) = Recorded::new();
         let ticket = pool.ticket(child.id(), reply);
         let interrupt = ticket.interrupt().clone();
         let (done, finished) = channel();
@@ -367,7 +367,7 @@ mod tests {
         let (open_gate, gate) = crossbeam_channel::bounded::<()>(0);
         let answers: Vec<_> = (0..Lane::Slow.bound() + 3)
             .map(|at| {
-                let (reply, answer) = Reply::new();
+                let (reply, answer) = Recorded::new();
                 let gate = gate.clone();
                 pool.run(Lane::Slow, pool.ticket(requesters[at % 2], reply), move |_| gate.recv().unwrap_or(()));
                 answer

@@ -19,10 +19,11 @@ use parking_lot::RwLock;
 use super::Error;
 use super::node::{Attributes, Children, Kind, NodeRef};
 use crate::source::Interrupt;
+use crate::store::Answer;
 use crate::views::{Effort, Size};
 use inodes::{Inode, Wholeness};
 pub use inodes::{Inodes, KnownName, ROOT};
-pub use open_file::{OpenFile, Part};
+pub use open_file::OpenFile;
 use placeholder::Placeholder;
 pub use xattrs::ListedXattrs;
 
@@ -190,8 +191,7 @@ impl Service {
             Kind::Directory | Kind::Symlink => Err(Error::NotAFile),
             Kind::LiveFile if effort == Effort::Free => Ok(None),
             Kind::LiveFile => {
-                let mut content = Vec::new();
-                node.read(0, LIVE_LIMIT, &mut content, interrupt)?;
+                let mut content = Answer::collect(|answer| node.gather(0, LIVE_LIMIT, answer, interrupt))?;
                 content.truncate(LIVE_LIMIT);
                 Ok(Some(OpenFile::new(number, node, content.len() as u64, Some(content))))
             }
@@ -225,10 +225,10 @@ impl Service {
             Wholeness::Read(is_whole) => is_whole,
             Wholeness::Opened if effort == Effort::Free => return Ok(None),
             Wholeness::Opened => {
-                let mut whole = Vec::new();
-                let read = file.node().read(0, file.size as usize, &mut whole, interrupt);
+                let (node, length) = (file.node(), file.size as usize);
+                let whole = Answer::collect(|answer| node.gather(0, length, answer, interrupt));
                 interrupt.check()?;
-                let is_whole = read.is_ok() && whole.len() as u64 == file.size;
+                let is_whole = whole.is_ok_and(|whole| whole.len() == length);
                 self.inodes.set_wholeness(file.number, Wholeness::Read(is_whole));
                 is_whole
             }

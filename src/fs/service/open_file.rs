@@ -1,7 +1,6 @@
-//! An open file, and where the bytes of an answer lie: made for it, decoded already, or in the source as they are.
+//! An open file, and the answers to reads of it.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +9,7 @@ use parking_lot::Mutex;
 use crate::fs::Error;
 use crate::fs::node::NodeRef;
 use crate::source::Interrupt;
-use crate::store::{Lent, Span, StoredRun};
+use crate::store::Answer;
 use crate::views::Access;
 
 /// An open file.
@@ -34,50 +33,6 @@ struct Ahead {
     is_cached: AtomicBool,
     /// First byte and end of each range that was refused.
     refused: Mutex<BTreeMap<u64, u64>>,
-}
-
-/// Bytes of an answer that lie in one place.
-#[derive(Debug)]
-pub enum Part {
-    /// Made for this answer: where they are among what was.
-    Made(Range<usize>),
-    /// Decoded already.
-    Lent(Lent),
-    /// In the source, as they are.
-    Stored(StoredRun),
-}
-
-impl Part {
-    /// Its bytes.
-    pub fn len(&self) -> usize {
-        match self {
-            Part::Made(range) => range.len(),
-            Part::Lent(lent) => lent.len(),
-            Part::Stored(run) => run.len(),
-        }
-    }
-
-    /// Whether it lies in the source.
-    pub fn is_stored(&self) -> bool {
-        matches!(self, Part::Stored(_))
-    }
-
-    /// Its bytes in memory; none where they lie in the source.
-    pub fn bytes<'a>(&'a self, made: &'a [u8]) -> &'a [u8] {
-        match self {
-            Part::Made(range) => made.get(range.clone()).unwrap_or_default(),
-            Part::Lent(lent) => lent,
-            Part::Stored(_) => &[],
-        }
-    }
-
-    /// Gives back what was lent, once it is copied.
-    fn copy(&mut self, made: &mut Vec<u8>) {
-        if let Part::Lent(lent) = self {
-            made.extend_from_slice(lent);
-            *self = Part::Made(made.len() - lent.len()..made.len());
-        }
-    }
 }
 
 impl OpenFile {
@@ -138,96 +93,47 @@ impl OpenFile {
         self.quick.store(quick, Ordering::Relaxed);
     }
 
-    /// Gathers the bytes from `offset` on, `length` of them or all up to the end. Those that have to be made are
-    /// appended to `made`; the rest stay in their places.
-    pub fn gather(
-        &self,
-        offset: u64,
-        length: usize,
-        made: &mut Vec<u8>,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Part>, Error> {
+    /// Gathers the bytes from `offset` on, `length` of them or all up to the end. `buffer` takes those that have to be
+    /// made; the rest stay in their places.
+    pub fn gather(&self, offset: u64, length: usize, buffer: Vec<u8>, interrupt: &Interrupt) -> Result<Answer, Error> {
         let left = self.size.saturating_sub(offset);
         let wanted = usize::try_from(left).map_or(length, |left| left.min(length));
-        if let Some(content) = &self.content {
-            let start = usize::try_from(offset).unwrap_or(usize::MAX);
-            let bytes = content.get(start..).and_then(|rest| rest.get(..wanted)).unwrap_or_default();
-            made.extend_from_slice(bytes);
-            return Ok(vec![Part::Made(made.len() - bytes.len()..made.len())]);
+        let mut answer = Answer::referring(buffer, wanted);
+        match &self.content {
+            Some(content) => answer.append(content, offset, wanted),
+            None => self.gather_whole(offset, wanted, &mut answer, interrupt)?,
         }
-        let mut parts = Vec::<Part>::new();
-        // Bytes located so far; of these, bytes at the end that are still to be made.
-        let (mut done, mut unmade) = (0, 0);
-        while done < wanted {
-            // A loan counts against the budget, and the next part may have to wait for room there. Holding a loan while
-            // waiting could deadlock.
-            if let Some(last) = parts.last_mut() {
-                last.copy(made);
-            }
-            let span = self.node.span(offset + done as u64, wanted - done, interrupt)?;
-            let bytes = span.len();
-            if bytes == 0 || bytes > wanted - done {
-                return Err(Error::Io(format!("a span of {bytes} bytes at {done} of {wanted} from {offset} on")));
-            }
-            done += bytes;
-            if let Span::Made(_) = span {
-                unmade += bytes;
-                continue;
-            }
-            if unmade > 0 {
-                parts.push(self.make(offset + (done - bytes - unmade) as u64, unmade, made, interrupt)?);
-                unmade = 0;
-            }
-            match (span, parts.last_mut()) {
-                // Chunks often follow each other in the file too.
-                (Span::Stored(run), Some(Part::Stored(last))) => {
-                    if let Err(run) = last.join(run) {
-                        parts.push(Part::Stored(run));
-                    }
-                }
-                (Span::Stored(run), _) => parts.push(Part::Stored(run)),
-                (Span::Lent(lent), _) => parts.push(Part::Lent(lent)),
-                (Span::Made(_), _) => {}
-            }
-        }
-        if unmade > 0 {
-            parts.push(self.make(offset + (done - unmade) as u64, unmade, made, interrupt)?);
-        }
-        Ok(parts)
+        Ok(answer)
     }
 
-    /// Reads those of `parts`, which were gathered from `offset` on, that lie in the source.
-    pub fn read_stored(
-        &self,
-        offset: u64,
-        parts: &mut [Part],
-        made: &mut Vec<u8>,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        // As in `gather`.
-        parts.iter_mut().for_each(|part| part.copy(made));
-        let mut at = offset;
-        for part in parts {
-            let length = part.len();
-            if part.is_stored() {
-                *part = self.make(at, length, made, interrupt)?;
-            }
-            at += length as u64;
+    /// Reads into memory what lies in the source of an answer that was gathered from `offset` on.
+    pub fn read_stored(&self, offset: u64, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        let wanted = answer.len();
+        if answer.read_stored(interrupt).is_err() {
+            // The node knows what failed, and writes it to its log.
+            *answer = Answer::default();
+            self.gather_whole(offset, wanted, answer, interrupt)?;
         }
         Ok(())
     }
 
-    fn make(&self, offset: u64, length: usize, made: &mut Vec<u8>, interrupt: &Interrupt) -> Result<Part, Error> {
-        let start = made.len();
-        self.node.read(offset, length, made, interrupt)?;
-        let got = made.len() - start;
-        if got < length {
+    fn gather_whole(
+        &self,
+        offset: u64,
+        wanted: usize,
+        answer: &mut Answer,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        if wanted > 0 {
+            self.node.gather(offset, wanted, answer, interrupt)?;
+        }
+        let got = answer.len();
+        if got != wanted {
             // A short answer is the end of the file to the kernel: the reader would be cut off without a word.
             let size = self.size;
-            return Err(Error::Io(format!("{got} bytes at {offset} instead of {length}, in a file of {size}")));
+            return Err(Error::Io(format!("{got} bytes at {offset} instead of {wanted}, in a file of {size}")));
         }
-        made.truncate(start + length);
-        Ok(Part::Made(start..start + length))
+        Ok(())
     }
 
     /// Whether the kernel should pass reads on as they are, without its page cache.

@@ -7,6 +7,7 @@ use bstr::BString;
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Children, Kind, Node, NodeRef, Xattrs};
 use crate::source::Interrupt;
+use crate::store::Answer;
 use crate::views::{Effort, Size};
 
 /// A node of a kind and nothing else. It is never current, so the kernel looks the name up before it uses it, and gets
@@ -39,7 +40,7 @@ impl Node for Placeholder {
         Err(Error::Stale)
     }
 
-    fn read(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
+    fn gather(&self, _: u64, _: usize, _: &mut Answer, _: &Interrupt) -> Result<(), Error> {
         Err(Error::Stale)
     }
 

@@ -7,7 +7,7 @@ use bstr::{BStr, BString};
 use super::listing::Array;
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, Xattrs};
 use crate::catalogue::{Attribute, ObjectId};
-use crate::store::Span;
+use crate::store::Answer;
 use crate::store::pass::Progress;
 use crate::table::Single;
 use crate::views::metadata::attribute_text;
@@ -111,18 +111,14 @@ impl View for Later {
         self.made().size(effort, interrupt)
     }
 
-    fn read(
+    fn gather(
         &self,
         offset: u64,
         length: usize,
-        out: &mut Vec<u8>,
+        answer: &mut Answer,
         interrupt: &Interrupt,
     ) -> Result<(), crate::store::Error> {
-        self.made().read(offset, length, out, interrupt)
-    }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, crate::store::Error> {
-        self.made().span(offset, length, interrupt)
+        self.made().gather(offset, length, answer, interrupt)
     }
 
     fn access(&self) -> Access {
@@ -187,12 +183,8 @@ impl Node for FileNode {
         self.view.size(effort, interrupt).map_err(|error| self.log(error))
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.view.read(offset, length, out, interrupt).map_err(|error| self.log(error))
-    }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.view.span(offset, length, interrupt).map_err(|error| self.log(error))
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        self.view.gather(offset, length, answer, interrupt).map_err(|error| self.log(error))
     }
 
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {

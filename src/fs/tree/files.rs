@@ -21,7 +21,7 @@ use crate::views::View;
 use crate::views::constant::ConstantView;
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::metadata;
-use crate::views::npy::{HeadedView, NpyType, RawView, RowsBytes};
+use crate::views::npy::{NpyType, StoredView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::{BlockCache, Format, TextColumn, TextView};
 
@@ -213,7 +213,7 @@ impl Files {
         let columns = &single.whole;
         let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
         let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
-        let stored = || RowsBytes::new(rows.clone()).ok_or(Error::NotFound);
+        let stored = || StoredView::raw(rows.clone()).ok_or(Error::NotFound);
         let text = |format| self.alone("whole", whole, format);
         Ok(match &file.form {
             Form::Csv if single.parts.is_empty() => text(Format::Csv),
@@ -235,13 +235,13 @@ impl Files {
             Form::Arrow => self.arrow("columns", self.arrow_columns(columns)),
             Form::Raw => match &whole.stored_strings {
                 Some(strings) => self.strings("strings", strings),
-                None => Arc::new(RawView::new(stored()?)),
+                None => Arc::new(stored()?),
             },
             Form::Npy => {
                 let dtype = NpyType::of(&single.datatype).map_err(|error| Error::Io(error.to_string()))?;
-                Arc::new(HeadedView::npy(&dtype, &single.shape, stored()?).ok_or(Error::TooLarge)?)
+                Arc::new(stored()?.npy(&dtype, &single.shape).ok_or(Error::TooLarge)?)
             }
-            Form::Pixmap(header) => Arc::new(HeadedView::new(header.clone(), stored()?).ok_or(Error::TooLarge)?),
+            Form::Pixmap(header) => Arc::new(stored()?.behind(header.clone()).ok_or(Error::TooLarge)?),
         })
     }
 
@@ -280,13 +280,13 @@ impl Files {
 
 /// A file of rows as stored.
 fn elements(rows: &Arc<dyn Rows>, form: Elements) -> Result<Arc<dyn View>, Error> {
-    let stored = RowsBytes::new(rows.clone()).ok_or(Error::NotFound)?;
+    let stored = StoredView::raw(rows.clone()).ok_or(Error::NotFound)?;
     Ok(match form {
-        Elements::Raw => Arc::new(RawView::new(stored)),
+        Elements::Raw => Arc::new(stored),
         Elements::Npy => {
             let dtype = NpyType::of(rows.stored_type().ok_or(Error::NotFound)?);
             let dtype = dtype.map_err(|error| Error::Io(error.to_string()))?;
-            Arc::new(HeadedView::npy(&dtype, &[rows.len()], stored).ok_or(Error::TooLarge)?)
+            Arc::new(stored.npy(&dtype, &[rows.len()]).ok_or(Error::TooLarge)?)
         }
     })
 }

@@ -12,6 +12,7 @@ use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef
 use crate::fs::node::{DirEntry, Names};
 use crate::indexes::describe;
 use crate::source;
+use crate::store::Answer;
 use crate::table::{Finding, Table};
 use crate::views::{printable, printable_json};
 
@@ -187,10 +188,8 @@ impl Node for LiveFile {
         true
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        let text = (self.make)(&self.context);
-        let rest = usize::try_from(offset).ok().and_then(|offset| text.as_bytes().get(offset..)).unwrap_or_default();
-        out.extend_from_slice(&rest[..length.min(rest.len())]);
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, _: &Interrupt) -> Result<(), Error> {
+        answer.append((self.make)(&self.context).as_bytes(), offset, length);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::directory::Directory;
 use super::file::FileNode;
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs, last_used};
-use crate::store::Span;
+use crate::store::Answer;
 use crate::store::pass::Progress;
 use crate::views::Access;
 
@@ -94,12 +94,8 @@ impl Node for FileName {
         self.file(Use::Seen)?.size(effort, interrupt)
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.file(Use::Opened)?.read(offset, length, out, interrupt)
-    }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.file(Use::Opened)?.span(offset, length, interrupt)
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        self.file(Use::Opened)?.gather(offset, length, answer, interrupt)
     }
 
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {

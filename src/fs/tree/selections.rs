@@ -23,7 +23,7 @@ use super::opened::{Asked, Opened};
 use super::{Attributes, Children, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs};
 use crate::fs::node::DirEntry;
 use crate::query::{self, Bound, Predicate, Selection, path};
-use crate::store::Span;
+use crate::store::Answer;
 use crate::store::pass::Progress;
 use crate::table::Table;
 use crate::views::Access;
@@ -398,12 +398,8 @@ impl Node for SelectionFile {
         Ok(Size::AtMost(all.saturating_add(longer)))
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.file(interrupt)?.read(offset, length, out, interrupt)
-    }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.file(interrupt)?.span(offset, length, interrupt)
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        self.file(interrupt)?.gather(offset, length, answer, interrupt)
     }
 
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {

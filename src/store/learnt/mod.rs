@@ -204,8 +204,8 @@ impl Opening {
     }
 
     /// The span of `length` bytes that are shown as they are stored from byte `offset` on.
-    pub fn span(&self, offset: u64, length: usize) -> Span {
-        StoredRun::span(&self.source, &self.store, offset, length)
+    pub fn span(self: &Arc<Self>, offset: u64, length: usize) -> Span {
+        StoredRun::span(self, offset, length)
     }
 
     /// Whether its identity stands for its content, so that what is learnt of it may be kept.

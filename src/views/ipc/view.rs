@@ -16,8 +16,9 @@ use super::render::Piece;
 use super::table::{Grain, Head, Table, has_labels};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Progress};
-use crate::store::{Error, Span};
+use crate::store::{Answer, Error};
 use crate::views::rendered::{BlockCache, next_view};
+use crate::views::wanted::Wanted;
 use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 
 /// In the keys of rendered blocks, the column of what belongs to none.
@@ -120,124 +121,89 @@ impl View for IpcView {
         Progress::sum(passes.into_iter().flatten())
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let file = self.open(interrupt)?;
         let placed = file.placement(interrupt)?;
-        let before = out.len();
-        let left = usize::try_from(placed.size().saturating_sub(offset)).unwrap_or(usize::MAX);
-        let wanted = before.saturating_add(length.min(left));
-        while out.len() < wanted {
-            let at = offset.saturating_add((out.len() - before) as u64);
-            let count = wanted - out.len();
-            let head = file.table.head.length;
-            if at < head {
-                append_head(&file.table.head, at, count, out);
-            } else if let Some(tail) = at.checked_sub(placed.end) {
-                append(&placed.tail, tail, count, out);
+        let head = &file.table.head;
+        let mut wanted = Wanted::new(offset, length, answer);
+        while let Some(at) = wanted.next().filter(|at| *at < placed.size()) {
+            if at < head.length {
+                take_head(head, at, &mut wanted);
+            } else if at >= placed.end {
+                wanted.take(placed.end, &placed.tail);
             } else if at >= placed.batches_end {
-                let gap = usize::try_from(placed.end - at).unwrap_or(usize::MAX);
-                out.resize(out.len() + count.min(gap), 0);
+                wanted.zeros(at, placed.end - at);
             } else {
-                let (batch, start) = placed.batch_at(file, at);
-                self.read_batch(file, batch, at - start, count, out, interrupt)?;
+                self.batch(file, placed.batch_at(file, at), at, &mut wanted, interrupt)?;
             }
-            if out.len() as u64 - before as u64 == at - offset {
-                let reason = format!("nothing lies at byte {at}");
-                return Err(Error::Unsupported { path: "arrow".into(), reason });
+            if wanted.next() == Some(at) {
+                return Err(nothing(at));
             }
         }
         Ok(())
     }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        let file = self.open(interrupt)?;
-        let placed = file.placement(interrupt)?;
-        let most = |left: u64| usize::try_from(left).map_or(length, |left| left.clamp(1, length));
-        let made = |left: u64| Ok(Span::Made(most(left)));
-        if offset < file.table.head.length {
-            return made(file.table.head.length - offset);
-        }
-        if offset >= placed.end {
-            return Ok(Span::Made(length));
-        }
-        if offset >= placed.batches_end {
-            return made(placed.end - offset);
-        }
-        let (batch, start) = placed.batch_at(file, offset);
-        let Some(at) = (offset - start).checked_sub(file.header) else { return made(start + file.header - offset) };
-        let layout = file.layout(batch, interrupt)?;
-        let (buffer, next) = layout.around(at, &file.table);
-        let Some((buffer, within)) = buffer else { return made(next.saturating_sub(at)) };
-        let left = buffer.extent.length - within;
-        match file.stored(batch, buffer) {
-            Some((column, stored)) => {
-                column.rows.stored_bytes()?.span(stored + buffer.start + within, most(left), interrupt)
-            }
-            None => made(left),
-        }
-    }
 }
 
 impl IpcView {
-    /// Appends at least one and at most `count` bytes of a batch.
-    fn read_batch(
+    /// Takes what is wanted, from byte `at` on, of a batch that begins at byte `start`: a buffer, or what lies before
+    /// the next one.
+    fn batch(
         &self,
         file: &File,
-        batch: u64,
+        (batch, start): (u64, u64),
         at: u64,
-        count: usize,
-        out: &mut Vec<u8>,
+        wanted: &mut Wanted<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        if at < file.header {
+        let body = start + file.header;
+        if at < body {
             let header = self
                 .rendered
                 .get_or_render((self.id, HEADERS, batch), interrupt, |_| file.header_of(batch, interrupt))?;
-            append(&header, at, count, out);
+            wanted.take(start, &header);
             return Ok(());
         }
-        let at = at - file.header;
         let layout = file.layout(batch, interrupt)?;
-        match layout.around(at, &file.table) {
-            (Some((buffer, within)), _) => {
-                let left = usize::try_from(buffer.extent.length - within).unwrap_or(usize::MAX);
-                self.read_buffer(file, batch, buffer, within, count.min(left), out, interrupt)
-            }
+        match layout.around(at - body, &file.table) {
+            (Some((buffer, within)), _) => match wanted.part(at - within, buffer.extent.length) {
+                Some(part) => self.buffer(file, batch, buffer, part, wanted, interrupt),
+                None => Ok(()),
+            },
             (None, next) => {
-                let left = usize::try_from(next.saturating_sub(at)).unwrap_or(usize::MAX);
-                out.resize(out.len() + count.min(left.max(1)), 0);
+                wanted.zeros(at, (body + next).saturating_sub(at).max(1));
                 Ok(())
             }
         }
     }
 
-    /// Appends `count` bytes from byte `within` of a buffer on, which has as many.
-    #[expect(clippy::too_many_arguments, reason = "a place and what it is for")]
-    fn read_buffer(
+    /// Appends a part of a buffer.
+    fn buffer(
         &self,
         file: &File,
         batch: u64,
         buffer: &Placed,
-        within: u64,
-        count: usize,
-        out: &mut Vec<u8>,
+        part: Range<u64>,
+        wanted: &mut Wanted<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        let from = buffer.start + within;
+        let (from, to) = (buffer.start + part.start, buffer.start + part.end);
         if let Some((column, stored)) = file.stored(batch, buffer) {
-            return column.rows.stored_bytes()?.append(stored + from, count, out, interrupt);
+            return wanted.append_stored(column.rows.as_ref(), stored + from, &part, interrupt);
         }
-        let Some(position) = file.position(batch, buffer.column) else { return Ok(()) };
-        let Some(stream) = position.plan.streams.get(buffer.stream) else { return Ok(()) };
+        let count = (to - from) as usize;
+        let position = file.position(batch, buffer.column).ok_or_else(|| nothing(from))?;
+        let plan = position.plan;
+        let stream = plan.streams.get(buffer.stream).ok_or_else(|| nothing(from))?;
         if let (Role::Shared, Some(Kind::Views(views))) =
-            (stream.role, position.plan.nodes.get(stream.node).map(|node| &node.kind))
+            (stream.role, plan.nodes.get(stream.node).map(|node| &node.kind))
         {
-            append(views.shared.as_ref().map_or(&[], |shared| &shared.bytes), from, count, out);
+            let shared = views.shared.as_ref().ok_or_else(|| nothing(from))?;
+            wanted.answer.append(&shared.bytes, from, count);
             return Ok(());
         }
+        let (number, part) = plan.part_of(buffer.stream).ok_or_else(|| nothing(from))?;
+        let out = wanted.answer.made();
         let base = out.len();
-        let to = from + count as u64;
-        let Some((number, part)) = position.plan.part_of(buffer.stream) else { return Ok(()) };
         let mut piece = first_with(position.pieces(), |piece| position.share(stream, piece).end > from);
         while piece < position.pieces() && position.share(stream, piece).start < to {
             let share = position.share(stream, piece);
@@ -351,19 +317,18 @@ fn first_with(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-fn append(from: &[u8], at: u64, count: usize, out: &mut Vec<u8>) {
-    let rest = usize::try_from(at).ok().and_then(|at| from.get(at..)).unwrap_or_default();
-    out.extend_from_slice(rest.get(..count).unwrap_or(rest));
+/// Takes what is wanted, from byte `at` on, of the head: one of its parts, and the zeros behind it.
+fn take_head(head: &Head, at: u64, wanted: &mut Wanted<'_>) {
+    let next = head.parts.partition_point(|(start, _)| *start <= at);
+    let end = head.parts.get(next).map_or(head.length, |(start, _)| *start);
+    if let Some((start, bytes)) = next.checked_sub(1).and_then(|part| head.parts.get(part)) {
+        wanted.take(*start, bytes);
+    }
+    if let Some(at) = wanted.next() {
+        wanted.zeros(at, end.saturating_sub(at));
+    }
 }
 
-fn append_head(head: &Head, at: u64, count: usize, out: &mut Vec<u8>) {
-    let part = head.parts.partition_point(|(start, _)| *start <= at).checked_sub(1);
-    let next = part.map_or(0, |part| part + 1);
-    let end = head.parts.get(next).map_or(head.length, |(start, _)| *start);
-    let count = count.min(usize::try_from(end - at).unwrap_or(usize::MAX));
-    let base = out.len();
-    if let Some((start, bytes)) = part.and_then(|part| head.parts.get(part)) {
-        append(bytes, at - start, count, out);
-    }
-    out.resize(base + count, 0);
+fn nothing(at: u64) -> Error {
+    Error::Unsupported { path: "arrow".into(), reason: format!("nothing lies at byte {at}") }
 }

@@ -11,4 +11,4 @@ mod tests;
 
 pub use dtype::{Kind, NoNpy, NpyField, NpyType, Order};
 pub use header::header;
-pub use stored::{HeadedView, RawView, RowsBytes, Stored};
+pub use stored::StoredView;

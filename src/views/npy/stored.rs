@@ -5,153 +5,55 @@ use std::sync::Arc;
 use super::dtype::NpyType;
 use super::header;
 use crate::source::Interrupt;
-use crate::store::{Error, Rows, Span};
+use crate::store::{Answer, Error, Rows};
+use crate::views::wanted::Wanted;
 use crate::views::{Effort, Size, View};
 
-/// Elements as stored, decompressed, back to back in row-major order.
-pub trait Stored: Send + Sync {
-    /// Bytes of all elements.
-    fn len_bytes(&self) -> u64;
-
-    /// Appends `length` bytes from byte `offset` on to `out`. The range lies within [`Stored::len_bytes`].
-    ///
-    /// # Errors
-    /// See [`Error`]; bytes appended before it count for nothing.
-    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
-
-    /// Where the same bytes lie.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        let _ = (offset, interrupt);
-        Ok(Span::Made(length))
-    }
-}
-
-/// The stored bytes of a column whose rows have one width.
+/// Elements as stored, decompressed, back to back in row-major order, behind a header: `.npy`, `.pgm`, `.ppm`, and
+/// `.raw` without one.
 #[derive(Clone, Debug)]
-pub struct RowsBytes {
+pub struct StoredView {
+    header: Vec<u8>,
     rows: Arc<dyn Rows>,
+    /// Bytes of all elements.
     bytes: u64,
 }
 
-impl RowsBytes {
-    /// `None` where rows have no fixed width, or their number of bytes overflows.
-    pub fn new(rows: Arc<dyn Rows>) -> Option<Self> {
+impl StoredView {
+    /// The elements and nothing else. `None` where rows have no fixed width, or their number of bytes overflows.
+    pub fn raw(rows: Arc<dyn Rows>) -> Option<Self> {
         let bytes = rows.len().checked_mul(rows.stored_width()?)?;
-        Some(Self { rows, bytes })
-    }
-}
-
-impl Stored for RowsBytes {
-    fn len_bytes(&self) -> u64 {
-        self.bytes
+        Some(Self { header: Vec::new(), rows, bytes })
     }
 
-    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.rows.stored_bytes()?.append(offset, length, out, interrupt)
+    /// The same behind a header. `None` where they are more bytes together than can be numbered.
+    pub fn behind(self, header: Vec<u8>) -> Option<Self> {
+        self.bytes.checked_add(header.len() as u64)?;
+        Some(Self { header, ..self })
     }
 
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.rows.stored_bytes()?.span(offset, length, interrupt)
-    }
-}
-
-impl<T: Stored + ?Sized> Stored for Arc<T> {
-    fn len_bytes(&self) -> u64 {
-        T::len_bytes(self)
-    }
-
-    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        T::append(self, offset, length, out, interrupt)
-    }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        T::span(self, offset, length, interrupt)
-    }
-}
-
-/// `.raw`: the elements and nothing else.
-#[derive(Clone, Debug)]
-pub struct RawView<S> {
-    stored: S,
-}
-
-impl<S: Stored> RawView<S> {
-    /// A file of these bytes.
-    pub fn new(stored: S) -> Self {
-        Self { stored }
-    }
-}
-
-impl<S: Stored> View for RawView<S> {
-    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
-        Ok(Size::Exact(self.stored.len_bytes()))
-    }
-
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let left = self.stored.len_bytes().saturating_sub(offset);
-        let count = usize::try_from(left).unwrap_or(usize::MAX).min(length);
-        if count == 0 {
-            return Ok(());
-        }
-        self.stored.append(offset, count, out, interrupt)
-    }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.stored.span(offset, length, interrupt)
-    }
-}
-
-/// A header and the elements: `.npy`, `.pgm`, `.ppm`.
-#[derive(Clone, Debug)]
-pub struct HeadedView<S> {
-    header: Vec<u8>,
-    elements: RawView<S>,
-}
-
-impl<S: Stored> HeadedView<S> {
-    /// A header with the elements behind it. `None` where they are more bytes together than can be numbered.
-    pub fn new(header: Vec<u8>, stored: S) -> Option<Self> {
-        stored.len_bytes().checked_add(header.len() as u64)?;
-        Some(Self { header, elements: RawView::new(stored) })
-    }
-
-    /// An array of `shape` with elements of `dtype`, as NumPy has it. `None` where those are not as many bytes as there
-    /// are.
-    pub fn npy(dtype: &NpyType, shape: &[u64], stored: S) -> Option<Self> {
+    /// The same as an array of `shape` with elements of `dtype`, as NumPy has it. `None` where those are not as many
+    /// bytes as there are.
+    pub fn npy(self, dtype: &NpyType, shape: &[u64]) -> Option<Self> {
         let bytes = shape.iter().try_fold(dtype.size()?, |product, &extent| product.checked_mul(extent))?;
-        if bytes != stored.len_bytes() {
+        if bytes != self.bytes {
             return None;
         }
-        Self::new(header::header(dtype, shape), stored)
+        self.behind(header::header(dtype, shape))
     }
 }
 
-impl<S: Stored> View for HeadedView<S> {
-    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        let elements = self.elements.size(effort, interrupt)?.bytes();
-        Ok(Size::Exact(elements.saturating_add(self.header.len() as u64)))
+impl View for StoredView {
+    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+        Ok(Size::Exact(self.bytes + self.header.len() as u64))
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let header = self.header.len() as u64;
-        let before = out.len();
-        if let Some(rest) = usize::try_from(offset).ok().and_then(|offset| self.header.get(offset..)) {
-            out.extend(rest.iter().take(length));
-        }
-        let length = length - (out.len() - before);
-        if length == 0 {
-            return Ok(());
-        }
-        self.elements.read(offset.saturating_sub(header), length, out, interrupt)
-    }
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        let header = self.header.len() as u64;
-        match offset.checked_sub(header) {
-            Some(offset) => self.elements.span(offset, length, interrupt),
-            None => Ok(Span::Made(usize::try_from(header - offset).map_or(length, |left| left.min(length)))),
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        let mut wanted = Wanted::new(offset, length, answer);
+        wanted.take(0, &self.header);
+        match wanted.part(self.header.len() as u64, self.bytes) {
+            Some(part) => wanted.append_stored(self.rows.as_ref(), part.start, &part, interrupt),
+            None => Ok(()),
         }
     }
 }

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow_array::Int32Array;
+
 use super::dtype::NoNpy;
 use super::*;
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::rows::in_memory::Memory;
+use crate::store::{Answer, Rows};
 use crate::views::{Effort, Size, View};
 
 fn integer(size: u64, signed: bool, order: ByteOrder) -> Datatype {
@@ -183,40 +186,26 @@ fn contradictions_are_refused() {
     malformed(&deep);
 }
 
-struct Bytes(Vec<u8>);
-
-impl Stored for Bytes {
-    fn len_bytes(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        let start = offset as usize;
-        out.extend_from_slice(&self.0[start..start + length]);
-        Ok(())
-    }
-}
-
 #[test]
 fn views_are_header_and_bytes() {
     let stored: Vec<u8> = (0..40).collect();
-    let view = HeadedView::npy(&dtype(&i4()), &[2, 5], Bytes(stored.clone())).unwrap();
+    let numbers = Arc::new(Int32Array::from(vec![0; 10]));
+    let rows: Arc<dyn Rows> = Arc::new(Memory::new(numbers).stored(stored.clone(), 4));
+    let raw = StoredView::raw(rows).unwrap();
+    let view = raw.clone().npy(&dtype(&i4()), &[2, 5]).unwrap();
     let whole = [header(&dtype(&i4()), &[2, 5]), stored.clone()].concat();
     assert_eq!(view.size(Effort::Free, &Interrupt::new()).unwrap(), Size::Exact(168));
-    let raw = RawView::new(Arc::new(Bytes(stored.clone())));
     assert_eq!(raw.size(Effort::Free, &Interrupt::new()).unwrap(), Size::Exact(40));
     for offset in 0..180_usize {
         for length in [0, 1, 30, 200] {
-            let mut out = vec![7];
-            view.read(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
-            let expected = whole.get(offset..).unwrap_or_default();
-            assert_eq!(out[1..], expected[..expected.len().min(length)]);
-            out.truncate(1);
-            raw.read(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
-            let expected = stored.get(offset..).unwrap_or_default();
-            assert_eq!(out[1..], expected[..expected.len().min(length)]);
+            for (view, whole) in [(&view, &whole), (&raw, &stored)] {
+                let mut answer = Answer::in_memory(vec![7]);
+                view.gather(offset as u64, length, &mut answer, &Interrupt::new()).unwrap();
+                let expected = whole.get(offset..).unwrap_or_default();
+                assert_eq!(answer.into_made()[1..], expected[..expected.len().min(length)]);
+            }
         }
     }
-    assert!(HeadedView::npy(&dtype(&i4()), &[11], Bytes(stored.clone())).is_none());
-    assert!(HeadedView::npy(&dtype(&i4()), &[u64::MAX, 16], Bytes(stored)).is_none());
+    assert!(raw.clone().npy(&dtype(&i4()), &[11]).is_none());
+    assert!(raw.npy(&dtype(&i4()), &[u64::MAX, 16]).is_none());
 }

@@ -37,7 +37,7 @@ use super::ParquetView;
 use super::footer::keys::CREATED_BY;
 use super::labelled::{Chunk, Labels};
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::{Answer, Error};
 use crate::views::{Effort, View};
 
 /// Bytes of a column that are decoded at once at most, about.
@@ -110,9 +110,10 @@ impl ChunkReader for Shown {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        let mut bytes = Vec::with_capacity(length);
-        let read = self.view.read(start, length, &mut bytes, &self.interrupt);
-        read.map_err(|error| ParquetError::External(Box::new(error)))?;
+        let mut answer = Answer::in_memory(Vec::with_capacity(length));
+        let gathered = self.view.gather(start, length, &mut answer, &self.interrupt);
+        gathered.map_err(|error| ParquetError::External(Box::new(error)))?;
+        let bytes = answer.into_made();
         if bytes.len() < length {
             return Err(ParquetError::EOF(format!("{} bytes of {length} at {start}", bytes.len())));
         }

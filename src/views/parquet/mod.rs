@@ -49,7 +49,6 @@ mod sizes;
 mod tests;
 mod thrift;
 mod view;
-mod wanted;
 
 pub use columns::ParquetColumn;
 pub use compressed::{CompressError, compress};

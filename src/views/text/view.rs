@@ -16,8 +16,9 @@ use super::index::{self, Index};
 use super::streams::Streams;
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure, Progress};
-use crate::store::{Error, RowRange, try_memory};
+use crate::store::{Answer, Error, RowRange, try_memory};
 use crate::views::rendered::{Block, BlockCache, Key, next_view};
+use crate::views::wanted::Wanted;
 use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 
 /// Counts changes of how values are written or measured: what was kept before one is not used after it.
@@ -235,27 +236,17 @@ impl View for TextView {
         (!arithmetic).then(|| shared.index.progress())
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let shared = &self.shared;
-        let before = out.len();
-        let wanted = before.saturating_add(length);
         let header = shared.header.len() as u64;
-        if let Some(rest) = usize::try_from(offset).ok().and_then(|offset| shared.header.get(offset..)) {
-            out.extend(rest.iter().take(length));
-        }
-        while out.len() < wanted {
-            let at = offset.saturating_add((out.len() - before) as u64);
-            let Some(at) = at.checked_sub(header) else { break };
+        let mut wanted = Wanted::new(offset, length, answer);
+        wanted.take(0, &shared.header);
+        while let Some(at) = wanted.next().and_then(|at| at.checked_sub(header)) {
             let Some(unit) = shared.unit_at(at, interrupt)? else { break };
             let block = shared.block(&unit, interrupt)?;
-            let Some(rest) = usize::try_from(at - unit.start).ok().and_then(|start| block.get(start..)) else {
-                break;
-            };
-            if rest.is_empty() {
+            if wanted.take(header.saturating_add(unit.start), &block) == 0 {
                 break;
             }
-            let count = rest.len().min(wanted - out.len());
-            out.extend_from_slice(&rest[..count]);
             shared.read_ahead(&unit);
         }
         Ok(())

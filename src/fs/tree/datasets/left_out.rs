@@ -8,6 +8,7 @@ use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind, LeftOut, Node};
 use crate::fs::tree::{plain_attributes, printable};
 use crate::source::Interrupt;
+use crate::store::Answer;
 use crate::views::{Effort, Size};
 
 /// The file, for as long as these are left out.
@@ -39,10 +40,8 @@ impl Node for LeftOutNode {
         Ok(Size::Exact(self.text.len() as u64))
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        let rest =
-            usize::try_from(offset).ok().and_then(|offset| self.text.as_bytes().get(offset..)).unwrap_or_default();
-        out.extend_from_slice(&rest[..length.min(rest.len())]);
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, _: &Interrupt) -> Result<(), Error> {
+        answer.append(self.text.as_bytes(), offset, length);
         Ok(())
     }
 }

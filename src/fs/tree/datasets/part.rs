@@ -9,7 +9,7 @@ use crate::fs::Error;
 use crate::fs::node::{Attributes, Node, Xattrs};
 use crate::fs::tree::file::FileNode;
 use crate::source::Interrupt;
-use crate::store::Span;
+use crate::store::Answer;
 use crate::store::pass::Progress;
 use crate::views::{Access, Effort, Size};
 
@@ -37,12 +37,8 @@ impl Node for Part {
         self.file.size(effort, interrupt)
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.file.read(offset, length, out, interrupt)
-    }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        self.file.span(offset, length, interrupt)
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
+        self.file.gather(offset, length, answer, interrupt)
     }
 
     fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {

@@ -10,8 +10,7 @@ use super::*;
 fn bytes(column: IpcColumn) -> Vec<Option<u8>> {
     let view = view(vec![column]).cut(SMALL);
     let byte = |at: usize| {
-        let mut out = Vec::new();
-        view.read(at as u64, 1, &mut out, &Interrupt::new()).ok()?;
+        let out = gathered(&view, at as u64, 1).ok()?;
         assert_eq!(out.len(), 1);
         Some(out[0])
     };

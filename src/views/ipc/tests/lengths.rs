@@ -40,7 +40,7 @@ fn what_no_sample_met_is_an_error_and_the_layout_is_given_up() {
     let interrupt = Interrupt::new();
     let Size::Exact(size) = view.size(Effort::Exact, &interrupt).unwrap() else { panic!() };
     assert!(view.is_current());
-    let errors = (0..size).step_by(50_000).filter_map(|at| view.read(at, 50_000, &mut Vec::new(), &interrupt).err());
+    let errors = (0..size).step_by(50_000).filter_map(|at| gathered(&view, at, 50_000).err());
     let errors: Vec<String> = errors.map(|error| error.to_string()).collect();
     assert!((1..9).contains(&errors.len()) && errors[0].contains("no UTF-8"), "{errors:?}");
     assert!(!view.is_current());

@@ -18,10 +18,10 @@ use super::{IpcColumn, IpcView};
 use crate::catalogue::{ByteOrder, Class, Datatype, Field, FloatFormat, Member, Padding};
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::Memory;
-use crate::store::{Hints, Rows};
+use crate::store::{Answer, Hints, Rows};
 use crate::table::Origin;
 use crate::views::rendered::BlockCache;
-use crate::views::{Effort, View};
+use crate::views::{Effort, View, gathered};
 
 fn column(name: &str, rows: Arc<dyn Rows>, datatype: Option<Datatype>) -> IpcColumn {
     IpcColumn {
@@ -52,8 +52,7 @@ fn size(view: &IpcView) -> usize {
 
 /// All bytes, as many as the size says.
 fn whole(view: &IpcView) -> Vec<u8> {
-    let mut out = Vec::new();
-    view.read(0, usize::MAX, &mut out, &Interrupt::new()).unwrap();
+    let out = gathered(view, 0, usize::MAX).unwrap();
     assert_eq!(out.len(), size(view));
     out
 }

@@ -184,9 +184,9 @@ proptest! {
         let fresh = view(columns()).cut(grain);
         for (index, length) in reads {
             let offset = index.index(bytes.len());
-            let mut out = vec![1, 2, 3];
-            fresh.read(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
-            prop_assert_eq!(&out[3..], &bytes[offset..(offset + length).min(bytes.len())]);
+            let mut answer = Answer::in_memory(vec![1, 2, 3]);
+            fresh.gather(offset as u64, length, &mut answer, &Interrupt::new()).unwrap();
+            prop_assert_eq!(&answer.into_made()[3..], &bytes[offset..(offset + length).min(bytes.len())]);
         }
     }
 }
@@ -210,7 +210,7 @@ fn a_field_that_cannot_be_read_is_none_of_the_others() {
     let rows = CompoundRows::new("/t/x".into(), fields).unwrap();
     let hints = rows.facts().hints.clone();
     let view = view(vec![IpcColumn { hints, ..column("x", Arc::new(rows), None) }]);
-    let failed = (0..size(&view) as u64).filter(|at| view.read(*at, 1, &mut Vec::new(), &Interrupt::new()).is_err());
+    let failed = (0..size(&view) as u64).filter(|at| gathered(&view, *at, 1).is_err());
     assert_eq!(failed.count(), 64 * 8);
 }
 
@@ -220,8 +220,6 @@ fn nothing_lies_past_the_end() {
     let view = view(vec![column]);
     let size = size(&view) as u64;
     for offset in [size, size + 1, u64::MAX] {
-        let mut out = Vec::new();
-        view.read(offset, 100, &mut out, &Interrupt::new()).unwrap();
-        assert!(out.is_empty());
+        assert!(gathered(&view, offset, 100).unwrap().is_empty());
     }
 }

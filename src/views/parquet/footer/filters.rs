@@ -10,7 +10,7 @@ use parquet::bloom_filter::Sbbf;
 
 use crate::views::parquet::columns::LabelsOf;
 use crate::views::parquet::layout::Layout;
-use crate::views::parquet::wanted::Wanted;
+use crate::views::wanted::Wanted;
 
 /// Bytes of a filter for each label: false positives stay below 1 %.
 const BYTES_OF_LABEL: usize = 2;
@@ -123,8 +123,7 @@ mod tests {
         // Headers of 16 and 15 bytes, 256 and 32 of bits.
         assert_eq!(filters.bytes(), 2 * (272 + 47));
         assert_eq!((filters.chunk(0, 0), filters.chunk(1, 1)), (None, Some((1000 + 319 + 272, 47))));
-        let mut whole = Vec::new();
-        filters.read(&mut Wanted::new(1000, usize::MAX, &mut whole));
+        let whole = Wanted::collect(1000, usize::MAX, |wanted| filters.read(wanted));
         assert_eq!(whole.len() as u64, filters.bytes());
         for (group, texts) in [(0, ["early", "late"]), (1, ["late", "early"])] {
             let (start, length) = filters.chunk(group, 1).unwrap();
@@ -133,8 +132,7 @@ mod tests {
             assert_eq!(texts.map(|text| filter.check(text)), [true, false]);
         }
         for start in [0, 1, 271, 272, 300, 318, 319, 637] {
-            let mut out = Vec::new();
-            filters.read(&mut Wanted::new(1000 + start as u64, 60, &mut out));
+            let out = Wanted::collect(1000 + start as u64, 60, |wanted| filters.read(wanted));
             assert_eq!(out, whole[start..(start + 60).min(whole.len())]);
         }
     }

@@ -20,8 +20,8 @@ use super::layout::{Chunk, Layout};
 use super::thrift::page::{Encoding, Header};
 use super::thrift::schema;
 use super::thrift::{self, Element, LARGEST, Struct, list_header, small_i32, structure};
-use super::wanted::Wanted;
 use crate::store::statistics::LONGEST_TEXT;
+use crate::views::wanted::Wanted;
 use filters::Filters;
 use page_index::{ChunkIndex, PageIndex};
 use summary::Summary;
@@ -351,8 +351,7 @@ mod tests {
     }
 
     fn read(footer: &Footer) -> Vec<u8> {
-        let mut out = Vec::new();
-        footer.read(1000, &mut Wanted::new(1000, usize::MAX, &mut out));
+        let out = Wanted::collect(1000, usize::MAX, |wanted| footer.read(1000, wanted));
         assert_eq!(out.len() as u64, footer.bytes());
         out
     }
@@ -417,8 +416,7 @@ mod tests {
         let whole = read(&footer);
         for start in 0..whole.len() {
             for length in [1, 7, 200, whole.len()] {
-                let mut out = Vec::new();
-                footer.read(1000, &mut Wanted::new(1000 + start as u64, length, &mut out));
+                let out = Wanted::collect(1000 + start as u64, length, |wanted| footer.read(1000, wanted));
                 assert_eq!(out, whole[start..(start + length).min(whole.len())], "{length} bytes from {start}");
             }
         }

@@ -15,7 +15,7 @@ use super::column_index::{ColumnIndex, KnownLeaf};
 use crate::store::RowRange;
 use crate::views::parquet::layout::{Layout, PagePlace};
 use crate::views::parquet::thrift::{Element, list_header, list_header_length, structure};
-use crate::views::parquet::wanted::Wanted;
+use crate::views::wanted::Wanted;
 
 /// The longest page index that is shown. Engines that use one read all of it when they open a file, whatever they are
 /// asked for; so much takes them some tenths of a second. It has room for the pages of 150 GB of numbers.
@@ -229,8 +229,7 @@ mod tests {
         let start = 4 + 55 + 65 + 50;
         for from in 0..expected.len() {
             for length in [1, 10, 1000] {
-                let mut out = Vec::new();
-                index.read(&mut Wanted::new(start + from as u64, length, &mut out));
+                let out = Wanted::collect(start + from as u64, length, |wanted| index.read(wanted));
                 assert_eq!(out, expected[from..(from + length).min(expected.len())], "{length} bytes from {from}");
             }
         }

@@ -88,7 +88,7 @@ fn what_no_sample_met_costs_a_page_and_the_layout_is_given_up() {
     let Size::Exact(size) = view.size(Effort::Exact, &Interrupt::new()).unwrap() else { panic!() };
     let mut bad = 0;
     for at in (0..size).step_by(100_000) {
-        if let Err(error) = view.read(at, 100_000, &mut Vec::new(), &Interrupt::new()) {
+        if let Err(error) = gathered(&view, at, 100_000) {
             assert!(error.to_string().contains("no UTF-8"), "{error}");
             bad += 1;
         }

@@ -27,9 +27,9 @@ use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Learner;
 use crate::store::rows::in_memory::{Endless, Memory};
-use crate::store::{Error, Hints, Nan, TextLength, ValueSet};
+use crate::store::{Answer, Error, Hints, Nan, TextLength, ValueSet};
 use crate::views::rendered::BlockCache;
-use crate::views::{Effort, Size, View};
+use crate::views::{Effort, Size, View, gathered};
 
 pub(super) fn column(name: &str, array: impl Array + 'static, hints: Hints) -> ParquetColumn {
     let nullable = array.nulls().is_some();
@@ -61,18 +61,15 @@ pub(super) fn view(columns: Vec<ParquetColumn>) -> ParquetView {
 
 /// The whole file, read in blocks of 1 MiB.
 pub(super) fn bytes(view: &ParquetView) -> Vec<u8> {
-    let interrupt = Interrupt::new();
-    let Size::Exact(size) = view.size(Effort::Exact, &interrupt).unwrap() else { panic!("no exact size") };
+    let Size::Exact(size) = view.size(Effort::Exact, &Interrupt::new()).unwrap() else { panic!("no exact size") };
     let mut all = Vec::new();
     while (all.len() as u64) < size {
-        let before = all.len();
-        view.read(before as u64, 1 << 20, &mut all, &interrupt).unwrap();
-        assert!(all.len() > before);
+        let more = gathered(view, all.len() as u64, 1 << 20).unwrap();
+        assert!(!more.is_empty());
+        all.extend(more);
     }
     assert_eq!(all.len() as u64, size);
-    let mut past = Vec::new();
-    view.read(size, 10, &mut past, &interrupt).unwrap();
-    assert!(past.is_empty());
+    assert!(gathered(view, size, 10).unwrap().is_empty());
     all
 }
 
@@ -91,8 +88,9 @@ pub(super) fn read(bytes: &[u8]) -> RecordBatch {
 
 pub(super) fn assert_ranges(view: &ParquetView, all: &[u8], ranges: impl Iterator<Item = (usize, usize)>) {
     for (offset, length) in ranges {
-        let mut out = vec![7];
-        view.read(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
+        let mut answer = Answer::in_memory(vec![7]);
+        view.gather(offset as u64, length, &mut answer, &Interrupt::new()).unwrap();
+        let out = answer.into_made();
         let due = &all[offset.min(all.len())..(offset + length).min(all.len())];
         assert!(out[0] == 7 && &out[1..] == due, "{length} bytes from {offset}");
     }
@@ -288,13 +286,12 @@ fn a_damaged_chunk_costs_its_rows_alone() {
     let words: Vec<String> = (0..10_000).map(|row| row.to_string()).collect();
     let memory = || Memory::new(Arc::new(LargeStringArray::from(words.clone())));
     let view = view(vec![rows("w", memory().broken(5000..5001), Hints::default())]);
-    let interrupt = Interrupt::new();
-    let Size::Exact(size) = view.size(Effort::Exact, &interrupt).unwrap() else { panic!() };
+    let Size::Exact(size) = view.size(Effort::Exact, &Interrupt::new()).unwrap() else { panic!() };
     let sound = self::view(vec![rows("w", memory(), Hints::default())]);
     let (mut good, mut bad) = (0, 0);
     for at in (0..size).step_by(512) {
-        match view.read(at, 512, &mut Vec::new(), &interrupt) {
-            Ok(()) => good += 1,
+        match gathered(&view, at, 512) {
+            Ok(_) => good += 1,
             Err(Error::Chunk { .. }) => bad += 1,
             Err(other) => panic!("{other}"),
         }
@@ -302,9 +299,7 @@ fn a_damaged_chunk_costs_its_rows_alone() {
     // 1,024 rows at most are lost, and they have no bytes but a header.
     assert!((1..=2).contains(&bad) && good > 60, "{good} {bad}");
     assert!(bytes(&sound).len() as u64 > size);
-    let mut footer = Vec::new();
-    view.read(size - 8, 8, &mut footer, &interrupt).unwrap();
-    assert_eq!(&footer[4..], b"PAR1");
+    assert_eq!(&gathered(&view, size - 8, 8).unwrap()[4..], b"PAR1");
 }
 
 #[test]
@@ -388,11 +383,9 @@ fn sizes_of_huge_tables_are_arithmetic() {
         assert_eq!(ParquetView::check(&columns), Ok(()));
         let view = view(columns);
         let Size::Exact(size) = view.size(Effort::Free, &Interrupt::new()).unwrap() else { panic!() };
-        let mut tail = Vec::new();
-        view.read(size - 8, 8, &mut tail, &Interrupt::new()).unwrap();
+        let tail = gathered(&view, size - 8, 8).unwrap();
         let footer = u32::from_le_bytes(tail[..4].try_into().unwrap()) as u64;
-        let mut whole = Vec::new();
-        view.read(size - 8 - footer, footer as usize, &mut whole, &Interrupt::new()).unwrap();
+        let whole = gathered(&view, size - 8 - footer, footer as usize).unwrap();
         (size, parquet::file::metadata::ParquetMetaDataReader::decode_metadata(&whole).unwrap())
     };
     let (size, metadata) = opened(wide(1000, 1_000_000_000, false));

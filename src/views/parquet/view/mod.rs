@@ -20,13 +20,13 @@ use super::labelled::Labels;
 use super::layout::{Layout, LeafSize, Pages, Place};
 use super::sizes::{LeafPages, Sizes};
 use super::thrift::page::DICTIONARY_HEADER;
-use super::wanted::Wanted;
 use crate::source::Interrupt;
 use crate::store::pass::Progress;
 use crate::store::statistics::Statistics;
-use crate::store::{Error, Span};
+use crate::store::{Answer, Error};
 use crate::views::rendered::{BlockCache, next_view};
 use crate::views::text::streams::Streams;
+use crate::views::wanted::Wanted;
 use crate::views::{Access, Effort, Size, UNKNOWN_SIZE, View};
 
 /// The first and the last bytes.
@@ -173,9 +173,9 @@ impl View for ParquetView {
         self.shared.prepared.get().is_none_or(|started| !started.sizes.is_fixed())
     }
 
-    fn read(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let frame = self.shared.frame(interrupt)?;
-        let mut wanted = Wanted::new(offset, length, out);
+        let mut wanted = Wanted::new(offset, length, answer);
         while let Some(at) = wanted.next() {
             match frame.layout.locate(at) {
                 Place::Magic => {
@@ -213,28 +213,6 @@ impl View for ParquetView {
             return Some(Progress::default());
         };
         started.sizes.progress()
-    }
-
-    fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
-        let frame = self.shared.frame(interrupt)?;
-        let left = |end: u64| usize::try_from(end.saturating_sub(offset)).map_or(length, |left| left.clamp(1, length));
-        let made = |end: u64| Ok(Span::Made(left(end)));
-        let page = match frame.layout.locate(offset) {
-            Place::Page(page) => page,
-            Place::Gap(end) | Place::Dictionary { end, .. } => return made(end),
-            Place::Magic => return made(MAGIC.len() as u64),
-            Place::Footer => return Ok(Span::Made(length)),
-        };
-        let end = page.start + page.bytes;
-        let Some((leaf, column)) = self.shared.leaf(&frame, page.leaf) else { return made(end) };
-        let Some(values) = self.shared.stored_values(&frame, leaf, column, &page, interrupt)? else { return made(end) };
-        match offset.checked_sub(values.start) {
-            None => made(values.start),
-            Some(at) if offset < values.end => {
-                column.rows.stored_bytes()?.span(page.rows.start * values.width + at, left(values.end), interrupt)
-            }
-            Some(_) => made(end),
-        }
     }
 }
 

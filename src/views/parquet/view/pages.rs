@@ -17,8 +17,8 @@ use crate::views::parquet::layout::{PagePlace, Place};
 use crate::views::parquet::thrift::page::{
     DATA_HEADER, DICTIONARY_HEADER, Header, data_header, data_header_2, dictionary_header,
 };
-use crate::views::parquet::wanted::Wanted;
 use crate::views::rendered::Block;
+use crate::views::wanted::Wanted;
 
 /// A page longer than this, of a single value, is not rendered ahead.
 const LONGEST_AHEAD: u64 = 2 << 20;
@@ -84,15 +84,11 @@ impl Shared {
         let Some(cells) = leaf.cells(rows) else {
             let block = self.rendered(frame, leaf, column, page, interrupt)?;
             let taken = wanted.take(page.start, &block);
-            if let Some(values) = values_behind(&block, leaf, page) {
-                if let Some(part) = wanted.part(values.start, values.end - values.start) {
-                    let from = page.rows.start.saturating_mul(values.width) + part.start;
-                    column.rows.stored_bytes()?.append(
-                        from,
-                        (part.end - part.start) as usize,
-                        wanted.out,
-                        interrupt,
-                    )?;
+            let behind = page.bytes.saturating_sub(block.len() as u64);
+            if let Some(width) = leaf.leaf.stored_cell().filter(|_| behind > 0) {
+                if let Some(part) = wanted.part(page.start + block.len() as u64, behind) {
+                    let from = page.rows.start.saturating_mul(width) + part.start;
+                    wanted.append_stored(column.rows.as_ref(), from, &part, interrupt)?;
                 }
                 return Ok(());
             }
@@ -127,13 +123,13 @@ impl Shared {
             let first = page.rows.start;
             if stored(leaf, column) {
                 let from = first * cells.width + part.start;
-                column.rows.stored_bytes()?.append(from, (part.end - part.start) as usize, wanted.out, interrupt)?;
+                wanted.append_stored(column.rows.as_ref(), from, &part, interrupt)?;
             } else {
                 let under = first + part.start / cells.width..first + part.end.div_ceil(cells.width);
                 let skip = (part.start % cells.width) as usize;
                 let values = cells_of(leaf, column, under, interrupt)?;
                 let taken = values.get(skip..skip + (part.end - part.start) as usize);
-                wanted.out.extend_from_slice(taken.ok_or_else(|| broken("cells are too short".into()))?);
+                wanted.answer.made().extend_from_slice(taken.ok_or_else(|| broken("cells are too short".into()))?);
             }
         }
         wanted.zeros(start + rows * cells.width, cells.after);
@@ -176,29 +172,7 @@ impl Shared {
         }
     }
 
-    /// Where the values of a page are bytes as stored.
-    pub(super) fn stored_values(
-        &self,
-        frame: &Frame,
-        leaf: &PreparedLeaf,
-        column: &ParquetColumn,
-        page: &PagePlace,
-        interrupt: &Interrupt,
-    ) -> Result<Option<StoredValues>, Error> {
-        let rows = page.rows.end - page.rows.start;
-        if let Some(cells) = leaf.cells(rows) {
-            let start = page.start + DATA_HEADER + cells.before;
-            let end = start.saturating_add(cells.width.saturating_mul(rows));
-            return Ok(stored(leaf, column).then_some(StoredValues { start, end, width: cells.width }));
-        }
-        if masked_cell(leaf, column).is_none() {
-            return Ok(None);
-        }
-        let block = self.rendered(frame, leaf, column, page, interrupt)?;
-        Ok(values_behind(&block, leaf, page))
-    }
-
-    /// Renders a page, once for all who need it: whole, or as far as [the values that are stored](values_behind).
+    /// Renders a page, once for all who need it: whole, or as far as the values behind it that are bytes as stored.
     fn rendered(
         &self,
         frame: &Frame,
@@ -273,23 +247,6 @@ impl Shared {
             Ok(out)
         })
     }
-}
-
-/// The values of a page that are bytes as stored.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StoredValues {
-    /// Their first byte in the file.
-    pub start: u64,
-    /// The byte behind them.
-    pub end: u64,
-    /// Bytes of a row.
-    pub width: u64,
-}
-
-/// The values that are stored behind a rendered block which is no whole page.
-fn values_behind(block: &[u8], leaf: &PreparedLeaf, page: &PagePlace) -> Option<StoredValues> {
-    let (start, end) = (page.start + block.len() as u64, page.start + page.bytes);
-    Some(StoredValues { start, end, width: leaf.leaf.stored_cell()? }).filter(|values| values.start < values.end)
 }
 
 /// Whether the file's own bytes are a leaf's cells.

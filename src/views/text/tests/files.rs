@@ -10,7 +10,7 @@ use super::{cache, column, usual, whole};
 use crate::catalogue::{Class, Datatype, ReferenceKind};
 use crate::source::Interrupt;
 use crate::store::rows::in_memory::Memory;
-use crate::store::{Hints, ValueSet};
+use crate::store::{Answer, Hints, ValueSet};
 use crate::views::{Effort, Size, View};
 
 /// Pseudo-random numbers (xorshift), so that tests need no seed.
@@ -41,8 +41,9 @@ fn size(view: &TextView, effort: Effort) -> Size {
 }
 
 fn read(view: &TextView, offset: usize, length: usize) -> Vec<u8> {
-    let mut out = vec![b'!'];
-    view.read(offset as u64, length, &mut out, &Interrupt::new()).unwrap();
+    let mut answer = Answer::in_memory(vec![b'!']);
+    view.gather(offset as u64, length, &mut answer, &Interrupt::new()).unwrap();
+    let mut out = answer.into_made();
     assert_eq!(out.remove(0), b'!', "what was there stays");
     out
 }

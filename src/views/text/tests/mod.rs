@@ -10,9 +10,8 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 
 use super::{BlockCache, CsvOptions, Format, TextColumn, TextView};
-use crate::source::Interrupt;
 use crate::store::rows::in_memory::Memory;
-use crate::views::View;
+use crate::views::gathered;
 
 fn column(name: &str, rows: Arc<Memory>) -> TextColumn {
     TextColumn::new(name.into(), rows)
@@ -41,11 +40,11 @@ fn view_with(format: Format, csv: &Arc<CsvOptions>, arrays: &[ArrayRef]) -> Text
 fn whole(view: &TextView) -> Vec<u8> {
     let mut out = Vec::new();
     loop {
-        let before = out.len();
-        view.read(before as u64, 128 << 10, &mut out, &Interrupt::new()).unwrap();
-        if out.len() == before {
+        let more = gathered(view, out.len() as u64, 128 << 10).unwrap();
+        if more.is_empty() {
             return out;
         }
+        out.extend(more);
     }
 }
 

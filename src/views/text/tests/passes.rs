@@ -13,7 +13,7 @@ use super::{cache, column, usual, whole};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 use crate::store::rows::in_memory::Memory;
-use crate::views::{Effort, View};
+use crate::views::{Effort, View, gathered};
 
 /// 12 blocks of 65,536 rows, 4 to a step: the chunk is a step.
 const ROWS: i64 = 12 * 65_536;
@@ -160,10 +160,8 @@ fn a_failure_reaches_everyone_and_does_not_stick() {
         }
     });
     // The rows before it can be read.
-    let mut out = Vec::new();
-    view.read(0, 4, &mut out, &Interrupt::new()).unwrap();
-    assert_eq!(out, b"0\n1\n");
-    assert!(view.read(bytes() - 10, 4, &mut out, &Interrupt::new()).is_err());
+    assert_eq!(gathered(&*view, 0, 4).unwrap(), b"0\n1\n");
+    assert!(gathered(&*view, bytes() - 10, 4).is_err());
     broken.store(false, Ordering::Relaxed);
     assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap().bytes(), bytes());
 }
@@ -215,11 +213,7 @@ fn many_readers_render_a_block_once() {
     thread::scope(|scope| {
         for piece in 0..6 {
             let view = &view;
-            scope.spawn(move || {
-                let mut out = Vec::new();
-                view.read(1000 + piece * 1000, 1000, &mut out, &Interrupt::new()).unwrap();
-                assert_eq!(out.len(), 1000);
-            });
+            scope.spawn(move || assert_eq!(gathered(&**view, 1000 + piece * 1000, 1000).unwrap().len(), 1000));
         }
     });
     assert_eq!(*starts.lock(), std::slice::from_ref(&(0..65_536)));

@@ -1,0 +1,98 @@
+//! A range of bytes that is put together from pieces.
+
+use std::ops::Range;
+
+use crate::source::Interrupt;
+use crate::store::{Answer, Error, Rows};
+
+/// The bytes still wanted: `length` from byte `at` on, for `answer`.
+pub(super) struct Wanted<'a> {
+    at: u64,
+    length: usize,
+    pub answer: &'a mut Answer,
+}
+
+impl<'a> Wanted<'a> {
+    /// `length` bytes from byte `at` on.
+    pub fn new(at: u64, length: usize, answer: &'a mut Answer) -> Self {
+        Self { at, length, answer }
+    }
+
+    /// The byte that is wanted next.
+    pub fn next(&self) -> Option<u64> {
+        (self.length > 0).then_some(self.at)
+    }
+
+    /// What is wanted of a piece of `bytes` bytes that begins at byte `start`, counted from its beginning; counts as
+    /// taken.
+    pub fn part(&mut self, start: u64, bytes: u64) -> Option<Range<u64>> {
+        let skip = self.at.checked_sub(start)?;
+        let count = bytes.checked_sub(skip)?.min(self.length as u64);
+        if count == 0 {
+            return None;
+        }
+        self.at += count;
+        self.length -= count as usize;
+        Some(skip..skip + count)
+    }
+
+    /// Takes what is wanted of `piece`, which begins at byte `start`; returns how many bytes.
+    pub fn take(&mut self, start: u64, piece: &[u8]) -> usize {
+        let Some(part) = self.part(start, piece.len() as u64) else { return 0 };
+        // Within the piece, so within usize.
+        let taken = &piece[part.start as usize..part.end as usize];
+        self.answer.made().extend_from_slice(taken);
+        taken.len()
+    }
+
+    /// Appends a `part` of values, whose first byte is byte `from` of rows as stored.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn append_stored(
+        &mut self,
+        rows: &dyn Rows,
+        from: u64,
+        part: &Range<u64>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        self.answer.append_stored(rows, from, (part.end - part.start) as usize, interrupt)
+    }
+
+    /// Takes what is wanted of `bytes` zeros from byte `start` on.
+    pub fn zeros(&mut self, start: u64, bytes: u64) {
+        if let Some(part) = self.part(start, bytes) {
+            let made = self.answer.made();
+            made.resize(made.len() + (part.end - part.start) as usize, 0);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Wanted<'_> {
+    /// The bytes that `take` takes where `length` from byte `at` on are wanted.
+    pub fn collect(at: u64, length: usize, take: impl FnOnce(&mut Wanted<'_>)) -> Vec<u8> {
+        let mut answer = Answer::default();
+        take(&mut Wanted::new(at, length, &mut answer));
+        answer.into_made()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_put_together() {
+        let taken = Wanted::collect(2, 7, |wanted| {
+            assert_eq!(wanted.take(0, b"a"), 0);
+            assert_eq!(wanted.take(1, b"bcd"), 2);
+            wanted.zeros(4, 2);
+            assert_eq!(wanted.next(), Some(6));
+            assert_eq!(wanted.take(6, b"efghij"), 3);
+            assert_eq!(wanted.next(), None);
+            assert_eq!(wanted.take(9, b"k"), 0);
+        });
+        assert_eq!(taken, b"cd\0\0efg");
+    }
+}
