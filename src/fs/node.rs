@@ -220,15 +220,7 @@ pub trait Node: Send + Sync {
         Ok(None)
     }
 
-    /// Runs the passes over values that the size and the reads of a file need.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.size(Effort::Exact, interrupt)
-    }
-
-    /// The progress of the passes that [`Node::prepare`] runs; `None` where there are none. Never slow.
+    /// The progress of the passes of [`Effort::Prepared`]; `None` where there are none. Never slow.
     fn progress(&self) -> Option<Progress> {
         None
     }

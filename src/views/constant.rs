@@ -69,7 +69,7 @@ impl Content {
     }
 
     fn size(&self, effort: Effort, bytes: impl FnOnce() -> Result<Block, Error>) -> Result<Size, Error> {
-        let is_enough = if self.is_costly { effort == Effort::Exact } else { effort != Effort::Known };
+        let is_enough = effort >= if self.is_costly { Effort::Exact } else { Effort::Free };
         Ok(match self.size.get() {
             Some(size) => Size::Exact(*size),
             None if !is_enough => Size::AtMost(UNKNOWN_SIZE),

@@ -53,8 +53,8 @@ impl Size {
 /// signs, some as doubles: the sum over 2^17 files is far from overflow. A size that is known may be larger.
 pub(crate) const UNKNOWN_SIZE: u64 = 1 << 45;
 
-/// How much work a caller allows for a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How much work a caller allows for a size, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
     /// None: what is known already, or arithmetic of a few numbers. For listings, which meet very many files and want
     /// the size of none.
@@ -65,6 +65,8 @@ pub enum Effort {
     Quick,
     /// As much as it takes, interruptible.
     Exact,
+    /// The same, and the passes over values that reads take.
+    Prepared,
 }
 
 /// How a file's readers go about it, as far as that is known of its kind.
@@ -77,9 +79,20 @@ pub enum Access {
     Stretches,
 }
 
+/// Whether a view is laid out as one made now would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is, for good.
+    Lasting,
+    /// It is, but a read may find a length that nobody foresaw.
+    Provisional,
+    /// A read found one: the view serves those who have it open, and the next open gets another.
+    Outdated,
+}
+
 /// A file shown: bytes that never change while the source does not.
 pub trait View: Send + Sync {
-    /// The size. [`Effort::Exact`] always answers [`Size::Exact`].
+    /// The size; [`Size::Exact`] from [`Effort::Exact`] on.
     ///
     /// # Errors
     /// See [`store::Error`].
@@ -102,15 +115,9 @@ pub trait View: Send + Sync {
         Access::Any
     }
 
-    /// Whether it is still laid out as one made now would be. What is open stays as it is; who opens it next gets
-    /// another.
-    fn is_current(&self) -> bool {
-        true
-    }
-
-    /// Whether reads may find out that it is not ([`View::is_current`]).
-    fn may_be_given_up(&self) -> bool {
-        false
+    /// Whether its layout stands.
+    fn standing(&self) -> Standing {
+        Standing::Lasting
     }
 
     /// What an open file reads of, where that holds more while it is open; `None` where the view itself serves.
@@ -118,15 +125,7 @@ pub trait View: Send + Sync {
         None
     }
 
-    /// Does ahead whatever passes over values the size and reads take.
-    ///
-    /// # Errors
-    /// See [`store::Error`].
-    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, store::Error> {
-        self.size(Effort::Exact, interrupt)
-    }
-
-    /// How far the passes over values are that [`View::prepare`] does; `None` where there are none.
+    /// How far the passes of [`Effort::Prepared`] are; `None` where there are none.
     fn progress(&self) -> Option<store::pass::Progress> {
         None
     }

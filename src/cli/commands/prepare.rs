@@ -296,7 +296,7 @@ fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outco
     }
     let stats = place.context.store.counters();
     let passes = stats.passes.get();
-    let bytes = match node.prepare(interrupt) {
+    let bytes = match node.size(Effort::Prepared, interrupt) {
         Ok(size) => size.bytes(),
         Err(_) if interrupt.is_raised() => return None,
         Err(error) => return Some(Outcome::Failed(error.to_string())),

@@ -11,7 +11,7 @@ use crate::store::Answer;
 use crate::store::pass::Progress;
 use crate::table::Single;
 use crate::views::metadata::attribute_text;
-use crate::views::{Access, UNKNOWN_SIZE, View};
+use crate::views::{Access, Standing, UNKNOWN_SIZE, View};
 
 pub(super) struct FileNode {
     opened: Arc<Opened>,
@@ -125,16 +125,8 @@ impl View for Later {
         self.made().access()
     }
 
-    fn is_current(&self) -> bool {
-        self.made.get().is_none_or(|made| made.is_current())
-    }
-
-    fn may_be_given_up(&self) -> bool {
-        self.made.get().is_none_or(|made| made.may_be_given_up())
-    }
-
-    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, crate::store::Error> {
-        self.made().prepare(interrupt)
+    fn standing(&self) -> Standing {
+        self.made.get().map_or(Standing::Provisional, |made| made.standing())
     }
 
     fn progress(&self) -> Option<Progress> {
@@ -152,11 +144,6 @@ impl FileNode {
         Self { _shared: Some((array, single)), ..self }
     }
 
-    /// Whether reads may find out that it has to be laid out anew.
-    pub fn may_be_given_up(&self) -> bool {
-        self.view.may_be_given_up()
-    }
-
     fn log(&self, error: crate::store::Error) -> Error {
         let error = Error::from(error);
         self.opened.log(&error);
@@ -170,7 +157,7 @@ impl Node for FileNode {
     }
 
     fn is_current(&self) -> bool {
-        self.opened.is_current() && self.view.is_current()
+        self.opened.is_current() && self.view.standing() != Standing::Outdated
     }
 
     fn opened(&self) -> Result<Option<NodeRef>, Error> {
@@ -185,10 +172,6 @@ impl Node for FileNode {
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         self.view.gather(offset, length, answer, interrupt).map_err(|error| self.log(error))
-    }
-
-    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.view.prepare(interrupt).map_err(|error| self.log(error))
     }
 
     fn progress(&self) -> Option<Progress> {

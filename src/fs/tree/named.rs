@@ -11,7 +11,7 @@ use super::file::FileNode;
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs, last_used};
 use crate::store::Answer;
 use crate::store::pass::Progress;
-use crate::views::Access;
+use crate::views::{Access, Standing};
 
 /// Files of an opening that stay when nobody uses them, of those that were opened and of those that were looked at:
 /// they know their exact size, which may have taken a pass.
@@ -87,19 +87,17 @@ impl Node for FileName {
 
     fn opened(&self) -> Result<Option<NodeRef>, Error> {
         let file = self.file(Use::Opened)?;
-        Ok(Some(if file.may_be_given_up() { self.opened.get_or_init(|| file).clone() } else { file }))
+        let is_lasting = file.view.standing() == Standing::Lasting;
+        Ok(Some(if is_lasting { file } else { self.opened.get_or_init(|| file).clone() }))
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.file(Use::Seen)?.size(effort, interrupt)
+        let used = if effort == Effort::Prepared { Use::Opened } else { Use::Seen };
+        self.file(used)?.size(effort, interrupt)
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         self.file(Use::Opened)?.gather(offset, length, answer, interrupt)
-    }
-
-    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.file(Use::Opened)?.prepare(interrupt)
     }
 
     fn progress(&self) -> Option<Progress> {

@@ -384,7 +384,7 @@ impl Node for SelectionFile {
             || match effort {
                 Effort::Known | Effort::Free => self.chosen.selection()?.known().is_some(),
                 Effort::Quick => !self.is_text() || self.chosen.selection()?.found().is_some(),
-                Effort::Exact => true,
+                Effort::Exact | Effort::Prepared => true,
             };
         if is_known {
             return self.file(interrupt)?.size(effort, interrupt);
@@ -400,10 +400,6 @@ impl Node for SelectionFile {
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         self.file(interrupt)?.gather(offset, length, answer, interrupt)
-    }
-
-    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.file(interrupt)?.prepare(interrupt)
     }
 
     fn progress(&self) -> Option<Progress> {

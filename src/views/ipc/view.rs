@@ -19,7 +19,7 @@ use crate::store::pass::{Keeper, Progress};
 use crate::store::{Answer, Error};
 use crate::views::rendered::{BlockCache, next_view};
 use crate::views::wanted::Wanted;
-use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
+use crate::views::{Effort, Size, Standing, UNKNOWN_SIZE, View};
 
 /// In the keys of rendered blocks, the column of what belongs to none.
 const HEADERS: u64 = u64::MAX;
@@ -93,23 +93,21 @@ impl View for IpcView {
             return Ok(known.map_or(bound, |placed| Size::Exact(placed.size())));
         }
         let file = self.open(interrupt)?;
+        if effort == Effort::Prepared {
+            file.nulls.count_all(interrupt)?;
+        }
         match file.promised(interrupt)? {
             Some(promised) if effort == Effort::Quick && !file.is_found(interrupt)? => Ok(Size::AtMost(promised)),
             _ => Ok(Size::Exact(file.placement(interrupt)?.size())),
         }
     }
 
-    fn is_current(&self) -> bool {
-        !self.opened.get().and_then(|file| file.pass.as_ref()).is_some_and(Pass::is_distrusted)
-    }
-
-    fn may_be_given_up(&self) -> bool {
-        self.opened.get().is_none_or(|file| file.pass.is_some())
-    }
-
-    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.open(interrupt)?.nulls.count_all(interrupt)?;
-        self.size(Effort::Exact, interrupt)
+    fn standing(&self) -> Standing {
+        match self.opened.get().map(|file| file.pass.as_ref()) {
+            Some(Some(pass)) if pass.is_distrusted() => Standing::Outdated,
+            Some(None) => Standing::Lasting,
+            _ => Standing::Provisional,
+        }
     }
 
     fn progress(&self) -> Option<Progress> {

@@ -222,7 +222,7 @@ impl View for TextView {
                 }
                 found => found,
             },
-            Effort::Exact => Some(shared.index.measured(interrupt)?),
+            Effort::Exact | Effort::Prepared => Some(shared.index.measured(interrupt)?),
         };
         Ok(match known {
             Some(bytes) => Size::Exact(header.saturating_add(bytes)),

@@ -41,10 +41,6 @@ impl Node for Part {
         self.file.gather(offset, length, answer, interrupt)
     }
 
-    fn prepare(&self, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.file.prepare(interrupt)
-    }
-
     fn progress(&self) -> Option<Progress> {
         self.file.progress()
     }

@@ -5,7 +5,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::Field;
 
 use super::*;
-use crate::views::Size;
+use crate::views::{Size, Standing};
 
 /// Enough rows that a sample says how long the file is.
 const ROWS: usize = 300_000;
@@ -39,9 +39,9 @@ fn what_no_sample_met_is_an_error_and_the_layout_is_given_up() {
     let view = outlined(Arc::new(LargeStringArray::from_iter_values((0..ROWS).map(word))));
     let interrupt = Interrupt::new();
     let Size::Exact(size) = view.size(Effort::Exact, &interrupt).unwrap() else { panic!() };
-    assert!(view.is_current());
+    assert_eq!(view.standing(), Standing::Provisional);
     let errors = (0..size).step_by(50_000).filter_map(|at| gathered(&view, at, 50_000).err());
     let errors: Vec<String> = errors.map(|error| error.to_string()).collect();
     assert!((1..9).contains(&errors.len()) && errors[0].contains("no UTF-8"), "{errors:?}");
-    assert!(!view.is_current());
+    assert_eq!(view.standing(), Standing::Outdated);
 }

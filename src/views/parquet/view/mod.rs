@@ -27,7 +27,7 @@ use crate::store::{Answer, Error};
 use crate::views::rendered::{BlockCache, next_view};
 use crate::views::text::streams::Streams;
 use crate::views::wanted::Wanted;
-use crate::views::{Access, Effort, Size, UNKNOWN_SIZE, View};
+use crate::views::{Access, Effort, Size, Standing, UNKNOWN_SIZE, View};
 
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
@@ -156,7 +156,7 @@ impl View for ParquetView {
             Effort::Free => !shared.is_costly(interrupt)?,
             // Spark finds the footer by what `stat` says, so what is promised there is kept.
             Effort::Quick => shared.promised(interrupt)?.is_none() || shared.is_found(interrupt)?,
-            Effort::Exact => true,
+            Effort::Exact | Effort::Prepared => true,
         };
         if !exact {
             let promised = shared.promised.get().copied().flatten();
@@ -165,12 +165,12 @@ impl View for ParquetView {
         Ok(Size::Exact(shared.size(interrupt)?))
     }
 
-    fn is_current(&self) -> bool {
-        !self.shared.prepared.get().is_some_and(|started| started.sizes.is_distrusted())
-    }
-
-    fn may_be_given_up(&self) -> bool {
-        self.shared.prepared.get().is_none_or(|started| !started.sizes.is_fixed())
+    fn standing(&self) -> Standing {
+        match self.shared.prepared.get() {
+            Some(started) if started.sizes.is_distrusted() => Standing::Outdated,
+            Some(started) if started.sizes.is_fixed() => Standing::Lasting,
+            _ => Standing::Provisional,
+        }
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
