@@ -113,7 +113,7 @@ fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) ->
         revision: format!("matrix by {}", AXES[major]),
         rows: columns.last().and_then(|values| Some(values.rows.as_ref().ok()?.len())).unwrap_or(0),
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         categories,
         findings,
         ..Table::empty(site.path, Biom.name())

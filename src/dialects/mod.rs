@@ -129,7 +129,7 @@ pub trait Dialect: Debug + Send + Sync {
         Claims::default()
     }
 
-    /// Makes the table at a site that this dialect claimed. What is wrong with a column is kept with the column: an
+    /// Makes the table at a site that this dialect claimed; nothing learns of it yet: [`Dialects::open`]. What is wrong with a column is kept with the column: an
     /// interrupt, too, so a caller that raised one must drop the table.
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         let _ = interrupt;
@@ -383,6 +383,25 @@ impl Dialects {
             (Object::Datatype { .. }, _) => "datatype",
             (Object::Unreadable { .. }, _) => "unreadable",
         }
+    }
+
+    /// Opens the table at a site that `dialect` claimed. Its columns learn their statistics from all that is read of
+    /// them.
+    pub fn open(dialect: &dyn Dialect, site: &Site<'_>, interrupt: &Interrupt) -> Table {
+        dialect.open(site, interrupt).observed(site.file)
+    }
+
+    /// Makes the files of a dataset that `dialect` marked, as [`Dialects::open`] the table of a group.
+    ///
+    /// # Errors
+    /// As [`Dialect::files`].
+    pub fn files(
+        dialect: &dyn Dialect,
+        site: &Site<'_>,
+        name: &BString,
+        interrupt: &Interrupt,
+    ) -> Result<Single, String> {
+        Ok(dialect.files(site, name, Some(interrupt))?.observed(site.file))
     }
 
     /// What becomes of a group and its members, and the dialect that says so.

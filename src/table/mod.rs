@@ -60,6 +60,8 @@ pub struct Table {
     pub only_adds: bool,
     /// Its rows are those of other tables, which are shown as well.
     pub repeats: bool,
+    /// Its values are held in memory: nothing is learnt of them.
+    pub is_held: bool,
     /// Attributes of the table group.
     pub attributes: Arc<[Attribute]>,
     /// Row labels, then columns.
@@ -126,6 +128,7 @@ impl Table {
             rows: 0,
             only_adds: false,
             repeats: false,
+            is_held: false,
             attributes: Arc::default(),
             columns: Vec::new(),
             whole: None,
@@ -139,6 +142,25 @@ impl Table {
             rule_of,
             storage: None,
         }
+    }
+
+    /// The table, whose columns learn their statistics from all that is read of them, its search indexes included.
+    pub fn observed(mut self, file: &Arc<File>) -> Self {
+        if self.is_held {
+            return self;
+        }
+        self.columns = std::mem::take(&mut self.columns).into_iter().map(|column| column.observed(file)).collect();
+        let forms = self.indexes.iter_mut().filter_map(|index| Arc::get_mut(index.form.as_mut().ok()?));
+        let mut forms = forms.filter(|form| !form.is_part).peekable();
+        if forms.peek().is_some() {
+            let by_name: HashMap<_, _> = self.columns.iter().map(|column| (&column.name, column)).collect();
+            for form in forms {
+                if let Some(Column { rows: Ok(rows), learner, .. }) = by_name.get(&form.column) {
+                    (form.shown, form.learner) = (rows.clone(), learner.clone());
+                }
+            }
+        }
+        self
     }
 }
 
@@ -293,13 +315,17 @@ impl Column {
         Self { rows: self.rows.map(shown), ..self }
     }
 
-    /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none.
+    /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none, or learns
+    /// already.
     pub fn observed(self, file: &Arc<File>) -> Self {
         self.observed_by(file.opening())
     }
 
     /// The same of a file of any format.
     pub fn observed_by(self, opening: &Arc<Opening>) -> Self {
+        if self.learner.is_some() {
+            return self;
+        }
         let this = if opening.store().nan() == NanPolicy::Null { self.with_nan(NanRows::missing) } else { self };
         let learner = this.rows.as_ref().ok().and_then(|rows| opening.learner(&this.path, this.id, rows.as_ref()));
         let rows = this.rows.map(|rows| match &learner {

@@ -82,7 +82,7 @@ pub struct IndexForm {
     pub is_part: bool,
     /// The column's rows as they are shown. What is read of them teaches `learner`.
     pub shown: Arc<dyn Rows>,
-    /// What learns the column's statistics.
+    /// What learns the column's statistics, once the columns of the table [learn](super::Table::observed).
     pub learner: Option<Arc<Learner>>,
     /// The values that the index speaks of: codes, of enumerations and categories.
     pub values: Arc<dyn Rows>,

@@ -175,7 +175,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         revision: "awkward array".into(),
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         servants: names.filter(|name| servants.contains_key(*name)).cloned().collect(),
         findings,
         ..Table::empty(site.path, Anndata.name())

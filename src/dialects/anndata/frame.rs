@@ -61,7 +61,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         revision: format!("dataframe {}", version.as_deref().unwrap_or("without version")),
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.with_missing_nan(site.file).observed(site.file)).collect(),
+        columns: columns.into_iter().map(|column| column.with_missing_nan(site.file)).collect(),
         categories: frame.categories,
         labels_differ: Some(&rules::LABELS_TWICE),
         servants: servants.map(|link| link.name.clone()).collect(),

@@ -87,7 +87,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
             dataset: if let Object::Dataset(dataset) = object { Some(dataset.clone()) } else { None },
             ..Column::new(name.clone(), path, ColumnId::whole(object.id()), opened, tally)
         };
-        columns.push(column.observed(site.file));
+        columns.push(column);
     }
     let rows = datasets::of_one_length(&mut columns, &rules::MATRICES, false, &mut findings);
     Table {
@@ -124,7 +124,7 @@ fn label(site: &Site<'_>, frame: &str, interrupt: &Interrupt) -> Option<Column> 
     let site = Site { path: frame, ..*site };
     match opener.at(frame).ok()? {
         Object::Dataset(dataset) => records::label(&site, &dataset, interrupt),
-        object => Some(frame::label(&site, &opener.group(&object).ok()?, interrupt)?.observed(site.file)),
+        object => frame::label(&site, &opener.group(&object).ok()?, interrupt),
     }
 }
 

@@ -9,7 +9,7 @@ use super::elements::Opener;
 use super::rules;
 use crate::catalogue::{Class, Dataset, Fill, Object, attribute, join};
 use crate::dialects::compound::{self, Compound, is_record};
-use crate::dialects::{Dialect, Of, Site, datasets};
+use crate::dialects::{Dialect, Dialects, Of, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Nan, Rows, Tally, for_each_array};
@@ -33,7 +33,8 @@ pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
 /// The table of a data frame.
 pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Table {
     let opener = Opener { file: site.file, interrupt };
-    let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt);
+    // The codes of labelled columns learn, too.
+    let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt).observed(site.file);
     let mut table = Table { dialect: Anndata.name(), revision: "compound".into(), ..records };
     if let Some(first) = table.columns.first_mut() {
         first.is_label = true;
@@ -41,7 +42,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
     let other = FRAMES.iter().find(|(frame, _)| *frame == site.path).and_then(|(_, other)| *other);
     for column in table.columns.iter_mut().skip(1) {
         let Some(labels) = labels_of(&opener, column) else { continue };
-        match labelled(site, &opener, column, &labels, other) {
+        match labelled(&opener, column, &labels, other) {
             Ok(Some(shown)) => {
                 *column = Column { categories: Some(table.categories.len()), ..shown };
                 table.categories.push(labels);
@@ -59,7 +60,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
 /// The column of the row labels of a data frame; `None` where there are none.
 pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Option<Column> {
     let site = Site { of: Of::Dataset(dataset), servant: None, ..*site };
-    let first = Compound.open(&site, interrupt).columns.into_iter().next();
+    let first = Dialects::open(&Compound, &site, interrupt).columns.into_iter().next();
     first.filter(|_| is_frame(site.path, dataset)).map(|first| Column { is_label: true, ..first })
 }
 
@@ -90,7 +91,6 @@ fn labels_of(opener: &Opener<'_>, column: &Column) -> Option<Categories> {
 
 /// The column by its labels; `None` where these are those of the field of the same name in the other frame.
 fn labelled(
-    site: &Site<'_>,
     opener: &Opener<'_>,
     column: &Column,
     labels: &Categories,
@@ -108,7 +108,7 @@ fn labelled(
     let tally = Arc::<Tally>::default();
     let rows = Arc::new(CategoryRows::new(column.path.clone(), codes, labels, tally.clone()));
     let shown = Column { rows: Ok(rows), tally, learner: None, ..column.clone() };
-    Ok(Some(shown.observed(site.file)))
+    Ok(Some(shown))
 }
 
 /// Whether all codes are below the number of labels.

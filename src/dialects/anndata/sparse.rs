@@ -37,7 +37,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     Table {
         revision: "sparse matrix".into(),
         rows: rows.unwrap_or(0),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         categories: matrix.categories,
         servants: PARTS.iter().map(|part| BString::from(*part)).collect(),
         findings,

@@ -229,7 +229,7 @@ impl<'a> Parts<'a, '_> {
             column,
             is_part: !self.covered.below.is_empty(),
             shown,
-            learner: self.covered.column.learner.clone().filter(|_| self.covered.below.is_empty()),
+            learner: None,
             values: values.clone(),
             labels: None,
             nan_is_missing: false,

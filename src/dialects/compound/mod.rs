@@ -100,7 +100,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt
     let read = part_of(dataset, &read_as(&dataset.datatype, system), dataset.fill.clone());
     let whole = datasets::open(site.file, site.path, &read).ok();
     let meant = |column: Column| if nan == Nan::Value { column } else { column.with_missing_nan(site.file) };
-    let columns: Vec<Column> = columns.into_iter().map(|column| meant(column).observed(site.file)).collect();
+    let columns: Vec<Column> = columns.into_iter().map(|column| meant(column)).collect();
     let indexes = site.servant.filter(|_| system.by_pytables).map(|group| {
         let find = |names: &[BString]| fields::covered(site, dataset, system, &columns, names);
         let (folder, name) = site.path.rsplit_once('/').unwrap_or_default();

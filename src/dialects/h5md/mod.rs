@@ -107,7 +107,7 @@ fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interr
         let in_table = found.is_none();
         findings.extend(found.map(|(rule, found)| Finding::new(&column.path, rule, found)));
         let units = text(&dataset.attributes, "unit").or_else(|| column.units.clone());
-        Column { in_table, units, ..column }.observed(site.file)
+        Column { in_table, units, ..column }
     });
     Table {
         rows: frames,

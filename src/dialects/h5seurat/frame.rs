@@ -81,7 +81,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         revision: text(&group.attributes, INDEX).map_or("without row names", |_| "with row names").into(),
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.with_missing_nan(site.file).observed(site.file)).collect(),
+        columns: columns.into_iter().map(|column| column.with_missing_nan(site.file)).collect(),
         categories: frame.categories,
         labels_differ: Some(&rules::LEVELS_TWICE),
         servants: group.link(CATEGORIES).map(|link| link.name.clone()).into_iter().collect(),

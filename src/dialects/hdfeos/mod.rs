@@ -206,7 +206,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
         revision: "swath".into(),
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         findings,
         ..Table::empty(site.path, HdfEos.name())
     }

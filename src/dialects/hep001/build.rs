@@ -230,5 +230,4 @@ fn column(
         dataset: candidate.dataset.cloned(),
         ..Column::new(candidate.name.clone(), path, ColumnId::whole(candidate.id), content, tally)
     }
-    .observed(parts.file)
 }

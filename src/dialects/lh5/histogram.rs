@@ -45,7 +45,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         revision: "histogram".into(),
         rows: rows.unwrap_or(0),
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         findings: histogram.findings,
         ..Table::empty(site.path, Lh5.name())
     }

@@ -77,7 +77,7 @@ impl Dialect for Loom {
         let columns = found.into_iter().enumerate().map(|(at, (name, dataset))| {
             let column = arrays::column(site.file, &join(site.path, name), name, dataset);
             let is_label = at == 0 && labels.iter().any(|label| name == label);
-            Column { is_label, ..column }.observed(site.file)
+            Column { is_label, ..column }
         });
         Table {
             revision: if axis(site.path).is_some() { "attributes" } else { "graph" }.into(),

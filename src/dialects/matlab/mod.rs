@@ -256,7 +256,7 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
         if let Err(reason) = &column.rows {
             findings.push(Finding::new(&path, &rules::TEXTS, reason.clone()));
         }
-        column.observed(site.file)
+        column
     });
     Table {
         revision: "struct".into(),
@@ -307,7 +307,7 @@ fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
         revision: "sparse matrix".into(),
         rows: columns.last().and_then(|values| Some(values.rows.as_ref().ok()?.len())).unwrap_or(0),
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         findings,
         ..Table::empty(site.path, Matlab.name())
     }

@@ -48,8 +48,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, inte
                 // By what is referred to: the references are another column.
                 let id = ColumnId { object: dataset.id, field: VECTOR };
                 let dataset = Some(dataset.clone());
-                let column = Column { dataset, ..Column::new(name.clone(), path, id, Ok(values), Arc::default()) };
-                Some(column.observed(site.file))
+                Some(Column { dataset, ..Column::new(name.clone(), path, id, Ok(values), Arc::default()) })
             }
             Err(reason) => {
                 findings.push(Finding::new(&path, &rules::FIELDS, reason));

@@ -149,7 +149,7 @@ pub(super) fn table(place: &Place<'_>, path: &str, grid: &Grid<'_>, dimensions: 
         rows,
         findings,
         categories: spread.categories,
-        columns: columns.into_iter().map(|column| column.observed(place.file)).collect(),
+        columns,
         ..Table::empty(path, Netcdf::NAME)
     }
 }

@@ -286,7 +286,7 @@ fn table(place: &Place<'_>, path: &str, set: &RowSet, name: &BString) -> Table {
     Table {
         revision: format!("dimension {name}"),
         rows: set.rows,
-        columns: columns.into_iter().map(|column| column.observed(place.file)).collect(),
+        columns,
         findings,
         ..Table::empty(path, Netcdf::NAME)
     }

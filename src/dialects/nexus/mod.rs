@@ -156,13 +156,12 @@ fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<N
             findings.push(Finding::new(&column.path, &rules::LENGTH, found));
         }
         let described = || text(&dataset.attributes, "long_name");
-        let column = Column {
+        Column {
             in_table: column.in_table && length == rows,
             times: column.times.clone().or_else(|| instants(site, &column, dataset)),
             description: column.description.clone().or_else(described),
             ..column
-        };
-        column.observed(site.file)
+        }
     });
     Table {
         revision: class.into(),

@@ -65,7 +65,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, series: &Series<'_>, interru
         revision: type_of(&group.attributes).unwrap_or_else(|| "TimeSeries".into()),
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         findings,
         ..Table::empty(site.path, Nwb.name())
     }

@@ -36,7 +36,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         revision: type_of(&group.attributes).unwrap_or_else(|| "DynamicTable".into()),
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         categories: builder.categories,
         findings: builder.findings,
         ..Table::empty(site.path, Nwb.name())

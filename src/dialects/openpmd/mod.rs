@@ -161,13 +161,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     }
     let Found { mut columns, mut findings, .. } = found;
     let rows = datasets::of_one_length(&mut columns, &rules::PARTICLES, true, &mut findings);
-    Table {
-        rows,
-        attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
-        findings,
-        ..Table::empty(site.path, OpenPmd.name())
-    }
+    Table { rows, attributes: group.attributes.clone(), columns, findings, ..Table::empty(site.path, OpenPmd.name()) }
 }
 
 /// The columns of a species so far.

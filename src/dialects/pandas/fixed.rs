@@ -76,7 +76,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         revision: "fixed format".into(),
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.with_missing_nan(site.file).observed(site.file)).collect(),
+        columns: columns.into_iter().map(|column| column.with_missing_nan(site.file)).collect(),
         categories: frame.categories,
         servants: servants(group).cloned().collect(),
         findings: frame.findings,

@@ -31,8 +31,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     };
     let mut frame = Frame::new(site, group, dataset, interrupt);
     let (columns, contents) = frame.columns();
-    let observed = |column: Column| column.with_missing_nan(site.file).observed(site.file);
-    let columns: Vec<Column> = columns.into_iter().map(observed).collect();
+    let columns: Vec<Column> = columns.into_iter().map(|column| column.with_missing_nan(site.file)).collect();
     let indexes = frame.indexes(&columns, &contents);
     Table {
         revision: "table format".into(),

@@ -101,9 +101,9 @@ impl Look<'_> {
         // Of this dialect its own table alone: what is within is not looked for once more.
         let Dialects(all) = Dialects::new(self.shape.0, false);
         let (dialect, claims) = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
-        match dialect {
-            Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt)),
-            None if self.shape.own(&here).is_table => Some(self.shape.open(&site, self.interrupt)),
+        let opened = match dialect {
+            Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt))?,
+            None if self.shape.own(&here).is_table => self.shape.open(&site, self.interrupt),
             None => {
                 // By chance an episode has as many rows as an array has elements in a row, which looks like a grid.
                 let beside = beside.filter(|beside| beside.recognised_by == "shape")?;
@@ -111,9 +111,11 @@ impl Look<'_> {
                     return None;
                 };
                 let table = self.shape.of_rows(&site, group, *first.shape.first()?);
-                difference(beside, &table).is_none().then_some(table)
+                difference(beside, &table).is_none().then_some(table)?
             }
-        }
+        };
+        // Each part of a chain learns by itself.
+        Some(opened.observed(self.file))
     }
 
     /// The first of the groups of a series, of those that are looked into, that holds groups.
@@ -247,10 +249,7 @@ pub(super) fn table(
     };
     let chain = Chain { path: &path, id: group.id, first_field: FIRST_FIELD | field(place), labels, tables };
     match chain.columns(interrupt) {
-        Some((rows, columns)) => {
-            let columns = columns.into_iter().map(|column| column.observed(site.file)).collect();
-            Table { rows, columns, ..table }
-        }
+        Some((rows, columns)) => Table { rows, columns, ..table },
         None => table,
     }
 }

@@ -11,15 +11,13 @@ use crate::table::{Column, Table};
 
 /// The table of the members of a group with this many rows.
 pub(super) fn table(site: &Site<'_>, group: &Group, shapes: &Shapes<'_>, rows: u64, is_loose: bool) -> Table {
-    let columns = shapes.columns(rows).map(|(name, dataset)| column(site, name, dataset));
-    let columns = columns.map(|column| column.observed(site.file)).collect();
     Table {
         revision: format!("rule {}{}", rule::VERSION, if is_loose { ", loose" } else { "" }),
         recognised_by: "shape",
         only_adds: true,
         rows,
         attributes: group.attributes.clone(),
-        columns,
+        columns: shapes.columns(rows).map(|(name, dataset)| column(site, name, dataset)).collect(),
         ..Table::empty(site.path, super::NAME)
     }
 }

@@ -72,14 +72,14 @@ impl<'a> Matrix<'a> {
                 let flags = flags.into_iter().filter(|(name, _)| *name == FLAG);
                 let barcodes = named(BARCODES, "barcode", self.barcodes);
                 let flags = flags.map(|(name, dataset)| column(site, name, name, dataset));
-                table(site, path, BARCODES, labelled([barcodes].into_iter().chain(flags).collect()))
+                table(path, BARCODES, labelled([barcodes].into_iter().chain(flags).collect()))
             }
             (b"genes", Features::Genes(genes)) => {
                 let mut columns = vec![named(GENES, OF_FEATURES[0], *genes)];
                 let names = datasets::of_rank(self.group, "gene_names", 1);
                 let names = names.filter(|names| names.shape == genes.shape);
                 columns.extend(names.map(|names| named("gene_names", OF_FEATURES[1], names)));
-                table(site, path, GENES, labelled(columns))
+                table(path, GENES, labelled(columns))
             }
             _ => self.counts(site, path, interrupt),
         }
@@ -122,7 +122,7 @@ impl<'a> Matrix<'a> {
             }
         };
         let entries = columns.last().and_then(|values| Some(values.rows.as_ref().ok()?.len()));
-        Table { rows: entries.unwrap_or(0), categories, findings, ..table(site, path, COUNTS, columns) }
+        Table { rows: entries.unwrap_or(0), categories, findings, ..table(path, COUNTS, columns) }
     }
 
     /// Identifiers of features.

@@ -88,7 +88,7 @@ impl Dialect for TenX {
                     let column = column(site, name, name, dataset);
                     Column { is_label: at == 0, ..column }
                 });
-                table(site, site.path.to_owned(), FEATURES, columns.collect())
+                table(site.path.to_owned(), FEATURES, columns.collect())
             }
             Of::Dataset(_) => Table::empty(site.path, self.name()),
         }
@@ -124,8 +124,7 @@ fn column(site: &Site<'_>, shown: &BString, name: &BString, dataset: &Arc<Datase
 }
 
 /// A table of columns of one length.
-fn table(site: &Site<'_>, path: String, revision: &str, columns: Vec<Column>) -> Table {
+fn table(path: String, revision: &str, columns: Vec<Column>) -> Table {
     let rows = columns.iter().find_map(|column| Some(column.rows.as_ref().ok()?.len()));
-    let columns = columns.into_iter().map(|column| column.observed(site.file)).collect();
     Table { revision: revision.into(), rows: rows.unwrap_or(0), columns, ..Table::empty(&path, TenX.name()) }
 }

@@ -47,7 +47,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         }
     }
     datasets::tell_apart(&mut columns);
-    let table = super::table(site, site.path.to_owned(), "molecules", columns);
+    let table = super::table(site.path.to_owned(), "molecules", columns);
     Table { attributes: group.attributes.clone(), categories, findings, ..table }
 }
 

@@ -93,7 +93,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     Table {
         rows,
         attributes: group.attributes.clone(),
-        columns: columns.into_iter().map(|column| column.observed(site.file)).collect(),
+        columns,
         servants: vec![COLUMNS.into()],
         findings,
         ..Table::empty(site.path, Vaex.name())

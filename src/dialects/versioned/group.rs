@@ -80,10 +80,8 @@ fn doubtful(group: &Group, data_version: i128) -> impl Iterator<Item = &BString>
 pub(super) fn table(site: &Site<'_>, group: &Group) -> Table {
     let found = columns(group).unwrap_or_default();
     let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
-    let columns = found.into_iter().map(|(name, dataset)| {
-        let column = arrays::column(site.file, &join(site.path, name), name, dataset);
-        column.observed(site.file)
-    });
+    let columns =
+        found.into_iter().map(|(name, dataset)| arrays::column(site.file, &join(site.path, name), name, dataset));
     Table {
         rows,
         attributes: group.attributes.clone(),

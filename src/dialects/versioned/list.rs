@@ -64,6 +64,7 @@ pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History, interrupt: 
     });
     Table {
         rows: versions.len() as u64,
+        is_held: true,
         attributes: kept.attributes.clone(),
         columns: columns.collect(),
         ..Table::empty("/_version_data/versions", Versioned.name())

@@ -11,7 +11,7 @@ use super::listing::{
 };
 use super::opened::{Maker, Opened};
 use crate::catalogue::{Attribute, Group, Target, join};
-use crate::dialects::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, stated};
+use crate::dialects::{Claims, Dialect, Dialects, Here, Made, Mark, Of, Site, Subject, stated};
 use crate::fs::Error;
 use crate::fs::node::{DirEntry, Names};
 use crate::fs::tree::rules;
@@ -62,7 +62,7 @@ impl Contents {
         file.check()?;
         let (dialect, mut claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
         let site = Site { file, path, of: Of::Group(&group), servant: None, checks: opened.context().checks };
-        let table = dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt));
+        let table = dialect.filter(|_| claims.is_table).map(|dialect| Dialects::open(dialect, &site, interrupt));
         let table = table.map(|table| stated::look(table, site.checks));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         // The worker says so in place of links that it cannot list.
@@ -112,7 +112,7 @@ impl Contents {
     /// # Errors
     /// When the request was interrupted.
     pub fn of_dataset(opened: &Arc<Opened>, array: &Array, interrupt: &Interrupt) -> Result<Self, Error> {
-        let table = array.dialect.open(&array.site(opened.file()?), interrupt);
+        let table = Dialects::open(array.dialect, &array.site(opened.file()?), interrupt);
         interrupt.check()?;
         Ok(Self::of_table(stated::look(table, opened.context().checks)))
     }
@@ -135,7 +135,7 @@ impl Contents {
             let of = Of::Made { group: &maker.group, key, plan: &maker.plan };
             let dialect = maker.dialect.ok_or(Error::NotFound)?;
             let site = Site { file, path, of, servant: None, checks: opened.context().checks };
-            contents = Self::of_table(stated::look(dialect.open(&site, interrupt), site.checks));
+            contents = Self::of_table(stated::look(Dialects::open(dialect, &site, interrupt), site.checks));
             interrupt.check()?;
         } else {
             contents.called = Called::Made;

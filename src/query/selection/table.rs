@@ -20,6 +20,7 @@ pub fn selectable(table: &Table, what: &str) -> Table {
         // Selected rows of a column are shown nowhere else.
         only_adds: false,
         repeats: table.repeats,
+        is_held: table.is_held,
         attributes: table.attributes.clone(),
         columns: table.columns.iter().filter(|column| column.in_table).cloned().collect(),
         whole: table.whole.clone(),

@@ -71,7 +71,7 @@ impl Subject<'_> {
             column: self.column.name.clone(),
             is_part: false,
             shown: shown.clone(),
-            learner: self.column.learner.clone(),
+            learner: None,
             values,
             labels: self.labels(dataset)?,
             nan_is_missing: FillTest::new(&dataset.datatype, &parts.missing(dataset)).is_nan(),

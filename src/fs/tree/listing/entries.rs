@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use parking_lot::Mutex;
 
 use crate::catalogue::{Dataset, ObjectId, join};
-use crate::dialects::{Checks, Dialect, Made, Of, Site};
+use crate::dialects::{Checks, Dialect, Dialects, Made, Of, Site};
 use crate::fs::node::{DirEntry, Kind};
 use crate::fs::tree::in_use::InUse;
 use crate::source::Interrupt;
@@ -224,7 +224,7 @@ impl Array {
         if let Some(single) = known.upgrade() {
             return Ok(single);
         }
-        let single = Arc::new(self.dialect.files(&self.site(file), &self.name, Some(interrupt))?.observed(file));
+        let single = Arc::new(Dialects::files(self.dialect, &self.site(file), &self.name, interrupt)?);
         *known = Arc::downgrade(&single);
         Ok(single)
     }

@@ -15,7 +15,7 @@ use super::entries::{COLUMNS, Shown};
 use super::members::{Namespace, names_of_made, suffixes};
 use super::tables;
 use crate::catalogue::{Dangling, Dataset, Group, MOST_LINKS_PASSED, Object, ObjectId, Target, join};
-use crate::dialects::{Checks, Claims, Dialect, Elsewhere, Here, Made, Mark, Of, Role, Site};
+use crate::dialects::{Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site};
 use crate::fs::names;
 use crate::fs::tree::opened::Opened;
 use crate::source::Interrupt;
@@ -273,7 +273,7 @@ impl<'a> Resolver<'a> {
         let table = known.unwrap_or_else(|| {
             let site =
                 Site { file: self.file, path, of: Of::Group(&visited.group), servant: None, checks: Checks::default() };
-            Arc::new(dialect.open(&site, self.interrupt))
+            Arc::new(Dialects::open(dialect, &site, self.interrupt))
         });
         visited.table.replace(Some(table.clone()));
         let column = table.columns.iter().find(|column| column.name == *name)?;
