@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use super::attributes::text;
 use super::triples::{Axis, PARTS, Triples};
-use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
+use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Categories, Finding, Rule, Table};
+use crate::table::{Categories, Finding, Table};
 
 /// The attribute of the root that says by what format it is, and what is in it.
 const FORMAT: &str = "format-url";
@@ -41,17 +41,11 @@ mod rules {
 #[derive(Debug)]
 pub struct Biom;
 
+static ABOUT: About = About { rules: rules::ALL, attributes: &[FORMAT], ..About::named("BIOM") };
+
 impl Dialect for Biom {
-    fn name(&self) -> &'static str {
-        "BIOM"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &[FORMAT]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -69,7 +63,7 @@ impl Dialect for Biom {
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match (site.of, axis(site.path)) {
             (Of::Group(group), Some(major)) => table(site, group, major, interrupt),
-            _ => Table::empty(site.path, self.name()),
+            _ => Table::empty(site.path, self.about().name),
         }
     }
 }
@@ -116,7 +110,7 @@ fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) ->
         columns,
         categories,
         findings,
-        ..Table::empty(site.path, Biom.name())
+        ..Table::empty(site.path, Biom.about().name)
     }
 }
 

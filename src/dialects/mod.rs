@@ -105,20 +105,31 @@ pub enum Tables {
     Loose,
 }
 
+/// Facts of a dialect: what is known before a file is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name, as `metadata.json` tells it.
+    pub name: &'static str,
+    /// The rules that its tables are held against.
+    pub rules: &'static [&'static Rule],
+    /// Names of attributes that it looks at. A listing has these of each member, and of others only some.
+    pub attributes: &'static [&'static str],
+    /// The beginning of paths below which virtual datasets are made of chunks of one source, and the rule that others
+    /// break.
+    pub mappings: Option<(&'static str, &'static Rule)>,
+}
+
+impl About {
+    /// A dialect of this name, without rules, that looks at no attribute.
+    pub const fn named(name: &'static str) -> Self {
+        Self { name, rules: &[], attributes: &[], mappings: None }
+    }
+}
+
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {
-    /// Its name, as `metadata.json` tells it.
-    fn name(&self) -> &'static str;
-
-    /// The rules that its tables are held against.
-    fn rules(&self) -> &'static [&'static Rule] {
-        &[]
-    }
-
-    /// Names of attributes that it looks at. A listing has these of each member, and of others only some.
-    fn attributes(&self) -> &'static [&'static str] {
-        &[]
-    }
+    /// What is known of it before a file is opened.
+    fn about(&self) -> &'static About;
 
     /// What an object is, by what its parent's listing tells. `path` is its HDF5 path.
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark;
@@ -133,7 +144,7 @@ pub trait Dialect: Debug + Send + Sync {
     /// interrupt, too, so a caller that raised one must drop the table.
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         let _ = interrupt;
-        Table::empty(site.path, self.name())
+        Table::empty(site.path, self.about().name)
     }
 
     /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link.
@@ -144,7 +155,7 @@ pub trait Dialect: Debug + Send + Sync {
     /// Why the dataset cannot be opened.
     fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
         let _ = interrupt;
-        Err(format!("{} shows no file of {name:?} at {}", self.name(), site.path))
+        Err(format!("{} shows no file of {name:?} at {}", self.about().name, site.path))
     }
 
     /// Finds the datasets below a group that differ from those of an earlier state of it ([`Claims::changes`]). No
@@ -162,13 +173,6 @@ pub trait Dialect: Debug + Send + Sync {
     fn verify(&self, file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
         let _ = (file, interrupt);
         Vec::new()
-    }
-
-    /// The rule that a virtual dataset at `path` breaks that is not made of chunks of one source; `None` where there is
-    /// none.
-    fn rule_of_mappings(&self, path: &str) -> Option<&'static Rule> {
-        let _ = path;
-        None
     }
 
     /// Why members are no columns of the table that this dialect claimed from inside, by name.
@@ -370,7 +374,7 @@ impl Dialects {
 
     /// Names of attributes that the dialects look at.
     pub fn attributes(self) -> Vec<String> {
-        self.0.iter().flat_map(|dialect| dialect.attributes()).map(|name| (*name).to_owned()).collect()
+        self.0.iter().flat_map(|dialect| dialect.about().attributes).map(|name| (*name).to_owned()).collect()
     }
 
     /// What an object is called where it is named: `table`, `array`, `group`, …
@@ -438,7 +442,7 @@ impl Dialects {
 
 /// The rules of all dialects.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    ALL.iter().flat_map(|dialect| dialect.rules()).chain(stated::ALL).copied()
+    ALL.iter().flat_map(|dialect| dialect.about().rules).chain(stated::ALL).copied()
 }
 
 /// How search indexes are written, as far as a dialect has options of its own.
@@ -460,7 +464,7 @@ impl IndexOptions {
 /// # Errors
 /// Where tables of its dialect take none.
 pub fn index_writer(table: &Table, options: &IndexOptions) -> Result<Box<dyn IndexWriter>, index_writer::Error> {
-    let own = ALL.iter().find(|dialect| dialect.name() == table.dialect);
+    let own = ALL.iter().find(|dialect| dialect.about().name == table.dialect);
     own.and_then(|dialect| dialect.index_writer(options)).ok_or_else(|| {
         let reason = format!("tables of {} take no search indexes", table.dialect);
         index_writer::Error::refused(&table.path, reason)

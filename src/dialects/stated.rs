@@ -239,7 +239,8 @@ pub fn unfit(datatype: &Datatype, attributes: &[Attribute]) -> Option<Unfit> {
 pub fn look(table: Table, checks: Checks) -> Table {
     let mut table = table;
     // Variables have a rule of their own. An HDF5 fill value goes before the attribute in a table of HEP001.
-    let (is_of_netcdf, is_of_hep001) = (table.dialect == netcdf::Netcdf::NAME, table.dialect == hep001::Hep001.name());
+    let (is_of_netcdf, is_of_hep001) =
+        (table.dialect == netcdf::Netcdf::NAME, table.dialect == hep001::Hep001.about().name);
     for column in table.columns.iter_mut().filter(|_| !is_of_netcdf) {
         let Some(dataset) = column.dataset.as_deref() else { continue };
         if is_of_hep001 && matches!(dataset.fill, Fill::Explicit(_)) {
@@ -264,7 +265,7 @@ pub fn look(table: Table, checks: Checks) -> Table {
 
 /// What a dataset at `path` states that nothing equals, where `dialect` shows it as files.
 pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> Option<Finding> {
-    let is_of_netcdf = dialect.name() == netcdf::Netcdf::NAME;
+    let is_of_netcdf = dialect.about().name == netcdf::Netcdf::NAME;
     let unfit = unfit(&dataset.datatype, &dataset.attributes).filter(|_| !is_of_netcdf)?;
     Some(Finding::new(path, &FILL, unfit.found))
 }

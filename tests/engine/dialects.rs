@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hepfs::catalogue::{ColumnId, ObjectId};
-use hepfs::dialects::{Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Site, Subject, arrays};
+use hepfs::dialects::{About, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Site, Subject, arrays};
 use hepfs::fs::NodeRef;
 use hepfs::fs::tree::{self, Context, ViewOptions};
 use hepfs::h5;
@@ -33,13 +33,14 @@ impl Toy {
                 Arc::default(),
             )
         };
-        Table { rows: 6, columns: vec![column], ..Table::empty(site.path, self.name()) }
+        Table { rows: 6, columns: vec![column], ..Table::empty(site.path, self.about().name) }
     }
 }
 
 impl Dialect for Toy {
-    fn name(&self) -> &'static str {
-        "toy"
+    fn about(&self) -> &'static About {
+        static ABOUT: About = About::named("toy");
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {

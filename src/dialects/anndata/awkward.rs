@@ -178,7 +178,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         columns,
         servants: names.filter(|name| servants.contains_key(*name)).cloned().collect(),
         findings,
-        ..Table::empty(site.path, Anndata.name())
+        ..Table::empty(site.path, Anndata.about().name)
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         labels_differ: Some(&rules::LABELS_TWICE),
         servants: servants.map(|link| link.name.clone()).collect(),
         findings: frame.findings,
-        ..Table::empty(site.path, Anndata.name())
+        ..Table::empty(site.path, Anndata.about().name)
     }
 }
 

@@ -96,7 +96,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
         attributes: group.attributes.clone(),
         columns,
         findings,
-        ..Table::empty(site.path, Anndata.name())
+        ..Table::empty(site.path, Anndata.about().name)
     }
 }
 
@@ -115,7 +115,7 @@ pub(super) fn of_compound(site: &Site<'_>, interrupt: &Interrupt) -> Table {
         let found = format!("{} rows, {} has {rows}", table.rows, frame.unwrap_or_default());
         table.findings.push(Finding::new(site.path, &rules::MATRICES, found));
     }
-    Table { dialect: Anndata.name(), revision: "compound".into(), ..table }
+    Table { dialect: Anndata.about().name, revision: "compound".into(), ..table }
 }
 
 /// The row labels of the data frame at a path, which need not be there.

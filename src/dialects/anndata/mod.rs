@@ -25,25 +25,19 @@ mod sparse;
 use std::collections::HashMap;
 
 use self::encoding::Encoding;
-use super::{Claims, Dialect, Here, Mark, Of, Site, Subject};
+use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject};
 use crate::source::Interrupt;
-use crate::table::{Rule, Table};
+use crate::table::Table;
 
 /// The dialect.
 #[derive(Debug)]
 pub struct Anndata;
 
+static ABOUT: About = About { rules: rules::ALL, attributes: &encoding::ATTRIBUTES, ..About::named("AnnData") };
+
 impl Dialect for Anndata {
-    fn name(&self) -> &'static str {
-        "AnnData"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &encoding::ATTRIBUTES
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -79,13 +73,13 @@ impl Dialect for Anndata {
                 Encoding::Awkward => awkward::table(site, group, interrupt),
                 _ => match matrices::frame_of(site.path, &group.attributes) {
                     Some(frame) => matrices::table(site, group, &frame, interrupt),
-                    None => Table::empty(site.path, self.name()),
+                    None => Table::empty(site.path, self.about().name),
                 },
             },
             Of::Dataset(dataset) if matrices::is_compound(site.path, dataset) => matrices::of_compound(site, interrupt),
             Of::Dataset(dataset) => records::table(site, dataset, interrupt),
             // It makes up nothing.
-            Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
     let opener = Opener { file: site.file, interrupt };
     // The codes of labelled columns learn, too.
     let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt).observed(site.file);
-    let mut table = Table { dialect: Anndata.name(), revision: "compound".into(), ..records };
+    let mut table = Table { dialect: Anndata.about().name, revision: "compound".into(), ..records };
     if let Some(first) = table.columns.first_mut() {
         first.is_label = true;
     }

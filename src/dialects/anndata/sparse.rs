@@ -25,7 +25,7 @@ pub(super) fn roles() -> HashMap<BString, Role> {
 
 /// The table of a sparse matrix.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Anndata.name()) };
+    let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Anndata.about().name) };
     let mut matrix = Matrix { site, opener: Opener { file: site.file, interrupt }, categories: Vec::new() };
     let mut findings = Vec::new();
     let columns = matrix.columns(group, &mut findings).unwrap_or_else(|reason| {

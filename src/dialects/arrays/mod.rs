@@ -18,7 +18,7 @@ use bstr::BString;
 use super::attributes::text;
 use super::compound::{self, System};
 use super::times::{self, OfNumpy};
-use super::{Dialect, Mark, Of, Site, Subject, datasets, scales};
+use super::{About, Dialect, Mark, Of, Site, Subject, datasets, scales};
 use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, product};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
@@ -29,23 +29,24 @@ use crate::table::{Column, Single, Table};
 #[derive(Debug)]
 pub struct Arrays;
 
-impl Dialect for Arrays {
-    fn name(&self) -> &'static str {
-        "array"
-    }
+static ABOUT: About = About {
+    attributes: &[
+        "CLASS",
+        "DIMENSION_LIST",
+        "NAME",
+        "_FillValue",
+        "calendar",
+        "description",
+        "units",
+        "scale_factor",
+        "add_offset",
+    ],
+    ..About::named("array")
+};
 
-    fn attributes(&self) -> &'static [&'static str] {
-        &[
-            "CLASS",
-            "DIMENSION_LIST",
-            "NAME",
-            "_FillValue",
-            "calendar",
-            "description",
-            "units",
-            "scale_factor",
-            "add_offset",
-        ]
+impl Dialect for Arrays {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -83,7 +84,7 @@ impl Arrays {
         let files = forms::forms(&stored.described(|dataset| dataset.shape = shape));
         let attributes = stored.attributes.clone();
         Single {
-            whole: Table { rows, columns: vec![whole], attributes, ..Table::empty(path, Arrays.name()) },
+            whole: Table { rows, columns: vec![whole], attributes, ..Table::empty(path, Arrays.about().name) },
             parts,
             labels: None,
             text: None,
@@ -163,7 +164,12 @@ impl Array<'_> {
     }
 
     fn table(&self, rows: u64, columns: Vec<Column>) -> Table {
-        Table { rows, columns, attributes: self.dataset.attributes.clone(), ..Table::empty(self.path, Arrays.name()) }
+        Table {
+            rows,
+            columns,
+            attributes: self.dataset.attributes.clone(),
+            ..Table::empty(self.path, Arrays.about().name)
+        }
     }
 
     /// The element that stands for a missing one.

@@ -29,23 +29,21 @@ pub(super) use self::reading::{in_order, read_as};
 use self::recognition::INDEXES_OF;
 pub(super) use self::recognition::{System, is_record};
 use super::attributes::{integer, text, unsigned};
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
+use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
 use crate::catalogue::{Dataset, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Nan, Rows};
-use crate::table::{Column, Finding, Rule, Table};
+use crate::table::{Column, Finding, Table};
 
 /// The dialect.
 #[derive(Debug)]
 pub struct Compound;
 
-impl Dialect for Compound {
-    fn name(&self) -> &'static str {
-        "structured array"
-    }
+static ABOUT: About = About { rules: rules::ALL, ..About::named("structured array") };
 
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+impl Dialect for Compound {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -72,7 +70,7 @@ impl Dialect for Compound {
         match site.of {
             Of::Dataset(dataset) => table(site, dataset, Nan::Value, interrupt),
             // It marks and makes up nothing else.
-            Of::Group(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Group(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 }

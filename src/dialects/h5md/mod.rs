@@ -10,11 +10,11 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::{number, text};
-use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Class, ColumnId, Dataset, Group, Object, attribute, join, product};
 use crate::source::Interrupt;
 use crate::store::{File, Rows};
-use crate::table::{Column, EvenRows, Finding, Rule, Table};
+use crate::table::{Column, EvenRows, Finding, Table};
 
 /// What the paths of elements begin with.
 const BELOW: [&str; 2] = ["/particles/", "/observables/"];
@@ -29,17 +29,11 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct H5md;
 
+static ABOUT: About = About { rules: rules::ALL, attributes: &["offset", "unit"], ..About::named("H5MD") };
+
 impl Dialect for H5md {
-    fn name(&self) -> &'static str {
-        "H5MD"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["offset", "unit"]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -61,7 +55,7 @@ impl Dialect for H5md {
         };
         match found {
             Some((group, parts)) => table(site, group, &parts, interrupt),
-            None => Table::empty(site.path, self.name()),
+            None => Table::empty(site.path, self.about().name),
         }
     }
 }
@@ -114,7 +108,7 @@ fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interr
         attributes: group.attributes.clone(),
         columns: columns.collect(),
         findings,
-        ..Table::empty(site.path, H5md.name())
+        ..Table::empty(site.path, H5md.about().name)
     }
 }
 

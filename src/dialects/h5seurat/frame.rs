@@ -86,7 +86,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         labels_differ: Some(&rules::LEVELS_TWICE),
         servants: group.link(CATEGORIES).map(|link| link.name.clone()).into_iter().collect(),
         findings: frame.findings,
-        ..Table::empty(site.path, H5Seurat.name())
+        ..Table::empty(site.path, H5Seurat.about().name)
     }
 }
 

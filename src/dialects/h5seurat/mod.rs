@@ -20,11 +20,11 @@ mod rules;
 use std::sync::Arc;
 
 use super::attributes::{strings, text};
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, attribute};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Rule, Table};
+use crate::table::Table;
 
 /// The attribute of a data frame that lists its columns in order.
 const COLUMNS: &str = "colnames";
@@ -44,17 +44,12 @@ const ASSAY: &str = "active.assay";
 #[derive(Debug)]
 pub struct H5Seurat;
 
+static ABOUT: About =
+    About { rules: rules::ALL, attributes: &[COLUMNS, LOGICALS, CLASS, INDEX, ASSAY], ..About::named("h5Seurat") };
+
 impl Dialect for H5Seurat {
-    fn name(&self) -> &'static str {
-        "h5Seurat"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &[COLUMNS, LOGICALS, CLASS, INDEX, ASSAY]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -77,7 +72,7 @@ impl Dialect for H5Seurat {
         match site.of {
             Of::Group(group) => frame::table(site, group, interrupt),
             // It marks and makes up nothing else.
-            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 }

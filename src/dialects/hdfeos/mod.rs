@@ -24,11 +24,11 @@ use bstr::BString;
 
 use self::structure::{Field, Swath, swaths};
 use super::attributes::text;
-use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Dataset, Fill, Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Column, Finding, Rule, Table};
+use crate::table::{Column, Finding, Table};
 
 /// The group of swaths: fixed by the standard.
 const SWATHS: &str = "/HDFEOS/SWATHS/";
@@ -54,17 +54,12 @@ const MOST_NAMED: usize = 8;
 #[derive(Debug)]
 pub struct HdfEos;
 
+static ABOUT: About =
+    About { rules: rules::ALL, attributes: &["Units", "Title", "_FillValue"], ..About::named("HDF-EOS5") };
+
 impl Dialect for HdfEos {
-    fn name(&self) -> &'static str {
-        "HDF-EOS5"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["Units", "Title", "_FillValue"]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -84,7 +79,7 @@ impl Dialect for HdfEos {
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
             Of::Group(group) => table(site, group, interrupt),
-            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 }
@@ -208,7 +203,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
         attributes: group.attributes.clone(),
         columns,
         findings,
-        ..Table::empty(site.path, HdfEos.name())
+        ..Table::empty(site.path, HdfEos.about().name)
     }
 }
 

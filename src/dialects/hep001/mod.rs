@@ -43,25 +43,19 @@ pub use draft::Judging;
 use members::members;
 
 use super::index_writer::IndexWriter;
-use super::{Claims, Dialect, Here, IndexOptions, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, IndexOptions, Mark, Of, Role, Site, Subject};
 use crate::source::Interrupt;
-use crate::table::{Rule, Table};
+use crate::table::Table;
 
 /// The dialect.
 #[derive(Debug)]
 pub struct Hep001;
 
+static ABOUT: About = About { rules: rules::ALL, attributes: &names::ATTRIBUTES, ..About::named(names::DIALECT) };
+
 impl Dialect for Hep001 {
-    fn name(&self) -> &'static str {
-        names::DIALECT
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &names::ATTRIBUTES
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -86,7 +80,7 @@ impl Dialect for Hep001 {
         match site.of {
             Of::Group(group) => build::build(site.file, site.path, group, site.checks, interrupt),
             // It marks and makes up nothing else.
-            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 

@@ -47,7 +47,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         attributes: group.attributes.clone(),
         columns,
         findings: histogram.findings,
-        ..Table::empty(site.path, Lh5.name())
+        ..Table::empty(site.path, Lh5.about().name)
     }
 }
 

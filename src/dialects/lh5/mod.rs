@@ -23,10 +23,10 @@ use bstr::BString;
 use self::datatype::Kind;
 use super::arrays::Arrays;
 use super::attributes::text;
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, Object};
 use crate::source::Interrupt;
-use crate::table::{Rule, Single, Table};
+use crate::table::{Single, Table};
 
 /// The attribute that says what an object is.
 const DATATYPE: &str = "datatype";
@@ -35,17 +35,15 @@ const DATATYPE: &str = "datatype";
 #[derive(Debug)]
 pub struct Lh5;
 
+static ABOUT: About = About {
+    rules: rules::ALL,
+    attributes: &[DATATYPE, "codec", "codec_shift", "units", "description"],
+    ..About::named("LH5")
+};
+
 impl Dialect for Lh5 {
-    fn name(&self) -> &'static str {
-        "LH5"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &[DATATYPE, "codec", "codec_shift", "units", "description"]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -75,7 +73,7 @@ impl Dialect for Lh5 {
             Of::Group(group) if is_histogram(&group.attributes) => histogram::table(site, group, interrupt),
             Of::Group(group) => build::table(site, group, interrupt),
             // It marks and makes up nothing else.
-            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 
@@ -85,7 +83,7 @@ impl Dialect for Lh5 {
         let single = Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?;
         // `.npy` has what is stored.
         let datatype = stored.datatype.clone();
-        Ok(Single { whole: Table { dialect: self.name(), ..single.whole }, datatype, ..single })
+        Ok(Single { whole: Table { dialect: self.about().name, ..single.whole }, datatype, ..single })
     }
 }
 

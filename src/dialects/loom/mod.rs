@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datasets};
 use crate::catalogue::{Dataset, Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Column, Finding, Rule, Table};
+use crate::table::{Column, Finding, Table};
 
 /// The groups of attributes, by the axis of the matrix, and which of their members label rows.
 const ATTRIBUTES: [(&str, &[&str]); 2] = [("/row_attrs", &["Gene", "Accession"]), ("/col_attrs", &["CellID"])];
@@ -35,13 +35,11 @@ const EDGES: [&str; 3] = ["a", "b", "w"];
 #[derive(Debug)]
 pub struct Loom;
 
-impl Dialect for Loom {
-    fn name(&self) -> &'static str {
-        "Loom"
-    }
+static ABOUT: About = About { rules: rules::ALL, ..About::named("Loom") };
 
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+impl Dialect for Loom {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -61,7 +59,7 @@ impl Dialect for Loom {
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
-        let Of::Group(group) = site.of else { return Table::empty(site.path, self.name()) };
+        let Of::Group(group) = site.of else { return Table::empty(site.path, self.about().name) };
         let found = columns(site.file, site.path, group, interrupt).unwrap_or_default();
         let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
         let mut findings = Vec::new();
@@ -85,7 +83,7 @@ impl Dialect for Loom {
             attributes: group.attributes.clone(),
             columns: columns.collect(),
             findings,
-            ..Table::empty(site.path, self.name())
+            ..Table::empty(site.path, self.about().name)
         }
     }
 }

@@ -22,14 +22,14 @@ use self::cells::Cells;
 use super::arrays::Arrays;
 use super::attributes::{text, unsigned};
 use super::triples::{Axis, Triples};
-use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
+use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{
     self, Attribute, Charset, Class, ColumnId, Dataset, Datatype, Fill, Group, Padding, attribute, join, product,
 };
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
 use crate::store::{File, Hints, Rows, Tally};
-use crate::table::{Column, Finding, Form, HeldRows, Rule, Single, Table};
+use crate::table::{Column, Finding, Form, HeldRows, Single, Table};
 
 /// The attribute that names the class of a value.
 const CLASS: &str = "MATLAB_class";
@@ -60,17 +60,12 @@ const MOST_CHARACTERS: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Matlab;
 
+static ABOUT: About =
+    About { rules: rules::ALL, attributes: &[CLASS, EMPTY, FIELDS, SPARSE], ..About::named("MATLAB") };
+
 impl Dialect for Matlab {
-    fn name(&self) -> &'static str {
-        "MATLAB"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &[CLASS, EMPTY, FIELDS, SPARSE]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -100,7 +95,7 @@ impl Dialect for Matlab {
         };
         match found {
             Some((group, columns)) => table(site, group, columns, interrupt),
-            None => Table::empty(site.path, self.name()),
+            None => Table::empty(site.path, self.about().name),
         }
     }
 
@@ -123,7 +118,7 @@ impl Dialect for Matlab {
         let datatype = if read.datatype.size == 1 { stored.datatype.clone() } else { read.datatype.clone() };
         Ok(Single {
             files: files.collect(),
-            whole: Table { dialect: self.name(), ..single.whole },
+            whole: Table { dialect: self.about().name, ..single.whole },
             shape: stored.shape.clone(),
             datatype,
             ..single
@@ -264,7 +259,7 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
         attributes: group.attributes.clone(),
         columns: columns.collect(),
         findings,
-        ..Table::empty(site.path, Matlab.name())
+        ..Table::empty(site.path, Matlab.about().name)
     }
 }
 
@@ -309,7 +304,7 @@ fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
         attributes: group.attributes.clone(),
         columns,
         findings,
-        ..Table::empty(site.path, Matlab.name())
+        ..Table::empty(site.path, Matlab.about().name)
     }
 }
 
@@ -350,7 +345,7 @@ fn texts(
         text,
         shape: stored.shape.clone(),
         datatype: stored.datatype.clone(),
-        whole: Table { dialect: Matlab.name(), ..single.whole },
+        whole: Table { dialect: Matlab.about().name, ..single.whole },
         ..single
     })
 }

@@ -64,6 +64,6 @@ pub(super) fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, inte
         attributes,
         columns,
         findings,
-        ..Table::empty(site.path, Matlab.name())
+        ..Table::empty(site.path, Matlab.about().name)
     }
 }

@@ -33,10 +33,10 @@ use self::conventions::{ATTRIBUTES, Reading};
 use self::dimensions::{Dimensions, Label, Names, Place, RowSet, Variable, is_variable};
 use self::grids::Grid;
 use super::arrays::Arrays;
-use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales, times};
+use super::{About, Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales, times};
 use crate::catalogue::{Dataset, Fill, ObjectId, attribute, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Finding, Rule, Single, Table};
+use crate::table::{Column, Finding, Single, Table};
 
 /// The directory of the tables of a group that has others beside them.
 const TABLES: &str = "tables";
@@ -62,17 +62,11 @@ impl Netcdf {
     }
 }
 
+static ABOUT: About = About { rules: rules::ALL, attributes: &ATTRIBUTES, ..About::named(Netcdf::NAME) };
+
 impl Dialect for Netcdf {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &ATTRIBUTES
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -136,11 +130,11 @@ impl Dialect for Netcdf {
                 (group, path, opened)
             }
             // It marks no dataset as a table.
-            Of::Dataset(_) => return Table::empty(site.path, self.name()),
+            Of::Dataset(_) => return Table::empty(site.path, self.about().name),
         };
         match opened {
             Some(table) => Table { attributes: group.attributes.clone(), ..table },
-            None => Table::empty(&path, self.name()),
+            None => Table::empty(&path, self.about().name),
         }
     }
 
@@ -174,7 +168,7 @@ impl Dialect for Netcdf {
         let single = Arrays.files(&Site { of: Of::Dataset(&reading.dataset), ..*site }, name, interrupt)?;
         let attributes = stored.attributes.clone();
         Ok(Single {
-            whole: Table { columns: vec![whole], attributes, dialect: self.name(), ..single.whole },
+            whole: Table { columns: vec![whole], attributes, dialect: self.about().name, ..single.whole },
             datatype: stored.datatype.clone(),
             ..single
         })

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::{number, text};
-use super::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, arrays, datasets, times};
+use super::{About, Claims, Dialect, Here, Made, Mark, Of, Site, Subject, arrays, datasets, times};
 use crate::catalogue::{Attribute, Dataset, Group, attribute, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Finding, Rule, Table};
+use crate::table::{Column, Finding, Table};
 
 /// The attribute that names the class of a group.
 const CLASS: &str = "NX_class";
@@ -46,28 +46,26 @@ pub struct Nexus;
 /// A member of a group, by its name.
 type Named<'a> = (BString, &'a Arc<Dataset>);
 
+static ABOUT: About = About {
+    rules: rules::ALL,
+    attributes: &[
+        CLASS,
+        "signal",
+        "axes",
+        "axis",
+        "auxiliary_signals",
+        "start",
+        "offset",
+        "scaling_factor",
+        "units",
+        "long_name",
+    ],
+    ..About::named("NeXus")
+};
+
 impl Dialect for Nexus {
-    fn name(&self) -> &'static str {
-        "NeXus"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &[
-            CLASS,
-            "signal",
-            "axes",
-            "axis",
-            "auxiliary_signals",
-            "start",
-            "offset",
-            "scaling_factor",
-            "units",
-            "long_name",
-        ]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -99,7 +97,7 @@ impl Dialect for Nexus {
         let (group, key) = match site.of {
             Of::Group(group) => (group, None),
             Of::Made { group, key, .. } => (group, Some(key)),
-            Of::Dataset(_) => return Table::empty(site.path, self.name()),
+            Of::Dataset(_) => return Table::empty(site.path, self.about().name),
         };
         let class = class(&group.attributes).unwrap_or_default();
         let (path, found) = match key {
@@ -169,7 +167,7 @@ fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<N
         attributes: group.attributes.clone(),
         columns: columns.collect(),
         findings,
-        ..Table::empty(&path, Nexus.name())
+        ..Table::empty(&path, Nexus.about().name)
     }
 }
 

@@ -16,10 +16,10 @@ mod series;
 mod table;
 
 use self::members::Members;
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, Class, attribute};
 use crate::source::Interrupt;
-use crate::table::{Rule, Table};
+use crate::table::Table;
 
 /// The attribute of a table that lists its columns.
 const COLUMNS: &str = "colnames";
@@ -46,31 +46,29 @@ const ALIGNED: &str = "categories";
 #[derive(Debug)]
 pub struct Nwb;
 
+static ABOUT: About = About {
+    rules: rules::ALL,
+    attributes: &[
+        COLUMNS,
+        TYPES[0],
+        TYPES[1],
+        TARGET,
+        ELEMENTS,
+        TABLE,
+        ALIGNED,
+        "unit",
+        "rate",
+        "conversion",
+        "offset",
+        "axis",
+        "description",
+    ],
+    ..About::named("NWB")
+};
+
 impl Dialect for Nwb {
-    fn name(&self) -> &'static str {
-        "NWB"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &[
-            COLUMNS,
-            TYPES[0],
-            TYPES[1],
-            TARGET,
-            ELEMENTS,
-            TABLE,
-            ALIGNED,
-            "unit",
-            "rate",
-            "conversion",
-            "offset",
-            "axis",
-            "description",
-        ]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -95,13 +93,13 @@ impl Dialect for Nwb {
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
-        let Of::Group(group) = site.of else { return Table::empty(site.path, self.name()) };
+        let Of::Group(group) = site.of else { return Table::empty(site.path, self.about().name) };
         if is_table(&group.attributes) {
             return table::table(site, group, interrupt);
         }
         match series::Series::of(group) {
             Some(series) => series::table(site, group, &series, interrupt),
-            None => Table::empty(site.path, self.name()),
+            None => Table::empty(site.path, self.about().name),
         }
     }
 }

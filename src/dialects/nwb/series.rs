@@ -67,7 +67,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, series: &Series<'_>, interru
         attributes: group.attributes.clone(),
         columns,
         findings,
-        ..Table::empty(site.path, Nwb.name())
+        ..Table::empty(site.path, Nwb.about().name)
     }
 }
 

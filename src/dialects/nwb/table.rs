@@ -39,7 +39,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         columns,
         categories: builder.categories,
         findings: builder.findings,
-        ..Table::empty(site.path, Nwb.name())
+        ..Table::empty(site.path, Nwb.about().name)
     }
 }
 

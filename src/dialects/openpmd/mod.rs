@@ -16,12 +16,12 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::{integers, number, numbers, said, text};
-use super::{Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::store::decode::arrow_type;
-use crate::table::{Column, EvenRows, Finding, PackedRows, Rule, Table};
+use crate::table::{Column, EvenRows, Finding, PackedRows, Table};
 
 /// The group of what iterations have: fixed by the standard.
 const BASE: &str = "/data/";
@@ -48,17 +48,15 @@ const PATCHES: &str = "particlePatches";
 #[derive(Debug)]
 pub struct OpenPmd;
 
+static ABOUT: About = About {
+    rules: rules::ALL,
+    attributes: &["openPMD", "particlesPath", SPECIES, "value", "shape", "unitSI", DIMENSION],
+    ..About::named("openPMD")
+};
+
 impl Dialect for OpenPmd {
-    fn name(&self) -> &'static str {
-        "openPMD"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["openPMD", "particlesPath", SPECIES, "value", "shape", "unitSI", DIMENSION]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -87,7 +85,7 @@ impl Dialect for OpenPmd {
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
             Of::Group(group) => table(site, group, interrupt),
-            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 }
@@ -161,7 +159,13 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     }
     let Found { mut columns, mut findings, .. } = found;
     let rows = datasets::of_one_length(&mut columns, &rules::PARTICLES, true, &mut findings);
-    Table { rows, attributes: group.attributes.clone(), columns, findings, ..Table::empty(site.path, OpenPmd.name()) }
+    Table {
+        rows,
+        attributes: group.attributes.clone(),
+        columns,
+        findings,
+        ..Table::empty(site.path, OpenPmd.about().name)
+    }
 }
 
 /// The columns of a species so far.

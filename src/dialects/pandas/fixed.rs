@@ -80,7 +80,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
         categories: frame.categories,
         servants: servants(group).cloned().collect(),
         findings: frame.findings,
-        ..Table::empty(site.path, Pandas.name())
+        ..Table::empty(site.path, Pandas.about().name)
     }
 }
 

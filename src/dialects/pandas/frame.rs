@@ -23,7 +23,7 @@ use crate::table::{
 
 /// The table of a group in the format `table`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Pandas.name()) };
+    let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Pandas.about().name) };
     let Some(dataset) = table_of(group) else {
         let found = "there is none: a write that failed leaves such a group behind";
         let rule = &rules::TABLE;

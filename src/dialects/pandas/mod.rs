@@ -31,10 +31,10 @@ use bstr::BString;
 
 use super::attributes::text;
 use super::compound::is_record;
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, Dataset, Group, Object};
 use crate::source::Interrupt;
-use crate::table::{Rule, Table};
+use crate::table::Table;
 
 /// The attribute by which a group of pandas is known.
 const TYPE: &str = "pandas_type";
@@ -43,13 +43,11 @@ const TYPE: &str = "pandas_type";
 #[derive(Debug)]
 pub struct Pandas;
 
-impl Dialect for Pandas {
-    fn name(&self) -> &'static str {
-        "pandas"
-    }
+static ABOUT: About = About { rules: rules::ALL, ..About::named("pandas") };
 
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+impl Dialect for Pandas {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -74,7 +72,7 @@ impl Dialect for Pandas {
             Of::Group(group) if is_fixed(&group.attributes) => fixed::table(site, group, interrupt),
             Of::Group(group) => frame::table(site, group, interrupt),
             // It marks and makes up nothing else.
-            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 }

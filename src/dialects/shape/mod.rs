@@ -21,7 +21,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use self::rule::{Found, Shapes};
-use super::{Claims, Dialect, Here, Made, Mark, Of, Site, Subject, Tables};
+use super::{About, Claims, Dialect, Here, Made, Mark, Of, Site, Subject, Tables};
 use crate::catalogue::Group;
 use crate::source::Interrupt;
 use crate::table::Table;
@@ -42,13 +42,11 @@ const ALL: &str = "ALL";
 #[derive(Debug)]
 pub struct Shape(pub Tables);
 
-impl Dialect for Shape {
-    fn name(&self) -> &'static str {
-        NAME
-    }
+static ABOUT: About = About { attributes: &["MATLAB_class"], ..About::named(NAME) };
 
-    fn attributes(&self) -> &'static [&'static str] {
-        &["MATLAB_class"]
+impl Dialect for Shape {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {

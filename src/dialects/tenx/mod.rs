@@ -24,10 +24,10 @@ use std::sync::Arc;
 use bstr::BString;
 
 use self::matrix::Matrix;
-use super::{Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, arrays, datasets};
 use crate::catalogue::{Dataset, Group, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Rule, Table};
+use crate::table::{Column, Table};
 
 /// The directory of the tables of a matrix.
 const TABLES: &str = "tables";
@@ -45,13 +45,11 @@ const TAGS: &str = "_all_tag_keys";
 #[derive(Debug)]
 pub struct TenX;
 
-impl Dialect for TenX {
-    fn name(&self) -> &'static str {
-        "10x Genomics"
-    }
+static ABOUT: About = About { rules: rules::ALL, ..About::named("10x Genomics") };
 
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
+impl Dialect for TenX {
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -80,7 +78,7 @@ impl Dialect for TenX {
         match site.of {
             Of::Made { group, key, .. } => match Matrix::of(group) {
                 Some(matrix) => matrix.table(site, key, interrupt),
-                None => Table::empty(site.path, self.name()),
+                None => Table::empty(site.path, self.about().name),
             },
             Of::Group(group) if site.path == "/" => molecules::table(site, group, interrupt),
             Of::Group(group) => {
@@ -90,7 +88,7 @@ impl Dialect for TenX {
                 });
                 table(site.path.to_owned(), FEATURES, columns.collect())
             }
-            Of::Dataset(_) => Table::empty(site.path, self.name()),
+            Of::Dataset(_) => Table::empty(site.path, self.about().name),
         }
     }
 }
@@ -126,5 +124,5 @@ fn column(site: &Site<'_>, shown: &BString, name: &BString, dataset: &Arc<Datase
 /// A table of columns of one length.
 fn table(path: String, revision: &str, columns: Vec<Column>) -> Table {
     let rows = columns.iter().find_map(|column| Some(column.rows.as_ref().ok()?.len()));
-    Table { revision: revision.into(), rows: rows.unwrap_or(0), columns, ..Table::empty(&path, TenX.name()) }
+    Table { revision: revision.into(), rows: rows.unwrap_or(0), columns, ..Table::empty(&path, TenX.about().name) }
 }

@@ -18,11 +18,11 @@ use bstr::BString;
 
 use super::attributes::text;
 use super::times::{self, OfNumpy};
-use super::{Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datasets};
 use crate::catalogue::{ByteOrder, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, Rule, StringRows, Table};
+use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, StringRows, Table};
 
 /// The group of the columns.
 const COLUMNS: &str = "columns";
@@ -31,17 +31,12 @@ const COLUMNS: &str = "columns";
 #[derive(Debug)]
 pub struct Vaex;
 
+static ABOUT: About =
+    About { rules: rules::ALL, attributes: &["type", "column_order", "alias", "dtype"], ..About::named("vaex") };
+
 impl Dialect for Vaex {
-    fn name(&self) -> &'static str {
-        "vaex"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["type", "column_order", "alias", "dtype"]
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
@@ -60,7 +55,7 @@ impl Dialect for Vaex {
         match site.of {
             Of::Group(group) => table(site, group, interrupt),
             // It marks and makes up nothing else.
-            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.name()),
+            Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 }
@@ -96,7 +91,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
         columns,
         servants: vec![COLUMNS.into()],
         findings,
-        ..Table::empty(site.path, Vaex.name())
+        ..Table::empty(site.path, Vaex.about().name)
     }
 }
 

@@ -86,6 +86,6 @@ pub(super) fn table(site: &Site<'_>, group: &Group) -> Table {
         rows,
         attributes: group.attributes.clone(),
         columns: columns.collect(),
-        ..Table::empty(site.path, Versioned.name())
+        ..Table::empty(site.path, Versioned.about().name)
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History, interrupt: 
         is_held: true,
         attributes: kept.attributes.clone(),
         columns: columns.collect(),
-        ..Table::empty("/_version_data/versions", Versioned.name())
+        ..Table::empty("/_version_data/versions", Versioned.about().name)
     }
 }
 

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use self::history::{History, Kept};
-use super::{Change, Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
+use super::{About, Change, Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Fill, ObjectId};
 use crate::source::Interrupt;
 use crate::store::{self, File};
@@ -55,17 +55,16 @@ const CHANGES: &str = "changed.txt";
 #[derive(Debug)]
 pub struct Versioned;
 
+static ABOUT: About = About {
+    rules: rules::ALL,
+    attributes: &history::ATTRIBUTES,
+    mappings: Some((BELOW, &rules::MAPPING)),
+    ..About::named("Versioned HDF5")
+};
+
 impl Dialect for Versioned {
-    fn name(&self) -> &'static str {
-        "Versioned HDF5"
-    }
-
-    fn rules(&self) -> &'static [&'static Rule] {
-        rules::ALL
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &history::ATTRIBUTES
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
@@ -73,10 +72,6 @@ impl Dialect for Versioned {
             Subject::Group(_) if path == "/" || path.starts_with(BELOW) => Mark::LookInside,
             _ => Mark::No,
         }
-    }
-
-    fn rule_of_mappings(&self, path: &str) -> Option<&'static Rule> {
-        path.starts_with(BELOW).then_some(&rules::MAPPING)
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
@@ -95,7 +90,7 @@ impl Dialect for Versioned {
         match site.of {
             Of::Made { group, .. } => match Kept::of(site.file, group, interrupt) {
                 Some(kept) => list::table(site, &kept, &History::of(site.file, &kept, interrupt), interrupt),
-                None => Table::empty(site.path, self.name()),
+                None => Table::empty(site.path, self.about().name),
             },
             Of::Group(root) if site.path == "/" => {
                 let current = Kept::of(site.file, root, interrupt).and_then(|kept| {
@@ -104,12 +99,12 @@ impl Dialect for Versioned {
                 });
                 match current.and_then(|place| of_group(site.file, &place, interrupt)) {
                     Some(table) => Table { path: site.path.to_owned(), servants: vec![STORE.into()], ..table },
-                    None => Table::empty(site.path, self.name()),
+                    None => Table::empty(site.path, self.about().name),
                 }
             }
             Of::Group(group) => group::table(site, group),
             // It marks nothing else.
-            Of::Dataset(_) => Table::empty(site.path, self.name()),
+            Of::Dataset(_) => Table::empty(site.path, self.about().name),
         }
     }
 }

@@ -281,7 +281,7 @@ pub(in crate::fs::tree) struct Siblings {
 impl Siblings {
     /// Whether they are shown as others are.
     pub fn are_like(&self, other: &Self) -> bool {
-        self.dialect.name() == other.dialect.name()
+        self.dialect.about().name == other.dialect.about().name
             && (&self.path, self.servant, &self.files) == (&other.path, other.servant, &other.files)
     }
 

@@ -303,7 +303,7 @@ impl Members<'_> {
         let servant = self.claims.serving.get(&member.name).copied();
         if let Some((Some(alike), siblings)) = last
             // By name: dialects without fields may all lie at one address.
-            && siblings.dialect.name() == dialect.name()
+            && siblings.dialect.about().name == dialect.about().name
             && (siblings.servant, servant) == (None, None)
             && dataset.is_kept_like(alike)
         {

@@ -431,7 +431,8 @@ impl Opened {
         let dialects = self.context.dialects.0;
         let unfollowed = hdf5.map(|file| file.unfollowed()).unwrap_or_default();
         let unfollowed = unfollowed.into_iter().filter_map(|(path, reason)| {
-            let rule = dialects.iter().find_map(|dialect| dialect.rule_of_mappings(&path))?;
+            let mut rules = dialects.iter().filter_map(|dialect| dialect.about().mappings);
+            let (_, rule) = rules.find(|(below, _)| path.starts_with(below))?;
             Some(Finding::new(path, rule, reason))
         });
         let known: Vec<Finding> = self.findings.lock().values().flatten().cloned().collect();
