@@ -226,6 +226,17 @@ pub enum Mark {
     LookInside,
 }
 
+/// A judgement of the dialects on an object.
+#[derive(Clone, Debug)]
+pub struct Judgement {
+    /// What the object is called where it is named: `table`, `array`, `group`.
+    pub kind: &'static str,
+    /// The dialect that shows a dataset, as a directory ([`Mark::Table`]) or as files ([`Mark::Files`]).
+    pub shown: Option<(&'static dyn Dialect, Mark)>,
+    /// Rules for which others refuse it.
+    pub findings: Vec<Finding>,
+}
+
 /// A group, seen from inside.
 #[derive(Clone, Copy, Debug)]
 pub struct Here<'a> {
@@ -242,6 +253,10 @@ pub struct Here<'a> {
 /// What a dialect says of a group and its members.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
+    /// The dialect that has the group, and says so: [`Dialects::claims`].
+    pub dialect: Option<&'static dyn Dialect>,
+    /// A table by its own attributes, whatever is in it: [`Dialects::claims`].
+    pub is_marked: bool,
     /// The group is a table of its own: [`Site::Group`].
     pub is_table: bool,
     /// The table only adds names: its columns are members that are shown by themselves ([`Table::only_adds`]).
@@ -348,28 +363,31 @@ impl Dialects {
         })
     }
 
-    /// The dialect that has an object, and what the object is to it; `None` where it is nothing to any of them.
-    pub fn mark(self, path: &str, object: Subject<'_>) -> Option<(&'static dyn Dialect, Mark)> {
-        let marked = |dialect: &&'static dyn Dialect| (*dialect, dialect.mark(path, object));
-        self.0.iter().map(marked).find(|(_, mark)| !matches!(mark, Mark::No | Mark::Nearly(_)))
-    }
-
-    /// The dialect that shows a dataset, as a directory or as files; rules for which another one refuses it are
-    /// reported.
-    pub fn shown(
-        self,
-        path: &str,
-        dataset: &Arc<Dataset>,
-        findings: &mut Vec<Finding>,
-    ) -> Option<(&'static dyn Dialect, Mark)> {
+    /// Judges an object by its parent's listing.
+    pub fn judge(self, path: &str, object: Subject<'_>) -> Judgement {
+        let is_dataset = matches!(object, Subject::Dataset(_));
+        let mut judgement =
+            Judgement { kind: if is_dataset { "array" } else { "group" }, shown: None, findings: Vec::new() };
+        let mut is_free = true;
         for dialect in self.0 {
-            match dialect.mark(path, Subject::Dataset(dataset)) {
+            let mark = dialect.mark(path, object);
+            if is_free && mark == Mark::Table {
+                judgement.kind = "table";
+            }
+            is_free &= matches!(mark, Mark::No | Mark::Nearly(_));
+            match mark {
                 Mark::No | Mark::LookInside => {}
-                Mark::Refused(finding) | Mark::Nearly(finding) => findings.push(finding),
-                mark @ (Mark::Table | Mark::Files) => return Some((*dialect, mark)),
+                Mark::Refused(finding) | Mark::Nearly(finding) => judgement.findings.push(finding),
+                mark @ (Mark::Table | Mark::Files) => {
+                    judgement.shown = Some((*dialect, mark));
+                    break;
+                }
+            }
+            if !is_dataset && !is_free {
+                break;
             }
         }
-        None
+        judgement
     }
 
     /// Names of attributes that the dialects look at.
@@ -379,13 +397,10 @@ impl Dialects {
 
     /// What an object is called where it is named: `table`, `array`, `group`, …
     pub fn kind(self, path: &str, object: &Object) -> &'static str {
-        let mark = Subject::of(object).and_then(|subject| self.mark(path, subject)).map(|(_, mark)| mark);
-        match (object, mark) {
-            (_, Some(Mark::Table)) => "table",
-            (Object::Group { .. }, _) => "group",
-            (Object::Dataset(_), _) => "array",
-            (Object::Datatype { .. }, _) => "datatype",
-            (Object::Unreadable { .. }, _) => "unreadable",
+        match (object, Subject::of(object)) {
+            (_, Some(subject)) => self.judge(path, subject).kind,
+            (Object::Datatype { .. }, None) => "datatype",
+            (_, None) => "unreadable",
         }
     }
 
@@ -408,14 +423,18 @@ impl Dialects {
         Ok(dialect.files(site, name, Some(interrupt))?.observed(site.file))
     }
 
-    /// What becomes of a group and its members, and the dialect that says so.
-    pub fn claims(self, here: &Here<'_>) -> (Option<&'static dyn Dialect>, Claims) {
+    /// What becomes of a group and its members.
+    pub fn claims(self, here: &Here<'_>) -> Claims {
         // What one says of members holds whoever has the group.
         let (mut findings, mut nearly) = (Vec::new(), None);
         let (mut axes, mut serving) = (HashMap::new(), HashMap::new());
-        let (mut dialect, mut claims) = (None, Claims::default());
+        let mut claims = Claims::default();
+        let (mut is_marked, mut is_free) = (false, true);
         for asked in self.0 {
-            match asked.mark(here.path, Subject::Group(&here.group.attributes)) {
+            let mark = asked.mark(here.path, Subject::Group(&here.group.attributes));
+            is_marked |= is_free && mark == Mark::Table;
+            is_free &= matches!(mark, Mark::No | Mark::Nearly(_));
+            match mark {
                 Mark::No | Mark::Files => continue,
                 Mark::Nearly(finding) => findings.push(finding),
                 Mark::Refused(finding) => {
@@ -430,13 +449,13 @@ impl Dialects {
                     serving.extend(std::mem::take(&mut found.serving));
                     let is_empty = !found.is_table && found.members.is_empty() && found.made.is_empty();
                     if mark == Mark::Table || !is_empty || found.is_final {
-                        (dialect, claims) = (Some(*asked), found);
+                        claims = Claims { dialect: Some(*asked), ..found };
                         break;
                     }
                 }
             }
         }
-        (dialect, Claims { findings, nearly, axes, serving, ..claims })
+        Claims { is_marked, findings, nearly, axes, serving, ..claims }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A dialect made up for the test: what the tree shows of a table that is a dataset, and of what a dialect makes up.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hepfs::catalogue::{ColumnId, ObjectId};
@@ -79,13 +79,41 @@ impl Dialect for Toy {
     }
 }
 
+/// Looks into every group, finds nothing, and notes what it is asked.
+#[derive(Debug)]
+struct Asked;
+
+/// Paths of the objects that [`Asked`] was shown, and those of the groups that it was shown from inside.
+static ASKED: Mutex<(Vec<String>, Vec<String>)> = Mutex::new((Vec::new(), Vec::new()));
+
+impl Dialect for Asked {
+    fn about(&self) -> &'static About {
+        static ABOUT: About = About::named("asked");
+        &ABOUT
+    }
+
+    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+        ASKED.lock().unwrap().0.push(path.to_owned());
+        if matches!(object, Subject::Group(_)) { Mark::LookInside } else { Mark::No }
+    }
+
+    fn claims(&self, here: &Here<'_>) -> Claims {
+        ASKED.lock().unwrap().1.push(here.path.to_owned());
+        Claims::default()
+    }
+}
+
 fn root() -> NodeRef {
+    root_by(Dialects(&[&Toy, &arrays::Arrays]))
+}
+
+fn root_by(dialects: Dialects) -> NodeRef {
     let workers = h5::Options {
         program: env!("CARGO_BIN_EXE_hepfs").into(),
         deadline: Duration::from_secs(5),
         ..Default::default()
     };
-    let views = ViewOptions { dialects: Dialects(&[&Toy, &arrays::Arrays]), ..Default::default() };
+    let views = ViewOptions { dialects, ..Default::default() };
     let context: Arc<Context> = Context::with_views(Store::new(store::Options::default()), workers, views);
     tree::root(&context, &[data("h5_basic.h5")], &Interrupt::new()).unwrap()
 }
@@ -148,4 +176,20 @@ fn parents_and_children_agree_on_what_a_child_is() {
     assert_eq!(metadata("group/twice/metadata.json")["kind"], "table");
     // Recognised from inside alone: nothing calls it a table.
     assert_eq!(members["kind"], "group");
+}
+
+#[test]
+fn an_object_is_judged_once_for_a_listing() {
+    let root = root_by(Dialects(&[&Asked, &arrays::Arrays]));
+    let group = at(&root, "group");
+    names(&root);
+    names(&group);
+    text(&root, "metadata.json");
+    text(&root, "group/metadata.json");
+    let (marked, inside) = ASKED.lock().unwrap().clone();
+    let count = |all: &[String], path: &str| all.iter().filter(|one| *one == path).count();
+    // A group once from outside, and once from inside with the claims on it.
+    assert_eq!(inside, ["/", "/group"]);
+    assert_eq!([count(&marked, "/"), count(&marked, "/group")], [1, 2], "{marked:?}");
+    assert_eq!([count(&marked, "/chunked"), count(&marked, "/scalar")], [1, 1], "{marked:?}");
 }

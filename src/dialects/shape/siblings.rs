@@ -100,8 +100,8 @@ impl Look<'_> {
         let site = Site { file: self.file, path, of: Of::Group(group), servant: None, checks: Checks::default() };
         // Of this dialect its own table alone: what is within is not looked for once more.
         let Dialects(all) = Dialects::new(self.shape.0, false);
-        let (dialect, claims) = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
-        let opened = match dialect {
+        let claims = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
+        let opened = match claims.dialect {
             Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt))?,
             None if self.shape.own(&here).is_table => self.shape.open(&site, self.interrupt),
             None => {

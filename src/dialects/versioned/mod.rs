@@ -124,7 +124,7 @@ fn of_root(here: &Here<'_>) -> Claims {
         let group = here.file.group(place.id, here.interrupt);
         group.is_ok_and(|group| {
             let here = Here { path: &place.path(), group: &group, ..*here };
-            Dialects::default().claims(&here).1.is_table
+            Dialects::default().claims(&here).is_table
         })
     });
     let versions = Made::Directory { table: Some(SHOWN.into()), children: children.into() };
@@ -141,9 +141,9 @@ fn of_root(here: &Here<'_>) -> Claims {
 /// The table that a group of a version is, by whatever dialect.
 fn of_group(file: &Arc<File>, place: &Elsewhere, interrupt: &Interrupt) -> Option<Table> {
     let (path, group) = (place.path(), file.group(place.id, interrupt).ok()?);
-    let (dialect, claims) = Dialects::default().claims(&Here { path: &path, group: &group, file, interrupt });
+    let claims = Dialects::default().claims(&Here { path: &path, group: &group, file, interrupt });
     let site = Site { file, path: &path, of: Of::Group(&group), servant: None, checks: Checks::default() };
-    dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt))
+    claims.dialect.filter(|_| claims.is_table).map(|dialect| dialect.open(&site, interrupt))
 }
 
 /// Whether the group at `path` belongs to a version of a versioned file.

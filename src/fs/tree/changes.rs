@@ -18,7 +18,7 @@ pub(super) fn text(opened: &Opened, id: ObjectId, path: &str, interrupt: &Interr
     let Some(file) = opened.hdf5() else { return Ok(Vec::new()) };
     let group = file.group(id, interrupt).map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;
     let here = Here { path, group: &group, file, interrupt };
-    let (Some(dialect), _) = opened.context().dialects.claims(&here) else { return Ok(Vec::new()) };
+    let Some(dialect) = opened.claims(&here).dialect else { return Ok(Vec::new()) };
     let changes = dialect.changes(&here, id)?;
     let shown = |path: &BString| bstr::join("/", path.split_str("/").map(names::encode_directory));
     let mut lines: Vec<(Vec<u8>, Changed)> =

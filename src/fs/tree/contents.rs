@@ -11,7 +11,7 @@ use super::listing::{
 };
 use super::opened::{Maker, Opened};
 use crate::catalogue::{Attribute, Group, Target, join};
-use crate::dialects::{Claims, Dialect, Dialects, Here, Made, Mark, Of, Site, Subject, stated};
+use crate::dialects::{Claims, Dialects, Here, Made, Of, Site, stated};
 use crate::fs::Error;
 use crate::fs::node::{DirEntry, Names};
 use crate::fs::tree::rules;
@@ -47,6 +47,8 @@ pub(super) struct Contents {
     /// Why it has no table, though some members are of one length.
     nearly: Option<String>,
     pub(super) findings: Vec<Finding>,
+    /// The claims on its group, for others who ask.
+    _claims: Option<Arc<Claims>>,
     /// The group whose made-up tables it holds, where they are many.
     _maker: Option<Arc<Maker>>,
 }
@@ -57,12 +59,12 @@ impl Contents {
     /// # Errors
     /// Where the worker cannot list it.
     pub fn of_group(opened: &Arc<Opened>, place: &GroupPlace, way: &Way, interrupt: &Interrupt) -> Result<Self, Error> {
-        let (file, path, dialects) = (opened.file()?, place.path.as_str(), opened.context().dialects);
+        let (file, path) = (opened.file()?, place.path.as_str());
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
-        let (dialect, mut claims) = dialects.claims(&Here { path, group: &group, file, interrupt });
+        let claims = opened.claims(&Here { path, group: &group, file, interrupt });
         let site = Site { file, path, of: Of::Group(&group), servant: None, checks: opened.context().checks };
-        let table = dialect.filter(|_| claims.is_table).map(|dialect| Dialects::open(dialect, &site, interrupt));
+        let table = claims.dialect.filter(|_| claims.is_table).map(|dialect| Dialects::open(dialect, &site, interrupt));
         let table = table.map(|table| stated::look(table, site.checks));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
         // The worker says so in place of links that it cannot list.
@@ -71,10 +73,9 @@ impl Contents {
             Target::Unreadable(reason) => Some(Finding::new(path, &rules::LINKS, reason.clone())),
             _ => None,
         }));
-        let is_marked = matches!(dialects.mark(path, Subject::Group(&group.attributes)), Some((_, Mark::Table)));
-        contents.called = if is_marked { Called::Table } else { Called::Group };
-        contents.nearly = claims.nearly.take();
-        let seen = Seen { opened, file, place, way, group: &group, dialect, claims: &claims, interrupt };
+        contents.called = if claims.is_marked { Called::Table } else { Called::Group };
+        contents.nearly = claims.nearly.clone();
+        let seen = Seen { opened, file, place, way, group: &group, claims: &claims, interrupt };
         let beside = seen.beside(&mut contents.findings);
         let links = group.links.len() + beside.as_ref().map_or(0, |beside| beside.group.links.len());
         let is_small = links <= opened.context().most_described;
@@ -87,6 +88,7 @@ impl Contents {
         contents.members.append(&mut seen.list(beside.as_ref(), shown, is_small));
         // What it cut short looks broken, and a listing stays for as long as its group is known.
         interrupt.check()?;
+        contents._claims = is_small.then_some(claims);
         Ok(contents)
     }
 
@@ -99,8 +101,8 @@ impl Contents {
             let group = group.map_err(|error| store::Error::Hdf5 { path: place.path.clone(), error })?;
             let group = Arc::new(group);
             let here = Here { path: &place.path, group: &group, file, interrupt };
-            let (dialect, claims) = opened.context().dialects.claims(&here);
-            let seen = Seen { opened, file, place, way, group: &group, dialect, claims: &claims, interrupt };
+            let claims = opened.claims(&here);
+            let seen = Seen { opened, file, place, way, group: &group, claims: &claims, interrupt };
             let beside = seen.beside(&mut Vec::new());
             members.append(&mut seen.list(beside.as_ref(), (&mut Listing::default(), &mut Vec::new()), true));
         }
@@ -229,8 +231,9 @@ impl Contents {
         }
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
         let called = if table.is_some() { Called::Table } else { Called::Group };
-        let (table, columns, group, nearly) = (table.map(Arc::new), OnceLock::new(), None, None);
-        Self { attributes, table, called, listing, columns, members, group, nearly, findings, _maker: None }
+        let (table, columns) = (table.map(Arc::new), OnceLock::new());
+        let (group, nearly, _claims, _maker) = Default::default();
+        Self { attributes, table, called, listing, columns, members, group, nearly, findings, _claims, _maker }
     }
 }
 
@@ -256,7 +259,6 @@ struct Seen<'a> {
     place: &'a GroupPlace,
     way: &'a Way,
     group: &'a Arc<Group>,
-    dialect: Option<&'static dyn Dialect>,
     claims: &'a Claims,
     interrupt: &'a Interrupt,
 }
@@ -284,9 +286,8 @@ impl Seen<'_> {
         };
         let path = place.path.as_str();
         let here = Here { path, group: &group, file: self.file, interrupt: self.interrupt };
-        let (_, mut claims) = self.opened.context().dialects.claims(&here);
-        // It tells of the group, not of what is beside it here.
-        claims.changes = None;
+        // Changes tell of the group, not of what is beside it here.
+        let claims = Claims { changes: None, ..(*self.opened.claims(&here)).clone() };
         let own: HashSet<&BString> = self.group.links.iter().map(|link| &link.name).collect();
         group.retain(|link| {
             let is_free = !own.contains(&link.name);
@@ -310,7 +311,8 @@ impl Seen<'_> {
     ) -> Vec<Member> {
         let own = Namespace::new(self.group, self.claims);
         let here = Here { path: &self.place.path, group: self.group, file: self.file, interrupt: self.interrupt };
-        let left_out = self.dialect.filter(|_| wanted && self.claims.is_table).map(|dialect| dialect.left_out(&here));
+        let left_out =
+            self.claims.dialect.filter(|_| wanted && self.claims.is_table).map(|dialect| dialect.left_out(&here));
         let left_out = left_out.unwrap_or_default();
         let of = |place: &GroupPlace, way, group: &Arc<Group>, claims, names, elsewhere, shown: (&mut _, &mut _)| {
             let leads = Resolver::new(self.opened, self.file, group, &place.path, way, self.interrupt);

@@ -15,7 +15,7 @@ use super::entries::{COLUMNS, Shown};
 use super::members::{Namespace, names_of_made, suffixes};
 use super::tables;
 use crate::catalogue::{Dangling, Dataset, Group, MOST_LINKS_PASSED, Object, ObjectId, Target, join};
-use crate::dialects::{Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site};
+use crate::dialects::{Checks, Claims, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
 use crate::fs::names;
 use crate::fs::tree::opened::Opened;
 use crate::source::Interrupt;
@@ -99,8 +99,7 @@ struct Visited {
     group: Arc<Group>,
     /// Its links by name.
     places: HashMap<BString, usize>,
-    dialect: Option<&'static dyn Dialect>,
-    claims: Claims,
+    claims: Arc<Claims>,
     names: Namespace,
     /// Its table, once a link led to a column.
     table: RefCell<Option<Arc<Table>>>,
@@ -252,8 +251,8 @@ impl<'a> Resolver<'a> {
         name: &BString,
         dataset: &Arc<Dataset>,
     ) -> Result<Shown, String> {
-        let dialects = self.opened.context().dialects;
-        let (dialect, mark) = dialects.shown(&path, dataset, &mut Vec::new()).ok_or_else(|| NOWHERE.to_owned())?;
+        let judgement = self.opened.context().dialects.judge(&path, Subject::Dataset(dataset));
+        let (dialect, mark) = judgement.shown.ok_or_else(|| NOWHERE.to_owned())?;
         if mark == Mark::Table {
             shown.push(visited.names.directory(name));
             return Ok(Shown::Directory(self.relative(&shown)));
@@ -268,7 +267,7 @@ impl<'a> Resolver<'a> {
 
     /// The suffixes under which a column of a group's table is shown.
     fn column(&self, visited: &Visited, path: &str, name: &BString) -> Option<Vec<&'static str>> {
-        let dialect = visited.dialect?;
+        let dialect = visited.claims.dialect?;
         let known = visited.table.borrow().clone();
         let table = known.unwrap_or_else(|| {
             let site =
@@ -290,15 +289,10 @@ impl<'a> Resolver<'a> {
             self.file.group(id, self.interrupt).ok().map(Arc::new)
         };
         let visited = group.map(|group| {
-            let (dialect, claims) = self.opened.context().dialects.claims(&Here {
-                path,
-                group: &group,
-                file: self.file,
-                interrupt: self.interrupt,
-            });
+            let claims = self.opened.claims(&Here { path, group: &group, file: self.file, interrupt: self.interrupt });
             let places = group.links.iter().enumerate().map(|(at, link)| (link.name.clone(), at)).collect();
             let names = Namespace::new(&group, &claims);
-            Rc::new(Visited { group, places, dialect, claims, names, table: RefCell::default() })
+            Rc::new(Visited { group, places, claims, names, table: RefCell::default() })
         });
         self.visited.borrow_mut().insert(path.to_owned(), visited.clone());
         visited

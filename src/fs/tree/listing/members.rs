@@ -13,7 +13,7 @@ use super::entries::{
 };
 use super::tables;
 use crate::catalogue::{Dangling, Dataset, Group, Layout, Link, Object, ObjectId, Target, join};
-use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role, stated};
+use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role, Subject, stated};
 use crate::fs::names;
 use crate::fs::tree::rules;
 use crate::store::{File, Reach};
@@ -173,9 +173,9 @@ impl Members<'_> {
             match (link.target.followed(), &link.target) {
                 (Some(object), _) => {
                     let path = join(self.path, &link.name);
-                    member.kind = self.dialects.kind(&path, object);
                     match object {
                         Object::Group { id, .. } => {
+                            member.kind = self.dialects.kind(&path, object);
                             let child = match (self.link_target)(&link.target, &link.name) {
                                 Some(Ok(Shown::Directory(elsewhere))) => Ok(Below::other(Child::Link(elsewhere))),
                                 Some(Ok(Shown::Files { .. })) => Err("it is a column elsewhere".to_owned()),
@@ -194,9 +194,13 @@ impl Members<'_> {
                             }
                         }
                         Object::Datatype { .. } => {
+                            member.kind = "datatype";
                             member.not_shown.push("a committed datatype has no elements".into());
                         }
-                        Object::Unreadable { reason, .. } => member.not_shown.push(reason.clone().into()),
+                        Object::Unreadable { reason, .. } => {
+                            member.kind = "unreadable";
+                            member.not_shown.push(reason.clone().into());
+                        }
                     }
                 }
                 (_, Target::Soft { path, object }) => {
@@ -289,7 +293,10 @@ impl Members<'_> {
         if self.wanted {
             member.details = Details::Array(dataset.clone(), self.claims.axes.get(&member.name).cloned());
         }
-        let (dialect, mark) = self.dialects.shown(&path, dataset, findings)?;
+        let mut judgement = self.dialects.judge(&path, Subject::Dataset(dataset));
+        member.kind = judgement.kind;
+        findings.append(&mut judgement.findings);
+        let (dialect, mark) = judgement.shown?;
         if mark == Mark::Files {
             findings.extend(stated::of_array(&path, dataset, dialect));
             // A table of such members counts those of its columns.

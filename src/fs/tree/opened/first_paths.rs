@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 
+use super::Opened;
 use crate::catalogue::{Object, ObjectId, Target, join};
-use crate::dialects::{Dialects, Elsewhere, Here, Made};
+use crate::dialects::{Elsewhere, Here, Made};
 use crate::fs::Error;
 use crate::source::Interrupt;
 use crate::store::File;
@@ -26,18 +27,13 @@ impl FirstPaths {
     ///
     /// # Errors
     /// When the request was interrupted.
-    pub fn of(
-        &self,
-        id: ObjectId,
-        file: &Arc<File>,
-        dialects: Dialects,
-        interrupt: &Interrupt,
-    ) -> Result<Option<VecDeque<BString>>, Error> {
+    pub fn of(&self, id: ObjectId, opened: &Opened, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
+        let file = opened.file()?;
         let root = file.info().root;
         let above = match self.0.get() {
             Some(above) => above,
             None => {
-                let above = walk(file, dialects, interrupt)?;
+                let above = walk(opened, file, interrupt)?;
                 self.0.get_or_init(|| above)
             }
         };
@@ -51,14 +47,14 @@ impl FirstPaths {
     }
 }
 
-fn walk(file: &Arc<File>, dialects: Dialects, interrupt: &Interrupt) -> Result<Above, Error> {
+fn walk(opened: &Opened, file: &Arc<File>, interrupt: &Interrupt) -> Result<Above, Error> {
     let root = file.info().root;
     let mut above = HashMap::new();
     let mut queue = VecDeque::from([(root, "/".to_owned())]);
     while let Some((id, path)) = queue.pop_front() {
         interrupt.check()?;
         let Ok(group) = file.group(id, interrupt) else { continue };
-        let (_, claims) = dialects.claims(&Here { path: &path, group: &group, file, interrupt });
+        let claims = opened.claims(&Here { path: &path, group: &group, file, interrupt });
         let mut found: Vec<(ObjectId, (ObjectId, Vec<BString>), String)> = Vec::new();
         for link in group.links.iter().filter(|link| !claims.members.contains_key(&link.name)) {
             if let Target::Hard(Object::Group { id: below, .. }) = &link.target {

@@ -33,7 +33,7 @@ impl Opened {
         let file = self.file()?;
         let group = file.group(id, interrupt);
         let group = group.map_err(|error| store::Error::Hdf5 { path: path.to_owned(), error })?;
-        let (dialect, _) = self.context.dialects.claims(&Here { path, group: &group, file, interrupt });
+        let dialect = self.claims(&Here { path, group: &group, file, interrupt }).dialect;
         interrupt.check()?;
         let maker = Arc::new(Maker { group, dialect, plan: Plan::default() });
         self.makers.lock().insert(path.to_owned(), &maker);

@@ -20,6 +20,7 @@ pub use maker::Maker;
 use super::in_use::InUse;
 use super::{Context, last_used, lock};
 use crate::catalogue::ObjectId;
+use crate::dialects::{Claims, Here};
 use crate::formats::{self, Format, TableFile};
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Kind};
@@ -221,6 +222,8 @@ pub struct Opened {
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
     /// Tables listed so far, of groups in use.
     tables: Mutex<InUse<String, Table>>,
+    /// Claims on the groups whose directories are in use, by HDF5 path.
+    claims: Mutex<InUse<String, Claims>>,
     /// Groups of made-up tables that are kept, by HDF5 path.
     makers: Mutex<InUse<String, Maker>>,
     /// Selections asked for last, by what tells them apart, with the path of the table and below `where/`.
@@ -294,6 +297,7 @@ impl Opened {
             findings: Mutex::default(),
             tables: Mutex::default(),
             selections: Mutex::new(last_used(MOST_SELECTIONS)),
+            claims: Mutex::default(),
             makers: Mutex::default(),
         });
         let mut openings = context.openings.lock();
@@ -448,13 +452,27 @@ impl Opened {
         found
     }
 
+    /// What becomes of a group and its members; the dialects are asked once for as long as somebody keeps it.
+    pub(super) fn claims(&self, here: &Here<'_>) -> Arc<Claims> {
+        // A writer may add to the group.
+        let lasts = here.file.opening().has_one_content();
+        if let Some(known) = self.claims.lock().get(here.path).filter(|_| lasts) {
+            return known;
+        }
+        let claims = Arc::new(self.context.dialects.claims(here));
+        if lasts && !here.interrupt.is_raised() {
+            self.claims.lock().insert(here.path.to_owned(), &claims);
+        }
+        claims
+    }
+
     /// Names of the links from the root to a group with several hard links, by the path under which it is a directory:
     /// its first, breadth first. Elsewhere it is a symbolic link. `None` where it is not shown.
     ///
     /// # Errors
     /// When the request was interrupted.
     pub(super) fn first_path(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
-        self.first_paths.of(id, self.file()?, self.context.dialects, interrupt)
+        self.first_paths.of(id, self, interrupt)
     }
 }
 
