@@ -1,5 +1,6 @@
 //! Rows that a command writes: to standard output, or to a file or folder that is there once it is whole.
 
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::table::{Column, Table, did_you_mean, listed};
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, Partitioning, compress, partition};
 use crate::views::text::{self, TextColumn, TextView};
-use crate::views::{Effort, View};
+use crate::views::{Effort, Misfit, View};
 
 /// Bytes written at once.
 const PIECE: usize = 1 << 20;
@@ -377,11 +378,11 @@ pub(super) fn write(
     (done, all): (&AtomicU64, &dyn Fn(u64)),
     interrupt: &Interrupt,
 ) -> Result<Option<u64>, Error> {
-    let refused = |reason: String| Error::Usage(format!("{}: {reason}", place.name));
+    let refused = |reason: &dyn Display| Error::Usage(format!("{}: {reason}", place.name));
     let failed = |error: crate::store::Error| place.failed(error.into());
     let context = &place.context;
     let text = |format| {
-        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.shown()?));
+        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.shown().map_err(Misfit::Rows)?));
         TextView::new(written(table, column), format, &context.csv, None, context.blocks.clone(), None)
     };
     let copy = |view: &dyn View, out: &mut dyn Write| {
@@ -402,14 +403,14 @@ pub(super) fn write(
     let uncompressed = |error: CompressError| match error {
         CompressError::Rows(error) => failed(error),
         CompressError::Output(error) => Error::io("output")(error),
-        CompressError::Format(reason) => refused(reason),
+        CompressError::Format(reason) => refused(&reason),
     };
     let act = |out: &mut (dyn Write + Send)| match format {
         Format::Csv => copy(&text(text::Format::Csv), out),
         Format::Ndjson => copy(&text(text::Format::Ndjson), out),
         Format::Parquet => {
             let columns = written(table, ParquetColumn::new);
-            ParquetView::check(&columns).map_err(refused)?;
+            ParquetView::check(&columns).map_err(|misfit| refused(&misfit))?;
             let view = ParquetView::new(columns, context.blocks.clone());
             let Some(keeping) = keeping else { return copy(&view, out) };
             all(table.rows);
@@ -418,7 +419,7 @@ pub(super) fn write(
         }
         Format::Arrow => {
             let columns = written(table, IpcColumn::new);
-            crate::views::ipc::check(&columns).map_err(refused)?;
+            crate::views::ipc::check(&columns).map_err(|misfit| refused(&misfit))?;
             copy(&IpcView::new(columns, context.blocks.clone(), None), out)
         }
     };
@@ -435,7 +436,7 @@ pub(super) fn write(
                 ParquetColumn::new(&Column { is_label, ..column.clone() })
             };
             let columns = written(table, made);
-            ParquetView::check(&columns).map_err(refused)?;
+            ParquetView::check(&columns).map_err(|misfit| refused(&misfit))?;
             let view = ParquetView::new(columns, context.blocks.clone());
             let keeping = keeping.unwrap_or(Keeping { compression: Compression::UNCOMPRESSED, memory: None });
             let [_, memory] = keeping.room();
@@ -454,7 +455,7 @@ pub(super) fn write(
 }
 
 /// The columns that can be written; the others are named on standard error.
-fn written<T>(table: &Table, make: impl Fn(&Column) -> Result<T, String>) -> Vec<T> {
-    let made = |column: &Column| make(column).map_err(|reason| say_left_out(column, &reason)).ok();
+fn written<T>(table: &Table, make: impl Fn(&Column) -> Result<T, Misfit>) -> Vec<T> {
+    let made = |column: &Column| make(column).map_err(|reason| say_left_out(column, &reason.to_string())).ok();
     table.columns.iter().filter_map(made).collect()
 }

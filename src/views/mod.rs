@@ -4,6 +4,7 @@ pub mod constant;
 pub mod ipc;
 pub mod json;
 pub mod metadata;
+mod misfit;
 pub mod npy;
 mod pandas;
 pub mod parquet;
@@ -20,6 +21,7 @@ use arrow_schema::Metadata;
 use crate::source::Interrupt;
 use crate::store::{self, Answer};
 
+pub use misfit::Misfit;
 pub use printable::{printable, printable_json};
 
 /// What keys of an Arrow field's metadata begin with where they tell of a column: `h5col.units`. Under such keys, and

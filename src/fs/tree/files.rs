@@ -263,7 +263,7 @@ impl Files {
         Ok(match view {
             ColumnView::Arrow => {
                 let column = self.arrow_column(column);
-                self.arrow(&what, vec![IpcColumn::new(&column).map_err(Error::Io)?])
+                self.arrow(&what, vec![IpcColumn::new(&column).map_err(|misfit| Error::Io(misfit.to_string()))?])
             }
             ColumnView::Text(format) => self.alone(&what, column, format),
             ColumnView::Raw => match &column.stored_strings {

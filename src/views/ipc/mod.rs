@@ -63,6 +63,7 @@ use bstr::BString;
 use crate::store::Learner;
 use crate::store::{Hints, Rows};
 use crate::table::{Column, Origin, Table};
+use crate::views::Misfit;
 
 pub use view::IpcView;
 
@@ -90,8 +91,8 @@ impl IpcColumn {
     ///
     /// # Errors
     /// Why it cannot be shown.
-    pub fn new(column: &Column) -> Result<Self, String> {
-        let rows = column.shown()?;
+    pub fn new(column: &Column) -> Result<Self, Misfit> {
+        let rows = column.shown().map_err(Misfit::Rows)?;
         let column = Self {
             name: column.name.clone(),
             hints: rows.hints().clone(),
@@ -121,6 +122,6 @@ impl IpcColumn {
 ///
 /// # Errors
 /// Why they cannot.
-pub fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), String> {
+pub fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), Misfit> {
     table::check(columns)
 }

@@ -10,6 +10,8 @@ use arrow_schema::DataType;
 use super::layout::{Position, bytes_of_slots};
 use super::plan::{INLINE, Kind, Node, Part, VIEW, Views, walk_below};
 
+use crate::views::Misfit;
+
 /// A piece of rows of a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece<'a> {
@@ -28,7 +30,7 @@ impl Piece<'_> {
     ///
     /// # Errors
     /// Where `array` is not what was planned.
-    pub fn render(&self, array: &ArrayRef, memory: Vec<u8>) -> Result<Vec<Vec<u8>>, String> {
+    pub fn render(&self, array: &ArrayRef, memory: Vec<u8>) -> Result<Vec<Vec<u8>>, Misfit> {
         let plan = self.position.plan;
         let streams = plan.streams.get(self.part.streams.clone()).unwrap_or_default();
         let mut out = vec![Vec::new(); streams.len()];
@@ -55,7 +57,7 @@ impl Piece<'_> {
         self.number + 1 >= self.position.pieces()
     }
 
-    fn validity(&self, node: &Node, rows: u64, array: &ArrayRef) -> Result<Vec<u8>, String> {
+    fn validity(&self, node: &Node, rows: u64, array: &ArrayRef) -> Result<Vec<u8>, Misfit> {
         if let Kind::Keys(_, labels) = &node.kind {
             let keys = labels.keys(array)?;
             return Ok(bits(rows, keys.len(), |row| keys[row].is_some()));
@@ -66,8 +68,8 @@ impl Piece<'_> {
         })
     }
 
-    fn buffers(&self, node: &Node, rows: u64, array: &ArrayRef, out: &mut [Vec<u8>]) -> Result<(), String> {
-        let other = || format!("values of {} where another type was expected", array.data_type());
+    fn buffers(&self, node: &Node, rows: u64, array: &ArrayRef, out: &mut [Vec<u8>]) -> Result<(), Misfit> {
+        let other = || Misfit::Array(format!("values of {} where another type was expected", array.data_type()));
         match (&node.kind, out) {
             (Kind::Values(width), [values]) => {
                 if self.position.plan.direct.is_none() && !append_cells(array, *width, values) {
@@ -128,7 +130,7 @@ impl Piece<'_> {
         array: &ArrayRef,
         cells: &mut Vec<u8>,
         slots: &mut [Vec<u8>],
-    ) -> Result<(), String> {
+    ) -> Result<(), Misfit> {
         let slots =
             if views.shared.is_some() { slots.split_first_mut().map_or(&mut [][..], |(_, rest)| rest) } else { slots };
         let total = self.position.rows_before(node.domain, self.position.pieces());
@@ -150,7 +152,8 @@ impl Piece<'_> {
                 cells.extend([0; VIEW as usize]);
                 continue;
             };
-            let length = i32::try_from(text.len()).map_err(|_| "a text of more than 2^31 bytes")?;
+            let length =
+                i32::try_from(text.len()).map_err(|_| Misfit::Size("a text of more than 2^31 bytes".into()))?;
             cells.extend(length.to_le_bytes());
             if text.len() <= INLINE {
                 cells.extend_from_slice(text.as_bytes());
@@ -169,8 +172,8 @@ impl Piece<'_> {
                 }
             }
             let target = targets.iter_mut().find(|target| target.width >= text.len() as u64);
-            let target =
-                target.ok_or_else(|| format!("a text of {} bytes, longer than its type allows", text.len()))?;
+            let target = target
+                .ok_or_else(|| Misfit::Size(format!("a text of {} bytes, longer than its type allows", text.len())))?;
             let (buffer, position) = target.put(row as u64, text.as_bytes());
             cells.extend(buffer.to_le_bytes());
             cells.extend(position.to_le_bytes());
@@ -209,8 +212,8 @@ enum Texts<'a> {
 }
 
 impl<'a> Texts<'a> {
-    fn new(array: &'a ArrayRef) -> Result<Self, String> {
-        let other = || format!("{} where text was expected", array.data_type());
+    fn new(array: &'a ArrayRef) -> Result<Self, Misfit> {
+        let other = || Misfit::Array(format!("{} where text was expected", array.data_type()));
         if let Some(dictionary) = array.as_any_dictionary_opt() {
             let labels = dictionary.values().as_string_opt::<i64>().ok_or_else(other)?;
             let keys = dictionary.normalized_keys();

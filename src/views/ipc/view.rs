@@ -17,6 +17,7 @@ use super::table::{Grain, Head, Table, has_labels};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Progress};
 use crate::store::{Answer, Error};
+use crate::views::Misfit;
 use crate::views::rendered::{BlockCache, next_view};
 use crate::views::wanted::Wanted;
 use crate::views::{Effort, Size, Standing, UNKNOWN_SIZE, View};
@@ -226,22 +227,28 @@ impl IpcView {
         let key = (part as u64) << 32 | position.column as u64;
         self.rendered.get_or_render((self.id, key, rows.start), interrupt, |block| {
             let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
-            let refuse = |reason| Error::Unsupported { path: column.name.to_string(), reason };
+            let refuse =
+                |misfit: Misfit| Error::Unsupported { path: column.name.to_string(), reason: misfit.to_string() };
             let array = match piece.part.field {
                 None => column.rows.array(rows.clone(), interrupt)?,
                 Some(field) => {
                     let array = column.rows.array_for_field(&[field], rows.clone(), interrupt)?;
                     let field = array.as_struct_opt().and_then(|compounds| compounds.columns().get(field));
-                    field.ok_or_else(|| refuse(format!("no field in {}", array.data_type())))?.clone()
+                    field.ok_or_else(|| refuse(Misfit::Array(format!("no field in {}", array.data_type()))))?.clone()
                 }
             };
             if array.len() as u64 != rows.end - rows.start {
-                return Err(refuse(format!("rows {}..{} came as {} values", rows.start, rows.end, array.len())));
+                return Err(refuse(Misfit::Array(format!(
+                    "rows {}..{} came as {} values",
+                    rows.start,
+                    rows.end,
+                    array.len()
+                ))));
             }
             let mut streams = piece.render(&array, block).map_err(refuse)?;
-            if let Err(reason) = check(piece, &streams) {
+            if let Err(misfit) = check(piece, &streams) {
                 file.distrust(position.column);
-                return Err(refuse(reason));
+                return Err(refuse(misfit));
             }
             // The last stream is the longest of most types.
             let Some(mut block) = streams.pop() else { return Ok(Vec::new()) };
@@ -257,7 +264,7 @@ impl IpcView {
 }
 
 /// Streams that depend on lengths must have those that were learnt.
-fn check(piece: &Piece<'_>, streams: &[Vec<u8>]) -> Result<(), String> {
+fn check(piece: &Piece<'_>, streams: &[Vec<u8>]) -> Result<(), Misfit> {
     let Piece { position, number, part } = *piece;
     let planned = position.plan.streams.get(part.streams.clone()).unwrap_or_default();
     for (stream, bytes) in planned.iter().zip(streams) {
@@ -265,11 +272,11 @@ fn check(piece: &Piece<'_>, streams: &[Vec<u8>]) -> Result<(), String> {
         let exact = matches!(stream.role, Role::Bytes | Role::Offsets);
         let (now, before) = (bytes.len() as u64, share.end - share.start);
         if now > before || (exact && now != before) {
-            return Err(format!(
+            return Err(Misfit::Array(format!(
                 "a buffer of rows {:?} took {before} bytes before and {now} now (bytes that are no UTF-8 grow to three, \
                  and a NUL ends a text): the file is laid out anew for whoever opens it next",
                 position.rows_of(number)
-            ));
+            )));
         }
     }
     Ok(())

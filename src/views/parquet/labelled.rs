@@ -167,7 +167,7 @@ impl Chunk {
         let mut body = Vec::new();
         if self.column.max_def_level() > 0 {
             let levels = Levels::of_nulls(array.logical_nulls().as_ref(), rows);
-            levels.append(1, &mut body).map_err(ParquetError::General)?;
+            levels.append(1, &mut body).map_err(|misfit| ParquetError::General(misfit.to_string()))?;
         }
         body.push(self.labels.width as u8);
         append_hybrid(&places, self.labels.width, &mut body);

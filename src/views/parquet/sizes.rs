@@ -18,6 +18,7 @@ use super::layout::{Groups, Measured, PAGE_BYTES, Page};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
 use crate::store::{Blocked, Cuts, Error, RowRange, for_each_array};
+use crate::views::Misfit;
 use crate::views::stretches::{Stretches, estimate, is_small};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
@@ -182,7 +183,7 @@ impl Sizes {
         pages: impl Iterator<Item = (Page, u64)>,
     ) -> Result<Measured, Error> {
         let measured = Measured::new(&self.groups, padded, pages);
-        measured.ok_or_else(|| column.column.unsupported("pages do not cover all rows".into()))
+        measured.ok_or_else(|| column.column.unsupported("pages do not cover all rows"))
     }
 
     /// Whether there is nothing to measure.
@@ -388,11 +389,14 @@ impl MeasuredColumn {
         interrupt: &Interrupt,
     ) -> Result<Vec<Body>, Error> {
         interrupt.check()?;
-        let failed = |reason| self.column.unsupported(reason);
         let Some(outline) = self.outline(rows.clone(), interrupt)? else {
             *by_values = true;
             let array = self.column.rows.array(rows, interrupt)?;
-            return self.leaves.iter().map(|(_, leaf)| leaf.measure(&array).map_err(failed)).collect();
+            return self
+                .leaves
+                .iter()
+                .map(|(_, leaf)| leaf.measure(&array).map_err(|misfit| self.column.unsupported(misfit)))
+                .collect();
         };
         if self.leaves.iter().any(|(_, leaf)| leaf.holds_texts()) {
             let few = self.column.rows.fitting(rows.clone(), SAMPLED_BYTES, interrupt)?;
@@ -400,14 +404,20 @@ impl MeasuredColumn {
                 let array = self.column.rows.array(rows.start..few.end, interrupt)?;
                 let few = outline.slice(0, array.len().min(outline.len()));
                 for (_, leaf) in &self.leaves {
-                    let bytes = leaf.measure(&array).map_err(failed)?.bytes;
-                    let most = self.room(leaf, &few).map_err(failed)?.map_or(0, |body| body.bytes);
+                    let bytes = leaf.measure(&array).map_err(|misfit| self.column.unsupported(misfit))?.bytes;
+                    let most = self
+                        .room(leaf, &few)
+                        .map_err(|misfit| self.column.unsupported(misfit))?
+                        .map_or(0, |body| body.bytes);
                     *by_values |= bytes > most;
                     (*shown, *room) = (*shown + bytes, *room + most);
                 }
             }
         }
-        let rooms = self.leaves.iter().map(|(_, leaf)| self.room(leaf, &outline).map_err(failed));
+        let rooms = self
+            .leaves
+            .iter()
+            .map(|(_, leaf)| self.room(leaf, &outline).map_err(|misfit| self.column.unsupported(misfit)));
         Ok(rooms.collect::<Result<Option<Vec<Body>>, Error>>()?.unwrap_or_default())
     }
 
@@ -420,7 +430,7 @@ impl MeasuredColumn {
     }
 
     /// Room for a page of rows with this outline.
-    fn room(&self, leaf: &Leaf, outline: &ArrayRef) -> Result<Option<Body>, String> {
+    fn room(&self, leaf: &Leaf, outline: &ArrayRef) -> Result<Option<Body>, Misfit> {
         let spare = |body: Body| {
             let spare = if leaf.holds_texts() { body.bytes / SPARE_PART } else { 0 };
             Body { bytes: body.bytes + spare, ..body }
@@ -447,18 +457,22 @@ impl MeasuredColumn {
     }
 
     fn measure_whole(&self, rows: RowRange, pages: &mut [Vec<Page>], interrupt: &Interrupt) -> Result<(), Error> {
-        let failed = |reason| self.column.unsupported(reason);
         if !self.by_values()
             && let Some(outline) = self.outline(rows.clone(), interrupt)?
         {
             let mut leaves = self.leaves.iter().zip(pages.iter_mut());
-            let room = |leaf: &Leaf, rows: &ArrayRef| self.room(leaf, rows)?.ok_or_else(|| "no outline".to_owned());
-            return leaves.try_for_each(|((_, leaf), pages)| divide(leaf, &outline, &room, pages).map_err(failed));
+            let room =
+                |leaf: &Leaf, rows: &ArrayRef| self.room(leaf, rows)?.ok_or_else(|| Misfit::Array("no outline".into()));
+            return leaves.try_for_each(|((_, leaf), pages)| {
+                divide(leaf, &outline, &room, pages).map_err(|misfit| self.column.unsupported(misfit))
+            });
         }
         let before: Vec<usize> = pages.iter().map(Vec::len).collect();
         let whole = for_each_array(self.column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |_, array| {
             let mut leaves = self.leaves.iter().zip(pages.iter_mut());
-            leaves.try_for_each(|((_, leaf), pages)| divide(leaf, &array, &Leaf::measure, pages).map_err(failed))
+            leaves.try_for_each(|((_, leaf), pages)| {
+                divide(leaf, &array, &Leaf::measure, pages).map_err(|misfit| self.column.unsupported(misfit))
+            })
         });
         if whole.is_err() {
             // The caller tries parts of the rows.
@@ -483,9 +497,9 @@ fn half(rows: u64) -> u64 {
 fn divide(
     leaf: &Leaf,
     array: &ArrayRef,
-    measure: &dyn Fn(&Leaf, &ArrayRef) -> Result<Body, String>,
+    measure: &dyn Fn(&Leaf, &ArrayRef) -> Result<Body, Misfit>,
     pages: &mut Vec<Page>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     let rows = array.len();
     let whole = measure(leaf, array);
     // An error may say that there are more values than a page can count.
@@ -495,8 +509,8 @@ fn divide(
         return divide(leaf, &array.slice(middle, rows - middle), measure, pages);
     }
     let body = whole?;
-    let rows = u32::try_from(rows).map_err(|error| error.to_string())?;
-    let bytes = u32::try_from(body.bytes).map_err(|error| error.to_string())?;
+    let rows = u32::try_from(rows).map_err(|error| Misfit::Size(error.to_string()))?;
+    let bytes = u32::try_from(body.bytes).map_err(|error| Misfit::Size(error.to_string()))?;
     pages.push(Page { rows, bytes, entries: body.entries });
     Ok(())
 }

@@ -18,6 +18,7 @@ use crate::fs::names;
 use crate::fs::tree::rules;
 use crate::store::{File, Reach};
 use crate::table::{Finding, SingleFile};
+use crate::views::Misfit;
 use crate::views::metadata::{Details, Member, ShownAs};
 
 /// Names in any other directory that no child may take.
@@ -363,7 +364,7 @@ impl Below {
 }
 
 /// A file of a dataset, and the reason where it cannot be shown.
-type Checked = (SingleFile, Result<(), String>);
+type Checked = (SingleFile, Result<(), Misfit>);
 
 /// The files of a dataset, each with the reason where it cannot be shown; one reason where none can.
 fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
@@ -393,7 +394,7 @@ pub(in crate::fs::tree) fn suffixes(
     let array = Array::new(name, path.to_owned(), dataset, dialect, None);
     let (shown, refused): (Vec<_>, Vec<_>) = files(file, &array)?.into_iter().partition(|(_, view)| view.is_ok());
     match refused.into_iter().find_map(|(_, view)| view.err()) {
-        Some(reason) if shown.is_empty() => Err(reason),
+        Some(reason) if shown.is_empty() => Err(reason.to_string()),
         _ => Ok(shown.into_iter().map(|(file, _)| file.suffix).collect()),
     }
 }

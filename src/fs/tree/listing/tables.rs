@@ -9,6 +9,7 @@ use super::entries::{
 use crate::fs::names;
 use crate::store::Rows;
 use crate::table::{Column, Form, Single, SingleFile, Table};
+use crate::views::Misfit;
 use crate::views::ipc::{self, IpcColumn};
 use crate::views::metadata::{Member, ShownAs};
 use crate::views::npy::NpyType;
@@ -36,9 +37,10 @@ pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &
     for (name, child, shown) in whole_views(table) {
         match shown {
             Ok(()) => listing.add(name.into(), child),
-            Err(reason) => {
-                members.push(Member { not_shown: vec![reason.into()], ..Member::new(&BString::from(name), "view") })
-            }
+            Err(reason) => members.push(Member {
+                not_shown: vec![reason.to_string().into()],
+                ..Member::new(&BString::from(name), "view")
+            }),
         }
     }
     if !table.only_adds {
@@ -50,7 +52,7 @@ pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &
 }
 
 /// The views of a whole table that not every table can have, each with the reason where it cannot be shown.
-fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), String>)> {
+fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), Misfit>)> {
     let mut views = Vec::new();
     if table.columns.iter().any(|column| column.in_table) {
         views.extend([(TABLE_PARQUET, Child::Parquet, parquet(table)), (TABLE_ARROW, Child::Arrow, arrow(table))]);
@@ -108,7 +110,7 @@ pub(in crate::fs::tree) fn is_of_tables(name: &[u8]) -> bool {
 }
 
 /// Whether a file of a dataset can be shown.
-pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile) -> Result<(), String> {
+pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile) -> Result<(), Misfit> {
     let whole = &single.whole;
     match &file.form {
         Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(whole.rows),
@@ -117,25 +119,25 @@ pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile) -> Re
         Form::Raw | Form::Pixmap(_) => whole.columns.iter().try_for_each(stored),
         Form::Npy => {
             for column in &whole.columns {
-                elements(column.rows.as_ref().map_err(Clone::clone)?.as_ref())?;
+                elements(readable(column)?)?;
             }
-            NpyType::of(&single.datatype).map(drop).map_err(|error| error.to_string())
+            NpyType::of(&single.datatype).map(drop).map_err(|error| Misfit::Type(error.to_string()))
         }
     }
 }
 
 /// Whether text of this many rows can have a size that `stat` can state: every row has two bytes at least.
-fn text_fits(rows: u64) -> Result<(), String> {
+fn text_fits(rows: u64) -> Result<(), Misfit> {
     let fits = rows.checked_mul(2).is_some_and(|bytes| bytes <= LARGEST);
     if fits { Ok(()) } else { Err(too_large(rows)) }
 }
 
-fn too_large(rows: u64) -> String {
-    format!("{rows} rows pass 2^63 bytes")
+fn too_large(rows: u64) -> Misfit {
+    Misfit::Size(format!("{rows} rows pass 2^63 bytes"))
 }
 
 /// Whether the table can be a Parquet file: of those columns of `table.csv` that have a place in one.
-fn parquet(table: &Table) -> Result<(), String> {
+fn parquet(table: &Table) -> Result<(), Misfit> {
     let columns = table.columns.iter().filter(|column| column.in_table);
     let columns = columns.filter_map(|column| ParquetColumn::new(column).ok());
     if columns.clone().next().is_none() {
@@ -145,7 +147,7 @@ fn parquet(table: &Table) -> Result<(), String> {
 }
 
 /// Whether the table can be an Arrow file.
-fn arrow(table: &Table) -> Result<(), String> {
+fn arrow(table: &Table) -> Result<(), Misfit> {
     let mut columns = IpcColumn::each_of_table(table).peekable();
     if columns.peek().is_none() {
         return Err(nothing(table, |column| IpcColumn::new(column).map(drop)));
@@ -154,44 +156,51 @@ fn arrow(table: &Table) -> Result<(), String> {
 }
 
 /// Why there is nothing to show: of a single column, its own reason.
-fn nothing(table: &Table, check: impl Fn(&Column) -> Result<(), String>) -> String {
+fn nothing(table: &Table, check: impl Fn(&Column) -> Result<(), Misfit>) -> Misfit {
     let reason = match table.columns.as_slice() {
         [only] => check(only).err(),
         _ => None,
     };
-    reason.unwrap_or_else(|| "no column can be shown".into())
+    reason.unwrap_or_else(|| Misfit::Type("no column can be shown".into()))
+}
+
+/// The rows of a column.
+fn readable(column: &Column) -> Result<&dyn Rows, Misfit> {
+    column.rows.as_deref().map_err(|reason| Misfit::Rows(reason.clone()))
 }
 
 /// Whether a column can have a view.
-fn column_view(column: &Column, view: ColumnView) -> Result<(), String> {
-    let rows = column.rows.as_ref().map_err(Clone::clone)?;
+fn column_view(column: &Column, view: ColumnView) -> Result<(), Misfit> {
+    let rows = readable(column)?;
     match view {
         ColumnView::Text(_) => text_fits(rows.len()),
         ColumnView::Parquet => ParquetView::check(&[ParquetColumn::new(column)?]),
         ColumnView::Arrow => IpcColumn::new(column).map(drop),
         ColumnView::Raw => stored(column),
-        ColumnView::Npy => npy(rows.as_ref()),
+        ColumnView::Npy => npy(rows),
     }
 }
 
 /// Whether rows can be a NumPy file.
-fn npy(rows: &dyn Rows) -> Result<(), String> {
-    let stored = rows.stored_type().ok_or("its values are not the elements of one dataset")?;
+fn npy(rows: &dyn Rows) -> Result<(), Misfit> {
+    let stored =
+        rows.stored_type().ok_or_else(|| Misfit::Type("its values are not the elements of one dataset".into()))?;
     elements(rows)?;
-    NpyType::of(stored).map(drop).map_err(|error| error.to_string())
+    NpyType::of(stored).map(drop).map_err(|error| Misfit::Type(error.to_string()))
 }
 
 /// Whether a column has bytes as stored.
-fn stored(column: &Column) -> Result<(), String> {
+fn stored(column: &Column) -> Result<(), Misfit> {
     match &column.stored_strings {
         Some(strings) => text_fits(strings.len()),
-        None => elements(column.rows.as_ref().map_err(Clone::clone)?.as_ref()),
+        None => elements(readable(column)?),
     }
 }
 
 /// Whether rows have one width.
-fn elements(rows: &dyn Rows) -> Result<(), String> {
-    let width = rows.stored_width().ok_or("elements of variable length have no fixed place")?;
+fn elements(rows: &dyn Rows) -> Result<(), Misfit> {
+    let width =
+        rows.stored_width().ok_or_else(|| Misfit::Type("elements of variable length have no fixed place".into()))?;
     // A header takes its share of what `stat` can state.
     match rows.len().checked_mul(width) {
         Some(bytes) if bytes <= LARGEST - (1 << 20) => Ok(()),

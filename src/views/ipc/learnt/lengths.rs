@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Blocked, Error, RowRange, for_each_counted};
+use crate::views::Misfit;
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Node, Plan, walk};
 use crate::views::ipc::table::{Table, lengths_of};
@@ -469,12 +470,12 @@ fn add(
     for_each_counted(column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |array, times| {
         walk(&plan.nodes, &array, &mut |node, _, array| {
             if let Some(number) = node.length.and_then(|length| numbers.get_mut(1 + length)) {
-                let length = plan::length(array).ok_or("values of another type")?;
+                let length = plan::length(array).ok_or_else(|| Misfit::Array("values of another type".into()))?;
                 *number = number.saturating_add(length.saturating_mul(times));
             }
             Ok(())
         })
-        .map_err(|reason| Error::Unsupported { path: column.name.to_string(), reason })
+        .map_err(|misfit| Error::Unsupported { path: column.name.to_string(), reason: misfit.to_string() })
     })
 }
 

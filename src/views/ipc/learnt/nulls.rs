@@ -219,7 +219,7 @@ impl Counter {
                 }
                 Ok(())
             })
-            .map_err(|reason| Error::Unsupported { path: shown.name.to_string(), reason })
+            .map_err(|misfit| Error::Unsupported { path: shown.name.to_string(), reason: misfit.to_string() })
         };
         if shown.rows.outline_tells_nulls()
             && let Some(outline) = shown.rows.outline(rows.clone(), interrupt)?

@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Fields};
 use super::dictionary::Dictionary;
 use super::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};
 use crate::store::{Hints, TextLength, ValueSet};
+use crate::views::Misfit;
 
 /// Widest fixed-length string shown: three times as much must be far from Arrow's 2^31.
 const WIDEST_STRING: u64 = 1 << 28;
@@ -81,7 +82,7 @@ impl Builder {
         hints: &Hints,
         nullable: bool,
         domain: Domain,
-    ) -> Result<DataType, String> {
+    ) -> Result<DataType, Misfit> {
         // pyarrow makes no pandas column of lists of string views.
         let in_rows = self.lists == 0;
         match data_type {
@@ -98,10 +99,10 @@ impl Builder {
                 Ok(DataType::Float32)
             }
             // A wider element is declared as one of this width.
-            DataType::FixedSizeBinary(i32::MAX) => Err(format!("elements of {} bytes or more", i32::MAX)),
+            DataType::FixedSizeBinary(i32::MAX) => Err(Misfit::Size(format!("elements of {} bytes or more", i32::MAX))),
             DataType::FixedSizeBinary(width) => {
                 let width = u64::try_from(*width).ok().filter(|width| *width > 0);
-                let width = width.ok_or("elements without bytes")?;
+                let width = width.ok_or_else(|| Misfit::Type("elements without bytes".into()))?;
                 self.push(Kind::Values(width), nullable, domain);
                 Ok(data_type.clone())
             }
@@ -109,7 +110,7 @@ impl Builder {
                 if let (true, TextLength::Stored(width) | TextLength::Encoded(width)) = (in_rows, hints.texts) =>
             {
                 if width > WIDEST_STRING {
-                    return Err(format!("strings of {width} bytes, more than {WIDEST_STRING}"));
+                    return Err(Misfit::Size(format!("strings of {width} bytes, more than {WIDEST_STRING}")));
                 }
                 let (inline, longest) = (INLINE as u64, width * 3);
                 let usual = if width > inline { width } else { 0 };
@@ -124,7 +125,7 @@ impl Builder {
             }
             DataType::Dictionary(_, labels) if let (true, Some(ValueSet::Names(names))) = (in_rows, &hints.values) => {
                 if **labels != DataType::LargeUtf8 {
-                    return Err(format!("an enumeration with labels of {labels}"));
+                    return Err(Misfit::Type(format!("an enumeration with labels of {labels}")));
                 }
                 let shared = Shared::new(names.names().map(str::to_owned))?;
                 // A code without a name is a number: of a base of 4 bytes it fits a view ("-2147483648").
@@ -148,12 +149,13 @@ impl Builder {
                     let shown = self.part(field.data_type(), hints.fields.get(position), domain)?;
                     Ok(Arc::new(field.as_ref().clone().with_data_type(shown)))
                 });
-                Ok(DataType::Struct(fields.collect::<Result<Fields, String>>()?))
+                Ok(DataType::Struct(fields.collect::<Result<Fields, Misfit>>()?))
             }
             DataType::FixedSizeList(field, per) => {
-                let count = u64::try_from(*per).map_err(|_| "a list of negative length")?;
+                let count = u64::try_from(*per).map_err(|_| Misfit::Type("a list of negative length".into()))?;
                 self.push(Kind::FixedList(count), nullable, domain);
-                let domain = domain.times(count).ok_or("an array of more than 2^64 elements")?;
+                let domain =
+                    domain.times(count).ok_or_else(|| Misfit::Size("an array of more than 2^64 elements".into()))?;
                 self.lists += 1;
                 let shown = self.part(field.data_type(), hints.items.as_deref(), domain)?;
                 self.lists -= 1;
@@ -173,7 +175,7 @@ impl Builder {
                 Ok(DataType::LargeList(Arc::new(field)))
             }
             number => {
-                let width = number.primitive_width().ok_or_else(|| format!("values of {number}"))?;
+                let width = number.primitive_width().ok_or_else(|| Misfit::Type(format!("values of {number}")))?;
                 self.push(Kind::Values(width as u64), nullable, domain);
                 Ok(number.clone())
             }
@@ -181,7 +183,7 @@ impl Builder {
     }
 
     /// Adds a part of what was added last: a field, or the items. Where nothing is known of it, it may be null.
-    fn part(&mut self, data_type: &DataType, hints: Option<&Hints>, domain: Domain) -> Result<DataType, String> {
+    fn part(&mut self, data_type: &DataType, hints: Option<&Hints>, domain: Domain) -> Result<DataType, Misfit> {
         match hints {
             Some(hints) => self.node(data_type, hints, hints.nullable, domain),
             None => self.node(data_type, &Hints::default(), true, domain),
@@ -190,14 +192,15 @@ impl Builder {
 }
 
 impl Shared {
-    fn new(texts: impl Iterator<Item = String>) -> Result<Self, String> {
+    fn new(texts: impl Iterator<Item = String>) -> Result<Self, Misfit> {
         let mut shared = Self { bytes: Vec::new(), positions: HashMap::new() };
         for text in texts {
-            let position = i32::try_from(shared.bytes.len()).map_err(|_| "names of more than 2^31 bytes")?;
+            let position =
+                i32::try_from(shared.bytes.len()).map_err(|_| Misfit::Size("names of more than 2^31 bytes".into()))?;
             shared.bytes.extend_from_slice(text.as_bytes());
             shared.positions.entry(text).or_insert(position as u32);
         }
-        i32::try_from(shared.bytes.len()).map_err(|_| "names of more than 2^31 bytes")?;
+        i32::try_from(shared.bytes.len()).map_err(|_| Misfit::Size("names of more than 2^31 bytes".into()))?;
         Ok(shared)
     }
 }

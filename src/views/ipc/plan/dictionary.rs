@@ -10,6 +10,7 @@ use arrow_schema::DataType;
 
 use crate::store::Names;
 use crate::store::decode::widen;
+use crate::views::Misfit;
 
 /// A set of labels, each once.
 #[derive(Debug)]
@@ -129,34 +130,38 @@ impl Dictionary {
     ///
     /// # Errors
     /// Where `array` has no keys, or a label that is not known.
-    pub fn keys(&self, array: &ArrayRef) -> Result<Vec<Option<i64>>, String> {
-        let dictionary = array.as_any_dictionary_opt().ok_or_else(|| format!("{} has no keys", array.data_type()))?;
+    pub fn keys(&self, array: &ArrayRef) -> Result<Vec<Option<i64>>, Misfit> {
+        let dictionary =
+            array.as_any_dictionary_opt().ok_or_else(|| Misfit::Array(format!("{} has no keys", array.data_type())))?;
         let named: Vec<i64>;
         let positions: Option<&[i64]> = match &self.keys {
             Keys::Same => None,
             Keys::Position(positions) => Some(positions),
             Keys::Text(known) => {
-                let labels = dictionary.values().as_string_opt::<i64>().ok_or("labels that are no text")?;
+                let labels = dictionary
+                    .values()
+                    .as_string_opt::<i64>()
+                    .ok_or_else(|| Misfit::Array("labels that are no text".into()))?;
                 let number = |label: Option<&str>| known.get(label.unwrap_or_default()).copied();
                 // A label that no row has need not be known.
                 named = labels.iter().map(|label| number(label).unwrap_or(i64::MIN)).collect();
                 Some(&named)
             }
         };
-        let wide = widen::signed(dictionary.keys()).ok_or("keys that are no integers")?;
+        let wide = widen::signed(dictionary.keys()).ok_or_else(|| Misfit::Array("keys that are no integers".into()))?;
         let count = self.labels.len() as i64;
         let key = |key: i64| {
             let key = match positions {
                 None => key,
                 Some(positions) => {
                     let at = usize::try_from(key).ok().and_then(|key| positions.get(key));
-                    *at.ok_or_else(|| format!("key {key} of {} labels", positions.len()))?
+                    *at.ok_or_else(|| Misfit::Array(format!("key {key} of {} labels", positions.len())))?
                 }
             };
             match key {
                 -1 => Ok(None),
                 key if (0..count).contains(&key) => Ok(Some(key)),
-                _ => Err(format!("key {key} of {count} labels")),
+                _ => Err(Misfit::Array(format!("key {key} of {count} labels"))),
             }
         };
         wide.iter().map(|value| value.map_or(Ok(None), key)).collect()

@@ -16,6 +16,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 
 use crate::store::Hints;
+use crate::views::Misfit;
 use builder::Builder;
 use dictionary::Dictionary;
 
@@ -185,7 +186,7 @@ impl Plan {
     ///
     /// # Errors
     /// Why the column cannot be shown.
-    pub fn new(shape: Shape<'_>, labels: Option<Arc<Dictionary>>) -> Result<Self, String> {
+    pub fn new(shape: Shape<'_>, labels: Option<Arc<Dictionary>>) -> Result<Self, Misfit> {
         let mut builder = Builder::new(labels);
         let data_type = builder.node(shape.data_type, shape.hints, shape.nullable, Domain::Rows(1))?;
         let Builder { nodes, streams, lengths, nullable, .. } = builder;
@@ -202,7 +203,7 @@ impl Plan {
                 Role::Bytes | Role::Shared => 0,
             };
             let cell = cell.checked_mul(per).and_then(|cell| row_bytes.checked_add(cell));
-            row_bytes = cell.ok_or("a row of more than 2^64 bytes")?;
+            row_bytes = cell.ok_or_else(|| Misfit::Size("a row of more than 2^64 bytes".into()))?;
         }
         let direct = shape.stored_width.filter(|_| shape.hints.stored);
         let direct = direct.filter(|stored| match (nodes.last(), streams.last()) {
@@ -258,8 +259,8 @@ fn past(nodes: &[Node], node: usize) -> usize {
 pub(super) fn walk(
     nodes: &[Node],
     array: &ArrayRef,
-    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), String>,
-) -> Result<(), String> {
+    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), Misfit>,
+) -> Result<(), Misfit> {
     walk_below(nodes, 0, array, visit)
 }
 
@@ -271,8 +272,8 @@ pub(super) fn walk_below(
     nodes: &[Node],
     mut node: usize,
     array: &ArrayRef,
-    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), String>,
-) -> Result<(), String> {
+    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), Misfit>,
+) -> Result<(), Misfit> {
     step(nodes, &mut node, array, None, visit)
 }
 
@@ -282,12 +283,12 @@ fn step(
     next: &mut usize,
     array: &ArrayRef,
     outer: Option<&NullBuffer>,
-    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), String>,
-) -> Result<(), String> {
+    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), Misfit>,
+) -> Result<(), Misfit> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float16Type, Float32Type};
     let number = *next;
-    let node = nodes.get(number).ok_or("fewer nodes than arrays")?;
+    let node = nodes.get(number).ok_or_else(|| Misfit::Array("fewer nodes than arrays".into()))?;
     *next += 1;
     let keeps_keys = match &node.kind {
         Kind::Keys(..) => true,
@@ -298,8 +299,8 @@ fn step(
     let array = match array.data_type() {
         DataType::Dictionary(..) if !keeps_keys => {
             let keys = array.as_any_dictionary();
-            let taken =
-                arrow_select::take::take(keys.values(), keys.keys(), None).map_err(|error| error.to_string())?;
+            let taken = arrow_select::take::take(keys.values(), keys.keys(), None)
+                .map_err(|error| Misfit::Size(error.to_string()))?;
             plain = taken;
             &plain
         }
@@ -315,10 +316,10 @@ fn step(
         _ => array,
     };
     if node.nulls.is_none() && array.nulls().is_some_and(|nulls| !outer.is_some_and(|outer| outer.contains(nulls))) {
-        return Err(format!("{} nulls of {} where none can be", array.null_count(), array.data_type()));
+        return Err(Misfit::Array(format!("{} nulls of {} where none can be", array.null_count(), array.data_type())));
     }
     visit(node, number, array)?;
-    let other = || format!("values of {} where another type was expected", array.data_type());
+    let other = || Misfit::Array(format!("values of {} where another type was expected", array.data_type()));
     match &node.kind {
         Kind::Struct(count) => {
             let fields = array.as_struct_opt().ok_or_else(other)?;

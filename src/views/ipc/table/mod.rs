@@ -15,6 +15,7 @@ use super::plan::dictionary::Dictionary;
 use super::plan::{Domain, Plan, Role, Shape};
 use crate::source::Interrupt;
 use crate::store::{Error, ValueSet};
+use crate::views::Misfit;
 
 /// Most batches: 24 bytes of the footer each, which is made for the first `stat` of a file.
 const MOST_BATCHES: u64 = 1 << 10;
@@ -94,7 +95,7 @@ pub(super) struct Head {
 }
 
 /// Why these columns have no Arrow file, as far as their types tell.
-pub(super) fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), String> {
+pub(super) fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), Misfit> {
     // One by one: a table may have very many, and its plans are made when they are used.
     let (mut bytes, mut rows) = (Some(0_u64), None);
     for column in columns {
@@ -106,15 +107,15 @@ pub(super) fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -
     fit(bytes, rows.unwrap_or(0))
 }
 
-fn fits(plans: &[Plan], rows: u64) -> Result<(), String> {
+fn fits(plans: &[Plan], rows: u64) -> Result<(), Misfit> {
     fit(plans.iter().try_fold(0_u64, |sum, plan| sum.checked_add(plan.row_bytes)), rows)
 }
 
 /// Whether rows of these bytes fit; `None` where they cannot be counted.
-fn fit(row: Option<u64>, rows: u64) -> Result<(), String> {
+fn fit(row: Option<u64>, rows: u64) -> Result<(), Misfit> {
     // Padding at most doubles what the columns take.
     let bytes = row.and_then(|row| row.checked_mul(rows)).filter(|bytes| *bytes <= LARGEST / 4);
-    bytes.map(drop).ok_or_else(|| format!("{rows} rows pass 2^60 bytes"))
+    bytes.map(drop).ok_or_else(|| Misfit::Size(format!("{rows} rows pass 2^60 bytes")))
 }
 
 fn rows(columns: &[IpcColumn]) -> u64 {
@@ -176,7 +177,7 @@ impl Table {
         source: Option<u64>,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
-        let refuse = |reason| Error::Unsupported { path: "arrow".into(), reason };
+        let refuse = |misfit: Misfit| Error::Unsupported { path: "arrow".into(), reason: misfit.to_string() };
         let mut plans = Vec::with_capacity(columns.len());
         let mut dictionaries = Vec::new();
         for column in &columns {

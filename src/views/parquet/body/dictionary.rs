@@ -13,6 +13,8 @@ use arrow_schema::DataType;
 use super::levels::{append_packed_header, packed_bytes};
 use super::plain::{Selection, append_cells, append_mapped};
 
+use crate::views::Misfit;
+
 /// Most values in a dictionary: indices have three bytes at most, since fastparquet reads those of four wrongly.
 const MOST_ENTRIES: u32 = 1 << 24;
 
@@ -189,7 +191,7 @@ impl Dictionary {
         selection: &Selection,
         entries: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Misfit> {
         self.framed(entries, out, |out| self.append_indices(array, selection, out))
     }
 
@@ -197,7 +199,7 @@ impl Dictionary {
     ///
     /// # Errors
     /// More than a page can hold.
-    pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+    pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<(), Misfit> {
         self.framed(keys.len(), out, |out| {
             out.extend_from_slice(keys);
             Ok(())
@@ -209,21 +211,23 @@ impl Dictionary {
         &self,
         entries: usize,
         out: &mut Vec<u8>,
-        append: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
-    ) -> Result<(), String> {
+        append: impl FnOnce(&mut Vec<u8>) -> Result<(), Misfit>,
+    ) -> Result<(), Misfit> {
         let bytes = self.bytes(entries as u64).and_then(|bytes| usize::try_from(bytes).ok());
-        let end = bytes.and_then(|bytes| bytes.checked_add(out.len())).ok_or("a page of too many indices")?;
+        let end = bytes
+            .and_then(|bytes| bytes.checked_add(out.len()))
+            .ok_or_else(|| Misfit::Size("a page of too many indices".into()))?;
         out.reserve(end - out.len());
         self.append_lead(entries, out);
         append(out)?;
         if out.len() > end {
-            return Err("more values than entries in a page".into());
+            return Err(Misfit::Array("more values than entries in a page".into()));
         }
         out.resize(end, 0);
         Ok(())
     }
 
-    fn append_indices(&self, array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
+    fn append_indices(&self, array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
         match &self.index {
             Index::Own => match array.data_type() {
                 DataType::Int8 if self.width == Width::One => {
@@ -238,23 +242,26 @@ impl Dictionary {
                 DataType::UInt16 if self.width == Width::Two => {
                     selection.runs(array.as_primitive::<UInt16Type>().values(), |run| append_cells(run, out))
                 }
-                other => Err(format!("{other} is no code of {} bytes", self.width.bytes())),
+                other => Err(Misfit::Array(format!("{other} is no code of {} bytes", self.width.bytes()))),
             },
             Index::Key { labels } => {
                 if keyed(array)?.values().len() != *labels {
-                    return Err("categories other than the column's".into());
+                    return Err(Misfit::Array("categories other than the column's".into()));
                 }
                 self.append_keys(array, selection, None, out)
             }
             Index::Remapped(places) => {
                 if keyed(array)?.values().len() != places.len() {
-                    return Err("categories other than the column's".into());
+                    return Err(Misfit::Array("categories other than the column's".into()));
                 }
                 self.append_keys(array, selection, Some(places), out)
             }
             Index::Text(place_of) => {
                 let labelled = keyed(array)?;
-                let labels = labelled.values().as_string_opt::<i64>().ok_or("names that are no text")?;
+                let labels = labelled
+                    .values()
+                    .as_string_opt::<i64>()
+                    .ok_or_else(|| Misfit::Array("names that are no text".into()))?;
                 // A key with a name that is null is null.
                 let place =
                     |label: Option<&str>| label.map_or(Some(0), |label| place_of.get(label.as_bytes()).copied());
@@ -264,7 +271,10 @@ impl Dictionary {
                     let keys = labelled.normalized_keys();
                     let mut used = keys.iter().enumerate().filter(|(row, _)| array.is_valid(*row)).map(|(_, key)| *key);
                     if let Some(key) = used.find(|key| places.get(*key) == Some(&None)) {
-                        return Err(format!("{:?} is none of the enumeration's names and numbers", labels.value(key)));
+                        return Err(Misfit::Array(format!(
+                            "{:?} is none of the enumeration's names and numbers",
+                            labels.value(key)
+                        )));
                     }
                 }
                 let places: Vec<u32> = places.into_iter().map(|place| place.unwrap_or(0)).collect();
@@ -279,14 +289,16 @@ impl Dictionary {
         selection: &Selection,
         places: Option<&[u32]>,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Misfit> {
         // Keys that are not null lie within the labels (an invariant of dictionary arrays), and places in the page.
         let place = |key: usize| places.map_or(key as u32, |places| places.get(key).copied().unwrap_or(0));
         let keys = keyed(array)?.keys();
         if let Some(keys) = keys.as_primitive_opt::<Int64Type>() {
             return selection.runs(keys.values(), |run| self.append_run(run, |key| place(key as usize), out));
         }
-        let keys = keys.as_primitive_opt::<Int32Type>().ok_or_else(|| format!("keys of {}", keys.data_type()))?;
+        let keys = keys
+            .as_primitive_opt::<Int32Type>()
+            .ok_or_else(|| Misfit::Array(format!("keys of {}", keys.data_type())))?;
         selection.runs(keys.values(), |run| self.append_run(run, |key| place(key as usize), out))
     }
 
@@ -308,6 +320,6 @@ impl Dictionary {
     }
 }
 
-fn keyed(array: &ArrayRef) -> Result<&dyn arrow_array::AnyDictionaryArray, String> {
-    array.as_any_dictionary_opt().ok_or_else(|| format!("{} is no dictionary", array.data_type()))
+fn keyed(array: &ArrayRef) -> Result<&dyn arrow_array::AnyDictionaryArray, Misfit> {
+    array.as_any_dictionary_opt().ok_or_else(|| Misfit::Array(format!("{} is no dictionary", array.data_type())))
 }

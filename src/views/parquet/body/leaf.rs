@@ -12,6 +12,7 @@ use super::plain::{append_fixed, append_texts, text_bytes};
 use super::shred::{MOST_ENTRIES, Node, Shredded, Step, required_levels, shred};
 use super::squeezed;
 use crate::store::TextLength;
+use crate::views::Misfit;
 use crate::views::parquet::thrift::page::Encoding;
 
 /// How Parquet stores a value.
@@ -180,13 +181,14 @@ impl Leaf {
     ///
     /// # Errors
     /// More entries than a page can have.
-    pub fn lead(&self, rows: u64, out: &mut Vec<u8>) -> Result<(), String> {
-        let count = usize::try_from(rows).map_err(|error| error.to_string())?;
+    pub fn lead(&self, rows: u64, out: &mut Vec<u8>) -> Result<(), Misfit> {
+        let count = usize::try_from(rows).map_err(|error| Misfit::Size(error.to_string()))?;
         let (repetition, definition) = required_levels(&self.nodes, count)?;
         self.append_levels(repetition.as_ref(), definition.as_ref(), out)?;
         if let Values::Indices(dictionary) = &self.values {
             let entries = self.entries_of_row().and_then(|entries| usize::try_from(entries.checked_mul(rows)?).ok());
-            dictionary.append_lead(entries.ok_or("more entries than a page can have")?, out);
+            dictionary
+                .append_lead(entries.ok_or_else(|| Misfit::Size("more entries than a page can have".into()))?, out);
         }
         Ok(())
     }
@@ -219,7 +221,7 @@ impl Leaf {
     ///
     /// # Errors
     /// As [`Leaf::append`].
-    pub fn measure(&self, column: &ArrayRef) -> Result<Body, String> {
+    pub fn measure(&self, column: &ArrayRef) -> Result<Body, Misfit> {
         let shredded = self.shred(column)?;
         let present = (shredded.entries - shredded.nulls) as u64;
         let values = match &self.values {
@@ -242,8 +244,9 @@ impl Leaf {
     ///
     /// # Errors
     /// More than a page can hold, or an outline of another column.
-    pub fn room(&self, outline: &ArrayRef, tells_nulls: bool) -> Result<Option<Body>, String> {
-        let other = || format!("an outline of {} where its column has another type", outline.data_type());
+    pub fn room(&self, outline: &ArrayRef, tells_nulls: bool) -> Result<Option<Body>, Misfit> {
+        let other =
+            || Misfit::Array(format!("an outline of {} where its column has another type", outline.data_type()));
         let (mut array, mut empty, mut container) = (outline.clone(), 0_usize, false);
         for (at, node) in self.nodes.iter().enumerate() {
             let is_last = matches!(self.nodes.get(at + 1..), Some([Node { step: Step::Value, .. }]));
@@ -278,7 +281,9 @@ impl Leaf {
         }
         let present = array.len() as u64;
         let entries = array.len().checked_add(empty).filter(|entries| *entries <= MOST_ENTRIES);
-        let entries = entries.ok_or_else(|| format!("{} entries are more than a page can have", array.len()))? as u64;
+        let entries = entries
+            .ok_or_else(|| Misfit::Size(format!("{} entries are more than a page can have", array.len())))?
+            as u64;
         let values = match &self.values {
             Values::Cells(width) => present.checked_mul(*width),
             Values::Bits => Some(present.div_ceil(8)),
@@ -295,7 +300,8 @@ impl Leaf {
             .and_then(|values| values.checked_add(levels(self.max_repetition)?))
             .and_then(|bytes| bytes.checked_add(levels(self.max_definition)?))
             .filter(|bytes| *bytes <= i32::MAX as u64);
-        let bytes = bytes.ok_or_else(|| format!("{entries} entries take more bytes than a page can have"))?;
+        let bytes =
+            bytes.ok_or_else(|| Misfit::Size(format!("{entries} entries take more bytes than a page can have")))?;
         Ok(Some(Body { bytes, entries: entries as u32, nulls: 0 }))
     }
 
@@ -304,7 +310,7 @@ impl Leaf {
     /// # Errors
     /// An array that is not of this leaf's column, a null where the column can have none, a text longer than foreseen,
     /// or more than a page can hold; `out` is as it was then.
-    pub fn append(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, String> {
+    pub fn append(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, Misfit> {
         let from = out.len();
         let result = self.append_body(column, out);
         if result.is_err() {
@@ -323,12 +329,14 @@ impl Leaf {
     ///
     /// # Errors
     /// More than a page can hold, or another leaf.
-    pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<Body, String> {
-        let Values::Indices(dictionary) = &self.values else { return Err("keys of a leaf without indices".into()) };
+    pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<Body, Misfit> {
+        let Values::Indices(dictionary) = &self.values else {
+            return Err(Misfit::Array("keys of a leaf without indices".into()));
+        };
         let from = out.len();
         self.append_present(keys.len(), out)?;
         dictionary.append_byte_keys(keys, out)?;
-        let entries = u32::try_from(keys.len()).map_err(|error| error.to_string())?;
+        let entries = u32::try_from(keys.len()).map_err(|error| Misfit::Size(error.to_string()))?;
         Ok(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 })
     }
 
@@ -344,12 +352,12 @@ impl Leaf {
     ///
     /// # Errors
     /// More than a page can hold.
-    pub fn append_present(&self, rows: usize, out: &mut Vec<u8>) -> Result<(), String> {
+    pub fn append_present(&self, rows: usize, out: &mut Vec<u8>) -> Result<(), Misfit> {
         let levels = (self.max_definition > 0).then(|| Levels::of_nulls(None, rows));
         self.append_levels(None, levels.as_ref(), out)
     }
 
-    fn append_body(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, String> {
+    fn append_body(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, Misfit> {
         let from = out.len();
         let shredded = self.shred(column)?;
         self.append_levels(shredded.repetition.as_ref(), shredded.definition.as_ref(), out)?;
@@ -360,7 +368,10 @@ impl Leaf {
                 // An array of another type has cells of another width.
                 let due = width.checked_mul((shredded.entries - shredded.nulls) as u64);
                 if due != Some((out.len() - before) as u64) {
-                    return Err(format!("an array of {} where cells of {width} bytes are due", column.data_type()));
+                    return Err(Misfit::Array(format!(
+                        "an array of {} where cells of {width} bytes are due",
+                        column.data_type()
+                    )));
                 }
             }
             Values::Bits => append_fixed(&shredded.values, &shredded.selection, out)?,
@@ -377,7 +388,7 @@ impl Leaf {
         repetition: Option<&Levels>,
         definition: Option<&Levels>,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Misfit> {
         for (levels, most) in [(repetition, self.max_repetition), (definition, self.max_definition)] {
             if let Some(levels) = levels {
                 levels.append(bit_width(most), out)?;
@@ -386,21 +397,23 @@ impl Leaf {
         Ok(())
     }
 
-    fn shred(&self, column: &ArrayRef) -> Result<Shredded, String> {
+    fn shred(&self, column: &ArrayRef) -> Result<Shredded, Misfit> {
         let mut shredded = shred(&self.nodes, column)?;
         if self.looked_up {
             let dictionary = shredded.values.as_any_dictionary_opt();
-            let dictionary = dictionary.ok_or_else(|| format!("{} is no dictionary", shredded.values.data_type()))?;
+            let dictionary =
+                dictionary.ok_or_else(|| Misfit::Array(format!("{} is no dictionary", shredded.values.data_type())))?;
             let looked_up = arrow_select::take::take(dictionary.values(), dictionary.keys(), None);
-            shredded.values = looked_up.map_err(|error| error.to_string())?;
+            shredded.values = looked_up.map_err(|error| Misfit::Size(error.to_string()))?;
         }
         Ok(shredded)
     }
 }
 
-fn body(bytes: Option<u64>, shredded: &Shredded) -> Result<Body, String> {
+fn body(bytes: Option<u64>, shredded: &Shredded) -> Result<Body, Misfit> {
     let bytes = bytes.filter(|bytes| *bytes <= i32::MAX as u64);
-    let bytes = bytes.ok_or_else(|| format!("{} entries take more bytes than a page can have", shredded.entries))?;
+    let bytes = bytes
+        .ok_or_else(|| Misfit::Size(format!("{} entries take more bytes than a page can have", shredded.entries)))?;
     // Shredding keeps entries below 2^31.
     Ok(Body { bytes, entries: shredded.entries as u32, nulls: shredded.nulls as u32 })
 }

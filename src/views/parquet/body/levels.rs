@@ -7,6 +7,8 @@
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
+use crate::views::Misfit;
+
 /// Bytes in front of the levels that say how many follow.
 const PREFIX: u64 = 4;
 
@@ -108,9 +110,9 @@ impl Levels {
     ///
     /// # Errors
     /// What is too large for the length's 32 bits.
-    pub fn append(&self, width: u32, out: &mut Vec<u8>) -> Result<(), String> {
+    pub fn append(&self, width: u32, out: &mut Vec<u8>) -> Result<(), Misfit> {
         let bytes = self.bytes(width).and_then(|bytes| i32::try_from(bytes - PREFIX).ok());
-        let bytes = bytes.ok_or_else(|| format!("{} levels are too many for a page", self.len()))?;
+        let bytes = bytes.ok_or_else(|| Misfit::Size(format!("{} levels are too many for a page", self.len())))?;
         out.extend_from_slice(&bytes.to_le_bytes());
         match self {
             Levels::Equal { count: 0, .. } => {}

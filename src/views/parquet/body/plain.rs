@@ -17,6 +17,8 @@ use arrow_schema::{DataType, TimeUnit};
 
 use super::levels::append_bits;
 
+use crate::views::Misfit;
+
 /// Which values of an array stand in a page.
 #[derive(Debug, PartialEq)]
 pub(in crate::views::parquet) enum Selection {
@@ -30,7 +32,7 @@ pub(in crate::views::parquet) enum Selection {
 
 impl Selection {
     /// Calls `span` with start and end of each run of values among `len`.
-    pub fn spans(&self, len: usize, mut span: impl FnMut(usize, usize) -> Result<(), String>) -> Result<(), String> {
+    pub fn spans(&self, len: usize, mut span: impl FnMut(usize, usize) -> Result<(), Misfit>) -> Result<(), Misfit> {
         match self {
             Selection::All if len > 0 => span(0, len),
             Selection::All => Ok(()),
@@ -43,7 +45,7 @@ impl Selection {
     }
 
     /// Calls `run` with the values, in order, in runs as long as possible. Scattered values are gathered by 64.
-    pub fn runs<T: ArrowNativeType>(&self, values: &[T], mut run: impl FnMut(&[T])) -> Result<(), String> {
+    pub fn runs<T: ArrowNativeType>(&self, values: &[T], mut run: impl FnMut(&[T])) -> Result<(), Misfit> {
         match self {
             Selection::All => run(values),
             Selection::Spans(spans) => {
@@ -79,8 +81,8 @@ impl Selection {
     }
 }
 
-fn outside(start: usize, end: usize, len: usize) -> String {
-    format!("values {start}..{end} of {len}")
+fn outside(start: usize, end: usize, len: usize) -> Misfit {
+    Misfit::Array(format!("values {start}..{end} of {len}"))
 }
 
 /// Appends numbers in little-endian order.
@@ -131,16 +133,16 @@ pub(in crate::views::parquet) fn append_fixed(
     array: &ArrayRef,
     selection: &Selection,
     out: &mut Vec<u8>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     fn number<T: ArrowPrimitiveType, U: ArrowNativeType>(
         array: &ArrayRef,
         selection: &Selection,
         map: impl Fn(T::Native) -> U,
         out: &mut Vec<u8>,
-    ) -> Result<(), String> {
+    ) -> Result<(), Misfit> {
         selection.runs(array.as_primitive::<T>().values(), |run| append_mapped(run, &map, out))
     }
-    fn same<T: ArrowPrimitiveType>(array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
+    fn same<T: ArrowPrimitiveType>(array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
         selection.runs(array.as_primitive::<T>().values(), |run| append_cells(run, out))
     }
     match array.data_type() {
@@ -153,7 +155,7 @@ pub(in crate::views::parquet) fn append_fixed(
         DataType::Timestamp(TimeUnit::Nanosecond, _) => same::<TimestampNanosecondType>(array, selection, out),
         // All units lie in memory as the same integers.
         DataType::Duration(_) => {
-            let counts = arrow_cast::cast(array, &DataType::Int64).map_err(|error| error.to_string())?;
+            let counts = arrow_cast::cast(array, &DataType::Int64).map_err(|error| Misfit::Size(error.to_string()))?;
             same::<Int64Type>(&counts, selection, out)
         }
         DataType::Int32 => same::<Int32Type>(array, selection, out),
@@ -171,7 +173,7 @@ pub(in crate::views::parquet) fn append_fixed(
         DataType::Decimal128(digits, _) => append_decimals(array, decimal_width(*digits), selection, out),
         DataType::Boolean => append_booleans(array.as_boolean().values(), selection, out),
         DataType::FixedSizeBinary(width) => {
-            let width = usize::try_from(*width).map_err(|_| format!("binary cells of {width} bytes"))?;
+            let width = usize::try_from(*width).map_err(|_| Misfit::Array(format!("binary cells of {width} bytes")))?;
             let array = array.as_fixed_size_binary();
             let cells = array.value_data();
             selection.spans(array.len(), |start, end| {
@@ -181,7 +183,7 @@ pub(in crate::views::parquet) fn append_fixed(
                 Ok(())
             })
         }
-        other => Err(format!("{other} is of no fixed width")),
+        other => Err(Misfit::Array(format!("{other} is of no fixed width"))),
     }
 }
 
@@ -195,7 +197,7 @@ fn decimal_width(digits: u8) -> usize {
 }
 
 /// Appends decimals: as integers, little-endian, or as the bytes of wider ones, which begin with the highest.
-fn append_decimals(array: &ArrayRef, width: usize, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
+fn append_decimals(array: &ArrayRef, width: usize, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
     selection.runs(array.as_primitive::<Decimal128Type>().values(), |run| {
         for value in run {
             if width <= 8 {
@@ -207,7 +209,7 @@ fn append_decimals(array: &ArrayRef, width: usize, selection: &Selection, out: &
     })
 }
 
-fn append_booleans(values: &BooleanBuffer, selection: &Selection, out: &mut Vec<u8>) -> Result<(), String> {
+fn append_booleans(values: &BooleanBuffer, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
     match selection {
         Selection::All => append_bits(values, out),
         Selection::Bits(bits) if bits.len() == values.len() => append_selected_bits(values, bits, out),
@@ -259,20 +261,20 @@ fn append_selected_bits(values: &BooleanBuffer, selected: &BooleanBuffer, out: &
 fn texts(
     array: &ArrayRef,
     selection: &Selection,
-    mut text: impl FnMut(&[u8]) -> Result<(), String>,
-) -> Result<(), String> {
+    mut text: impl FnMut(&[u8]) -> Result<(), Misfit>,
+) -> Result<(), Misfit> {
     fn each<T: ByteArrayType>(
         array: &GenericByteArray<T>,
         selection: &Selection,
-        text: &mut dyn FnMut(&[u8]) -> Result<(), String>,
-    ) -> Result<(), String> {
+        text: &mut dyn FnMut(&[u8]) -> Result<(), Misfit>,
+    ) -> Result<(), Misfit> {
         let bytes = array.value_data();
         let offsets = array.value_offsets();
         selection.spans(array.len(), |start, end| {
             let offsets = offsets.get(start..=end).ok_or_else(|| outside(start, end, array.len()))?;
             offsets.windows(2).try_for_each(|pair| {
                 let range = pair[0].as_usize()..pair[1].as_usize();
-                text(bytes.get(range).ok_or("text outside its array")?)
+                text(bytes.get(range).ok_or_else(|| Misfit::Array("text outside its array".into()))?)
             })
         })
     }
@@ -282,12 +284,13 @@ fn texts(
     if let Some(array) = array.as_binary_opt::<i32>() {
         return each(array, selection, &mut text);
     }
-    let dictionary = array.as_any_dictionary_opt().ok_or_else(|| format!("{} is no text", array.data_type()))?;
+    let dictionary =
+        array.as_any_dictionary_opt().ok_or_else(|| Misfit::Array(format!("{} is no text", array.data_type())))?;
     let labels = dictionary.values().as_string_opt::<i64>();
-    let labels = labels.ok_or_else(|| format!("{} is no text", array.data_type()))?;
+    let labels = labels.ok_or_else(|| Misfit::Array(format!("{} is no text", array.data_type())))?;
     let mut label = |key: usize| {
         if key >= labels.len() {
-            return Err(format!("label {key} of {}", labels.len()));
+            return Err(Misfit::Array(format!("label {key} of {}", labels.len())));
         }
         text(labels.value(key).as_bytes())
     };
@@ -295,15 +298,15 @@ fn texts(
     match (keys.as_primitive_opt::<Int32Type>(), keys.as_primitive_opt::<Int64Type>()) {
         (Some(keys), _) => spans_of(keys.values(), selection, |key| label(key.as_usize())),
         (_, Some(keys)) => spans_of(keys.values(), selection, |key| label(key.as_usize())),
-        _ => Err(format!("keys of {}", keys.data_type())),
+        _ => Err(Misfit::Array(format!("keys of {}", keys.data_type()))),
     }
 }
 
 fn spans_of<T: Copy>(
     keys: &[T],
     selection: &Selection,
-    mut key: impl FnMut(T) -> Result<(), String>,
-) -> Result<(), String> {
+    mut key: impl FnMut(T) -> Result<(), Misfit>,
+) -> Result<(), Misfit> {
     selection.spans(keys.len(), |start, end| {
         let keys = keys.get(start..end).ok_or_else(|| outside(start, end, keys.len()))?;
         keys.iter().try_for_each(|value| key(*value))
@@ -311,12 +314,15 @@ fn spans_of<T: Copy>(
 }
 
 /// A text no longer than `longest`, so that it cannot burst its page.
-fn checked(text: &[u8], longest: Option<u64>) -> Result<u32, String> {
+fn checked(text: &[u8], longest: Option<u64>) -> Result<u32, Misfit> {
     let length = text.len() as u64;
     if longest.is_some_and(|longest| length > longest) {
-        return Err(format!("a text of {length} bytes where at most {} were foreseen", longest.unwrap_or(0)));
+        return Err(Misfit::Size(format!(
+            "a text of {length} bytes where at most {} were foreseen",
+            longest.unwrap_or(0)
+        )));
     }
-    u32::try_from(length).map_err(|_| format!("a text of {length} bytes is too long for Parquet"))
+    u32::try_from(length).map_err(|_| Misfit::Size(format!("a text of {length} bytes is too long for Parquet")))
 }
 
 /// Bytes that [`append_texts`] writes.
@@ -327,7 +333,7 @@ pub(in crate::views::parquet) fn text_bytes(
     array: &ArrayRef,
     selection: &Selection,
     longest: Option<u64>,
-) -> Result<u64, String> {
+) -> Result<u64, Misfit> {
     if let (Some(texts), Selection::All, None) = (array.as_string_opt::<i64>(), selection, longest) {
         let offsets = texts.value_offsets();
         if let (Some(first), Some(last)) = (offsets.first(), offsets.last()) {
@@ -351,7 +357,7 @@ pub(in crate::views::parquet) fn append_texts(
     selection: &Selection,
     longest: Option<u64>,
     out: &mut Vec<u8>,
-) -> Result<(), String> {
+) -> Result<(), Misfit> {
     texts(array, selection, |text| {
         out.extend_from_slice(&checked(text, longest)?.to_le_bytes());
         out.extend_from_slice(text);

@@ -11,6 +11,8 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use super::levels::Levels;
 use super::plain::Selection;
 
+use crate::views::Misfit;
+
 /// One step on the way from a column to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Node {
@@ -57,7 +59,7 @@ pub(in crate::views::parquet) const MOST_ENTRIES: usize = i32::MAX as usize;
 ///
 /// # Errors
 /// A column that `nodes` do not describe, a null where the schema allows none, or too many entries.
-pub(in crate::views::parquet) fn shred(nodes: &[Node], column: &ArrayRef) -> Result<Shredded, String> {
+pub(in crate::views::parquet) fn shred(nodes: &[Node], column: &ArrayRef) -> Result<Shredded, Misfit> {
     let (layers, values) = layers(nodes, column)?;
     let repeats = nodes.iter().any(|node| matches!(node.step, Step::FixedList(_) | Step::List));
     let nullable = nodes.iter().filter(|node| node.nullable).count();
@@ -68,10 +70,10 @@ pub(in crate::views::parquet) fn shred(nodes: &[Node], column: &ArrayRef) -> Res
 }
 
 /// Without repetition, and with one layer at most that can be null: its validity is the levels.
-fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, String> {
+fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, Misfit> {
     let entries = values.len();
     if entries > MOST_ENTRIES {
-        return Err(format!("{entries} rows are too many for a page"));
+        return Err(Misfit::Size(format!("{entries} rows are too many for a page")));
     }
     let nulls = layers.iter().find(|layer| layer.nullable).and_then(|layer| layer.nulls.clone());
     for layer in layers.iter().filter(|layer| !layer.nullable) {
@@ -82,7 +84,7 @@ fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, 
             (None, _) => false,
         };
         if wrong {
-            return Err(UNEXPECTED_NULL.into());
+            return Err(Misfit::Array(UNEXPECTED_NULL.into()));
         }
     }
     let count = nulls.as_ref().map_or(0, NullBuffer::null_count);
@@ -125,11 +127,12 @@ enum Kind {
 }
 
 /// The arrays along `nodes`, and the leaf's own.
-fn layers(nodes: &[Node], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), String> {
+fn layers(nodes: &[Node], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), Misfit> {
     let mut array = column.clone();
     let mut layers = Vec::with_capacity(nodes.len());
     for (depth, node) in nodes.iter().enumerate() {
-        let other = || format!("an array of {} came where its column has another type", array.data_type());
+        let other =
+            || Misfit::Array(format!("an array of {} came where its column has another type", array.data_type()));
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let (kind, next) = match node.step {
             Step::Field(field) => {
@@ -180,7 +183,7 @@ fn entries_of_element(nodes: &[Node], depth: usize) -> Option<usize> {
 pub(in crate::views::parquet) fn required_levels(
     nodes: &[Node],
     rows: usize,
-) -> Result<(Option<Levels>, Option<Levels>), String> {
+) -> Result<(Option<Levels>, Option<Levels>), Misfit> {
     let layer = |(depth, node): (usize, &Node)| {
         let kind = match node.step {
             Step::Field(_) => Kind::Field,
@@ -197,7 +200,7 @@ pub(in crate::views::parquet) fn required_levels(
     Ok((Some(Levels::of_each(walk.repetition)), Some(Levels::of_each(walk.definition))))
 }
 
-fn walk(layers: &[Layer], values: ArrayRef, rows: usize, repeats: bool) -> Result<Shredded, String> {
+fn walk(layers: &[Layer], values: ArrayRef, rows: usize, repeats: bool) -> Result<Shredded, Misfit> {
     let walk = Walk::over(layers, rows, repeats)?;
     let entries = walk.definition.len();
     let valid: usize = walk.spans.iter().map(|(start, end)| end - start).sum();
@@ -221,7 +224,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn over(layers: &'a [Layer], rows: usize, repeats: bool) -> Result<Self, String> {
+    fn over(layers: &'a [Layer], rows: usize, repeats: bool) -> Result<Self, Misfit> {
         let mut walk = Self { layers, repeats, definition: Vec::new(), repetition: Vec::new(), spans: Vec::new() };
         walk.elements(0, 0..rows, 0, 0)?;
         Ok(walk)
@@ -229,14 +232,14 @@ impl<'a> Walk<'a> {
 
     /// Adds the entries of elements at `depth`. `definition` is how much is defined above them, `repetition` the level
     /// at which they follow each other; the caller corrects the level of the first where it begins something larger.
-    fn elements(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), String> {
-        let layer = self.layers.get(depth).ok_or("nothing below a list")?;
+    fn elements(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), Misfit> {
+        let layer = self.layers.get(depth).ok_or_else(|| Misfit::Array("nothing below a list".into()))?;
         let present = definition + u8::from(layer.nullable);
         let Some(nulls) = &layer.nulls else {
             return self.present(depth, range, present, repetition);
         };
         if range.start > range.end || range.end > nulls.len() {
-            return Err(format!("elements {range:?} of {}", nulls.len()));
+            return Err(Misfit::Array(format!("elements {range:?} of {}", nulls.len())));
         }
         let bits = nulls.inner();
         let mut at = range.start;
@@ -246,7 +249,7 @@ impl<'a> Walk<'a> {
             let (start, end) = (range.start + start, range.start + end);
             if start > at {
                 if !layer.nullable {
-                    return Err(UNEXPECTED_NULL.into());
+                    return Err(Misfit::Array(UNEXPECTED_NULL.into()));
                 }
                 self.push(start - at, definition, repetition)?;
             }
@@ -259,8 +262,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds the entries of elements none of which is null.
-    fn present(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), String> {
-        let layer = self.layers.get(depth).ok_or("nothing below a list")?;
+    fn present(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), Misfit> {
+        let layer = self.layers.get(depth).ok_or_else(|| Misfit::Array("nothing below a list".into()))?;
         match &layer.kind {
             Kind::Value => {
                 self.push(range.len(), definition, repetition)?;
@@ -279,7 +282,7 @@ impl<'a> Walk<'a> {
                 for start in range.step_by(step) {
                     let first = self.definition.len();
                     let elements = start.checked_mul(*length).zip((start + step.min(lists)).checked_mul(*length));
-                    let (from, to) = elements.ok_or(TOO_MANY)?;
+                    let (from, to) = elements.ok_or_else(|| Misfit::Size(TOO_MANY.into()))?;
                     self.elements(depth + 1, from..to, definition + 1, repetition + 1)?;
                     let stride = entries.unwrap_or(usize::MAX).saturating_mul(*length).max(1);
                     self.repetition.iter_mut().skip(first).step_by(stride).for_each(|level| *level = repetition);
@@ -287,7 +290,9 @@ impl<'a> Walk<'a> {
                 Ok(())
             }
             Kind::List { offsets, entries } => {
-                let offsets = offsets.get(range.start..=range.end).ok_or("a list outside its array")?;
+                let offsets = offsets
+                    .get(range.start..=range.end)
+                    .ok_or_else(|| Misfit::Array("a list outside its array".into()))?;
                 let mut at = 0;
                 while let [start, end, ..] = offsets[at..] {
                     if start == end {
@@ -316,9 +321,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn push(&mut self, count: usize, definition: u8, repetition: u8) -> Result<(), String> {
+    fn push(&mut self, count: usize, definition: u8, repetition: u8) -> Result<(), Misfit> {
         let entries = self.definition.len().checked_add(count).filter(|entries| *entries <= MOST_ENTRIES);
-        let entries = entries.ok_or(TOO_MANY)?;
+        let entries = entries.ok_or_else(|| Misfit::Size(TOO_MANY.into()))?;
         self.definition.resize(entries, definition);
         if self.repeats {
             self.repetition.resize(entries, repetition);

@@ -12,6 +12,7 @@
 //! always the same.
 
 use super::leaf::Leaf;
+use crate::views::Misfit;
 use crate::views::parquet::thrift::page::Parts;
 
 /// Bytes that get a code of 3 bits: zeros of lengths, and those of U+FFFD.
@@ -151,20 +152,20 @@ impl Leaf {
     ///
     /// # Errors
     /// A body that is none.
-    pub fn to_version_2(&self, from: usize, room: usize, out: &mut Vec<u8>) -> Result<Parts, String> {
+    pub fn to_version_2(&self, from: usize, room: usize, out: &mut Vec<u8>) -> Result<Parts, Misfit> {
         let mut at = from;
         let mut levels = |most: u16| {
             if most == 0 {
                 return Ok(0);
             }
             let length = out.get(at..).and_then(|rest| rest.first_chunk()).map(|length| u32::from_le_bytes(*length));
-            let length = length.ok_or("a page without levels")?;
+            let length = length.ok_or_else(|| Misfit::Array("a page without levels".into()))?;
             out.drain(at..at + 4);
             at += length as usize;
-            Ok::<u32, String>(length)
+            Ok::<u32, Misfit>(length)
         };
         let (repetition, definition) = (levels(self.max_repetition)?, levels(self.max_definition)?);
-        let whole = u32::try_from(out.len() - from).map_err(|error| error.to_string())?;
+        let whole = u32::try_from(out.len() - from).map_err(|error| Misfit::Size(error.to_string()))?;
         let is_compressed = whole as usize > room;
         if is_compressed {
             let values = out.split_off(at.min(out.len()));

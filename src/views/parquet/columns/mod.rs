@@ -22,6 +22,7 @@ use crate::store::Learner;
 use crate::store::pass::Keeper;
 use crate::store::{Error, Hints, Nan, Rows, ValueSet, fixed_width};
 use crate::table::{Column, IndexForm, Origin, Times};
+use crate::views::Misfit;
 use crate::views::field_metadata;
 use shape::{Given, Shape};
 
@@ -72,13 +73,13 @@ impl ParquetColumn {
     ///
     /// # Errors
     /// Why it has no place in a Parquet file.
-    pub fn new(column: &Column) -> Result<Self, String> {
+    pub fn new(column: &Column) -> Result<Self, Misfit> {
         let zone = column.times().and_then(|times| match times.data_type() {
             DataType::Timestamp(_, zone) => zone,
             _ => None,
         });
         let times = column.times().map(Times::of_parquet);
-        let rows = column.shown_by(times)?;
+        let rows = column.shown_by(times).map_err(Misfit::Rows)?;
         let hints = rows.hints().clone();
         // By values of a dictionary, pyarrow skips no row group, and pandas makes categories of them.
         let is_plain =
@@ -158,11 +159,11 @@ impl ParquetColumn {
     ///
     /// # Errors
     /// Why it has none.
-    pub fn plain_field(&self) -> Result<Field, String> {
+    pub fn plain_field(&self) -> Result<Field, Misfit> {
         Ok(plain(self.shape(&self.name, Given::default())?.field()))
     }
 
-    fn shape(&self, name: &str, given: Given) -> Result<Shape, String> {
+    fn shape(&self, name: &str, given: Given) -> Result<Shape, Misfit> {
         let given = Given { codes: self.codes, ..given };
         Shape::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
     }
@@ -187,8 +188,8 @@ impl ParquetColumn {
         self.rows.data_type().is_floating() && self.hints.nan == Nan::Missing { alone: true }
     }
 
-    pub(super) fn unsupported(&self, reason: String) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason }
+    pub(super) fn unsupported(&self, reason: impl ToString) -> Error {
+        Error::Unsupported { path: self.path.clone(), reason: reason.to_string() }
     }
 }
 
@@ -274,7 +275,8 @@ impl Prepared {
         let fields: Fields = columns.iter().zip(fields).map(noted).collect();
         let physical = |leaf: &PreparedLeaf| physical_of(leaf.leaf.physical);
         let schema = schema::convert(&Schema::new(fields.clone()));
-        let schema = schema.map_err(|reason| Error::Unsupported { path: "parquet".into(), reason })?;
+        let schema =
+            schema.map_err(|misfit| Error::Unsupported { path: "parquet".into(), reason: misfit.to_string() })?;
         // The schema is made by `parquet`, the pages by us: they must agree.
         let columns = schema.columns().iter().map(|column| (column.path().parts(), column.physical_type()));
         if !columns.eq(leaves.iter().map(|leaf| (leaf.leaf.path.as_slice(), physical(leaf)))) {

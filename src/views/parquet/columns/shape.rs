@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, LargeStringArray};
 use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
 use crate::store::{Hints, TextLength, ValueSet};
+use crate::views::Misfit;
 use crate::views::parquet::body::dictionary::Dictionary;
 use crate::views::parquet::body::leaf::{Leaf, Physical, Values};
 use crate::views::parquet::body::plain::cell_width;
@@ -48,18 +49,20 @@ impl Shape {
     ///
     /// # Errors
     /// Why the column has no Parquet file.
-    pub fn new(name: &str, data_type: &DataType, nullable: bool, hints: &Hints, given: Given) -> Result<Self, String> {
+    pub fn new(name: &str, data_type: &DataType, nullable: bool, hints: &Hints, given: Given) -> Result<Self, Misfit> {
         let mut leaves = Vec::new();
         let way = Way { path: Vec::new(), nodes: Vec::new(), given };
         let field = way.follow(name, data_type, nullable, hints, &mut leaves)?;
         for leaf in &leaves {
             let row = leaf.entries_of_row().map_or(1, |entries| entries);
             if row > MOST_ENTRIES as u64 {
-                return Err(format!("one row has {row} elements, more than a Parquet page can have"));
+                return Err(Misfit::Size(format!("one row has {row} elements, more than a Parquet page can have")));
             }
             match leaf.most_body(1) {
                 Some(bytes) if bytes > MOST_ROW => {
-                    return Err(format!("one row takes {bytes} bytes, more than a Parquet page should have"));
+                    return Err(Misfit::Size(format!(
+                        "one row takes {bytes} bytes, more than a Parquet page should have"
+                    )));
                 }
                 _ => {}
             }
@@ -100,9 +103,9 @@ impl Way {
         nullable: bool,
         hints: &Hints,
         leaves: &mut Vec<Leaf>,
-    ) -> Result<Field, String> {
+    ) -> Result<Field, Misfit> {
         if self.nodes.len() >= MOST_DEEP {
-            return Err(format!("nested more than {MOST_DEEP} deep"));
+            return Err(Misfit::Size(format!("nested more than {MOST_DEEP} deep")));
         }
         // Nulls are missing whatever holds them.
         let nullable = nullable || data_type.is_null();
@@ -116,7 +119,7 @@ impl Way {
             }
             DataType::FixedSizeList(element, length) => {
                 let most = usize::try_from(*length).ok().filter(|length| *length > 0);
-                let most = most.ok_or("an array without elements")?;
+                let most = most.ok_or_else(|| Misfit::Type("an array without elements".into()))?;
                 let way = self.to(&[name, "list"], nullable, Step::FixedList(most));
                 let missing = items.nullable || element.is_nullable() && can_be_missing(element.data_type());
                 let element = way.follow("element", element.data_type(), missing, items, leaves)?;
@@ -145,16 +148,16 @@ impl Way {
         }
     }
 
-    fn fields(&self, fields: &Fields, nullable: bool, hints: &Hints, leaves: &mut Vec<Leaf>) -> Result<Fields, String> {
+    fn fields(&self, fields: &Fields, nullable: bool, hints: &Hints, leaves: &mut Vec<Leaf>) -> Result<Fields, Misfit> {
         if fields.is_empty() {
-            return Err("a compound without fields".into());
+            return Err(Misfit::Type("a compound without fields".into()));
         }
         let mut names = std::collections::HashSet::new();
         let none = Hints::default();
         let mut seen = Vec::with_capacity(fields.len());
         for (at, field) in fields.iter().enumerate() {
             if !names.insert(field.name()) {
-                return Err(format!("a compound cannot have the field name {:?} twice", field.name()));
+                return Err(Misfit::Type(format!("a compound cannot have the field name {:?} twice", field.name())));
             }
             // ClickHouse reads no file with a name that is empty.
             let unnamed = (0..).map(|number| format!("_{number}"));
@@ -195,8 +198,8 @@ impl Way {
     }
 
     /// The leaf here, and its type as a reader should see it.
-    fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(Leaf, DataType), String> {
-        let no = || format!("{data_type} has no place in a Parquet file");
+    fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(Leaf, DataType), Misfit> {
+        let no = || Misfit::Type(format!("{data_type} has no place in a Parquet file"));
         let text = |values| (Physical::ByteArray, values, DataType::Utf8);
         let codes = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let mut looked_up = false;
@@ -223,7 +226,7 @@ impl Way {
             _ => self.numbers(fixed(data_type).ok_or_else(no)?),
         };
         if matches!(data_type, DataType::FixedSizeBinary(..=0)) {
-            return Err("elements without bytes".into());
+            return Err(Misfit::Type("elements without bytes".into()));
         }
         let lists = self.nodes.iter().filter(|node| matches!(node.step, Step::FixedList(_) | Step::List)).count();
         let nullable = self.nodes.iter().filter(|node| node.nullable).count();

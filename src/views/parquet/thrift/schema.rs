@@ -7,12 +7,14 @@ use parquet::schema::types::{SchemaDescriptor, Type};
 
 use super::{Struct, structure};
 
+use crate::views::Misfit;
+
 /// The Parquet schema of columns with these Arrow types.
 ///
 /// # Errors
 /// Why there is none.
-pub(in crate::views::parquet) fn convert(schema: &Schema) -> Result<SchemaDescriptor, String> {
-    ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(|error| error.to_string())
+pub(in crate::views::parquet) fn convert(schema: &Schema) -> Result<SchemaDescriptor, Misfit> {
+    ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(|error| Misfit::Type(error.to_string()))
 }
 
 /// Number of elements that [`write`] appends for a node and what is below it.

@@ -24,6 +24,7 @@ use crate::source::Interrupt;
 use crate::store::pass::Progress;
 use crate::store::statistics::Statistics;
 use crate::store::{Answer, Error};
+use crate::views::Misfit;
 use crate::views::rendered::{BlockCache, next_view};
 use crate::views::text::streams::Streams;
 use crate::views::wanted::Wanted;
@@ -119,12 +120,12 @@ impl ParquetView {
     ///
     /// # Errors
     /// The reason.
-    pub fn check<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C> + Clone) -> Result<(), String> {
+    pub fn check<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C> + Clone) -> Result<(), Misfit> {
         // Twice one by one: a table may have very many, which are made when they are used.
         let groups = groups(columns.clone());
         let (mut count, mut entries, mut sizes) = (0_u64, 0_u64, Vec::new());
         for column in columns {
-            for leaf in column.borrow().leaves_of(&groups).map_err(|error| error.to_string())? {
+            for leaf in column.borrow().leaves_of(&groups).map_err(|error| Misfit::Size(error.to_string()))? {
                 count += 1;
                 entries = entries.saturating_add(Footer::most_entry(&leaf));
                 sizes.extend(leaf.slots.map(|slots| LeafSize { dictionary: 0, pages: Pages::Slots(slots) }));
@@ -132,10 +133,12 @@ impl ParquetView {
         }
         let (rows, row_groups) = (groups.rows(), groups.count());
         if Layout::new(groups, sizes).is_none() {
-            return Err(format!("{rows} rows pass 2^62 bytes"));
+            return Err(Misfit::Size(format!("{rows} rows pass 2^62 bytes")));
         }
         if row_groups.checked_mul(entries).is_none_or(|bytes| bytes > LONGEST) {
-            return Err(format!("{row_groups} row groups of {count} columns need a footer of more than 256 MiB"));
+            return Err(Misfit::Size(format!(
+                "{row_groups} row groups of {count} columns need a footer of more than 256 MiB"
+            )));
         }
         Ok(())
     }

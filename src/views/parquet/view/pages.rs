@@ -60,7 +60,7 @@ impl Shared {
                 .rows
                 .coded()
                 .and_then(|coded| coded.code_values())
-                .ok_or_else(|| column.unsupported("no numbers".into()))?;
+                .ok_or_else(|| column.unsupported("no numbers"))?;
             append_fixed(&numbers, &Selection::All, &mut out).map_err(|reason| column.unsupported(reason))?;
             Ok(out)
         })?;
@@ -183,8 +183,7 @@ impl Shared {
     ) -> Result<Block, Error> {
         let position = page.leaf as u64;
         self.cache.get_or_render((self.id, position, page.rows.start), interrupt, |mut out| {
-            let failed = |reason| column.unsupported(reason);
-            let whole = usize::try_from(page.bytes).map_err(|error| failed(error.to_string()))?;
+            let whole = usize::try_from(page.bytes).map_err(|error| column.unsupported(error))?;
             let kind = frame.layout.leaves().get(page.leaf).map_or(Header::Exact, |size| size.pages.header());
             let (header, padded) = (kind.bytes() as usize, kind.is_padded());
             // The body is made first, since the header tells its length. It is put where it will most likely stay:
@@ -192,7 +191,7 @@ impl Shared {
             let ahead = match masked_cell(leaf, column) {
                 Some(width) => {
                     let count = (page.rows.end - page.rows.start) as usize;
-                    leaf.leaf.append_present(count, &mut out).map_err(failed)?;
+                    leaf.leaf.append_present(count, &mut out).map_err(|misfit| column.unsupported(misfit))?;
                     whole.saturating_sub(out.len() + count * width as usize)
                 }
                 None => {
@@ -206,7 +205,7 @@ impl Shared {
             let stored = (ahead as u64 + body.bytes).saturating_sub(out.len() as u64) as usize;
             let parts = match kind {
                 Header::Squeezed => {
-                    Some(leaf.leaf.to_version_2(ahead, whole.saturating_sub(header), &mut out).map_err(failed)?)
+                    Some(leaf.leaf.to_version_2(ahead, whole.saturating_sub(header), &mut out).map_err(|misfit| column.unsupported(misfit))?)
                 }
                 Header::Exact | Header::Padded => None,
             };
@@ -216,7 +215,7 @@ impl Shared {
             let rest = rest.ok_or_else(|| {
                 let rows = &page.rows;
                 frame.started.sizes.distrust(page.leaf);
-                failed(format!(
+                column.unsupported(format!(
                     "rows {}..{} take {bytes} bytes as shown, not the {whole} that there is room for (bytes that are no \
                      UTF-8 grow to three): the file is laid out anew for whoever opens it next",
                     rows.start, rows.end
@@ -266,7 +265,7 @@ fn array_of(
         return column.rows.array_for_field(&leaf.leaf.fields(), rows, interrupt);
     }
     let codes = column.rows.coded().map_or(Ok(None), |coded| coded.codes(rows, interrupt))?;
-    codes.ok_or_else(|| column.unsupported("no codes".into()))
+    codes.ok_or_else(|| column.unsupported("no codes"))
 }
 
 /// Appends the body of a page of some rows.
@@ -277,7 +276,6 @@ fn append_body(
     out: &mut Vec<u8>,
     interrupt: &Interrupt,
 ) -> Result<Body, Error> {
-    let failed = |reason| column.unsupported(reason);
     if let Some(body) = append_without_nan(leaf, column, &rows, out, interrupt)? {
         return Ok(body);
     }
@@ -287,11 +285,11 @@ fn append_body(
         if let Some(coded) = column.rows.coded()
             && coded.append_byte_keys(rows.clone(), &mut keys, interrupt)?
         {
-            return leaf.leaf.append_byte_keys(&keys, out).map_err(failed);
+            return leaf.leaf.append_byte_keys(&keys, out).map_err(|misfit| column.unsupported(misfit));
         }
     }
     let array = array_of(leaf, column, rows, interrupt)?;
-    leaf.leaf.append(&array, out).map_err(failed)
+    leaf.leaf.append(&array, out).map_err(|misfit| column.unsupported(misfit))
 }
 
 /// Appends the body of a page of floats of which NaN alone is missing, and which are stored as their cells. Where none
@@ -305,7 +303,6 @@ fn append_without_nan(
     interrupt: &Interrupt,
 ) -> Result<Option<Body>, Error> {
     let Some(width) = masked_cell(leaf, column) else { return Ok(None) };
-    let failed = |reason: String| column.unsupported(reason);
     // A page has room for them in memory.
     let (from, count) = (out.len(), (rows.end - rows.start) as usize);
     let bytes = count * width as usize;
@@ -317,9 +314,9 @@ fn append_without_nan(
     if looked == Some(true) {
         return Ok(None);
     }
-    leaf.leaf.append_present(count, out).map_err(failed)?;
+    leaf.leaf.append_present(count, out).map_err(|misfit| column.unsupported(misfit))?;
     let start = out.len();
-    let entries = u32::try_from(count).map_err(|error| failed(error.to_string()))?;
+    let entries = u32::try_from(count).map_err(|error| column.unsupported(error))?;
     let body = Body { bytes: (start - from + bytes) as u64, entries, nulls: 0 };
     if looked == Some(false) {
         return Ok(Some(body));
@@ -331,7 +328,7 @@ fn append_without_nan(
     let stored = Buffer::from_vec(out.split_off(start));
     out.truncate(from);
     match column.rows.coded().and_then(|coded| coded.values(stored)) {
-        Some(array) => leaf.leaf.append(&array, out).map(Some).map_err(failed),
+        Some(array) => leaf.leaf.append(&array, out).map(Some).map_err(|misfit| column.unsupported(misfit)),
         None => Ok(None),
     }
 }
@@ -395,11 +392,10 @@ fn cells_of(
     rows: RowRange,
     interrupt: &Interrupt,
 ) -> Result<Vec<u8>, Error> {
-    let failed = |reason: String| column.unsupported(reason);
-    let place = leaf.leaf.cells(rows.end - rows.start).ok_or_else(|| failed("rows have no places".into()))?;
+    let place = leaf.leaf.cells(rows.end - rows.start).ok_or_else(|| column.unsupported("rows have no places"))?;
     let array = array_of(leaf, column, rows, interrupt)?;
     let mut page = Vec::new();
-    leaf.leaf.append(&array, &mut page).map_err(failed)?;
+    leaf.leaf.append(&array, &mut page).map_err(|misfit| column.unsupported(misfit))?;
     page.drain(..usize::try_from(place.before).map_or(page.len(), |before| before.min(page.len())));
     Ok(page)
 }
