@@ -75,3 +75,10 @@ pub enum Error {
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
+
+impl Error {
+    /// [`Error::Unsupported`], of a dataset and a reason in words.
+    pub fn unsupported(path: impl Into<String>, reason: impl ToString) -> Self {
+        Self::Unsupported { path: path.into(), reason: reason.to_string() }
+    }
+}

@@ -17,8 +17,7 @@ pub fn listed<N: AsRef<str>>(parts: &[String], known: impl IntoIterator<Item = N
     // From each part on: how many make a name, and whether they and all behind them are known.
     let mut names = vec![(1, true); parts.len() + 1];
     for at in (0..parts.len()).rev() {
-        let is_known = |count: &usize| name(&parts[at..at + count]).1;
-        let counts = || (1..=most.min(parts.len() - at)).filter(is_known);
+        let counts = || (1..=most.min(parts.len() - at)).filter(|count| name(&parts[at..at + count]).1);
         names[at] = match counts().find(|count| names[at + count].1) {
             Some(count) => (count, true),
             None => (counts().next().unwrap_or(1), false),

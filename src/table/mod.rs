@@ -95,17 +95,18 @@ impl Table {
         for column in &self.columns {
             *of_path.entry(&column.path).or_default() += 1;
         }
-        let of_one = |(path, name, tally): (&String, Option<&BString>, &Arc<Tally>)| -> Vec<Finding> {
-            let finding = |(oddity, count)| Finding::of_rows(path, name, (self.rule_of)(oddity), count);
-            tally.counts().into_iter().map(|count| finding(count).by(self.judged_by)).collect()
-        };
-        let tallies = self.columns.iter().flat_map(|column| {
+        let mut met = Vec::new();
+        for column in &self.columns {
             // Of one dataset the columns are told apart by their names.
             let name = (of_path.get(&*column.path) > Some(&1)).then_some(&column.name);
             let below = column.below.iter().map(|(path, tally)| (path, None, tally));
-            std::iter::once((&column.path, name, &column.tally)).chain(below)
-        });
-        tallies.flat_map(of_one).collect()
+            for (path, name, tally) in std::iter::once((&column.path, name, &column.tally)).chain(below) {
+                for (oddity, count) in tally.counts() {
+                    met.push(Finding::of_rows(path, name, (self.rule_of)(oddity), count).by(self.judged_by));
+                }
+            }
+        }
+        met
     }
 
     /// The first column of floats whose statistics are known and count NaN as a value.
@@ -290,10 +291,10 @@ impl Column {
     /// As [`Column::shown`].
     pub fn shown_by(&self, times: Option<Times>) -> Result<Arc<dyn Rows>, String> {
         let rows = self.rows.clone()?;
-        let typed = |unit| TypedRows::new(self.path.clone(), rows.clone(), DataType::Duration(unit));
         Ok(match (times, self.duration) {
             (Some(times), _) => Arc::new(TimeRows::new(self.path.clone(), rows, times, self.tally.clone())),
-            (None, Some(unit)) => typed(unit).map_or(rows, |typed| Arc::new(typed)),
+            (None, Some(unit)) => TypedRows::new(self.path.clone(), rows.clone(), DataType::Duration(unit))
+                .map_or(rows, |typed| Arc::new(typed)),
             (None, None) => rows,
         })
     }
@@ -311,8 +312,7 @@ impl Column {
     }
 
     fn with_nan(self, wrapped: impl Fn(&Arc<dyn Rows>) -> Option<NanRows>) -> Self {
-        let shown = |rows| wrapped(&rows).map_or(rows, |rows| Arc::new(rows));
-        Self { rows: self.rows.map(shown), ..self }
+        Self { rows: self.rows.map(|rows| wrapped(&rows).map_or(rows, |rows| Arc::new(rows))), ..self }
     }
 
     /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none, or learns

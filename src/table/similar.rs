@@ -10,15 +10,15 @@ pub fn did_you_mean<N: AsRef<str>>(name: &str, known: impl IntoIterator<Item = N
     let length = lower.chars().count();
     // One letter for another is no likeness where there is no more.
     let most = (length.max(3) / 3).min(length.saturating_sub(1));
-    let distance = |known: &N| {
-        let known = known.as_ref();
-        let is_near = known.len() <= LONGEST && known.len().abs_diff(name.len()) <= 4 * most;
-        is_near.then(|| strsim::osa_distance(&lower, &known.to_lowercase())).filter(|distance| *distance <= most)
-    };
     if name.len() > LONGEST {
         return String::new();
     }
-    let near = known.into_iter().filter_map(|known| Some((distance(&known)?, known)));
+    let near = known.into_iter().filter_map(|known| {
+        let other = known.as_ref();
+        let is_near = other.len() <= LONGEST && other.len().abs_diff(name.len()) <= 4 * most;
+        let distance = is_near.then(|| strsim::osa_distance(&lower, &other.to_lowercase()))?;
+        (distance <= most).then_some((distance, known))
+    });
     near.min_by_key(|(distance, _)| *distance)
         .map_or_else(String::new, |(_, known)| format!(" (did you mean {:?}?)", known.as_ref()))
 }

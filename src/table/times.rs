@@ -63,8 +63,8 @@ impl Times {
     /// Why there is none.
     pub fn new(step: i128, epoch: Instant, stored: &DataType) -> Result<Self, String> {
         let range = range(stored).ok_or_else(|| format!("values of {stored} are no integers"))?;
-        let is_exact = |unit: i128| epoch.is_exact && epoch.attoseconds % unit == 0 && step % unit == 0;
-        let finest = UNITS.iter().find(|(_, unit)| step > 0 && is_exact(*unit));
+        let finest = UNITS.iter().find(|(_, unit)| epoch.attoseconds % unit == 0 && step % unit == 0);
+        let finest = finest.filter(|_| epoch.is_exact && step > 0);
         let (unit, attoseconds) = *finest.ok_or("it is finer than nanoseconds")?;
         let far = |_| "it is too far from 1970".to_owned();
         let factor = i64::try_from(step / attoseconds).map_err(far)?;

@@ -465,20 +465,17 @@ impl Chunks {
     }
 
     pub fn fill(&self) -> Result<&Fill, Error> {
-        let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
+        let unsupported = |reason: &String| Error::unsupported(&self.path, reason);
         self.fill.as_ref().as_ref().map_err(unsupported)
     }
 
     fn outside(&self) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: "a chunk lies outside the memory it was read to".into() }
+        Error::unsupported(&self.path, "a chunk lies outside the memory it was read to")
     }
 }
 
 /// The place of a run in a reader's buffer.
 fn part(out: &mut [u8], run: Run) -> Result<&mut [u8], Error> {
     let range: Range<usize> = run.out as usize..(run.out + run.length) as usize;
-    out.get_mut(range).ok_or_else(|| Error::Unsupported {
-        path: String::new(),
-        reason: "a run lies outside the bytes asked for".into(),
-    })
+    out.get_mut(range).ok_or_else(|| Error::unsupported("", "a run lies outside the bytes asked for"))
 }

@@ -23,7 +23,7 @@ pub(in crate::store) const VARIABLE_PIECE: u64 = 4096;
 /// Reads a whole chunk (what is inside the extent; the rest stays zero).
 pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> Result<Block, Error> {
     let store = chunks.file.store();
-    let unsupported = |reason: &str| Error::Unsupported { path: chunks.path.clone(), reason: reason.into() };
+    let unsupported = |reason: &str| Error::unsupported(&chunks.path, reason);
     let overflow = || unsupported("the size of a chunk passes 2^64");
     let length = usize::try_from(chunks.grid.chunk_bytes()).map_err(|_| overflow())?;
     let size = chunks.datatype.size;
@@ -127,7 +127,7 @@ fn explain(chunks: &Chunks, error: h5::Error) -> Error {
         (h5::Error::Hdf5(reason), ChunkReader::Worker { filter: Some(filter) }) => {
             // A filter that libhdf5 lacks is refused before: this one met data that it cannot undo.
             let reason = format!("filter {} ({}): {reason}", filter.id, filter.name);
-            Error::Unsupported { path, reason }
+            Error::unsupported(path, reason)
         }
         (error, _) => Error::Hdf5 { path, error },
     }

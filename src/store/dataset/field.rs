@@ -77,7 +77,7 @@ impl FieldRows {
     }
 
     fn unsupported(&self, reason: String) -> Error {
-        Error::Unsupported { path: self.dataset.path().to_owned(), reason }
+        Error::unsupported(self.dataset.path(), reason)
     }
 
     /// Whether the part is more than its own bytes.

@@ -86,7 +86,7 @@ impl Dataset {
     /// # Errors
     /// [`Error::Unsupported`] for sizes that overflow, and for external storage unless it is followed.
     pub fn new(file: Arc<File>, path: String, description: Arc<catalogue::Dataset>) -> Result<Self, Error> {
-        let unsupported = |reason: String| Error::Unsupported { path: path.clone(), reason };
+        let unsupported = |reason: String| Error::unsupported(&path, reason);
         let size = description.datatype.size;
         let len = description.len().ok_or_else(|| unsupported("more than 2^64 elements".into()))?;
         let bytes = len.checked_mul(size).filter(|bytes| *bytes <= i64::MAX as u64);
@@ -305,10 +305,9 @@ impl Dataset {
 
     /// Where byte `offset` of the elements lies in the file, in one run from `address` on.
     fn address_of(&self, address: u64, offset: u64) -> Result<u64, Error> {
-        address.checked_add(offset).ok_or_else(|| Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("its address {address} lies beyond any file"),
-        })
+        address
+            .checked_add(offset)
+            .ok_or_else(|| Error::unsupported(&self.path, format!("its address {address} lies beyond any file")))
     }
 
     /// Lends the bytes `offset..offset + length` where they lie together, decoded or in the file, which spares a copy;
@@ -501,7 +500,7 @@ impl Dataset {
         out: &mut [u8],
         interrupt: &Interrupt,
     ) -> Result<Pieces, Error> {
-        let unsupported = |reason: &str| Error::Unsupported { path: self.path.clone(), reason: reason.into() };
+        let unsupported = |reason: &str| Error::unsupported(&self.path, reason);
         let outside = || unsupported("a run lies outside the bytes asked for");
         let (mut memory, datatype) = (Pieces::default(), &self.description.datatype);
         let (leads_on, store) = (leads_on(datatype), self.file.store());
@@ -555,14 +554,11 @@ impl Dataset {
     }
 
     fn fill(&self) -> Result<&Fill, Error> {
-        let unsupported = |reason: &String| Error::Unsupported { path: self.path.clone(), reason: reason.clone() };
+        let unsupported = |reason: &String| Error::unsupported(&self.path, reason);
         self.fill.as_ref().as_ref().map_err(unsupported)
     }
 
     fn past_the_end(&self, first: u64, count: u64, what: &str, len: u64) -> Error {
-        Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("{count} {what}s from {first} on were asked for, but there are {len}"),
-        }
+        Error::unsupported(&self.path, format!("{count} {what}s from {first} on were asked for, but there are {len}"))
     }
 }

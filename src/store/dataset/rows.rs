@@ -224,10 +224,9 @@ pub(super) fn distinct(
 /// The range as a count, refused where it passes the end.
 pub(crate) fn count_of(range: &RowRange, len: u64, path: &str) -> Result<usize, Error> {
     let count = range.end.checked_sub(range.start).filter(|_| range.end <= len);
-    count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| Error::Unsupported {
-        path: path.to_owned(),
-        reason: format!("rows {}..{} of {len}", range.start, range.end),
-    })
+    count
+        .and_then(|count| usize::try_from(count).ok())
+        .ok_or_else(|| Error::unsupported(path, format!("rows {}..{} of {len}", range.start, range.end)))
 }
 
 impl Rows for DatasetRows {

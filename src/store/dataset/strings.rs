@@ -256,10 +256,7 @@ impl StoredBytes for StoredStrings {
     }
 
     fn append(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported {
-            path: self.dataset.path().to_owned(),
-            reason: "strings of variable length have no fixed width".into(),
-        })
+        Err(Error::unsupported(self.dataset.path(), "strings of variable length have no fixed width"))
     }
 }
 

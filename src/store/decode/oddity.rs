@@ -56,6 +56,11 @@ impl Oddities {
         words[at] |= 1 << (row % 64);
     }
 
+    /// Adds an oddity of those of the first `len` rows that are odd so.
+    pub fn add_where(&mut self, oddity: Oddity, len: usize, is_odd: impl Fn(usize) -> bool) {
+        self.extend((0..len).filter(|row| is_odd(*row)).map(|row| (oddity, row as u64)));
+    }
+
     /// Each with its rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Oddity, u64)> {
         self.rows.iter().flat_map(|(oddity, words)| {

@@ -60,6 +60,11 @@ pub enum Scalar {
 }
 
 impl Scalar {
+    /// An integer, signed where 64 bits hold it so; `None` beyond 64 bits.
+    pub fn of_integer(number: i128) -> Option<Self> {
+        i64::try_from(number).map(Self::Int).or_else(|_| u64::try_from(number).map(Self::UInt)).ok()
+    }
+
     /// The order of two values of one kind: zeros of both signs by sign, strings bytewise. Values of different kinds
     /// never meet.
     pub fn order(&self, other: &Self) -> Ordering {

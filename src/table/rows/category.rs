@@ -64,10 +64,10 @@ impl CategoryRows {
         }
         let count = self.labels.len();
         if count > Self::MOST_LABELS {
-            return Err(Error::Unsupported {
-                path: self.path.clone(),
-                reason: format!("{count} categories, more than the {} that are supported", Self::MOST_LABELS),
-            });
+            return Err(Error::unsupported(
+                &self.path,
+                format!("{count} categories, more than the {} that are supported", Self::MOST_LABELS),
+            ));
         }
         let labels = self.labels.array(0..count, interrupt)?;
         *loaded = Some(labels.clone());
@@ -77,7 +77,7 @@ impl CategoryRows {
     fn labelled(&self, keys: Int64Array, labels: ArrayRef) -> Result<ArrayRef, Error> {
         match DictionaryArray::<Int64Type>::try_new(keys, labels) {
             Ok(array) => Ok(Arc::new(array)),
-            Err(error) => Err(Error::Unsupported { path: self.path.clone(), reason: error.to_string() }),
+            Err(error) => Err(Error::unsupported(&self.path, error)),
         }
     }
 }
@@ -117,7 +117,7 @@ impl Rows for LabelRows {
         let array = self.categories.array(range, interrupt)?;
         let labelled = array.as_dictionary::<Int64Type>();
         arrow_select::take::take(labelled.values(), labelled.keys(), None)
-            .map_err(|error| Error::Unsupported { path: self.categories.path.clone(), reason: error.to_string() })
+            .map_err(|error| Error::unsupported(&self.categories.path, error))
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
@@ -154,25 +154,22 @@ impl Rows for CategoryRows {
             DataType::UInt64 => Some(codes.as_primitive::<UInt64Type>().values().inner().clone().into()),
             _ => widen::signed(&codes).map(|codes| codes.values().clone()),
         };
-        let keys = keys.ok_or_else(|| Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("codes of type {}", codes.data_type()),
-        })?;
+        let keys =
+            keys.ok_or_else(|| Error::unsupported(&self.path, format!("codes of type {}", codes.data_type())))?;
         let count = labels.len() as i64;
         // Nearly always all codes are labels: one look at them in a row is several times as fast as one by one.
         if codes.null_count() == 0 && keys.iter().fold(true, |all, key| all & (0..count).contains(key)) {
             return self.labelled(Int64Array::new(keys, None), labels);
         }
-        let stored = |row: usize| codes.is_valid(row);
-        let valid = BooleanBuffer::collect_bool(keys.len(), |row| stored(row) && (0..count).contains(&keys[row]));
+        let valid =
+            BooleanBuffer::collect_bool(keys.len(), |row| codes.is_valid(row) && (0..count).contains(&keys[row]));
         let mut nulls = None;
         let mut keys = keys;
         if valid.count_set_bits() < keys.len() {
-            let is_odd = |row: usize| stored(row) && !valid.value(row) && (unsigned || keys[row] != -1);
-            let odd: Oddities = (0..keys.len())
-                .filter(|row| is_odd(*row))
-                .map(|row| (Oddity::CategoryOutOfRange, row as u64))
-                .collect();
+            let mut odd = Oddities::new();
+            odd.add_where(Oddity::CategoryOutOfRange, keys.len(), |row| {
+                codes.is_valid(row) && !valid.value(row) && (unsigned || keys[row] != -1)
+            });
             self.tally.add(range, &odd);
             // Keys under a null must still lie in the dictionary for some readers.
             keys = (0..keys.len()).map(|row| if valid.value(row) { keys[row] } else { 0 }).collect();
@@ -246,12 +243,11 @@ impl Coded for CategoryRows {
     fn sound_summary_of(&self, codes: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         let stored = self.codes.coded()?.sound_summary_of(codes, interrupt)?;
         let (labels, signed) = (self.labels.len(), codes.data_type().is_signed_integer());
-        let is_sound = |code: &Scalar| match code {
+        let are_sound = [&stored.min, &stored.max].into_iter().flatten().all(|code| match code {
             Scalar::Int(code) => *code == -1 && signed || u64::try_from(*code).is_ok_and(|code| code < labels),
             Scalar::UInt(code) => *code < labels,
             _ => false,
-        };
-        let are_sound = [&stored.min, &stored.max].into_iter().flatten().all(is_sound);
+        });
         if are_sound { self.summary_of(codes, interrupt) } else { None }
     }
 }
@@ -282,9 +278,9 @@ impl Summaries for CategoryRows {
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         let last = i128::from(self.labels.len());
         let has_label = |code| matches!(code, Some(Scalar::Int(code)) if (0..last).contains(&i128::from(code)));
-        let codes = || self.summary_of_codes(0..self.codes.len(), interrupt).ok().flatten();
         self.codes.known().is_some_and(|codes| codes.is_computed(interrupt))
-            && codes().is_some_and(|codes| has_label(codes.min) && has_label(codes.max))
+            && matches!(self.summary_of_codes(0..self.codes.len(), interrupt),
+                Ok(Some(codes)) if has_label(codes.min.clone()) && has_label(codes.max.clone()))
     }
 }
 

@@ -80,8 +80,8 @@ impl ChainRows {
         Self { facts, ..self }
     }
 
-    fn unsupported(reason: String) -> Error {
-        Error::Unsupported { path: "rows of several".into(), reason }
+    fn unsupported(reason: impl ToString) -> Error {
+        Error::unsupported("rows of several", reason)
     }
 
     /// The parts that rows lie in, each with its first row and the rows in it.
@@ -112,16 +112,15 @@ impl ChainRows {
             [one] => Ok(one.clone()),
             several => {
                 let several: Vec<&dyn Array> = several.iter().map(AsRef::as_ref).collect();
-                concat(&several).map_err(|error| Self::unsupported(error.to_string()))
+                concat(&several).map_err(Self::unsupported)
             }
         }
     }
 
     /// An array of a part as one of the chain.
     fn shown(&self, array: ArrayRef) -> Result<ArrayRef, Error> {
-        let failed = |error: arrow_schema::ArrowError| Self::unsupported(error.to_string());
         if let Some(labelled) = array.as_any_dictionary_opt().filter(|_| !self.is_plain()) {
-            return take(labelled.values().as_ref(), labelled.keys(), None).map_err(failed);
+            return take(labelled.values().as_ref(), labelled.keys(), None).map_err(Self::unsupported);
         }
         let Some(factor) = self.factor else { return Ok(array) };
         let floats = array.as_primitive_opt::<Float64Type>();

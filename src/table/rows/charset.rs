@@ -69,8 +69,10 @@ impl TextEncoding {
             }
         }
         if self.variant == Variant::Jis && text.contains(JIS.map(|(windows, _)| windows)) {
-            let jis = |one| JIS.iter().find(|(windows, _)| *windows == one).map_or(one, |(_, jis)| *jis);
-            text = text.chars().map(jis).collect();
+            text = text
+                .chars()
+                .map(|one| JIS.iter().find(|(windows, _)| *windows == one).map_or(one, |(_, jis)| *jis))
+                .collect();
         }
         (text, is_odd)
     }
@@ -141,7 +143,7 @@ impl Rows for DecodedRows {
         let cells = self.bytes.array(range.clone(), interrupt)?;
         let Some(cells) = cells.as_fixed_size_binary_opt() else {
             let reason = format!("strings of type {}", cells.data_type());
-            return Err(Error::Unsupported { path: self.path.clone(), reason });
+            return Err(Error::unsupported(&self.path, reason));
         };
         let mut odd = Oddities::new();
         let mut texts = LargeStringBuilder::with_capacity(cells.len(), cells.value_data().len());

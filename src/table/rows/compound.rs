@@ -21,16 +21,16 @@ impl CompoundRows {
     /// Where there is no field.
     pub fn new(path: String, columns: Vec<(String, Arc<dyn Rows>)>) -> Result<Self, String> {
         let len = columns.iter().map(|(_, rows)| rows.len()).min().ok_or("no field can be read")?;
-        let field = |(name, rows): &(String, Arc<dyn Rows>)| Field::new(name, rows.data_type().clone(), true);
-        let data_type = DataType::Struct(columns.iter().map(field).collect::<Fields>());
+        let named = columns.iter().map(|(name, rows)| Field::new(name, rows.data_type().clone(), true));
+        let data_type = DataType::Struct(named.collect());
         let fields: Vec<Arc<dyn Rows>> = columns.into_iter().map(|(_, rows)| rows).collect();
-        let hints = |field: &Arc<dyn Rows>| Hints { nullable: field.nullable(), ..field.hints().clone() };
-        let tells =
-            |field: &Arc<dyn Rows>| field.outline_tells_nulls() || !field.nullable() && field.data_type().is_numeric();
+        let hints = fields.iter().map(|field| Hints { nullable: field.nullable(), ..field.hints().clone() });
         let facts = Facts {
-            hints: Hints { fields: fields.iter().map(hints).collect(), ..Hints::default() },
+            hints: Hints { fields: hints.collect(), ..Hints::default() },
             natural_rows: fields.iter().filter_map(|field| field.natural_rows()).max(),
-            outline_tells_nulls: fields.iter().all(tells),
+            outline_tells_nulls: fields
+                .iter()
+                .all(|field| field.outline_tells_nulls() || !field.nullable() && field.data_type().is_numeric()),
             fields_lie_apart: true,
             containers: Containers::of_all(&fields),
             ..Facts::new(len, data_type)
@@ -39,7 +39,7 @@ impl CompoundRows {
     }
 
     fn failed(&self, reason: String) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason }
+        Error::unsupported(&self.path, reason)
     }
 }
 
@@ -59,8 +59,8 @@ impl Rows for CompoundRows {
         let Some((at, within)) = fields.split_first() else { return self.array(range, interrupt) };
         let field = self.fields.get(*at).ok_or_else(|| self.failed(format!("there is no field {at}")))?;
         let array = field.array_for_field(within, range, interrupt)?;
-        let nothing = || Arc::new(NullArray::new(array.len())) as ArrayRef;
-        let columns: Vec<ArrayRef> = (0..*at).map(|_| nothing()).chain([array.clone()]).collect();
+        let nothing: ArrayRef = Arc::new(NullArray::new(array.len()));
+        let columns: Vec<ArrayRef> = std::iter::repeat_n(nothing, *at).chain([array]).collect();
         let fields = columns.iter().map(|column| Field::new("", column.data_type().clone(), true));
         let compounds = StructArray::try_new(fields.collect(), columns.clone(), None);
         Ok(Arc::new(compounds.map_err(|error| self.failed(error.to_string()))?))

@@ -27,8 +27,7 @@ impl Rows for HeldRows {
     }
 
     fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
-        let past =
-            || Error::Unsupported { path: String::new(), reason: format!("rows {range:?} of {}", self.facts.len) };
+        let past = || Error::unsupported("", format!("rows {range:?} of {}", self.facts.len));
         let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.facts.len).ok_or_else(past)?;
         // Within the array.
         Ok(self.array.slice(range.start as usize, length as usize))

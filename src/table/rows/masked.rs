@@ -66,7 +66,7 @@ impl MaskedRows {
     }
 
     fn failed(&self, reason: impl ToString) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: reason.to_string() }
+        Error::unsupported(&self.path, reason)
     }
 
     /// Which rows of `range`, or which items of all of them, are there.

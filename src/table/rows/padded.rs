@@ -37,7 +37,7 @@ impl PaddedRows {
     }
 
     fn failed(&self, reason: impl ToString) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: reason.to_string() }
+        Error::unsupported(&self.path, reason)
     }
 
     /// The part of a range that lies in the rows.

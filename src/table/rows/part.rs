@@ -73,7 +73,7 @@ impl Rows for PartRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let mut array = self.whole.array_for_field(&self.fields, range, interrupt)?;
-        let failed = |reason: String| Error::Unsupported { path: self.path.clone(), reason };
+        let failed = |reason: String| Error::unsupported(&self.path, reason);
         for at in &self.fields {
             let compounds = array.as_struct_opt().ok_or_else(|| failed("a field of what is no compound".into()))?;
             let field = compounds.columns().get(*at).ok_or_else(|| failed(format!("there is no field {at}")))?;

@@ -75,14 +75,14 @@ impl RunRows {
             return Ok(numbers.values().to_vec());
         }
         let numbers = widen::signed(array).ok_or_else(|| self.failed(format!("of type {}", array.data_type())))?;
-        let number = |(at, number): (usize, &i64)| {
-            u64::try_from(*number).map_err(|_| self.failed(format!("pointer {} is {number}", start + at as u64)))
-        };
-        numbers.values().iter().enumerate().map(number).collect()
+        let numbered = (start..).zip(numbers.values());
+        numbered
+            .map(|(at, number)| u64::try_from(*number).map_err(|_| self.failed(format!("pointer {at} is {number}"))))
+            .collect()
     }
 
     fn failed(&self, reason: String) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason }
+        Error::unsupported(&self.path, reason)
     }
 
     /// Of how many pointers one is kept.

@@ -62,7 +62,7 @@ impl SpreadRows {
     }
 
     fn failed(&self, error: impl ToString) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: error.to_string() }
+        Error::unsupported(&self.path, error)
     }
 }
 

@@ -128,30 +128,25 @@ impl CastRows {
     }
 
     fn none(&self) -> Error {
-        Error::Unsupported {
-            path: "cast".into(),
-            reason: format!("{} has other bytes as stored", self.facts.data_type),
-        }
+        Error::unsupported("cast", format!("{} has other bytes as stored", self.facts.data_type))
     }
 
     /// Numbers as floats, and which of them were rounded.
     fn floats(&self, array: &ArrayRef, odd: &mut Oddities) -> Option<Float64Array> {
-        let mut note = |valid: &dyn Array, is_odd: &mut dyn FnMut(usize) -> bool| {
-            let rows = (0..valid.len()).filter(|row| valid.is_valid(*row) && is_odd(*row));
-            odd.extend(rows.map(|row| (Oddity::Rounded, row as u64)));
-        };
         Some(match array.data_type() {
             DataType::Float16 => array.as_primitive::<Float16Type>().unary(f64::from),
             DataType::Float32 => array.as_primitive::<Float32Type>().unary(f64::from),
             DataType::Float64 => array.as_primitive::<Float64Type>().clone(),
             DataType::Int64 => {
                 let whole = array.as_primitive::<Int64Type>();
-                note(whole, &mut |row| is_rounded(whole.value(row).unsigned_abs()));
+                odd.add_where(Oddity::Rounded, whole.len(), |row| {
+                    whole.is_valid(row) && is_rounded(whole.value(row).unsigned_abs())
+                });
                 whole.unary(|number| number as f64)
             }
             DataType::UInt64 => {
                 let whole = array.as_primitive::<UInt64Type>();
-                note(whole, &mut |row| is_rounded(whole.value(row)));
+                odd.add_where(Oddity::Rounded, whole.len(), |row| whole.is_valid(row) && is_rounded(whole.value(row)));
                 whole.unary(|number| number as f64)
             }
             // Of at most 32 bits.
@@ -169,8 +164,7 @@ impl CastRows {
         }
         let counts = counts.as_primitive::<Int64Type>();
         let scaled = counts.unary_opt::<_, Int64Type>(|count| count.checked_mul(factor));
-        let is_lost = |row: &usize| counts.is_valid(*row) && scaled.is_null(*row);
-        odd.extend((0..counts.len()).filter(is_lost).map(|row| (Oddity::TimeOutOfRange, row as u64)));
+        odd.add_where(Oddity::TimeOutOfRange, counts.len(), |row| counts.is_valid(row) && scaled.is_null(row));
         Some(Arc::new(scaled))
     }
 }

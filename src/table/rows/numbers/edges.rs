@@ -83,8 +83,9 @@ impl Rows for EdgeRows {
     }
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let edge = |row: u64| self.edges.at(row / self.inner.max(1) % self.edges.bins().max(1) + self.side, interrupt);
-        Ok(Arc::new(range.map(edge).collect::<Result<Vec<f64>, Error>>().map(Float64Array::from)?))
+        let (inner, bins) = (self.inner.max(1), self.edges.bins().max(1));
+        let edges = range.map(|row| self.edges.at(row / inner % bins + self.side, interrupt));
+        Ok(Arc::new(edges.collect::<Result<Vec<f64>, Error>>().map(Float64Array::from)?))
     }
 
     fn known(&self) -> Option<&dyn Summaries> {

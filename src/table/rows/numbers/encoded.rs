@@ -106,7 +106,7 @@ impl EncodedRows {
     }
 
     fn failed(&self, reason: impl ToString) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: reason.to_string() }
+        Error::unsupported(&self.path, reason)
     }
 
     /// Samples that each waveform should have; `None` where that is no number.
@@ -117,8 +117,7 @@ impl EncodedRows {
                 let sizes = widen::unsigned(&sizes.array(range.clone(), interrupt)?)
                     .ok_or_else(|| self.failed("sizes that are no integers"))?;
                 // A negative one is past 2^63.
-                let size = |size: Option<u64>| size.filter(|size| *size <= MOST_SAMPLES).map(|size| size as usize);
-                Ok(sizes.iter().map(size).collect())
+                Ok(sizes.iter().map(|size| size.filter(|size| *size <= MOST_SAMPLES).map(|n| n as usize)).collect())
             }
         }
     }
@@ -128,8 +127,8 @@ impl EncodedRows {
         let offsets = self.offsets.array(range.start..range.end.saturating_add(1), interrupt)?;
         let offsets = offsets.as_primitive::<UInt64Type>();
         let most = self.bytes.len();
-        let span = |pair: &[u64]| (pair[0] <= pair[1] && pair[1] <= most).then(|| pair[0]..pair[1]);
-        Ok(offsets.values().windows(2).map(span).collect())
+        let pairs = offsets.values().windows(2);
+        Ok(pairs.map(|pair| (pair[0] <= pair[1] && pair[1] <= most).then(|| pair[0]..pair[1])).collect())
     }
 
     /// The waveforms of some rows, and their bytes.
@@ -161,16 +160,15 @@ impl EncodedRows {
             }
             bytes.into()
         };
-        let whole = |(span, size): (Option<RowRange>, Option<usize>)| {
+        let waveforms = spans.into_iter().zip(sizes).map(|(span, size)| {
             let span = span?;
             // The last run that begins at or before it is the one that it is part of.
             let run = runs.partition_point(|run| run.start <= span.start).checked_sub(1)?;
             let at = places.get(run)? + count(&(runs.get(run)?.start..span.start));
             let span = at..at + count(&span);
             (self.coding.samples(bytes.get(span.clone())?) == Some(size?)).then_some((span, size?))
-        };
-        let waveforms = spans.into_iter().zip(sizes).map(whole).collect();
-        Ok(Waveforms { bytes, waveforms })
+        });
+        Ok(Waveforms { waveforms: waveforms.collect(), bytes })
     }
 
     /// The rows that fit into `bytes` bytes, where `weight` tells what bytes and samples of a waveform take.
@@ -289,10 +287,8 @@ impl Rows for EncodedRows {
                 }
             }
         });
-        let is_odd = |(row, waveform): (usize, &Option<Waveform>)| {
-            waveform.is_none().then_some((Oddity::Undecodable, row as u64))
-        };
-        let odd: Oddities = waveforms.waveforms.iter().enumerate().filter_map(is_odd).collect();
+        let mut odd = Oddities::new();
+        odd.add_where(Oddity::Undecodable, waveforms.waveforms.len(), |row| waveforms.waveforms[row].is_none());
         self.tally.add(range, &odd);
         self.lists(&waveforms, Arc::new(Int32Array::from(samples)))
     }

@@ -69,8 +69,8 @@ impl Rows for EvenRows {
         crate::store::count_of(&range, self.facts.len, "evenly spaced numbers")?;
         interrupt.check()?;
         if let Spacing::Whole { first, step } = self.spacing {
-            let at = |row| first.wrapping_add(step.wrapping_mul(row as i64));
-            return Ok(Arc::new(Int64Array::from_iter_values(range.map(at))));
+            let numbers = range.map(|row| first.wrapping_add(step.wrapping_mul(row as i64)));
+            return Ok(Arc::new(Int64Array::from_iter_values(numbers)));
         }
         Ok(Arc::new(Float64Array::from_iter_values(range.map(|row| self.at(row)))))
     }

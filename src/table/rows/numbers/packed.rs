@@ -48,7 +48,7 @@ impl PackedRows {
         let (can_be_missing, depth) = (packing.missing.is_some() || packing.count.is_some(), depth(&data_type));
         let is_same = packing.linear.is_none() && packing.count.is_none();
         let hints = if is_same { inner.hints.clone() } else { without_stored(inner.hints.clone()) };
-        let codes = |_: Linear| fixed_width(&inner.data_type).checked_mul(8).map_or(0, |bits| 1 << bits);
+        let bits = packing.coding(&inner.data_type).and_then(|_| fixed_width(&inner.data_type).checked_mul(8));
         let facts = Facts {
             data_type,
             nullable: inner.nullable || can_be_missing && depth == 0,
@@ -57,7 +57,7 @@ impl PackedRows {
                 datatype: datatype.or_else(|| inner.stored.datatype.clone()),
                 ..inner.stored.clone()
             },
-            codes: packing.coding(&inner.data_type).map_or(0, codes),
+            codes: bits.map_or(0, |bits| 1 << bits),
             outline_tells_nulls: false,
             fields_lie_apart: false,
             ..inner.clone()
@@ -105,11 +105,7 @@ impl PackedRows {
             let item = Arc::new(item.as_ref().clone().with_data_type(items.data_type().clone()));
             let lists =
                 FixedSizeListArray::try_new_with_length(item, *length, items, list.nulls().cloned(), list.len());
-            let failed = |error: arrow_schema::ArrowError| Error::Unsupported {
-                path: self.path.clone(),
-                reason: error.to_string(),
-            };
-            return Ok(Arc::new(lists.map_err(failed)?));
+            return Ok(Arc::new(lists.map_err(|error| Error::unsupported(&self.path, error))?));
         }
         macro_rules! of {
             ($($arrow:ty),*) => {
@@ -137,7 +133,7 @@ impl PackedRows {
     }
 
     fn no_numbers(&self, stored: &ArrayRef) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: format!("{} are no numbers", stored.data_type()) }
+        Error::unsupported(&self.path, format!("{} are no numbers", stored.data_type()))
     }
 
     /// The same numbers without those that stand for missing ones.
@@ -214,12 +210,11 @@ impl PackedRows {
         };
         if instants.null_count() > present.null_count() {
             // What is no number is missing, and nothing odd.
-            let is_number = |row: usize| {
-                let scale = self.packing.linear.and_then(|linear| linear.scale).unwrap_or(1.0);
-                !present.value(row).double().is_nan() && !scale.is_nan()
-            };
-            let is_odd = |row: &usize| present.is_valid(*row) && instants.is_null(*row) && is_number(*row);
-            odd.extend((0..instants.len()).filter(is_odd).map(|row| (Oddity::TimeOutOfRange, row as u64)));
+            let scale = self.packing.linear.and_then(|linear| linear.scale).unwrap_or(1.0);
+            odd.add_where(Oddity::TimeOutOfRange, instants.len(), |row| {
+                let is_number = !present.value(row).double().is_nan() && !scale.is_nan();
+                present.is_valid(row) && instants.is_null(row) && is_number
+            });
         }
         instants
     }

@@ -32,8 +32,7 @@ impl Packing {
     pub(super) fn coding(&self, stored: &DataType) -> Option<Linear> {
         let linear = self.linear.filter(|_| self.count.is_none())?;
         // What lies between two finite numbers is finite.
-        let is_finite = |code: f64| linear.number(code, linear.is_single).is_finite();
-        code_bounds(stored)?.into_iter().all(is_finite).then_some(linear)
+        code_bounds(stored)?.into_iter().all(|code| linear.number(code, linear.is_single).is_finite()).then_some(linear)
     }
 
     /// The type of the numbers, by that of the stored ones.

@@ -59,12 +59,12 @@ impl RecodedRows {
     }
 
     fn logical(&self, numbers: &Int64Array, range: RowRange) -> BooleanArray {
-        let number = |row: usize| numbers.is_valid(row).then(|| numbers.value(row));
-        let is_odd = |row: &usize| number(*row).is_some_and(|number| !(0..=MISSING).contains(&number));
-        let odd: Oddities = (0..numbers.len()).filter(is_odd).map(|row| (Oddity::InvalidBoolean, row as u64)).collect();
+        let mut odd = Oddities::new();
+        odd.add_where(Oddity::InvalidBoolean, numbers.len(), |row| {
+            numbers.is_valid(row) && !(0..=MISSING).contains(&numbers.value(row))
+        });
         self.tally.add(range, &odd);
-        let truth = |row| number(row).filter(|number| (0..MISSING).contains(number)).map(|number| number == 1);
-        (0..numbers.len()).map(truth).collect()
+        numbers.iter().map(|number| number.filter(|number| (0..MISSING).contains(number)).map(|n| n == 1)).collect()
     }
 }
 
@@ -75,10 +75,8 @@ impl Rows for RecodedRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let array = self.rows.array(range.clone(), interrupt)?;
-        let numbers = widen::signed(&array).ok_or_else(|| Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("numbers of type {}", array.data_type()),
-        })?;
+        let numbers = widen::signed(&array)
+            .ok_or_else(|| Error::unsupported(&self.path, format!("numbers of type {}", array.data_type())))?;
         Ok(match self.facts.data_type {
             DataType::Boolean => Arc::new(self.logical(&numbers, range)),
             _ => Arc::new(numbers.unary::<_, Int64Type>(|number| number.wrapping_sub(1))),

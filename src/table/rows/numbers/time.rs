@@ -76,15 +76,13 @@ impl Rows for TimeRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let stored = self.numbers.array(range.clone(), interrupt)?;
-        let integers = widen::signed(stored.as_ref()).ok_or_else(|| Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("times of type {}", stored.data_type()),
-        })?;
+        let integers = widen::signed(stored.as_ref())
+            .ok_or_else(|| Error::unsupported(&self.path, format!("times of type {}", stored.data_type())))?;
         let instants = self.instants(&integers);
         if instants.null_count() > stored.null_count() {
-            let is_odd = |row: &usize| stored.is_valid(*row) && instants.is_null(*row);
-            let odd = (0..instants.len()).filter(is_odd).map(|row| (Oddity::TimeOutOfRange, row as u64));
-            self.tally.add(range, &odd.collect::<Oddities>());
+            let mut odd = Oddities::new();
+            odd.add_where(Oddity::TimeOutOfRange, instants.len(), |row| stored.is_valid(row) && instants.is_null(row));
+            self.tally.add(range, &odd);
         }
         Ok(self.timestamps(&instants))
     }

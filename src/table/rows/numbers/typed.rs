@@ -64,8 +64,11 @@ impl TypedRows {
             DataType::Date32 => Arc::new(array.as_primitive_opt::<Int32Type>()?.reinterpret_cast::<Date32Type>()),
             DataType::Time32(_) => {
                 let (times, within) = (array.as_primitive_opt::<Int32Type>()?, of_day(1000));
-                let time = |stored: i32| stored.checked_mul(self.factor).and_then(&within);
-                Arc::new(times.unary_opt::<_, Time32MillisecondType>(time))
+                Arc::new(
+                    times.unary_opt::<_, Time32MillisecondType>(|stored| {
+                        stored.checked_mul(self.factor).and_then(&within)
+                    }),
+                )
             }
             DataType::Duration(_) | DataType::Timestamp(..) => {
                 let counts = array.as_primitive_opt::<Int64Type>()?;
@@ -85,10 +88,7 @@ impl TypedRows {
             }
             DataType::Decimal128(digits, _) => {
                 let decimals: Decimal128Array = match array.as_fixed_size_binary_opt() {
-                    Some(cells) => {
-                        let value = |cell: Option<&[u8]>| Some(i128::from_le_bytes(cell?.try_into().ok()?));
-                        cells.iter().map(value).collect()
-                    }
+                    Some(cells) => cells.iter().map(|cell| Some(i128::from_le_bytes(cell?.try_into().ok()?))).collect(),
                     None => widen::signed(array.as_ref())?.unary(i128::from),
                 };
                 Arc::new(decimals.null_if_overflow_precision(*digits).with_data_type(self.facts.data_type.clone()))
@@ -115,10 +115,8 @@ impl Rows for TypedRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let array = self.rows.array(range, interrupt)?;
-        self.typed(&array).ok_or_else(|| Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("{} as {}", array.data_type(), self.facts.data_type),
-        })
+        self.typed(&array)
+            .ok_or_else(|| Error::unsupported(&self.path, format!("{} as {}", array.data_type(), self.facts.data_type)))
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {

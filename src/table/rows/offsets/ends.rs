@@ -36,7 +36,7 @@ impl EndRows {
     }
 
     fn failed(&self, reason: &str) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: reason.into() }
+        Error::unsupported(&self.path, reason)
     }
 }
 

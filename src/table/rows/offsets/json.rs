@@ -165,8 +165,8 @@ fn simple(data_type: &DataType) -> Option<DataType> {
         | DataType::LargeListView(field) => DataType::LargeList(item(field)?),
         DataType::FixedSizeList(field, count) if *count > 0 => DataType::FixedSizeList(item(field)?, *count),
         DataType::Struct(fields) if !fields.is_empty() => {
-            let inner = |field: &FieldRef| Some(Field::new(field.name(), simple(field.data_type())?, true));
-            let fields = fields.iter().map(inner).collect::<Option<Fields>>()?;
+            let fields = fields.iter().map(|field| Some(Field::new(field.name(), simple(field.data_type())?, true)));
+            let fields = fields.collect::<Option<Fields>>()?;
             // An object has a key once.
             let mut keys = HashSet::new();
             return fields.iter().all(|field| keys.insert(field.name())).then(|| DataType::Struct(fields.clone()));
@@ -272,9 +272,8 @@ impl Rows for JsonRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let texts = self.texts.array(range.clone(), interrupt)?;
-        let told = |reason: String| Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("rows from {} on, {}: {reason}", range.start, self.json.name()),
+        let told = |reason: String| {
+            Error::unsupported(&self.path, format!("rows from {} on, {}: {reason}", range.start, self.json.name()))
         };
         let texts = texts.as_string_opt().ok_or_else(|| told("no text".into()))?;
         let bytes = self.json.weight(texts);

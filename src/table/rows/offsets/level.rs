@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, BooleanArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::source::Interrupt;
@@ -37,13 +37,28 @@ pub(super) struct Entries {
 impl Entries {
     /// Entries that differ, and which of these each is.
     pub fn distinct(&self) -> (Self, Vec<u32>) {
-        let is_valid = |row: usize| self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
         // Where a null one lies means nothing.
-        let stored = |(row, span): (usize, &(u64, u64))| is_valid(row).then_some(*span);
-        let (distinct, keys) = numbered(self.spans.iter().enumerate().map(stored));
+        let stored = self
+            .spans
+            .iter()
+            .enumerate()
+            .map(|(row, span)| self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)).then_some(*span));
+        let (distinct, keys) = numbered(stored);
         let nulls = NullBuffer::from_iter(distinct.iter().map(Option::is_some));
         let spans = distinct.into_iter().map(Option::unwrap_or_default).collect();
         (Self { spans, nulls: Some(nulls).filter(|nulls| nulls.null_count() > 0) }, keys)
+    }
+
+    /// The range from the first to the last value of all entries; empty where no entry has a value.
+    pub fn hull(&self) -> RowRange {
+        let used = self.spans.iter().filter(|(start, end)| start < end);
+        let hull = used.copied().reduce(|(first, last), (start, end)| (first.min(start), last.max(end)));
+        hull.map_or(0..0, |(first, last)| first..last)
+    }
+
+    /// The number of values of all entries, those that entries share counted for each.
+    pub fn total(&self) -> u64 {
+        self.spans.iter().map(|(start, end)| end - start).fold(0, u64::saturating_add)
     }
 
     /// The values from the first to the last entry, where the entries follow each other without gaps.
@@ -98,16 +113,14 @@ impl Level {
             return Ok((Entries { spans: Vec::new(), nulls: None }, Oddities::new()));
         }
         let offsets = self.offsets.array(range.start..range.end + 1, interrupt)?;
-        let offsets = widen::unsigned(&offsets).ok_or_else(|| Error::Unsupported {
-            path: self.path.clone(),
-            reason: format!("OFFSETS of type {}", offsets.data_type()),
-        })?;
+        let offsets = widen::unsigned(&offsets)
+            .ok_or_else(|| Error::unsupported(&self.path, format!("OFFSETS of type {}", offsets.data_type())))?;
         let mask = self.mask.as_ref().map(|mask| mask.array(range, interrupt)).transpose()?;
         // A mask byte that is neither 0 nor 1 is null in the array: the entry is then null as well.
-        let shown =
-            |mask: &BooleanArray| mask.nulls().map_or(mask.values().clone(), |known| mask.values() & known.inner());
-        let mask = mask.as_ref().and_then(|mask| mask.as_boolean_opt()).map(shown);
-        let present = |row: usize| mask.as_ref().is_none_or(|mask| mask.value(row));
+        let mask = mask.as_ref().and_then(|mask| mask.as_boolean_opt()).map(|mask| match mask.nulls() {
+            Some(known) => mask.values() & known.inner(),
+            None => mask.values().clone(),
+        });
         let mut odd = Oddities::new();
         let mut spans = Vec::with_capacity(offsets.len());
         let mut valid = Vec::with_capacity(offsets.len());
@@ -117,7 +130,7 @@ impl Level {
             if !sound {
                 odd.add(Oddity::InvalidOffsets, row as u64);
             }
-            let shown = sound && present(row);
+            let shown = sound && mask.as_ref().is_none_or(|mask| mask.value(row));
             if sound && !shown && start < end {
                 odd.add(Oddity::NullNotEmpty, row as u64);
             }

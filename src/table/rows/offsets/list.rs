@@ -57,7 +57,7 @@ impl ListRows {
         read: &dyn Fn(RowRange) -> Result<Option<ArrayRef>, Error>,
         interrupt: &Interrupt,
     ) -> Result<Option<ArrayRef>, Error> {
-        let total = entries.spans.iter().fold(0_u64, |total, (start, end)| total.saturating_add(end - start));
+        let total = entries.total();
         if total > MOST_VALUES {
             return Err(Error::TooLarge {
                 path: self.level.path.clone(),
@@ -176,9 +176,9 @@ impl ListRows {
         if entries.contiguous().is_none() {
             self.admit(entries, interrupt)?;
         }
-        let read = |values| self.values.array(values, interrupt).map(Some);
+        let values = self.items(entries, &|values| self.values.array(values, interrupt).map(Some), interrupt)?;
         // Any rows can be read.
-        let values = self.items(entries, &read, interrupt)?.unwrap_or_else(|| new_empty_array(self.values.data_type()));
+        let values = values.unwrap_or_else(|| new_empty_array(self.values.data_type()));
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
         let DataType::LargeList(field) = &self.facts.data_type else {
             return Ok(new_empty_array(&self.facts.data_type));
@@ -191,6 +191,6 @@ impl ListRows {
     }
 
     fn arrow_error(&self, error: &arrow_schema::ArrowError) -> Error {
-        Error::Unsupported { path: self.level.path.clone(), reason: error.to_string() }
+        Error::unsupported(&self.level.path, error)
     }
 }

@@ -40,7 +40,7 @@ impl PresentRows {
     }
 
     fn failed(&self, reason: impl ToString) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: reason.to_string() }
+        Error::unsupported(&self.path, reason)
     }
 
     /// The indices of some rows, and the range of the values that they lead to.
@@ -69,8 +69,7 @@ impl Rows for PresentRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let (indices, used) = self.indices(range, interrupt)?;
-        let place = |index: Option<i64>| Some(u64::try_from(index?).ok()? - used.start);
-        let places: UInt64Array = indices.iter().map(place).collect();
+        let places: UInt64Array = indices.iter().map(|index| Some(u64::try_from(index?).ok()? - used.start)).collect();
         let values = self.values.array(used.clone(), interrupt)?;
         if places.null_count() == 0 {
             return Ok(values);

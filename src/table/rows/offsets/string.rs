@@ -57,11 +57,9 @@ impl StringRows {
 
     /// The strings of `entries`; those that are no UTF-8 are odd.
     fn strings(&self, entries: &Entries, odd: &mut Oddities, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
-        let used = || entries.spans.iter().filter(|(start, end)| start < end);
-        let first = used().map(|(start, _)| *start).min().unwrap_or(0);
-        let last = used().map(|(_, end)| *end).max().unwrap_or(0);
+        let RowRange { start: first, end: last } = entries.hull();
         // One string may be as long as the characters may be together; several may share theirs.
-        let shown = used().map(|(start, end)| end - start).fold(0, u64::saturating_add);
+        let shown = entries.total();
         let is_text = self.facts.data_type == DataType::LargeUtf8;
         let limit = if is_text { u64::MAX } else { i32::MAX as u64 }.min(MOST_SHARED.max(last - first));
         if shown > limit {
@@ -75,10 +73,10 @@ impl StringRows {
         }
         let characters = self.characters.array(first..last, interrupt)?;
         let Some(characters) = characters.as_primitive_opt::<UInt8Type>() else {
-            return Err(Error::Unsupported {
-                path: self.level.path.clone(),
-                reason: format!("CHARS holds {}, not one-byte unsigned integers", characters.data_type()),
-            });
+            return Err(Error::unsupported(
+                &self.level.path,
+                format!("CHARS holds {}, not one-byte unsigned integers", characters.data_type()),
+            ));
         };
         let rows = entries.spans.iter().enumerate().map(|(row, (start, end))| {
             let is_null = entries.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
@@ -150,11 +148,8 @@ impl Rows for StringRows {
     fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
         let entries = self.level.entries(range, self.characters.len(), interrupt)?;
         let (entries, keys) = entries.distinct();
-        let shown = entries.spans.iter().map(|(start, end)| end - start).fold(0, u64::saturating_add);
-        let used = || entries.spans.iter().filter(|(start, end)| start < end);
-        let first = used().map(|(start, _)| *start).min().unwrap_or(0);
-        let last = used().map(|(_, end)| *end).max().unwrap_or(0);
-        if shown.saturating_add(last - first) > ARRAY_BYTES {
+        let hull = entries.hull();
+        if entries.total().saturating_add(hull.end - hull.start) > ARRAY_BYTES {
             return Ok(None);
         }
         Ok(Some(Shared { values: self.strings(&entries, &mut Oddities::new(), interrupt)?, keys }))
