@@ -109,8 +109,10 @@ impl Kind {
     /// The kind of the values of a column.
     pub fn of_column(column: &Column, rows: &dyn Rows) -> Option<Self> {
         let unit = column.duration.filter(|_| *rows.data_type() == DataType::Int64);
-        let lengths = || unit.and_then(|unit| Times::counts(unit, None)).map(Self::Duration);
-        column.times().map(Self::Time).or_else(lengths).or_else(|| Self::of(rows.data_type()))
+        let times = column.times().map(Self::Time);
+        times
+            .or_else(|| unit.and_then(|unit| Times::counts(unit, None)).map(Self::Duration))
+            .or_else(|| Self::of(rows.data_type()))
     }
 
     /// `None` where values have no order: structs and lists.
@@ -172,11 +174,11 @@ impl Bound {
 
     /// Rows that a chunk of a `BITMAP` of its columns tells of, the most of them; 0 without any.
     pub(super) fn rows_of_bitmaps(&self) -> u64 {
-        let of_form = |form: &Arc<IndexForm>| match &form.kind {
+        let rows = self.columns.iter().flat_map(|column| &column.indexes).filter_map(|form| match &form.kind {
             IndexKind::Bitmap { bits, .. } => bits.run_bytes().map(|bytes| bytes.saturating_mul(8)),
             _ => None,
-        };
-        self.columns.iter().flat_map(|column| &column.indexes).filter_map(of_form).max().unwrap_or(0)
+        });
+        rows.max().unwrap_or(0)
     }
 
     /// Search indexes of its columns that are not used until they are verified.
@@ -388,10 +390,9 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
 
 /// The values that satisfy a comparison; for `ne`, those that do not.
 fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges, Error> {
-    let refuse = |at, what: String| Error::Type { at, what: format!("{}: {what}", condition.column) };
     let kind = kind.map_err(|data_type| {
         let what = format!("values of type {} are only asked for with null and valid", arrow_name(data_type));
-        refuse(condition.at, what)
+        condition.refused(condition.at, what)
     })?;
     let is_text = matches!(kind, Kind::Text | Kind::Binary);
     if let (Operator::Like, [value]) = (condition.operator, condition.values.as_slice()) {
@@ -406,29 +407,30 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
                 let behind = behind_prefix(&prefix);
                 Ok(Ranges::Like(pattern, (prefix, behind)))
             }
-            (None, _) => Err(refuse(value.at, format!("{} match no pattern", kind.name()))),
+            (None, _) => Err(condition.refused(value.at, format!("{} match no pattern", kind.name()))),
         };
     }
     if condition.operator == Operator::Prefix && !is_text {
-        return Err(refuse(condition.at, format!("{} have no prefix", kind.name())));
+        return Err(condition.refused(condition.at, format!("{} have no prefix", kind.name())));
     }
-    let wrong =
-        |value: &Literal| refuse(value.at, format!("{:?} is no value of a column of {}", value.text, kind.name()));
-    let fits = |value: &Literal| match value.written {
-        None => true,
-        Some(Written::Number) => matches!(kind, Kind::Integer | Kind::Float(_) | Kind::Year(_) | Kind::Duration(_)),
-        Some(Written::Boolean) => kind == Kind::Boolean,
-        Some(Written::Text) => is_text || matches!(kind, Kind::Time(_) | Kind::Duration(_)),
-    };
     // In a path nothing tells whether it was written as a number.
-    let is_number = |value: &&Literal| match value.written {
+    let number = condition.values.iter().find(|value| match value.written {
         None => value.text.to_str().is_ok_and(|text| literal::integer(text).is_some()),
         written => written == Some(Written::Number),
-    };
-    if let (Kind::Time(_), Some(value)) = (kind, condition.values.iter().find(is_number)) {
-        return Err(refuse(value.at, no_instant(value)));
+    });
+    if let (Kind::Time(_), Some(value)) = (kind, number) {
+        return Err(condition.refused(value.at, no_instant(value)));
     }
-    if let Some(value) = condition.values.iter().find(|value| !fits(value)) {
+    let wrong = |value: &Literal| {
+        condition.refused(value.at, format!("{:?} is no value of a column of {}", value.text, kind.name()))
+    };
+    let unfit = condition.values.iter().find(|value| match value.written {
+        None => false,
+        Some(Written::Number) => !matches!(kind, Kind::Integer | Kind::Float(_) | Kind::Year(_) | Kind::Duration(_)),
+        Some(Written::Boolean) => kind != Kind::Boolean,
+        Some(Written::Text) => !is_text && !matches!(kind, Kind::Time(_) | Kind::Duration(_)),
+    });
+    if let Some(value) = unfit {
         return Err(wrong(value));
     }
     let are_numbers = matches!(kind, Kind::Integer | Kind::Float(_));
@@ -437,46 +439,38 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
             Some(_) => "ask `is nan`, or `is null` where NaN is missing",
             None => "ask `:nan`, or `:null` where NaN is missing",
         };
-        return Err(refuse(value.at, format!("nothing compares with nan: {hint}")));
+        return Err(condition.refused(value.at, format!("nothing compares with nan: {hint}")));
     }
-    let is_text = |value: &Literal| value.written == Some(Written::Text);
-    let numbers = || condition.values.iter().map(|value| (value, value.text.to_str().unwrap_or("?")));
+    let numbers = condition.values.iter().map(|value| (value, value.text.to_str().unwrap_or("?")));
     Ok(match kind {
-        Kind::Boolean | Kind::Integer => {
-            let point = |text: &str| match (kind, text) {
-                (Kind::Boolean, "false") => literal::integer("0"),
-                (Kind::Boolean, "true") => literal::integer("1"),
-                (Kind::Boolean, _) => None,
-                _ => literal::integer(text),
-            };
-            let points = numbers().map(|(value, text)| point(text).ok_or_else(|| wrong(value)));
+        Kind::Boolean | Kind::Integer | Kind::Time(_) | Kind::Duration(_) | Kind::Year(_) => {
+            let points = numbers.map(|(value, text)| {
+                let point = match (kind, text) {
+                    (Kind::Boolean, "false") => literal::integer("0"),
+                    (Kind::Boolean, "true") => literal::integer("1"),
+                    (Kind::Boolean, _) => None,
+                    (Kind::Time(times), _) => literal::instant(text, times),
+                    (Kind::Duration(times), _) if value.written == Some(Written::Text) => {
+                        literal::duration(text, times)
+                    }
+                    (Kind::Duration(times), _) => literal::integer(text).or_else(|| literal::duration(text, times)),
+                    _ => literal::integer(text),
+                };
+                point.ok_or_else(|| wrong(value))
+            });
             let points: Vec<_> = points.collect::<Result<_, _>>()?;
-            Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
-        }
-        Kind::Time(times) => {
-            let points = numbers().map(|(value, text)| literal::instant(text, times).ok_or_else(|| wrong(value)));
-            let points: Vec<_> = points.collect::<Result<_, _>>()?;
-            Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
-        }
-        Kind::Duration(times) => {
-            let number = |value: &Literal, text| if is_text(value) { None } else { literal::integer(text) };
-            let point = |value: &Literal, text| number(value, text).or_else(|| literal::duration(text, times));
-            let points = numbers().map(|(value, text)| point(value, text).ok_or_else(|| wrong(value)));
-            let points: Vec<_> = points.collect::<Result<_, _>>()?;
-            Ranges::integers(of_points(condition.operator, &points, [i128::MIN, i128::MAX]))
-        }
-        Kind::Year(times) => {
-            let points = numbers().map(|(value, text)| literal::integer(text).ok_or_else(|| wrong(value)));
-            let points: Vec<_> = points.collect::<Result<_, _>>()?;
-            let years = of_points(condition.operator, &points, [i128::MIN, i128::MAX]);
-            // From the first moment of a year to the last one before another.
-            let ends = |[first, last]: [i128; 2]| {
-                [times.begin_of_year(first), times.begin_of_year(last.saturating_add(1)).saturating_sub(1)]
-            };
-            Ranges::integers(years.into_iter().map(ends).collect())
+            let mut ranges = of_points(condition.operator, &points, [i128::MIN, i128::MAX]);
+            if let Kind::Year(times) = kind {
+                for [first, last] in &mut ranges {
+                    // From the first moment of a year to the last one before another.
+                    *last = times.begin_of_year(last.saturating_add(1)).saturating_sub(1);
+                    *first = times.begin_of_year(*first);
+                }
+            }
+            Ranges::integers(ranges)
         }
         Kind::Float(width) => {
-            let points = numbers().map(|(value, text)| literal::float(text, width).ok_or_else(|| wrong(value)));
+            let points = numbers.map(|(value, text)| literal::float(text, width).ok_or_else(|| wrong(value)));
             let points: Vec<_> = points.collect::<Result<_, _>>()?;
             Ranges::floats(of_points(condition.operator, &points, [f64::NEG_INFINITY, f64::INFINITY]))
         }
@@ -485,8 +479,9 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
             Ranges::texts(of_texts(condition.operator, &texts))
         }
         Kind::Binary => {
-            let bytes = |value: &Literal| literal::hexadecimal(&value.text).ok_or_else(|| wrong(value));
-            let texts: Vec<_> = condition.values.iter().map(bytes).collect::<Result<_, _>>()?;
+            let texts =
+                condition.values.iter().map(|value| literal::hexadecimal(&value.text).ok_or_else(|| wrong(value)));
+            let texts: Vec<_> = texts.collect::<Result<_, _>>()?;
             Ranges::texts(of_texts(condition.operator, &texts))
         }
     })
@@ -513,38 +508,34 @@ fn no_instant(value: &Literal) -> String {
 fn of_points<T: Copy>(operator: Operator, points: &[Point<T>], [least, greatest]: [T; 2]) -> Vec<[T; 2]> {
     let up_to = |point: &Point<T>| point.at.or(point.below);
     let from = |point: &Point<T>| point.at.or(point.above);
-    let range = |from: Option<T>, to: Option<T>| Some([from?, to?]);
-    let one = |point: &Point<T>| match operator {
-        Operator::Lt => range(Some(least), point.below),
-        Operator::Le => range(Some(least), up_to(point)),
-        Operator::Gt => range(point.above, Some(greatest)),
-        Operator::Ge => range(from(point), Some(greatest)),
-        _ => range(point.at, point.at),
+    let of_each = points.iter().map(|point| match operator {
+        Operator::Lt => (Some(least), point.below),
+        Operator::Le => (Some(least), up_to(point)),
+        Operator::Gt => (point.above, Some(greatest)),
+        Operator::Ge => (from(point), Some(greatest)),
+        _ => (point.at, point.at),
+    });
+    let ends: Vec<_> = match (operator, points) {
+        (Operator::Between, [low, high]) => vec![(from(low), up_to(high))],
+        _ => of_each.collect(),
     };
-    match (operator, points) {
-        (Operator::Between, [low, high]) => range(from(low), up_to(high)).into_iter().collect(),
-        _ => points.iter().filter_map(one).collect(),
-    }
+    ends.into_iter().filter_map(|(from, to)| Some([from?, to?])).collect()
 }
 
 /// Ranges of byte strings. The next one after a string is itself and a zero.
 fn of_texts(operator: Operator, texts: &[Vec<u8>]) -> Vec<TextRange> {
-    let after = |text: &Vec<u8>| {
-        let mut after = text.clone();
-        after.push(0);
-        after
-    };
-    let one = |text: &Vec<u8>| match operator {
+    let after = |text: &[u8]| [text, &[0]].concat();
+    let of_each = texts.iter().map(|text| match operator {
         Operator::Lt => (Vec::new(), Some(text.clone())),
         Operator::Le => (Vec::new(), Some(after(text))),
         Operator::Gt => (after(text), None),
         Operator::Ge => (text.clone(), None),
         Operator::Prefix => (text.clone(), behind_prefix(text)),
         _ => (text.clone(), Some(after(text))),
-    };
+    });
     match (operator, texts) {
         (Operator::Between, [low, high]) => vec![(low.clone(), Some(after(high)))],
-        _ => texts.iter().map(one).collect(),
+        _ => of_each.collect(),
     }
 }
 

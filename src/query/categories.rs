@@ -41,13 +41,12 @@ pub(super) fn ranges(
     labels: &dyn Rows,
     equal: impl Fn(&Condition) -> Result<Ranges, Error>,
 ) -> Result<Ranges, Error> {
-    let refuse = |at, what: String| Error::Type { at, what: format!("{}: {what}", condition.column) };
     if labels.len() > MOST_ORDERED {
         let what = format!("{} ordered categories, of which at most {MOST_ORDERED} are compared", labels.len());
-        return Err(refuse(condition.at, what));
+        return Err(condition.refused(condition.at, what));
     }
     let all = labels.array(0..labels.len(), &Interrupt::new());
-    let all = all.map_err(|error| refuse(condition.at, error.to_string()))?;
+    let all = all.map_err(|error| condition.refused(condition.at, error))?;
     let mut places = Vec::with_capacity(condition.values.len());
     for value in &condition.values {
         let one = Condition { operator: Operator::Eq, values: vec![value.clone()], ..condition.clone() };
@@ -55,7 +54,7 @@ pub(super) fn ranges(
         let place = found.and_then(|found| found.set_indices().find(|at| all.is_valid(*at)));
         places.push(place.ok_or_else(|| {
             let named = named(&all).join(" < ");
-            refuse(value.at, format!("{:?} is none of the categories, in their order {named}", value.text))
+            condition.refused(value.at, format!("{:?} is none of the categories, in their order {named}", value.text))
         })?);
     }
     let wanted = match (condition.operator, places.as_slice()) {
@@ -67,7 +66,8 @@ pub(super) fn ranges(
         _ => 0..0,
     };
     Ranges::of_values(&all, wanted).ok_or_else(|| {
-        refuse(condition.at, format!("categories of type {} are compared with = and in alone", all.data_type()))
+        let what = format!("categories of type {} are compared with = and in alone", all.data_type());
+        condition.refused(condition.at, what)
     })
 }
 

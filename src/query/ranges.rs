@@ -113,13 +113,18 @@ impl Ranges {
         let data_type = array.data_type();
         Some(match data_type {
             DataType::LargeUtf8 | DataType::FixedSizeBinary(_) => {
-                let one = |value| if let Scalar::Text(text) = value { Some(text.to_vec()) } else { None };
-                let behind = |text: Vec<u8>| (text.clone(), Some([text, vec![0]].concat()));
-                Self::texts(values.filter_map(one).map(behind).collect())
+                let texts = values.filter_map(|value| match value {
+                    Scalar::Text(text) => Some((text.clone(), Some([text, vec![0]].concat()))),
+                    _ => None,
+                });
+                Self::texts(texts.collect())
             }
             data_type if data_type.is_floating() => {
-                let one = |value| if let Scalar::Float(value) = value { Some([value, value]) } else { None };
-                Self::floats(values.filter_map(one).collect())
+                let floats = values.filter_map(|value| match value {
+                    Scalar::Float(value) => Some([value, value]),
+                    _ => None,
+                });
+                Self::floats(floats.collect())
             }
             data_type if data_type.is_integer() || *data_type == DataType::Boolean => {
                 Self::integers(values.filter_map(|value| wide(&value).map(|value| [value, value])).collect())
@@ -143,13 +148,12 @@ impl Ranges {
         match (self, least, greatest) {
             (Self::Floats(ranges), Scalar::Float(least), Scalar::Float(greatest)) => lie(ranges, least, greatest),
             (Self::Texts(ranges), Scalar::Text(least), Scalar::Text(greatest)) => {
-                let is_behind = |range: &TextRange| range.1.as_ref().is_some_and(|behind| behind <= least);
-                if ranges.iter().all(|range| is_behind(range) || range.0 > *greatest) {
+                if ranges.iter().all(|(from, to)| from > greatest || to.as_ref().is_some_and(|to| to <= least)) {
                     return Lie::Outside;
                 }
-                let holds =
-                    |range: &TextRange| range.0 <= *least && range.1.as_ref().is_none_or(|behind| greatest < behind);
-                if ranges.iter().any(holds) { Lie::Inside } else { Lie::Unknown }
+                let mut ranges = ranges.iter();
+                let is_inside = ranges.any(|(from, to)| from <= least && to.as_ref().is_none_or(|to| greatest < to));
+                if is_inside { Lie::Inside } else { Lie::Unknown }
             }
             (Self::Like(_, range), ..) => match Self::Texts(vec![range.clone()]).lie(least, greatest) {
                 Lie::Outside => Lie::Outside,
@@ -167,27 +171,19 @@ impl Ranges {
     pub fn points(&self) -> Option<Vec<Scalar>> {
         match self {
             Self::Integers(ranges) => {
-                let point = |[least, greatest]: &[i128; 2]| {
-                    let wide =
-                        i64::try_from(*least).map(Scalar::Int).or_else(|_| u64::try_from(*least).map(Scalar::UInt));
-                    // What no column holds is no value.
-                    (least == greatest).then(|| wide.ok())
-                };
-                ranges
-                    .iter()
-                    .map(point)
-                    .collect::<Option<Vec<_>>>()
-                    .map(|points| points.into_iter().flatten().collect())
+                let are_points = ranges.iter().all(|[least, greatest]| least == greatest);
+                // No column holds an integer beyond 64 bits.
+                are_points.then(|| ranges.iter().filter_map(|[point, _]| Scalar::of_integer(*point)).collect())
             }
             Self::Floats(ranges) => {
                 ranges.iter().map(|[least, greatest]| (least == greatest).then_some(Scalar::Float(*least))).collect()
             }
             Self::Texts(ranges) => {
-                let point = |(least, behind): &TextRange| {
+                let points = ranges.iter().map(|(least, behind)| {
                     let is_one = behind.as_ref().and_then(|behind| behind.strip_suffix(&[0])) == Some(least);
                     is_one.then(|| Scalar::Text(least.clone()))
-                };
-                ranges.iter().map(point).collect()
+                });
+                points.collect()
             }
             Self::Like(..) => None,
         }
@@ -202,11 +198,11 @@ impl Ranges {
             }
             Self::Floats(ranges) => {
                 let up_to = |end: f64| Self::Floats(vec![[f64::NEG_INFINITY, end]]);
-                let below = |least: f64| match least {
-                    f64::NEG_INFINITY => Self::Floats(Vec::new()),
-                    _ => up_to(least.next_down()),
-                };
-                ranges.iter().map(|[least, greatest]| [below(*least), up_to(*greatest)]).collect()
+                let ends = ranges.iter().map(|[least, greatest]| match *least {
+                    f64::NEG_INFINITY => [Self::Floats(Vec::new()), up_to(*greatest)],
+                    least => [up_to(least.next_down()), up_to(*greatest)],
+                });
+                ends.collect()
             }
             Self::Texts(ranges) => {
                 let up_to = |behind: Option<Vec<u8>>| Self::texts(vec![(Vec::new(), behind)]);
@@ -392,14 +388,14 @@ pub(super) fn of_codes(codes: &dyn Array, matching: &BooleanBuffer) -> Option<(B
         ($($arrow:ident $primitive:ident),*) => {
             match codes.data_type() {
                 $(DataType::$arrow => {
-                    let class = |code| Class::of(i128::from(code), matching);
-                    classify(codes.as_primitive::<$primitive>().values(), codes.nulls(), class)
+                    let stored = codes.as_primitive::<$primitive>().values();
+                    classify(stored, codes.nulls(), |code| Class::of(i128::from(code), matching))
                 })*
                 // Of bytes there are so few that all are looked up beforehand.
                 DataType::Int8 => {
                     let table: [Class; 256] = std::array::from_fn(|code| Class::of((code as u8 as i8).into(), matching));
-                    let class = |code: i8| table[usize::from(code as u8)];
-                    classify(codes.as_primitive::<Int8Type>().values(), codes.nulls(), class)
+                    let stored = codes.as_primitive::<Int8Type>().values();
+                    classify(stored, codes.nulls(), |code| table[usize::from(code as u8)])
                 }
                 DataType::UInt8 => {
                     let table: [Class; 256] = std::array::from_fn(|code| Class::of(code as i128, matching));
@@ -445,15 +441,14 @@ fn classify<T: Copy>(
     class: impl Fn(T) -> Class,
 ) -> Option<(BooleanBuffer, Option<BooleanBuffer>)> {
     let mut met = 0;
-    let word = |codes: &[T]| {
+    let words = codes.chunks(64).map(|codes| {
         codes.iter().enumerate().fold(0_u64, |word, (at, code)| {
             let class = class(*code);
             met |= class.0;
             word | u64::from(class.is(Class::MATCHES)) << at
         })
-    };
-    let words: Vec<u64> = codes.chunks(64).map(word).collect();
-    let matching = BooleanBuffer::new(Buffer::from_vec(words), 0, codes.len());
+    });
+    let matching = BooleanBuffer::new(Buffer::from_vec(words.collect()), 0, codes.len());
     let stored = nulls.map(|nulls| nulls.inner().clone());
     if met & (Class::MISSING | Class::ODD) == 0 {
         return Some((matching, stored));

@@ -50,8 +50,9 @@ pub fn first(table: &mut Table, limit: u64) {
     table.rows = table.rows.min(limit);
     let rows = table.rows;
     for column in &mut table.columns {
-        let cut = |rows_of: &Arc<dyn Rows>| Arc::new(FirstRows::new(rows_of.clone(), rows)) as Arc<dyn Rows>;
-        column.rows = column.rows.as_ref().map(cut).map_err(Clone::clone);
+        if let Ok(all) = &mut column.rows {
+            *all = Arc::new(FirstRows::new(all.clone(), rows));
+        }
         column.stored_strings = None;
         column.learner = None;
     }
@@ -79,8 +80,7 @@ pub fn places(
         fields.extend(sort_fields(data_type, by.descending));
         keys.push((rows, is_by_place));
     }
-    let failed = |error: ArrowError| Error::Unsupported { path: table.path.clone(), reason: error.to_string() };
-    let converter = RowConverter::new(fields).map_err(failed)?;
+    let converter = RowConverter::new(fields).map_err(|error| Error::unsupported(&table.path, error))?;
     let mut sorter = Sorter { kept: converter.empty_rows(0, 0), converter, places: Vec::new(), most: limit };
     let mut start = 0;
     while start < table.rows {
@@ -95,7 +95,7 @@ pub fn places(
             let places = if *is_by_place { categories::places(&array) } else { None };
             arrays.extend(sort_keys(places.unwrap_or(array)));
         }
-        sorter.add(&arrays, start).map_err(failed)?;
+        sorter.add(&arrays, start).map_err(|error| Error::unsupported(&table.path, error))?;
         let bytes = sorter.kept.size() as u64 + 16 * sorter.places.len() as u64;
         check_room(store, &table.path, "the keys of rows in order", bytes)?;
         start = range.end;
@@ -152,7 +152,7 @@ fn gathered(
     interrupt: &Interrupt,
     count: &mut dyn FnMut(u64) -> Result<(), Error>,
 ) -> Result<Arc<dyn Rows>, Error> {
-    let failed = |error: ArrowError| Error::Unsupported { path: column.path.clone(), reason: error.to_string() };
+    let failed = |error: ArrowError| Error::unsupported(&column.path, error);
     // Once as they are read, once in order.
     count(rows.stored_width().unwrap_or(0).saturating_mul(2).saturating_mul(sorted.len() as u64))?;
     let is_counted = rows.stored_width().is_some();
@@ -160,8 +160,8 @@ fn gathered(
     let mut next = 0;
     while let Some((first, _)) = sorted.get(next) {
         interrupt.check()?;
-        let near = |pair: &[(u64, u64)]| pair[1].0 - pair[0].0 <= GAP && pair[1].0 - first < RUN;
-        let length = 1 + sorted[next..].windows(2).take_while(|pair| near(pair)).count();
+        let pairs = sorted[next..].windows(2);
+        let length = 1 + pairs.take_while(|pair| pair[1].0 - pair[0].0 <= GAP && pair[1].0 - first < RUN).count();
         let last = sorted.get(next + length - 1).map_or(*first, |(last, _)| *last);
         let fitting = rows.fitting(*first..last + 1, BYTES_AT_ONCE, interrupt)?;
         let end = fitting.end.clamp(first + 1, last + 1);
@@ -194,12 +194,11 @@ fn gathered(
 pub fn one_zero(array: ArrayRef) -> ArrayRef {
     macro_rules! of {
         ($type:ty, $nan:expr, $zero:expr) => {{
-            let one = |value: <$type as arrow_array::ArrowPrimitiveType>::Native| match value {
+            Arc::new(array.as_primitive::<$type>().unary::<_, $type>(|value| match value {
                 value if value.is_nan() => $nan,
                 value if value == $zero => $zero,
                 value => value,
-            };
-            Arc::new(array.as_primitive::<$type>().unary::<_, $type>(one))
+            }))
         }};
     }
     match array.data_type() {

@@ -60,9 +60,8 @@ fn parts(name: &str, data_type: &DataType, text: &mut String) {
 }
 
 fn example(table: &Table) -> String {
-    let numeric = |kind: &Kind| matches!(kind, Kind::Integer | Kind::Float(_));
-    let number =
-        askable(table).find(|(column, rows)| Kind::of_column(column, rows.as_ref()).as_ref().is_some_and(numeric));
+    let number = askable(table)
+        .find(|(column, rows)| matches!(Kind::of_column(column, rows.as_ref()), Some(Kind::Integer | Kind::Float(_))));
     let any = askable(table).next();
     match (number, any) {
         (Some((column, _)), _) => format!("where/{}:gt:5/table.csv", encode(&column.name)),

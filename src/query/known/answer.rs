@@ -292,7 +292,6 @@ fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says
 fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     let values = shown.array(0..shown.len(), ask.interrupt)?;
     let nulls = values.logical_nulls();
-    let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
     // NaN has no bitmap, and is not missing.
     let with_nan = values.data_type().is_floating();
     let (holds, inverted) = match ask.test {
@@ -311,7 +310,8 @@ fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
             (if *negated { !&matching } else { matching }, false)
         }
     };
-    let positions: Vec<u64> = holds.set_indices().filter(|at| is_valid(*at)).map(|at| at as u64).collect();
+    let valid = holds.set_indices().filter(|at| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*at)));
+    let positions: Vec<u64> = valid.map(|at| at as u64).collect();
     Ok((positions.len() <= MOST_BITMAPS).then_some(Says::Bitmaps { positions, inverted }))
 }
 
@@ -330,10 +330,7 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
     let Test::Compare { ranges, negated: false } = ask.test else { return Ok(None) };
     let data_type = form.values.data_type();
     let Some(points) = ranges.points() else { return Ok(None) };
-    let of_code = |code: i128| {
-        let code = i64::try_from(code).map(Scalar::Int).or_else(|_| u64::try_from(code).map(Scalar::UInt)).ok()?;
-        canonical::of_scalar(&code, data_type)
-    };
+    let of_code = |code: i128| canonical::of_scalar(&Scalar::of_integer(code)?, data_type);
     Ok(Some(match &form.labels {
         None => points.iter().filter_map(|point| canonical::of_scalar(point, data_type)).collect(),
         Some(Labels::Categories(labels)) => {
@@ -349,10 +346,10 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
             let names = LargeStringArray::from_iter_values(members.iter().map(|(_, name)| name));
             let Some(matching) = ranges.matching(&names) else { return Ok(None) };
             // Of several names of a code the first is shown.
-            let is_shown = |at: &usize| {
-                members.iter().position(|(code, _)| Some(code) == members.get(*at).map(|m| &m.0)) == Some(*at)
-            };
-            let named = matching.set_indices().filter(is_shown).filter_map(|at| members.get(at)).map(|(code, _)| *code);
+            let named = matching.set_indices().filter_map(|at| {
+                let (code, _) = members.get(at)?;
+                (members.iter().position(|(other, _)| other == code) == Some(at)).then_some(*code)
+            });
             // A code without a name is shown as its number, written in one way; one with a name never is.
             let unnamed = points.iter().filter_map(|point| {
                 let Scalar::Text(text) = point else { return None };
@@ -403,8 +400,8 @@ fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
         all = Some(said);
     }
     // A missing value satisfies no comparison; of NaN bounds tell.
-    let is_told = || !form.shown.nullable() || form.shown.hints().nan == Nan::Missing { alone: true };
-    Ok(all.filter(|all| *all == Verdict::Nothing || is_told()).unwrap_or(Verdict::Unknown))
+    let is_told = !form.shown.nullable() || form.shown.hints().nan == Nan::Missing { alone: true };
+    Ok(all.filter(|all| *all == Verdict::Nothing || is_told).unwrap_or(Verdict::Unknown))
 }
 
 fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> {

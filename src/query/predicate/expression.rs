@@ -108,8 +108,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Error> {
                 (Token::Number(rest[..length].to_owned()), length)
             }
             _ if first.is_alphabetic() || first == '_' => {
-                let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-                let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').unwrap_or(rest.len());
                 (Token::Word(rest[..length].to_owned()), length)
             }
             _ => match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {

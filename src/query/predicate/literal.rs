@@ -58,8 +58,8 @@ fn shifted(text: &str, shift: i64) -> Option<Point<i128>> {
         return Some(beyond);
     }
     let of_whole = usize::try_from(point).unwrap_or(0);
-    let digit = |at: usize| i128::from(digits.get(at).map_or(0, |digit| digit - b'0'));
-    let magnitude = (0..of_whole).fold(0_i128, |sum, at| sum * 10 + digit(at));
+    let whole = digits.iter().chain(std::iter::repeat(&b'0')).take(of_whole);
+    let magnitude = whole.fold(0_i128, |sum, digit| sum * 10 + i128::from(digit - b'0'));
     let is_whole = digits.iter().skip(of_whole).all(|digit| *digit == b'0');
     Some(match (is_whole, negative) {
         (true, _) => whole_number(if negative { -magnitude } else { magnitude }),

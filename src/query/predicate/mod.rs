@@ -4,6 +4,8 @@ pub mod expression;
 pub(super) mod literal;
 pub mod path;
 
+use std::fmt;
+
 use bstr::BString;
 
 /// What a row must satisfy.
@@ -52,6 +54,13 @@ pub struct Condition {
     pub operator: Operator,
     /// What the value is compared with: as many as the operator takes.
     pub values: Vec<Literal>,
+}
+
+impl Condition {
+    /// Refuses a value or the operator, as one that the column's type does not have.
+    pub(super) fn refused(&self, at: usize, what: impl fmt::Display) -> Error {
+        Error::Type { at, what: format!("{}: {what}", self.column) }
+    }
 }
 
 /// A value as it was written.

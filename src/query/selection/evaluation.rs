@@ -54,8 +54,7 @@ impl Measure<u32> for Evaluation {
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u32>, Error> {
         let pruner = Pruner::new(&self.bound, interrupt);
         let tree = &self.bound.tree;
-        let verdict = |block: usize| pruner.verdict(tree, &self.rows_of(block as u64));
-        let verdicts: Vec<_> = blocks.clone().map(verdict).collect();
+        let verdicts: Vec<_> = blocks.clone().map(|block| pruner.verdict(tree, &self.rows_of(block as u64))).collect();
         let mut counts = Vec::with_capacity(verdicts.len());
         while let Some(left @ [verdict, ..]) = verdicts.get(counts.len()..) {
             let block = (blocks.start + counts.len()) as u64;
@@ -151,8 +150,8 @@ impl Evaluation {
     /// The values as stored of these of the rows that match in a block, counted from the first of them, in the column
     /// that `rows` are; `None` where they were not kept.
     pub fn values(&self, matches: &Matches, rows: &dyn Rows, places: Range<usize>) -> Option<Buffer> {
-        let is_same = |column: &Source| std::ptr::addr_eq(Arc::as_ptr(&column.rows), rows);
-        let column = self.bound.columns.iter().position(is_same)?;
+        let mut columns = self.bound.columns.iter();
+        let column = columns.position(|column| std::ptr::addr_eq(Arc::as_ptr(&column.rows), rows))?;
         matches.values.iter().find(|values| values.column == column)?.at(places)
     }
 
@@ -288,10 +287,10 @@ impl Look<'_> {
         };
         // The kind of the column was asked when the predicate was bound.
         let Some(matching) = matching else {
-            return Err(Error::Unsupported {
-                path: self.evaluation.path.clone(),
-                reason: format!("values of type {} came unexpectedly", array.data_type()),
-            });
+            return Err(Error::unsupported(
+                &self.evaluation.path,
+                format!("values of type {} came unexpectedly", array.data_type()),
+            ));
         };
         let matching = if negated { !&matching } else { matching };
         Ok(match valid {
@@ -385,10 +384,7 @@ impl Look<'_> {
         if let Some(known) = self.arrays.borrow().get(&column) {
             return Ok(known.clone());
         }
-        let missing = || Error::Unsupported {
-            path: self.evaluation.path.clone(),
-            reason: format!("rows {rows:?} of a column came short"),
-        };
+        let missing = || Error::unsupported(&self.evaluation.path, format!("rows {rows:?} of a column came short"));
         let Source { rows: values, .. } = self.evaluation.bound.columns.get(column).ok_or_else(missing)?;
         let array = values.array(rows.clone(), self.interrupt)?;
         if array.len() as u64 != rows.end - rows.start {

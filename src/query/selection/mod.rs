@@ -180,7 +180,7 @@ impl Selection {
     }
 
     fn place(&self, counts: &[u32]) -> Arc<Selected> {
-        let place = || {
+        let selected = self.selected.get_or_init(|| {
             let mut starts = Vec::with_capacity(counts.len() + 1);
             starts.push(0);
             let mut sum = 0;
@@ -190,8 +190,8 @@ impl Selection {
             }));
             let whole = Cache::new(self.evaluation.store().budget());
             Arc::new(Selected { evaluation: self.evaluation.clone(), starts, whole })
-        };
-        self.selected.get_or_init(place).clone()
+        });
+        selected.clone()
     }
 }
 
@@ -256,10 +256,10 @@ impl Selected {
                 } else {
                     let matches = self.evaluation.matches(block as u64, interrupt)?;
                     if matches.bits.count_set_bits() as u64 != end - start {
-                        return Err(Error::Unsupported {
-                            path: self.evaluation.path.clone(),
-                            reason: format!("rows {rows:?} are not those that were counted"),
-                        });
+                        return Err(Error::unsupported(
+                            &self.evaluation.path,
+                            format!("rows {rows:?} are not those that were counted"),
+                        ));
                     }
                     cut(rows.start, matches, skip, take)
                 };

@@ -50,8 +50,7 @@ impl Selected {
             if is_little && !self.whole.is_known(&key) {
                 return Ok(None);
             }
-            let make = || self.pick(&place, &all, interrupt);
-            let picked = self.whole.get_or_make(&key, interrupt, make)?;
+            let picked = self.whole.get_or_make(&key, interrupt, || self.pick(&place, &all, interrupt))?;
             let Some(picked) = picked.as_ref() else { return Ok(None) };
             // In memory, so they fit.
             let at = |row: u64| ((row - all.start) * place.stride) as usize;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_buffer::BooleanBuffer;
 
-use crate::query::bind::{Bound, Leaf, Source, Tree};
+use crate::query::bind::{Bound, Leaf, Tree};
 use crate::query::known::{Ask, Known, Verdict};
 use crate::query::ranges::Test;
 use crate::source::Interrupt;
@@ -22,14 +22,13 @@ pub(in crate::query) struct Pruner {
 
 impl Pruner {
     pub fn new(bound: &Bound, interrupt: &Interrupt) -> Self {
-        let of_column = |source: &Source| {
+        let by_column = bound.columns.iter().map(|source| {
             let learner = source.learner.as_ref()?;
             learner.ask(source.rows.as_ref(), interrupt).ok()?;
             learner.known()
-        };
+        });
         let rows = bound.columns.iter().map(|source| source.rows.clone());
-        let by_column = bound.columns.iter().map(of_column).collect();
-        Self { by_column, rows: rows.collect(), interrupt: interrupt.clone() }
+        Self { by_column: by_column.collect(), rows: rows.collect(), interrupt: interrupt.clone() }
     }
 
     /// What knows of a condition, what costs least first.

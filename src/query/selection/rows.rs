@@ -222,7 +222,7 @@ impl SelectedRows {
     }
 
     fn error(&self, reason: impl ToString) -> Error {
-        Error::Unsupported { path: self.selected.path().to_owned(), reason: reason.to_string() }
+        Error::unsupported(self.selected.path(), reason)
     }
 }
 
@@ -236,9 +236,9 @@ impl Rows for SelectedRows {
         if let Some(array) = picked.and_then(|bytes| self.rows.coded()?.array_of(MutableBuffer::from(bytes).into())) {
             return Ok(array);
         }
-        let read = |rows| self.rows.array(rows, interrupt).map(Some);
+        let array = self.gather(&range, false, &|rows| self.rows.array(rows, interrupt).map(Some), interrupt)?;
         // Any rows can be read.
-        self.gather(&range, false, &read, interrupt)?.ok_or_else(|| self.error("rows that cannot be read"))
+        array.ok_or_else(|| self.error("rows that cannot be read"))
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
@@ -380,8 +380,8 @@ fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Inter
         let (Some(first), Some(own)) = (first.as_string_opt(), own.as_string_opt()) else { return concatenated(parts) };
         let places = merged.get_or_insert_with(|| Labels::new(first)).places::<K>(own)?;
         // A slot without a value may hold any key.
-        let moved = |key: K::Native| places.get(key.as_usize()).copied().unwrap_or_default();
-        keys.push(Arc::new(part.keys().unary::<_, K>(moved)));
+        let moved = part.keys().unary::<_, K>(|key| places.get(key.as_usize()).copied().unwrap_or_default());
+        keys.push(Arc::new(moved));
     }
     let keys = concatenated(&keys)?;
     let keys: &PrimitiveArray<K> = keys.as_primitive();
@@ -412,15 +412,15 @@ impl Labels {
     /// Where each label of another dictionary is; those that are new come last.
     fn places<K: ArrowDictionaryKeyType>(&mut self, own: &LargeStringArray) -> Result<Vec<K::Native>, ArrowError> {
         let texts = &mut self.texts;
-        let place = |text: Option<&str>| {
+        let places = own.iter().map(|text| {
             let text = text.map(str::to_owned);
             let place = *self.places.entry(text.clone()).or_insert_with(|| {
                 texts.push(text);
                 texts.len() - 1
             });
             K::Native::from_usize(place).ok_or(ArrowError::DictionaryKeyOverflowError)
-        };
-        own.iter().map(place).collect()
+        });
+        places.collect()
     }
 }
 
