@@ -52,7 +52,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
     let step = (task.step().min(most) / 64).max(1) * 64;
     let complete = AtomicBool::new(true);
     let occurring = Mutex::new(Occurring::new(count, task.form.rows()));
-    let see = |part: Part<'_>| {
+    let broken = task.column(step, &|part: Part<'_>| {
         let mut missing = None;
         let mut expected = vec![vec![0_u8; part.values.len().div_ceil(8)]; values.len()];
         values.find(part.values.as_ref(), |row, value| match value.and_then(|value| expected.get_mut(value)) {
@@ -90,8 +90,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
             }
         }
         Ok(())
-    };
-    let broken = task.column(step, &see)?;
+    })?;
     let exhaustive = complete.into_inner();
     let occurring = occurring.into_inner().filter(|_| exhaustive);
     let facts = Facts { exhaustive, occurring, ..Facts::default() };

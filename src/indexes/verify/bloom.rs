@@ -36,7 +36,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
     }
     // For each reading, the first value met that a filter lacks.
     let lacking: Mutex<Vec<Lacking>> = Mutex::new(vec![None; schemes.len()]);
-    let see = |part: Part<'_>| {
+    let broken = task.column(task.step(), &|part: Part<'_>| {
         let (mut row, end) = (part.first, part.first + part.values.len() as u64);
         let mut filter = vec![0; length];
         while row < end {
@@ -74,8 +74,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
             "a value is not in it"
         };
         Err(End::Decided(Verdict::broken(index.rules.values, place.unwrap_or_default(), found)))
-    };
-    let broken = task.column(task.step(), &see)?;
+    })?;
     let lacking = lacking.into_inner();
     // Each reading that is left finds every value, so any of them may be used.
     let schemes = possible(&lacking).filter_map(|reading| schemes.get(reading).copied()).take(1).collect();

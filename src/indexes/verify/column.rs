@@ -106,10 +106,10 @@ impl Task<'_> {
             values => values?,
         };
         if values.len() as u64 != range.end - range.start {
-            return Err(End::Failed(Error::Unsupported {
-                path: self.form.path.clone(),
-                reason: format!("rows {range:?} of its column came as {} values", values.len()),
-            }));
+            return Err(End::Failed(Error::unsupported(
+                &self.form.path,
+                format!("rows {range:?} of its column came as {} values", values.len()),
+            )));
         }
         if *values.data_type() == DataType::LargeUtf8
             && memchr::memmem::find(values.as_string::<i64>().value_data(), REPLACEMENT).is_some()

@@ -31,10 +31,8 @@ pub(super) struct Order<'a> {
 /// Row numbers that an index holds, each of which the column has.
 pub(super) fn elements(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<UInt64Array, End> {
     let array = order.rows.array(range.clone(), task.interrupt)?;
-    let rows = widen::unsigned(&array).ok_or_else(|| Error::Unsupported {
-        path: task.form.path.clone(),
-        reason: format!("row numbers of type {}", array.data_type()),
-    })?;
+    let rows = widen::unsigned(&array)
+        .ok_or_else(|| Error::unsupported(&task.form.path, format!("row numbers of type {}", array.data_type())))?;
     match rows.values().iter().position(|row| *row >= task.form.rows()) {
         None => Ok(rows),
         Some(at) => {
@@ -78,13 +76,12 @@ impl Wanted {
 
     fn of(bits: Vec<u64>) -> Self {
         let mut sum = 0;
-        let count = |words: &[u64]| {
+        let before = bits.chunks(GROUP).map(|words| {
             let before = sum;
             sum += ones(words);
             before
-        };
-        let before = bits.chunks(GROUP).map(count).collect();
-        Self { bits, before }
+        });
+        Self { before: before.collect(), bits }
     }
 
     fn has(&self, row: u64) -> bool {
@@ -192,7 +189,7 @@ pub(super) fn gather(
         gathered.bytes = bytes;
         gathered.held.push(room);
     }
-    let see = |part: Part<'_>| {
+    let verdict = task.column(step, &|part: Part<'_>| {
         let unverifiable =
             || End::from(Verdict::Unverifiable { why: format!("values of type {}", part.values.data_type()) });
         let mut keys = empty.clone();
@@ -221,8 +218,7 @@ pub(super) fn gather(
             parts.push(keys);
         }
         Ok(())
-    };
-    let verdict = task.column(step, &see)?;
+    })?;
     let Gathered { parts, tails, held, bytes, is_short } = gathered.into_inner();
     Ok(match verdict {
         Some(_) if is_short => Err(Refusal::Short(bytes)),

@@ -21,7 +21,8 @@ const MOST_ENTRIES: u64 = 1 << 16;
 pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules) -> Result<Verdict, Error> {
     // Chunks of which some rows were seen.
     let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
-    let see = |part: Part<'_>| {
+    let step = task.step().min(task.form.chunk.saturating_mul(MOST_ENTRIES));
+    let broken = task.column(step, &|part: Part<'_>| {
         let found = by_chunk(part.values, part.first, task.form.chunk).ok_or_else(|| unordered(task))?;
         let mut whole = Vec::with_capacity(found.len());
         for (chunk, entry) in found {
@@ -37,9 +38,7 @@ pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules) -
             }
         }
         compare(task, entries, rules, &whole)
-    };
-    let step = task.step().min(task.form.chunk.saturating_mul(MOST_ENTRIES));
-    let broken = task.column(step, &see)?;
+    })?;
     Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
 }
 
@@ -68,17 +67,14 @@ fn compare(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules, whole: &[(u
 }
 
 fn differs(array: &StructArray, at: usize, entry: &Entry, rules: &MinMaxRules) -> Option<(&'static Rule, String)> {
-    let count = |name: &str| {
-        let column = array.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
-        (at < column.len()).then(|| column.value(at))
-    };
     let counts = [
         ("n", entry.n, rules.rows),
         ("fill_count", entry.fill_count, rules.missing),
         ("nan_count", entry.nan_count, rules.nans),
     ];
     for (name, expected, rule) in counts {
-        let said = count(name);
+        let column = array.column_by_name(name).and_then(|column| column.as_primitive_opt::<UInt64Type>());
+        let said = column.filter(|column| at < column.len()).map(|column| column.value(at));
         if said != Some(expected) {
             return Some((rule, format!("{name} is {}, the column has {expected}", said.unwrap_or_default())));
         }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow_array::{Array, ArrayRef};
 use parking_lot::Mutex;
 
-use super::column::{End, Part};
+use super::column::Part;
 use super::{Task, Verdict};
 use crate::indexes::minmax::{Entry, are_bounds, by_chunk};
 use crate::indexes::order::present;
@@ -20,10 +20,10 @@ pub(super) fn verify(task: &Task<'_>, bounds: &dyn Rows, rules: &BoundsRules) ->
     let run = task.form.chunk.max(1);
     // Runs of which some rows were seen.
     let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
-    let see = |part: Part<'_>| {
-        let unordered =
-            || End::from(Verdict::Unverifiable { why: format!("values of type {}", part.values.data_type()) });
-        for (number, entry) in by_chunk(part.values, part.first, run).ok_or_else(unordered)? {
+    let broken = task.column(task.step().min(run.saturating_mul(MOST_RUNS)), &|part: Part<'_>| {
+        let entries = by_chunk(part.values, part.first, run)
+            .ok_or_else(|| Verdict::Unverifiable { why: format!("values of type {}", part.values.data_type()) })?;
+        for (number, entry) in entries {
             let entry = {
                 let mut begun = begun.lock();
                 let entry = begun.remove(&number).map_or(entry.clone(), |before| before.merge(entry));
@@ -43,7 +43,6 @@ pub(super) fn verify(task: &Task<'_>, bounds: &dyn Rows, rules: &BoundsRules) ->
             }
         }
         Ok(())
-    };
-    let broken = task.column(task.step().min(run.saturating_mul(MOST_RUNS)), &see)?;
+    })?;
     Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
 }
