@@ -12,6 +12,7 @@
 //! So the eight rows of a byte are words of eight bytes with their bytes sorted by position; in each word put together,
 //! row and column of bits are exchanged, and the bytes of all elements come out, sorted by position themselves.
 
+use super::Error;
 use super::shuffle;
 use super::space::{Space, lend};
 
@@ -20,12 +21,12 @@ thread_local! {
 }
 
 /// Puts the bits of elements of `size` bytes back together. Both slices have the same length, a multiple of 8 elements.
-pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<(), String> {
+pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<(), Error> {
     if size == 0 {
         return Err("elements of 0 bytes".into());
     }
     if data.len() != out.len() || !data.len().is_multiple_of(size.saturating_mul(8)) {
-        return Err(format!("{} bytes are no multiple of 8 elements of {size}", data.len()));
+        return Err(format!("{} bytes are no multiple of 8 elements of {size}", data.len()).into());
     }
     if size == 1 {
         shuffle::decode_bits(data, out);

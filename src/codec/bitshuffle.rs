@@ -3,6 +3,7 @@
 //! Elements are cut into blocks of a multiple of eight; a rest of fewer than eight elements is stored as it is. Without
 //! a compressor the blocks stand one after another; with one, in the framing of [`Framed`].
 
+use super::Error;
 use super::compressors::framing::Framed;
 use super::space::{Space, lend};
 use super::{bits, lz4, target, zstd};
@@ -41,22 +42,22 @@ impl Parameters {
     }
 
     /// Bytes of a block of this many elements.
-    fn block_bytes(self, elements: usize) -> Result<usize, String> {
+    fn block_bytes(self, elements: usize) -> Result<usize, Error> {
         let elements = if elements == 0 { (TARGET / self.size / 8 * 8).max(FEWEST) } else { elements };
         let bytes = elements.checked_mul(self.size).filter(|_| elements.is_multiple_of(8));
-        bytes.ok_or_else(|| format!("blocks of {elements} elements, which is no multiple of 8"))
+        bytes.ok_or_else(|| format!("blocks of {elements} elements, which is no multiple of 8").into())
     }
 }
 
 /// Undoes the filter from `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, String> {
+pub(super) fn decode(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, Error> {
     if parameters.size == 0 {
         return Err("elements of 0 bytes".into());
     }
     if parameters.keeps_size() { plain(data, out, parameters) } else { compressed(data, out, parameters) }
 }
 
-fn plain(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, String> {
+fn plain(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, Error> {
     let room = out.len();
     let out = out.get_mut(..data.len()).ok_or_else(|| format!("{} bytes, {room} expected", data.len()))?;
     let block = parameters.block_bytes(parameters.block)?;
@@ -69,7 +70,7 @@ fn plain(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, S
     Ok(data.len())
 }
 
-fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, String> {
+fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usize, Error> {
     let mut framed = Framed::read(data)?;
     let out = target(out, framed.size)?;
     let block = parameters.block_bytes(framed.block / parameters.size)?;
@@ -85,7 +86,7 @@ fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usi
             }
             bits::decode(shuffled, piece, parameters.size)?;
         }
-        Ok::<_, String>(())
+        Ok::<_, Error>(())
     })?;
     let tail = framed.rest().get(..leftover.len()).ok_or("the last elements are cut off")?;
     leftover.copy_from_slice(tail);
@@ -93,9 +94,9 @@ fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usi
 }
 
 /// How many of `length` bytes are in blocks: whole eights of elements.
-fn shuffled(length: usize, size: usize) -> Result<usize, String> {
+fn shuffled(length: usize, size: usize) -> Result<usize, Error> {
     if !length.is_multiple_of(size) {
-        return Err(format!("{length} bytes are no multiple of an element's {size}"));
+        return Err(format!("{length} bytes are no multiple of an element's {size}").into());
     }
     Ok(length / size / 8 * 8 * size)
 }

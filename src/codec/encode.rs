@@ -1,5 +1,6 @@
 //! Filters applied, for chunks that are to be written: what the rest of this layer undoes.
 
+use super::Error;
 use serde::{Deserialize, Serialize};
 use zstd_safe::CCtx;
 
@@ -41,7 +42,7 @@ impl Packer {
     ///
     /// # Errors
     /// Where the compressor fails.
-    pub fn pack(&mut self, data: &[u8], size: usize, shuffles: bool) -> Result<Vec<u8>, String> {
+    pub fn pack(&mut self, data: &[u8], size: usize, shuffles: bool) -> Result<Vec<u8>, Error> {
         let mut planes = std::mem::take(&mut self.planes);
         let shuffled = if shuffles {
             shuffle(data, size, &mut planes);
@@ -54,7 +55,7 @@ impl Packer {
         packed
     }
 
-    fn compress(&mut self, data: &[u8]) -> Result<Vec<u8>, String> {
+    fn compress(&mut self, data: &[u8]) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         match self.compression {
             Compression::None => out.extend_from_slice(data),

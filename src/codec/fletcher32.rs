@@ -1,8 +1,10 @@
 //! Filter 3: a checksum of four bytes behind the data.
 
+use super::Error;
+
 /// Checks and takes off the checksum.
-pub(super) fn verify(data: &[u8]) -> Result<&[u8], String> {
-    let (data, stored) = data.split_last_chunk::<4>().ok_or("fletcher32: shorter than its checksum")?;
+pub(super) fn verify(data: &[u8]) -> Result<&[u8], Error> {
+    let (data, stored) = data.split_last_chunk::<4>().ok_or("shorter than its checksum")?;
     let stored = u32::from_le_bytes(*stored);
     let computed = checksum(data);
     // HDF5 1.6.2 and earlier swapped the bytes of both halves on little-endian machines; libhdf5 accepts both.
@@ -10,7 +12,7 @@ pub(super) fn verify(data: &[u8]) -> Result<&[u8], String> {
     if stored == computed || stored == swapped {
         Ok(data)
     } else {
-        Err(format!("fletcher32: checksum is {computed:08x}, {stored:08x} is stored"))
+        Err(format!("checksum is {computed:08x}, {stored:08x} is stored").into())
     }
 }
 

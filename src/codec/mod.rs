@@ -14,6 +14,7 @@ mod blosc;
 mod blosc2;
 mod compressors;
 mod encode;
+mod error;
 mod fletcher32;
 mod packed;
 pub mod pickle;
@@ -25,6 +26,7 @@ pub mod trevni;
 pub mod waveform;
 
 pub use encode::{Compression, Packer};
+pub use error::Error;
 
 use compressors::{bzip2, deflate, lz4, lzf, zstd};
 use packed::{nbit, scaleoffset, szip};
@@ -173,7 +175,7 @@ impl Pipeline {
         out: &mut [u8],
         needed: usize,
         [first, second]: [&mut [u8]; 2],
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let size = if needed < out.len() { Size::AtMost(out.len()) } else { Size::Exactly(out.len()) };
         let direct = self.direct(mask);
         // The data are in `stored` at first, then in `current`; `spare` takes the next stage's output.
@@ -188,13 +190,13 @@ impl Pipeline {
             let (data, target) = if moved { (&*current, &mut *spare) } else { (stored, &mut *current) };
             let data = data.get(..length).unwrap_or_default();
             if *codec == Codec::Fletcher32 {
-                length = fletcher32::verify(data)?.len();
+                length = fletcher32::verify(data).map_err(|error| error.of(codec.name()))?.len();
                 continue;
             }
             let expected = self.before(i, mask, size);
             if direct == Some(i) {
                 let n = codec.decode(data, out, expected)?;
-                return end(out, n, needed).map_err(|reason| format!("{}: {reason}", codec.name()));
+                return end(out, n, needed).map_err(|error| error.of(codec.name()));
             }
             let target = target.get_mut(..expected.most()).ok_or("filters need more scratch space than was given")?;
             length = codec.decode(data, target, expected)?;
@@ -205,7 +207,7 @@ impl Pipeline {
         }
         let data = if moved { current.get(..length) } else { stored.get(..length) }.unwrap_or_default();
         let Some(decoded) = out.get_mut(..data.len()) else {
-            return Err(format!("{} bytes after the filters, {} expected", data.len(), out.len()));
+            return Err(format!("{} bytes after the filters, {} expected", data.len(), out.len()).into());
         };
         decoded.copy_from_slice(data);
         end(out, data.len(), needed)
@@ -213,9 +215,9 @@ impl Pipeline {
 }
 
 /// Clears what follows the `n` bytes that filters gave of a chunk, of which `needed` are looked at.
-fn end(out: &mut [u8], n: usize, needed: usize) -> Result<(), String> {
+fn end(out: &mut [u8], n: usize, needed: usize) -> Result<(), Error> {
     if n < needed.min(out.len()) {
-        return Err(format!("gave {n} bytes, {needed} expected"));
+        return Err(format!("gave {n} bytes, {needed} expected").into());
     }
     out[n..].fill(0);
     Ok(())
@@ -265,7 +267,7 @@ impl Codec {
     }
 
     /// Undoes one filter; returns how many bytes of `out` it filled.
-    fn decode(&self, data: &[u8], out: &mut [u8], expected: Size) -> Result<usize, String> {
+    fn decode(&self, data: &[u8], out: &mut [u8], expected: Size) -> Result<usize, Error> {
         let n = match self {
             Codec::Deflate => deflate::decode(data, out),
             Codec::Shuffle(size) => shuffle::decode(data, out, *size),
@@ -281,9 +283,11 @@ impl Codec {
             Codec::Blosc => blosc::decode(data, out),
             Codec::Blosc2 => blosc2::decode(data, out),
         }
-        .map_err(|reason| format!("{}: {reason}", self.name()))?;
+        .map_err(|error| error.of(self.name()))?;
         match expected {
-            Size::Exactly(size) if size != n => Err(format!("{}: gave {n} bytes, {size} expected", self.name())),
+            Size::Exactly(size) if size != n => {
+                Err(Error::from(format!("gave {n} bytes, {size} expected")).of(self.name()))
+            }
             _ => Ok(n),
         }
     }
@@ -317,15 +321,15 @@ fn masked(mask: u32, i: usize) -> bool {
 }
 
 /// The part of `out` that a header asks for.
-fn target(out: &mut [u8], size: u64) -> Result<&mut [u8], String> {
+fn target(out: &mut [u8], size: u64) -> Result<&mut [u8], Error> {
     let room = out.len();
     let part = usize::try_from(size).ok().and_then(|size| out.get_mut(..size));
-    part.ok_or_else(|| format!("the header says {size} bytes, more than the {room} expected"))
+    part.ok_or_else(|| format!("the header says {size} bytes, more than the {room} expected").into())
 }
 
 /// An error where a block of a chunk gave another number of bytes than it has.
-fn filled(n: usize, expected: usize) -> Result<(), String> {
-    if n == expected { Ok(()) } else { Err(format!("a block gave {n} bytes, {expected} expected")) }
+fn filled(n: usize, expected: usize) -> Result<(), Error> {
+    if n == expected { Ok(()) } else { Err(format!("a block gave {n} bytes, {expected} expected").into()) }
 }
 
 /// Names of registered filters, for files that store none.
@@ -353,7 +357,7 @@ mod tests {
         Filter { id, optional: false, parameters: parameters.into(), name: String::new(), available: false }
     }
 
-    fn decode(filters: &[Filter], mask: u32, stored: &[u8], size: usize) -> Result<Vec<u8>, String> {
+    fn decode(filters: &[Filter], mask: u32, stored: &[u8], size: usize) -> Result<Vec<u8>, Error> {
         let pipeline = Pipeline::new(filters).unwrap();
         let Scratch { first, second } = pipeline.scratch(mask, size);
         let mut out = vec![0; size];
@@ -428,7 +432,7 @@ mod tests {
     }
 
     /// As [`decode`], in buffers that hold `old` bytes.
-    fn decode_over(old: u8, filters: &[Filter], stored: &[u8], size: usize, needed: usize) -> Result<Vec<u8>, String> {
+    fn decode_over(old: u8, filters: &[Filter], stored: &[u8], size: usize, needed: usize) -> Result<Vec<u8>, Error> {
         let pipeline = Pipeline::new(filters).unwrap();
         let Scratch { first, second } = pipeline.scratch(0, size);
         let mut out = vec![old; size];
@@ -485,17 +489,20 @@ mod tests {
     fn a_bomb_meets_the_end_of_the_chunk() {
         let bomb = encode(1, vec![0; 1 << 20]);
         assert_eq!(
-            decode(&[filter(1, &[])], 0, &bomb, 4096).unwrap_err(),
+            decode(&[filter(1, &[])], 0, &bomb, 4096).unwrap_err().to_string(),
             "deflate: the stream gives more than 4096 bytes"
         );
         let bomb = encode(32015, vec![0; 1 << 20]);
-        assert!(decode(&[filter(32015, &[])], 0, &bomb, 4096).unwrap_err().starts_with("zstd: "));
+        assert!(decode(&[filter(32015, &[])], 0, &bomb, 4096).unwrap_err().to_string().starts_with("zstd: "));
     }
 
     #[test]
     fn a_stream_too_short_for_the_chunk_is_an_error() {
         let stored = encode(1, vec![7; 100]);
-        assert_eq!(decode(&[filter(1, &[])], 0, &stored, 101).unwrap_err(), "deflate: gave 100 bytes, 101 expected");
+        assert_eq!(
+            decode(&[filter(1, &[])], 0, &stored, 101).unwrap_err().to_string(),
+            "deflate: gave 100 bytes, 101 expected"
+        );
     }
 
     /// Of a chunk at the edge, a writer may have stored what lies inside the extent alone.
@@ -509,7 +516,7 @@ mod tests {
             for needed in [0, 96, 100] {
                 assert_eq!(decode_over(7, &filters, &stored, 128, needed), Ok(whole.clone()), "{ids:?}");
             }
-            let error = decode_over(7, &filters, &stored, 128, 101).unwrap_err();
+            let error = decode_over(7, &filters, &stored, 128, 101).unwrap_err().to_string();
             assert!(error.ends_with("gave 100 bytes, 101 expected"), "{ids:?}: {error}");
             assert!(decode_over(7, &filters, &stored, 96, 90).is_err(), "{ids:?}: more than a chunk");
         }

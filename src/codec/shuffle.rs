@@ -1,12 +1,13 @@
 //! Filter 2: the bytes of elements sorted by their position in the element.
 
+use super::Error;
 use std::array::from_fn;
 
 /// Elements of no power of two bytes that are put together at a time: those of 200 bytes stay in the first cache.
 const TILE: usize = 128;
 
 /// Puts the bytes of elements of `size` bytes back together; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, String> {
+pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, Error> {
     if size == 0 {
         return Err("elements of 0 bytes".into());
     }
@@ -24,10 +25,10 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, 
 
 /// Puts bytes together whose planes do not stand one after another. There are as many planes as an element has bytes,
 /// each as long as there are elements in `out`.
-pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), String> {
+pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), Error> {
     let size = planes.len();
     if size == 0 || planes.iter().any(|plane| plane.len().checked_mul(size) != Some(out.len())) {
-        return Err(format!("{size} planes of other than {} bytes together", out.len()));
+        return Err(format!("{size} planes of other than {} bytes together", out.len()).into());
     }
     together(|j| planes[j], out, size);
     Ok(())

@@ -6,12 +6,13 @@
 //! that two bytes (big-endian) follow with what is to be added to it.
 
 use super::super::compressors::matches::{byte, damaged, lengthened, literal, repeat};
+use crate::codec::Error;
 
 /// Largest distance in 13 bits; longer ones have 16 bits of their own.
 const NEAR: usize = 8191;
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     decompress(data, out).ok_or_else(|| damaged(out.len()))
 }
 

@@ -17,6 +17,7 @@ mod streams;
 
 pub(super) use streams::{Compressor, Streams, decompress, decompress_planes};
 
+use super::Error;
 use super::space::{Space, lend};
 use super::{bits, shuffle, target};
 
@@ -58,7 +59,7 @@ pub(super) struct Header {
 impl Header {
     pub(super) const SIZE: usize = 16;
 
-    pub(super) fn read(data: &[u8]) -> Result<Self, String> {
+    pub(super) fn read(data: &[u8]) -> Result<Self, Error> {
         let header = data.first_chunk::<{ Self::SIZE }>().ok_or("the header is cut short")?;
         let number =
             |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
@@ -72,17 +73,17 @@ impl Header {
             stored: number(12),
         };
         if header.element == 0 || header.block == 0 {
-            return Err(format!("elements of {} bytes in blocks of {}", header.element, header.block));
+            return Err(format!("elements of {} bytes in blocks of {}", header.element, header.block).into());
         }
         Ok(header)
     }
 }
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     let header = Header::read(data)?;
     if header.version != 2 || header.flags & RESERVED != 0 {
-        return Err(format!("version {} with flags {:#04x} of the format", header.version, header.flags));
+        return Err(format!("version {} with flags {:#04x} of the format", header.version, header.flags).into());
     }
     let stored = header.stored;
     let data =
@@ -104,14 +105,14 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
 }
 
 /// What begins where the start at byte `at` says.
-pub(super) fn from_start(data: &[u8], at: usize) -> Result<&[u8], String> {
+pub(super) fn from_start(data: &[u8], at: usize) -> Result<&[u8], Error> {
     let start = data.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or("the starts of blocks are cut short")?;
     let start = u32::from_le_bytes(*start) as usize;
-    data.get(start..).ok_or_else(|| format!("a block starts at byte {start} of {}", data.len()))
+    data.get(start..).ok_or_else(|| format!("a block starts at byte {start} of {}", data.len()).into())
 }
 
 /// Undoes one block, whose streams begin with `input`.
-fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], space: &mut [u8]) -> Result<(), String> {
+fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], space: &mut [u8]) -> Result<(), Error> {
     let (element, length) = (header.element, out.len());
     let is_split = header.flags & UNSPLIT == 0
         && element <= MOST_STREAMS
@@ -135,7 +136,7 @@ fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], s
 }
 
 /// Puts bits together in as many elements as are a multiple of eight; what is left over was not touched.
-pub(super) fn unshuffle_bits(data: &[u8], out: &mut [u8], element: usize) -> Result<(), String> {
+pub(super) fn unshuffle_bits(data: &[u8], out: &mut [u8], element: usize) -> Result<(), Error> {
     let whole = data.len() / element / 8 * 8 * element;
     let ((data, tail), (out, rest)) = (data.split_at(whole), out.split_at_mut(whole));
     rest.copy_from_slice(tail);

@@ -1,5 +1,6 @@
 //! The compressors of Blosc's streams.
 
+use crate::codec::Error;
 use std::cell::RefCell;
 
 use super::super::{deflate, filled, lz4, shuffle, zstd};
@@ -21,19 +22,19 @@ pub enum Compressor {
 }
 
 impl Compressor {
-    pub fn new(number: u8) -> Result<Self, String> {
+    pub fn new(number: u8) -> Result<Self, Error> {
         Ok(match number {
             0 => Compressor::BloscLz,
             1 => Compressor::Lz4,
             2 => Compressor::Snappy,
             3 => Compressor::Zlib,
             4 => Compressor::Zstd,
-            _ => return Err(format!("compressor {number} is not known")),
+            _ => return Err(format!("compressor {number} is not known").into()),
         })
     }
 
     /// Decompresses a stream, which must fill `out`; one of its length is stored as it is.
-    pub fn decode(self, data: &[u8], out: &mut [u8]) -> Result<(), String> {
+    pub fn decode(self, data: &[u8], out: &mut [u8]) -> Result<(), Error> {
         if data.len() == out.len() {
             out.copy_from_slice(data);
             return Ok(());
@@ -68,7 +69,7 @@ enum Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// Takes the next stream; before it stands its length.
-    fn take(input: &mut &'a [u8], kind: Streams) -> Result<Self, String> {
+    fn take(input: &mut &'a [u8], kind: Streams) -> Result<Self, Error> {
         const SHORT: &str = "a block is cut short";
         let (length, rest) = input.split_first_chunk().ok_or(SHORT)?;
         let length = i32::from_le_bytes(*length);
@@ -79,20 +80,20 @@ impl<'a> Stream<'a> {
             return Ok(Stream::Bytes(stream));
         }
         if kind == Streams::Only {
-            return Err(format!("a stream of {length} bytes"));
+            return Err(format!("a stream of {length} bytes").into());
         }
         if length == 0 {
             return Ok(Stream::Run(0));
         }
         let (token, rest) = rest.split_first().ok_or(SHORT)?;
         if token & 1 == 0 || length < -255 {
-            return Err(format!("a stream of length {length} with token {token}"));
+            return Err(format!("a stream of length {length} with token {token}").into());
         }
         *input = rest;
         Ok(Stream::Run(length.unsigned_abs() as u8))
     }
 
-    fn decode(self, compressor: Compressor, out: &mut [u8]) -> Result<(), String> {
+    fn decode(self, compressor: Compressor, out: &mut [u8]) -> Result<(), Error> {
         match self {
             Stream::Bytes(bytes) => compressor.decode(bytes, out),
             Stream::Run(byte) => {
@@ -110,7 +111,7 @@ pub fn decompress(
     streams: usize,
     kind: Streams,
     out: &mut [u8],
-) -> Result<(), String> {
+) -> Result<(), Error> {
     for piece in out.chunks_mut(stream_bytes(out.len(), streams)?) {
         Stream::take(&mut input, kind)?.decode(compressor, piece)?;
     }
@@ -125,7 +126,7 @@ pub fn decompress_planes(
     streams: usize,
     kind: Streams,
     (space, out): (&mut [u8], &mut [u8]),
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let mut planes = [&[][..]; MOST_STREAMS];
     let planes = planes.get_mut(..streams).ok_or("more streams than planes")?;
     for (plane, piece) in planes.iter_mut().zip(space.chunks_mut(stream_bytes(out.len(), streams)?)) {
@@ -141,9 +142,9 @@ pub fn decompress_planes(
 }
 
 /// Bytes of each stream of a block.
-fn stream_bytes(length: usize, streams: usize) -> Result<usize, String> {
+fn stream_bytes(length: usize, streams: usize) -> Result<usize, Error> {
     if !length.is_multiple_of(streams) {
-        return Err(format!("a block of {length} bytes in {streams} streams"));
+        return Err(format!("a block of {length} bytes in {streams} streams").into());
     }
     Ok((length / streams).max(1))
 }

@@ -7,6 +7,7 @@ use super::super::space::{Space, lend};
 use super::super::target;
 use super::chunk::Chunk;
 use super::{number, size};
+use crate::codec::Error;
 
 /// Most dimensions that Blosc2 knows.
 const MOST_DIMENSIONS: usize = 16;
@@ -32,13 +33,13 @@ struct Dimension {
 
 impl Array {
     /// Reads the metalayer: MessagePack of fixed places, three lists of numbers behind the count of dimensions.
-    pub(super) fn read(metalayer: &[u8], element: usize) -> Result<Self, String> {
+    pub(super) fn read(metalayer: &[u8], element: usize) -> Result<Self, Error> {
         if element == 0 {
             return Err("elements of 0 bytes".into());
         }
         let count = usize::from(*metalayer.get(2).ok_or("the shape is cut short")?);
         if count > MOST_DIMENSIONS {
-            return Err(format!("an array of {count} dimensions"));
+            return Err(format!("an array of {count} dimensions").into());
         }
         let (chunks, blocks) = (4 + 9 * count, 5 + 14 * count);
         let mut dimensions = Vec::with_capacity(count);
@@ -47,7 +48,7 @@ impl Array {
             let chunk = size(number::<4>(metalayer, chunks + 1 + 5 * i + 1)?)?;
             let block = size(number::<4>(metalayer, blocks + 1 + 5 * i + 1)?)?;
             if length != chunk || block == 0 || block > length {
-                return Err(format!("an array of {length} elements in chunks of {chunk}, blocks of {block}"));
+                return Err(format!("an array of {length} elements in chunks of {chunk}, blocks of {block}").into());
             }
             dimensions.push(Dimension { length, block });
         }
@@ -63,7 +64,7 @@ impl Array {
     }
 
     /// Decompresses the chunk that the array is into `out`; returns the bytes written.
-    pub(super) fn decode(&self, chunk: &Chunk, out: &mut [u8]) -> Result<usize, String> {
+    pub(super) fn decode(&self, chunk: &Chunk, out: &mut [u8]) -> Result<usize, Error> {
         let bytes = |length: fn(&Dimension) -> usize| {
             let product = self.dimensions.iter().map(length).try_fold(self.element, usize::checked_mul);
             product.ok_or("an array larger than memory")
@@ -77,7 +78,7 @@ impl Array {
         let padded = bytes(|dimension| dimension.length.next_multiple_of(dimension.block))?;
         if chunk.block_size() != block || chunk.size() != padded {
             let (size, blocks) = (chunk.size(), chunk.block_size());
-            return Err(format!("{size} bytes in blocks of {blocks}, {padded} in blocks of {block} expected"));
+            return Err(format!("{size} bytes in blocks of {blocks}, {padded} in blocks of {block} expected").into());
         }
         let mut blocks = chunk.blocks();
         // In one dimension blocks are pieces of the array; only the last may have padding.
@@ -89,7 +90,7 @@ impl Array {
                     lend(&BLOCK, block, |space| {
                         blocks.next(space)?;
                         target.copy_from_slice(&space[..target.len()]);
-                        Ok::<_, String>(())
+                        Ok::<_, Error>(())
                     })?;
                 }
             }

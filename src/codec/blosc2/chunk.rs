@@ -10,6 +10,7 @@ use super::super::blosc::{
 };
 use super::super::space::{Space, lend};
 use super::super::{shuffle, target};
+use crate::codec::Error;
 
 /// Flag of both kinds of shuffling, which together say that there are 16 bytes more.
 const EXTENDED: u8 = SHUFFLED | BIT_SHUFFLED;
@@ -60,7 +61,7 @@ pub(super) struct Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    pub(super) fn read(data: &'a [u8]) -> Result<Self, String> {
+    pub(super) fn read(data: &'a [u8]) -> Result<Self, Error> {
         let header = Header::read(data)?;
         let extension = data.first_chunk::<BODY>().ok_or("the header is cut short")?;
         if header.flags & EXTENDED != EXTENDED {
@@ -73,7 +74,8 @@ impl<'a> Chunk<'a> {
         if flags2 != 0 {
             return Err(format!(
                 "a chunk with blocks of variable length or of a version to come (flags {flags2:#04x})"
-            ));
+            )
+            .into());
         }
         let special = flags >> 4 & 7;
         let content = if special == 3 {
@@ -82,7 +84,7 @@ impl<'a> Chunk<'a> {
             Content::Repeated(repeated(special, header.element)?)
         } else if flags & 0x89 != 0 {
             let kind = if flags & 1 != 0 { "compressed with a dictionary" } else { "lazy or instrumented" };
-            return Err(format!("a chunk that is {kind}"));
+            return Err(format!("a chunk that is {kind}").into());
         } else if header.flags & COPIED != 0 {
             Content::Copied(Some(body).filter(|body| body.len() == header.size).ok_or("a copied chunk is cut short")?)
         } else {
@@ -93,9 +95,9 @@ impl<'a> Chunk<'a> {
         Ok(Self { data, size: header.size, block, element: header.element, is_split, content })
     }
 
-    fn compressed(header: Header, extension: &[u8; BODY]) -> Result<Content<'a>, String> {
+    fn compressed(header: Header, extension: &[u8; BODY]) -> Result<Content<'a>, Error> {
         let compressor = match header.flags >> 5 {
-            6 => return Err(format!("compressor {} of Blosc2 is not known", extension[22])),
+            6 => return Err(format!("compressor {} of Blosc2 is not known", extension[22]).into()),
             number => Compressor::new(number)?,
         };
         let mut steps = Vec::new();
@@ -113,14 +115,14 @@ impl<'a> Chunk<'a> {
                 }),
                 2 => Step::Bits,
                 3 => Step::Delta,
-                _ => return Err(format!("filter {filter} of Blosc2 is not known")),
+                _ => return Err(format!("filter {filter} of Blosc2 is not known").into()),
             });
         }
         Ok(Content::Compressed { compressor, steps })
     }
 
     /// A chunk that is not stored: `size` bytes of one value.
-    pub(super) fn special(kind: u8, element: usize, size: usize) -> Result<Chunk<'static>, String> {
+    pub(super) fn special(kind: u8, element: usize, size: usize) -> Result<Chunk<'static>, Error> {
         // Bits, of which Blosc2 looks at these in this order; what was never written is shown as zeros.
         let kind = if kind & 5 != 0 { 1 } else { kind };
         let content = Content::Repeated(repeated(kind, element)?);
@@ -138,7 +140,7 @@ impl<'a> Chunk<'a> {
     }
 
     /// Decompresses the chunk into `out`; returns the bytes written.
-    pub(super) fn decode(&self, out: &mut [u8]) -> Result<usize, String> {
+    pub(super) fn decode(&self, out: &mut [u8]) -> Result<usize, Error> {
         let out = target(out, self.size as u64)?;
         if self.fill(out)? {
             return Ok(self.size);
@@ -151,10 +153,10 @@ impl<'a> Chunk<'a> {
     }
 
     /// Fills `out` where the chunk is of one value.
-    pub(super) fn fill(&self, out: &mut [u8]) -> Result<bool, String> {
+    pub(super) fn fill(&self, out: &mut [u8]) -> Result<bool, Error> {
         let Content::Repeated(value) = self.content else { return Ok(false) };
         if value.is_empty() || !out.len().is_multiple_of(value.len()) {
-            return Err(format!("{} bytes of a repeated value of {}", out.len(), value.len()));
+            return Err(format!("{} bytes of a repeated value of {}", out.len(), value.len()).into());
         }
         match value {
             [byte] => out.fill(*byte),
@@ -170,14 +172,14 @@ impl<'a> Chunk<'a> {
 }
 
 /// What a special chunk repeats.
-fn repeated(special: u8, element: usize) -> Result<&'static [u8], String> {
+fn repeated(special: u8, element: usize) -> Result<&'static [u8], Error> {
     const NAN: [u8; 4] = f32::NAN.to_le_bytes();
     const NAN_DOUBLE: [u8; 8] = f64::NAN.to_le_bytes();
     Ok(match (special, element) {
         (1 | 4, _) => &[0],
         (2, 4) => &NAN,
         (2, 8) => &NAN_DOUBLE,
-        _ => return Err(format!("a chunk of special value {special} in elements of {element} bytes")),
+        _ => return Err(format!("a chunk of special value {special} in elements of {element} bytes").into()),
     })
 }
 
@@ -191,7 +193,7 @@ pub(super) struct Blocks<'a> {
 
 impl Blocks<'_> {
     /// Decompresses the next block, which must fill `out`.
-    pub(super) fn next(&mut self, out: &mut [u8]) -> Result<(), String> {
+    pub(super) fn next(&mut self, out: &mut [u8]) -> Result<(), Error> {
         let (at, chunk) = (self.at, self.chunk);
         self.at += 1;
         match &chunk.content {
@@ -224,8 +226,8 @@ impl Blocks<'_> {
         &self,
         steps: &[Step],
         out: &mut [u8],
-        decompress: impl FnOnce(&mut [u8]) -> Result<(), String>,
-    ) -> Result<(), String> {
+        decompress: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let element = self.chunk.element;
         let Some(last) = steps.iter().rposition(|step| *step != Step::Delta) else {
             decompress(out)?;
@@ -252,7 +254,7 @@ impl Blocks<'_> {
 }
 
 impl Step {
-    fn undo(self, element: usize, data: &[u8], out: &mut [u8]) -> Result<(), String> {
+    fn undo(self, element: usize, data: &[u8], out: &mut [u8]) -> Result<(), Error> {
         match self {
             Step::Bytes(group) => shuffle::decode(data, out, group).map(|_| ()),
             Step::Bits => unshuffle_bits(data, out, element),

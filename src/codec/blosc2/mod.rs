@@ -14,6 +14,7 @@
 mod array;
 mod chunk;
 
+use super::Error;
 use array::Array;
 use chunk::Chunk;
 
@@ -21,7 +22,7 @@ use chunk::Chunk;
 const METALAYERS: usize = 87;
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     let frame = Frame::read(data)?;
     match frame.array {
         Some(metalayer) => Array::read(metalayer, frame.element)?.decode(&frame.chunk, out),
@@ -39,7 +40,7 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    fn read(data: &'a [u8]) -> Result<Self, String> {
+    fn read(data: &'a [u8]) -> Result<Self, Error> {
         if data.get(2..10) != Some(b"b2frame\0") {
             return Err("this is no frame of Blosc2".into());
         }
@@ -69,11 +70,11 @@ impl<'a> Frame<'a> {
     }
 
     /// The one offset that the index of a frame with one chunk holds.
-    fn offset(index: &[u8]) -> Result<i64, String> {
+    fn offset(index: &[u8]) -> Result<i64, Error> {
         let index = Chunk::read(index)?;
         let mut offset = [0; 8];
         if index.size() != offset.len() {
-            return Err(format!("a frame with an index of {} bytes, which has not one chunk", index.size()));
+            return Err(format!("a frame with an index of {} bytes, which has not one chunk", index.size()).into());
         }
         index.decode(&mut offset)?;
         Ok(i64::from_le_bytes(offset))
@@ -81,17 +82,17 @@ impl<'a> Frame<'a> {
 }
 
 /// A big-endian number of `N` bytes.
-fn number<const N: usize>(data: &[u8], at: usize) -> Result<i64, String> {
+fn number<const N: usize>(data: &[u8], at: usize) -> Result<i64, Error> {
     let bytes = data.get(at..).and_then(|bytes| bytes.first_chunk::<N>()).ok_or("the frame's header is cut short")?;
     Ok(bytes.iter().fold(0, |number, byte| number << 8 | i64::from(*byte)))
 }
 
-fn size(number: i64) -> Result<usize, String> {
-    usize::try_from(number).map_err(|_| format!("a size of {number}"))
+fn size(number: i64) -> Result<usize, Error> {
+    usize::try_from(number).map_err(|_| format!("a size of {number}").into())
 }
 
 /// The content of a metalayer, where the frame has it.
-fn metalayer<'a>(header: &'a [u8], wanted: &[u8]) -> Result<Option<&'a [u8]>, String> {
+fn metalayer<'a>(header: &'a [u8], wanted: &[u8]) -> Result<Option<&'a [u8]>, Error> {
     const SHORT: &str = "the frame's metalayers are cut short";
     // An array, the size of the index, a map: one, three and one bytes.
     let layers = number::<2>(header, METALAYERS + 5)?;

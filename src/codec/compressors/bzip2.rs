@@ -1,9 +1,10 @@
 //! Filter 307: a bzip2 stream.
 
+use crate::codec::Error;
 use bzip2::{Decompress, Status};
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     let mut stream = Decompress::new(false);
     loop {
         let (taken, given) = (stream.total_in() as usize, stream.total_out() as usize);
@@ -15,13 +16,13 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Str
             Ok(Status::MemNeeded) => return Err("no memory for decompression".into()),
             Ok(_) if stream.total_in() as usize == taken && stream.total_out() as usize == given => {
                 return Err(if full {
-                    format!("the stream gives more than {} bytes", out.len())
+                    format!("the stream gives more than {} bytes", out.len()).into()
                 } else {
                     "the stream is cut short".into()
                 });
             }
             Ok(_) => {}
-            Err(error) => return Err(format!("the stream is damaged ({error})")),
+            Err(error) => return Err(format!("the stream is damaged ({error})").into()),
         }
     }
 }
@@ -49,7 +50,7 @@ mod tests {
             prop_assert_eq!(&out[..data.len()], &data);
             prop_assert_eq!(decode(&stream, &mut out), Ok(data.len()));
             let short = decode(&stream, &mut out[..data.len() - 1]);
-            prop_assert_eq!(short, Err(format!("the stream gives more than {} bytes", data.len() - 1)));
+            prop_assert_eq!(short, Err(format!("the stream gives more than {} bytes", data.len() - 1).into()));
             prop_assert_eq!(decode(&stream[..stream.len() - 1], &mut out), Err("the stream is cut short".into()));
         }
 

@@ -8,6 +8,8 @@
 //! +--------+-----------+------------------+---------+------------------+---    +------+
 //! ```
 
+use crate::codec::Error;
+
 /// A chunk whose header is read; what is left of it begins with a block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::codec) struct Framed<'a> {
@@ -19,7 +21,7 @@ pub(in crate::codec) struct Framed<'a> {
 }
 
 impl<'a> Framed<'a> {
-    pub fn read(data: &'a [u8]) -> Result<Self, String> {
+    pub fn read(data: &'a [u8]) -> Result<Self, Error> {
         let mut framed = Self { size: 0, block: 0, rest: data };
         framed.size = u64::from_be_bytes(framed.number()?);
         framed.block = u32::from_be_bytes(framed.number()?) as usize;
@@ -27,7 +29,7 @@ impl<'a> Framed<'a> {
     }
 
     /// The next block as stored.
-    pub fn take(&mut self) -> Result<&'a [u8], String> {
+    pub fn take(&mut self) -> Result<&'a [u8], Error> {
         let stored = u32::from_be_bytes(self.number()?) as usize;
         let (block, rest) = self.rest.split_at_checked(stored).ok_or("a block ends after the chunk does")?;
         self.rest = rest;
@@ -39,7 +41,7 @@ impl<'a> Framed<'a> {
         self.rest
     }
 
-    fn number<const N: usize>(&mut self) -> Result<[u8; N], String> {
+    fn number<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let (number, rest) = self.rest.split_first_chunk().ok_or("a header is cut short")?;
         self.rest = rest;
         Ok(*number)

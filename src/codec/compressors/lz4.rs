@@ -2,6 +2,7 @@
 //!
 //! A block whose stored length is its own length is stored uncompressed.
 
+use crate::codec::Error;
 use lz4::block::decompress_to_buffer;
 
 use super::super::{Prefix, filled, target};
@@ -12,7 +13,7 @@ use super::matches::damaged;
 const MAX_BLOCK: usize = 8 << 20;
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     let mut framed = Framed::read(data)?;
     let out = target(out, framed.size)?;
     if framed.block == 0 && !out.is_empty() {
@@ -50,7 +51,7 @@ pub(in crate::codec) fn prefix(data: &[u8], out: &mut [u8]) -> Prefix {
 }
 
 /// A block as it is stored: as it is where that takes as many bytes.
-fn decode_stored(stored: &[u8], out: &mut [u8]) -> Result<(), String> {
+fn decode_stored(stored: &[u8], out: &mut [u8]) -> Result<(), Error> {
     if stored.len() == out.len() {
         out.copy_from_slice(stored);
         return Ok(());
@@ -59,7 +60,7 @@ fn decode_stored(stored: &[u8], out: &mut [u8]) -> Result<(), String> {
 }
 
 /// Decompresses one block of the format itself, which must fill `out`.
-pub(in crate::codec) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), String> {
+pub(in crate::codec) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), Error> {
     // The reference implementation counts in 32 bits; what is handed on is not looked at by the crate.
     let room = i32::try_from(out.len()).ok().filter(|_| i32::try_from(data.len()).is_ok());
     let room = room.ok_or_else(|| format!("a block of {} bytes, stored in {}", out.len(), data.len()))?;

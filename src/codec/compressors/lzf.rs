@@ -4,9 +4,10 @@
 //! two (7: the next byte adds to it), and its low five bits with one more byte are a distance minus one.
 
 use super::matches::{byte, damaged, literal, repeat};
+use crate::codec::Error;
 
 /// Decompresses `data` into `out`; returns the bytes written.
-pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     decompress(data, out).ok_or_else(|| damaged(out.len()))
 }
 

@@ -4,9 +4,11 @@
 //! They must be inlined: of most streams a call copies about ten bytes. Up to 32 bytes are copied by registers of 16 or
 //! two of them, where both sides have room; what is too much is overwritten by the next call.
 
+use crate::codec::Error;
+
 /// The error of a stream for which one of these gave `None`.
-pub(in crate::codec) fn damaged(room: usize) -> String {
-    format!("the stream is damaged, or gives more than {room} bytes")
+pub(in crate::codec) fn damaged(room: usize) -> Error {
+    format!("the stream is damaged, or gives more than {room} bytes").into()
 }
 
 /// Takes the next byte.

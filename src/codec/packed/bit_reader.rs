@@ -1,5 +1,7 @@
 //! Numbers of any number of bits, the most significant bit first, without a gap between them.
 
+use crate::codec::Error;
+
 /// The `width` bits (1 to 64) from bit `at` on. Bits past the end of `data` are 0: the caller has checked the length.
 #[inline]
 pub(super) fn field(data: &[u8], at: usize, width: u32) -> u64 {
@@ -30,7 +32,7 @@ pub(super) struct Reader<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ended;
 
-impl From<Ended> for String {
+impl From<Ended> for Error {
     fn from(_: Ended) -> Self {
         "the stream is cut short".into()
     }

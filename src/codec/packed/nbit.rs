@@ -14,17 +14,18 @@
 //! without a gap. All other bits are 0.
 
 use super::bit_reader::field;
+use crate::codec::Error;
 
 /// Deepest nesting followed: libhdf5 goes as deep as its stack allows.
 const DEPTH: usize = 64;
 
 /// Unpacks `data` into `out`, by the parameters in the file; returns the bytes written.
-pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, Error> {
     let &[count, is_as_it_is, elements, ref tree @ ..] = parameters else {
-        return Err(format!("{} parameters, at least 3 expected", parameters.len()));
+        return Err(format!("{} parameters, at least 3 expected", parameters.len()).into());
     };
     if count as usize != parameters.len() {
-        return Err(format!("{} parameters, the first says {count}", parameters.len()));
+        return Err(format!("{} parameters, the first says {count}", parameters.len()).into());
     }
     let room = out.len();
     if is_as_it_is != 0 {
@@ -39,7 +40,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) 
     let bits = (elements as usize).checked_mul(element.bits);
     if bits.is_none_or(|bits| bits.div_ceil(8) > data.len()) {
         let (stored, bits) = (data.len(), element.bits);
-        return Err(format!("{elements} elements of {bits} bits do not fit into the {stored} bytes stored"));
+        return Err(format!("{elements} elements of {bits} bits do not fit into the {stored} bytes stored").into());
     }
     element.unpack_all(data, &mut 0, out);
     Ok(out.len())
@@ -73,7 +74,7 @@ enum Kind {
 
 impl Element {
     /// Takes the description of an element off the parameters.
-    fn new(tree: &mut &[u32], depth: usize) -> Result<Self, String> {
+    fn new(tree: &mut &[u32], depth: usize) -> Result<Self, Error> {
         let depth = depth.checked_sub(1).ok_or_else(|| format!("types nested deeper than {DEPTH}"))?;
         let (class, size) = (take(tree)?, take(tree)? as usize);
         if size == 0 {
@@ -84,14 +85,16 @@ impl Element {
                 let order = take(tree)?;
                 let (precision, offset) = (take(tree)? as usize, take(tree)? as usize);
                 if order > 1 || precision == 0 || (precision + offset).div_ceil(8) > size {
-                    return Err(format!("{precision} bits from bit {offset} of {size} bytes in byte order {order}"));
+                    return Err(
+                        format!("{precision} bits from bit {offset} of {size} bytes in byte order {order}").into()
+                    );
                 }
                 (precision, Kind::Atomic { is_big_endian: order == 1, precision, offset })
             }
             2 => {
                 let base = Self::new(tree, depth)?;
                 if base.size > size {
-                    return Err(format!("an array of {size} bytes of elements of {}", base.size));
+                    return Err(format!("an array of {size} bytes of elements of {}", base.size).into());
                 }
                 (base.bits.saturating_mul(size / base.size), Kind::Array(Box::new(base)))
             }
@@ -100,12 +103,12 @@ impl Element {
                 (members.iter().map(|(_, member)| member.bits).sum(), Kind::Compound(members))
             }
             4 => (size.saturating_mul(8), Kind::Bytes),
-            _ => return Err(format!("a type of the unknown class {class}")),
+            _ => return Err(format!("a type of the unknown class {class}").into()),
         };
         Ok(Self { size, bits, kind })
     }
 
-    fn members(tree: &mut &[u32], size: usize, depth: usize) -> Result<Vec<(usize, Self)>, String> {
+    fn members(tree: &mut &[u32], size: usize, depth: usize) -> Result<Vec<(usize, Self)>, Error> {
         let mut members = Vec::new();
         let mut used = 0;
         for _ in 0..take(tree)? {
@@ -113,7 +116,7 @@ impl Element {
             let member = Self::new(tree, depth)?;
             used += member.size;
             if used > size || offset + member.size > size {
-                return Err(format!("a member of {} bytes from byte {offset} of {size}", member.size));
+                return Err(format!("a member of {} bytes from byte {offset} of {size}", member.size).into());
             }
             members.push((offset, member));
         }
@@ -175,7 +178,7 @@ impl Element {
     }
 }
 
-fn take(tree: &mut &[u32]) -> Result<u32, String> {
+fn take(tree: &mut &[u32]) -> Result<u32, Error> {
     let (first, rest) = tree.split_first().ok_or("the parameters end within a type")?;
     *tree = rest;
     Ok(*first)
@@ -202,7 +205,7 @@ mod tests {
     use super::super::bit_reader::bits;
     use super::*;
 
-    fn unpacked(data: &[u8], size: usize, tree: &[u32], elements: u32) -> Result<Vec<u8>, String> {
+    fn unpacked(data: &[u8], size: usize, tree: &[u32], elements: u32) -> Result<Vec<u8>, Error> {
         let parameters = [&[tree.len() as u32 + 3, 0, elements], tree].concat();
         let mut out = vec![0xaa; size];
         decode(data, &mut out, &parameters).map(|n| out[..n].to_vec())
@@ -223,7 +226,7 @@ mod tests {
 
     #[test]
     fn trees_that_cannot_be_are_errors() {
-        let message = |tree: &[u32]| unpacked(&[0; 99], 99, tree, 1).unwrap_err();
+        let message = |tree: &[u32]| unpacked(&[0; 99], 99, tree, 1).unwrap_err().to_string();
         assert_eq!(message(&[1, 2, 0, 12, 5]), "12 bits from bit 5 of 2 bytes in byte order 0");
         assert_eq!(
             message(&[1, 2, 0, u32::MAX, u32::MAX]),
@@ -236,7 +239,7 @@ mod tests {
         assert_eq!(message(&[1, 2, 0]), "the parameters end within a type");
         assert_eq!(message(&[4, 100]), "1 elements of 100 bytes, more than 99");
         assert_eq!(
-            unpacked(&[0; 4], 99, &[1, 1, 0, 3, 0], 11).unwrap_err(),
+            unpacked(&[0; 4], 99, &[1, 1, 0, 3, 0], 11).unwrap_err().to_string(),
             "11 elements of 3 bits do not fit into the 4 bytes stored"
         );
     }

@@ -13,6 +13,7 @@
 //! as the type has are stored as they are.
 
 use super::bit_reader::field;
+use crate::codec::Error;
 
 /// Bytes before the numbers.
 const HEADER: usize = 21;
@@ -20,14 +21,14 @@ const HEADER: usize = 21;
 const PARAMETERS: usize = 20;
 
 /// Unpacks `data` into `out`, by the parameters in the file; returns the bytes written.
-pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, Error> {
     let parameters = <&[u32; PARAMETERS]>::try_from(parameters)
         .map_err(|_| format!("{} parameters, {PARAMETERS} expected", parameters.len()))?;
     let [scale_type, factor, elements, class, size, _, order, is_filled, fill_low, fill_high, ..] = *parameters;
     let is_float = match (class, scale_type, size) {
         (0, 2, 1 | 2 | 4 | 8) => false,
         (1, 0, 4 | 8) => true,
-        _ => return Err(format!("scale type {scale_type} for class {class} of {size} bytes")),
+        _ => return Err(format!("scale type {scale_type} for class {class} of {size} bytes").into()),
     };
     let room = out.len();
     // A number of bits given by the writer: of all bits nothing is packed.
@@ -43,10 +44,12 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) 
     let [a, b, c, d, smallest_size, smallest @ ..] = header;
     let bits = u32::from_le_bytes([*a, *b, *c, *d]);
     if bits > size * 8 {
-        return Err(format!("numbers of {bits} bits for a type of {size} bytes"));
+        return Err(format!("numbers of {bits} bits for a type of {size} bytes").into());
     }
     if (elements as usize).checked_mul(bits as usize).is_none_or(|bits| bits.div_ceil(8) > packed.len()) {
-        return Err(format!("{elements} numbers of {bits} bits do not fit into the {} bytes stored", packed.len()));
+        return Err(
+            format!("{elements} numbers of {bits} bits do not fit into the {} bytes stored", packed.len()).into()
+        );
     }
     let mut minimum = [0; 8];
     minimum.iter_mut().zip(smallest).take((*smallest_size).into()).for_each(|(to, from)| *to = *from);
@@ -149,7 +152,7 @@ mod tests {
         assert_eq!(decode(&data, &mut out, &parameters(0, 3, 2, Some(1000))), Ok(6));
         assert_eq!(out[4..], 1000u16.to_le_bytes());
         assert_eq!(
-            decode(&data[..22], &mut out, &parameters(0, 3, 2, None)).unwrap_err(),
+            decode(&data[..22], &mut out, &parameters(0, 3, 2, None)).unwrap_err().to_string(),
             "3 numbers of 3 bits do not fit into the 1 bytes stored"
         );
     }
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn parameters_out_of_range_are_named() {
         let data = stored(17, &[0; 8], &[0; 50]);
-        let message = |parameters: &[u32]| decode(&data, &mut [0; 8], parameters).unwrap_err();
+        let message = |parameters: &[u32]| decode(&data, &mut [0; 8], parameters).unwrap_err().to_string();
         assert_eq!(message(&parameters(0, 4, 2, None)), "numbers of 17 bits for a type of 2 bytes");
         assert_eq!(message(&parameters(0, 4, 3, None)), "scale type 2 for class 0 of 3 bytes");
         assert_eq!(message(&parameters(1, 4, 2, None)), "scale type 0 for class 1 of 2 bytes");

@@ -24,6 +24,7 @@
 //! in scanlines of samples of 8 bits. The masks RAW, EC and LSB of the parameters say nothing that NN and MSB do not.
 
 use super::bit_reader::Reader;
+use crate::codec::Error;
 
 /// Byte order of samples of more than 8 bits: most significant byte first.
 const MSB: u32 = 16;
@@ -37,7 +38,7 @@ const REST_OF_SEGMENT: u32 = 5;
 const SEGMENT: u32 = 64;
 
 /// Decompresses `data` into `out`, by the parameters in the file; returns the bytes written.
-pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, String> {
+pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) -> Result<usize, Error> {
     let coding = Coding::new(parameters)?;
     let (size, stream) = data.split_first_chunk::<4>().ok_or("the header is cut short")?;
     let size = u32::from_le_bytes(*size) as usize;
@@ -45,7 +46,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) 
     let out = out.get_mut(..size).ok_or_else(|| format!("the header says {size} bytes, more than {room}"))?;
     let planes = coding.planes();
     if !size.is_multiple_of(planes) {
-        return Err(format!("the header says {size} bytes, which are no whole pixels of {planes} bytes"));
+        return Err(format!("the header says {size} bytes, which are no whole pixels of {planes} bytes").into());
     }
     let mut left = size.div_ceil(coding.pixel_bytes) * planes;
     let mut decoder = Decoder { coding, reader: Reader::new(stream), block: [0; BLOCK], previous: 0, out, at: 0 };
@@ -72,12 +73,12 @@ struct Coding {
 }
 
 impl Coding {
-    fn new(parameters: &[u32]) -> Result<Self, String> {
+    fn new(parameters: &[u32]) -> Result<Self, Error> {
         let &[mask, block, pixel_bits, scanline] = parameters else {
-            return Err(format!("{} parameters, 4 expected", parameters.len()));
+            return Err(format!("{} parameters, 4 expected", parameters.len()).into());
         };
         if block == 0 || block as usize > BLOCK || block % 2 == 1 {
-            return Err(format!("blocks of {block} pixels, an even number up to {BLOCK} expected"));
+            return Err(format!("blocks of {block} pixels, an even number up to {BLOCK} expected").into());
         }
         if scanline == 0 {
             return Err("scanlines of 0 pixels".into());
@@ -88,7 +89,7 @@ impl Coding {
             1..=8 => (pixel_bits, 1),
             9..=16 => (pixel_bits, 2),
             17..=31 => (pixel_bits, 4),
-            _ => return Err(format!("pixels of {pixel_bits} bits, 1 to 32 or 64 expected")),
+            _ => return Err(format!("pixels of {pixel_bits} bits, 1 to 32 or 64 expected").into()),
         };
         let (is_nearest_neighbour, is_most_significant_first) = (mask & NN != 0, mask & MSB != 0);
         Ok(Self { is_nearest_neighbour, is_most_significant_first, block: block as usize, scanline, bits, pixel_bytes })
@@ -133,7 +134,7 @@ struct Decoder<'a> {
 
 impl Decoder<'_> {
     /// Decodes an interval, of which `count` samples are wanted; what pads its last block is not.
-    fn interval(&mut self, count: usize) -> Result<(), String> {
+    fn interval(&mut self, count: usize) -> Result<(), Error> {
         let size = self.coding.block;
         let (mut index, mut left) = (0, count);
         while left > 0 {
@@ -160,7 +161,7 @@ impl Decoder<'_> {
 
     /// Reads the numbers of a block, the reference first where there is one. Where it begins a run of zero blocks,
     /// returns how many blocks that are, else 1.
-    fn numbers(&mut self, index: u32, is_referenced: bool) -> Result<u32, String> {
+    fn numbers(&mut self, index: u32, is_referenced: bool) -> Result<u32, Error> {
         let (reader, bits) = (&mut self.reader, self.coding.bits);
         let Some(block) = self.block.get_mut(..self.coding.block) else { return Err("a block is too long".into()) };
         let option = reader.take(self.coding.option_bits())?;
@@ -204,7 +205,7 @@ impl Decoder<'_> {
     }
 
     /// Reads how many blocks of zeros begin with block `index`.
-    fn run(&mut self, index: u32) -> Result<u32, String> {
+    fn run(&mut self, index: u32) -> Result<u32, Error> {
         let left = self.coding.blocks() - index;
         let run = match self.reader.zeros()?.saturating_add(1) {
             REST_OF_SEGMENT => left.min(SEGMENT - index % SEGMENT),
@@ -212,7 +213,7 @@ impl Decoder<'_> {
             short => short,
         };
         if run > left {
-            return Err(format!("{run} zero blocks from block {index} of {}", self.coding.blocks()));
+            return Err(format!("{run} zero blocks from block {index} of {}", self.coding.blocks()).into());
         }
         Ok(run)
     }
@@ -288,7 +289,7 @@ fn put<const N: usize>(out: &mut [u8], samples: &[u32], bytes: impl Fn(u32) -> [
 const PAIRS: usize = 91;
 
 /// Two numbers written as one: counted by their sum, and those of one sum by the second.
-fn pair(code: u32) -> Result<(u32, u32), String> {
+fn pair(code: u32) -> Result<(u32, u32), Error> {
     const TABLE: [(u8, u8); PAIRS] = {
         let mut table = [(0, 0); PAIRS];
         let (mut sum, mut second) = (0, 0);
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn parameters_out_of_range_are_named() {
-        let message = |parameters: &[u32]| decode(&[0; 9], &mut [0; 8], parameters).unwrap_err();
+        let message = |parameters: &[u32]| decode(&[0; 9], &mut [0; 8], parameters).unwrap_err().to_string();
         assert_eq!(message(&[NN, 8, 8]), "3 parameters, 4 expected");
         assert_eq!(message(&[NN, 7, 8, 8]), "blocks of 7 pixels, an even number up to 32 expected");
         assert_eq!(message(&[NN, 8, 40, 8]), "pixels of 40 bits, 1 to 32 or 64 expected");

@@ -8,6 +8,7 @@
 //! ```
 
 use super::little_endian;
+use crate::codec::Error;
 
 /// Everything in a collection begins at a multiple of this.
 const ALIGNMENT: usize = 8;
@@ -79,24 +80,24 @@ impl Sizes {
     }
 
     /// The size a collection says it has.
-    pub fn collection(&self, head: &[u8]) -> Result<u64, String> {
+    pub fn collection(&self, head: &[u8]) -> Result<u64, Error> {
         let signature = head.get(..4).unwrap_or_default();
         if signature != b"GCOL" {
-            return Err(format!("begins with {signature:02x?}, not with GCOL"));
+            return Err(format!("begins with {signature:02x?}, not with GCOL").into());
         }
         match head.get(4) {
             Some(1) => {}
-            version => return Err(format!("version {version:?}, 1 expected")),
+            version => return Err(format!("version {version:?}, 1 expected").into()),
         }
         let size = little_endian(head.get(8..8 + self.length).ok_or("is cut short")?);
         if size < self.header as u64 {
-            return Err(format!("{size} bytes long, less than its header"));
+            return Err(format!("{size} bytes long, less than its header").into());
         }
         Ok(size)
     }
 
     /// The objects of a collection. Every step goes forward by an object's header at least.
-    pub fn objects(self, collection: &[u8]) -> Result<Objects, String> {
+    pub fn objects(self, collection: &[u8]) -> Result<Objects, Error> {
         // Grown from here, it is copied once or twice at most; it is shrunk in the end.
         let mut places = Vec::with_capacity(collection.len() / (2 * self.object));
         let (mut at, mut last, mut sorted) = (self.header, 0, true);
@@ -216,7 +217,7 @@ mod tests {
     fn an_object_longer_than_its_collection_is_an_error() {
         let mut bytes = sample();
         bytes[24..32].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(Sizes::new(8).objects(&bytes).unwrap_err(), "object 1 is longer than the collection");
+        assert_eq!(Sizes::new(8).objects(&bytes).unwrap_err().to_string(), "object 1 is longer than the collection");
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! The header of a file, and the descriptors of blocks.
 
+use crate::codec::Error;
 use std::collections::HashMap;
 
 use super::{Kind, MAGIC, Packing, Reader, Stop};
@@ -21,7 +22,7 @@ impl Metadata {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Stop> {
         let count = reader.long()?;
         let count = usize::try_from(count).ok().filter(|count| *count as u64 <= reader.left() / 2);
-        let count = count.ok_or_else(|| Stop::Bad("more metadata than the file has bytes".into()))?;
+        let count = count.ok_or("more metadata than the file has bytes")?;
         let (mut pairs, mut places) = (Vec::new(), HashMap::new());
         for _ in 0..count {
             let key = String::from_utf8_lossy(reader.bytes()?).into_owned();
@@ -58,7 +59,7 @@ pub struct Column {
     /// Its name, unlike those of all others.
     pub name: String,
     /// Type of a value, and how blocks are stored; or why the column cannot be read.
-    pub form: Result<(Kind, Packing), String>,
+    pub form: Result<(Kind, Packing), Error>,
     /// Each descriptor has the first value of its block.
     pub has_values: bool,
     /// Each row, or each value of the parent, has any number of values.
@@ -94,19 +95,19 @@ impl Header {
     pub fn read(bytes: &[u8], total: u64) -> Result<Self, Stop> {
         let reader = &mut Reader::new(bytes, total);
         if reader.take(MAGIC.len())? != MAGIC {
-            return Err(Stop::Bad("a Trevni file begins with \"Trv\"".into()));
+            return Err("a Trevni file begins with \"Trv\"".into());
         }
         let version = reader.u8()?;
         if !matches!(version, 1 | 2) {
-            return Err(Stop::Bad(format!("version {version} of the format: 1 and 2 are known")));
+            return Err(format!("version {version} of the format: 1 and 2 are known").into());
         }
         let rows = reader.u64()?;
         if rows > i64::MAX as u64 {
-            return Err(Stop::Bad(format!("{rows} rows: more than 2^63 - 1")));
+            return Err(format!("{rows} rows: more than 2^63 - 1").into());
         }
         let count = reader.u32()?;
         if u64::from(count) > reader.left() / 9 {
-            return Err(Stop::Bad(format!("{count} columns in {} bytes", reader.left())));
+            return Err(format!("{count} columns in {} bytes", reader.left()).into());
         }
         let metadata = Metadata::read(reader)?;
         // Looked up once: there may be many pairs, and many columns.
@@ -115,9 +116,9 @@ impl Header {
         let mut places: HashMap<String, usize> = HashMap::new();
         for at in 0..count as usize {
             let column = column(Metadata::read(reader)?, of_file, &columns, &places)
-                .map_err(|reason| Stop::Bad(format!("column {at}: {reason}")))?;
+                .map_err(|reason| format!("column {at}: {reason}"))?;
             if places.insert(column.name.clone(), at).is_some() {
-                return Err(Stop::Bad(format!("two columns have the name {:?}", column.name)));
+                return Err(format!("two columns have the name {:?}", column.name).into());
             }
             columns.push(column);
         }
@@ -133,12 +134,12 @@ fn column(
     [codec, checksum]: [Option<&[u8]>; 2],
     before: &[Column],
     places: &HashMap<String, usize>,
-) -> Result<Column, String> {
+) -> Result<Column, Error> {
     let text = |key: &str| metadata.get(key).map(|value| String::from_utf8_lossy(value).into_owned());
     let name = text(NAME).ok_or_else(|| format!("it has no {NAME}"))?;
     let kind = text(TYPE).ok_or_else(|| format!("{name:?} has no {TYPE}"))?;
     let packing = Packing::of(metadata.get(CODEC).or(codec), metadata.get(CHECKSUM).or(checksum));
-    let form = Kind::of(&kind).ok_or_else(|| format!("the type {kind:?} is not known"));
+    let form = Kind::of(&kind).ok_or_else(|| format!("the type {kind:?} is not known").into());
     let form = form.and_then(|kind| Ok((kind, packing?)));
     let parent = match text(PARENT) {
         None => None,
@@ -150,7 +151,7 @@ fn column(
     };
     let (has_values, is_array) = (metadata.get(VALUES).is_some(), metadata.get(ARRAY).is_some());
     if has_values && (is_array || parent.is_some()) {
-        return Err(format!("{name:?}: neither an array nor the child of one has first values of blocks"));
+        return Err(format!("{name:?}: neither an array nor the child of one has first values of blocks").into());
     }
     Ok(Column { name, form, has_values, is_array, parent, start: 0, metadata })
 }
@@ -178,7 +179,7 @@ impl Descriptor {
     pub fn read(reader: &mut Reader<'_>, first: Option<Kind>) -> Result<(Self, u64), Stop> {
         let own = Self { rows: reader.u32()?, size: reader.u32()?, stored: reader.u32()? };
         if own.size > i32::MAX as u32 || own.stored > i32::MAX as u32 {
-            return Err(Stop::Bad(format!("a block of {} bytes, stored in {}: 2^31 or more", own.size, own.stored)));
+            return Err(format!("a block of {} bytes, stored in {}: 2^31 or more", own.size, own.stored).into());
         }
         let follow = match first {
             None | Some(Kind::Null) => 0,

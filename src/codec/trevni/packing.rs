@@ -1,5 +1,6 @@
 //! How the bytes of a block are stored: compressed, with a checksum behind them.
 
+use crate::codec::Error;
 use libdeflater::crc32;
 
 use crate::codec::compressors::{bzip2, deflate};
@@ -49,18 +50,18 @@ impl Packing {
     ///
     /// # Errors
     /// A name that is not known.
-    pub fn of(codec: Option<&[u8]>, checksum: Option<&[u8]>) -> Result<Self, String> {
+    pub fn of(codec: Option<&[u8]>, checksum: Option<&[u8]>) -> Result<Self, Error> {
         let codec = match codec.unwrap_or(b"null") {
             b"null" => Codec::Null,
             b"deflate" => Codec::Deflate,
             b"snappy" => Codec::Snappy,
             b"bzip2" => Codec::Bzip2,
-            other => return Err(format!("the codec {:?} is not known", String::from_utf8_lossy(other))),
+            other => return Err(format!("the codec {:?} is not known", String::from_utf8_lossy(other)).into()),
         };
         let checksum = match checksum.unwrap_or(b"null") {
             b"null" => Checksum::Null,
             b"crc32" | b"crc-32" => Checksum::Crc32,
-            other => return Err(format!("the checksum {:?} is not known", String::from_utf8_lossy(other))),
+            other => return Err(format!("the checksum {:?} is not known", String::from_utf8_lossy(other)).into()),
         };
         Ok(Self { codec, checksum })
     }
@@ -77,7 +78,7 @@ impl Packing {
     ///
     /// # Errors
     /// Bytes that do not decode, or decode to more or fewer.
-    pub fn unpack(&self, stored: &[u8], out: &mut [u8]) -> Result<(), String> {
+    pub fn unpack(&self, stored: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let size = out.len();
         let given = match self.codec {
             Codec::Null => {
@@ -88,20 +89,20 @@ impl Packing {
             Codec::Snappy => {
                 let length = snap::raw::decompress_len(stored).map_err(|error| error.to_string())?;
                 if length != size {
-                    return Err(format!("the stream gives {length} bytes, the descriptor says {size}"));
+                    return Err(format!("the stream gives {length} bytes, the descriptor says {size}").into());
                 }
                 snap::raw::Decoder::new().decompress(stored, out).map_err(|error| error.to_string())?
             }
             Codec::Bzip2 => bzip2::decode(stored, out)?,
         };
-        if given == size { Ok(()) } else { Err(format!("it gives {given} bytes, the descriptor says {size}")) }
+        if given == size { Ok(()) } else { Err(format!("it gives {given} bytes, the descriptor says {size}").into()) }
     }
 
     /// Holds the checksum, the four bytes behind a block, against what the block holds.
     ///
     /// # Errors
     /// A checksum of other bytes.
-    pub fn check(&self, bytes: &[u8], checksum: &[u8]) -> Result<Checked, String> {
+    pub fn check(&self, bytes: &[u8], checksum: &[u8]) -> Result<Checked, Error> {
         if self.checksum == Checksum::Null {
             return Ok(Checked::Right);
         }
@@ -113,7 +114,7 @@ impl Packing {
             Ok(Checked::NotComputed)
         } else {
             let stored = u32::from_be_bytes(stored);
-            Err(format!("the checksum is {stored:08x}, that of its bytes {sum:08x}"))
+            Err(format!("the checksum is {stored:08x}, that of its bytes {sum:08x}").into())
         }
     }
 }

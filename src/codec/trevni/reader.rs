@@ -1,12 +1,20 @@
 //! Trevni's primitives: fixed-width integers, varints, bytes, strings.
 
+use crate::codec::Error;
+
 /// Why bytes were not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The slice ends here, the file does not.
     More,
     /// The bytes break a rule, or the file ends here.
-    Bad(String),
+    Bad(Error),
+}
+
+impl<E: Into<Error>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Bad(error.into())
+    }
 }
 
 /// Reads a slice that is the beginning of `total` bytes.
@@ -50,7 +58,7 @@ impl<'a> Reader<'a> {
                 Ok(found)
             }
             None if (length as u64) <= self.left() => Err(Stop::More),
-            None => Err(Stop::Bad(format!("{length} bytes where {} are left", self.left()))),
+            None => Err(format!("{length} bytes where {} are left", self.left()).into()),
         }
     }
 
@@ -106,9 +114,9 @@ impl<'a> Reader<'a> {
             }
         }
         if rest.len() >= most {
-            return Err(Stop::Bad(format!("an integer of more than {most} bytes")));
+            return Err(format!("an integer of more than {most} bytes").into());
         }
-        Err(if self.left() > rest.len() as u64 { Stop::More } else { Stop::Bad("an integer is cut short".into()) })
+        Err(if self.left() > rest.len() as u64 { Stop::More } else { "an integer is cut short".into() })
     }
 
     /// An `int`: the low 32 bits of a zigzag varint of at most 5 bytes.
@@ -139,7 +147,7 @@ impl<'a> Reader<'a> {
     pub fn length(&mut self) -> Result<usize, Stop> {
         let length = self.long()?;
         let fits = usize::try_from(length).ok().filter(|length| *length as u64 <= self.left());
-        fits.ok_or_else(|| Stop::Bad(format!("bytes of length {length} where {} are left", self.left())))
+        fits.ok_or_else(|| format!("bytes of length {length} where {} are left", self.left()).into())
     }
 
     /// `bytes`.

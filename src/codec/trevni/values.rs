@@ -1,6 +1,7 @@
 //! The values of a block.
 
 use super::{MOST_OF_COLUMN, MOST_OF_ROW, Reader, Stop};
+use crate::codec::Error;
 
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +132,7 @@ impl Values {
     /// Appends `count` values, no more than what is left can hold.
     fn read(&mut self, kind: Kind, count: u64, reader: &mut Reader<'_>) -> Result<(), Stop> {
         if count > kind.most_in(reader.left()) {
-            return Err(Stop::Bad(format!("{count} more values in {} bytes", reader.left())));
+            return Err(format!("{count} more values in {} bytes", reader.left()).into());
         }
         if let Self::Null(values) = self {
             *values = values.saturating_add(count);
@@ -229,10 +230,10 @@ pub fn weight(kind: Kind, is_array: bool, entries: u64, size: u64) -> u64 {
 ///
 /// # Errors
 /// Values that are cut short, bytes left over, too many values.
-pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64) -> Result<Decoded, String> {
+pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64) -> Result<Decoded, Error> {
     let mut reader = Reader::of_all(bytes);
     let said = |stop| match stop {
-        Stop::More => "the block is cut short".to_owned(),
+        Stop::More => "the block is cut short".into(),
         Stop::Bad(reason) => reason,
     };
     let decoded = match is_array {
@@ -247,12 +248,11 @@ pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64
     let decoded = decoded.map_err(said)?;
     match reader.left() {
         0 => Ok(decoded),
-        left => Err(format!("{left} bytes are left over behind its last row")),
+        left => Err(format!("{left} bytes are left over behind its last row").into()),
     }
 }
 
 fn arrays(reader: &mut Reader<'_>, kind: Kind, runs: bool, entries: u64) -> Result<Decoded, Stop> {
-    let bad = |reason: String| Err(Stop::Bad(reason));
     let mut starts = Vec::with_capacity(usize::try_from(entries).unwrap_or(0).saturating_add(1));
     let mut values = Values::new(kind, 0, 0);
     let mut total = 0_u64;
@@ -260,19 +260,19 @@ fn arrays(reader: &mut Reader<'_>, kind: Kind, runs: bool, entries: u64) -> Resu
     while (starts.len() as u64) <= entries {
         let (length, times) = match i64::from(reader.int()?) {
             length @ 0.. => (length as u64, 1),
-            length if !runs => return bad(format!("the length {length} in version 1")),
+            length if !runs => return Err(format!("the length {length} in version 1").into()),
             // A run of zeros or ones.
             length => (u64::from(length % 2 == 0), ((3 - length) >> 1) as u64),
         };
         if times > entries.saturating_add(1).saturating_sub(starts.len() as u64) {
-            return bad(format!("a run of {times} lengths goes beyond the block"));
+            return Err(format!("a run of {times} lengths goes beyond the block").into());
         }
         if length > MOST_OF_ROW {
-            return bad(format!("{length} values in a row"));
+            return Err(format!("{length} values in a row").into());
         }
         let more = length.saturating_mul(times);
         if more > MOST_OF_COLUMN.saturating_sub(total) {
-            return bad(format!("more than {MOST_OF_COLUMN} values"));
+            return Err(format!("more than {MOST_OF_COLUMN} values").into());
         }
         // Behind each length booleans begin a new byte.
         match kind {

@@ -13,6 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::file::{File, path_of};
 use super::rules;
+use crate::codec;
 use crate::codec::trevni::{
     Checked, Column, Descriptor, Kind, MOST_OF_ROW, Packing, Reader, Stop, Values, decode, weight,
 };
@@ -53,7 +54,7 @@ impl Survey {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn add(&mut self, column: &Column, block: Descriptor) -> Result<(), String> {
+    pub fn add(&mut self, column: &Column, block: Descriptor) -> Result<(), codec::Error> {
         let (rows, size) = (u64::from(block.rows), u64::from(block.size));
         if let (Ok((kind, _)), false, None) = (&column.form, column.is_array, column.parent) {
             let expected = match kind {
@@ -65,7 +66,9 @@ impl Survey {
                 _ => Some(size.max(rows)),
             };
             if expected != Some(size) {
-                return Err(format!("block {} says {rows} rows of type {} in {size} bytes", self.blocks, kind.name()));
+                return Err(
+                    format!("block {} says {rows} rows of type {} in {size} bytes", self.blocks, kind.name()).into()
+                );
             }
         }
         // Each is less than 2^32 and there are less than 2^32 of them.
@@ -81,11 +84,11 @@ impl Survey {
     ///
     /// # Errors
     /// Where blocks lie beyond the file.
-    pub fn end(self, column: &Column, end: u64, size: u64) -> Result<Self, String> {
+    pub fn end(self, column: &Column, end: u64, size: u64) -> Result<Self, codec::Error> {
         let packing = column.form.as_ref().map_or(0, |(_, packing)| packing.checksum_size());
         let end = end.saturating_add(self.stored).saturating_add(packing.saturating_mul(self.blocks));
         if end > size {
-            return Err(format!("its blocks end at byte {end}, the file at {size}"));
+            return Err(format!("its blocks end at byte {end}, the file at {size}").into());
         }
         Ok(Self { end, ..self })
     }
@@ -114,8 +117,8 @@ impl<'a> Descriptors<'a> {
     pub fn read(
         mut self,
         interrupt: &Interrupt,
-        see: &mut dyn FnMut(Descriptor) -> Result<(), String>,
-    ) -> Result<Result<u64, String>, Error> {
+        see: &mut dyn FnMut(Descriptor) -> Result<(), codec::Error>,
+    ) -> Result<Result<u64, codec::Error>, Error> {
         let blocks = match self.one(0, &mut |reader| reader.u32())? {
             Ok((blocks, _)) => u64::from(blocks),
             Err(reason) => return Ok(Err(reason)),
@@ -123,7 +126,7 @@ impl<'a> Descriptors<'a> {
         let mut at = 4;
         let left = self.total().saturating_sub(at);
         if blocks > left / Descriptor::BYTES {
-            return Ok(Err(format!("{blocks} blocks in {left} bytes")));
+            return Ok(Err(format!("{blocks} blocks in {left} bytes").into()));
         }
         let first = match (self.column.has_values, &self.column.form) {
             (false, _) => None,
@@ -137,7 +140,7 @@ impl<'a> Descriptors<'a> {
             let read = self.one(at, &mut |reader| Descriptor::read(reader, first))?;
             match read.and_then(|((descriptor, follow), length)| see(descriptor).map(|()| length + follow)) {
                 Ok(length) => at += length,
-                Err(reason) => return Ok(Err(format!("the descriptor of block {block}: {reason}"))),
+                Err(reason) => return Ok(Err(format!("the descriptor of block {block}: {reason}").into())),
             }
         }
         Ok(Ok(self.column.start.saturating_add(at)))
@@ -153,7 +156,7 @@ impl<'a> Descriptors<'a> {
         &mut self,
         at: u64,
         read: &mut dyn FnMut(&mut Reader<'_>) -> Result<T, Stop>,
-    ) -> Result<Result<(T, u64), String>, Error> {
+    ) -> Result<Result<(T, u64), codec::Error>, Error> {
         loop {
             let position = self.column.start.saturating_add(at);
             let skipped = usize::try_from(position.saturating_sub(self.start)).unwrap_or(usize::MAX);
@@ -290,7 +293,7 @@ impl File {
                 blocks.push((0, block.size, block.stored));
                 Ok(())
             })?;
-            let mut at = end.map_err(|reason| Error::Unsupported { path, reason })?;
+            let mut at = end.map_err(|error| Error::Unsupported { path, reason: error.to_string() })?;
             for (place, _, stored) in &mut blocks {
                 *place = at;
                 at = at.saturating_add(u64::from(*stored)).saturating_add(packing.checksum_size());
@@ -329,7 +332,10 @@ impl File {
         let path = path_of(column);
         let (place, size, stored) = places.blocks.get(block).copied().unwrap_or((0, 0, 0));
         let rows = places.rows(block);
-        let failed = |reason: String| Error::Chunk { path: path.clone(), chunk: block as u64, address: place, reason };
+        let failed = |reason: codec::Error| {
+            let reason = reason.to_string();
+            Error::Chunk { path: path.clone(), chunk: block as u64, address: place, reason }
+        };
         let store = self.opening.store();
         if u64::from(size) > store.max_chunk() {
             let (what, limit) = (format!("block {block}"), store.max_chunk());
@@ -379,7 +385,7 @@ impl File {
                 let values = block.values_of(&block.entries(&(row..row + 1)));
                 if (values.end - values.start) as u64 > MOST_OF_ROW {
                     let reason = format!("row {} has {} values", rows.start + row as u64, values.end - values.start);
-                    return Err(failed(reason));
+                    return Err(failed(reason.into()));
                 }
             }
         }
@@ -476,7 +482,7 @@ impl File {
 /// Why a block has no bytes.
 enum Unpacked {
     Source(Error),
-    Bad(String),
+    Bad(codec::Error),
 }
 
 impl<E: Into<Error>> From<E> for Unpacked {
@@ -486,7 +492,7 @@ impl<E: Into<Error>> From<E> for Unpacked {
 }
 
 /// Values as Arrow has them.
-fn array(kind: Kind, values: Values) -> Result<ArrayRef, String> {
+fn array(kind: Kind, values: Values) -> Result<ArrayRef, codec::Error> {
     Ok(match values {
         Values::Null(count) => Arc::new(NullArray::new(usize::try_from(count).map_err(|error| error.to_string())?)),
         Values::Boolean(bits, count) => {

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::blocks::{Block, Descriptors, Places, Survey};
 use super::table;
+use crate::codec;
 use crate::codec::trevni::{Column, Header, Kind, Packing, Stop};
 use crate::formats::TableFile;
 use crate::source::{Interrupt, Source};
@@ -31,7 +32,7 @@ pub(in crate::formats) struct File {
     pub(super) opening: Arc<Opening>,
     pub(super) header: Header,
     /// What a look at the descriptors of each column told, or why it cannot be read.
-    pub(super) columns: Vec<Result<Survey, String>>,
+    pub(super) columns: Vec<Result<Survey, codec::Error>>,
     /// Where blocks lie, by column.
     pub(super) places: Cache<usize, Places>,
     /// Decoded blocks, by column and number.
@@ -52,7 +53,7 @@ impl File {
     pub fn open(store: &Arc<Store>, source: &Arc<Source>, interrupt: &Interrupt) -> Result<Arc<Self>, Error> {
         let opening = Opening::new(store.clone(), source.clone(), Content::Fixed);
         let header = header(&opening)?;
-        let mut columns: Vec<Result<Survey, String>> = Vec::with_capacity(header.columns.len());
+        let mut columns: Vec<Result<Survey, codec::Error>> = Vec::with_capacity(header.columns.len());
         let mut depths: Vec<usize> = Vec::with_capacity(header.columns.len());
         for column in &header.columns {
             interrupt.check()?;
@@ -61,10 +62,10 @@ impl File {
             columns.push(match above {
                 Some((parent, Err(_))) => {
                     let parent = header.columns.get(parent).map_or("", |parent| parent.name.as_str());
-                    Err(format!("its parent {parent:?} cannot be read"))
+                    Err(format!("its parent {parent:?} cannot be read").into())
                 }
                 _ if depths.last().is_some_and(|depth| *depth > DEEPEST) => {
-                    Err(format!("it lies more than {DEEPEST} parents deep"))
+                    Err(format!("it lies more than {DEEPEST} parents deep").into())
                 }
                 _ => survey(&opening, &header, column, interrupt)?,
             });
@@ -73,10 +74,10 @@ impl File {
         if !columns.is_empty() && !sums.clone().any(|rows| rows == header.rows) {
             let why = match sums.clone().next() {
                 Some(rows) => format!("no column has as many: the first that can be read has {rows}"),
-                None => format!(
-                    "no column can be read: {}",
-                    columns.iter().find_map(|c| c.as_ref().err()).map_or("", |r| r)
-                ),
+                None => {
+                    let first = columns.iter().find_map(|column| column.as_ref().err());
+                    format!("no column can be read: {}", first.map(codec::Error::to_string).unwrap_or_default())
+                }
             };
             return Err(refused(format!("the header says {} rows, but {why}", header.rows)));
         }
@@ -97,7 +98,7 @@ impl File {
     /// What the header says of a column.
     pub(super) fn column(&self, at: usize) -> Result<(&Column, Kind, Packing), Error> {
         let column = self.header.columns.get(at).ok_or_else(|| refused(format!("there is no column {at}")))?;
-        let failed = |reason: &String| Error::Unsupported { path: path_of(column), reason: reason.clone() };
+        let failed = |reason: &codec::Error| Error::Unsupported { path: path_of(column), reason: reason.to_string() };
         let (kind, packing) = *column.form.as_ref().map_err(failed)?;
         self.columns.get(at).map_or(Ok(()), |seen| seen.as_ref().map(drop)).map_err(failed)?;
         Ok((column, kind, packing))
@@ -146,7 +147,7 @@ fn header(opening: &Opening) -> Result<Header, Error> {
         opening.append_at(0, bytes as usize, &mut first)?;
         match Header::read(&first, total) {
             Ok(header) => return Ok(header),
-            Err(Stop::Bad(reason)) => return Err(refused(reason)),
+            Err(Stop::Bad(reason)) => return Err(refused(reason.to_string())),
             Err(Stop::More) if bytes < LONGEST_HEADER && bytes < total => length = length.saturating_mul(8),
             Err(Stop::More) => return Err(refused(format!("a header of more than {LONGEST_HEADER} bytes"))),
         }
@@ -162,11 +163,13 @@ fn survey(
     header: &Header,
     column: &Column,
     interrupt: &Interrupt,
-) -> Result<Result<Survey, String>, Error> {
+) -> Result<Result<Survey, codec::Error>, Error> {
     let size = opening.source().identity().size;
     if column.start < header.length || column.start > size {
         let start = column.start;
-        return Ok(Err(format!("it begins at byte {start}: the header ends at {}, the file at {size}", header.length)));
+        return Ok(Err(
+            format!("it begins at byte {start}: the header ends at {}, the file at {size}", header.length).into()
+        ));
     }
     let mut survey = Survey::default();
     let descriptors = Descriptors::new(opening, column);

@@ -91,7 +91,7 @@ impl Chunks {
                 let needed = self.taken.as_ref().map_or_else(|| self.grid.bytes_inside(chunk.index), |_| u64::MAX);
                 let needed = usize::try_from(needed).unwrap_or(usize::MAX).min(out.len());
                 let decoded = pipeline.decode(mask, stored, out, needed, scratch);
-                decoded.map_err(|reason| self.chunk_error(chunk, reason))?;
+                decoded.map_err(|error| self.chunk_error(chunk, error.to_string()))?;
             }
             _ => self.file.read_at(chunk.address, out)?,
         }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Unresolved;
+use crate::codec;
 use crate::codec::structure::heap::{Objects, Sizes};
 use crate::source::Interrupt;
 use crate::store::{Buffer, Error, File, Reservation};
@@ -41,7 +42,8 @@ impl Collection {
     }
 
     fn read(file: &File, address: u64, number: u64, interrupt: &Interrupt) -> Result<Self, Unresolved> {
-        let invalid = |reason: String| Unresolved::Invalid(format!("global heap collection at {address}: {reason}"));
+        let invalid =
+            |reason: codec::Error| Unresolved::Invalid(format!("global heap collection at {address}: {reason}"));
         let size = file.size()?;
         let start = address
             .checked_add(file.info().user_block)
@@ -53,7 +55,7 @@ impl Collection {
         let sizes = Sizes::new(file.info().length_size);
         let length = sizes.collection(head).map_err(invalid)?;
         if length > size - start {
-            return Err(invalid(format!("{length} bytes long, beyond the end of the file")));
+            return Err(invalid(format!("{length} bytes long, beyond the end of the file").into()));
         }
         let limit = file.store().max_chunk();
         if length > limit {
@@ -61,7 +63,7 @@ impl Collection {
             let (path, option) = (file.source().path().display().to_string(), "--max-chunk");
             return Err(Error::TooLarge { path, what, bytes: length, limit, option }.into());
         }
-        let length = usize::try_from(length).map_err(|error| invalid(error.to_string()))?;
+        let length = usize::try_from(length).map_err(|error| invalid(error.to_string().into()))?;
         let (lease, [mut buffer]) = file.store().budget().lease([length], interrupt)?;
         let known = head.len().min(length);
         buffer[..known].copy_from_slice(&head[..known]);

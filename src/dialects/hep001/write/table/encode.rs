@@ -241,7 +241,7 @@ impl Out<'_, '_> {
             }
             State::Texts { offsets, mask, bytes, json } => {
                 let array = match json {
-                    Some(json) => Arc::new(json.texts(array).map_err(Failure::Wrong)?),
+                    Some(json) => Arc::new(json.texts(array).map_err(|error| Failure::Wrong(error.to_string()))?),
                     None => cells::normal(array)?,
                 };
                 let array = match array.data_type() {
@@ -366,7 +366,7 @@ impl Shared {
         let mut packer = known.unwrap_or_else(|| Packer::new(part.compression));
         let packed = packer.pack(chunk, part.width, part.shuffles);
         self.packers.lock().push((part.compression, packer));
-        packed.map(Content::Chunk).map_err(Failure::Wrong)
+        packed.map(Content::Chunk).map_err(|error| Failure::Wrong(error.to_string()))
     }
 }
 
