@@ -3,6 +3,7 @@
 pub mod constant;
 pub mod ipc;
 pub mod json;
+mod measure;
 pub mod metadata;
 mod misfit;
 pub mod npy;
@@ -10,7 +11,6 @@ mod pandas;
 pub mod parquet;
 mod printable;
 pub mod rendered;
-mod stretches;
 pub mod text;
 mod wanted;
 

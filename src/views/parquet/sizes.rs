@@ -1,28 +1,24 @@
 //! Pages of leaf columns whose values have no fixed length.
 //!
-//! A pass finds how long they are: by their [outlines](crate::store::Rows::outline), which take descriptors and offsets
-//! alone, or by the values themselves. Where even that would keep `stat` waiting, a sample says how much room all pages
-//! take as a rule, and the file has that length.
+//! Where a pass over their lengths would keep `stat` waiting, a sample says how much room all pages take as a rule, and
+//! the file has that length.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
-use serde::{Deserialize, Serialize};
 
 use super::body::leaf::{Body, Leaf};
 use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, Measured, PAGE_BYTES, Page};
 use crate::source::Interrupt;
-use crate::store::pass::{Keeper, Measure, Pass, Progress};
-use crate::store::{Blocked, Cuts, Error, RowRange, for_each_array};
+use crate::store::pass::{Keeper, Progress};
+use crate::store::{Blocked, Cuts, Error, RowRange, Rows, for_each_array};
 use crate::views::Misfit;
-use crate::views::stretches::{Stretches, estimate, is_small};
+use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter};
 
 /// Counts changes of how pages are cut or written: what was kept before one is not used after it.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Rows measured at once, and of a page at most, unless row groups have fewer: it divides each that has not.
 const UNIT: u64 = 65_536;
@@ -32,18 +28,6 @@ const LEAST_UNREADABLE: u64 = 1024;
 
 /// Units of one step of a pass at most.
 const MOST_UNITS: u64 = 16;
-
-/// Values and lists whose outlines are looked at while `stat` waits, in all columns of a file together.
-const AT_STAT: u64 = 1 << 18;
-
-/// Values that are as long to measure as one outline.
-const PER_VALUE: u64 = 1 << 4;
-
-/// Bytes of values that are measured together.
-const MOST_BYTES: u64 = 16 << 20;
-
-/// Bytes of texts that are looked at in each place of a sample.
-const SAMPLED_BYTES: u64 = 64 << 10;
 
 /// Of texts, this part of a page is left for bytes that are no UTF-8 and grow to three.
 const SPARE_PART: u64 = 128;
@@ -57,16 +41,7 @@ pub(super) type LeafPages = BTreeMap<usize, Arc<Measured>>;
 /// The leaf columns of a file that must be measured, by column.
 pub(super) struct Sizes {
     groups: Groups,
-    columns: Vec<Lengths>,
-}
-
-/// What is known of the lengths of a column.
-struct Lengths {
-    measured: Arc<MeasuredColumn>,
-    sample: OnceLock<Sample>,
-    pass: OnceLock<Arc<Pass<UnitPages>>>,
-    /// A page turned out longer than its outline said.
-    distrusted: AtomicBool,
+    columns: Vec<Meter<MeasuredColumn>>,
 }
 
 #[derive(Debug)]
@@ -78,29 +53,6 @@ struct MeasuredColumn {
     cuts: Option<u64>,
     /// With the position of each among all leaves.
     leaves: Vec<(usize, Leaf)>,
-    stretches: OnceLock<Stretches>,
-    /// It takes no longer than a sample to measure all values.
-    small: OnceLock<bool>,
-    by_values: OnceLock<bool>,
-}
-
-/// What some rows tell of all.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Sample {
-    /// Outlines do not tell how long pages are.
-    by_values: bool,
-    /// Outlines to look at, or as much work.
-    work: u64,
-    /// Of each measured leaf, room for a unit of rows that may be stored, and of one that is not.
-    stored: Vec<Typical>,
-    alike: Vec<Typical>,
-}
-
-/// Room for the pages of a unit, as a rule.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Typical {
-    bytes: u64,
-    entries: u64,
 }
 
 impl Sizes {
@@ -115,12 +67,9 @@ impl Sizes {
             }
         }
         let columns = leaves.into_iter().filter_map(|(column, leaves)| {
-            let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
             let column = columns.get(column)?.clone();
             let (units, cuts) = (units.clone(), groups.cuts.as_ref().map(Cuts::digest));
-            let measured = Arc::new(MeasuredColumn { column, units, cuts, leaves, stretches, small, by_values });
-            let (sample, pass, distrusted) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
-            Some(Lengths { measured, sample, pass, distrusted })
+            Some(Meter::new(MeasuredColumn { column, units, cuts, leaves }))
         });
         let columns = columns.collect();
         Self { groups: groups.clone(), columns }
@@ -129,10 +78,9 @@ impl Sizes {
     /// The pages of each leaf: waits for passes over what is not known.
     pub fn pages(&self, interrupt: &Interrupt) -> Result<LeafPages, Error> {
         let mut pages = BTreeMap::new();
-        for lengths in &self.columns {
-            let column = &lengths.measured;
-            let units = lengths.pass(interrupt)?.all(interrupt)?;
-            let (stretches, padded) = (column.stretches(interrupt)?, !column.by_values());
+        for meter in &self.columns {
+            let (column, units) = (meter.measured(), meter.all(interrupt)?);
+            let (stretches, padded) = (meter.stretches(interrupt)?, !meter.is_by_values(0));
             for (which, (position, _)) in column.leaves.iter().enumerate() {
                 let of_block = |block: usize| units.get(block).and_then(|leaves| leaves.get(which));
                 let all = stretches.runs().iter().flat_map(|run| {
@@ -151,24 +99,22 @@ impl Sizes {
     /// longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<LeafPages>, Error> {
         let mut work = 0_u64;
-        for lengths in &self.columns {
-            if !lengths.measured.is_small(interrupt)? {
-                work = work.saturating_add(lengths.sample(interrupt)?.work);
-            }
+        for meter in &self.columns {
+            work = work.saturating_add(meter.work(interrupt)?);
         }
         if work <= AT_STAT {
             return Ok(None);
         }
         let mut pages = BTreeMap::new();
-        for lengths in &self.columns {
-            let (column, sample) = (&lengths.measured, lengths.sample(interrupt)?);
-            let stretches = column.stretches(interrupt)?;
+        for meter in &self.columns {
+            let (column, sample) = (meter.measured(), meter.sample(interrupt)?);
+            let stretches = meter.stretches(interrupt)?;
             for (which, (position, _)) in column.leaves.iter().enumerate() {
                 let all = stretches.runs().iter().flat_map(|run| {
                     let typical = if run.alike { &sample.alike } else { &sample.stored };
-                    let typical = typical.get(which).copied().unwrap_or_default();
+                    let typical = typical.as_chunks().0.get(which).copied().unwrap_or_default();
                     let unit = column.units.per_block();
-                    stretches.parts_of(run).flat_map(move |rows| typical.pages(rows.end - rows.start, unit))
+                    stretches.parts_of(run).flat_map(move |rows| typical_pages(typical, rows.end - rows.start, unit))
                 });
                 pages.insert(*position, Arc::new(self.measured(column, true, all)?));
             }
@@ -193,13 +139,13 @@ impl Sizes {
 
     /// Whether all is known, so that [`Sizes::pages`] reads no value.
     pub fn is_known(&self) -> bool {
-        self.columns.iter().all(|lengths| lengths.pass.get().is_some_and(|pass| pass.known().is_some()))
+        self.columns.iter().all(Meter::is_known)
     }
 
     /// The same, or found in the cache folder.
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
-        for lengths in &self.columns {
-            if lengths.pass(interrupt)?.found().is_none() {
+        for meter in &self.columns {
+            if !meter.is_found(interrupt)? {
                 return Ok(false);
             }
         }
@@ -208,28 +154,18 @@ impl Sizes {
 
     /// A page of this leaf is longer than its outline says: its column is measured by its values from now on.
     pub fn distrust(&self, leaf: usize) {
-        let has_leaf = |lengths: &&Lengths| lengths.measured.leaves.iter().any(|(position, _)| *position == leaf);
-        for lengths in self.columns.iter().filter(has_leaf).filter(|lengths| !lengths.measured.by_values()) {
-            if !lengths.distrusted.swap(true, Ordering::Relaxed)
-                && let Some(Keeper { file, what }) = lengths.measured.keeper("by-values")
-            {
-                file.note(&what, &[1], true);
-            }
-        }
+        let has_leaf = |meter: &&Meter<MeasuredColumn>| meter.measured().leaves.iter().any(|(at, _)| *at == leaf);
+        self.columns.iter().filter(has_leaf).for_each(|meter| meter.distrust(0));
     }
 
     /// Whether a page was found that is longer than its outline says.
     pub fn is_distrusted(&self) -> bool {
-        self.columns.iter().any(|lengths| lengths.distrusted.load(Ordering::Relaxed))
+        self.columns.iter().any(Meter::is_distrusted)
     }
 
     /// How far the passes are; `None` where there is nothing to measure.
     pub fn progress(&self) -> Option<Progress> {
-        let progress = |lengths: &Lengths| match lengths.pass.get() {
-            Some(pass) => pass.progress(),
-            None => Progress { done: 0, all: lengths.measured.units.count(), kept: None },
-        };
-        Progress::sum(self.columns.iter().map(progress))
+        Progress::sum(self.columns.iter().map(Meter::progress))
     }
 }
 
@@ -241,88 +177,43 @@ fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
     alike.into_iter().chain((0..one_by_one).flat_map(move |_| pages.iter().map(|page| (*page, 1))))
 }
 
-impl Typical {
-    /// Pages of a fixed number of rows of some units; the last may be short.
-    fn pages(self, rows: u64, unit: u64) -> impl Iterator<Item = (Page, u64)> {
-        let count = (self.bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
-        let per_page = unit / count;
-        let part = move |rows: u64| {
-            let share = |all: u64| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(unit) + 1);
-            let (bytes, entries) = (share(self.bytes), share(self.entries));
-            // No more rows than a unit.
-            Page { rows: rows as u32, bytes: bytes.unwrap_or(u32::MAX), entries: entries.unwrap_or(u32::MAX) }
-        };
-        let rest = rows % per_page;
-        [(part(per_page), rows / per_page), (part(rest.max(1)), u64::from(rest > 0))].into_iter()
-    }
+/// Pages of a fixed number of rows of some units, of which each takes so many bytes and entries as a rule; the last may
+/// be short.
+fn typical_pages([bytes, entries]: [u64; 2], rows: u64, unit: u64) -> impl Iterator<Item = (Page, u64)> {
+    let count = (bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
+    let per_page = unit / count;
+    let part = move |rows: u64| {
+        let share = |all: u64| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(unit) + 1);
+        let (bytes, entries) = (share(bytes), share(entries));
+        // No more rows than a unit.
+        Page { rows: rows as u32, bytes: bytes.unwrap_or(u32::MAX), entries: entries.unwrap_or(u32::MAX) }
+    };
+    let rest = rows % per_page;
+    [(part(per_page), rows / per_page), (part(rest.max(1)), u64::from(rest > 0))].into_iter()
 }
 
-impl Lengths {
-    fn sample(&self, interrupt: &Interrupt) -> Result<&Sample, Error> {
-        if let Some(sample) = self.sample.get() {
-            return Ok(sample);
-        }
-        let keeper = self.measured.keeper("sample");
-        let sample = Keeper::recall_or(keeper, |_| true, || self.measured.sample(interrupt))?;
-        Ok(self.sample.get_or_init(|| sample))
+/// Numbers are the bytes and the entries of the pages of each leaf.
+impl measure::Measured for MeasuredColumn {
+    type Unit = UnitPages;
+
+    fn units(&self) -> &Blocked {
+        &self.units
     }
 
-    fn pass(&self, interrupt: &Interrupt) -> Result<&Arc<Pass<UnitPages>>, Error> {
-        if let Some(pass) = self.pass.get() {
-            return Ok(pass);
-        }
-        let column = &self.measured;
-        let is_marked = |Keeper { file, what }: Keeper| file.recall(&what).is_some();
-        let by_values = column.is_small(interrupt)?
-            || column.keeper("by-values").is_some_and(is_marked)
-            || self.sample(interrupt)?.by_values;
-        let by_values = *column.by_values.get_or_init(|| by_values);
-        let blocks = column.stretches(interrupt)?.blocks();
-        let keeper = column.keeper(if by_values { "exact" } else { "room" });
-        let pass = || Pass::new(blocks, column.units_of_step(), column.clone() as _, keeper);
-        Ok(self.pass.get_or_init(pass))
-    }
-}
-
-impl Measure<UnitPages> for MeasuredColumn {
-    fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<UnitPages>, Error> {
-        let stretches = self.stretches(interrupt)?;
-        let unit = |block: usize| {
-            interrupt.check()?;
-            let mut pages = vec![Vec::new(); self.leaves.len()];
-            self.measure(stretches.rows_of(block), &mut pages, interrupt)?;
-            Ok(pages)
-        };
-        blocks.map(unit).collect()
-    }
-}
-
-impl MeasuredColumn {
-    fn is_small(&self, interrupt: &Interrupt) -> Result<bool, Error> {
-        if let Some(small) = self.small.get() {
-            return Ok(*small);
-        }
-        let small = is_small(self.column.rows.as_ref(), self.units.rows(), interrupt)?;
-        Ok(*self.small.get_or_init(|| small))
+    fn columns(&self) -> usize {
+        1
     }
 
-    fn stretches(&self, interrupt: &Interrupt) -> Result<&Stretches, Error> {
-        if let Some(stretches) = self.stretches.get() {
-            return Ok(stretches);
-        }
-        let stretches = Stretches::find(self.units.clone(), |row| {
-            interrupt.check()?;
-            self.column.rows.alike_until(row, interrupt)
-        })?;
-        Ok(self.stretches.get_or_init(|| stretches))
+    fn variable(&self) -> impl Iterator<Item = (usize, &dyn Rows)> {
+        std::iter::once((0, self.column.rows.as_ref()))
     }
 
-    fn by_values(&self) -> bool {
-        self.by_values.get().copied().unwrap_or(true)
+    fn numbers(&self, _: usize) -> usize {
+        2 * self.leaves.len()
     }
 
-    /// Units of a step: those of a chunk, so that it is decoded once; many where they are cut short.
-    fn units_of_step(&self) -> usize {
+    /// Units of a chunk, so that it is decoded once; many where they are cut short.
+    fn step(&self) -> usize {
         if self.units.is_cut() {
             return MOST_UNITS as usize;
         }
@@ -341,86 +232,59 @@ impl MeasuredColumn {
         })
     }
 
-    /// Looks at some rows.
-    fn sample(&self, interrupt: &Interrupt) -> Result<Sample, Error> {
-        let (stretches, unit) = (self.stretches(interrupt)?, self.units.per_block());
-        let mut by_values = false;
-        let mut grown = (0, 0);
-        let mut of = |alike: bool| {
-            let mut seen = vec![Vec::new(); self.leaves.len()];
-            for rows in stretches.sample(alike) {
-                let count = (rows.end - rows.start) as f64;
-                match self.look(rows, &mut by_values, &mut grown, interrupt) {
-                    Ok(bodies) => {
-                        for (seen, body) in seen.iter_mut().zip(bodies) {
-                            seen.push((body.bytes as f64 / count, f64::from(body.entries) / count));
-                        }
-                    }
-                    // Others tell of them.
-                    Err(Error::Chunk { .. } | Error::Heap { .. } | Error::TooLarge { .. }) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            let typical = |seen: Vec<(f64, f64)>| Typical {
-                bytes: (estimate(seen.iter().map(|(bytes, _)| *bytes), alike) * unit as f64) as u64,
-                entries: (estimate(seen.iter().map(|(_, entries)| *entries), alike) * unit as f64) as u64,
-            };
-            Ok(seen.into_iter().map(typical).collect::<Vec<_>>())
-        };
-        let (mut stored, alike) = (of(false)?, of(true)?);
-        // What is shown of texts may be longer than they are.
-        let (shown, room) = grown;
-        if shown > room {
-            stored.iter_mut().for_each(|leaf| leaf.bytes = leaf.bytes.saturating_mul(shown) / u64::max(room, 1));
-        }
-        let entries = stored.iter().map(|leaf| leaf.entries).max().unwrap_or(0);
-        let of_unit = unit.saturating_add(entries).saturating_mul(if by_values { PER_VALUE } else { 1 });
-        let work = (stretches.stored_rows() / unit + stretches.runs().len() as u64).saturating_mul(of_unit);
-        Ok(Sample { by_values, work, stored, alike })
+    fn mark(&self, _: usize) -> String {
+        "by-values".to_owned()
     }
 
-    /// The bodies of a page of some rows, for each leaf; sets `by_values` where that takes their values. Counts bytes
-    /// of texts as shown and the room for them.
-    fn look(
-        &self,
-        rows: RowRange,
-        by_values: &mut bool,
-        (shown, room): &mut (u64, u64),
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Body>, Error> {
-        interrupt.check()?;
+    fn mode(&self, by_values: &[bool]) -> String {
+        if by_values.contains(&true) { "exact" } else { "room" }.to_owned()
+    }
+
+    fn measure(&self, rows: RowRange, by_values: &[bool], interrupt: &Interrupt) -> Result<UnitPages, Error> {
+        let mut pages = vec![Vec::new(); self.leaves.len()];
+        self.divided(rows, by_values.contains(&true), &mut pages, interrupt)?;
+        Ok(pages)
+    }
+
+    fn look(&self, _: usize, rows: RowRange, look: &mut Look, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        let failed = |reason| self.column.unsupported(reason);
+        let numbers = |bodies: Vec<Body>| bodies.iter().flat_map(|body| [body.bytes, body.entries.into()]).collect();
         let Some(outline) = self.outline(rows.clone(), interrupt)? else {
-            *by_values = true;
+            look.by_values = true;
             let array = self.column.rows.array(rows, interrupt)?;
-            return self
-                .leaves
-                .iter()
-                .map(|(_, leaf)| leaf.measure(&array).map_err(|misfit| self.column.unsupported(misfit)))
-                .collect();
+            let bodies = self.leaves.iter().map(|(_, leaf)| leaf.measure(&array).map_err(failed));
+            return Ok(numbers(bodies.collect::<Result<_, _>>()?));
         };
-        if self.leaves.iter().any(|(_, leaf)| leaf.holds_texts()) {
-            let few = self.column.rows.fitting(rows.clone(), SAMPLED_BYTES, interrupt)?;
-            if few.bytes <= MOST_BYTES {
-                let array = self.column.rows.array(rows.start..few.end, interrupt)?;
-                let few = outline.slice(0, array.len().min(outline.len()));
-                for (_, leaf) in &self.leaves {
-                    let bytes = leaf.measure(&array).map_err(|misfit| self.column.unsupported(misfit))?.bytes;
-                    let most = self
-                        .room(leaf, &few)
-                        .map_err(|misfit| self.column.unsupported(misfit))?
-                        .map_or(0, |body| body.bytes);
-                    *by_values |= bytes > most;
-                    (*shown, *room) = (*shown + bytes, *room + most);
-                }
+        if self.leaves.iter().any(|(_, leaf)| leaf.holds_texts())
+            && let Some(end) = Look::few(self.column.rows.as_ref(), &rows, interrupt)?
+        {
+            let array = self.column.rows.array(rows.start..end, interrupt)?;
+            let few = outline.slice(0, array.len().min(outline.len()));
+            for (_, leaf) in &self.leaves {
+                let bytes = leaf.measure(&array).map_err(failed)?.bytes;
+                let most = self.room(leaf, &few).map_err(failed)?.map_or(0, |body| body.bytes);
+                look.by_values |= bytes > most;
+                (look.shown, look.room) = (look.shown + bytes, look.room + most);
             }
         }
-        let rooms = self
-            .leaves
-            .iter()
-            .map(|(_, leaf)| self.room(leaf, &outline).map_err(|misfit| self.column.unsupported(misfit)));
-        Ok(rooms.collect::<Result<Option<Vec<Body>>, Error>>()?.unwrap_or_default())
+        let rooms = self.leaves.iter().map(|(_, leaf)| self.room(leaf, &outline).map_err(failed));
+        Ok(numbers(rooms.collect::<Result<Option<_>, Error>>()?.unwrap_or_default()))
     }
 
+    fn is_passed_over(error: &Error) -> bool {
+        matches!(error, Error::Chunk { .. } | Error::Heap { .. } | Error::TooLarge { .. })
+    }
+
+    fn grows(number: usize) -> bool {
+        number.is_multiple_of(2)
+    }
+
+    fn entries(&self, _: usize, numbers: &[u64]) -> u64 {
+        numbers.iter().skip(1).step_by(2).copied().max().unwrap_or(0)
+    }
+}
+
+impl MeasuredColumn {
     /// The outline of some rows, where it tells how much room all leaves take.
     fn outline(&self, rows: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let Some(outline) = self.column.rows.outline(rows, interrupt)? else { return Ok(None) };
@@ -438,13 +302,26 @@ impl MeasuredColumn {
         Ok(leaf.room(outline, self.column.rows.outline_tells_nulls())?.map(spare))
     }
 
-    fn measure(&self, rows: RowRange, pages: &mut [Vec<Page>], interrupt: &Interrupt) -> Result<(), Error> {
+    fn divided(
+        &self,
+        rows: RowRange,
+        by_values: bool,
+        pages: &mut [Vec<Page>],
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
         let count = rows.end - rows.start;
-        match self.measure_whole(rows.clone(), pages, interrupt) {
-            // More than the store hands out at once, or some rows cannot be read: in halves.
-            Err(Error::TooLarge { .. }) if count > 1 => self.halves(rows, pages, interrupt),
-            Err(Error::Chunk { .. } | Error::Heap { .. }) if count > LEAST_UNREADABLE => {
-                self.halves(rows, pages, interrupt)
+        let is_divisible = |error: &Error| match error {
+            // More than the store hands out at once.
+            Error::TooLarge { .. } => count > 1,
+            // Some rows cannot be read.
+            Error::Chunk { .. } | Error::Heap { .. } => count > LEAST_UNREADABLE,
+            _ => false,
+        };
+        match self.whole(rows.clone(), by_values, pages, interrupt) {
+            Err(error) if is_divisible(&error) => {
+                let middle = rows.start + half(count);
+                self.divided(rows.start..middle, by_values, pages, interrupt)?;
+                self.divided(middle..rows.end, by_values, pages, interrupt)
             }
             // Their page has a place, so that the others can be read; reading it is an error.
             Err(Error::Chunk { .. } | Error::Heap { .. }) => {
@@ -456,10 +333,14 @@ impl MeasuredColumn {
         }
     }
 
-    fn measure_whole(&self, rows: RowRange, pages: &mut [Vec<Page>], interrupt: &Interrupt) -> Result<(), Error> {
-        if !self.by_values()
-            && let Some(outline) = self.outline(rows.clone(), interrupt)?
-        {
+    fn whole(
+        &self,
+        rows: RowRange,
+        by_values: bool,
+        pages: &mut [Vec<Page>],
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        if !by_values && let Some(outline) = self.outline(rows.clone(), interrupt)? {
             let mut leaves = self.leaves.iter().zip(pages.iter_mut());
             let room =
                 |leaf: &Leaf, rows: &ArrayRef| self.room(leaf, rows)?.ok_or_else(|| Misfit::Array("no outline".into()));
@@ -479,12 +360,6 @@ impl MeasuredColumn {
             pages.iter_mut().zip(before).for_each(|(pages, before)| pages.truncate(before));
         }
         whole
-    }
-
-    fn halves(&self, rows: RowRange, pages: &mut [Vec<Page>], interrupt: &Interrupt) -> Result<(), Error> {
-        let middle = rows.start + half(rows.end - rows.start);
-        self.measure(rows.start..middle, pages, interrupt)?;
-        self.measure(middle..rows.end, pages, interrupt)
     }
 }
 

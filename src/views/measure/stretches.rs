@@ -32,7 +32,7 @@ pub(super) fn is_small(rows: &dyn Rows, count: u64, interrupt: &Interrupt) -> Re
 
 /// Units of rows, and runs of those that are alike.
 #[derive(Debug)]
-pub(super) struct Stretches {
+pub(in crate::views) struct Stretches {
     units: Blocked,
     runs: Vec<Run>,
     blocks: usize,
@@ -42,7 +42,7 @@ pub(super) struct Stretches {
 
 /// Units that follow each other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+pub(in crate::views) struct Run {
     /// The first.
     pub first: u64,
     /// How many.

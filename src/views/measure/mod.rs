@@ -1,0 +1,336 @@
+//! Lengths of texts and lists, which decide how long a file is and where everything lies in it.
+//!
+//! A pass measures them unit by unit: by [outlines](Rows::outline), which take descriptors and offsets alone, or by the
+//! values themselves. Where even that would keep `stat` waiting, a sample says how long units are as a rule.
+
+mod stretches;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::source::Interrupt;
+use crate::store::pass::{Keeper, Measure, Pass, Progress};
+use crate::store::{Blocked, Error, RowRange, Rows};
+pub(super) use stretches::Stretches;
+use stretches::{estimate, is_small};
+
+/// Values and lists whose outlines are looked at while `stat` waits, in all columns of a file together.
+pub(super) const AT_STAT: u64 = 1 << 18;
+
+/// Values that are as long to measure as one outline.
+const PER_VALUE: u64 = 1 << 4;
+
+/// Bytes of values that are measured together.
+pub(super) const MOST_BYTES: u64 = 16 << 20;
+
+/// Bytes of texts that are looked at in each place of a sample.
+const SAMPLED_BYTES: u64 = 64 << 10;
+
+/// Columns of a file whose lengths are measured together.
+pub(super) trait Measured: Send + Sync + 'static {
+    /// The lengths of a unit of rows.
+    type Unit: Clone + Serialize + DeserializeOwned + Send + Sync;
+
+    /// The units.
+    fn units(&self) -> &Blocked;
+
+    /// Number of columns, measured or not.
+    fn columns(&self) -> usize;
+
+    /// The columns that are measured, by number.
+    fn variable(&self) -> impl Iterator<Item = (usize, &dyn Rows)>;
+
+    /// How many numbers tell the lengths of a column.
+    fn numbers(&self, column: usize) -> usize;
+
+    /// Units of a step of the pass.
+    fn step(&self) -> usize;
+
+    /// Where something that is known of the lengths is kept.
+    fn keeper(&self, of: &str) -> Option<Keeper>;
+
+    /// The name of the verdict that a column is to be measured by its values.
+    fn mark(&self, column: usize) -> String;
+
+    /// The name of the pass, by which columns it measures by their values.
+    fn mode(&self, by_values: &[bool]) -> String;
+
+    /// Measures a unit, of each column `by_values` or by its outline.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn measure(&self, rows: RowRange, by_values: &[bool], interrupt: &Interrupt) -> Result<Self::Unit, Error>;
+
+    /// How long some rows of a column are: its numbers, summed.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn look(&self, column: usize, rows: RowRange, look: &mut Look, interrupt: &Interrupt) -> Result<Vec<u64>, Error>;
+
+    /// Whether a sample does without rows that cannot be read for this reason.
+    fn is_passed_over(error: &Error) -> bool;
+
+    /// Whether one of these numbers is larger where more is shown of texts than there was room for.
+    fn grows(number: usize) -> bool;
+
+    /// Lists and values of a unit beside its rows that an outline takes, of a column with these numbers.
+    fn entries(&self, column: usize, numbers: &[u64]) -> u64;
+}
+
+/// A look at some rows of a column.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    /// Outlines do not tell how long the rows are.
+    pub by_values: bool,
+    /// Bytes as shown, and the room that outlines leave for them.
+    pub shown: u64,
+    pub room: u64,
+}
+
+impl Look {
+    /// The end of the first rows of some that hold few enough bytes of texts to be looked at; `None` where the first
+    /// row alone holds too many.
+    pub fn few(rows: &dyn Rows, range: &RowRange, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
+        let few = rows.fitting(range.clone(), SAMPLED_BYTES, interrupt)?;
+        Ok((few.bytes <= MOST_BYTES).then_some(few.end))
+    }
+}
+
+/// What some rows tell of all.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Sample {
+    /// Of each column, whether outlines do not tell how long it is.
+    by_values: Vec<bool>,
+    /// Outlines to look at, or as much work.
+    work: u64,
+    /// Numbers of a unit that may be stored, and of one that is not, as a rule; those of all columns.
+    pub stored: Vec<u64>,
+    pub alike: Vec<u64>,
+}
+
+/// What is known of the lengths of some columns, and the pass that finds them.
+pub(super) struct Meter<M: Measured> {
+    shared: Arc<Shared<M>>,
+    sample: OnceLock<Sample>,
+    pass: OnceLock<Arc<Pass<M::Unit>>>,
+    /// Something turned out longer than its outline said.
+    distrusted: AtomicBool,
+}
+
+struct Shared<M> {
+    measured: M,
+    stretches: OnceLock<Arc<Stretches>>,
+    /// It takes no longer than a sample to measure all values.
+    small: OnceLock<bool>,
+    /// Of each column, whether its values are read.
+    by_values: OnceLock<Vec<bool>>,
+}
+
+impl<M: Measured> Meter<M> {
+    /// Reads nothing.
+    pub fn new(measured: M) -> Self {
+        let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let shared = Arc::new(Shared { measured, stretches, small, by_values });
+        Self { shared, sample: OnceLock::new(), pass: OnceLock::new(), distrusted: AtomicBool::new(false) }
+    }
+
+    /// What is measured.
+    pub fn measured(&self) -> &M {
+        &self.shared.measured
+    }
+
+    /// Runs of units that are alike.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn stretches(&self, interrupt: &Interrupt) -> Result<&Arc<Stretches>, Error> {
+        self.shared.stretches(interrupt)
+    }
+
+    /// Outlines to look at, or as much work; 0 where a sample takes no less.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn work(&self, interrupt: &Interrupt) -> Result<u64, Error> {
+        if self.shared.is_small(interrupt)? { Ok(0) } else { Ok(self.sample(interrupt)?.work) }
+    }
+
+    /// What some rows tell of all.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn sample(&self, interrupt: &Interrupt) -> Result<&Sample, Error> {
+        if let Some(sample) = self.sample.get() {
+            return Ok(sample);
+        }
+        let is_ours = |known: &Sample| known.by_values.len() == self.measured().columns();
+        let keeper = self.measured().keeper("sample");
+        let sample = Keeper::recall_or(keeper, is_ours, || self.shared.sample(interrupt))?;
+        Ok(self.sample.get_or_init(|| sample))
+    }
+
+    fn pass(&self, interrupt: &Interrupt) -> Result<&Arc<Pass<M::Unit>>, Error> {
+        if let Some(pass) = self.pass.get() {
+            return Ok(pass);
+        }
+        let measured = self.measured();
+        let mut by_values = vec![true; measured.columns()];
+        if !self.shared.is_small(interrupt)? {
+            by_values.clone_from(&self.sample(interrupt)?.by_values);
+            for (column, by_values) in by_values.iter_mut().enumerate() {
+                let keeper = measured.keeper(&measured.mark(column));
+                *by_values |= keeper.is_some_and(|keeper| keeper.file.recall(&keeper.what).is_some());
+            }
+        }
+        let by_values = self.shared.by_values.get_or_init(|| by_values);
+        let (blocks, keeper) = (self.stretches(interrupt)?.blocks(), measured.keeper(&measured.mode(by_values)));
+        let pass = || Pass::new(blocks, measured.step(), self.shared.clone(), keeper);
+        Ok(self.pass.get_or_init(pass))
+    }
+
+    /// The lengths of each unit, of those that are alike once: waits for the pass.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn all(&self, interrupt: &Interrupt) -> Result<&[M::Unit], Error> {
+        self.pass(interrupt)?.all(interrupt)
+    }
+
+    /// Whether all is known.
+    pub fn is_known(&self) -> bool {
+        self.pass.get().is_some_and(|pass| pass.known().is_some())
+    }
+
+    /// Whether all is known, or kept in the cache folder.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        Ok(self.pass(interrupt)?.found().is_some())
+    }
+
+    /// How far the pass is.
+    pub fn progress(&self) -> Progress {
+        let all = self.measured().units().count();
+        self.pass.get().map_or(Progress { done: 0, all, kept: None }, |pass| pass.progress())
+    }
+
+    /// Whether a column is measured by its values, as all are before that is decided.
+    pub fn is_by_values(&self, column: usize) -> bool {
+        self.shared.by_values.get().and_then(|by_values| by_values.get(column)).copied().unwrap_or(true)
+    }
+
+    /// Something in a column is not as long as its outline says: it is measured by its values from now on.
+    pub fn distrust(&self, column: usize) {
+        if self.is_by_values(column) || self.distrusted.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if let Some(Keeper { file, what }) = self.measured().keeper(&self.measured().mark(column)) {
+            file.note(&what, &[1], true);
+        }
+    }
+
+    /// Whether something was found that is not as long as its outline says.
+    pub fn is_distrusted(&self) -> bool {
+        self.distrusted.load(Ordering::Relaxed)
+    }
+}
+
+impl<M: Measured> Measure<M::Unit> for Shared<M> {
+    fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<M::Unit>, Error> {
+        let stretches = self.stretches(interrupt)?;
+        let by_values = self.by_values.get().map_or(&[][..], Vec::as_slice);
+        let unit = |block: usize| {
+            interrupt.check()?;
+            self.measured.measure(stretches.rows_of(block), by_values, interrupt)
+        };
+        blocks.map(unit).collect()
+    }
+}
+
+impl<M: Measured> Shared<M> {
+    fn is_small(&self, interrupt: &Interrupt) -> Result<bool, Error> {
+        if let Some(small) = self.small.get() {
+            return Ok(*small);
+        }
+        let count = self.measured.units().rows();
+        let small = self
+            .measured
+            .variable()
+            .try_fold(true, |all, (_, rows)| Ok::<_, Error>(all && is_small(rows, count, interrupt)?))?;
+        Ok(*self.small.get_or_init(|| small))
+    }
+
+    fn stretches(&self, interrupt: &Interrupt) -> Result<&Arc<Stretches>, Error> {
+        if let Some(stretches) = self.stretches.get() {
+            return Ok(stretches);
+        }
+        let stretches = Stretches::find(self.measured.units().clone(), |row| {
+            interrupt.check()?;
+            let mut end = u64::MAX;
+            for (_, rows) in self.measured.variable() {
+                if end > row {
+                    end = end.min(rows.alike_until(row, interrupt)?);
+                }
+            }
+            Ok(end)
+        })?;
+        Ok(self.stretches.get_or_init(|| Arc::new(stretches)))
+    }
+
+    fn sample(&self, interrupt: &Interrupt) -> Result<Sample, Error> {
+        let (stretches, unit) = (self.stretches(interrupt)?, self.measured.units().per_block());
+        let units = stretches.stored_rows() / unit + stretches.runs().len() as u64;
+        let mut sample = Sample { by_values: vec![false; self.measured.columns()], ..Sample::default() };
+        for (column, _) in self.measured.variable() {
+            let mut look = Look::default();
+            let mut stored = self.typical(column, stretches, false, &mut look, interrupt)?;
+            let alike = self.typical(column, stretches, true, &mut look, interrupt)?;
+            // What is shown of texts may be longer than they are.
+            if look.shown > look.room {
+                let grown = stored.iter_mut().enumerate().filter(|(number, _)| M::grows(*number));
+                grown.for_each(|(_, number)| *number = number.saturating_mul(look.shown) / look.room.max(1));
+            }
+            let outlines = unit.saturating_add(self.measured.entries(column, &stored));
+            let each = outlines.saturating_mul(if look.by_values { PER_VALUE } else { 1 });
+            sample.work = sample.work.saturating_add(units.saturating_mul(each));
+            if let Some(by_values) = sample.by_values.get_mut(column) {
+                *by_values = look.by_values;
+            }
+            sample.stored.extend(stored);
+            sample.alike.extend(alike);
+        }
+        Ok(sample)
+    }
+
+    /// The numbers of a unit of a column as a rule, by a look at some rows.
+    fn typical(
+        &self,
+        column: usize,
+        stretches: &Stretches,
+        alike: bool,
+        look: &mut Look,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u64>, Error> {
+        let mut places: Vec<Vec<f64>> = Vec::new();
+        for rows in stretches.sample(alike) {
+            interrupt.check()?;
+            let count = (rows.end - rows.start).max(1) as f64;
+            match self.measured.look(column, rows, look, interrupt) {
+                Ok(numbers) => places.push(numbers.into_iter().map(|number| number as f64 / count).collect()),
+                // Others tell of them.
+                Err(error) if M::is_passed_over(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let unit = self.measured.units().per_block() as f64;
+        let typical = |number: usize| {
+            (estimate(places.iter().filter_map(|place| place.get(number).copied()), alike) * unit) as u64
+        };
+        Ok((0..self.measured.numbers(column)).map(typical).collect())
+    }
+}
