@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 use criterion::{Criterion, Throughput};
-use hepfs::fs::tree::{self, Context};
+use hepfs::fs::tree;
 use hepfs::fs::{Error, NodeRef};
 use hepfs::h5;
+use hepfs::session::Session;
 use hepfs::source::Interrupt;
 use hepfs::store::{self, Answer, Store};
 use hepfs::views::Effort;
@@ -39,7 +40,7 @@ type Failure = Box<dyn std::error::Error>;
 
 /// A file of a tree, opened anew so that nothing of it is warm.
 struct Cold {
-    context: Arc<Context>,
+    session: Arc<Session>,
     node: NodeRef,
     readers: usize,
 }
@@ -56,13 +57,13 @@ impl Cold {
     fn open(file: &Path, name: &str, plugins: Option<PathBuf>) -> Result<Self, Failure> {
         let readers = available_parallelism()?.get();
         let store = Store::new(store::Options { threads: readers, ..store::Options::default() });
-        let context = Context::new(store, h5::Options { plugins, ..h5::Options::default() });
+        let session = Session::new(store, h5::Options { plugins, ..h5::Options::default() });
         let interrupt = Interrupt::new();
-        let mut node = tree::root(&context, &[file.to_owned()], &interrupt)?;
+        let mut node = tree::root(&session, &[file.to_owned()], &interrupt)?;
         for part in name.split('/') {
             node = node.lookup(part.as_bytes(), &interrupt)?;
         }
-        Ok(Self { context, node, readers })
+        Ok(Self { session, node, readers })
     }
 
     /// Reads all of it, its exact size first, as `open` does.
@@ -117,7 +118,7 @@ fn told(file: &Path, name: &str, plugins: Option<PathBuf>) -> Result<String, Str
             "bytes": taken.bytes,
             "seconds": taken.wall.as_secs_f64(),
             "core_seconds": taken.processor.as_secs_f64(),
-            "worker_bytes": cold.context.store.counters().worker_bytes.get(),
+            "worker_bytes": cold.session.store.counters().worker_bytes.get(),
         }))
     };
     read().map(|json| json.to_string()).map_err(|error| error.to_string())

@@ -17,6 +17,7 @@
 //! | [`indexes`] | what search indexes say of a column, held against it |
 //! | [`query`] | which rows satisfy a predicate, and the table of those rows |
 //! | [`views`] | the files shown: size and bytes of each |
+//! | [`session`] | opens sources, finds tables, makes one table of many files, gathers findings |
 //! | [`fs`] | tree of names, inodes, the FUSE adapter |
 //! | [`cli`] | one file per command |
 #![deny(missing_docs)]
@@ -31,6 +32,7 @@ pub mod fs;
 pub mod h5;
 pub mod indexes;
 pub mod query;
+pub mod session;
 pub mod source;
 pub mod store;
 pub mod table;

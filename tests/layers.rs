@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Lowest first.
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "calendar",
     "source",
     "catalogue",
@@ -17,6 +17,7 @@ const LAYERS: [&str; 14] = [
     "dialects",
     "query",
     "views",
+    "session",
     "fs",
     "cli",
 ];

@@ -12,11 +12,12 @@ use super::place::{self, Place};
 use super::tables::table_of;
 use crate::dialects::index_writer::{self, IndexWriter, Kind, Listed, Plan};
 use crate::dialects::{self, IndexOptions};
-use crate::fs::tree::{Context, printable};
 use crate::h5::Exclusive;
+use crate::session::Session;
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Table, listed};
+use crate::views::printable;
 
 /// A table in a file that is locked for writing. It is opened anew after each change of the file.
 pub(super) struct Opened {
@@ -26,11 +27,11 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub fn new(text: &OsStr, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
-        let place = Place::open(text, context, interrupt)?;
+    pub fn new(text: &OsStr, session: Arc<Session>, interrupt: &Interrupt) -> Result<Self, Error> {
+        let place = Place::open(text, session, interrupt)?;
         let table = table_of(&place, false, interrupt)?;
         let several = |_| Error::Usage(format!("{}: not a table of one file", place.name));
-        let [file] = <[_; 1]>::try_from(place.context.files()).map_err(several)?;
+        let [file] = <[_; 1]>::try_from(place.session.files()).map_err(several)?;
         Ok(Self { place, table, file })
     }
 
@@ -81,7 +82,7 @@ pub(super) struct Builder<'a> {
     /// The file and the path of the table in it.
     pub place: &'a OsStr,
     /// What the file is read with, each time that it is opened.
-    pub context: &'a dyn Fn() -> Result<Arc<Context>, Error>,
+    pub session: &'a dyn Fn() -> Result<Arc<Session>, Error>,
     pub locked: &'a Exclusive,
     pub options: &'a IndexOptions,
     /// Bytes that an index may take while it is built.
@@ -91,7 +92,7 @@ pub(super) struct Builder<'a> {
 
 impl Builder<'_> {
     fn open(&self) -> Result<Opened, Error> {
-        Opened::new(self.place, (self.context)()?, self.interrupt)
+        Opened::new(self.place, (self.session)()?, self.interrupt)
     }
 
     fn plan(&self, opened: &Opened, column: &str) -> Result<Box<dyn Plan>, Error> {
@@ -137,7 +138,7 @@ impl Builder<'_> {
         // The column must be what was read until the file changes, which it does by us alone.
         opened.file.check().map_err(index_writer::Error::from)?;
         let old = opened.listed(Some(column), &[kind], self.interrupt)?;
-        let workers = opened.place.context.workers.clone();
+        let workers = opened.place.session.workers.clone();
         drop(opened);
         let mut writing = self.locked.writer(&workers, self.interrupt).map_err(index_writer::Error::from)?;
         for old in &old {

@@ -34,8 +34,9 @@ use clap::{Arg, Args, CommandFactory, FromArgMatches, Id, Parser, Subcommand};
 use self::commands::{cat, check, convert, demo, export, import, index, info, ls, mount, prepare, query, umount};
 use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
-use crate::fs::tree::{OpenError, printable};
 use crate::h5;
+use crate::session::{self, OpenError};
+use crate::views::printable;
 
 /// Shows the column tables inside HDF5 files as directories of ordinary files.
 #[derive(Debug, Parser)]
@@ -154,6 +155,14 @@ pub enum Error {
     #[error("{path}: {error}")]
     Tree {
         /// The name as asked for.
+        path: String,
+        /// Why.
+        error: session::Error,
+    },
+    /// A file cannot be read.
+    #[error("{path}: {error}")]
+    Node {
+        /// Its name as asked for.
         path: String,
         /// Why.
         error: crate::fs::Error,

@@ -11,11 +11,12 @@ use clap::{Args, ValueEnum};
 
 use super::Error;
 use crate::dialects::{Dialects, Tables};
-use crate::fs::tree::{Context, Formats, ViewOptions, printable};
 use crate::h5;
 use crate::indexes::Trust;
+use crate::session::{Formats, Session, Settings};
 use crate::store::{self, Decoder, NanPolicy, Store};
 use crate::table::Table;
+use crate::views::printable;
 use crate::views::text::CsvOptions;
 
 /// Up to this budget, memory that was freed is given back at once.
@@ -248,11 +249,11 @@ impl Reading {
     ///
     /// # Errors
     /// [`Error::Usage`] where the plugin folder is none.
-    pub fn context(&self, views: ViewOptions) -> Result<Arc<Context>, Error> {
+    pub fn session(&self, views: Settings) -> Result<Arc<Session>, Error> {
         if let Some(folder) = self.plugins.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
         }
-        let views = ViewOptions { dialects: Dialects::new(self.tables, self.grids), ..views };
+        let views = Settings { dialects: Dialects::new(self.tables, self.grids), ..views };
         let defaults = store::Options::default();
         let cache_size = self.cache_size.unwrap_or(defaults.cache_size);
         if cache_size <= LITTLE {
@@ -280,7 +281,7 @@ impl Reading {
             deadline: Duration::from_secs(self.deadline),
             ..h5::Options::default()
         };
-        Ok(Context::with_views(store, workers, views))
+        Ok(Session::with_settings(store, workers, views))
     }
 
     /// Whether there is no folder to keep anything in.
@@ -345,7 +346,7 @@ impl Showing {
     ///
     /// # Errors
     /// [`Error::Options`] where CSV could not be read back.
-    pub fn views(&self) -> Result<ViewOptions, Error> {
+    pub fn views(&self) -> Result<Settings, Error> {
         let csv = CsvOptions::new(self.csv_separator.unwrap_or(SEPARATOR), &self.csv_null, !self.no_header);
         let csv = csv.map_err(|error| Error::Options(error.to_string()))?;
         let trust = match self.indexes {
@@ -353,12 +354,12 @@ impl Showing {
             Indexes::Ignore => Trust::Ignore,
             Indexes::Trust => Trust::Trust,
         };
-        Ok(ViewOptions {
+        Ok(Settings {
             csv,
             times: self.shown_times.are_instants(),
             nan: self.nan.policy(),
             trust,
-            ..ViewOptions::default()
+            ..Settings::default()
         })
     }
 

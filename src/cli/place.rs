@@ -16,13 +16,11 @@ use super::limits::allow_open_files;
 use super::options::Reading;
 use super::signals::INTERRUPTED;
 use super::tables;
-use crate::fs::tree::{self, Context, OpenError, ViewOptions, printable};
-use crate::fs::{self, Kind, NodeRef};
+use crate::session::walk::{self, Astray, Followed};
+use crate::session::{self, Kind, OpenError, Session, Settings, Spot};
 use crate::source::{Identity, Interrupt};
 use crate::table::did_you_mean;
-
-/// Most symbolic links on the way to a place.
-const MOST_LINKS: usize = 40;
+use crate::views::printable;
 
 /// How long to wait for a file that is written to: for file systems that count time in whole seconds.
 const LONGEST_SETTLING: Duration = Duration::from_secs(4);
@@ -42,7 +40,7 @@ pub(super) struct Named {
 /// One of these places, before it is looked for.
 pub(super) struct Asked<'a> {
     text: &'a OsStr,
-    context: Arc<Context>,
+    session: Arc<Session>,
     is_one_of_several: bool,
 }
 
@@ -54,14 +52,14 @@ impl Named {
     /// Where there is only one place and it fails, and where the output is closed.
     pub fn each(
         &self,
-        views: &ViewOptions,
+        views: &Settings,
         failed: u8,
         mut act: impl FnMut(&Asked) -> Result<u8, Error>,
     ) -> Result<ExitCode, Error> {
         let (mut worst, is_one_of_several) = (0, self.places.len() > 1);
         for text in &self.places {
-            let context = self.reading.context(views.clone())?;
-            let code = match act(&Asked { text, context, is_one_of_several }) {
+            let session = self.reading.session(views.clone())?;
+            let code = match act(&Asked { text, session, is_one_of_several }) {
                 Ok(code) => code,
                 Err(error) if !is_one_of_several || error.is_broken_pipe() => return Err(error),
                 Err(error) => {
@@ -84,7 +82,7 @@ impl Asked<'_> {
     /// # Errors
     /// As [`Place::open`].
     pub fn find(&self, interrupt: &Interrupt) -> Result<Place, Error> {
-        let place = Place::open(self.text, self.context.clone(), interrupt)?;
+        let place = Place::open(self.text, self.session.clone(), interrupt)?;
         Ok(Place { is_one_of_several: self.is_one_of_several, ..place })
     }
 
@@ -102,7 +100,7 @@ impl Asked<'_> {
             text.push(":");
             text.push(OsStr::from_bytes(&path[..slash]));
         }
-        let place = Place::open(&text, self.context.clone(), interrupt).ok()?;
+        let place = Place::open(&text, self.session.clone(), interrupt).ok()?;
         // Lines about it begin with what was asked for.
         let asked = self.text.to_string_lossy().into_owned();
         Some((Place { name: asked, is_one_of_several: self.is_one_of_several, ..place }, name.into()))
@@ -126,18 +124,18 @@ impl Asked<'_> {
     }
 }
 
-/// A node found without mounting.
+/// A place found without mounting.
 pub(super) struct Place {
-    /// What all nodes of the source share.
-    pub context: Arc<Context>,
-    /// The node.
-    pub node: NodeRef,
+    /// The session of the source.
+    pub session: Arc<Session>,
+    /// What is there.
+    pub spot: Spot,
     /// Its name for messages: as it was given.
     pub name: String,
     /// The source.
     source: PathBuf,
-    /// The nodes on the way to it, that of the source first.
-    above: Vec<NodeRef>,
+    /// What is on the way to it, the source first.
+    above: Vec<Spot>,
     /// The path in the source.
     path: BString,
     /// The part of it that is in a file.
@@ -178,14 +176,14 @@ impl Place {
     ///
     /// # Errors
     /// Where the source cannot be opened, or shows no such name.
-    pub fn open(text: &OsStr, context: Arc<Context>, interrupt: &Interrupt) -> Result<Self, Error> {
+    pub fn open(text: &OsStr, session: Arc<Session>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
         let name = text.to_string_lossy().into_owned();
         if source.is_dir() {
             allow_open_files();
         }
-        let node = tree::root(&context, std::slice::from_ref(&source), interrupt).map_err(missing)?;
-        Self::below_root(node, (source, path), name, context, interrupt)
+        let root = session::root(&session, std::slice::from_ref(&source), interrupt).map_err(missing)?;
+        Self::below_root(root, (source, path), name, session, interrupt)
     }
 
     /// Finds the dataset that several files and folders have at one path.
@@ -195,74 +193,50 @@ impl Place {
     pub fn of_many(
         sources: &[&OsStr],
         table: &str,
-        context: Arc<Context>,
+        session: Arc<Session>,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
         allow_open_files();
         let paths: Vec<PathBuf> = sources.iter().map(PathBuf::from).collect();
-        let node = tree::datasets(&context, &paths).map_err(missing)?;
+        let root = session::datasets(&session, &paths).map_err(missing)?;
         let path = table.trim_matches('/');
         // The table that root groups are.
         let path = if path.is_empty() { "%2F" } else { path };
         // What it has found out of files is told for as long as it is held.
-        let root = node.clone();
-        let found = Self::below_root(root, (PathBuf::new(), path.into()), table.to_owned(), context.clone(), interrupt);
+        let found =
+            Self::below_root(root.clone(), (PathBuf::new(), path.into()), table.to_owned(), session.clone(), interrupt);
         found.map_err(|error| {
-            let unread = context.of_datasets();
+            let unread = session.of_datasets();
             let unread = unread.first().map(|(_, finding)| format!("; {}", finding.found)).unwrap_or_default();
             let none = "none of the files has such a table";
-            let said = error.to_string().replace(&fs::Error::NotFound.to_string(), none);
+            let said = error.to_string().replace(&session::Error::NotFound.to_string(), none);
             Error::Usage(format!("--table {said}{unread}"))
         })
     }
 
     fn below_root(
-        mut node: NodeRef,
+        root: Spot,
         (source, path): (PathBuf, BString),
         name: String,
-        context: Arc<Context>,
+        session: Arc<Session>,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
-        let failed = |error| Error::Tree { path: name.clone(), error };
-        let (mut above, mut names, mut links) = (Vec::new(), Vec::<BString>::new(), 0);
-        let is_slash = |byte: &u8| *byte == b'/';
-        let mut parts: Vec<BString> = path.rsplit(is_slash).map(BString::from).collect();
-        while let Some(part) = parts.pop() {
-            match part.as_slice() {
-                b"" | b"." => continue,
-                b".." => {
-                    node = above.pop().unwrap_or(node);
-                    names.pop();
-                    continue;
+        let Followed { spot, above, names } = walk::follow(root, &path, interrupt).map_err(|astray| match astray {
+            // The directory of selections has no names to list, and has said what makes no sense.
+            Astray::NotFound(spot, part) => match session.errors.last().filter(|why| why.contains("/where/")) {
+                Some(why) => Error::Usage(why),
+                None => {
+                    let (error, meant) = (session::Error::NotFound, meant(&spot, &part.to_str_lossy(), interrupt));
+                    Error::Usage(format!("{name}: {error}{meant}"))
                 }
-                _ => {}
-            }
-            let found = node.lookup(part.as_bstr(), interrupt).map_err(|error| match error {
-                // The directory of selections has no names to list, and has said what makes no sense.
-                fs::Error::NotFound => match context.errors.last().filter(|why| why.contains("/where/")) {
-                    Some(why) => Error::Usage(why),
-                    None => Error::Usage(format!("{name}: {error}{}", meant(&node, &part.to_str_lossy(), interrupt))),
-                },
-                error => failed(error),
-            })?;
-            if found.attributes().kind != Kind::Symlink {
-                above.push(std::mem::replace(&mut node, found));
-                names.push(part);
-                continue;
-            }
-            links += 1;
-            let target = found.readlink().map_err(failed)?;
-            // Those of a mount lead to what lies beside them, or above.
-            if links > MOST_LINKS || target.starts_with(b"/") {
-                return Err(Error::Usage(format!("{name}: {} leads nowhere", printable(&part.to_str_lossy()))));
-            }
-            parts.extend(target.rsplit(is_slash).map(BString::from));
-        }
-        // As if nothing had led there but directories.
+            },
+            Astray::Nowhere(part) => Error::Usage(format!("{name}: {} leads nowhere", printable(&part.to_str_lossy()))),
+            Astray::Failed(error) => Error::Tree { path: name.clone(), error },
+        })?;
         let path = bstr::join("/", &names).into();
-        let file = above.iter().chain([&node]).position(|node| node.source().is_some());
+        let file = above.iter().chain([&spot]).position(|spot| spot.source().is_some());
         let in_file = bstr::join("/", file.and_then(|file| names.get(file..)).unwrap_or_default()).into();
-        Ok(Self { context, node, name, source, above, path, in_file, is_one_of_several: false })
+        Ok(Self { session, spot, name, source, above, path, in_file, is_one_of_several: false })
     }
 
     /// The source.
@@ -278,7 +252,7 @@ impl Place {
 
     /// Whether it is a directory.
     pub fn is_directory(&self) -> bool {
-        self.node.attributes().kind == Kind::Directory
+        self.spot.kind() == Kind::Directory
     }
 
     /// Whether it is all of a source, and no path in it.
@@ -298,7 +272,7 @@ impl Place {
     }
 
     /// The name of the nearest place above that `is_it`, else of the source.
-    pub fn name_above(&self, is_it: impl Fn(&NodeRef) -> bool) -> String {
+    pub fn name_above(&self, is_it: impl Fn(&Spot) -> bool) -> String {
         let found = self.above.iter().rposition(is_it).unwrap_or(0);
         let names: Vec<&[u8]> = self.path.split(|byte| *byte == b'/').take(found).collect();
         let (source, path) = (self.source.display(), BString::from(bstr::join("/", names)));
@@ -306,14 +280,14 @@ impl Place {
     }
 
     /// As an error about this place.
-    pub fn failed(&self, error: fs::Error) -> Error {
+    pub fn failed(&self, error: session::Error) -> Error {
         Error::Tree { path: self.name.clone(), error }
     }
 
     /// The name of what lies at `path` below this place, as an argument of any command: of a file in a folder, where
     /// `source` says which, else of what is in the place.
     pub fn below(&self, source: Option<&Path>, path: &str) -> String {
-        let is_in_folder = self.node.source().is_none();
+        let is_in_folder = self.spot.source().is_none();
         let (name, divider) = match source {
             Some(source) if is_in_folder => (source.display().to_string(), ':'),
             _ => (self.name.trim_end_matches(['/', ':']).to_owned(), if self.path.is_empty() { ':' } else { '/' }),
@@ -323,7 +297,7 @@ impl Place {
 
     /// What lines about a file of this place begin with: its name, where several sources or a folder were given.
     pub fn prefix(&self, source: Option<&Path>) -> String {
-        let is_in_folder = self.node.source().is_none();
+        let is_in_folder = self.spot.source().is_none();
         if self.is_one_of_several || is_in_folder {
             format!("{}: ", printable(&self.below(source, "")))
         } else {
@@ -333,7 +307,7 @@ impl Place {
 }
 
 /// What may have been meant by a name that is not there: files of a dataset of that name, or a name much like it.
-fn meant(directory: &NodeRef, name: &str, interrupt: &Interrupt) -> String {
+fn meant(directory: &Spot, name: &str, interrupt: &Interrupt) -> String {
     let Ok(children) = directory.children(interrupt) else { return String::new() };
     let names: Vec<_> = children.iter().map(|entry| Cow::from(entry.name.to_string())).collect();
     let is_of_it = |known: &&Cow<str>| known.strip_prefix(name).is_some_and(|suffix| suffix.starts_with('.'));

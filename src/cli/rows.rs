@@ -13,7 +13,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use super::Error;
 use super::partial::Partial;
 use super::place::Place;
-use crate::fs::tree::is_known;
+use crate::session::is_known;
 use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::table::{Column, Table, did_you_mean, listed};
@@ -380,10 +380,10 @@ pub(super) fn write(
 ) -> Result<Option<u64>, Error> {
     let refused = |reason: &dyn Display| Error::Usage(format!("{}: {reason}", place.name));
     let failed = |error: crate::store::Error| place.failed(error.into());
-    let context = &place.context;
+    let session = &place.session;
     let text = |format| {
         let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.shown().map_err(Misfit::Rows)?));
-        TextView::new(written(table, column), format, &context.csv, None, context.blocks.clone(), None)
+        TextView::new(written(table, column), format, &session.csv, None, session.blocks.clone(), None)
     };
     let copy = |view: &dyn View, out: &mut dyn Write| {
         all(view.size(Effort::Quick, interrupt).map_err(failed)?.bytes());
@@ -411,7 +411,7 @@ pub(super) fn write(
         Format::Parquet => {
             let columns = written(table, ParquetColumn::new);
             ParquetView::check(&columns).map_err(|misfit| refused(&misfit))?;
-            let view = ParquetView::new(columns, context.blocks.clone());
+            let view = ParquetView::new(columns, session.blocks.clone());
             let Some(keeping) = keeping else { return copy(&view, out) };
             all(table.rows);
             let [row_group, _] = keeping.room();
@@ -420,7 +420,7 @@ pub(super) fn write(
         Format::Arrow => {
             let columns = written(table, IpcColumn::new);
             crate::views::ipc::check(&columns).map_err(|misfit| refused(&misfit))?;
-            copy(&IpcView::new(columns, context.blocks.clone(), None), out)
+            copy(&IpcView::new(columns, session.blocks.clone(), None), out)
         }
     };
     match target {
@@ -437,7 +437,7 @@ pub(super) fn write(
             };
             let columns = written(table, made);
             ParquetView::check(&columns).map_err(|misfit| refused(&misfit))?;
-            let view = ParquetView::new(columns, context.blocks.clone());
+            let view = ParquetView::new(columns, session.blocks.clone());
             let keeping = keeping.unwrap_or(Keeping { compression: Compression::UNCOMPRESSED, memory: None });
             let [_, memory] = keeping.room();
             all(table.rows);

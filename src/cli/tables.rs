@@ -5,29 +5,18 @@ use std::sync::Arc;
 
 use super::Error;
 use super::place::Place;
-use crate::fs::tree::{Opened, printable};
-use crate::fs::{self, Children, Kind, LeftOut, NodeRef};
+use crate::session::datasets::LeftOut;
+pub(super) use crate::session::walk::{Met, below};
+use crate::session::{self, Opened, walk};
 use crate::source::Interrupt;
 use crate::table::{Finding, SearchIndex, Severity, Table};
-
-/// Deepest directory looked into.
-const DEEPEST: usize = 64;
+use crate::views::printable;
 
 /// Tables that a message names.
 pub(super) const MOST_NAMED: usize = 20;
 
 /// Files left out that a message names.
 const MOST_LEFT_OUT: usize = 3;
-
-/// A directory met on a walk.
-pub(super) struct Met<'a> {
-    /// The HDF5 file that it belongs to; `None` of a folder.
-    pub source: Option<&'a Path>,
-    /// Its path below the place, or where the place is a folder, below the file.
-    pub path: &'a str,
-    /// The directory and the names in it, or the reason why there is no looking into it.
-    pub listed: Result<(&'a NodeRef, &'a Children), &'a str>,
-}
 
 /// What there is to say of what lies at `path`.
 pub(super) fn about(path: &str, what: &str) -> String {
@@ -47,54 +36,8 @@ pub(super) fn walk(
     if !place.is_directory() {
         return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
     }
-    place.node.children(interrupt).map_err(|error| place.failed(error))?;
-    directory(&place.node, "", 0, interrupt, see)
-}
-
-fn directory(
-    node: &NodeRef,
-    path: &str,
-    depth: usize,
-    interrupt: &Interrupt,
-    see: &mut dyn FnMut(&Met) -> Result<bool, Error>,
-) -> Result<(), Error> {
-    let source = node.source();
-    let children = match node.children(interrupt) {
-        _ if interrupt.is_raised() => return Ok(()),
-        Ok(_) if depth > DEEPEST => Err(format!("more than {DEEPEST} directories deep: not looked into")),
-        listed => listed.map_err(|error| error.to_string()),
-    };
-    let listed = match &children {
-        Ok(children) => Ok((node, children)),
-        // What cannot be opened names itself.
-        Err(reason) => {
-            Err(source.and_then(|source| reason.strip_prefix(&format!("{}: ", source.display()))).unwrap_or(reason))
-        }
-    };
-    if !see(&Met { source, path, listed })? {
-        return Ok(());
-    }
-    for entry in children.iter().flat_map(|children| children.iter()).filter(|entry| entry.kind == Kind::Directory) {
-        let below = below(path, &entry.name.to_string());
-        match node.lookup(&entry.name, interrupt) {
-            Ok(child) if child.repeats() => {}
-            // Paths begin anew at each file of a folder.
-            Ok(child) if source.is_none() && child.source().is_some() => {
-                directory(&child, "", depth + 1, interrupt, see)?
-            }
-            Ok(child) => directory(&child, &below, depth + 1, interrupt, see)?,
-            Err(_) if interrupt.is_raised() => return Ok(()),
-            Err(error) => {
-                see(&Met { source, path: &below, listed: Err(&error.to_string()) })?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// The path of a name in the directory at `path`.
-pub(super) fn below(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+    place.spot.children(interrupt).map_err(|error| place.failed(error))?;
+    walk::walk(&place.spot, interrupt, see)
 }
 
 /// What was found in one file, or of a folder that cannot be listed.
@@ -146,7 +89,7 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
         match &met.listed {
             Ok((directory, _)) => {
                 if is_new && met.source.is_some() {
-                    file.opened = place.context.newest();
+                    file.opened = place.session.newest();
                 }
                 // Its own directory, and `columns/` in it.
                 if let Some(table) = directory.table()
@@ -154,7 +97,7 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
                 {
                     file.tables.push((met.path.to_owned(), table));
                 }
-                if examine {
+                if let Some(directory) = directory.directory().filter(|_| examine) {
                     let failures = &mut file.failures;
                     directory.examine(&mut |path, reason| failures.push((path.to_owned(), reason)), interrupt);
                 }
@@ -171,9 +114,9 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
 /// # Errors
 /// Where the files cannot be looked into.
 pub(super) fn dataset(place: &Place, interrupt: &Interrupt) -> Result<Option<Arc<Table>>, Error> {
-    match place.node.whole_dataset(interrupt) {
+    match place.spot.whole_dataset(interrupt) {
         Ok(table) => left_out(place, interrupt).map(|_| Some(table)),
-        Err(fs::Error::NotFound) => Ok(None),
+        Err(session::Error::NotFound) => Ok(None),
         Err(error) => Err(place.failed(error)),
     }
 }
@@ -183,7 +126,7 @@ pub(super) fn dataset(place: &Place, interrupt: &Interrupt) -> Result<Option<Arc
 /// # Errors
 /// Where the files cannot be looked into.
 pub(super) fn left_out(place: &Place, interrupt: &Interrupt) -> Result<Arc<[LeftOut]>, Error> {
-    let files = place.node.dataset(interrupt).map_err(|error| place.failed(error))?;
+    let files = place.spot.dataset(interrupt).map_err(|error| place.failed(error))?;
     let Some(files) = files else { return Ok(Arc::default()) };
     let (count, all) = (files.left_out.len(), files.left_out.len() + files.count);
     if count > 0 {
@@ -198,7 +141,7 @@ pub(super) fn left_out(place: &Place, interrupt: &Interrupt) -> Result<Arc<[Left
 
 /// What was found in a dataset: its table is of no single file.
 pub(super) fn in_dataset(place: &Place, table: Arc<Table>, interrupt: &Interrupt) -> Result<InFile, Error> {
-    let files = place.node.dataset(interrupt).map_err(|error| place.failed(error))?;
+    let files = place.spot.dataset(interrupt).map_err(|error| place.failed(error))?;
     let left_out = files.map(|files| files.left_out).unwrap_or_default();
     let is_unread = |one: &&LeftOut| one.finding.rule.severity == Severity::Error;
     let (unread, others): (Vec<_>, Vec<_>) = left_out.iter().partition(is_unread);
@@ -222,8 +165,8 @@ pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Resu
         return Err(Error::Usage(format!("{}: not a table; give a table, a group or a file", place.name)));
     }
     // Lists the group, which is when its table is known.
-    place.node.children(interrupt).map_err(|error| place.failed(error))?;
-    if let Some(table) = place.node.table() {
+    place.spot.children(interrupt).map_err(|error| place.failed(error))?;
+    if let Some(table) = place.spot.table() {
         return Ok(table);
     }
     if let Some(table) = dataset(place, interrupt)? {

@@ -1,7 +1,7 @@
 //! Why a file-system call failed, and the one place where that becomes an errno.
 
 use crate::source::Interrupted;
-use crate::{source, store};
+use crate::{session, store};
 
 /// Why a file-system call failed.
 #[derive(Debug, thiserror::Error)]
@@ -48,20 +48,30 @@ pub enum Error {
     Io(String),
 }
 
+impl From<session::Error> for Error {
+    fn from(error: session::Error) -> Self {
+        match error {
+            session::Error::NotFound => Error::NotFound,
+            session::Error::NotADirectory => Error::NotADirectory,
+            session::Error::NotAFile => Error::NotAFile,
+            session::Error::Stale => Error::Stale,
+            session::Error::TooLarge => Error::TooLarge,
+            session::Error::Interrupted => Error::Interrupted,
+            session::Error::Store(error) => Error::Store(error),
+            session::Error::Io(reason) => Error::Io(reason),
+        }
+    }
+}
+
 impl From<Interrupted> for Error {
-    fn from(_: Interrupted) -> Self {
-        Error::Interrupted
+    fn from(interrupted: Interrupted) -> Self {
+        session::Error::from(interrupted).into()
     }
 }
 
 impl From<store::Error> for Error {
     fn from(error: store::Error) -> Self {
-        match error {
-            store::Error::Interrupted(_) => Error::Interrupted,
-            store::Error::Source(source::Error::Changed(_)) => Error::Stale,
-            store::Error::Hdf5 { error: crate::h5::Error::Interrupted, .. } => Error::Interrupted,
-            other => Error::Store(other),
-        }
+        session::Error::from(error).into()
     }
 }
 

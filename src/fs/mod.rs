@@ -12,7 +12,6 @@
 mod adapter;
 mod error;
 pub mod mount;
-pub mod names;
 mod node;
 mod options;
 mod pool;
@@ -20,6 +19,7 @@ mod service;
 pub mod tree;
 pub mod watch;
 
+pub use crate::session::{Children, DirEntry, Kind, Names, Watcher};
 pub use adapter::Invalidator;
 pub use error::Error;
-pub use node::{Attributes, Children, DatasetFiles, DirEntry, Kind, LeftOut, Names, Node, NodeRef, Xattrs};
+pub use node::{Attributes, Node, NodeRef, Xattrs};

@@ -1,34 +1,19 @@
 //! What the adapter asks of a directory, a file or a link, without knowing what it shows.
 
-use std::fmt::{self, Debug, Display, Formatter};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bstr::{BStr, BString, ByteSlice};
 
 use super::Error;
+pub use crate::session::{Children, Kind};
 use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::store::pass::Progress;
-use crate::table::{Finding, Table};
 use crate::views::{Access, Effort, Size};
 
 /// A shared node.
 pub type NodeRef = Arc<dyn Node>;
-
-/// What a node is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A directory.
-    Directory,
-    /// A regular file whose bytes never change.
-    File,
-    /// A regular file whose bytes are made anew at each open (`.hepfs/stats`): served with `direct_io`, TTL 0, size 0.
-    LiveFile,
-    /// A symbolic link.
-    Symlink,
-}
 
 /// What `stat` shows beside the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,112 +30,6 @@ pub struct Attributes {
     pub atime: SystemTime,
 }
 
-/// One name in a directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DirEntry {
-    /// The name as shown.
-    pub name: BString,
-    /// What it is.
-    pub kind: Kind,
-}
-
-/// All names in a directory, in the order shown. Where there may be very many, each is made when it is asked for.
-#[derive(Clone)]
-pub struct Children {
-    names: Arc<dyn Names>,
-    lasting: bool,
-}
-
-/// Names by their places in a directory, which begin at 0 and may leave gaps.
-pub trait Names: Send + Sync {
-    /// The first name at a place or behind it, with its own place.
-    fn at(&self, place: u64) -> Option<(u64, DirEntry)>;
-}
-
-impl Names for Vec<DirEntry> {
-    fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
-        Some((place, self.get(usize::try_from(place).ok()?)?.clone()))
-    }
-}
-
-impl Children {
-    /// Those that are made when they are asked for.
-    pub fn new(names: impl Names + 'static) -> Self {
-        Self { names: Arc::new(names), lasting: false }
-    }
-
-    /// The same names, which the directory has as long as it is there: the kernel may keep them.
-    pub fn lasting(self) -> Self {
-        Self { lasting: true, ..self }
-    }
-
-    /// Whether they are [`Children::lasting`].
-    pub fn are_lasting(&self) -> bool {
-        self.lasting
-    }
-
-    /// The first name at a place or behind it, with its own place.
-    pub fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
-        self.names.at(place)
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = DirEntry> {
-        let mut place = 0;
-        std::iter::from_fn(move || {
-            let (at, entry) = self.at(place)?;
-            place = at + 1;
-            Some(entry)
-        })
-    }
-}
-
-impl Debug for Children {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
-
-impl FromIterator<DirEntry> for Children {
-    fn from_iter<I: IntoIterator<Item = DirEntry>>(names: I) -> Self {
-        Self::new(Vec::from_iter(names))
-    }
-}
-
-/// The files of a dataset: of the table that several files have at one path.
-#[derive(Clone, Debug)]
-pub struct DatasetFiles {
-    /// How many are in it.
-    pub count: usize,
-    /// Those that are not, in the order of their paths.
-    pub left_out: Arc<[LeftOut]>,
-}
-
-/// A file that a dataset leaves out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Its path as a mount shows it.
-    pub file: BString,
-    /// Its path.
-    pub source: PathBuf,
-    /// Why.
-    pub finding: Finding,
-}
-
-impl LeftOut {
-    /// Why: what cannot be opened names itself.
-    pub fn reason(&self) -> &str {
-        let found = &self.finding.found;
-        found.strip_prefix(&format!("{}: ", self.source.display())).unwrap_or(found)
-    }
-}
-
-impl Display for LeftOut {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.reason())
-    }
-}
-
 /// A directory, a file or a link. Every call may be slow unless it says otherwise; slow calls look at `interrupt`.
 ///
 /// Calls that make no sense for a kind answer [`Error::NotADirectory`] or [`Error::NotAFile`]; those are provided.
@@ -161,12 +40,6 @@ pub trait Node: Send + Sync {
     /// Whether the node still belongs to the file that lies under the source's path; never slow. `false` makes lookups
     /// and opens answer `ESTALE`, so that the kernel asks again from the top.
     fn is_current(&self) -> bool;
-
-    /// Whether a directory holds no more than what is shown elsewhere or made anew, or what a dialect made up beside
-    /// its group: what walks a tree to do something with its tables leaves it out.
-    fn repeats(&self) -> bool {
-        false
-    }
 
     /// The child with this name, of a directory.
     ///
@@ -222,45 +95,6 @@ pub trait Node: Send + Sync {
 
     /// The progress of the passes of [`Effort::Prepared`]; `None` where there are none. Never slow.
     fn progress(&self) -> Option<Progress> {
-        None
-    }
-
-    /// The table of a directory that shows one, once it was listed. Never slow.
-    fn table(&self) -> Option<Arc<Table>> {
-        None
-    }
-
-    /// The files of a directory that is a dataset; `None` of any other.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    fn dataset(&self, interrupt: &Interrupt) -> Result<Option<DatasetFiles>, Error> {
-        let _ = interrupt;
-        Ok(None)
-    }
-
-    /// The rows of all these files as one table, which holds them open.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where the directory is no dataset.
-    fn whole_dataset(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
-        let _ = interrupt;
-        Err(Error::NotFound)
-    }
-
-    /// The path of the HDF5 file that a directory belongs to; `None` of folders above files. Never slow.
-    fn source(&self) -> Option<&Path> {
-        None
-    }
-
-    /// Looks where all that a directory shows lies in its file, that of directories below left out, so that damaged
-    /// chunk indexes are met and reported. Calls `failed` for each object where that fails, by its HDF5 path.
-    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
-        let _ = (failed, interrupt);
-    }
-
-    /// The reason why results of such passes are not kept for later mounts; `None` where they may be.
-    fn why_not_kept(&self) -> Option<&'static str> {
         None
     }
 

@@ -17,6 +17,8 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::session::Watcher;
+
 /// A change is reported after this long without another: writers seldom write once.
 const QUIET: Duration = Duration::from_millis(100);
 
@@ -78,20 +80,14 @@ impl Watch {
         })?;
         Ok(Self { watched, _stop: stopper })
     }
+}
 
-    /// Watches a file: rewritten, replaced, moved or deleted.
-    ///
-    /// # Errors
-    /// Where neither the file nor its folder can be watched.
-    pub fn add_file(&self, path: &Path) -> io::Result<()> {
+impl Watcher for Watch {
+    fn add_file(&self, path: &Path) -> io::Result<()> {
         self.watched.lock().add_file(path)
     }
 
-    /// Watches a folder: names that come and go in it (not below it).
-    ///
-    /// # Errors
-    /// Where the folder cannot be watched.
-    pub fn add_folder(&self, path: &Path) -> io::Result<()> {
+    fn add_folder(&self, path: &Path) -> io::Result<()> {
         self.watched.lock().add(path, FOLDER_EVENTS, Meaning::Folder(path.to_owned()))
     }
 }

@@ -10,6 +10,7 @@
 mod identity;
 mod interrupt;
 mod lease;
+pub mod mounts;
 mod stat;
 
 use std::fs::File;

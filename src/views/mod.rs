@@ -29,7 +29,7 @@ pub use printable::{printable, printable_json};
 const FIELD_KEYS: &str = "h5col.";
 
 /// Makes the metadata of an Arrow field of a column's [notes](crate::table::Column::notes).
-fn field_metadata(notes: &[(&'static str, String)]) -> Metadata {
+pub(crate) fn field_metadata(notes: &[(&'static str, String)]) -> Metadata {
     notes.iter().map(|(key, text)| (format!("{FIELD_KEYS}{key}"), text.clone())).collect()
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use hepfs::catalogue::{ColumnId, ObjectId};
 use hepfs::dialects::{About, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Site, Subject, arrays};
 use hepfs::fs::NodeRef;
-use hepfs::fs::tree::{self, Context, ViewOptions};
+use hepfs::fs::tree;
 use hepfs::h5;
+use hepfs::session::{Session, Settings};
 use hepfs::source::Interrupt;
 use hepfs::store::{self, Answer, Dataset, DatasetRows, Store};
 use hepfs::table::{Column, Table};
@@ -113,9 +114,9 @@ fn root_by(dialects: Dialects) -> NodeRef {
         deadline: Duration::from_secs(5),
         ..Default::default()
     };
-    let views = ViewOptions { dialects, ..Default::default() };
-    let context: Arc<Context> = Context::with_views(Store::new(store::Options::default()), workers, views);
-    tree::root(&context, &[data("h5_basic.h5")], &Interrupt::new()).unwrap()
+    let settings = Settings { dialects, ..Default::default() };
+    let session: Arc<Session> = Session::with_settings(Store::new(store::Options::default()), workers, settings);
+    tree::root(&session, &[data("h5_basic.h5")], &Interrupt::new()).unwrap()
 }
 
 fn names(directory: &NodeRef) -> Vec<String> {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hepfs::fs::tree::{self, Context};
+use hepfs::fs::tree;
 use hepfs::fs::{DirEntry, Error, NodeRef};
 use hepfs::h5;
+use hepfs::session::Session;
 use hepfs::source::Interrupt;
 use hepfs::store::{self, Answer, Store};
 
@@ -21,8 +22,8 @@ fn root(sources: &[PathBuf]) -> NodeRef {
 /// The same with another program as the HDF5 worker.
 fn root_by(program: &Path, sources: &[PathBuf]) -> NodeRef {
     let workers = h5::Options { program: program.into(), deadline: Duration::from_secs(5), ..Default::default() };
-    let context: Arc<Context> = Context::new(Store::new(store::Options::default()), workers);
-    tree::root(&context, sources, &Interrupt::new()).unwrap()
+    let session: Arc<Session> = Session::new(Store::new(store::Options::default()), workers);
+    tree::root(&session, sources, &Interrupt::new()).unwrap()
 }
 
 fn bytes(directory: &NodeRef, name: &str) -> Vec<u8> {

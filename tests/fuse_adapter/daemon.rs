@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use hepfs::fs::Watcher;
 use hepfs::fs::mount::{Ended, Mount, MountError, MountOptions, StopSignals, unmount};
 use hepfs::fs::watch::Watch;
 

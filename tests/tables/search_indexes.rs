@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use hepfs::fs::tree::{self, Context};
 use hepfs::h5;
 use hepfs::indexes::{self, State, Trust, Verdict};
 use hepfs::query::{Bound, Selection, UsedIndex, expression, filtered};
+use hepfs::session::{OpenFile, Session};
 use hepfs::source::Interrupt;
 use hepfs::store::decode::widen;
 use hepfs::store::{Options, Store};
@@ -26,25 +26,21 @@ fn expected(name: &str) -> Value {
 
 /// A file opened without a mount.
 struct Opened {
-    context: Arc<Context>,
-    root: hepfs::fs::NodeRef,
+    session: Arc<Session>,
+    file: OpenFile,
 }
 
 impl Opened {
     fn new(name: &str) -> Self {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_hepfs"));
         let workers = h5::Options { program, ..h5::Options::default() };
-        let context = Context::new(Store::new(Options::default()), workers);
-        let root = tree::root(&context, &[data(&format!("{name}.h5"))], &Interrupt::new()).unwrap();
-        Self { context, root }
+        let session = Session::new(Store::new(Options::default()), workers);
+        let file = session.open(data(&format!("{name}.h5"))).unwrap();
+        Self { session, file }
     }
 
     fn table(&self, path: &str) -> Arc<Table> {
-        let interrupt = Interrupt::new();
-        let node =
-            path.split('/').fold(self.root.clone(), |node, part| node.lookup(part.as_bytes(), &interrupt).unwrap());
-        node.children(&interrupt).unwrap();
-        node.table().unwrap_or_else(|| panic!("{path} is no table"))
+        self.file.table(path).unwrap_or_else(|error| panic!("{path}: {error}")).model().clone()
     }
 
     /// The rows that an expression finds, and what was of use for it.
@@ -52,7 +48,7 @@ impl Opened {
         let interrupt = Interrupt::new();
         let predicate = expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let bound = Bound::trusting(table, &predicate, trust).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let selection = Selection::new(&table.path, table.rows, bound, &self.context.store, None).unwrap();
+        let selection = Selection::new(&table.path, table.rows, bound, &self.session.store, None).unwrap();
         let found = filtered(table, &selection.selected(&interrupt).unwrap(), text);
         let numbers = found.columns.iter().find(|column| column.name == "row").unwrap();
         let rows = numbers.rows.as_ref().unwrap().array(0..found.rows, &interrupt).unwrap();

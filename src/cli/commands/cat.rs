@@ -17,10 +17,11 @@ use crate::cli::place::Place;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::MOST_NAMED;
-use crate::fs::tree::{ViewOptions, printable};
-use crate::fs::{self, Kind, NodeRef};
+use crate::fs::{self, NodeRef, tree};
+use crate::session::{Kind, Settings};
 use crate::source::Interrupt;
 use crate::store::Answer;
+use crate::views::printable;
 use crate::views::{Effort, Size};
 
 /// Bytes of the first piece: a reader of the beginning alone does not wait for more.
@@ -85,13 +86,14 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 
 fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
     let parquet_statistics = arguments.parquet.are_shown();
-    let views = ViewOptions { parquet_statistics, ..arguments.showing.views()? };
-    let place = Place::open(&arguments.place, arguments.reading.context(views)?, interrupt)?;
+    let views = Settings { parquet_statistics, ..arguments.showing.views()? };
+    let place = Place::open(&arguments.place, arguments.reading.session(views)?, interrupt)?;
     if place.is_directory() {
         return Err(directory(&place, interrupt));
     }
-    let node = place.node.opened().map_err(|error| place.failed(error))?;
-    let node = node.as_ref().unwrap_or(&place.node);
+    let failed = |error| Error::Node { path: place.name.clone(), error };
+    let named = tree::node(place.spot.clone());
+    let node = named.opened().map_err(failed)?.unwrap_or(named);
     let end = arguments.length.map_or(u64::MAX, |length| arguments.offset.saturating_add(length));
     // Lines have no meaning here.
     let out = stdout().as_fd().try_clone_to_owned().map_err(Error::io("standard output"))?;
@@ -99,11 +101,11 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
     let (full, pieces) = sync_channel(AHEAD);
     let (empty, buffers) = sync_channel(AHEAD + 2);
     thread::scope(|scope| {
-        let read = || read(node, (arguments.offset, end), buffers, full, interrupt);
+        let read = || read(&node, (arguments.offset, end), buffers, full, interrupt);
         let reader = thread::Builder::new().name("hepfs-cat".to_owned()).spawn_scoped(scope, read);
         reader.map_err(Error::io("starting a thread"))?;
         for piece in pieces {
-            let piece = piece.map_err(|error| place.failed(error))?;
+            let piece = piece.map_err(failed)?;
             if is_terminal && piece.contains(&0) {
                 interrupt.raise();
                 let hint = "no text, and none for a terminal: send it to a file or through a pipe";
@@ -161,7 +163,7 @@ fn read(
 
 /// What can be written instead of a directory.
 fn directory(place: &Place, interrupt: &Interrupt) -> Error {
-    let children = match place.node.children(interrupt) {
+    let children = match place.spot.children(interrupt) {
         Ok(children) => children,
         Err(error) => return place.failed(error),
     };

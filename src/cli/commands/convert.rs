@@ -16,9 +16,10 @@ use crate::cli::place::Place;
 use crate::cli::produce::{Job, Mode, Production, Running, Target};
 use crate::cli::tables::find;
 use crate::dialects::table_writer::{self, Options, Refused};
-use crate::fs::tree::{ViewOptions, printable};
+use crate::session::Settings;
 use crate::store::Nan;
 use crate::table::{Column, Table};
+use crate::views::printable;
 
 /// The part of `--memory` that is for what is decoded, in eighths.
 const CACHE_EIGHTHS: u64 = 3;
@@ -95,12 +96,12 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     reading.cache_size = reading.cache_size.or(Some(arguments.running.memory / 8 * CACHE_EIGHTHS));
     let place = Place::open(
         &arguments.place,
-        reading.context(ViewOptions { nan: arguments.nan.policy(), ..ViewOptions::default() })?,
+        reading.session(Settings { nan: arguments.nan.policy(), ..Settings::default() })?,
         interrupt,
     )?;
-    place.node.children(interrupt).map_err(|error| place.failed(error))?;
+    place.spot.children(interrupt).map_err(|error| place.failed(error))?;
     // The table alone that was asked for; the root is the file.
-    let asked = place.node.table().filter(|_| !place.is_whole()).map(|table| (String::new(), table));
+    let asked = place.spot.table().filter(|_| !place.is_whole()).map(|table| (String::new(), table));
     let files = if asked.is_some() { Vec::new() } else { find(&place, false, interrupt)? };
     let found = asked.iter().chain(files.iter().flat_map(|file| &file.tables));
     // What only adds names shows columns of which there are other tables, or none.
@@ -115,7 +116,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let (file, path) = Target::split(&arguments.output);
     let is_own =
         |source: &Path| source.canonicalize().is_ok_and(|own| file.canonicalize().is_ok_and(|file| file == own));
-    if place.node.source().is_some_and(is_own) {
+    if place.spot.source().as_deref().is_some_and(is_own) {
         return Err(Error::Usage(format!("{}: a file cannot be read while it is written to", file.display())));
     }
     if tables.is_empty() {

@@ -21,9 +21,9 @@ use crate::cli::progress::Watched;
 use crate::cli::rows::{self, Format, Keeping, Output, Target, Writing, compression};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
-use crate::fs::tree::printable;
 use crate::query;
 use crate::source::Interrupt;
+use crate::views::printable;
 
 /// Bytes of memory that the command works in at least: fields of one dataset are decoded once only if the rows of two
 /// row groups fit into the part of it that is for what is decoded.
@@ -153,7 +153,7 @@ fn each_table(
         return Err(Error::Usage(format!("-o {shown}: {reason}")));
     }
     let interrupt = Interrupt::new();
-    let place = Place::open(&arguments.place, reading.context(arguments.showing.views()?)?, &interrupt)?;
+    let place = Place::open(&arguments.place, reading.session(arguments.showing.views()?)?, &interrupt)?;
     let files = match tables::dataset(&place, &interrupt)? {
         Some(table) => vec![tables::in_dataset(&place, table, &interrupt)?],
         None => tables::find(&place, false, &interrupt)?,
@@ -218,7 +218,7 @@ fn each_table(
 /// The path of the file of a table in the folder, without its suffix: that of the table as a mount shows it, behind
 /// that of its HDF5 file where the place is a folder.
 fn name_of(place: &Place, file: &InFile, path: &str) -> String {
-    let is_of_folder = place.node.source().is_none() && place.is_folder();
+    let is_of_folder = place.spot.source().is_none() && place.is_folder();
     let source = file.source.strip_prefix(place.source()).ok().filter(|_| is_of_folder);
     let below = source.map(|source| source.display().to_string()).unwrap_or_default();
     let path = if below.is_empty() { path.to_owned() } else { tables::below(&below, path) };

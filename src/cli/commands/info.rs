@@ -14,12 +14,11 @@ use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
 use crate::cli::place::{Named, Place};
 use crate::cli::tables::{self, about, walk};
-use crate::fs::tree::{ViewOptions, printable, printable_json};
-use crate::fs::{self, Kind, NodeRef};
+use crate::session::{self, FileSpot, Settings, Spot};
 use crate::source::Interrupt;
-use crate::store::Answer;
 use crate::table::Table;
 use crate::views::metadata::{self, Called, Directory, Member};
+use crate::views::{printable, printable_json};
 
 /// Links of a group whose members are described while it is listed, since they will be asked for.
 const MOST_DESCRIBED: usize = 1 << 20;
@@ -50,7 +49,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let (times, nan) = (arguments.shown_times.are_instants(), arguments.nan.policy());
-    let views = ViewOptions { times, nan, most_described: MOST_DESCRIBED, ..ViewOptions::default() };
+    let views = Settings { times, nan, most_described: MOST_DESCRIBED, ..Settings::default() };
     arguments.named.each(&views, 1, |asked| {
         let interrupt = Interrupt::new();
         let mut out = BufWriter::new(std::io::stdout().lock());
@@ -59,7 +58,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             Err(error @ Error::Open(_)) => return Err(error),
             other => match array::find(asked, &interrupt) {
                 Some((directory, one)) => {
-                    let source = directory.node.source();
+                    let source = directory.spot.source();
+                    let source = source.as_deref();
                     let lines = match (arguments.json, source) {
                         (true, Some(source)) => vec![with_source(source, one)],
                         _ => array::described(&one, &printable(&directory.path_in_file(&text(&one["name"])))),
@@ -95,7 +95,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                     return Ok(false);
                 }
             };
-            has_any |= !matches!(metadata, Err(fs::Error::NotFound));
+            has_any |= !matches!(metadata, Err(session::Error::NotFound));
             if let (None, false, Ok((directory, _))) = (&of_nan, arguments.json, &met.listed) {
                 let hint = directory.table().and_then(|table| arguments.nan.hint(&table));
                 of_nan = hint.map(|hint| format!("{prefix}note: {hint}"));
@@ -113,7 +113,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 // Folders and `where/` have none.
                 _ => Vec::new(),
             };
-            let unfinished = if source.is_some() && !arguments.json { place.context.unfinished() } else { Vec::new() };
+            let unfinished = if source.is_some() && !arguments.json { place.session.unfinished() } else { Vec::new() };
             let prefix = if arguments.json { String::new() } else { prefix };
             let mut lines = lines.into_iter().chain(unfinished.iter().map(|broken| finding(&json!(broken))));
             lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
@@ -123,7 +123,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         said.into_iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         out.flush().map_err(Error::io("standard output"))?;
         if !has_any && failed == 0 && !place.is_whole() {
-            let owner = place.name_above(|node| metadata_file(node, &interrupt).is_ok());
+            let owner = place.name_above(|spot| metadata_file(spot, &interrupt).is_ok());
             let reason = match place.is_folder() {
                 true => "there is no HDF5 file in this folder".to_owned(),
                 false => format!("not a table, a group or a file, but what belongs to {owner}: give that"),
@@ -191,18 +191,17 @@ impl Nearly {
 
 /// The `metadata.json` of a directory that is a table or a group: of a folder it may be the table of many files of this
 /// name.
-fn metadata_file(directory: &NodeRef, interrupt: &Interrupt) -> Result<NodeRef, fs::Error> {
-    let file = directory.lookup(b"metadata.json", interrupt)?;
-    if file.attributes().kind == Kind::File { Ok(file) } else { Err(fs::Error::NotFound) }
+fn metadata_file(directory: &Spot, interrupt: &Interrupt) -> Result<FileSpot, session::Error> {
+    match directory.lookup(b"metadata.json", interrupt)? {
+        Spot::File(file) => Ok(file),
+        _ => Err(session::Error::NotFound),
+    }
 }
 
 /// What a directory's `metadata.json` says.
-fn metadata_of(directory: &NodeRef, interrupt: &Interrupt) -> Result<Value, fs::Error> {
-    let file = metadata_file(directory, interrupt)?;
-    let size = file.size(crate::views::Effort::Exact, interrupt)?.bytes();
-    let length = usize::try_from(size).unwrap_or(usize::MAX);
-    let bytes = Answer::collect(|answer| file.gather(0, length, answer, interrupt))?;
-    serde_json::from_slice(&bytes).map_err(|error| fs::Error::Io(error.to_string()))
+fn metadata_of(directory: &Spot, interrupt: &Interrupt) -> Result<Value, session::Error> {
+    let bytes = metadata_file(directory, interrupt)?.bytes(interrupt)?;
+    serde_json::from_slice(&bytes).map_err(|error| session::Error::Io(error.to_string()))
 }
 
 /// The same with the file that it is of, as a line.

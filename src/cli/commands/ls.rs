@@ -9,9 +9,9 @@ use clap::Args;
 use crate::cli::Error;
 use crate::cli::options::{Files, Showing};
 use crate::cli::place::Named;
-use crate::fs::tree::{ViewOptions, printable};
-use crate::fs::{self, Kind, NodeRef};
+use crate::session::{self, Kind, Settings, Spot};
 use crate::source::Interrupt;
+use crate::views::printable;
 use crate::views::{Effort, Size};
 
 /// List what a mount would show, without mounting
@@ -33,24 +33,24 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let views = ViewOptions { formats: arguments.files.formats(), ..arguments.showing.views()? };
+    let views = Settings { formats: arguments.files.formats(), ..arguments.showing.views()? };
     arguments.named.each(&views, 1, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
         // A folder is what is listed, and no file in it.
         let prefix = if place.is_one_of_several { place.prefix(None) } else { String::new() };
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let mut list = |name: &str, kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>| {
-            let size = arguments.long.then(|| size_text(kind, node, &interrupt));
+        let mut list = |name: &str, kind: Kind, spot: &dyn Fn() -> Result<Spot, session::Error>| {
+            let size = arguments.long.then(|| size_text(kind, spot, &interrupt));
             writeln!(out, "{prefix}{}", line(name, kind, size.as_deref())).map_err(Error::io("standard output"))
         };
         if place.is_directory() {
-            let children = place.node.children(&interrupt).map_err(|error| place.failed(error))?;
+            let children = place.spot.children(&interrupt).map_err(|error| place.failed(error))?;
             for entry in children.iter() {
-                list(&entry.name.to_str_lossy(), entry.kind, &|| place.node.lookup(&entry.name, &interrupt))?;
+                list(&entry.name.to_str_lossy(), entry.kind, &|| place.spot.lookup(&entry.name, &interrupt))?;
             }
         } else {
-            list(&place.name, place.node.attributes().kind, &|| Ok(place.node.clone()))?;
+            list(&place.name, place.spot.kind(), &|| Ok(place.spot.clone()))?;
         }
         out.flush().map_err(Error::io("standard output"))?;
         Ok(0)
@@ -71,11 +71,15 @@ fn line(name: &str, kind: Kind, size: Option<&str>) -> String {
     }
 }
 
-fn size_text(kind: Kind, node: &dyn Fn() -> Result<NodeRef, fs::Error>, interrupt: &Interrupt) -> String {
+fn size_text(kind: Kind, spot: &dyn Fn() -> Result<Spot, session::Error>, interrupt: &Interrupt) -> String {
     if kind != Kind::File {
         return "-".into();
     }
-    match node().and_then(|node| node.size(Effort::Quick, interrupt)) {
+    let size = spot().and_then(|spot| match spot {
+        Spot::File(file) => file.size(Effort::Quick, interrupt),
+        _ => Ok(Size::Exact(0)),
+    });
+    match size {
         Ok(Size::Exact(bytes)) => bytes.to_string(),
         Ok(Size::AtMost(bytes)) => format!("<={bytes}"),
         Err(error) => error.to_string(),

@@ -20,9 +20,11 @@ use crate::cli::options::{Files, Parquet, Reading, Showing};
 use crate::cli::{Error, logging, place};
 use crate::formats::shell_word;
 use crate::fs::mount::{ListedXattrs, Mount, MountError, MountOptions, StopSignals};
-use crate::fs::tree::{self, Context, ViewOptions};
+use crate::fs::tree;
 use crate::fs::watch::Watch;
+use crate::session::{Session, Settings, Watcher};
 use crate::source::Interrupt;
+use crate::views::printable;
 
 /// What the background process says once the mount answers.
 const READY: &str = "ready";
@@ -100,7 +102,7 @@ pub(in crate::cli) struct Arguments {
 
 pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     if arguments.sources.is_empty() {
-        let given = tree::printable(&arguments.mountpoint.display().to_string());
+        let given = printable(&arguments.mountpoint.display().to_string());
         return Err(Error::Usage(format!("mount {given}: two things are needed, SOURCE and MOUNTPOINT (a directory)")));
     }
     for text in arguments.sources.iter().filter(|source| !source.exists()) {
@@ -123,7 +125,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
         say!(
             "hepfs: mounted on {}; Ctrl-C or `hepfs umount {0}` ends it",
-            tree::printable(&arguments.mountpoint.display().to_string())
+            printable(&arguments.mountpoint.display().to_string())
         );
         return served.serve();
     }
@@ -135,7 +137,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
 /// A mount with what belongs to it.
 pub(in crate::cli) struct Served {
     mount: Mount,
-    context: Arc<Context>,
+    session: Arc<Session>,
     stop: StopSignals,
     _watch: Option<Arc<Watch>>,
 }
@@ -145,12 +147,12 @@ impl Served {
     fn start(arguments: &Arguments, asker: Option<Asker>) -> Result<Self, Error> {
         let parquet_statistics = arguments.parquet.are_shown();
         let formats = arguments.files.formats();
-        let views = ViewOptions { parquet_statistics, formats, ..arguments.showing.views()? };
-        let context = arguments.reading.context(views)?;
-        context.store.kept().try_out();
+        let views = Settings { parquet_statistics, formats, ..arguments.showing.views()? };
+        let session = arguments.reading.session(views)?;
+        session.store.kept().try_out();
         allow_open_files();
         let sources = absolute(&arguments.sources)?;
-        let root = tree::root(&context, &sources, &Interrupt::new()).map_err(place::missing)?;
+        let root = tree::root(&session, &sources, &Interrupt::new()).map_err(place::missing)?;
         // Up to here a signal ends the process as it ends any, and so does an asker who left. From here on there may be
         // a mount to take down.
         let stop = StopSignals::catch()?;
@@ -169,17 +171,17 @@ impl Served {
         };
         let mountpoint = &arguments.mountpoint;
         let mount = Mount::new(root, mountpoint, &options).map_err(|error| refused(error, &sources))?;
-        let watch = watch(&mount, &sources, &context);
+        let watch = watch(&mount, &sources, &session);
         tracing::info!("mounted {} on {}", options.source_name, mountpoint.display());
-        Ok(Self { mount, context, stop, _watch: watch })
+        Ok(Self { mount, session, stop, _watch: watch })
     }
 
     /// Serves until a signal or an unmount ends it.
     pub fn serve(self) -> Result<ExitCode, Error> {
         let ended = self.mount.serve_until(&self.stop)?;
-        self.context.verifier.stop();
+        self.session.verifier.stop();
         // The process may end while openings are still held.
-        self.context.save();
+        self.session.save();
         tracing::info!("unmounted: {ended:?}");
         Ok(ExitCode::SUCCESS)
     }
@@ -235,7 +237,7 @@ fn absolute(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
 
 /// Invalidates what the kernel keeps when a source changes. Without inotify, changes are seen when a file is opened, or
 /// when what the kernel keeps expires.
-fn watch(mount: &Mount, sources: &[PathBuf], context: &Context) -> Option<Arc<Watch>> {
+fn watch(mount: &Mount, sources: &[PathBuf], session: &Session) -> Option<Arc<Watch>> {
     let invalidator = mount.invalidator();
     let watch = Watch::new(move |path| {
         tracing::info!("{} changed", path.display());
@@ -249,7 +251,7 @@ fn watch(mount: &Mount, sources: &[PathBuf], context: &Context) -> Option<Arc<Wa
         }
     }
     let watch = Arc::new(watch);
-    context.watch_with(&watch);
+    session.watch_with(&watch);
     Some(watch)
 }
 
@@ -284,7 +286,7 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
 }
 
 fn warn(warning: &str) {
-    say!("hepfs: warning: {}", tree::printable(warning));
+    say!("hepfs: warning: {}", printable(warning));
 }
 
 fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsString>, Error> {
@@ -324,10 +326,10 @@ fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Err
     let word = match &started {
         Ok(_) => READY.to_owned(),
         // One line, even where a name has several.
-        Err(error) => tree::printable(&error.to_string()),
+        Err(error) => printable(&error.to_string()),
     };
     for warning in warnings.take().iter().filter(|_| started.is_ok()) {
-        let _ = writeln!(std::io::stdout(), "{WARNING}{}", tree::printable(warning));
+        let _ = writeln!(std::io::stdout(), "{WARNING}{}", printable(warning));
     }
     let heard = writeln!(std::io::stdout(), "{word}");
     let served = started?;

@@ -16,12 +16,12 @@ use crate::cli::place::{Asked, Named, Place};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, Met, below};
-use crate::fs::tree::{ViewOptions, printable};
-use crate::fs::{Kind, NodeRef};
+use crate::session::{FileSpot, Kind, Settings, Spot};
 use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::Rows;
 use crate::table::Table;
+use crate::views::printable;
 use crate::views::{Effort, Size};
 
 /// How often is looked whether what was computed is written.
@@ -74,7 +74,7 @@ struct Task {
 #[derive(Clone)]
 enum Work {
     /// What a file cannot tell by arithmetic: its size, its counts of missing values.
-    File(NodeRef),
+    File(FileSpot),
     /// The statistics of a column.
     Statistics { learner: Arc<Learner>, rows: Arc<dyn Rows>, why_not_kept: Option<&'static str>, were_known: bool },
 }
@@ -92,7 +92,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.named.reading.keeps_nothing() {
         return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
     }
-    let views = ViewOptions { formats: arguments.files.formats(), ..arguments.showing.views()? };
+    let views = Settings { formats: arguments.files.formats(), ..arguments.showing.views()? };
     arguments.named.each(&views, 1, |asked| one(arguments, asked))
 }
 
@@ -112,7 +112,9 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
             return Err(Error::Usage("statistics are of columns: name their table, or its folder columns/".into()));
         }
         let name = place.name.rsplit(['/', ':']).next().filter(|_| !place.is_one_of_several).unwrap_or(&place.name);
-        collected.tasks.push(Task { name: printable(name), work: Work::File(place.node.clone()) });
+        if let Spot::File(file) = &place.spot {
+            collected.tasks.push(Task { name: printable(name), work: Work::File(file.clone()) });
+        }
     }
     let Collected { mut tasks, statistics, mut failures, .. } = collected;
     // What needs no pass is not worth a line.
@@ -136,7 +138,7 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
         done.lock().now = Some(task.work.clone());
         let begun = Instant::now();
         let outcome = match &task.work {
-            Work::File(node) => prepare(node, &place, &interrupt),
+            Work::File(file) => prepare(file, &place, &interrupt),
             Work::Statistics { .. } => learn(&task.work, &place, &interrupt),
         };
         let seconds = begun.elapsed().as_secs_f64();
@@ -164,12 +166,12 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
     }
     let interrupted = interrupt.is_raised();
     watched.finish();
-    let folder = place.context.store.kept().folder().map(|folder| folder.display().to_string()).unwrap_or_default();
+    let folder = place.session.store.kept().folder().map(|folder| folder.display().to_string()).unwrap_or_default();
     let mut parts = vec![format!("{kept} kept")];
     parts.extend((was_kept > 0).then(|| format!("{was_kept} kept before")));
     parts.extend((arithmetic > 0).then(|| format!("{arithmetic} take no pass")));
     parts.extend((failures > 0).then(|| format!("{failures} failed")));
-    let decoded = HumanBytes(place.context.store.counters().bytes_decoded.get());
+    let decoded = HumanBytes(place.session.store.counters().bytes_decoded.get());
     let what = if tasks.is_empty() && failures == 0 {
         "nothing here takes a pass".to_owned()
     } else {
@@ -213,9 +215,10 @@ impl Collected {
         for entry in children.iter().filter(|entry| entry.kind == Kind::File) {
             let path = below(met.path, &entry.name.to_str_lossy());
             match directory.lookup(&entry.name, interrupt) {
-                Ok(node) => {
-                    self.tasks.push(Task { name: printable(&format!("{prefix}{path}")), work: Work::File(node) })
+                Ok(Spot::File(file)) => {
+                    self.tasks.push(Task { name: printable(&format!("{prefix}{path}")), work: Work::File(file) })
                 }
+                Ok(_) => {}
                 Err(_) if interrupt.is_raised() => return Ok(false),
                 Err(error) => _ = self.failed(&prefix, &path, &error.to_string())?,
             }
@@ -254,9 +257,9 @@ impl Collected {
 impl Task {
     /// Whether it is a file that no pass tells more about.
     fn is_free(&self, interrupt: &Interrupt) -> bool {
-        let Work::File(node) = &self.work else { return false };
-        let is_exact = matches!(node.size(Effort::Free, interrupt), Ok(Size::Exact(_)));
-        is_exact && node.progress().is_none_or(|progress| progress.all == 0)
+        let Work::File(file) = &self.work else { return false };
+        let is_exact = matches!(file.size(Effort::Free, interrupt), Ok(Size::Exact(_)));
+        is_exact && file.progress().is_none_or(|progress| progress.all == 0)
     }
 }
 
@@ -264,7 +267,7 @@ impl Work {
     /// Blocks that are known, and that there are.
     fn progress(&self) -> (u64, u64) {
         match self {
-            Work::File(node) => node.progress().map_or((0, 1), |progress| (progress.done, progress.all)),
+            Work::File(file) => file.progress().map_or((0, 1), |progress| (progress.done, progress.all)),
             Work::Statistics { learner, .. } => learner.progress(),
         }
     }
@@ -290,13 +293,13 @@ impl Done {
 }
 
 /// Does the passes of a file; `None` where it was interrupted.
-fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
-    if let Some(reason) = node.why_not_kept() {
+fn prepare(file: &FileSpot, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
+    if let Some(reason) = file.why_not_kept() {
         return Some(Outcome::Failed(format!("would not be kept: {reason}")));
     }
-    let stats = place.context.store.counters();
+    let stats = place.session.store.counters();
     let passes = stats.passes.get();
-    let bytes = match node.size(Effort::Prepared, interrupt) {
+    let bytes = match file.size(Effort::Prepared, interrupt) {
         Ok(size) => size.bytes(),
         Err(_) if interrupt.is_raised() => return None,
         Err(error) => return Some(Outcome::Failed(error.to_string())),
@@ -304,7 +307,7 @@ fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outco
     // Those who wait for a pass do not wait for it to be kept.
     let end = Instant::now() + LONGEST_WRITE;
     let kept = loop {
-        match node.progress().map(|progress| progress.kept) {
+        match file.progress().map(|progress| progress.kept) {
             Some(None) if interrupt.is_raised() => return None,
             Some(None) if Instant::now() < end => std::thread::sleep(LOOK),
             // Arithmetic after all, once some labels were looked at.
@@ -316,13 +319,13 @@ fn prepare(node: &NodeRef, place: &Place, interrupt: &Interrupt) -> Option<Outco
     Some(match kept {
         true if stats.passes.get() == passes => Outcome::WasKept(what),
         true => Outcome::Kept(what),
-        false => Outcome::Failed(not_kept(node.why_not_kept(), place)),
+        false => Outcome::Failed(not_kept(file.why_not_kept(), place)),
     })
 }
 
 /// Why what is known is not kept.
 fn not_kept(of_file: Option<&'static str>, place: &Place) -> String {
-    let why = of_file.or(place.context.store.kept().trouble());
+    let why = of_file.or(place.session.store.kept().trouble());
     format!("not kept: {}", why.unwrap_or("it takes more than --cache-folder-size"))
 }
 

@@ -17,11 +17,11 @@ use crate::cli::progress::Watched;
 use crate::cli::rows::{self, Format, Keeping, Output, Target, Writing};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::table_of;
-use crate::fs::tree::printable;
 use crate::query::{self, Bound, Explained, Predicate, Query, Selection, SortError, expression};
 use crate::source::Interrupt;
 use crate::store;
 use crate::table::Table;
+use crate::views::printable;
 
 /// Rows of a table that are looked through first for a few; then eight times as many.
 const FIRST_ROWS: u64 = 1 << 18;
@@ -157,10 +157,10 @@ impl Asked<'_> {
         let interrupt = Interrupt::new();
         let separator = self.showing.csv_separator.or_else(|| rows::separator_of(self.output?));
         let showing = Showing { csv_separator: separator, ..self.showing.clone() };
-        let context = self.reading.context(showing.views()?)?;
+        let session = self.reading.session(showing.views()?)?;
         let place = match (self.table, self.sources) {
-            (Some(table), sources) => Place::of_many(sources, table, context, &interrupt)?,
-            (None, [source]) => Place::open(source, context, &interrupt)?,
+            (Some(table), sources) => Place::of_many(sources, table, session, &interrupt)?,
+            (None, [source]) => Place::open(source, session, &interrupt)?,
             (None, _) => return Err(Error::Usage("several SOURCEs: say --table".into())),
         };
         let table = table_of(&place, true, &interrupt)?;
@@ -233,12 +233,12 @@ impl Asked<'_> {
     ) -> Result<Written, Error> {
         let explained = |error: query::Error| Error::Usage(explained(self.text(), &error));
         let failed = |error: store::Error| place.failed(error.into());
-        let store = &place.context.store;
+        let store = &place.session.store;
         // Without an order, the first rows that match are found without a look at those behind them.
         let most = query.limit.filter(|_| query.order.is_empty());
         let mut rows = most.map_or(table.rows, |_| table.rows.min(FIRST_ROWS));
         loop {
-            let bound = Bound::trusting(table, &query.predicate, place.context.trust).map_err(explained)?;
+            let bound = Bound::trusting(table, &query.predicate, place.session.trust).map_err(explained)?;
             let selection = Selection::new(&table.path, rows, bound, store, None);
             let selection = Arc::new(selection.map_err(failed)?);
             let (of_bar, done) = (selection.clone(), Arc::new(AtomicU64::new(0)));

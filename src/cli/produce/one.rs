@@ -18,10 +18,11 @@ use crate::cli::tables::table_of;
 use crate::dialects::IndexOptions;
 use crate::dialects::index_writer::{self, Kind};
 use crate::dialects::table_writer::{self, Encoded, Encoder, Failure, Piece, Profile, Table, Writer};
-use crate::fs::tree::{Context, ViewOptions, printable};
 use crate::h5::{self, Exclusive};
+use crate::session::{Session, Settings};
 use crate::store::{self, Store};
 use crate::table as known;
+use crate::views::printable;
 
 /// Pieces queued for the writer, for each core.
 const WAITING: usize = 2;
@@ -99,10 +100,10 @@ impl One<'_> {
     }
 
     /// What the file is read with; nothing of it is kept.
-    fn context(&self) -> Arc<Context> {
+    fn session(&self) -> Arc<Session> {
         let cache_size = self.job.running.memory / 4;
         let store = Store::new(store::Options { kept_folder: None, cache_size, ..store::Options::default() });
-        Context::with_views(store, h5::Options::default(), ViewOptions::default())
+        Session::with_settings(store, h5::Options::default(), Settings::default())
     }
 
     /// The search indexes to build, and how many of them the table has that is there.
@@ -116,7 +117,7 @@ impl One<'_> {
         }
         let mut renewed = 0;
         if is_there && !self.job.indexes.is_empty() {
-            let opened = Opened::new(place, self.context(), interrupt)?;
+            let opened = Opened::new(place, self.session(), interrupt)?;
             if self.job.indexes.contains(&Indexes::Kept) {
                 let known = opened.indexed(interrupt)?.into_iter();
                 wanted.extend(known.filter(|(column, _)| self.inputs.fields.find(column).is_some()));
@@ -141,7 +142,7 @@ impl One<'_> {
     ) -> Result<(), Error> {
         let builder = Builder {
             place,
-            context: &|| Ok(self.context()),
+            session: &|| Ok(self.session()),
             locked: exclusive,
             options: &IndexOptions::of_table(self.job.options),
             memory: self.job.running.memory,
@@ -176,17 +177,17 @@ impl One<'_> {
     /// Where the mode leaves it as it is, or the object is no table of the kind that is written.
     fn there(&self, target: &Target<'_>) -> Result<Option<There>, Error> {
         let interrupt = &self.production.interrupt;
-        let context = self.context();
-        let root = Place::open(target.file.as_os_str(), context.clone(), interrupt)?;
-        root.node.children(interrupt).map_err(|error| root.failed(error))?;
+        let session = self.session();
+        let root = Place::open(target.file.as_os_str(), session.clone(), interrupt)?;
+        root.spot.children(interrupt).map_err(|error| root.failed(error))?;
         let several = |_| Error::Usage(format!("{}: not one HDF5 file", root.name));
-        let [file] = <[_; 1]>::try_from(context.files()).map_err(several)?;
+        let [file] = <[_; 1]>::try_from(session.files()).map_err(several)?;
         if !table_writer::is_there(&file, self.path, interrupt)? {
             return Ok(None);
         }
         let name = self.place(target);
         let refused = |reason: &str| Error::Usage(format!("{}: {reason}", printable(&name.to_string_lossy())));
-        let found = Place::open(&name, context, interrupt).and_then(|place| table_of(&place, false, interrupt));
+        let found = Place::open(&name, session, interrupt).and_then(|place| table_of(&place, false, interrupt));
         let Some(known) = found.ok().filter(|known| table_writer::is_own(known)) else {
             return Err(refused("something else is there, which stays: name another path"));
         };

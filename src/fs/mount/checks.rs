@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, geteuid, getrlimit};
 
-use super::{FS_TYPE, HELPER, MountError, mountinfo};
+use super::{HELPER, MountError};
 use crate::fs::adapter::session_threads;
+use crate::source::mounts;
 
 /// Address space that a mount takes at least, its session threads aside.
 const ADDRESS_SPACE: u64 = 512 << 20;
@@ -42,12 +43,12 @@ pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
         io::ErrorKind::NotFound => MountError::NoMountpoint(path.to_owned()),
         _ => refuse(error),
     })?;
-    let here = mountinfo::mount_at(&resolved).map_err(MountError::System)?;
+    let here = mounts::mount_at(&resolved).map_err(MountError::System)?;
     let metadata = match fs::metadata(&resolved) {
         Err(error) if is_dead(&error) => return Err(MountError::Stale(resolved)),
         metadata => metadata.map_err(refuse)?,
     };
-    if here.is_some_and(|mount| mount.fs_type == FS_TYPE) {
+    if here.is_some_and(|mount| mount.fs_type == mounts::HEPFS) {
         // The kernel answers `stat` of a dead mount from memory for a while, but never an open.
         return Err(match fs::read_dir(&resolved) {
             Err(error) if is_dead(&error) => MountError::Stale(resolved),

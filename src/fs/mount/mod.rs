@@ -3,7 +3,6 @@
 mod checks;
 mod detach;
 mod error;
-mod mountinfo;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,13 +16,10 @@ use super::adapter::{Invalidator, Server};
 use super::node::NodeRef;
 pub use super::options::MountOptions;
 pub use super::service::ListedXattrs;
+use crate::source::mounts::{self, MountEntry};
 use checks::{check_address_space, check_mountpoint, check_sources, check_system, refusal, resolve};
 use detach::detach;
 pub use error::MountError;
-use mountinfo::MountEntry;
-
-/// The type in the list of mounts.
-const FS_TYPE: &str = "fuse.hepfs";
 
 /// The helper by which ordinary users mount and unmount.
 const HELPER: &str = "fusermount3";
@@ -68,7 +64,7 @@ impl Mount {
         check_system()?;
         let server = Server::start(root, &mountpoint, options).map_err(|error| refusal(&mountpoint, error))?;
         // The list of mounts tells the device without a question to ourselves.
-        let device = mountinfo::mount_at(&mountpoint).ok().flatten().map(|mount| mount.device);
+        let device = mounts::mount_at(&mountpoint).ok().flatten().map(|mount| mount.device);
         if let Some((major, minor)) = device.filter(|_| geteuid().is_root()) {
             let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
             if let Err(error) = fs::write(&setting, (server.max_read().min(READ_AHEAD) >> 10).to_string()) {
@@ -140,7 +136,7 @@ impl Mount {
         }
         self.over = true;
         let ours = |mount: &MountEntry| mount.mountpoint == self.mountpoint && Some(mount.device) == self.device;
-        match mountinfo::mount_at(&self.mountpoint).map_err(MountError::System)? {
+        match mounts::mount_at(&self.mountpoint).map_err(MountError::System)? {
             Some(mount) if ours(&mount) => match detach(&self.mountpoint, false) {
                 Err(MountError::Busy(_)) => {
                     tracing::warn!("{} is in use; detaching it", self.mountpoint.display());
@@ -149,7 +145,7 @@ impl Mount {
                 outcome => outcome?,
             },
             // Another file system was mounted over it, which is not ours to take away.
-            Some(other) if mountinfo::mounts().map_err(MountError::System)?.iter().any(ours) => {
+            Some(other) if mounts::mounts().map_err(MountError::System)?.iter().any(ours) => {
                 self.server.cancel_all();
                 return Err(MountError::NotOurs { path: self.mountpoint.clone(), fs_type: other.fs_type });
             }
@@ -220,9 +216,9 @@ const LONGEST_CLOSING: Duration = Duration::from_millis(500);
 /// See [`MountError`].
 pub fn unmount(path: &Path, lazy: bool) -> Result<(), MountError> {
     let path = resolve(path).map_err(|error| MountError::Mountpoint { path: path.to_owned(), error })?;
-    match mountinfo::mount_at(&path).map_err(MountError::System)? {
+    match mounts::mount_at(&path).map_err(MountError::System)? {
         None => Err(MountError::NotMounted(path)),
-        Some(mount) if mount.fs_type != FS_TYPE => Err(MountError::NotOurs { path, fs_type: mount.fs_type }),
+        Some(mount) if mount.fs_type != mounts::HEPFS => Err(MountError::NotOurs { path, fs_type: mount.fs_type }),
         Some(_) => {
             let end = Instant::now() + LONGEST_CLOSING;
             loop {
@@ -240,8 +236,7 @@ pub fn unmount(path: &Path, lazy: bool) -> Result<(), MountError> {
 /// # Errors
 /// Where `/proc` is not mounted.
 pub fn mountpoints() -> Result<Vec<PathBuf>, MountError> {
-    let mounts = mountinfo::mounts().map_err(MountError::System)?;
-    Ok(mounts.into_iter().filter(|mount| mount.fs_type == FS_TYPE).map(|mount| mount.mountpoint).collect())
+    mounts::mountpoints().map_err(MountError::System)
 }
 
 #[cfg(test)]

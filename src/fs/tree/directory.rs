@@ -1,285 +1,60 @@
-//! A directory of a file: a group, a table, or what a dialect made up.
+//! The node of a directory.
 
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use parking_lot::Mutex;
+use super::file::shown_xattrs;
+use super::{Attributes, Children, Error, Interrupt, Kind, Node, NodeRef, Xattrs, node, plain_attributes};
+use crate::session::Spot;
 
-use super::contents::{Columns, Contents};
-use super::file::{FileNode, ObjectXattrs};
-use super::files::Files;
-use super::in_use::InUse;
-use super::listing::{Child, GroupPlace, Place, Way};
-use super::named::{FileName, Recent, Use};
-use super::selections::{Subject, WhereDirectory};
-use super::{Attributes, Children, Error, Interrupt, Kind, LinkNode, Node, NodeRef, Opened, Xattrs, lock};
-use crate::catalogue::{ObjectId, join};
-use crate::dialects::Made;
-use crate::store::Rows;
-use crate::table::Table;
-
-/// A directory of a file, listed at first use.
-pub(super) struct Directory {
-    files_of: Files,
-    place: Place,
-    /// Last change, where it is not that of the file.
-    mtime: Option<SystemTime>,
-    way: Way,
-    contents: OnceLock<Arc<Contents>>,
-    listing: Mutex<()>,
-    /// Files in the directory and in `columns/`, by position, while they are in use.
-    files: Mutex<InUse<(bool, usize), FileNode>>,
-    /// The files used last of all directories of the opening.
-    recent: Arc<Recent>,
-    /// Directories below, only while they are in use: a file may have millions.
-    directories: Mutex<InUse<usize, Directory>>,
-}
-
-impl Directory {
-    /// The root group, or the one table of a file that has no groups.
-    pub fn root(opened: Arc<Opened>) -> Self {
-        let recent = Arc::<Recent>::default();
-        let Some(id) = opened.hdf5().map(|file| file.info().root) else {
-            return Self::new(opened, Place::File, Way::default(), recent);
-        };
-        let way = Way { groups: vec![(id, 0)], ..Way::default() };
-        Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way, recent)
-    }
-
-    /// The directory of a place below this one.
-    fn below(&self, place: &Place) -> Self {
-        let mut mtime = None;
-        let (place, way) = match place {
-            Place::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
-            // A group that is shown at another place is a group like any other.
-            Place::Made(_, _, Made::Group(group)) => {
-                let link = group.links.last().cloned().unwrap_or_default();
-                let place = GroupPlace { id: group.id, path: group.path(), link };
-                mtime = group.mtime;
-                (Place::Group(place), self.way.to_elsewhere(group))
-            }
-            other => (other.clone(), self.way.to_directory()),
-        };
-        Self { mtime, ..Self::new(self.opened().clone(), place, way, self.recent.clone()) }
-    }
-
-    fn new(opened: Arc<Opened>, place: Place, way: Way, recent: Arc<Recent>) -> Self {
-        let (id, path, name) = match &place {
-            Place::File => (ObjectId { file: 0, address: 0 }, "/".to_owned(), "/".into()),
-            Place::Group(group) => (group.id, group.path.clone(), group.link.clone()),
-            Place::Dataset(array) => (array.dataset.id, array.path.clone(), array.name.clone()),
-            Place::Made(group, name, _) => (group.id, join(&group.path, name), name.clone()),
-        };
-        Self {
-            files_of: Files { opened, id, path, name, selection: None },
-            place,
-            mtime: None,
-            way,
-            contents: OnceLock::new(),
-            listing: Mutex::new(()),
-            files: Mutex::default(),
-            recent,
-            directories: Mutex::default(),
-        }
-    }
-
-    /// The opening it belongs to.
-    pub fn opened(&self) -> &Arc<Opened> {
-        &self.files_of.opened
-    }
-
-    /// Lists the directory, once.
-    ///
-    /// # Errors
-    /// Where the worker cannot list its group.
-    pub fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
-        if let Some(contents) = self.contents.get() {
-            return Ok(contents.clone());
-        }
-        let _one = lock(&self.listing, interrupt)?;
-        if let Some(contents) = self.contents.get() {
-            return Ok(contents.clone());
-        }
-        let contents = Arc::new(self.list(interrupt).inspect_err(|error| self.opened().log(error))?);
-        Ok(self.contents.get_or_init(|| contents).clone())
-    }
-
-    fn list(&self, interrupt: &Interrupt) -> Result<Contents, Error> {
-        let opened = self.opened();
-        let mut contents = match &self.place {
-            Place::File => Contents::of_table(opened.table_file().ok_or(Error::NotFound)?.table()),
-            Place::Group(group) => Contents::of_group(opened, group, &self.way, interrupt)?,
-            Place::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
-            Place::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
-        };
-        contents.show(opened.context().formats);
-        if let Some(table) = &contents.table {
-            opened.watch_table(table);
-        }
-        opened.report(&self.files_of.path, contents.findings.clone());
-        Ok(contents)
-    }
-
-    /// The directory below at a position of the listing.
-    pub fn directory(&self, position: usize, place: &Place) -> Arc<Self> {
-        let mut below = self.directories.lock();
-        below.get(&position).unwrap_or_else(|| {
-            let directory = Arc::new(self.below(place));
-            below.insert(position, &directory);
-            directory
-        })
-    }
-
-    /// What makes its files.
-    pub fn files(&self) -> &Files {
-        &self.files_of
-    }
-
-    fn child(self: &Arc<Self>, contents: &Arc<Contents>, position: usize) -> Result<NodeRef, Error> {
-        if contents.listing.is_single(position) {
-            return Ok(Arc::new(FileName::new(self, false, position)));
-        }
-        match contents.listing.child(position).ok_or(Error::NotFound)? {
-            Child::Directory(place) => Ok(Arc::new(DirectoryNode(self.directory(position, &place)))),
-            Child::Columns => Ok(Arc::new(ColumnsNode { directory: self.clone(), contents: contents.clone() })),
-            Child::Where => {
-                let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-                Ok(Arc::new(WhereDirectory::new(Subject::new(&self.files_of, table))))
-            }
-            Child::Link(target) => Ok(Arc::new(LinkNode { opened: self.opened().clone(), target })),
-            _ => Ok(self.file((false, position), Use::Opened)?),
-        }
-    }
-
-    /// The file at a position of the listing, or of that of `columns/`: made once for as long as it is current and in
-    /// use.
-    ///
-    /// # Errors
-    /// Where its dataset cannot be opened any more.
-    pub fn file(&self, place: (bool, usize), used: Use) -> Result<Arc<FileNode>, Error> {
-        let contents = self.contents.get().ok_or(Error::Stale)?;
-        let mut files = self.files.lock();
-        // One whose layout was given up stays with who has it open.
-        let known = files.get(&place).filter(|file| file.is_current());
-        let file = match known {
-            Some(file) => file,
-            None => {
-                let listing = if place.0 { contents.columns() } else { &contents.listing };
-                let child = listing.child(place.1).ok_or(Error::NotFound)?;
-                let file = Arc::new(self.files_of.file(contents, &child)?);
-                files.insert(place, &file);
-                file
-            }
-        };
-        drop(files);
-        self.recent.touch(&file, used);
-        Ok(file)
-    }
-}
-
-/// The node of a directory; a wrapper, so that a directory can hand itself to its children.
-pub(super) struct DirectoryNode(pub Arc<Directory>);
+/// A directory: a folder, a source, a group, a table, and what these have.
+pub(super) struct DirectoryNode(pub Spot);
 
 impl Node for DirectoryNode {
     fn attributes(&self) -> Attributes {
-        let of_file = self.0.opened().attributes(Kind::Directory);
-        Attributes { mtime: self.0.mtime.unwrap_or(of_file.mtime), ..of_file }
-    }
-
-    fn is_current(&self) -> bool {
-        self.0.opened().is_current()
-    }
-
-    fn repeats(&self) -> bool {
-        // What is hidden, such as versions.
-        matches!(&self.0.place, Place::Made(_, name, Made::Directory { .. }) if name.starts_with(b"."))
-    }
-
-    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        let contents = self.0.load(interrupt)?;
-        self.0.child(&contents, contents.listing.find(name).ok_or(Error::NotFound)?)
-    }
-
-    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        Ok(Children::new(self.0.load(interrupt)?))
-    }
-
-    fn table(&self) -> Option<Arc<Table>> {
-        self.0.contents.get()?.table.clone()
-    }
-
-    fn source(&self) -> Option<&Path> {
-        Some(self.0.opened().path())
-    }
-
-    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
-        let Ok(contents) = self.0.load(interrupt) else { return };
-        let mut look = |path: &str, rows: &Result<Arc<dyn Rows>, String>| {
-            // What cannot be opened at all is said where it is listed.
-            if let Ok(rows) = rows
-                && !interrupt.is_raised()
-                && let Err(error) = rows.facts().containers.examine(interrupt)
-            {
-                failed(path, error.to_string());
+        let plain = |time| plain_attributes(Kind::Directory, time);
+        match &self.0 {
+            Spot::Root(root) => DirectoryNode(root.shown.clone()).attributes(),
+            Spot::Live(_, since) => plain(*since),
+            Spot::Folder(folder) => plain(folder.modified()),
+            Spot::Several(several) => plain(several.since()),
+            Spot::Source(root) => {
+                root.stamp().map_or_else(|| plain(SystemTime::now()), |stamp| stamp.attributes(Kind::Directory))
             }
-        };
-        let columns = contents.table.iter().filter(|table| !table.only_adds).flat_map(|table| &table.columns);
-        columns.for_each(|column| look(&column.path, &column.rows));
-        for position in 0..contents.listing.entries().len() {
-            if let Some(array) = contents.listing.array(position)
-                && let Ok(file) = self.0.opened().file()
-                && let Ok(single) = array.single(file, interrupt)
-            {
-                single.whole.columns.iter().for_each(|column| look(&array.path, &column.rows));
+            Spot::Directory(directory) => {
+                let of_file = directory.opened().attributes(Kind::Directory);
+                Attributes { mtime: directory.mtime().unwrap_or(of_file.mtime), ..of_file }
+            }
+            Spot::Dataset(dataset) => plain(dataset.since()),
+            Spot::Partition(partition) => plain(partition.since),
+            of_file => {
+                let opened = of_file.opened();
+                opened.map_or_else(|| plain(SystemTime::now()), |opened| opened.attributes(Kind::Directory))
             }
         }
     }
 
-    fn why_not_kept(&self) -> Option<&'static str> {
-        self.0.opened().opening().why_not_kept()
+    fn is_current(&self) -> bool {
+        match &self.0 {
+            Spot::Root(_) | Spot::Live(..) | Spot::Several(_) | Spot::Dataset(_) => true,
+            Spot::Folder(folder) => folder.is_current(),
+            Spot::Source(root) => root.is_current(),
+            Spot::Partition(partition) => partition.file.is_current(),
+            of_file => of_file.opened().is_none_or(|opened| opened.is_current()),
+        }
+    }
+
+    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
+        Ok(node(self.0.lookup(name, interrupt)?))
+    }
+
+    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+        Ok(self.0.children(interrupt)?)
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
-        let contents = self.0.load(interrupt)?;
-        let xattrs = ObjectXattrs::new(self.0.files_of.name.clone(), contents.attributes.clone());
-        Ok(xattrs.shown(self.0.opened(), interrupt))
-    }
-}
-
-/// The directory `columns/` of a table.
-struct ColumnsNode {
-    directory: Arc<Directory>,
-    contents: Arc<Contents>,
-}
-
-impl Node for ColumnsNode {
-    fn attributes(&self) -> Attributes {
-        self.directory.opened().attributes(Kind::Directory)
-    }
-
-    fn is_current(&self) -> bool {
-        self.directory.opened().is_current()
-    }
-
-    fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        let position = self.contents.columns().find(name).ok_or(Error::NotFound)?;
-        Ok(Arc::new(FileName::new(&self.directory, true, position)))
-    }
-
-    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(Children::new(Columns(self.contents.clone())))
-    }
-
-    fn table(&self) -> Option<Arc<Table>> {
-        self.contents.table.clone()
-    }
-
-    fn source(&self) -> Option<&Path> {
-        Some(self.directory.opened().path())
-    }
-
-    fn why_not_kept(&self) -> Option<&'static str> {
-        self.directory.opened().opening().why_not_kept()
+        Ok(match self.0.attributes(interrupt)? {
+            Some((attributes, opened)) => shown_xattrs(&attributes, &opened, interrupt),
+            None => Box::new(Vec::new()),
+        })
     }
 }

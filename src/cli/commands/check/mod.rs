@@ -20,11 +20,12 @@ use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::dialects::{CheckOptions, Checks};
-use crate::fs::tree::{ViewOptions, printable, printable_json};
 use crate::indexes::{Description, State};
+use crate::session::Settings;
 use crate::source::Interrupt;
 use crate::store::{self, Count};
 use crate::table::{self, Finding, Severity, Table, UNREADABLE};
+use crate::views::{printable, printable_json};
 
 /// Memory for decoded chunks where nothing is said of it, in bytes: each value is read once.
 const CACHE: u64 = 128 << 20;
@@ -69,7 +70,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         return std::io::stdout().write_all(all.as_bytes()).map_err(Error::io("standard output")).map(|()| 0.into());
     }
     let checks = Checks { is_full: true, options: arguments.options };
-    let views = ViewOptions { checks, ..ViewOptions::default() };
+    let views = Settings { checks, ..Settings::default() };
     let printed = if verbose > 0 { Severity::Note } else { Severity::Warning.min(arguments.fail_on) };
     let mut named = arguments.named.clone();
     let cache_size = named.reading.cache_size.unwrap_or(store::Options::default().cache_size.min(CACHE));
@@ -120,7 +121,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
 }
 
 /// Holds the checksums in files against what these store, and says whether it came to its end.
-fn checksums(files: &[InFile], read: &mut [Read], views: &ViewOptions, interrupt: &Interrupt) -> Result<bool, Error> {
+fn checksums(files: &[InFile], read: &mut [Read], views: &Settings, interrupt: &Interrupt) -> Result<bool, Error> {
     let _watched = Watched::new(interrupt.clone(), 0, || 0)?;
     for (file, read) in files.iter().zip(read) {
         let Some(hdf5) = file.opened.as_ref().and_then(|opened| opened.hdf5()) else { continue };

@@ -1,11 +1,11 @@
 //! The table of all rules: `hepfs check --rules`, `docs/CHECK.md`.
 
 use crate::table::{RULES, Rule};
-use crate::{dialects, formats, fs};
+use crate::{dialects, formats, session};
 
 /// All rules, in the order of the dialects.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
-    let others = formats::rules().iter().chain(RULES).chain(fs::tree::rules::ALL).copied();
+    let others = formats::rules().iter().chain(RULES).chain(session::rules::ALL).copied();
     dialects::rules().chain(others)
 }
 

@@ -14,7 +14,7 @@ use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::dialects::IndexOptions;
 use crate::dialects::index_writer::Kind;
-use crate::fs::tree::ViewOptions;
+use crate::session::Settings;
 use crate::source::Interrupt;
 
 /// Build search indexes of a column into its HDF5 file
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     kinds.dedup();
     let builder = Builder {
         place: &arguments.place,
-        context: &|| arguments.reading.context(ViewOptions::default()),
+        session: &|| arguments.reading.session(Settings::default()),
         locked: &locked,
         options: &arguments.options,
         memory: arguments.memory.unwrap_or_else(|| crate::store::machine_memory() / 2),

@@ -3,8 +3,8 @@
 use crate::cli::Error;
 use crate::cli::place::Place;
 use crate::cli::tables::{self, InFile, about};
-use crate::fs::tree::printable;
 use crate::source::Interrupt;
+use crate::views::printable;
 
 /// Tables below a place, with what is said of them on standard error.
 pub(super) struct Found {
@@ -23,7 +23,7 @@ impl Found {
                 say!("hepfs: {}{}", file.prefix, about(path, reason));
             }
         }
-        let unfinished = place.context.unfinished();
+        let unfinished = place.session.unfinished();
         for finding in &unfinished {
             say!("hepfs: {}", printable(&finding.found));
         }

@@ -9,8 +9,8 @@ use super::report;
 use crate::cli::Error;
 use crate::cli::place::Named;
 use crate::cli::tables::InFile;
-use crate::fs::tree::ViewOptions;
 use crate::indexes::{Description, describe};
+use crate::session::Settings;
 use crate::source::Interrupt;
 
 /// Say which search indexes tables have, and what is known of each
@@ -28,7 +28,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    arguments.named.each(&ViewOptions::default(), 2, |asked| {
+    arguments.named.each(&Settings::default(), 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
         let Found { files, failed, is_unfinished } = Found::new(&place, &interrupt)?;

@@ -10,8 +10,9 @@ use crate::cli::Error;
 use crate::cli::indexing::{Opened, lock};
 use crate::cli::options::Reading;
 use crate::dialects::index_writer::{self, Kind};
-use crate::fs::tree::{ViewOptions, printable};
+use crate::session::Settings;
 use crate::source::Interrupt;
+use crate::views::printable;
 
 /// Take search indexes out of an HDF5 file
 ///
@@ -39,13 +40,13 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let locked = lock(&arguments.place)?;
-    let context = arguments.reading.context(ViewOptions::default())?;
-    let opened = Opened::new(&arguments.place, context, &interrupt)?;
+    let session = arguments.reading.session(Settings::default())?;
+    let opened = Opened::new(&arguments.place, session, &interrupt)?;
     let listed = opened.listed(arguments.column.as_deref(), &arguments.kind, &interrupt)?;
     if listed.is_empty() {
         return Err(Error::Usage(format!("{}: no such search index", arguments.place.display())));
     }
-    let workers = opened.place.context.workers.clone();
+    let workers = opened.place.session.workers.clone();
     drop(opened);
     let mut writing = locked.writer(&workers, &interrupt).map_err(index_writer::Error::from)?;
     for index in listed {

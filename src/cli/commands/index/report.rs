@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::cli::Error;
 use crate::cli::tables::InFile;
-use crate::fs::tree::{printable, printable_json};
 use crate::indexes::{Description, State};
+use crate::views::{printable, printable_json};
 
 /// 0, 1 where something is wrong with the file, 2 where it could not be found out.
 pub(in crate::cli) fn exit_code(failed: bool, is_wrong: bool) -> u8 {

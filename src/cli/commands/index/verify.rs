@@ -13,9 +13,10 @@ use crate::cli::place::Named;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::InFile;
-use crate::fs::tree::{ViewOptions, printable};
 use crate::indexes::{self, Description, State, describe};
+use crate::session::Settings;
 use crate::source::Interrupt;
+use crate::views::printable;
 
 /// Hold search indexes against their columns, in full
 ///
@@ -34,7 +35,7 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    arguments.named.each(&ViewOptions::default(), 2, |asked| {
+    arguments.named.each(&Settings::default(), 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find_settled(&interrupt)?;
         let Found { files, failed, is_unfinished } = Found::new(&place, &interrupt)?;

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{metadata_of, text};
 use crate::cli::place::{Asked, Place};
-use crate::fs::tree::printable;
 use crate::source::Interrupt;
+use crate::views::printable;
 
 /// Characters of a value that are written out.
 const MOST_OF_VALUE: usize = 400;
@@ -17,7 +17,7 @@ const MOST_PARTS: usize = 20;
 /// said of it there; `None` where there is none.
 pub(super) fn find(asked: &Asked, interrupt: &Interrupt) -> Option<(Place, Value)> {
     let (above, name) = asked.find_above(interrupt)?;
-    let metadata = metadata_of(&above.node, interrupt).ok()?;
+    let metadata = metadata_of(&above.spot, interrupt).ok()?;
     let name = name.to_string();
     let all = || ["members", "columns"].iter().filter_map(|key| metadata[key].as_array()).flatten();
     let is_shown_so =

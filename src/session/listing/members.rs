@@ -14,22 +14,21 @@ use super::entries::{
 use super::tables;
 use crate::catalogue::{Dangling, Dataset, Group, Layout, Link, Object, ObjectId, Target, join};
 use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role, Subject, stated};
-use crate::fs::names;
-use crate::fs::tree::rules;
+use crate::session::{live, names, rules};
 use crate::store::{File, Reach};
 use crate::table::{Finding, SingleFile};
 use crate::views::Misfit;
 use crate::views::metadata::{Details, Member, ShownAs};
 
 /// Names in any other directory that no child may take.
-const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, crate::fs::tree::live::DIRECTORY];
+const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, live::DIRECTORY];
 
 /// Why a member is not shown that belongs to a table beside it.
 const SERVES: &str = "it serves a table beside it";
 
 /// Names in the directory of a group, so that no two members share one.
 #[derive(Debug)]
-pub(in crate::fs::tree) struct Namespace {
+pub(crate) struct Namespace {
     /// Names that no member may take.
     reserved: HashSet<BString>,
     /// Stems of members that are files, as far as a directory may have to give way to one.
@@ -107,7 +106,7 @@ fn wanted(group: &Group) -> HashSet<BString> {
 }
 
 /// The names of what is in a directory that is made up, of a table or not.
-pub(in crate::fs::tree) fn names_of_made(children: &[(BString, Made)], is_table: bool) -> Vec<BString> {
+pub(crate) fn names_of_made(children: &[(BString, Made)], is_table: bool) -> Vec<BString> {
     let reserved: &[&str] = if is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
     let mut taken: HashSet<BString> = reserved.iter().map(|name| BString::from(*name)).collect();
     let shown = |(name, _): &(BString, Made)| {
@@ -121,10 +120,10 @@ pub(in crate::fs::tree) fn names_of_made(children: &[(BString, Made)], is_table:
 
 /// Where a link leads; the reason where that is nothing that is shown. `None` for what is shown under the link's own
 /// name.
-pub(in crate::fs::tree) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
+pub(crate) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
 
 /// A group while its members are listed.
-pub(in crate::fs::tree) struct Members<'a> {
+pub(crate) struct Members<'a> {
     pub file: &'a Arc<File>,
     pub path: &'a str,
     pub group: &'a Group,
@@ -384,7 +383,7 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
 }
 
 /// The suffixes of the files that a dataset is shown as; the reason where it is not.
-pub(in crate::fs::tree) fn suffixes(
+pub(crate) fn suffixes(
     file: &Arc<File>,
     path: &str,
     name: &BString,

@@ -18,13 +18,10 @@ use first_paths::FirstPaths;
 pub use maker::Maker;
 
 use super::in_use::InUse;
-use super::{Context, last_used, lock};
+use super::{Error, Session, last_used, lock, rules};
 use crate::catalogue::ObjectId;
 use crate::dialects::{Claims, Here};
 use crate::formats::{self, Format, TableFile};
-use crate::fs::Error;
-use crate::fs::node::{Attributes, Kind};
-use crate::fs::tree::rules;
 use crate::h5::{self, Client};
 use crate::query::Selection;
 use crate::source::{self, Interrupt, Source};
@@ -165,16 +162,16 @@ impl From<OpenError> for Error {
     }
 }
 
-/// Times and mode that `stat` shows of an HDF5 file's nodes.
+/// Times and mode of a file, as `stat` tells them.
 #[derive(Clone, Copy, Debug)]
-struct Shown {
+pub struct Stamp {
     /// Last change, last change of the inode, last access.
-    times: [SystemTime; 3],
+    pub times: [SystemTime; 3],
     /// Read bits.
-    mode: u16,
+    pub mode: u16,
 }
 
-impl Shown {
+impl Stamp {
     fn of(metadata: &std::fs::Metadata) -> Self {
         let time = |seconds: i64, nanoseconds: i64| {
             let whole = Duration::from_secs(seconds.unsigned_abs());
@@ -187,17 +184,6 @@ impl Shown {
             time(metadata.atime(), metadata.atime_nsec()),
         ];
         Self { times, mode: (metadata.permissions().mode() & 0o444) as u16 }
-    }
-
-    /// Attributes of a node of this kind. A directory is searchable where it is readable.
-    fn attributes(&self, kind: Kind) -> Attributes {
-        let [mtime, ctime, atime] = self.times;
-        let mode = match kind {
-            Kind::Directory => self.mode | (self.mode >> 2),
-            Kind::Symlink => 0o777,
-            Kind::File | Kind::LiveFile => self.mode,
-        };
-        Attributes { kind, mode, mtime, ctime, atime }
     }
 }
 
@@ -213,9 +199,9 @@ enum Content {
 /// One opening of a source.
 #[derive(Debug)]
 pub struct Opened {
-    context: Arc<Context>,
+    session: Arc<Session>,
     content: Content,
-    shown: Shown,
+    stamp: Stamp,
     /// Where groups with several names are shown.
     first_paths: FirstPaths,
     /// Findings of the groups looked at so far, by HDF5 path.
@@ -242,10 +228,10 @@ pub struct Asked {
 }
 
 impl Opened {
-    fn open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
+    fn open(session: &Arc<Session>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
         let mut attempt = 1;
         loop {
-            match Self::try_open(context, path, interrupt) {
+            match Self::try_open(session, path, interrupt) {
                 // A file is seldom rewritten twice in the time of an open.
                 Err(OpenError::Source(source::Error::Changed(_))) if attempt < MOST_ATTEMPTS => attempt += 1,
                 outcome => return outcome,
@@ -253,7 +239,7 @@ impl Opened {
         }
     }
 
-    fn try_open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
+    fn try_open(session: &Arc<Session>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
         let source = Arc::new(Source::open(path)?);
         if let Some(finding) = unfinished(path) {
             tracing::warn!("{}: {}", path.display(), finding.found);
@@ -266,8 +252,8 @@ impl Opened {
         let format = Format::of(&source)?.ok_or_else(unknown)?;
         let content = match format {
             Format::Hdf5 => {
-                let client = Arc::new(Client::new(source.clone(), context.workers.clone()));
-                let file = File::open(context.store.clone(), source.clone(), client, interrupt);
+                let client = Arc::new(Client::new(source.clone(), session.workers.clone()));
+                let file = File::open(session.store.clone(), source.clone(), client, interrupt);
                 let file = file.map_err(|error| match Format::part(&source) {
                     Some(what) if !matches!(error, h5::Error::Interrupted) => {
                         OpenError::Part { path: path.to_owned(), what }
@@ -281,7 +267,7 @@ impl Opened {
                 Content::Hdf5(file)
             }
             other => {
-                let file = formats::open(other, &context.store, &source, interrupt);
+                let file = formats::open(other, &session.store, &source, interrupt);
                 Content::Table(file.map_err(|error| match error {
                     store::Error::Source(error) => OpenError::Source(error),
                     error => OpenError::Table { path: path.to_owned(), error },
@@ -290,9 +276,9 @@ impl Opened {
         };
         let metadata = source.metadata()?;
         let opened = Arc::new(Self {
-            context: context.clone(),
+            session: session.clone(),
             content,
-            shown: Shown::of(&metadata),
+            stamp: Stamp::of(&metadata),
             first_paths: FirstPaths::default(),
             findings: Mutex::default(),
             tables: Mutex::default(),
@@ -300,15 +286,15 @@ impl Opened {
             claims: Mutex::default(),
             makers: Mutex::default(),
         });
-        let mut openings = context.openings.lock();
+        let mut openings = session.openings.lock();
         openings.retain(|opening| opening.strong_count() > 0);
         openings.push(Arc::downgrade(&opened));
         Ok(opened)
     }
 
     /// What the mount shares.
-    pub fn context(&self) -> &Arc<Context> {
-        &self.context
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
     }
 
     /// What of it needs no format: its bytes, and what is learnt of them.
@@ -367,15 +353,15 @@ impl Opened {
         }
     }
 
-    /// What `stat` shows of a node: the HDF5 file's times and read bits.
-    pub fn attributes(&self, kind: Kind) -> Attributes {
-        self.shown.attributes(kind)
+    /// Its times and mode.
+    pub fn stamp(&self) -> &Stamp {
+        &self.stamp
     }
 
     /// Logs an error of reading the file, for `.hepfs/errors`; an interrupted or stale request is none.
     pub fn log(&self, error: &Error) {
         if matches!(error, Error::Store(_) | Error::Io(_)) {
-            self.context.errors.add(&format!("{}: {error}", self.path().display()));
+            self.session.errors.add(&format!("{}: {error}", self.path().display()));
         }
     }
 
@@ -432,7 +418,7 @@ impl Opened {
             let found = format!("{chunks} chunks cannot be read; the first is chunk {first}: {reason}");
             Finding::new(path, &rules::CHUNK_INDEX, found)
         });
-        let dialects = self.context.dialects.0;
+        let dialects = self.session.dialects.0;
         let unfollowed = hdf5.map(|file| file.unfollowed()).unwrap_or_default();
         let unfollowed = unfollowed.into_iter().filter_map(|(path, reason)| {
             let mut rules = dialects.iter().filter_map(|dialect| dialect.about().mappings);
@@ -459,7 +445,7 @@ impl Opened {
         if let Some(known) = self.claims.lock().get(here.path).filter(|_| lasts) {
             return known;
         }
-        let claims = Arc::new(self.context.dialects.claims(here));
+        let claims = Arc::new(self.session.dialects.claims(here));
         if lasts && !here.interrupt.is_raised() {
             self.claims.lock().insert(here.path.to_owned(), &claims);
         }
@@ -490,35 +476,35 @@ pub(super) fn unfinished(path: &Path) -> Option<Finding> {
 /// A source by its path, opened anew whenever the file there becomes another one.
 #[derive(Debug)]
 pub struct SourceFile {
-    context: Arc<Context>,
+    session: Arc<Session>,
     path: PathBuf,
     opened: Mutex<Option<Arc<Opened>>>,
     /// The last answer to `stat`, which is repeated once the file is gone.
-    last: Mutex<Option<Shown>>,
+    last: Mutex<Option<Stamp>>,
 }
 
 impl SourceFile {
     /// A source that is opened at first use.
-    pub fn new(context: Arc<Context>, path: PathBuf) -> Arc<Self> {
-        Arc::new(Self { context, path, opened: Mutex::new(None), last: Mutex::new(None) })
+    pub fn new(session: Arc<Session>, path: PathBuf) -> Arc<Self> {
+        Arc::new(Self { session, path, opened: Mutex::new(None), last: Mutex::new(None) })
     }
 
     /// What the mount shares.
-    pub fn context(&self) -> &Arc<Context> {
-        &self.context
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
     }
 
-    /// Attributes of the directory that stands for the file; `None` where there never was one. Never slow.
-    pub fn attributes(&self) -> Option<Attributes> {
+    /// Its times and mode; `None` where there never was such a file. Never slow.
+    pub fn stamp(&self) -> Option<Stamp> {
         // The lock may be held for long: by an open of the file.
         let current = self.opened.try_lock().and_then(|opened| opened.as_ref().filter(|o| o.is_current()).cloned());
         let now = match current {
-            Some(opened) => Some(opened.shown),
-            None => source::stat(&self.path).ok().map(|metadata| Shown::of(&metadata)),
+            Some(opened) => Some(opened.stamp),
+            None => source::stat(&self.path).ok().map(|metadata| Stamp::of(&metadata)),
         };
         let mut last = self.last.lock();
         *last = now.or(*last);
-        last.map(|shown| shown.attributes(Kind::Directory))
+        *last
     }
 
     /// Its path.
@@ -541,8 +527,8 @@ impl SourceFile {
         // The old opening lives on as long as it has readers.
         *opened = None;
         // Before it is opened, so that no change comes in between.
-        self.context.watch_file(&self.path);
-        let fresh = Opened::open(&self.context, &self.path, interrupt)?;
+        self.session.watch_file(&self.path);
+        let fresh = Opened::open(&self.session, &self.path, interrupt)?;
         *opened = Some(fresh.clone());
         Ok(fresh)
     }

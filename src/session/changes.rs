@@ -6,7 +6,7 @@ use bstr::{BString, ByteSlice};
 use super::Opened;
 use crate::catalogue::ObjectId;
 use crate::dialects::{Changed, Here};
-use crate::fs::names;
+use crate::session::names;
 use crate::source::Interrupt;
 use crate::store::Error;
 

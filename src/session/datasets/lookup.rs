@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 
 use super::names::{WITHIN, component};
 use crate::catalogue::{Link, Object, join};
-use crate::fs::tree::Error;
-use crate::fs::tree::contents::Contents;
-use crate::fs::tree::directory::Directory;
-use crate::fs::tree::listing::{Array, Child, Entry, Place};
+use crate::session::Error;
+use crate::session::contents::Contents;
+use crate::session::directory::Directory;
+use crate::session::listing::{Array, Child, Entry, Place};
 use crate::source::Interrupt;
 use crate::store;
 use crate::table::{Form, Single, Table};
@@ -27,7 +27,7 @@ const MOST_DIRECTORIES: usize = 256;
 
 /// What a file has at a path.
 #[derive(Clone)]
-pub(super) enum At {
+pub(crate) enum At {
     Directory(Arc<Directory>, Arc<Contents>),
     Dataset(Arc<Array>, Arc<Single>),
 }
@@ -74,7 +74,7 @@ fn name_of(entry: &Entry) -> Option<BString> {
 
 /// Groups listed last, so that who goes through the tables of one does not list it again for each.
 #[derive(Default)]
-pub(super) struct Listed(Mutex<VecDeque<(Arc<Directory>, usize)>>);
+pub(crate) struct Listed(Mutex<VecDeque<(Arc<Directory>, usize)>>);
 
 impl Listed {
     fn keep(&self, directory: &Arc<Directory>, contents: &Contents) {
@@ -127,7 +127,7 @@ fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BS
     let failed = |error| Error::from(store::Error::Hdf5 { path: files.path.clone(), error });
     let group = opened.file()?.group(files.id, interrupt).map_err(failed)?;
     let is_table = |link: &&Link| {
-        let kind = |object| opened.context().dialects.kind(&join(&files.path, &link.name), object);
+        let kind = |object| opened.session().dialects.kind(&join(&files.path, &link.name), object);
         link.target.object().is_some_and(|object| matches!(object, Object::Group { .. }) && kind(object) == "table")
     };
     Ok(group.links.iter().filter(is_table).map(|link| link.name.clone()).collect())

@@ -12,7 +12,7 @@ use crate::table::{AbsentRows, CastRows, Column, Table, Times};
 /// The column of a file as its dataset has it. A cast column has no learner: what is learnt is of the values as stored.
 /// Values that the cast rounds, or has no place for, are counted in `tally`. `None` where the file has other columns
 /// now.
-pub(in crate::fs::tree) fn cast(column: &Column, field: &CommonField, tally: &Arc<Tally>) -> Option<Column> {
+pub(crate) fn cast(column: &Column, field: &CommonField, tally: &Arc<Tally>) -> Option<Column> {
     let own = plain_field(column)?;
     if own.data_type() == &field.data_type && own.is_nullable() == field.nullable {
         return Some(column.clone());
@@ -32,7 +32,7 @@ pub(in crate::fs::tree) fn cast(column: &Column, field: &CommonField, tally: &Ar
 }
 
 /// The path by which findings name a column: of a field, behind that of its dataset.
-pub(in crate::fs::tree) fn path_of(column: &Column) -> String {
+pub(crate) fn path_of(column: &Column) -> String {
     let is_own = column.path.rsplit('/').next().is_some_and(|last| column.name == last);
     if is_own { column.path.clone() } else { join(&column.path, &column.name) }
 }
@@ -59,7 +59,7 @@ pub(super) fn counts(column: &Column, times: &DataType, tally: &Arc<Tally>) -> O
 }
 
 /// A column that a file lacks. `None` where no rows are of its type.
-pub(in crate::fs::tree) fn absent(table: &Table, field: &CommonField) -> Option<Column> {
+pub(crate) fn absent(table: &Table, field: &CommonField) -> Option<Column> {
     let rows = Arc::new(AbsentRows::new(table.rows, of_rows(&field.data_type)));
     // It is of no object: the name alone tells it from others.
     let id = table.columns.first()?.id;

@@ -9,14 +9,15 @@
 
 mod cast;
 mod chain;
-mod left_out;
 mod lookup;
 mod names;
 mod part;
 mod schema;
 mod survey;
 
+use std::fmt::{self, Display, Formatter};
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -25,19 +26,19 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 pub(super) use self::cast::{absent, cast, path_of};
-use self::left_out::LeftOutNode;
 use self::lookup::Listed;
 use self::names::{WITHIN, components};
+pub(crate) use self::part::{LeftOutText, Part, Partition};
 pub(super) use self::schema::CommonField;
 use self::survey::{Dataset, Outcome};
-use super::folder::{FileRoot, Found, Sources};
-use super::{Attributes, Children, Context, Error, Formats, Interrupt, Kind, Node, NodeRef, plain_attributes};
-use crate::fs::node::{DatasetFiles, DirEntry};
+use super::sources::{FileRoot, Found, Sources};
+use super::{Children, DirEntry, Error, FileSpot, Formats, Kind, Session, Spot};
+use crate::source::Interrupt;
 use crate::store::Tally;
-use crate::table::Table;
+use crate::table::{Finding, Table};
 
 /// Name of the directory, at the root of a mount of several files.
-pub(super) const DIRECTORY: &str = ".datasets";
+pub(crate) const DIRECTORY: &str = ".datasets";
 
 /// The one file of a partition.
 const PART: &str = "part-0.parquet";
@@ -61,26 +62,60 @@ const MOST_OPENED: usize = 4096;
 pub(super) type Tallies = Vec<(String, Arc<Tally>)>;
 
 /// Whether a mount of these formats has datasets.
-pub(super) fn are_shown(formats: Formats) -> bool {
+pub(crate) fn are_shown(formats: Formats) -> bool {
     formats.shows(PART.as_bytes())
 }
 
 /// The directory, over all files of a mount.
-pub(super) fn root(context: &Arc<Context>, sources: Arc<dyn Sources>) -> NodeRef {
+pub(crate) fn root(session: &Arc<Session>, sources: Arc<dyn Sources>) -> Spot {
     let known = Mutex::new(LruCache::new(MOST_KNOWN));
     let listed = Arc::default();
-    let all = Datasets { context: context.clone(), sources, listed, known, started: SystemTime::now() };
+    let all = Datasets { session: session.clone(), sources, listed, known, started: SystemTime::now() };
     let all = Arc::new(all);
     let root = all.at(Vec::new(), None);
-    Arc::new(DatasetNode { all, dataset: root })
+    Spot::Dataset(Arc::new(DatasetAt { all, dataset: root }))
+}
+
+/// The files of a dataset: of the table that several files have at one path.
+#[derive(Clone, Debug)]
+pub struct DatasetFiles {
+    /// How many are in it.
+    pub count: usize,
+    /// Those that are not, in the order of their paths.
+    pub left_out: Arc<[LeftOut]>,
+}
+
+/// A file that a dataset leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its path as a mount shows it.
+    pub file: BString,
+    /// Its path.
+    pub source: PathBuf,
+    /// Why.
+    pub finding: Finding,
+}
+
+impl LeftOut {
+    /// Why: what cannot be opened names itself.
+    pub fn reason(&self) -> &str {
+        let found = &self.finding.found;
+        found.strip_prefix(&format!("{}: ", self.source.display())).unwrap_or(found)
+    }
+}
+
+impl Display for LeftOut {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.reason())
+    }
 }
 
 /// A dataset, and what is known of it.
 type Known = (Arc<Dataset>, Arc<Outcome>);
 
-/// The datasets of a mount.
+/// The datasets of some sources.
 struct Datasets {
-    context: Arc<Context>,
+    session: Arc<Session>,
     sources: Arc<dyn Sources>,
     listed: Arc<Listed>,
     known: Mutex<LruCache<Vec<BString>, Arc<Dataset>>>,
@@ -93,7 +128,7 @@ impl Datasets {
         if let Some(dataset) = known.get(&path) {
             return dataset.clone();
         }
-        let dataset = Arc::new(Dataset::new(&self.context, &self.sources, &self.listed, path.clone(), above));
+        let dataset = Arc::new(Dataset::new(&self.session, &self.sources, &self.listed, path.clone(), above));
         let old = known.push(path, dataset.clone());
         drop(known);
         drop(old);
@@ -135,10 +170,6 @@ impl Datasets {
         let outcome = within.outcome(interrupt)?;
         Ok((!outcome.files.is_empty()).then_some((within, outcome)))
     }
-
-    fn attributes(&self) -> Attributes {
-        plain_attributes(Kind::Directory, self.started)
-    }
 }
 
 /// The name of the file that says which files a dataset leaves out; `None` where it is too long, or another's.
@@ -152,34 +183,31 @@ fn directory(name: &BString) -> DirEntry {
 }
 
 /// The directory of a path: partitions, where files have a table there, else what lies below.
-struct DatasetNode {
+pub(crate) struct DatasetAt {
     all: Arc<Datasets>,
     dataset: Arc<Dataset>,
 }
 
-impl Node for DatasetNode {
-    fn attributes(&self) -> Attributes {
-        self.all.attributes()
+impl DatasetAt {
+    /// When the datasets were first asked for.
+    pub fn since(&self) -> SystemTime {
+        self.all.started
     }
 
-    fn is_current(&self) -> bool {
-        true
-    }
-
-    fn repeats(&self) -> bool {
-        true
-    }
-
-    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
+    /// What a name in the directory leads to.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is nothing of the name, and where no source can be listed.
+    pub fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
         let (name, outcome) = (BString::from(name), self.dataset.outcome(interrupt)?);
         if let Some(path) = outcome.files.get(&name) {
             let file = self.all.file(path)?;
-            let (all, dataset) = (self.all.clone(), self.dataset.clone());
-            return Ok(Arc::new(PartitionNode { all, dataset, partition: name, file }));
+            let (since, dataset) = (self.all.started, self.dataset.clone());
+            return Ok(Spot::Partition(Arc::new(Partition { since, dataset, name, file })));
         }
         if outcome.below.contains(&name) {
             let dataset = self.all.below(&self.dataset, &name);
-            return Ok(Arc::new(DatasetNode { all: self.all.clone(), dataset }));
+            return Ok(Spot::Dataset(Arc::new(Self { all: self.all.clone(), dataset })));
         }
         let of = name.strip_suffix(LEFT_OUT.as_bytes()).map(BString::from).ok_or(Error::NotFound)?;
         if !outcome.below.contains(&of) {
@@ -188,10 +216,14 @@ impl Node for DatasetNode {
         let found = self.all.table(&self.all.below(&self.dataset, &of), interrupt)?;
         let found = found.filter(|(_, outcome)| !outcome.left_out.is_empty());
         let (dataset, outcome) = found.ok_or(Error::NotFound)?;
-        Ok(Arc::new(LeftOutNode::new(dataset, &outcome)))
+        Ok(Spot::File(FileSpot::LeftOut(Arc::new(LeftOutText::new(dataset, &outcome)))))
     }
 
-    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+    /// The names in the directory.
+    ///
+    /// # Errors
+    /// Where no source can be listed.
+    pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let outcome = self.dataset.outcome(interrupt)?;
         let mut names: Vec<DirEntry> = outcome.files.keys().map(directory).collect();
         let (mut listed, mut opened) = (0, 0);
@@ -215,13 +247,21 @@ impl Node for DatasetNode {
         Ok(names.into_iter().collect())
     }
 
-    fn dataset(&self, interrupt: &Interrupt) -> Result<Option<DatasetFiles>, Error> {
+    /// The files of the dataset that the directory is; `None` of any other.
+    ///
+    /// # Errors
+    /// Where no source can be listed.
+    pub fn files(&self, interrupt: &Interrupt) -> Result<Option<DatasetFiles>, Error> {
         let found = self.all.table(&self.dataset, interrupt)?;
         let files = |outcome: &Outcome| DatasetFiles { count: outcome.files.len(), left_out: outcome.left_out.clone() };
         Ok(found.map(|(_, outcome)| files(&outcome)))
     }
 
-    fn whole_dataset(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
+    /// The rows of all these files as one table, which holds them open.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the directory is no dataset.
+    pub fn whole(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
         // What surveys open from here on is what is read.
         let within = self.all.below(&self.dataset, &WITHIN.into());
         let all = [&self.dataset, &within];
@@ -230,37 +270,5 @@ impl Node for DatasetNode {
         let whole = found.and_then(|found| found.ok_or(Error::NotFound)?.0.whole(interrupt));
         all.into_iter().for_each(|dataset| drop(dataset.held()));
         whole.map(Arc::new)
-    }
-}
-
-/// The directory of one file.
-struct PartitionNode {
-    all: Arc<Datasets>,
-    dataset: Arc<Dataset>,
-    partition: BString,
-    file: Arc<FileRoot>,
-}
-
-impl Node for PartitionNode {
-    fn attributes(&self) -> Attributes {
-        self.all.attributes()
-    }
-
-    fn is_current(&self) -> bool {
-        self.file.is_current()
-    }
-
-    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        if name != PART.as_bytes() {
-            return Err(Error::NotFound);
-        }
-        Ok(self.dataset.part(&self.partition, &self.file, interrupt)?)
-    }
-
-    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        let is_there = self.dataset.outcome(interrupt)?.files.contains_key(&self.partition);
-        let names: Children = is_there.then(|| DirEntry { name: PART.into(), kind: Kind::File }).into_iter().collect();
-        // A partition without its file is none, and its directory is not found any more.
-        Ok(if is_there { names.lasting() } else { names })
     }
 }

@@ -1,26 +1,10 @@
-//! The rows of one file of a dataset: `part-0.parquet`.
+//! The node of the rows of one file of a dataset: `part-0.parquet`.
 
-use std::sync::Arc;
-use std::time::SystemTime;
-
-use super::schema::CommonField;
-use super::survey::Dataset;
-use crate::fs::Error;
-use crate::fs::node::{Attributes, Node, Xattrs};
-use crate::fs::tree::file::FileNode;
-use crate::source::Interrupt;
+use super::{Attributes, Effort, Error, Interrupt, Node, Size, Xattrs};
+use crate::session::datasets::Part;
 use crate::store::Answer;
 use crate::store::pass::Progress;
-use crate::views::{Access, Effort, Size};
-
-/// A Parquet file like any other, for as long as the files of its dataset have these columns in common.
-pub(super) struct Part {
-    pub dataset: Arc<Dataset>,
-    pub fields: Arc<[CommonField]>,
-    /// When the columns became these, where they were others before.
-    pub since: Option<SystemTime>,
-    pub file: FileNode,
-}
+use crate::views::Access;
 
 impl Node for Part {
     fn attributes(&self) -> Attributes {
@@ -30,11 +14,11 @@ impl Node for Part {
     }
 
     fn is_current(&self) -> bool {
-        self.file.is_current() && self.dataset.is_current(&self.fields)
+        Part::is_current(self)
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.file.size(effort, interrupt)
+        Node::size(&self.file, effort, interrupt)
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
@@ -43,10 +27,6 @@ impl Node for Part {
 
     fn progress(&self) -> Option<Progress> {
         self.file.progress()
-    }
-
-    fn why_not_kept(&self) -> Option<&'static str> {
-        self.file.why_not_kept()
     }
 
     fn access(&self) -> Access {

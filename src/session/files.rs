@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::contents::Contents;
 use super::datasets::{self, CommonField, Tallies};
-use super::file::{FileNode, Later, ObjectXattrs};
+use super::file::{Later, ObjectAttributes, ShownFile};
 use super::listing::{Child, ColumnView, Elements};
-use super::{Error, Interrupt, Opened, changes};
+use super::{Error, Opened, changes};
 use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
+use crate::source::Interrupt;
 use crate::store::pass::Keeper;
 use crate::store::{NanPolicy, Rows};
 use crate::table::{Column, Form, IndexKind, Single, SingleFile, Table};
@@ -30,7 +31,7 @@ const MANY_COLUMNS: usize = 1024;
 
 /// Makes the files of a group, or of some rows of its table.
 #[derive(Clone)]
-pub(super) struct Files {
+pub(crate) struct Files {
     pub opened: Arc<Opened>,
     pub id: ObjectId,
     /// HDF5 path.
@@ -42,10 +43,10 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The node of a file.
-    pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<FileNode, Error> {
-        let of_group = || ObjectXattrs::new(self.name.clone(), contents.attributes.clone());
-        let (view, xattrs): (Arc<dyn View>, ObjectXattrs) = match child {
+    /// The file behind a name.
+    pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<ShownFile, Error> {
+        let of_group = || ObjectAttributes::new(self.name.clone(), contents.attributes.clone());
+        let (view, attributes): (Arc<dyn View>, ObjectAttributes) = match child {
             Child::Metadata => {
                 let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
                 let make = move |interrupt: &Interrupt| contents.metadata(&opened, &path, interrupt);
@@ -75,21 +76,22 @@ impl Files {
             Child::Column(position, view) => {
                 let table = contents.table.as_ref().ok_or(Error::NotFound)?;
                 let column = table.columns.get(*position).ok_or(Error::NotFound)?;
-                let xattrs = ObjectXattrs::of_member(column.name.clone(), column.attributes.clone(), column.id.object);
-                (self.column(table, column, *position, *view)?, xattrs)
+                let attributes =
+                    ObjectAttributes::of_member(column.name.clone(), column.attributes.clone(), column.id.object);
+                (self.column(table, column, *position, *view)?, attributes)
             }
             Child::Single(array, file) => {
                 let interrupt = Interrupt::new();
                 let single = array.single(self.opened.file()?, &interrupt).map_err(Error::Io)?;
                 let files = Self { id: array.dataset.id, path: array.path.clone(), ..self.clone() };
                 let (name, dataset) = (array.name.clone(), &array.dataset);
-                let xattrs = ObjectXattrs::of_member(name, dataset.attributes.clone(), dataset.id);
+                let attributes = ObjectAttributes::of_member(name, dataset.attributes.clone(), dataset.id);
                 let view = files.single(&single, file)?;
-                return Ok(FileNode::new(&self.opened, view, xattrs).of_dataset(array.clone(), single));
+                return Ok(ShownFile::new(&self.opened, view, attributes).of_dataset(array.clone(), single));
             }
             Child::Columns | Child::Where | Child::Directory(_) | Child::Link(_) => return Err(Error::NotAFile),
         };
-        Ok(FileNode::new(&self.opened, view, xattrs))
+        Ok(ShownFile::new(&self.opened, view, attributes))
     }
 
     /// The view of a whole table.
@@ -108,13 +110,13 @@ impl Files {
 
     /// What keeps the bytes of its files that are rendered.
     pub fn blocks(&self) -> Arc<BlockCache> {
-        self.opened.context().blocks.clone()
+        self.opened.session().blocks.clone()
     }
 
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
         // A column that could not be had for a while must not be missed in what is kept.
         let keeper = Some(self.keeper(&format!("{what} of {}", columns.len())));
-        Arc::new(TextView::new(columns, format, &self.opened.context().csv, limit, self.blocks(), keeper))
+        Arc::new(TextView::new(columns, format, &self.opened.session().csv, limit, self.blocks(), keeper))
     }
 
     /// The text of one column. Programs that read a value a line skip an empty one, or fail at it: NaN keeps its name.
@@ -127,12 +129,12 @@ impl Files {
     /// A column of a Parquet file; none where it has no place in one.
     fn parquet_column(&self, table: &Table, position: usize, column: &Column) -> Option<ParquetColumn> {
         let parquet = ParquetColumn::new(column).ok()?;
-        let context = self.opened.context();
-        let learner = column.learner.clone().filter(|_| context.parquet_statistics);
+        let session = self.opened.session();
+        let learner = column.learner.clone().filter(|_| session.parquet_statistics);
         let mut forms = table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
         let bitmap =
             forms.find(|form| form.column == column.name && matches!(form.kind, IndexKind::Bitmap { .. })).cloned();
-        let parquet = parquet.with_bitmap(bitmap, context.parquet_statistics && context.trust != Trust::Ignore);
+        let parquet = parquet.with_bitmap(bitmap, session.parquet_statistics && session.trust != Trust::Ignore);
         Some(parquet.told_by(learner).kept_by(self.keeper(&column_what(position, column))))
     }
 
@@ -195,7 +197,7 @@ impl Files {
     /// object's number in the file tells them apart.
     pub fn keeper(&self, what: &str) -> Keeper {
         // What is taken on trust in this mount must not be kept for others.
-        let trusting = if self.opened.context().trust == Trust::Trust { " trusting" } else { "" };
+        let trusting = if self.opened.session().trust == Trust::Trust { " trusting" } else { "" };
         let rows = self.selection.as_ref().map(|selection| format!("{trusting} where/{selection}")).unwrap_or_default();
         // Instants have other texts and sizes than the numbers that are stored.
         let times = if self.opened.store().shows_times() { " times" } else { "" };

@@ -16,8 +16,8 @@ use super::members::{Namespace, names_of_made, suffixes};
 use super::tables;
 use crate::catalogue::{Dangling, Dataset, Group, MOST_LINKS_PASSED, Object, ObjectId, Target, join};
 use crate::dialects::{Checks, Claims, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
-use crate::fs::names;
-use crate::fs::tree::opened::Opened;
+use crate::session::names;
+use crate::session::opened::Opened;
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
@@ -31,7 +31,7 @@ const SERVANT: &str = "it leads to what serves a table, which is not shown by it
 
 /// How a directory is reached from the root group.
 #[derive(Clone, Debug, Default)]
-pub(in crate::fs::tree) struct Way {
+pub(crate) struct Way {
     /// The groups, from the root down to the directory's own, each with its `depth`.
     pub groups: Vec<(ObjectId, usize)>,
     /// Names of the links between them.
@@ -77,7 +77,7 @@ impl Way {
 }
 
 /// Finds the targets of the links of one group.
-pub(in crate::fs::tree) struct Resolver<'a> {
+pub(crate) struct Resolver<'a> {
     opened: &'a Opened,
     file: &'a Arc<File>,
     group: &'a Arc<Group>,
@@ -251,7 +251,7 @@ impl<'a> Resolver<'a> {
         name: &BString,
         dataset: &Arc<Dataset>,
     ) -> Result<Shown, String> {
-        let judgement = self.opened.context().dialects.judge(&path, Subject::Dataset(dataset));
+        let judgement = self.opened.session().dialects.judge(&path, Subject::Dataset(dataset));
         let (dialect, mark) = judgement.shown.ok_or_else(|| NOWHERE.to_owned())?;
         if mark == Mark::Table {
             shown.push(visited.names.directory(name));

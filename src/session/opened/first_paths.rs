@@ -8,7 +8,7 @@ use bstr::BString;
 use super::Opened;
 use crate::catalogue::{Object, ObjectId, Target, join};
 use crate::dialects::{Elsewhere, Here, Made};
-use crate::fs::Error;
+use crate::session::Error;
 use crate::source::Interrupt;
 use crate::store::File;
 

@@ -36,7 +36,7 @@ pub(super) struct FileField {
 
 /// A column of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::fs::tree) struct CommonField {
+pub(crate) struct CommonField {
     /// Its name.
     pub name: BString,
     /// As readers of Parquet see it.

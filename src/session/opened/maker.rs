@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Opened;
 use crate::catalogue::{Group, ObjectId};
 use crate::dialects::{Dialect, Here, Plan};
-use crate::fs::Error;
+use crate::session::Error;
 use crate::source::Interrupt;
 use crate::store;
 

@@ -4,7 +4,7 @@
 
 use bstr::{BStr, BString, ByteSlice};
 
-use crate::fs::names;
+use crate::session::names;
 
 /// What stands between the names of a table and of one within it, which is shown beside it: no name has this itself.
 pub(super) const WITHIN: &str = "%2F";

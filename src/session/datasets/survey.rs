@@ -10,23 +10,23 @@ use std::time::{Duration, Instant, SystemTime};
 use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
-use super::Tallies;
 use super::chain::Chain;
 use super::lookup::{At, Listed, names_below, table_of};
 use super::names::{WITHIN, partition};
 use super::part::Part;
 use super::schema::{CommonField, FileField, common_schema, fields};
-use crate::fs::node::{LeftOut, Node};
-use crate::fs::tree::file::{FileNode, ObjectXattrs};
-use crate::fs::tree::files::Files;
-use crate::fs::tree::folder::{self, FileRoot, Sources};
-use crate::fs::tree::in_use::InUse;
-use crate::fs::tree::listing::Array;
-use crate::fs::tree::rules;
-use crate::fs::tree::{Context, Error, lock, printable};
+use super::{LeftOut, Tallies};
+use crate::session::file::{ObjectAttributes, ShownFile};
+use crate::session::files::Files;
+use crate::session::in_use::InUse;
+use crate::session::listing::Array;
+use crate::session::rules;
+use crate::session::sources::{self, FileRoot, Sources};
+use crate::session::{Error, Session, lock};
 use crate::source::{self, Identity, Interrupt};
 use crate::table::{Finding, Rule, Table, unreadable};
 use crate::views::metadata::Called;
+use crate::views::printable;
 
 /// Least time for which a survey holds on a file system without notifications.
 const FRESH: Duration = Duration::from_secs(1);
@@ -41,8 +41,8 @@ const MOST_KEPT: usize = 1 << 20;
 const MOST_AT_ONCE: usize = 4;
 
 /// The table that several files have at one path.
-pub(super) struct Dataset {
-    context: Arc<Context>,
+pub(crate) struct Dataset {
+    session: Arc<Session>,
     sources: Arc<dyn Sources>,
     listed: Arc<Listed>,
     /// Names as shown; the last one is empty for the table that the groups at the others are beside their members.
@@ -107,7 +107,7 @@ struct Candidate {
 }
 
 /// What a directory below `.datasets` shows.
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// The columns.
     pub fields: Arc<[CommonField]>,
     /// When the columns became others in this mount.
@@ -124,7 +124,7 @@ pub(super) struct Outcome {
 
 impl Dataset {
     pub fn new(
-        context: &Arc<Context>,
+        session: &Arc<Session>,
         sources: &Arc<dyn Sources>,
         listed: &Arc<Listed>,
         path: Vec<BString>,
@@ -132,7 +132,7 @@ impl Dataset {
     ) -> Self {
         Self {
             above,
-            context: context.clone(),
+            session: session.clone(),
             sources: sources.clone(),
             listed: listed.clone(),
             path,
@@ -181,7 +181,7 @@ impl Dataset {
         let mut seen: BTreeMap<BString, Seen> = BTreeMap::new();
         let (mut kept, mut last): (usize, Option<Seen>) = (0, None);
         let mut files = Vec::new();
-        for (path, file) in folder::files(self.sources.as_ref(), interrupt)? {
+        for (path, file) in sources::files(self.sources.as_ref(), interrupt)? {
             interrupt.check()?;
             let identity = source::stat(file.path()).ok().map(|metadata| Identity::of(&metadata));
             let known = before.and_then(|survey| survey.seen.get(&path)).filter(|seen| seen.identity == identity);
@@ -254,7 +254,7 @@ impl Dataset {
             (one.source.clone(), Finding { found, ..one.finding.clone() })
         });
         let findings = new.chain(said).collect();
-        self.context.datasets.lock().insert(path.clone(), findings);
+        self.session.datasets.lock().insert(path.clone(), findings);
         let known = failed.iter().filter(|(_, is_known)| *is_known).map(|(one, _)| one.file.clone());
         let known: BTreeSet<BString> = known.collect();
         let mut left_out: Vec<LeftOut> = failed.into_iter().map(|(one, _)| one).chain(others).collect();
@@ -391,21 +391,21 @@ impl Dataset {
         let root = file.group(interrupt)?;
         let at = self.listed.find(&root, &self.path, interrupt)?.ok_or(Error::NotFound)?;
         let (table, mut tallies) = (at.table().ok_or(Error::NotFound)?, Tallies::new());
-        let (view, xattrs) = match &at {
+        let (view, attributes) = match &at {
             At::Directory(directory, contents) => {
                 let files = directory.files();
-                let xattrs = ObjectXattrs::new(files.name.clone(), contents.attributes.clone());
-                (files.part(table, &fields, &mut tallies)?, xattrs)
+                let attributes = ObjectAttributes::new(files.name.clone(), contents.attributes.clone());
+                (files.part(table, &fields, &mut tallies)?, attributes)
             }
             At::Dataset(array, _) => {
                 let (name, dataset) = (array.name.clone(), &array.dataset);
-                let xattrs = ObjectXattrs::of_member(name, dataset.attributes.clone(), dataset.id);
-                (of_array(root.files(), array).part(table, &fields, &mut tallies)?, xattrs)
+                let attributes = ObjectAttributes::of_member(name, dataset.attributes.clone(), dataset.id);
+                (of_array(root.files(), array).part(table, &fields, &mut tallies)?, attributes)
             }
         };
-        let file = FileNode::new(root.opened(), view, xattrs);
+        let file = ShownFile::new(root.opened(), view, attributes);
         let casts = (root.opened().path().to_owned(), tallies);
-        self.context.casts.lock().insert((self.hdf5_path(), partition.clone()), casts);
+        self.session.casts.lock().insert((self.hdf5_path(), partition.clone()), casts);
         let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);
         Ok(part)
@@ -431,7 +431,7 @@ impl Dataset {
             return Err(Error::NotFound);
         }
         let mut held = self.held();
-        let files = folder::files(self.sources.as_ref(), interrupt)?;
+        let files = sources::files(self.sources.as_ref(), interrupt)?;
         let mut all = Vec::with_capacity(outcome.files.len());
         for path in outcome.paths() {
             let at = match held.remove(path) {
@@ -459,8 +459,8 @@ impl Dataset {
 impl Drop for Dataset {
     fn drop(&mut self) {
         let path = self.hdf5_path();
-        self.context.datasets.lock().remove(&path);
-        self.context.casts.lock().retain(|(of, _), _| *of != path);
+        self.session.datasets.lock().remove(&path);
+        self.session.casts.lock().retain(|(of, _), _| *of != path);
     }
 }
 

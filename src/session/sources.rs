@@ -1,4 +1,4 @@
-//! Roots and folders: which files a mount shows, and under which names.
+//! Files and folders that the user named: which files are shown, and under which names.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
@@ -11,16 +11,10 @@ use std::time::SystemTime;
 use bstr::BString;
 use parking_lot::Mutex;
 
-use super::directory::{Directory, DirectoryNode};
 use super::in_use::InUse;
-use super::{Attributes, Children, Context, Error, Interrupt, Kind, Node, NodeRef, OpenError, Xattrs};
-use super::{SourceFile, plain_attributes};
-use super::{datasets, live};
+use super::{Directory, Error, OpenError, Session, SourceFile, Stamp, datasets, live, names};
 use crate::formats::Format;
-use crate::fs::node::DirEntry;
-use crate::fs::{mount, names};
-use crate::source::{self, Source};
-use crate::table::Table;
+use crate::source::{self, Interrupt, Source, mounts};
 
 /// Names looked at before a mount to find out whether a folder holds a file to show: some tenths of a second.
 const MOST_LOOKED_AT: usize = 10_000;
@@ -49,7 +43,7 @@ fn file_called(folder: &Path, name: &[u8]) -> Option<PathBuf> {
 /// points of hepfs are left out: our own may lie in the folder, and would lead into itself for ever.
 fn contents(folder: &Path) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> {
     let real = folder.canonicalize()?;
-    let hidden = mount::mountpoints().unwrap_or_default();
+    let hidden = mounts::mountpoints().unwrap_or_default();
     let listed = std::fs::read_dir(folder)?.flatten();
     let shown = listed.filter(move |entry| !hidden.contains(&real.join(entry.file_name())));
     Ok(shown.map(|entry| (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()))))
@@ -78,9 +72,9 @@ fn holds_known(folder: &Path) -> bool {
 
 /// A file or a folder that is shown as a directory.
 #[derive(Clone)]
-pub(super) enum Found {
+pub(crate) enum Found {
     File(Arc<FileRoot>),
-    Folder(Arc<FolderNode>),
+    Folder(Arc<Folder>),
 }
 
 impl Found {
@@ -91,17 +85,10 @@ impl Found {
             Found::Folder(_) => true,
         }
     }
-
-    fn node(self) -> NodeRef {
-        match self {
-            Found::File(file) => file,
-            Found::Folder(folder) => folder,
-        }
-    }
 }
 
 /// What holds files and folders: a folder, or several sources.
-pub(super) trait Sources: Send + Sync {
+pub(crate) trait Sources: Send + Sync {
     /// The one with this shown name.
     ///
     /// # Errors
@@ -119,7 +106,7 @@ pub(super) trait Sources: Send + Sync {
 ///
 /// # Errors
 /// When the request was interrupted, or `top` cannot be listed.
-pub(super) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap<BString, Arc<FileRoot>>, Error> {
+pub(crate) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap<BString, Arc<FileRoot>>, Error> {
     let mut files = BTreeMap::new();
     let mut waiting: Vec<(BString, Found)> = top.all()?;
     while let Some((path, found)) = waiting.pop() {
@@ -136,7 +123,7 @@ pub(super) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap
 }
 
 /// A source's root group, whichever file has its path now.
-pub(super) struct FileRoot {
+pub(crate) struct FileRoot {
     source: Arc<SourceFile>,
     group: Mutex<Option<Arc<Directory>>>,
     /// Whether the user named it: then it stays though the file goes. One that was found in a folder goes with its
@@ -154,8 +141,8 @@ impl FileRoot {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn open(context: &Arc<Context>, path: &Path, interrupt: &Interrupt) -> Result<Self, OpenError> {
-        let source = SourceFile::new(context.clone(), path.to_owned());
+    pub fn open(session: &Arc<Session>, path: &Path, interrupt: &Interrupt) -> Result<Self, OpenError> {
+        let source = SourceFile::new(session.clone(), path.to_owned());
         let root = Self { source, group: Mutex::new(None), named: true };
         let group = root.current(interrupt)?;
         group.load(interrupt).map_err(|error| OpenError::Root { path: path.to_owned(), reason: error.to_string() })?;
@@ -174,19 +161,37 @@ impl FileRoot {
     pub fn group(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, Error> {
         self.current(interrupt).map_err(|error| {
             if !error.is_interrupted() {
-                self.source.context().errors.add(&error.to_string());
+                self.source.session().errors.add(&error.to_string());
             }
             error.into()
         })
     }
 
     /// The root group for a program at this directory.
-    fn shown(&self, interrupt: &Interrupt) -> Result<DirectoryNode, Error> {
-        self.group(interrupt).map(DirectoryNode).map_err(|error| match error {
+    ///
+    /// # Errors
+    /// [`Error::Stale`] where the file is gone that the user named.
+    pub fn shown(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, Error> {
+        self.group(interrupt).map_err(|error| match error {
             // The mount point is there, whatever became of the file.
             Error::NotFound if self.named => Error::Stale,
             error => error,
         })
+    }
+
+    /// The root group, if it was asked for.
+    pub fn known(&self) -> Option<Arc<Directory>> {
+        self.group.lock().clone()
+    }
+
+    /// Its times and mode; `None` where there never was such a file. Never slow.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.source.stamp()
+    }
+
+    /// Whether the file is there, or the user named it.
+    pub fn is_current(&self) -> bool {
+        self.named || source::stat(self.path()).is_ok_and(|metadata| metadata.is_file())
     }
 
     fn current(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, OpenError> {
@@ -199,83 +204,42 @@ impl FileRoot {
     }
 }
 
-impl Node for FileRoot {
-    fn attributes(&self) -> Attributes {
-        self.source.attributes().unwrap_or_else(|| plain_attributes(Kind::Directory, SystemTime::now()))
-    }
-
-    fn is_current(&self) -> bool {
-        self.named || source::stat(self.source.path()).is_ok_and(|metadata| metadata.is_file())
-    }
-
-    fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
-        self.shown(interrupt)?.lookup(name, interrupt)
-    }
-
-    fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
-        self.shown(interrupt)?.children(interrupt)
-    }
-
-    fn table(&self) -> Option<Arc<Table>> {
-        DirectoryNode(self.group.lock().clone()?).table()
-    }
-
-    fn source(&self) -> Option<&Path> {
-        Some(self.source.path())
-    }
-
-    fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
-        let group = self.group.lock().clone();
-        if let Some(group) = group {
-            DirectoryNode(group).examine(failed, interrupt);
-        }
-    }
-
-    fn why_not_kept(&self) -> Option<&'static str> {
-        DirectoryNode(self.group.lock().clone()?).why_not_kept()
-    }
-
-    fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
-        self.shown(interrupt)?.xattrs(interrupt)
-    }
-}
-
 /// A folder on disk: folders in it, and files of formats that are known, as they are when it is listed.
-pub(super) struct FolderNode {
-    context: Arc<Context>,
+pub(crate) struct Folder {
+    session: Arc<Session>,
     path: PathBuf,
     files: Mutex<InUse<BString, FileRoot>>,
-    folders: Mutex<InUse<BString, FolderNode>>,
+    folders: Mutex<InUse<BString, Folder>>,
     /// The user named it: it stays, whatever becomes of it.
     named: bool,
 }
 
-impl FolderNode {
-    pub fn new(context: Arc<Context>, path: PathBuf) -> Self {
-        Self { context, path, files: Mutex::default(), folders: Mutex::default(), named: false }
+impl Folder {
+    pub fn new(session: Arc<Session>, path: PathBuf) -> Self {
+        Self { session, path, files: Mutex::default(), folders: Mutex::default(), named: false }
     }
 
     /// A folder named by the user, which should hold a file of a format that is known somewhere.
     ///
     /// # Errors
     /// [`OpenError::NoFiles`] where there is none, [`OpenError::Source`] where the folder cannot be read.
-    pub fn open(context: &Arc<Context>, path: &Path) -> Result<Self, OpenError> {
+    pub fn open(session: &Arc<Session>, path: &Path) -> Result<Self, OpenError> {
         std::fs::read_dir(path)
             .map_err(|error| OpenError::Source(source::Error::Io { path: path.to_owned(), error }))?;
         if !holds_known(path) {
             return Err(OpenError::NoFiles(path.to_owned()));
         }
-        Ok(Self { named: true, ..Self::new(context.clone(), path.to_owned()) })
+        Ok(Self { named: true, ..Self::new(session.clone(), path.to_owned()) })
     }
 
     /// Lists the folders and files that `choose` picks by their shown names, with their paths. Only files that it
     /// picks are opened.
     fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, PathBuf>, Error> {
         // Before it is read, so that no change comes in between.
-        self.context.watch_folder(&self.path);
+        self.session.watch_folder(&self.path);
         let listed = contents(&self.path).map_err(|error| {
             let reason = format!("{}: {error}", self.path.display());
-            self.context.errors.add(&reason);
+            self.session.errors.add(&reason);
             match error.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Error::Stale,
                 _ => Error::Io(reason),
@@ -286,29 +250,55 @@ impl FolderNode {
         Ok(chosen.map(|(name, path, _)| (name, path)).collect())
     }
 
+    /// Its last change, as far as it can be told.
+    pub fn modified(&self) -> SystemTime {
+        let modified = source::stat(&self.path).and_then(|metadata| metadata.modified());
+        modified.unwrap_or_else(|_| SystemTime::now())
+    }
+
+    /// Whether it is there, or the user named it.
+    pub fn is_current(&self) -> bool {
+        self.named || source::stat(&self.path).is_ok_and(|metadata| metadata.is_dir())
+    }
+
+    /// Names of the folders and files in it.
+    ///
+    /// # Errors
+    /// Where it cannot be listed.
+    pub fn names(&self) -> Result<Vec<BString>, Error> {
+        Ok(self.scan(|_| true)?.into_keys().collect())
+    }
+
     fn made(&self, name: BString, path: PathBuf) -> Found {
-        let context = self.context.clone();
+        let session = self.session.clone();
         if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
-            Found::Folder(kept(&self.folders, name, || FolderNode::new(context, path)))
+            Found::Folder(kept(&self.folders, name, Folder::is_current, || Folder::new(session, path)))
         } else {
-            Found::File(kept(&self.files, name, || FileRoot::found(SourceFile::new(context, path))))
+            Found::File(kept(&self.files, name, FileRoot::is_current, || {
+                FileRoot::found(SourceFile::new(session, path))
+            }))
         }
     }
 }
 
-/// The current node of this name, made where there is none.
-fn kept<N: Node>(known: &Mutex<InUse<BString, N>>, name: BString, make: impl FnOnce() -> N) -> Arc<N> {
+/// The current one of this name, made where there is none.
+fn kept<S>(
+    known: &Mutex<InUse<BString, S>>,
+    name: BString,
+    is_current: impl Fn(&S) -> bool,
+    make: impl FnOnce() -> S,
+) -> Arc<S> {
     let mut known = known.lock();
-    known.get(&name).filter(|node| node.is_current()).unwrap_or_else(|| {
-        let node = Arc::new(make());
-        known.insert(name, &node);
-        node
+    known.get(&name).filter(|one| is_current(one)).unwrap_or_else(|| {
+        let one = Arc::new(make());
+        known.insert(name, &one);
+        one
     })
 }
 
-impl Sources for FolderNode {
+impl Sources for Folder {
     fn found(&self, name: &[u8]) -> Result<Found, Error> {
-        self.context.watch_folder(&self.path);
+        self.session.watch_folder(&self.path);
         if let Some(path) = file_called(&self.path, name) {
             return if is_known(&path) { Ok(self.made(name.into(), path)) } else { Err(Error::NotFound) };
         }
@@ -322,39 +312,19 @@ impl Sources for FolderNode {
     }
 }
 
-impl Node for FolderNode {
-    fn attributes(&self) -> Attributes {
-        let modified = source::stat(&self.path).and_then(|metadata| metadata.modified());
-        plain_attributes(Kind::Directory, modified.unwrap_or_else(|_| SystemTime::now()))
-    }
-
-    fn is_current(&self) -> bool {
-        self.named || source::stat(&self.path).is_ok_and(|metadata| metadata.is_dir())
-    }
-
-    fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        Ok(self.found(name)?.node())
-    }
-
-    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        let directory = |name| DirEntry { name, kind: Kind::Directory };
-        Ok(self.scan(|_| true)?.into_keys().map(directory).collect())
-    }
-}
-
 /// Several sources given by name.
-pub(super) struct SeveralNode {
+pub(crate) struct SeveralSources {
     sources: BTreeMap<BString, Found>,
     time: SystemTime,
 }
 
-impl SeveralNode {
+impl SeveralSources {
     /// Opens all sources. One that cannot be opened is reported and stops no other; from then on it is treated like
     /// one found in a folder.
     ///
     /// # Errors
     /// Where two have one name, or none can be opened.
-    pub fn new(context: Arc<Context>, paths: &[PathBuf], interrupt: &Interrupt) -> Result<Self, OpenError> {
+    pub fn new(session: Arc<Session>, paths: &[PathBuf], interrupt: &Interrupt) -> Result<Self, OpenError> {
         let mut first: BTreeMap<BString, &PathBuf> = BTreeMap::new();
         for path in paths {
             let base = path.canonicalize().ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
@@ -369,18 +339,18 @@ impl SeveralNode {
         let (mut sources, mut failures) = (BTreeMap::new(), Vec::new());
         for (name, path) in first {
             let opened = if path.is_dir() {
-                FolderNode::open(&context, path).map(|folder| Found::Folder(Arc::new(folder)))
+                Folder::open(&session, path).map(|folder| Found::Folder(Arc::new(folder)))
             } else {
-                FileRoot::open(&context, path, interrupt).map(|file| Found::File(Arc::new(file)))
+                FileRoot::open(&session, path, interrupt).map(|file| Found::File(Arc::new(file)))
             };
             let found = match opened {
                 Err(error) if error.is_interrupted() => return Err(error),
                 Err(error) => {
                     failures.push(error);
                     if path.is_dir() {
-                        Found::Folder(Arc::new(FolderNode::new(context.clone(), path.clone())))
+                        Found::Folder(Arc::new(Folder::new(session.clone(), path.clone())))
                     } else {
-                        Found::File(Arc::new(FileRoot::found(SourceFile::new(context.clone(), path.clone()))))
+                        Found::File(Arc::new(FileRoot::found(SourceFile::new(session.clone(), path.clone()))))
                     }
                 }
                 Ok(found) => found,
@@ -395,7 +365,7 @@ impl SeveralNode {
             });
         }
         for error in failures {
-            context.errors.add(&format!("{error}{}; the other sources are mounted", error.meant()));
+            session.errors.add(&format!("{error}{}; the other sources are mounted", error.meant()));
         }
         Ok(Self { sources, time: SystemTime::now() })
     }
@@ -403,14 +373,14 @@ impl SeveralNode {
 
 /// Files and folders named by the user for what they have in common: none is opened before it is asked for. Those of
 /// one base name are shown by their paths as given.
-pub(super) struct NamedSources(BTreeMap<BString, Found>);
+pub(crate) struct NamedSources(BTreeMap<BString, Found>);
 
 impl NamedSources {
     /// Takes note of them.
     ///
     /// # Errors
     /// Where a source is not there, or was given twice.
-    pub fn new(context: &Arc<Context>, paths: &[PathBuf]) -> Result<Self, OpenError> {
+    pub fn new(session: &Arc<Session>, paths: &[PathBuf]) -> Result<Self, OpenError> {
         let base = |path: &PathBuf| shown_name(path.file_name().unwrap_or(path.as_os_str()));
         let mut counts: BTreeMap<BString, usize> = BTreeMap::new();
         paths.iter().for_each(|path| *counts.entry(base(path)).or_default() += 1);
@@ -419,8 +389,8 @@ impl NamedSources {
             let metadata = std::fs::metadata(path);
             let metadata = metadata.map_err(|error| source::Error::Io { path: path.clone(), error })?;
             let found = match metadata.is_dir() {
-                true => Found::Folder(Arc::new(FolderNode::new(context.clone(), path.clone()))),
-                false => Found::File(Arc::new(FileRoot::found(SourceFile::new(context.clone(), path.clone())))),
+                true => Found::Folder(Arc::new(Folder::new(session.clone(), path.clone()))),
+                false => Found::File(Arc::new(FileRoot::found(SourceFile::new(session.clone(), path.clone())))),
             };
             let name = Some(base(path)).filter(|name| counts.get(name) == Some(&1));
             let name = name.unwrap_or_else(|| path.as_os_str().as_bytes().into());
@@ -443,7 +413,14 @@ impl Sources for NamedSources {
     }
 }
 
-impl Sources for SeveralNode {
+impl SeveralSources {
+    /// When they were opened.
+    pub fn since(&self) -> SystemTime {
+        self.time
+    }
+}
+
+impl Sources for SeveralSources {
     fn found(&self, name: &[u8]) -> Result<Found, Error> {
         self.sources.get(&BString::from(name)).filter(|found| found.is_shown()).cloned().ok_or(Error::NotFound)
     }
@@ -451,24 +428,5 @@ impl Sources for SeveralNode {
     fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
         let shown = self.sources.iter().filter(|(_, found)| found.is_shown());
         Ok(shown.map(|(name, found)| (name.clone(), found.clone())).collect())
-    }
-}
-
-impl Node for SeveralNode {
-    fn attributes(&self) -> Attributes {
-        plain_attributes(Kind::Directory, self.time)
-    }
-
-    fn is_current(&self) -> bool {
-        true
-    }
-
-    fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        Ok(self.found(name)?.node())
-    }
-
-    fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        let directory = |(name, _)| DirEntry { name, kind: Kind::Directory };
-        Ok(self.all()?.into_iter().map(directory).collect())
     }
 }

@@ -8,7 +8,7 @@ use bstr::{BString, ByteSlice};
 use super::cast::{cast, counts, of_rows, path_of, with};
 use super::schema::CommonField;
 use crate::catalogue::{ColumnId, ObjectId, join};
-use crate::fs::Error;
+use crate::session::Error;
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{AbsentRows, CastRows, ChainRows, Column, Finding, Table, labelled_runs};

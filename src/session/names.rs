@@ -75,7 +75,7 @@ fn cut(encoded: &[u8], most: usize) -> usize {
 }
 
 /// 64 bits of MurmurHash3 x64-128, seed 0, of the link name.
-pub(in crate::fs) fn hash(name: &[u8]) -> u64 {
+pub(crate) fn hash(name: &[u8]) -> u64 {
     // Reading from a slice does not fail.
     murmur3::murmur3_x64_128(&mut std::io::Cursor::new(name), 0).map_or(0, |hash| hash as u64)
 }

@@ -7,6 +7,9 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
+/// The type of mounts of hepfs.
+pub const HEPFS: &str = "fuse.hepfs";
+
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountEntry {
@@ -33,6 +36,15 @@ pub fn mounts() -> io::Result<Vec<MountEntry>> {
 /// Where `/proc` is not mounted.
 pub fn mount_at(path: &Path) -> io::Result<Option<MountEntry>> {
     Ok(mounts()?.into_iter().rev().find(|mount| mount.mountpoint == path))
+}
+
+/// Where hepfs is mounted in this namespace.
+///
+/// # Errors
+/// Where `/proc` is not mounted.
+pub fn mountpoints() -> io::Result<Vec<PathBuf>> {
+    let ours = mounts()?.into_iter().filter(|mount| mount.fs_type == HEPFS);
+    Ok(ours.map(|mount| mount.mountpoint).collect())
 }
 
 /// Reads one line: id, parent, `MAJ:MIN`, root, mount point, options, optional fields up to `-`, type, source, options.

@@ -9,25 +9,25 @@ use parking_lot::Mutex;
 
 use crate::catalogue::{Dataset, ObjectId, join};
 use crate::dialects::{Checks, Dialect, Dialects, Made, Of, Site};
-use crate::fs::node::{DirEntry, Kind};
-use crate::fs::tree::in_use::InUse;
+use crate::session::in_use::InUse;
+use crate::session::{DirEntry, Kind, live};
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Single, SingleFile};
 use crate::views::text::Format;
 
 /// Files of a directory of a group, beside its children.
-pub(in crate::fs::tree) const METADATA: &str = "metadata.json";
-pub(in crate::fs::tree) const INDEXES: &str = "indexes.json";
-pub(in crate::fs::tree) const HEAD: &str = "head.csv";
-pub(in crate::fs::tree) const COLUMNS: &str = "columns";
-pub(in crate::fs::tree) const WHERE: &str = "where";
-pub(in crate::fs::tree) const TABLE_CSV: &str = "table.csv";
-pub(in crate::fs::tree) const TABLE_NDJSON: &str = "table.ndjson";
-pub(in crate::fs::tree) const TABLE_PARQUET: &str = "table.parquet";
-pub(in crate::fs::tree) const TABLE_ARROW: &str = "table.arrow";
-pub(in crate::fs::tree) const TABLE_NPY: &str = "table.npy";
-pub(in crate::fs::tree) const TABLE_RAW: &str = "table.raw";
+pub(crate) const METADATA: &str = "metadata.json";
+pub(crate) const INDEXES: &str = "indexes.json";
+pub(crate) const HEAD: &str = "head.csv";
+pub(crate) const COLUMNS: &str = "columns";
+pub(crate) const WHERE: &str = "where";
+pub(crate) const TABLE_CSV: &str = "table.csv";
+pub(crate) const TABLE_NDJSON: &str = "table.ndjson";
+pub(crate) const TABLE_PARQUET: &str = "table.parquet";
+pub(crate) const TABLE_ARROW: &str = "table.arrow";
+pub(crate) const TABLE_NPY: &str = "table.npy";
+pub(crate) const TABLE_RAW: &str = "table.raw";
 
 /// Names in a table's directory that no child may take.
 pub(super) const RESERVED_IN_TABLES: [&str; 12] = [
@@ -42,16 +42,16 @@ pub(super) const RESERVED_IN_TABLES: [&str; 12] = [
     TABLE_ARROW,
     TABLE_NPY,
     TABLE_RAW,
-    crate::fs::tree::live::DIRECTORY,
+    live::DIRECTORY,
 ];
 
 /// The same where columns are shown by themselves.
 pub(super) const RESERVED_BESIDE_COLUMNS: [&str; 8] =
-    [METADATA, HEAD, WHERE, TABLE_CSV, TABLE_NDJSON, TABLE_PARQUET, TABLE_ARROW, crate::fs::tree::live::DIRECTORY];
+    [METADATA, HEAD, WHERE, TABLE_CSV, TABLE_NDJSON, TABLE_PARQUET, TABLE_ARROW, live::DIRECTORY];
 
 /// Every suffix that a file of a dataset or column can have. The set is closed: one more would rename groups, which
 /// give way to all of them whether a dataset has such a file or not.
-pub(in crate::fs::tree) const SUFFIXES: [&str; 9] =
+pub(crate) const SUFFIXES: [&str; 9] =
     [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
 
 /// Which files of tables and datasets are shown (`--formats`), by their suffixes.
@@ -77,7 +77,7 @@ impl Formats {
     }
 
     /// Whether a file of this name is shown.
-    pub(in crate::fs::tree) fn shows(self, name: &[u8]) -> bool {
+    pub(crate) fn shows(self, name: &[u8]) -> bool {
         let place = SUFFIXES.iter().position(|suffix| name.ends_with(suffix.as_bytes()));
         place.is_none_or(|place| self.0 >> place & 1 == 1)
     }
@@ -85,7 +85,7 @@ impl Formats {
 
 /// What stands behind a name.
 #[derive(Clone, Debug)]
-pub(in crate::fs::tree) enum Child {
+pub(crate) enum Child {
     /// `metadata.json`.
     Metadata,
     /// `indexes.json`.
@@ -127,7 +127,7 @@ impl Child {
 
 /// Elements as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::fs::tree) enum Elements {
+pub(crate) enum Elements {
     Raw,
     /// Behind a NumPy header.
     Npy,
@@ -135,7 +135,7 @@ pub(in crate::fs::tree) enum Elements {
 
 /// A view of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::fs::tree) enum ColumnView {
+pub(crate) enum ColumnView {
     Raw,
     Npy,
     Parquet,
@@ -158,7 +158,7 @@ impl ColumnView {
 
 /// What a directory shows.
 #[derive(Clone, Debug)]
-pub(in crate::fs::tree) enum Place {
+pub(crate) enum Place {
     /// The one table of a file that is no HDF5 file.
     File,
     /// A group.
@@ -171,7 +171,7 @@ pub(in crate::fs::tree) enum Place {
 
 /// Where a group is found.
 #[derive(Clone, Debug)]
-pub(in crate::fs::tree) struct GroupPlace {
+pub(crate) struct GroupPlace {
     pub id: ObjectId,
     /// HDF5 path.
     pub path: String,
@@ -181,7 +181,7 @@ pub(in crate::fs::tree) struct GroupPlace {
 
 /// A dataset shown by itself.
 #[derive(Debug)]
-pub(in crate::fs::tree) struct Array {
+pub(crate) struct Array {
     pub name: BString,
     pub path: String,
     pub dataset: Arc<Dataset>,
@@ -232,7 +232,7 @@ impl Array {
 
 /// What one member of a directory is shown as.
 #[derive(Debug)]
-pub(in crate::fs::tree) enum Entry {
+pub(crate) enum Entry {
     /// One name.
     One(BString, Box<Child>),
     /// The files of a column: its position, and a bit for each of [`ColumnView::ALL`].
@@ -247,7 +247,7 @@ pub(in crate::fs::tree) enum Entry {
 
 /// The name of a member as it is shown.
 #[derive(Debug)]
-pub(in crate::fs::tree) struct Named {
+pub(crate) struct Named {
     shown: BString,
     /// The name of the link, where that is another one.
     link: Option<Box<BString>>,
@@ -267,7 +267,7 @@ impl Named {
 
 /// What datasets of a group have in common that are shown alike.
 #[derive(Clone, Debug)]
-pub(in crate::fs::tree) struct Siblings {
+pub(crate) struct Siblings {
     /// HDF5 path of the group.
     pub path: Arc<String>,
     pub dialect: &'static dyn Dialect,
@@ -349,7 +349,7 @@ impl Entry {
 /// The names of a directory, in the order shown. A directory may have very many, so the files of a member are one
 /// [`Entry`], and their names are made when they are asked for.
 #[derive(Debug, Default)]
-pub(in crate::fs::tree) struct Listing {
+pub(crate) struct Listing {
     entries: Vec<Entry>,
     /// Positions of entries of one name, and of those of several, by their stem.
     names: HashTable<u32>,
@@ -462,7 +462,7 @@ impl Listing {
 }
 
 /// The stem with a suffix behind it.
-pub(in crate::fs::tree) fn with_suffix(stem: &BString, suffix: &str) -> BString {
+pub(crate) fn with_suffix(stem: &BString, suffix: &str) -> BString {
     let mut name = stem.clone();
     name.extend_from_slice(suffix.as_bytes());
     name
@@ -470,7 +470,7 @@ pub(in crate::fs::tree) fn with_suffix(stem: &BString, suffix: &str) -> BString 
 
 /// Where a link leads in the mount, relative to the directory of the link.
 #[derive(Clone, Debug)]
-pub(in crate::fs::tree) enum Shown {
+pub(crate) enum Shown {
     /// To a directory.
     Directory(BString),
     /// To files of these suffixes, whose names begin so.

@@ -12,9 +12,9 @@ use super::listing::{
 use super::opened::{Maker, Opened};
 use crate::catalogue::{Attribute, Group, Target, join};
 use crate::dialects::{Claims, Dialects, Here, Made, Of, Site, stated};
-use crate::fs::Error;
-use crate::fs::node::{DirEntry, Names};
-use crate::fs::tree::rules;
+use crate::session::Error;
+use crate::session::rules;
+use crate::session::{DirEntry, Names};
 use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::{Finding, Table};
@@ -31,7 +31,7 @@ const FEW_MADE: usize = 16;
 
 /// A directory after its first listing.
 #[derive(Debug)]
-pub(super) struct Contents {
+pub(crate) struct Contents {
     pub(super) attributes: Arc<[Attribute]>,
     /// The table, where the directory is one.
     pub(super) table: Option<Arc<Table>>,
@@ -63,7 +63,7 @@ impl Contents {
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
         let claims = opened.claims(&Here { path, group: &group, file, interrupt });
-        let site = Site { file, path, of: Of::Group(&group), servant: None, checks: opened.context().checks };
+        let site = Site { file, path, of: Of::Group(&group), servant: None, checks: opened.session().checks };
         let table = claims.dialect.filter(|_| claims.is_table).map(|dialect| Dialects::open(dialect, &site, interrupt));
         let table = table.map(|table| stated::look(table, site.checks));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
@@ -78,7 +78,7 @@ impl Contents {
         let seen = Seen { opened, file, place, way, group: &group, claims: &claims, interrupt };
         let beside = seen.beside(&mut contents.findings);
         let links = group.links.len() + beside.as_ref().map_or(0, |beside| beside.group.links.len());
-        let is_small = links <= opened.context().most_described;
+        let is_small = links <= opened.session().most_described;
         // A table tells of its own columns and servants.
         let are_others = beside.is_some()
             || !claims.is_table
@@ -116,7 +116,7 @@ impl Contents {
     pub fn of_dataset(opened: &Arc<Opened>, array: &Array, interrupt: &Interrupt) -> Result<Self, Error> {
         let table = Dialects::open(array.dialect, &array.site(opened.file()?), interrupt);
         interrupt.check()?;
-        Ok(Self::of_table(stated::look(table, opened.context().checks)))
+        Ok(Self::of_table(stated::look(table, opened.session().checks)))
     }
 
     /// Lists what a dialect made up.
@@ -136,7 +136,7 @@ impl Contents {
                 (opened.file()?, place.path.as_str(), opened.maker(place.id, &place.path, interrupt)?);
             let of = Of::Made { group: &maker.group, key, plan: &maker.plan };
             let dialect = maker.dialect.ok_or(Error::NotFound)?;
-            let site = Site { file, path, of, servant: None, checks: opened.context().checks };
+            let site = Site { file, path, of, servant: None, checks: opened.session().checks };
             contents = Self::of_table(stated::look(Dialects::open(dialect, &site, interrupt), site.checks));
             interrupt.check()?;
         } else {
@@ -244,7 +244,7 @@ impl Names for Arc<Contents> {
 }
 
 /// The names in `columns/`.
-pub(super) struct Columns(pub Arc<Contents>);
+pub(crate) struct Columns(pub Arc<Contents>);
 
 impl Names for Columns {
     fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
@@ -320,7 +320,7 @@ impl Seen<'_> {
                 file: self.file,
                 path: &place.path,
                 group,
-                dialects: self.opened.context().dialects,
+                dialects: self.opened.session().dialects,
                 claims,
                 names,
                 elsewhere,

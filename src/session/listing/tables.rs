@@ -6,7 +6,7 @@ use super::entries::{
     COLUMNS, Child, ColumnView, Elements, Entry, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW,
     TABLE_CSV, TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE,
 };
-use crate::fs::names;
+use crate::session::names;
 use crate::store::Rows;
 use crate::table::{Column, Form, Single, SingleFile, Table};
 use crate::views::Misfit;
@@ -23,7 +23,7 @@ const HEAD_ROWS: u64 = 1000;
 const LARGEST: u64 = i64::MAX as u64;
 
 /// Adds the files and directories of a table to its directory.
-pub(in crate::fs::tree) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Member>) {
+pub(crate) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Member>) {
     if !table.only_adds {
         listing.add(INDEXES.into(), Child::Indexes);
     }
@@ -67,7 +67,7 @@ fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), Misfit>)> 
 }
 
 /// The directory `columns/`.
-pub(in crate::fs::tree) fn list_columns(table: &Table) -> Listing {
+pub(crate) fn list_columns(table: &Table) -> Listing {
     let mut listing = Listing::default();
     for (position, column) in table.columns.iter().enumerate() {
         let is_shown = |at: usize| u8::from(column_view(column, ColumnView::ALL[at].1).is_ok()) << at;
@@ -78,7 +78,7 @@ pub(in crate::fs::tree) fn list_columns(table: &Table) -> Listing {
 }
 
 /// What `metadata.json` says of each column's views.
-pub(in crate::fs::tree) fn describe_columns(table: &Table) -> impl Iterator<Item = Member> + Clone {
+pub(crate) fn describe_columns(table: &Table) -> impl Iterator<Item = Member> + Clone {
     table.columns.iter().map(|column| {
         let mut member = Member::new(&column.name, "column");
         if table.only_adds {
@@ -98,19 +98,19 @@ pub(in crate::fs::tree) fn describe_columns(table: &Table) -> impl Iterator<Item
 }
 
 /// The suffixes of the files of a column.
-pub(in crate::fs::tree) fn column_suffixes(column: &Column) -> Vec<&'static str> {
+pub(crate) fn column_suffixes(column: &Column) -> Vec<&'static str> {
     let shown = ColumnView::ALL.iter().filter(|(_, view)| column_view(column, *view).is_ok());
     shown.map(|(suffix, _)| *suffix).collect()
 }
 
 /// Whether a file or directory of some table may have this name.
-pub(in crate::fs::tree) fn is_of_tables(name: &[u8]) -> bool {
+pub(crate) fn is_of_tables(name: &[u8]) -> bool {
     RESERVED_IN_TABLES.iter().any(|reserved| name == reserved.as_bytes())
         || SUFFIXES.iter().any(|suffix| name.ends_with(suffix.as_bytes()))
 }
 
 /// Whether a file of a dataset can be shown.
-pub(in crate::fs::tree) fn single_view(single: &Single, file: &SingleFile) -> Result<(), Misfit> {
+pub(crate) fn single_view(single: &Single, file: &SingleFile) -> Result<(), Misfit> {
     let whole = &single.whole;
     match &file.form {
         Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(whole.rows),

@@ -1,0 +1,24 @@
+//! The node of `TABLE.left_out.txt`: which files a dataset leaves out, and why, a line each.
+
+use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Size, plain_attributes};
+use crate::session::datasets::LeftOutText;
+use crate::store::Answer;
+
+impl Node for LeftOutText {
+    fn attributes(&self) -> Attributes {
+        plain_attributes(Kind::File, self.since)
+    }
+
+    fn is_current(&self) -> bool {
+        LeftOutText::is_current(self)
+    }
+
+    fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
+        Ok(Size::Exact(self.text.len() as u64))
+    }
+
+    fn gather(&self, offset: u64, length: usize, answer: &mut Answer, _: &Interrupt) -> Result<(), Error> {
+        answer.append(self.text.as_bytes(), offset, length);
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! The rows of one file of a dataset, `part-0.parquet`, and its directory; the list of files left out.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bstr::BString;
+
+use super::schema::CommonField;
+use super::survey::{Dataset, Outcome};
+use super::{LeftOut, PART};
+use crate::session::file::ShownFile;
+use crate::session::sources::FileRoot;
+use crate::session::{Children, DirEntry, Error, FileSpot, Kind, Spot};
+use crate::source::Interrupt;
+use crate::views::printable;
+
+/// A Parquet file like any other, for as long as the files of its dataset have these columns in common.
+pub(crate) struct Part {
+    pub dataset: Arc<Dataset>,
+    pub fields: Arc<[CommonField]>,
+    /// When the columns became these, where they were others before.
+    pub since: Option<SystemTime>,
+    pub file: ShownFile,
+}
+
+impl Part {
+    /// Whether it shows the files as they are now.
+    pub fn is_current(&self) -> bool {
+        self.file.is_current() && self.dataset.is_current(&self.fields)
+    }
+}
+
+/// The directory of one file.
+pub(crate) struct Partition {
+    /// When the datasets were first asked for.
+    pub since: SystemTime,
+    pub dataset: Arc<Dataset>,
+    pub name: BString,
+    pub file: Arc<FileRoot>,
+}
+
+impl Partition {
+    /// What a name in it leads to.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is nothing of the name.
+    pub fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
+        if name != PART.as_bytes() {
+            return Err(Error::NotFound);
+        }
+        Ok(Spot::File(FileSpot::Part(self.dataset.part(&self.name, &self.file, interrupt)?)))
+    }
+
+    /// The names in it.
+    ///
+    /// # Errors
+    /// Where no source can be listed.
+    pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+        let is_there = self.dataset.outcome(interrupt)?.files.contains_key(&self.name);
+        let names: Children = is_there.then(|| DirEntry { name: PART.into(), kind: Kind::File }).into_iter().collect();
+        // A partition without its file is none, and its directory is not found any more.
+        Ok(if is_there { names.lasting() } else { names })
+    }
+}
+
+/// `TABLE.left_out.txt`: which files a dataset leaves out, and why, a line each. It is there for as long as these are
+/// left out.
+pub(crate) struct LeftOutText {
+    dataset: Arc<Dataset>,
+    left_out: Arc<[LeftOut]>,
+    pub since: SystemTime,
+    pub text: String,
+}
+
+impl LeftOutText {
+    pub fn new(dataset: Arc<Dataset>, outcome: &Outcome) -> Self {
+        let left_out = outcome.left_out.clone();
+        let text = left_out.iter().map(|one| format!("{}\n", printable(&one.to_string()))).collect();
+        Self { dataset, left_out, since: outcome.left_out_since, text }
+    }
+
+    /// Whether these are still left out.
+    pub fn is_current(&self) -> bool {
+        self.dataset.leaves_out(&self.left_out)
+    }
+}

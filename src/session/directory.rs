@@ -1,0 +1,201 @@
+//! A directory of a file: a group, a table, or what a dialect made up.
+
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+
+use super::contents::Contents;
+use super::file::ShownFile;
+use super::files::Files;
+use super::in_use::InUse;
+use super::listing::{GroupPlace, Place, Way};
+use super::recent::{Recent, Use};
+use super::{Error, Opened, lock};
+use crate::catalogue::{ObjectId, join};
+use crate::dialects::Made;
+use crate::source::Interrupt;
+use crate::store::Rows;
+
+/// A directory of a file, listed at first use.
+pub struct Directory {
+    files_of: Files,
+    place: Place,
+    /// Last change, where it is not that of the file.
+    mtime: Option<SystemTime>,
+    way: Way,
+    contents: OnceLock<Arc<Contents>>,
+    listing: Mutex<()>,
+    /// Files in the directory and in `columns/`, by position, while they are in use.
+    files: Mutex<InUse<(bool, usize), ShownFile>>,
+    /// The files used last of all directories of the opening.
+    recent: Arc<Recent>,
+    /// Directories below, only while they are in use: a file may have millions.
+    directories: Mutex<InUse<usize, Directory>>,
+}
+
+impl Directory {
+    /// The root group, or the one table of a file that has no groups.
+    pub fn root(opened: Arc<Opened>) -> Self {
+        let recent = Arc::<Recent>::default();
+        let Some(id) = opened.hdf5().map(|file| file.info().root) else {
+            return Self::new(opened, Place::File, Way::default(), recent);
+        };
+        let way = Way { groups: vec![(id, 0)], ..Way::default() };
+        Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way, recent)
+    }
+
+    /// The directory of a place below this one.
+    fn below(&self, place: &Place) -> Self {
+        let mut mtime = None;
+        let (place, way) = match place {
+            Place::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
+            // A group that is shown at another place is a group like any other.
+            Place::Made(_, _, Made::Group(group)) => {
+                let link = group.links.last().cloned().unwrap_or_default();
+                let place = GroupPlace { id: group.id, path: group.path(), link };
+                mtime = group.mtime;
+                (Place::Group(place), self.way.to_elsewhere(group))
+            }
+            other => (other.clone(), self.way.to_directory()),
+        };
+        Self { mtime, ..Self::new(self.opened().clone(), place, way, self.recent.clone()) }
+    }
+
+    fn new(opened: Arc<Opened>, place: Place, way: Way, recent: Arc<Recent>) -> Self {
+        let (id, path, name) = match &place {
+            Place::File => (ObjectId { file: 0, address: 0 }, "/".to_owned(), "/".into()),
+            Place::Group(group) => (group.id, group.path.clone(), group.link.clone()),
+            Place::Dataset(array) => (array.dataset.id, array.path.clone(), array.name.clone()),
+            Place::Made(group, name, _) => (group.id, join(&group.path, name), name.clone()),
+        };
+        Self {
+            files_of: Files { opened, id, path, name, selection: None },
+            place,
+            mtime: None,
+            way,
+            contents: OnceLock::new(),
+            listing: Mutex::new(()),
+            files: Mutex::default(),
+            recent,
+            directories: Mutex::default(),
+        }
+    }
+
+    /// The opening it belongs to.
+    pub fn opened(&self) -> &Arc<Opened> {
+        &self.files_of.opened
+    }
+
+    /// Lists the directory, once.
+    ///
+    /// # Errors
+    /// Where the worker cannot list its group.
+    pub fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
+        if let Some(contents) = self.contents.get() {
+            return Ok(contents.clone());
+        }
+        let _one = lock(&self.listing, interrupt)?;
+        if let Some(contents) = self.contents.get() {
+            return Ok(contents.clone());
+        }
+        let contents = Arc::new(self.list(interrupt).inspect_err(|error| self.opened().log(error))?);
+        Ok(self.contents.get_or_init(|| contents).clone())
+    }
+
+    fn list(&self, interrupt: &Interrupt) -> Result<Contents, Error> {
+        let opened = self.opened();
+        let mut contents = match &self.place {
+            Place::File => Contents::of_table(opened.table_file().ok_or(Error::NotFound)?.table()),
+            Place::Group(group) => Contents::of_group(opened, group, &self.way, interrupt)?,
+            Place::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
+            Place::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
+        };
+        contents.show(opened.session().formats);
+        if let Some(table) = &contents.table {
+            opened.watch_table(table);
+        }
+        opened.report(&self.files_of.path, contents.findings.clone());
+        Ok(contents)
+    }
+
+    /// The directory below at a position of the listing.
+    pub(crate) fn directory(&self, position: usize, place: &Place) -> Arc<Self> {
+        let mut below = self.directories.lock();
+        below.get(&position).unwrap_or_else(|| {
+            let directory = Arc::new(self.below(place));
+            below.insert(position, &directory);
+            directory
+        })
+    }
+
+    /// What makes its files.
+    pub(crate) fn files(&self) -> &Files {
+        &self.files_of
+    }
+
+    /// The file at a position of the listing, or of that of `columns/`: made once for as long as it is current and in
+    /// use.
+    ///
+    /// # Errors
+    /// Where its dataset cannot be opened any more.
+    pub(crate) fn file(&self, place: (bool, usize), used: Use) -> Result<Arc<ShownFile>, Error> {
+        let contents = self.contents.get().ok_or(Error::Stale)?;
+        let mut files = self.files.lock();
+        // One whose layout was given up stays with who has it open.
+        let known = files.get(&place).filter(|file| file.is_current());
+        let file = match known {
+            Some(file) => file,
+            None => {
+                let listing = if place.0 { contents.columns() } else { &contents.listing };
+                let child = listing.child(place.1).ok_or(Error::NotFound)?;
+                let file = Arc::new(self.files_of.file(contents, &child)?);
+                files.insert(place, &file);
+                file
+            }
+        };
+        drop(files);
+        self.recent.touch(&file, used);
+        Ok(file)
+    }
+
+    /// Last change, where it is not that of the file.
+    pub(crate) fn mtime(&self) -> Option<SystemTime> {
+        self.mtime
+    }
+
+    /// Whether it is hidden, such as versions: what walks a tree to do something with its tables leaves it out.
+    pub fn is_hidden(&self) -> bool {
+        matches!(&self.place, Place::Made(_, name, Made::Directory { .. }) if name.starts_with(b"."))
+    }
+
+    /// What it holds, if it was listed.
+    pub fn contents(&self) -> Option<&Arc<Contents>> {
+        self.contents.get()
+    }
+
+    /// Looks where all that it shows lies in its file, that of directories below left out, so that damaged chunk indexes
+    /// are met and reported. Calls `failed` for each object where that fails, by its HDF5 path.
+    pub fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
+        let Ok(contents) = self.load(interrupt) else { return };
+        let mut look = |path: &str, rows: &Result<Arc<dyn Rows>, String>| {
+            // What cannot be opened at all is said where it is listed.
+            if let Ok(rows) = rows
+                && !interrupt.is_raised()
+                && let Err(error) = rows.facts().containers.examine(interrupt)
+            {
+                failed(path, error.to_string());
+            }
+        };
+        let columns = contents.table.iter().filter(|table| !table.only_adds).flat_map(|table| &table.columns);
+        columns.for_each(|column| look(&column.path, &column.rows));
+        for position in 0..contents.listing.entries().len() {
+            if let Some(array) = contents.listing.array(position)
+                && let Ok(file) = self.opened().file()
+                && let Ok(single) = array.single(file, interrupt)
+            {
+                single.whole.columns.iter().for_each(|column| look(&array.path, &column.rows));
+            }
+        }
+    }
+}

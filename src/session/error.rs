@@ -1,0 +1,61 @@
+//! Why a source, or an object in it, cannot be read.
+
+use crate::source::Interrupted;
+use crate::{source, store};
+
+/// Why a source, or an object in it, cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No such name.
+    #[error("no such file or directory")]
+    NotFound,
+    /// A directory was needed.
+    #[error("not a directory")]
+    NotADirectory,
+    /// A file was needed.
+    #[error("not a file of that kind")]
+    NotAFile,
+    /// The source changed since it was opened.
+    #[error("the HDF5 file changed")]
+    Stale,
+    /// A size passes a limit.
+    #[error("result too large")]
+    TooLarge,
+    /// The requester no longer waits.
+    #[error("interrupted")]
+    Interrupted,
+    /// Rows could not be read.
+    #[error(transparent)]
+    Store(store::Error),
+    /// Anything else that stands for a damaged file or a failing worker.
+    #[error("{0}")]
+    Io(String),
+}
+
+impl From<Interrupted> for Error {
+    fn from(_: Interrupted) -> Self {
+        Error::Interrupted
+    }
+}
+
+impl From<store::Error> for Error {
+    fn from(error: store::Error) -> Self {
+        match error {
+            store::Error::Interrupted(_) => Error::Interrupted,
+            store::Error::Source(source::Error::Changed(_)) => Error::Stale,
+            store::Error::Hdf5 { error: crate::h5::Error::Interrupted, .. } => Error::Interrupted,
+            other => Error::Store(other),
+        }
+    }
+}
+
+impl Error {
+    /// Writes the error to the log: as a warning where a file or hepfs is at fault, otherwise as a trace.
+    pub(super) fn log(&self) {
+        match self {
+            Error::Store(_) | Error::Io(_) => tracing::warn!("{self}"),
+            _ => tracing::trace!("{self}"),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The last errors met while serving.
+
+use std::collections::VecDeque;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+
+use crate::views::printable;
+
+/// Errors kept.
+const MOST_ERRORS: usize = 1000;
+
+/// The last errors met while serving, oldest first; equal ones in a row count once.
+#[derive(Debug, Default)]
+pub struct ErrorLog(Mutex<VecDeque<(SystemTime, String, u64)>>);
+
+impl ErrorLog {
+    /// Adds an error, and writes it to the log.
+    pub fn add(&self, message: &str) {
+        let message = printable(message);
+        tracing::warn!("{message}");
+        let mut errors = self.0.lock();
+        if let Some((_, last, times)) = errors.back_mut()
+            && *last == message
+        {
+            *times += 1;
+            return;
+        }
+        if errors.len() == MOST_ERRORS {
+            errors.pop_front();
+        }
+        errors.push_back((SystemTime::now(), message, 1));
+    }
+
+    /// The last error.
+    pub fn last(&self) -> Option<String> {
+        self.0.lock().back().map(|(_, message, _)| message.clone())
+    }
+
+    /// A line for each: seconds since 1970, and the message.
+    pub fn text(&self) -> String {
+        let line = |(time, message, times): &(SystemTime, String, u64)| {
+            let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+            let times = if *times > 1 { format!(" ({times} times)") } else { String::new() };
+            format!("{seconds} {message}{times}\n")
+        };
+        self.0.lock().iter().map(line).collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! A file: a view with the attributes of the object behind it.
+
+use std::sync::{Arc, OnceLock};
+
+use bstr::BString;
+
+use super::listing::Array;
+use super::{Error, Opened};
+use crate::catalogue::{Attribute, ObjectId};
+use crate::source::Interrupt;
+use crate::store::pass::Progress;
+use crate::store::{self, Answer};
+use crate::table::Single;
+use crate::views::{Access, Effort, Size, Standing, UNKNOWN_SIZE, View};
+
+/// A view, with the attributes of the object that it shows.
+pub(crate) struct ShownFile {
+    pub opened: Arc<Opened>,
+    pub view: Arc<dyn View>,
+    pub attributes: ObjectAttributes,
+    /// What it shares with the other files of its dataset.
+    _shared: Option<(Arc<Array>, Arc<Single>)>,
+}
+
+/// The attributes of the object behind a directory or file.
+#[derive(Clone)]
+pub(crate) struct ObjectAttributes {
+    /// True link name.
+    pub name: BString,
+    /// Attributes of the object.
+    attributes: Arc<[Attribute]>,
+    /// The object, where these are those that the listing of its group has: of very many some are left out there.
+    member: Option<ObjectId>,
+    /// All of them, once they were asked for.
+    all: OnceLock<Arc<[Attribute]>>,
+}
+
+impl ObjectAttributes {
+    /// Those of an object that was asked for by itself.
+    pub fn new(name: BString, attributes: Arc<[Attribute]>) -> Self {
+        Self { name, attributes, member: None, all: OnceLock::new() }
+    }
+
+    /// Those of a member of a group.
+    pub fn of_member(name: BString, attributes: Arc<[Attribute]>, id: ObjectId) -> Self {
+        Self { member: Some(id), ..Self::new(name, attributes) }
+    }
+
+    /// All of them.
+    pub fn all(&self, opened: &Opened, interrupt: &Interrupt) -> Arc<[Attribute]> {
+        let is_cut = self.attributes.last().is_some_and(|last| last.name.is_empty());
+        if let Some(id) = self.member.filter(|_| is_cut && self.all.get().is_none()) {
+            // What the listing has is better than nothing.
+            let object = opened.file().ok().and_then(|file| file.object(id, interrupt).ok());
+            if let Some(all) = object.filter(|object| object.attributes().len() >= self.attributes.len()) {
+                self.all.set(all.attributes().into()).ok();
+            }
+        }
+        self.all.get().unwrap_or(&self.attributes).clone()
+    }
+}
+
+/// A view that is made when more is asked for than a listing tells: those of a table with very many columns take
+/// memory for each.
+pub(super) struct Later {
+    make: Box<dyn Fn() -> Arc<dyn View> + Send + Sync>,
+    made: OnceLock<Arc<dyn View>>,
+}
+
+impl Later {
+    pub fn new(make: impl Fn() -> Arc<dyn View> + Send + Sync + 'static) -> Self {
+        Self { make: Box::new(make), made: OnceLock::new() }
+    }
+
+    fn made(&self) -> &dyn View {
+        self.made.get_or_init(|| (self.make)()).as_ref()
+    }
+}
+
+impl View for Later {
+    fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, store::Error> {
+        if effort == Effort::Known && self.made.get().is_none() {
+            return Ok(Size::AtMost(UNKNOWN_SIZE));
+        }
+        self.made().size(effort, interrupt)
+    }
+
+    fn gather(
+        &self,
+        offset: u64,
+        length: usize,
+        answer: &mut Answer,
+        interrupt: &Interrupt,
+    ) -> Result<(), store::Error> {
+        self.made().gather(offset, length, answer, interrupt)
+    }
+
+    fn access(&self) -> Access {
+        self.made().access()
+    }
+
+    fn standing(&self) -> Standing {
+        self.made.get().map_or(Standing::Provisional, |made| made.standing())
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        self.made.get()?.progress()
+    }
+}
+
+impl ShownFile {
+    pub fn new(opened: &Arc<Opened>, view: Arc<dyn View>, attributes: ObjectAttributes) -> Self {
+        Self { opened: opened.clone(), view, attributes, _shared: None }
+    }
+
+    /// The same as one of the files of a dataset.
+    pub fn of_dataset(self, array: Arc<Array>, single: Arc<Single>) -> Self {
+        Self { _shared: Some((array, single)), ..self }
+    }
+
+    /// The same with another view.
+    pub fn with_view(&self, view: Arc<dyn View>) -> Self {
+        let (opened, attributes, _shared) = (self.opened.clone(), self.attributes.clone(), self._shared.clone());
+        Self { opened, view, attributes, _shared }
+    }
+
+    /// Its size.
+    ///
+    /// # Errors
+    /// Where values cannot be had.
+    pub fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        self.view.size(effort, interrupt).map_err(|error| self.failed(error))
+    }
+
+    /// The error of its view, which is logged.
+    pub fn failed(&self, error: store::Error) -> Error {
+        let error = Error::from(error);
+        self.opened.log(&error);
+        error
+    }
+
+    /// Whether it shows the file as it is now.
+    pub fn is_current(&self) -> bool {
+        self.opened.is_current() && self.view.standing() != Standing::Outdated
+    }
+}

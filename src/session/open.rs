@@ -1,0 +1,240 @@
+//! Files and tables as programs use them that have the crate as a library.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+
+use super::walk::{Astray, follow, walk};
+use super::{OpenError, Session, Spot, datasets, root};
+use crate::query::{self, Bound, Predicate, Query, Selection, SortError, expression};
+use crate::source::Interrupt;
+use crate::store::{self, RowRange, Rows};
+use crate::table::{Finding, Table};
+use crate::views::field_metadata;
+
+/// Why a table cannot be found or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The source cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The source has no table of this path.
+    #[error("{0}: there is no such table")]
+    NotFound(String),
+    /// Something on the way to the table, or its rows, cannot be read.
+    #[error(transparent)]
+    Read(#[from] super::Error),
+    /// An expression makes no sense, or not for this table.
+    #[error("expression, character {character}: {reason}")]
+    Expression {
+        /// The character, counted from 1.
+        character: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Columns make no record batch.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+}
+
+impl From<store::Error> for TableError {
+    fn from(error: store::Error) -> Self {
+        super::Error::from(error).into()
+    }
+}
+
+impl TableError {
+    fn of_expression(text: &str, error: &query::Error) -> Self {
+        let before = text.get(..error.position()).unwrap_or(text);
+        Self::Expression { character: before.chars().count() + 1, reason: error.to_string() }
+    }
+}
+
+/// A file that is open.
+pub struct OpenFile {
+    session: Arc<Session>,
+    root: Spot,
+}
+
+/// A table of a file, or of many.
+pub struct OpenTable {
+    session: Arc<Session>,
+    path: String,
+    table: Arc<Table>,
+    /// Columns that can be read, and their rows.
+    rows: Vec<Arc<dyn Rows>>,
+    schema: SchemaRef,
+    /// Held: findings are told of what is open.
+    root: Spot,
+}
+
+impl Session {
+    /// Opens a file, or a folder of files.
+    ///
+    /// # Errors
+    /// Where the file is not there, or of no format that is known.
+    pub fn open(self: &Arc<Self>, path: impl AsRef<Path>) -> Result<OpenFile, OpenError> {
+        let root = root(self, &[path.as_ref().to_owned()], &Interrupt::new())?;
+        Ok(OpenFile { session: self.clone(), root })
+    }
+
+    /// Makes one table of the tables that several files, or the files in folders, have at one path. Its columns are
+    /// those of all files, and `file`, which says which file a row is of.
+    ///
+    /// # Errors
+    /// Where a source is not there, or none has a table of that path.
+    pub fn table_of_many(self: &Arc<Self>, sources: &[impl AsRef<Path>], path: &str) -> Result<OpenTable, TableError> {
+        let sources: Vec<PathBuf> = sources.iter().map(|source| source.as_ref().to_owned()).collect();
+        let root = datasets(self, &sources)?;
+        let path = path.trim_matches('/');
+        // The table that root groups are.
+        let at = find(&root, if path.is_empty() { "%2F" } else { path })?;
+        let table = at.whole_dataset(&Interrupt::new()).map_err(|error| not_found(error, path))?;
+        OpenTable::new(self, path.to_owned(), table, root)
+    }
+}
+
+impl OpenFile {
+    /// All tables in it.
+    ///
+    /// # Errors
+    /// Where its root group cannot be listed. A group below that cannot be listed hides no other.
+    pub fn tables(&self) -> Result<Vec<OpenTable>, TableError> {
+        let interrupt = Interrupt::new();
+        self.root.children(&interrupt)?;
+        let mut tables: Vec<OpenTable> = Vec::new();
+        walk(&self.root, &interrupt, &mut |met| {
+            // Its own directory, and `columns/` in it.
+            if let Ok((spot, _)) = met.listed
+                && let Some(table) = spot.table()
+                && !tables.iter().any(|known| Arc::ptr_eq(&known.table, &table))
+            {
+                tables.push(OpenTable::new(&self.session, met.path.to_owned(), table, self.root.clone())?);
+            }
+            Ok::<bool, TableError>(true)
+        })?;
+        Ok(tables)
+    }
+
+    /// The table of this path, as [`OpenTable::path`] tells it; of a file that is one table, the path is empty.
+    ///
+    /// # Errors
+    /// [`TableError::NotFound`] where there is no such table.
+    pub fn table(&self, path: &str) -> Result<OpenTable, TableError> {
+        let at = find(&self.root, path)?;
+        // A table is known once its directory was listed.
+        at.children(&Interrupt::new()).map_err(|error| not_found(error, path))?;
+        let table = at.table().ok_or_else(|| TableError::NotFound(path.to_owned()))?;
+        OpenTable::new(&self.session, path.to_owned(), table, self.root.clone())
+    }
+
+    /// Rules that the file breaks, as far as it was looked into: groups that were listed, values that were read.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.root.opened().map(|opened| opened.findings()).unwrap_or_default()
+    }
+}
+
+impl OpenTable {
+    fn new(session: &Arc<Session>, path: String, table: Arc<Table>, root: Spot) -> Result<Self, TableError> {
+        let (mut rows, mut fields) = (Vec::new(), Vec::new());
+        for column in table.columns.iter().filter(|column| column.in_table) {
+            let Ok(shown) = column.shown() else { continue };
+            let field = Field::new(column.name.to_string(), shown.data_type().clone(), shown.nullable());
+            fields.push(field.with_metadata(field_metadata(&column.notes())));
+            rows.push(shown);
+        }
+        let schema = Arc::new(Schema::new(fields));
+        Ok(Self { session: session.clone(), path, table, rows, schema, root })
+    }
+
+    /// The path by which a mount shows it, and commands take it.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> u64 {
+        self.table.rows
+    }
+
+    /// The name of the way of keeping tables that it follows.
+    pub fn dialect(&self) -> &'static str {
+        self.table.dialect
+    }
+
+    /// Its columns, as far as they can be read and have one value in each row. Units and descriptions are metadata.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Reads some rows. What lies beyond the last row is left out.
+    ///
+    /// # Errors
+    /// Where they cannot be read, or take more memory than the session may have.
+    pub fn read(&self, rows: RowRange) -> Result<RecordBatch, TableError> {
+        let (start, end) = (rows.start.min(self.rows()), rows.end.min(self.rows()));
+        let range = start..end.max(start);
+        let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let interrupt = Interrupt::new();
+        let arrays = self.rows.iter().map(|rows| rows.array(range.clone(), &interrupt));
+        let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        Ok(RecordBatch::try_new_with_options(self.schema(), arrays, &options)?)
+    }
+
+    /// The rows that satisfy an expression, as `hepfs query` takes it: `energy > 5 order by ts limit 10`.
+    ///
+    /// # Errors
+    /// [`TableError::Expression`] where it makes no sense, and where values cannot be read.
+    pub fn select(&self, text: &str) -> Result<OpenTable, TableError> {
+        let (interrupt, store) = (Interrupt::new(), &self.session.store);
+        let wrong = |error: query::Error| TableError::of_expression(text, &error);
+        let Query { predicate, order, limit } = expression::query(text).map_err(wrong)?;
+        let mut table = if predicate == Predicate::All(Vec::new()) {
+            query::selectable(&self.table, text)
+        } else {
+            let bound = Bound::trusting(&self.table, &predicate, self.session.trust).map_err(wrong)?;
+            let selection = Selection::new(&self.table.path, self.table.rows, bound, store, None)?;
+            query::filtered(&self.table, &selection.selected(&interrupt)?, text)
+        };
+        if order.is_empty() {
+            limit.into_iter().for_each(|most| query::first(&mut table, most));
+        } else {
+            let places = query::places(&table, &order, limit, store, &interrupt).map_err(|error| match error {
+                SortError::Rows(error) => error.into(),
+                SortError::Query(error) => wrong(error),
+            })?;
+            table = query::held(table, &places, store, &interrupt)?;
+        }
+        Self::new(&self.session, self.path.clone(), Arc::new(table), self.root.clone())
+    }
+
+    /// Rules that the table breaks, and values met so far that break one.
+    pub fn findings(&self) -> Vec<Finding> {
+        self.table.findings.iter().cloned().chain(self.table.met()).collect()
+    }
+
+    /// The table as the layers below have it.
+    #[doc(hidden)]
+    pub fn model(&self) -> &Arc<Table> {
+        &self.table
+    }
+}
+
+fn find(root: &Spot, path: &str) -> Result<Spot, TableError> {
+    match follow(root.clone(), path.as_bytes(), &Interrupt::new()) {
+        Ok(found) => Ok(found.spot),
+        Err(Astray::Failed(error)) => Err(not_found(error, path)),
+        Err(Astray::NotFound(..) | Astray::Nowhere(_)) => Err(TableError::NotFound(path.to_owned())),
+    }
+}
+
+fn not_found(error: super::Error, path: &str) -> TableError {
+    match error {
+        super::Error::NotFound | super::Error::NotADirectory => TableError::NotFound(path.to_owned()),
+        error => error.into(),
+    }
+}

@@ -1,0 +1,375 @@
+//! `where/` in a table's directory: selections by name.
+//!
+//! A name is looked up by parsing it, which is free. It is never listed: a program that walks a tree would walk for
+//! ever. Rows are looked for when a file below is opened, or its exact size is asked for.
+//!
+//! ```text
+//! where/COLUMN:OPERATOR:VALUE/     one segment
+//! where/COLUMN/OPERATOR/VALUE/     the same segment in three names, as shells complete them: `:` ends a word of bash
+//! ```
+
+use std::sync::{Arc, OnceLock};
+
+use bstr::ByteSlice;
+use parking_lot::Mutex;
+
+use super::contents::Contents;
+use super::file::{ObjectAttributes, ShownFile};
+use super::files::Files;
+use super::in_use::InUse;
+use super::listing::{self, Child, ColumnView};
+use super::opened::{Asked, Opened};
+use super::{Error, FileSpot, Spot};
+use crate::query::{self, Bound, Predicate, Selection, path};
+use crate::source::Interrupt;
+use crate::store::pass::Progress;
+use crate::table::Table;
+use crate::views::constant::ConstantView;
+use crate::views::{Effort, Size};
+
+/// The file that tells what can be asked.
+pub(super) const VALUES: &str = "values.txt";
+
+/// Conditions below each other at most.
+const MOST_SEGMENTS: usize = 64;
+
+/// Bytes of all of them at most: as many as an absolute path has room for.
+const MOST_BYTES: usize = libc::PATH_MAX as usize;
+
+/// A table, and the conditions on its rows so far. Directories of very many paths may be known at a time, so that each
+/// holds no more than its own condition.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    whole: Arc<Whole>,
+    conditions: Option<Arc<Segment>>,
+}
+
+/// A table with all rows.
+struct Whole {
+    files: Files,
+    table: Arc<Table>,
+    /// Its files, which a selection has under the same names.
+    contents: OnceLock<Arc<Contents>>,
+}
+
+/// A condition that was looked up, as text: its parsed form takes many times as much.
+struct Segment {
+    text: String,
+    above: Option<Arc<Segment>>,
+    /// Segments down to this one, and bytes of their path.
+    depth: usize,
+    length: usize,
+}
+
+impl Subject {
+    /// All rows of the table of a group.
+    pub fn new(files: &Files, table: &Arc<Table>) -> Self {
+        let whole = Whole { files: files.clone(), table: table.clone(), contents: OnceLock::new() };
+        Self { whole: Arc::new(whole), conditions: None }
+    }
+
+    /// Those of its rows that satisfy one more segment as well.
+    fn and(&self, segment: &[u8]) -> Result<Self, query::Error> {
+        let text = path::readable(segment);
+        let (above, separator) = self.conditions.as_ref().map_or((0, 0), |above| (above.depth, above.length + 1));
+        let (depth, length) = (above + 1, separator + text.len());
+        if depth > MOST_SEGMENTS || length > MOST_BYTES {
+            let what = format!("at most {MOST_SEGMENTS} conditions of {MOST_BYTES} bytes together go below each other");
+            return Err(query::Error::Syntax { at: 0, what });
+        }
+        self.bind(&path::parse(segment)?)?;
+        let conditions = Some(Arc::new(Segment { text, above: self.conditions.clone(), depth, length }));
+        Ok(Self { whole: self.whole.clone(), conditions })
+    }
+
+    fn bind(&self, predicate: &Predicate) -> Result<Bound, query::Error> {
+        Bound::trusting(&self.whole.table, predicate, self.opened().session().trust)
+    }
+
+    /// All conditions, bound to the table.
+    fn bound(&self) -> Result<Bound, query::Error> {
+        let parsed = self.segments().into_iter().map(|segment| path::parse(segment.text.as_bytes()));
+        self.bind(&Predicate::All(parsed.collect::<Result<_, _>>()?))
+    }
+
+    fn segments(&self) -> Vec<&Segment> {
+        let above = std::iter::successors(self.conditions.as_deref(), |segment| segment.above.as_deref());
+        let mut segments: Vec<&Segment> = above.collect();
+        segments.reverse();
+        segments
+    }
+
+    fn path(&self) -> String {
+        self.segments().iter().map(|segment| segment.text.as_str()).collect::<Vec<_>>().join("/")
+    }
+
+    /// The maker of files over the chosen rows.
+    fn files(&self) -> Files {
+        Files { selection: self.conditions.is_some().then(|| self.path()), ..self.whole.files.clone() }
+    }
+
+    /// The opening of its source.
+    pub fn opened(&self) -> &Arc<Opened> {
+        &self.whole.files.opened
+    }
+}
+
+impl Whole {
+    fn contents(&self) -> &Arc<Contents> {
+        self.contents.get_or_init(|| {
+            let mut contents = Contents::of_table(query::selectable(&self.table, ""));
+            contents.show(self.files.opened.session().formats);
+            Arc::new(contents)
+        })
+    }
+}
+
+/// The directory `where/`, and those below it of a column and of an operator.
+pub(crate) struct Where {
+    subject: Subject,
+    /// The parts of a segment that led here, joined by `:`.
+    begun: String,
+}
+
+impl Where {
+    pub fn new(subject: Subject) -> Self {
+        Self { subject, begun: String::new() }
+    }
+
+    /// The directory of a segment whose last part has this name.
+    fn followed(&self, segment: &[u8], name: &[u8]) -> Result<Spot, query::Error> {
+        if name.contains(&b':') || !path::is_begun(segment) {
+            return Ok(Spot::Selection(Arc::new(Chosen::new(self.subject.and(segment)?))));
+        }
+        if self.begun.is_empty() {
+            // Any column may be asked that.
+            self.subject.bind(&path::parse(&[segment, b":null"].concat())?)?;
+        }
+        Ok(Spot::Where(Arc::new(Self { subject: self.subject.clone(), begun: path::readable(segment) })))
+    }
+
+    fn values(&self) -> ShownFile {
+        let Whole { files, table, .. } = self.subject.whole.as_ref();
+        let table = table.clone();
+        let make = move |interrupt: &Interrupt| Ok(query::values_text(&table, interrupt).into_bytes());
+        let attributes = ObjectAttributes::new(VALUES.into(), [].into());
+        let view = Arc::new(ConstantView::new(files.blocks(), make));
+        ShownFile::new(&files.opened, view, attributes)
+    }
+
+    /// The table that is asked.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// What a name in it leads to.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it makes no sense, which is logged.
+    pub fn lookup(&self, name: &[u8]) -> Result<Spot, Error> {
+        if name == VALUES.as_bytes() {
+            return Ok(Spot::File(FileSpot::Shown(Arc::new(self.values()))));
+        }
+        // A value may be called anything; nobody looks for names in the directory of an operator.
+        if !self.begun.contains(':') && is_asked_everywhere(name) {
+            return Err(Error::NotFound);
+        }
+        let divider = if self.begun.is_empty() { "" } else { ":" };
+        let segment = &[self.begun.as_bytes(), divider.as_bytes(), name].concat()[..];
+        self.followed(segment, name).map_err(|error| {
+            let files = &self.subject.whole.files;
+            let place = format!("{}: {}/where/{}", files.opened.path().display(), files.path, segment.as_bstr());
+            let before = segment.get(..error.position()).unwrap_or(segment).as_bstr().chars().count();
+            files.opened.session().errors.add(&format!("{place}: character {}: {error}", before + 1));
+            Error::NotFound
+        })
+    }
+}
+
+/// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or
+/// of one that tables have, for a pattern like `mnt/**/table.parquet`. An error for each would drive out those that
+/// matter.
+fn is_asked_everywhere(name: &[u8]) -> bool {
+    !name.contains(&b':') && (name.starts_with(b".") || listing::is_of_tables(name))
+}
+
+/// Rows that are chosen, and the files that show them.
+pub(crate) struct Chosen {
+    subject: Subject,
+    /// The selection, made when a file is first looked at.
+    selection: OnceLock<Arc<Selection>>,
+    /// The chosen rows, once they are known.
+    loaded: OnceLock<Arc<Contents>>,
+    /// Files by position, in the directory and in `columns/`, while they are in use: they own this.
+    files: Mutex<InUse<(bool, usize), SelectionFile>>,
+}
+
+impl Chosen {
+    fn new(subject: Subject) -> Self {
+        Self { subject, selection: OnceLock::new(), loaded: OnceLock::new(), files: Mutex::default() }
+    }
+
+    /// The table with all rows, which has the same files under the same names.
+    pub fn all(&self) -> &Arc<Contents> {
+        self.subject.whole.contents()
+    }
+
+    fn selection(&self) -> Result<&Selection, Error> {
+        if let Some(selection) = self.selection.get() {
+            return Ok(selection);
+        }
+        let (table, files) = (&self.subject.whole.table, self.subject.files());
+        let keeper = files.keeper("rows");
+        let make = || {
+            let bound = self.subject.bound().map_err(|error| Error::Io(error.to_string()))?;
+            let selection = Selection::new(&table.path, table.rows, bound, files.opened.store(), Some(keeper.clone()))?;
+            Ok(Asked { table: table.path.clone(), path: self.subject.path(), selection: Arc::new(selection) })
+        };
+        let selection = files.opened.selection(&keeper.what, make)?;
+        Ok(self.selection.get_or_init(|| selection))
+    }
+
+    /// The chosen rows: waits until they are known.
+    fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
+        if let Some(loaded) = self.loaded.get() {
+            return Ok(loaded.clone());
+        }
+        let opened = self.subject.opened();
+        let selection = self.selection()?;
+        let selected = selection.selected(interrupt).map_err(Error::from).inspect_err(|error| opened.log(error))?;
+        // What would have helped may help the next one.
+        opened.session().verifier.queue(selection.unverified());
+        let filtered = query::filtered(&self.subject.whole.table, &selected, &self.subject.path());
+        Ok(self.loaded.get_or_init(|| Arc::new(Contents::of_table(filtered))).clone())
+    }
+
+    fn file(self: &Arc<Self>, in_columns: bool, position: usize, child: &Child) -> Spot {
+        let mut files = self.files.lock();
+        if let Some(file) = files.get(&(in_columns, position)) {
+            return Spot::File(FileSpot::Chosen(file));
+        }
+        let file = Arc::new(SelectionFile {
+            chosen: self.clone(),
+            child: child.clone(),
+            file: OnceLock::new(),
+            of_all: OnceLock::new(),
+        });
+        files.insert((in_columns, position), &file);
+        Spot::File(FileSpot::Chosen(file))
+    }
+
+    /// The table, and the conditions on its rows.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// What a name in the directory of the selection leads to.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is nothing of the name.
+    pub fn lookup(self: &Arc<Self>, name: &[u8]) -> Result<Spot, Error> {
+        let further = || Where::new(self.subject.clone());
+        Ok(match self.all().listing.get(name) {
+            Some((_, Child::Columns)) => Spot::SelectionColumns(self.clone()),
+            Some((_, Child::Where)) => Spot::Where(Arc::new(further())),
+            Some((position, child)) => self.file(false, position, &child),
+            // No file of a table has a colon in its name.
+            None if name.contains(&b':') => further().lookup(name)?,
+            None => return Err(Error::NotFound),
+        })
+    }
+
+    /// What a name in its directory `columns/` leads to.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is nothing of the name.
+    pub fn lookup_column(self: &Arc<Self>, name: &[u8]) -> Result<Spot, Error> {
+        let (position, child) = self.all().columns().get(name).ok_or(Error::NotFound)?;
+        Ok(self.file(true, position, &child))
+    }
+
+    /// The attributes of the table.
+    pub fn attributes(&self) -> ObjectAttributes {
+        let Whole { files, table, .. } = self.subject.whole.as_ref();
+        ObjectAttributes::new(files.name.clone(), table.attributes.clone())
+    }
+}
+
+/// A file over chosen rows, which becomes a file like any other once they are known.
+pub(crate) struct SelectionFile {
+    chosen: Arc<Chosen>,
+    child: Child,
+    file: OnceLock<ShownFile>,
+    of_all: OnceLock<ShownFile>,
+}
+
+impl SelectionFile {
+    pub fn file(&self, interrupt: &Interrupt) -> Result<&ShownFile, Error> {
+        if let Some(file) = self.file.get() {
+            return Ok(file);
+        }
+        let file = self.chosen.subject.files().file(&self.chosen.load(interrupt)?, &self.child)?;
+        Ok(self.file.get_or_init(|| file))
+    }
+
+    /// The same file over all rows.
+    pub fn of_all(&self) -> Result<&ShownFile, Error> {
+        if let Some(file) = self.of_all.get() {
+            return Ok(file);
+        }
+        // What is known of the selected rows says nothing of all.
+        let file = self.chosen.subject.whole.files.file(self.chosen.all(), &self.child)?;
+        Ok(self.of_all.get_or_init(|| file))
+    }
+
+    /// Whether a bound serves as its size until it is opened.
+    fn is_text(&self) -> bool {
+        matches!(self.child, Child::Table(..) | Child::Column(_, ColumnView::Text(_)))
+    }
+
+    /// The opening of its source.
+    pub fn opened(&self) -> &Arc<Opened> {
+        self.chosen.subject.opened()
+    }
+
+    /// Whether it shows the file as it is now.
+    pub fn is_current(&self) -> bool {
+        self.file.get().map_or_else(|| self.opened().is_current(), ShownFile::is_current)
+    }
+
+    /// The file, if its rows are known.
+    pub fn known(&self) -> Option<&ShownFile> {
+        self.file.get()
+    }
+
+    /// The progress of what has to be known of it.
+    pub fn progress(&self) -> Option<Progress> {
+        match self.file.get() {
+            Some(file) => file.view.progress(),
+            None => self.chosen.selection.get().map(|selection| selection.progress()),
+        }
+    }
+
+    /// Its size; before the rows are known, that over all rows is a bound.
+    ///
+    /// # Errors
+    /// Where rows cannot be had.
+    pub fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        let is_known = self.file.get().is_some()
+            || match effort {
+                Effort::Known | Effort::Free => self.chosen.selection()?.known().is_some(),
+                Effort::Quick => !self.is_text() || self.chosen.selection()?.found().is_some(),
+                Effort::Exact | Effort::Prepared => true,
+            };
+        if is_known {
+            return self.file(interrupt)?.size(effort, interrupt);
+        }
+        // Fewer rows take less.
+        let effort = if effort == Effort::Known { effort } else { Effort::Free };
+        let all = self.of_all()?.view.size(effort, interrupt)?.bytes();
+        // The path of the selection stands in one file alone. JSON has at most six bytes for each of it.
+        let path = self.chosen.subject.conditions.as_ref().map_or(0, |conditions| conditions.length as u64);
+        let longer = if matches!(self.child, Child::Metadata) { path.saturating_mul(6) } else { 0 };
+        Ok(Size::AtMost(all.saturating_add(longer)))
+    }
+}

@@ -1,0 +1,373 @@
+//! What the names of directories lead to: folders, sources, groups, tables, files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bstr::BString;
+
+use super::contents::{Columns, Contents};
+use super::datasets::{self, DatasetAt, DatasetFiles, LeftOutText, Part, Partition};
+use super::file::{ObjectAttributes, ShownFile};
+use super::listing::Child;
+use super::live::{self, LiveFile};
+use super::selections::{Chosen, SelectionFile, Subject, VALUES, Where};
+use super::sources::{FileRoot, Folder, Found, NamedSources, SeveralSources, Sources};
+use super::{Children, DirEntry, Directory, Error, Kind, Names, OpenError, Opened, Session, Use};
+use crate::source::Interrupt;
+use crate::store::Answer;
+use crate::store::pass::Progress;
+use crate::table::Table;
+use crate::views::{Effort, Size};
+
+/// What a name leads to.
+#[derive(Clone)]
+pub(crate) enum Spot {
+    /// What the user named, with `.datasets` and `.hepfs`.
+    Root(Arc<Root>),
+    /// `.hepfs`, since the session began.
+    Live(Arc<Session>, SystemTime),
+    /// A folder of the system.
+    Folder(Arc<Folder>),
+    /// Several files and folders.
+    Several(Arc<SeveralSources>),
+    /// A file: its root group, or its one table.
+    Source(Arc<FileRoot>),
+    /// A group, a table, or what a dialect made up.
+    Directory(Arc<Directory>),
+    /// `columns/` of a table.
+    Columns(Arc<Directory>, Arc<Contents>),
+    /// `where/` of a table.
+    Where(Arc<Where>),
+    /// Chosen rows of a table.
+    Selection(Arc<Chosen>),
+    /// `columns/` of chosen rows.
+    SelectionColumns(Arc<Chosen>),
+    /// A directory in `.datasets`.
+    Dataset(Arc<DatasetAt>),
+    /// The directory of one file of a dataset.
+    Partition(Arc<Partition>),
+    /// A symbolic link.
+    Link(Arc<Opened>, BString),
+    /// A file.
+    File(FileSpot),
+}
+
+/// A file that a name leads to.
+#[derive(Clone)]
+pub(crate) enum FileSpot {
+    /// A file of a dataset or a column, as far as it is known by its number in a directory, or in its `columns/`.
+    Numbered(Arc<Directory>, bool, usize),
+    /// A file of a table or a group.
+    Shown(Arc<ShownFile>),
+    /// A file over chosen rows.
+    Chosen(Arc<SelectionFile>),
+    /// The rows of one file of a dataset.
+    Part(Arc<Part>),
+    /// The list of files that a dataset leaves out.
+    LeftOut(Arc<LeftOutText>),
+    /// A file of `.hepfs`.
+    Live(Arc<LiveFile>),
+}
+
+/// What the user named, with `.datasets` and `.hepfs`.
+pub(crate) struct Root {
+    pub shown: Spot,
+    live: Spot,
+    datasets: Option<Spot>,
+}
+
+/// The root over these sources: one file shows its root group, anything else one directory each.
+///
+/// # Errors
+/// Where no source given by name can be opened, as a file or as a folder with a file of a format that is known. Of
+/// several, those that cannot are in [`Session::errors`].
+pub(crate) fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<Spot, OpenError> {
+    let (shown, files): (Spot, Option<Arc<dyn Sources>>) = match sources {
+        [only] if !only.is_dir() => (Spot::Source(Arc::new(FileRoot::open(session, only, interrupt)?)), None),
+        [only] => {
+            let folder = Arc::new(Folder::open(session, only)?);
+            (Spot::Folder(folder.clone()), Some(folder))
+        }
+        several => {
+            let several = Arc::new(SeveralSources::new(session.clone(), several, interrupt)?);
+            (Spot::Several(several.clone()), Some(several))
+        }
+    };
+    let datasets = files.filter(|_| datasets::are_shown(session.formats)).map(|files| datasets::root(session, files));
+    Ok(Spot::Root(Arc::new(Root { shown, live: Spot::Live(session.clone(), SystemTime::now()), datasets })))
+}
+
+/// The datasets of these sources, as a mount of them has in `.datasets`. No source is opened before it is asked for.
+///
+/// # Errors
+/// Where a source is not there, or was given twice.
+pub(crate) fn datasets(session: &Arc<Session>, sources: &[PathBuf]) -> Result<Spot, OpenError> {
+    let sources: Arc<dyn Sources> = match sources {
+        [only] if only.is_dir() => Arc::new(Folder::new(session.clone(), only.clone())),
+        several => Arc::new(NamedSources::new(session, several)?),
+    };
+    Ok(datasets::root(session, sources))
+}
+
+impl Spot {
+    /// What kind of thing it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Spot::Link(..) => Kind::Symlink,
+            Spot::File(FileSpot::Live(_)) => Kind::LiveFile,
+            Spot::File(_) => Kind::File,
+            _ => Kind::Directory,
+        }
+    }
+
+    /// What a name in it leads to.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is nothing of the name, [`Error::NotADirectory`] of what is none.
+    pub fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
+        match self {
+            Spot::Root(root) => match &root.datasets {
+                _ if name == live::DIRECTORY.as_bytes() => Ok(root.live.clone()),
+                Some(datasets) if name == datasets::DIRECTORY.as_bytes() => Ok(datasets.clone()),
+                _ => root.shown.lookup(name, interrupt),
+            },
+            Spot::Live(session, _) => Ok(Spot::File(FileSpot::Live(Arc::new(LiveFile::new(session, name)?)))),
+            Spot::Folder(folder) => Ok(folder.found(name)?.into()),
+            Spot::Several(several) => Ok(several.found(name)?.into()),
+            Spot::Source(root) => in_directory(&root.shown(interrupt)?, name, interrupt),
+            Spot::Directory(directory) => in_directory(directory, name, interrupt),
+            Spot::Columns(directory, contents) => {
+                let number = contents.columns().find(name).ok_or(Error::NotFound)?;
+                Ok(Spot::File(FileSpot::Numbered(directory.clone(), true, number)))
+            }
+            Spot::Where(asked) => asked.lookup(name),
+            Spot::Selection(chosen) => chosen.lookup(name),
+            Spot::SelectionColumns(chosen) => chosen.lookup_column(name),
+            Spot::Dataset(dataset) => dataset.lookup(name, interrupt),
+            Spot::Partition(partition) => partition.lookup(name, interrupt),
+            Spot::Link(..) | Spot::File(_) => Err(Error::NotADirectory),
+        }
+    }
+
+    /// The names in it.
+    ///
+    /// # Errors
+    /// Where it cannot be listed; [`Error::NotADirectory`] of what is none.
+    pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
+        let directories = |names: Vec<BString>| names.into_iter().map(DirEntry::directory).collect();
+        Ok(match self {
+            Spot::Root(root) => {
+                let datasets = root.datasets.as_ref().map(|_| datasets::DIRECTORY);
+                let own = datasets.into_iter().chain([live::DIRECTORY]);
+                let own = own.map(|name| DirEntry::directory(name.into())).collect();
+                Children::new(Beside { own, shown: root.shown.children(interrupt)? })
+            }
+            Spot::Live(..) => live::children(),
+            Spot::Folder(folder) => directories(folder.names()?),
+            Spot::Several(several) => directories(several.all()?.into_iter().map(|(name, _)| name).collect()),
+            Spot::Source(root) => Children::new(root.shown(interrupt)?.load(interrupt)?),
+            Spot::Directory(directory) => Children::new(directory.load(interrupt)?),
+            Spot::Columns(_, contents) => Children::new(Columns(contents.clone())),
+            Spot::Where(_) => std::iter::once(DirEntry { name: VALUES.into(), kind: Kind::File }).collect(),
+            Spot::Selection(chosen) => Children::new(chosen.all().clone()),
+            Spot::SelectionColumns(chosen) => Children::new(Columns(chosen.all().clone())),
+            Spot::Dataset(dataset) => dataset.children(interrupt)?,
+            Spot::Partition(partition) => partition.children(interrupt)?,
+            Spot::Link(..) | Spot::File(_) => return Err(Error::NotADirectory),
+        })
+    }
+
+    /// The group or table that it is, once it was asked for.
+    pub fn directory(&self) -> Option<Arc<Directory>> {
+        match self {
+            Spot::Root(root) => root.shown.directory(),
+            Spot::Source(root) => root.known(),
+            Spot::Directory(directory) => Some(directory.clone()),
+            _ => None,
+        }
+    }
+
+    /// The table that it is, or whose columns it shows, once it was listed.
+    pub fn table(&self) -> Option<Arc<Table>> {
+        match self {
+            Spot::Columns(_, contents) => contents.table.clone(),
+            other => other.directory()?.contents()?.table.clone(),
+        }
+    }
+
+    /// The opening of the source that it belongs to, once there is one; `None` of folders above files.
+    pub fn opened(&self) -> Option<Arc<Opened>> {
+        Some(match self {
+            Spot::Columns(directory, _) | Spot::File(FileSpot::Numbered(directory, ..)) => directory.opened().clone(),
+            Spot::Where(asked) => asked.subject().opened().clone(),
+            Spot::Selection(chosen) | Spot::SelectionColumns(chosen) => chosen.subject().opened().clone(),
+            Spot::Link(opened, _) => opened.clone(),
+            Spot::File(FileSpot::Shown(file)) => file.opened.clone(),
+            Spot::File(FileSpot::Chosen(file)) => file.opened().clone(),
+            Spot::File(FileSpot::Part(part)) => part.file.opened.clone(),
+            other => other.directory()?.opened().clone(),
+        })
+    }
+
+    /// The path of the source that a directory belongs to; `None` of folders above files, and of files.
+    pub fn source(&self) -> Option<PathBuf> {
+        match self {
+            Spot::Root(root) => root.shown.source(),
+            Spot::Source(root) => Some(root.path().to_owned()),
+            Spot::File(_) | Spot::Link(..) => None,
+            other => Some(other.opened()?.path().to_owned()),
+        }
+    }
+
+    /// Whether a directory holds no more than what is shown elsewhere or made anew, or what a dialect made up beside
+    /// its group: what walks a tree to do something with its tables leaves it out.
+    pub fn repeats(&self) -> bool {
+        match self {
+            Spot::Live(..) | Spot::Dataset(_) => true,
+            Spot::Directory(directory) => directory.is_hidden(),
+            _ => false,
+        }
+    }
+
+    /// The reason why what is learnt of its source is not kept for later sessions; `None` where it may be.
+    pub fn why_not_kept(&self) -> Option<&'static str> {
+        self.opened()?.opening().why_not_kept()
+    }
+
+    /// The attributes of the object that a directory shows.
+    ///
+    /// # Errors
+    /// Where it cannot be listed.
+    pub fn attributes(&self, interrupt: &Interrupt) -> Result<Option<(ObjectAttributes, Arc<Opened>)>, Error> {
+        let directory = match self {
+            Spot::Root(root) => return root.shown.attributes(interrupt),
+            Spot::Source(root) => root.shown(interrupt)?,
+            Spot::Directory(directory) => directory.clone(),
+            Spot::Selection(chosen) => return Ok(Some((chosen.attributes(), chosen.subject().opened().clone()))),
+            _ => return Ok(None),
+        };
+        let attributes = directory.load(interrupt)?.attributes.clone();
+        Ok(Some((ObjectAttributes::new(directory.files().name.clone(), attributes), directory.opened().clone())))
+    }
+
+    /// The files of a directory that is a dataset; `None` of any other.
+    ///
+    /// # Errors
+    /// Where no source can be listed.
+    pub fn dataset(&self, interrupt: &Interrupt) -> Result<Option<DatasetFiles>, Error> {
+        let Spot::Dataset(dataset) = self else { return Ok(None) };
+        dataset.files(interrupt)
+    }
+
+    /// The rows of all these files as one table, which holds them open.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the directory is no dataset.
+    pub fn whole_dataset(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
+        let Spot::Dataset(dataset) = self else { return Err(Error::NotFound) };
+        dataset.whole(interrupt)
+    }
+}
+
+impl FileSpot {
+    /// Its size.
+    ///
+    /// # Errors
+    /// Where values cannot be had.
+    pub fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
+        match self {
+            FileSpot::Chosen(chosen) => chosen.size(effort, interrupt),
+            FileSpot::LeftOut(left_out) => Ok(Size::Exact(left_out.text.len() as u64)),
+            FileSpot::Live(_) => Ok(Size::Exact(0)),
+            file => {
+                let used = if effort == Effort::Prepared { Use::Opened } else { Use::Seen };
+                file.with(used, interrupt, |file| file.size(effort, interrupt))?
+            }
+        }
+    }
+
+    /// All of its bytes.
+    ///
+    /// # Errors
+    /// Where values cannot be had.
+    pub fn bytes(&self, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
+        let size = usize::try_from(self.size(Effort::Exact, interrupt)?.bytes()).unwrap_or(usize::MAX);
+        self.with(Use::Opened, interrupt, |file| {
+            Answer::collect(|answer| file.view.gather(0, size, answer, interrupt)).map_err(|error| file.failed(error))
+        })?
+    }
+
+    /// The progress of the passes of [`Effort::Prepared`]; `None` where there are none. Never slow.
+    pub fn progress(&self) -> Option<Progress> {
+        match self {
+            FileSpot::Chosen(chosen) => chosen.progress(),
+            file => file.with(Use::Seen, &Interrupt::new(), |file| file.view.progress()).ok()?,
+        }
+    }
+
+    /// See [`Spot::why_not_kept`].
+    pub fn why_not_kept(&self) -> Option<&'static str> {
+        Spot::File(self.clone()).why_not_kept()
+    }
+
+    /// Does something with the file that it names.
+    ///
+    /// # Errors
+    /// Where its dataset cannot be opened any more, or the rows of a selection be found.
+    fn with<T>(&self, used: Use, interrupt: &Interrupt, act: impl FnOnce(&ShownFile) -> T) -> Result<T, Error> {
+        match self {
+            FileSpot::Numbered(directory, in_columns, number) => {
+                Ok(act(directory.file((*in_columns, *number), used)?.as_ref()))
+            }
+            FileSpot::Shown(file) => Ok(act(file)),
+            FileSpot::Chosen(chosen) => Ok(act(chosen.file(interrupt)?)),
+            FileSpot::Part(part) => Ok(act(&part.file)),
+            FileSpot::LeftOut(_) | FileSpot::Live(_) => Err(Error::NotAFile),
+        }
+    }
+}
+
+impl From<Found> for Spot {
+    fn from(found: Found) -> Self {
+        match found {
+            Found::File(file) => Spot::Source(file),
+            Found::Folder(folder) => Spot::Folder(folder),
+        }
+    }
+}
+
+/// What a name in a group, a table or what a dialect made up leads to.
+fn in_directory(directory: &Arc<Directory>, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
+    let contents = directory.load(interrupt)?;
+    let number = contents.listing.find(name).ok_or(Error::NotFound)?;
+    if contents.listing.is_single(number) {
+        return Ok(Spot::File(FileSpot::Numbered(directory.clone(), false, number)));
+    }
+    Ok(match contents.listing.child(number).ok_or(Error::NotFound)? {
+        Child::Directory(place) => Spot::Directory(directory.directory(number, &place)),
+        Child::Columns => Spot::Columns(directory.clone(), contents),
+        Child::Where => {
+            let table = contents.table.as_ref().ok_or(Error::NotFound)?;
+            Spot::Where(Arc::new(Where::new(Subject::new(directory.files(), table))))
+        }
+        Child::Link(target) => Spot::Link(directory.opened().clone(), target),
+        _ => Spot::File(FileSpot::Shown(directory.file((false, number), Use::Opened)?)),
+    })
+}
+
+/// The names of a directory behind those of its own.
+struct Beside {
+    own: Vec<DirEntry>,
+    shown: Children,
+}
+
+impl Names for Beside {
+    fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
+        let count = self.own.len() as u64;
+        self.own.at(place).or_else(|| {
+            let (at, entry) = self.shown.at(place.saturating_sub(count))?;
+            Some((at + count, entry))
+        })
+    }
+}

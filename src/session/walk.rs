@@ -1,0 +1,141 @@
+//! What lies at a path, and at and below it: one walk for all who look for tables.
+
+use std::path::Path;
+
+use bstr::{BString, ByteSlice};
+
+use super::{Children, Error, Kind, Spot};
+use crate::source::Interrupt;
+
+/// Most symbolic links on the way to a place.
+const MOST_LINKS: usize = 40;
+
+/// Deepest directory looked into.
+const DEEPEST: usize = 64;
+
+/// What a path led to.
+pub(crate) struct Followed {
+    pub spot: Spot,
+    /// What was passed on the way to it, the root first.
+    pub above: Vec<Spot>,
+    /// The names on the way, as if nothing had led there but directories.
+    pub names: Vec<BString>,
+}
+
+/// Why a path leads to nothing.
+pub(crate) enum Astray {
+    /// There is nothing of this name in this directory.
+    NotFound(Spot, BString),
+    /// The symbolic link of this name leads out of the source, or in a circle.
+    Nowhere(BString),
+    /// Something on the way cannot be read.
+    Failed(Error),
+}
+
+/// Follows a path from a root. Symbolic links are followed, too.
+///
+/// # Errors
+/// See [`Astray`].
+pub(crate) fn follow(root: Spot, path: &[u8], interrupt: &Interrupt) -> Result<Followed, Astray> {
+    let (mut spot, mut above, mut names, mut links) = (root, Vec::new(), Vec::<BString>::new(), 0);
+    let is_slash = |byte: &u8| *byte == b'/';
+    let mut parts: Vec<BString> = path.rsplit(is_slash).map(BString::from).collect();
+    while let Some(part) = parts.pop() {
+        match part.as_slice() {
+            b"" | b"." => continue,
+            b".." => {
+                spot = above.pop().unwrap_or(spot);
+                names.pop();
+                continue;
+            }
+            _ => {}
+        }
+        let found = match spot.lookup(part.as_bstr(), interrupt) {
+            Ok(found) => found,
+            Err(Error::NotFound) => return Err(Astray::NotFound(spot, part)),
+            Err(error) => return Err(Astray::Failed(error)),
+        };
+        let Spot::Link(_, target) = found else {
+            above.push(std::mem::replace(&mut spot, found));
+            names.push(part);
+            continue;
+        };
+        links += 1;
+        // Those of a mount lead to what lies beside them, or above.
+        if links > MOST_LINKS || target.starts_with(b"/") {
+            return Err(Astray::Nowhere(part));
+        }
+        parts.extend(target.rsplit(is_slash).map(BString::from));
+    }
+    Ok(Followed { spot, above, names })
+}
+
+/// A directory met on a walk.
+pub(crate) struct Met<'a> {
+    /// The file that it belongs to; `None` of a folder.
+    pub source: Option<&'a Path>,
+    /// Its path below the place, or where the place is a folder, below the file.
+    pub path: &'a str,
+    /// The directory and the names in it, or the reason why there is no looking into it.
+    pub listed: Result<(&'a Spot, &'a Children), &'a str>,
+}
+
+/// The path of a name in the directory at `path`.
+pub(crate) fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}
+
+/// Shows `see` each directory at and below a place, each before those in it, as far as it says that they matter. An
+/// interrupt ends the walk.
+///
+/// # Errors
+/// Those of `see`.
+pub(crate) fn walk<E>(
+    spot: &Spot,
+    interrupt: &Interrupt,
+    see: &mut dyn FnMut(&Met) -> Result<bool, E>,
+) -> Result<(), E> {
+    directory(spot, "", 0, interrupt, see)
+}
+
+fn directory<E>(
+    spot: &Spot,
+    path: &str,
+    depth: usize,
+    interrupt: &Interrupt,
+    see: &mut dyn FnMut(&Met) -> Result<bool, E>,
+) -> Result<(), E> {
+    let source = spot.source();
+    let source = source.as_deref();
+    let children = match spot.children(interrupt) {
+        _ if interrupt.is_raised() => return Ok(()),
+        Ok(_) if depth > DEEPEST => Err(format!("more than {DEEPEST} directories deep: not looked into")),
+        listed => listed.map_err(|error| error.to_string()),
+    };
+    let listed = match &children {
+        Ok(children) => Ok((spot, children)),
+        // What cannot be opened names itself.
+        Err(reason) => {
+            Err(source.and_then(|source| reason.strip_prefix(&format!("{}: ", source.display()))).unwrap_or(reason))
+        }
+    };
+    if !see(&Met { source, path, listed })? {
+        return Ok(());
+    }
+    for entry in children.iter().flat_map(|children| children.iter()).filter(|entry| entry.kind == Kind::Directory) {
+        let below = below(path, &entry.name.to_string());
+        match spot.lookup(&entry.name, interrupt) {
+            Ok(child) if child.repeats() => {}
+            // Paths begin anew at each file of a folder.
+            Ok(child) if source.is_none() && child.source().is_some() => {
+                directory(&child, "", depth + 1, interrupt, see)?
+            }
+            Ok(child) => directory(&child, &below, depth + 1, interrupt, see)?,
+            Err(_) if interrupt.is_raised() => return Ok(()),
+            Err(error) => {
+                see(&Met { source, path: &below, listed: Err(&error.to_string()) })?;
+            }
+        }
+    }
+    Ok(())
+}
