@@ -1,4 +1,4 @@
-//! What elements hold that were never written.
+//! The value of elements that were never written.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,36 +13,46 @@ pub(in crate::store) struct Fill {
     pub heap: Arc<[u8]>,
 }
 
+/// A fill value that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::store) enum FillError {
+    #[error("its fill value cannot be read: {0}")]
+    Unreadable(String),
+    #[error("its fill value: {0}")]
+    Descriptors(String),
+    #[error("its fill value has {bytes} bytes, an element {size}")]
+    Size { bytes: usize, size: u64 },
+}
+
 /// Zeros, which nearly all datasets share.
-static ZEROS: LazyLock<Arc<Result<Fill, String>>> = LazyLock::new(|| Arc::new(Ok(Fill::zeros())));
+static ZEROS: LazyLock<Arc<Result<Fill, FillError>>> = LazyLock::new(|| Arc::new(Ok(Fill::zeros())));
 
 impl Fill {
     fn zeros() -> Self {
         Self { element: Vec::new(), heap: Arc::default() }
     }
 
-    /// The fill of a dataset; the reason where it has none that can be read.
-    pub fn of(dataset: &catalogue::Dataset, address_size: u8) -> Arc<Result<Self, String>> {
+    /// The fill of a dataset.
+    pub fn of(dataset: &catalogue::Dataset, address_size: u8) -> Arc<Result<Self, FillError>> {
         match dataset.fill {
             catalogue::Fill::Undefined | catalogue::Fill::Default => ZEROS.clone(),
             _ => Arc::new(Self::new(dataset, address_size)),
         }
     }
 
-    fn new(dataset: &catalogue::Dataset, address_size: u8) -> Result<Self, String> {
+    fn new(dataset: &catalogue::Dataset, address_size: u8) -> Result<Self, FillError> {
         let explicit = match &dataset.fill {
             catalogue::Fill::Undefined | catalogue::Fill::Default => return Ok(Self::zeros()),
-            catalogue::Fill::Unreadable(reason) => return Err(format!("its fill value cannot be read: {reason}")),
+            catalogue::Fill::Unreadable(reason) => return Err(FillError::Unreadable(reason.clone())),
             catalogue::Fill::Explicit(explicit) => explicit,
         };
         let mut explicit = explicit.clone();
         if dataset.datatype.has_descriptors() {
             let to = Move { base: 0, index: IN_MEMORY, address_size };
-            relocate(&dataset.datatype, &mut explicit, to).map_err(|reason| format!("its fill value: {reason}"))?;
+            relocate(&dataset.datatype, &mut explicit, to).map_err(FillError::Descriptors)?;
         }
         if explicit.bytes.len() as u64 != dataset.datatype.size {
-            let (bytes, size) = (explicit.bytes.len(), dataset.datatype.size);
-            return Err(format!("its fill value has {bytes} bytes, an element {size}"));
+            return Err(FillError::Size { bytes: explicit.bytes.len(), size: dataset.datatype.size });
         }
         let zero = explicit.bytes.iter().all(|byte| *byte == 0);
         Ok(if zero { Self::zeros() } else { Self { element: explicit.bytes, heap: explicit.heap.into() } })

@@ -52,16 +52,30 @@ pub(in crate::store) struct Within {
     pub ends: bool,
 }
 
+/// A dataset that chunks of some extent cannot cut up.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::store) enum GridError {
+    #[error("chunks of {chunk} dimensions in a dataset of {shape}")]
+    Rank { chunk: usize, shape: usize },
+    #[error("a chunk has an extent of 0")]
+    NoExtent,
+    #[error("the size of a chunk passes 2^64")]
+    ChunkSize,
+    #[error("more than 2^64 chunks")]
+    Chunks,
+    #[error("more than 2^64 bytes")]
+    Bytes,
+}
+
 impl Grid {
-    /// The grid of a dataset of `shape` elements of `size` bytes; the reason where chunks of this extent make none.
-    pub fn new(shape: &[u64], chunk: &[u64], size: u64) -> Result<Self, String> {
+    /// The grid of a dataset of `shape` elements of `size` bytes.
+    pub fn new(shape: &[u64], chunk: &[u64], size: u64) -> Result<Self, GridError> {
         if shape.len() != chunk.len() {
-            return Err(format!("chunks of {} dimensions in a dataset of {}", chunk.len(), shape.len()));
+            return Err(GridError::Rank { chunk: chunk.len(), shape: shape.len() });
         }
         if chunk.contains(&0) {
-            return Err("a chunk has an extent of 0".into());
+            return Err(GridError::NoExtent);
         }
-        let overflow = || "the size of a chunk passes 2^64".to_owned();
         let elements = (shape.to_vec(), chunk.to_vec());
         let (mut shape, mut chunk) = (shape.to_vec(), chunk.to_vec());
         // A scalar is one element.
@@ -73,25 +87,25 @@ impl Grid {
             if inner != chunk_inner {
                 break;
             }
-            *outer = outer.checked_mul(*inner).ok_or_else(overflow)?;
-            *chunk_outer = chunk_outer.checked_mul(*inner).ok_or_else(overflow)?;
+            *outer = outer.checked_mul(*inner).ok_or(GridError::ChunkSize)?;
+            *chunk_outer = chunk_outer.checked_mul(*inner).ok_or(GridError::ChunkSize)?;
             shape.pop();
             chunk.pop();
         }
         if let (Some(last), Some(chunk_last)) = (shape.last_mut(), chunk.last_mut()) {
-            *last = last.checked_mul(size).ok_or_else(overflow)?;
-            *chunk_last = chunk_last.checked_mul(size).ok_or_else(overflow)?;
+            *last = last.checked_mul(size).ok_or(GridError::ChunkSize)?;
+            *chunk_last = chunk_last.checked_mul(size).ok_or(GridError::ChunkSize)?;
         }
-        let bytes = product(&chunk).ok_or_else(overflow)?;
+        let bytes = product(&chunk).ok_or(GridError::ChunkSize)?;
         let chunks: Vec<u64> =
             shape.iter().zip(&chunk).map(|(extent, chunk)| extent.div_ceil((*chunk).max(1))).collect();
-        product(&chunks).ok_or("more than 2^64 chunks")?;
-        product(&shape).ok_or("more than 2^64 bytes")?;
+        product(&chunks).ok_or(GridError::Chunks)?;
+        product(&shape).ok_or(GridError::Bytes)?;
         Ok(Self { shape, chunk, chunks, bytes, elements })
     }
 
     /// Chunks of about `bytes` bytes for a dataset that has none: whole inner dimensions as long as they fit.
-    pub fn pieces(shape: &[u64], size: u64, bytes: u64) -> Result<Self, String> {
+    pub fn pieces(shape: &[u64], size: u64, bytes: u64) -> Result<Self, GridError> {
         let mut room = (bytes / size.max(1)).max(1);
         let mut chunk = vec![1; shape.len()];
         for (extent, chunk) in shape.iter().zip(&mut chunk).rev() {

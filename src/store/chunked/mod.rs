@@ -20,7 +20,7 @@ use crate::source::{Interrupt, Interrupted};
 use crate::store::memory::{Block, WORTH_A_SPAN};
 use crate::store::{Cache, Error, File, Lent, Span};
 
-pub(super) use fill::Fill;
+pub(super) use fill::{Fill, FillError};
 pub(super) use grid::Grid;
 use grid::{Run, Within};
 use prefetch::Prefetch;
@@ -62,7 +62,7 @@ pub(super) struct Chunks {
     pub datatype: Datatype,
     pub grid: Grid,
     pub reader: ChunkReader,
-    pub fill: Arc<Result<Fill, String>>,
+    pub fill: Arc<Result<Fill, FillError>>,
     pub streams: Streams,
     /// Bytes of beginnings decoded since a whole chunk was.
     pub begun: AtomicU64,
@@ -87,7 +87,7 @@ impl Chunks {
         (id, datatype): (ObjectId, Datatype),
         grid: Grid,
         reader: ChunkReader,
-        fill: Arc<Result<Fill, String>>,
+        fill: Arc<Result<Fill, FillError>>,
     ) -> Self {
         let (streams, begun, snapshot) = (Streams::default(), AtomicU64::new(0), OnceLock::new());
         Self { file, path, id, datatype, grid, reader, fill, streams, begun, snapshot, taken: None }
@@ -465,8 +465,7 @@ impl Chunks {
     }
 
     pub fn fill(&self) -> Result<&Fill, Error> {
-        let unsupported = |reason: &String| Error::unsupported(&self.path, reason);
-        self.fill.as_ref().as_ref().map_err(unsupported)
+        self.fill.as_ref().as_ref().map_err(|reason| Error::unsupported(&self.path, reason))
     }
 
     fn outside(&self) -> Error {

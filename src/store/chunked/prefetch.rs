@@ -99,8 +99,10 @@ impl Chunks {
     fn decode_ahead(&self, chunks: &[u64], request: &Weak<()>) {
         let interrupt = Interrupt::new();
         let Ok(Some(map)) = self.map(&interrupt) else { return };
-        let end_of = |chunk: u64| chunk.saturating_add(1).saturating_mul(self.grid.chunk_bytes());
-        let late = |last: u64| request.strong_count() == 0 && self.streams.have_passed(end_of(last));
+        let late = |last: u64| {
+            let end = last.saturating_add(1).saturating_mul(self.grid.chunk_bytes());
+            request.strong_count() == 0 && self.streams.have_passed(end)
+        };
         if let Some(count) = self.stretch().filter(|_| self.is_stretch(chunks))
             && let [first, .., last] = chunks
             && !late(*last)

@@ -55,8 +55,7 @@ impl Streams {
     /// sequential one.
     pub fn note(&self, bytes: Range<u64>, last: u64) -> Option<u64> {
         let mut streams = self.0.lock();
-        let near = |stream: &Stream| bytes.start.abs_diff(stream.end) <= NEAR;
-        let mut stream = match streams.iter().position(near) {
+        let mut stream = match streams.iter().position(|stream| bytes.start.abs_diff(stream.end) <= NEAR) {
             Some(i) => streams.remove(i),
             None => {
                 let start = bytes.start;

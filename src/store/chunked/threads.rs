@@ -31,13 +31,13 @@ impl Threads {
             let (sender, receiver) = bounded::<Job>(WAITING);
             let started = (0..self.count).filter(|i| {
                 let receiver = receiver.clone();
-                let run = move || {
+                let thread = std::thread::Builder::new().name(format!("hepfs-decode-{i}")).spawn(move || {
                     for job in receiver {
-                        // What a job met is met again, and reported, by the reader it worked for.
+                        // The reader that a job worked for meets the same panic again, and reports it.
                         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
                     }
-                };
-                std::thread::Builder::new().name(format!("hepfs-decode-{i}")).spawn(run).is_ok()
+                });
+                thread.is_ok()
             });
             (started.count() > 0).then_some(sender)
         });

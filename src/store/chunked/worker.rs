@@ -23,8 +23,7 @@ pub(in crate::store) const VARIABLE_PIECE: u64 = 4096;
 /// Reads a whole chunk (what is inside the extent; the rest stays zero).
 pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> Result<Block, Error> {
     let store = chunks.file.store();
-    let unsupported = |reason: &str| Error::unsupported(&chunks.path, reason);
-    let overflow = || unsupported("the size of a chunk passes 2^64");
+    let overflow = || Error::unsupported(&chunks.path, "the size of a chunk passes 2^64");
     let length = usize::try_from(chunks.grid.chunk_bytes()).map_err(|_| overflow())?;
     let size = chunks.datatype.size;
     let variable = chunks.datatype.has_descriptors();
@@ -62,12 +61,14 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
             store.counters().worker_bytes.add((answer.bytes.len() + answer.heap.len()) as u64);
             let expected = product(&area.count).and_then(|n| n.checked_mul(size));
             if expected != Some(answer.bytes.len() as u64) {
-                return Err(unsupported("libhdf5 gave another number of bytes than was asked for"));
+                let reason = "libhdf5 gave another number of bytes than was asked for";
+                return Err(Error::unsupported(&chunks.path, reason));
             }
             if variable {
                 let address_size = chunks.file.info().address_size;
                 let to = Move { base: heap.len() as u64, index: 0, address_size };
-                relocate(&chunks.datatype, &mut answer, to).map_err(|reason| unsupported(&reason))?;
+                relocate(&chunks.datatype, &mut answer, to)
+                    .map_err(|reason| Error::unsupported(&chunks.path, reason))?;
             }
             let Elements { bytes: dense, heap: part } = answer;
             let all = heap.len() as u64 + part.len() as u64;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::mapped::Virtual;
 use crate::catalogue::{self, Layout};
 use crate::codec::{Pipeline, unavailable};
-use crate::store::chunked::{ChunkReader, Chunks, Fill, Grid, worker};
-use crate::store::{Decoder, File};
+use crate::store::chunked::{ChunkReader, Chunks, Fill, FillError, Grid, worker};
+use crate::store::{Decoder, Error, File};
 
 /// How the elements of a dataset are reached.
 #[derive(Debug)]
@@ -25,8 +25,8 @@ impl Access {
         file: &Arc<File>,
         path: &str,
         description: &catalogue::Dataset,
-        fill: &Arc<Result<Fill, String>>,
-    ) -> Result<Self, String> {
+        fill: &Arc<Result<Fill, FillError>>,
+    ) -> Result<Self, Error> {
         let (shape, size) = (&description.shape, description.datatype.size);
         let chunks = |grid: Grid, reader: ChunkReader| {
             let object = (description.id, description.datatype.clone());
@@ -38,20 +38,21 @@ impl Access {
             } else {
                 worker::PIECE
             };
-            Ok::<_, String>(chunks(Grid::pieces(shape, size, bytes)?, ChunkReader::Worker { filter: None }))
+            let grid = Grid::pieces(shape, size, bytes).map_err(|error| Error::unsupported(path, error))?;
+            Ok::<_, Error>(chunks(grid, ChunkReader::Worker { filter: None }))
         };
         // Addresses of another file mean nothing in this one.
         let elsewhere = description.id.file != 0;
         let reach = Reach::of(file);
         if let Some(reason) = reach.lacks(description) {
-            return Err(reason);
+            return Err(Error::unsupported(path, reason));
         }
         // Heap collections are metadata to libhdf5.
         let may_be_old = file.info().has_image && description.datatype.has_descriptors();
         let by_library = reach.by_library || may_be_old;
         match &description.layout {
             Layout::Chunked { chunk, partial_unfiltered } => {
-                let grid = Grid::new(shape, chunk, size)?;
+                let grid = Grid::new(shape, chunk, size).map_err(|error| Error::unsupported(path, error))?;
                 let reader = match Pipeline::new(&description.filters) {
                     Ok(_) if elsewhere || by_library => ChunkReader::Worker { filter: None },
                     Ok(pipeline) => ChunkReader::Own { pipeline, partial_unfiltered: *partial_unfiltered },
@@ -68,7 +69,7 @@ impl Access {
             Layout::Contiguous { address: None } => Ok(Access::Unwritten),
             Layout::Compact | Layout::External { .. } => Ok(Access::Chunks(pieces()?)),
             Layout::Virtual { .. } => Ok(Access::Virtual(Virtual::new(pieces()?))),
-            Layout::Unknown(class) => Err(format!("storage layout {class} is not known")),
+            Layout::Unknown(class) => Err(Error::unsupported(path, format!("storage layout {class} is not known"))),
         }
     }
 }

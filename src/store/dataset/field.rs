@@ -72,8 +72,8 @@ impl FieldRows {
 
     /// See [`Store::admit`](crate::store::Store::admit).
     fn admit(&self, range: &RowRange, bytes: u64) -> Result<(), Error> {
-        let what = || format!("a field of rows {}..{}", range.start, range.end);
-        self.dataset.file().store().admit(self.dataset.path(), bytes, what)
+        let store = self.dataset.file().store();
+        store.admit(self.dataset.path(), bytes, || format!("a field of rows {}..{}", range.start, range.end))
     }
 
     fn unsupported(&self, reason: String) -> Error {
@@ -316,8 +316,8 @@ impl Rows for FieldRows {
                 let mut part = Vec::new();
                 let size = self.part.datatype.size as usize;
                 append(&batch.bytes, offset, stride, size, &mut part);
-                let add = |cell| fitter.add(1, weigher.weight(cell, fitter.left(), &batch.heap));
-                full = !part.chunks_exact(size.max(1)).all(add);
+                let mut cells = part.chunks_exact(size.max(1));
+                full = !cells.all(|cell| fitter.add(1, weigher.weight(cell, fitter.left(), &batch.heap)));
                 Ok(())
             })?;
         }

@@ -12,7 +12,7 @@ use super::access::Access;
 use crate::catalogue::{self, Layout, MappedSource, Mapping, Mappings, Object, PACKED_CHUNK};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::chunked::{ChunkReader, Chunks, Fill, Grid, HeldMappings, Taken};
+use crate::store::chunked::{ChunkReader, Chunks, Fill, FillError, Grid, HeldMappings, Taken};
 use crate::store::memory::WORTH_A_SPAN;
 use crate::store::rows::Container;
 use crate::store::{Error, File, Lent, Span};
@@ -102,7 +102,7 @@ impl Virtual {
     pub fn follow(
         &self,
         description: &catalogue::Dataset,
-        fill: &Arc<Result<Fill, String>>,
+        fill: &Arc<Result<Fill, FillError>>,
         interrupt: &Interrupt,
     ) -> Result<Followed<'_>, Error> {
         let (path, size) = (&self.worker.path, description.datatype.size);
@@ -133,7 +133,7 @@ impl Virtual {
     fn try_follow(
         &self,
         description: &catalogue::Dataset,
-        fill: &Arc<Result<Fill, String>>,
+        fill: &Arc<Result<Fill, FillError>>,
         interrupt: &Interrupt,
     ) -> Result<Option<(Arc<HeldMappings>, &[Dataset])>, Unmapped> {
         let file = &self.worker.file;
@@ -144,7 +144,7 @@ impl Virtual {
             return Err(Unmapped::Reason("a writer has the file open".into()));
         }
         if let Err(reason) = fill.as_ref() {
-            return Err(Unmapped::Reason(reason.clone()));
+            return Err(Unmapped::Reason(reason.to_string()));
         }
         if self.known.get().is_none() {
             match self.open_chunks(description, fill, interrupt) {
@@ -159,8 +159,9 @@ impl Virtual {
         }
         let key = (file.serial(), description.id);
         let len = description.len().unwrap_or(0);
-        let ask = |limit| file.client().mappings(description.id, len, limit, interrupt);
-        let held = file.store().mappings().get_or_make(&key, interrupt, || self.load(&ask, interrupt))?;
+        let held = file.store().mappings().get_or_make(&key, interrupt, || {
+            self.load(&|limit| file.client().mappings(description.id, len, limit, interrupt), interrupt)
+        })?;
         let known = match self.known.get() {
             Some(known) => known,
             None => {
@@ -178,13 +179,13 @@ impl Virtual {
     fn open_chunks(
         &self,
         description: &catalogue::Dataset,
-        fill: &Arc<Result<Fill, String>>,
+        fill: &Arc<Result<Fill, FillError>>,
         interrupt: &Interrupt,
     ) -> Result<Chunks, Unmapped> {
         let refuse = |reason: &str| Unmapped::Reason(reason.to_owned());
         let file = &self.worker.file;
-        let ask = |limit| file.client().mappings_by_chunk(description.id, limit, interrupt);
-        let held = Arc::new(self.load(&ask, interrupt)?);
+        let held = self.load(&|limit| file.client().mappings_by_chunk(description.id, limit, interrupt), interrupt)?;
+        let held = Arc::new(held);
         let [source] = held.mappings.sources() else {
             return Err(match held.mappings.sources() {
                 [] => Unmapped::Nothing,
@@ -198,7 +199,8 @@ impl Virtual {
         else {
             return Err(refuse("chunks of the source are not read here"));
         };
-        let grid = Grid::new(&description.shape, chunk, description.datatype.size).map_err(Unmapped::Reason)?;
+        let grid = Grid::new(&description.shape, chunk, description.datatype.size)
+            .map_err(|error| Unmapped::Reason(error.to_string()))?;
         let map = chunks.map(interrupt)?.ok_or_else(|| refuse("chunks of the source are not read here"))?;
         // As of any chunk map: the chunks themselves must find room beside it.
         let taken = held.mappings.runs().iter().map(|run| run.len).fold(0, u64::saturating_add);
@@ -208,9 +210,9 @@ impl Virtual {
         for run in held.mappings.runs() {
             interrupt.check()?;
             let fits = |first: u64, all: u64| first.checked_add(run.len).is_some_and(|end| end <= all);
-            // What was never written would be the fill value of the source.
-            let is_written = |at| map.map.get(run.first.saturating_add(at)).is_some();
-            if !fits(run.at, grid.chunks()) || !fits(run.first, chunks.grid.chunks()) || !(0..run.len).all(is_written) {
+            // A chunk that was never written would be the fill value of the source.
+            let is_written = (0..run.len).all(|at| map.map.get(run.first.saturating_add(at)).is_some());
+            if !fits(run.at, grid.chunks()) || !fits(run.first, chunks.grid.chunks()) || !is_written {
                 return Err(Unmapped::Reason(format!("{} chunks from {} on pass a source", run.len, run.first)));
             }
         }
@@ -245,11 +247,10 @@ impl Virtual {
         &self,
         mappings: &Mappings,
         description: &catalogue::Dataset,
-        fill: &Result<Fill, String>,
+        fill: &Result<Fill, FillError>,
         interrupt: &Interrupt,
     ) -> Result<Vec<Dataset>, Unmapped> {
-        let open = |source| self.open_source(source, description, fill, interrupt);
-        let sources = mappings.sources().iter().map(open);
+        let sources = mappings.sources().iter().map(|source| self.open_source(source, description, fill, interrupt));
         let sources: Vec<Dataset> = sources.collect::<Result<_, _>>()?;
         for run in mappings.runs() {
             let source = sources.get(run.source as usize);
@@ -267,7 +268,7 @@ impl Virtual {
         &self,
         source: &MappedSource,
         description: &catalogue::Dataset,
-        fill: &Result<Fill, String>,
+        fill: &Result<Fill, FillError>,
         interrupt: &Interrupt,
     ) -> Result<Dataset, Unmapped> {
         let file = &self.worker.file;
@@ -284,7 +285,7 @@ fn open_source(
     source: &MappedSource,
     found: Arc<catalogue::Dataset>,
     description: &catalogue::Dataset,
-    fill: &Result<Fill, String>,
+    fill: &Result<Fill, FillError>,
 ) -> Result<Dataset, Unmapped> {
     let refuse = |reason: &str| Err(Unmapped::Reason(format!("source {:?} {reason}", source.path)));
     if source.id.file != 0 || found.id.file != 0 {
@@ -325,11 +326,12 @@ impl<'a> Mapped<'a> {
     fn piece(&self, offset: u64, length: u64) -> Piece<'a> {
         let (run, end) = self.held.mappings.find(offset / self.size.max(1));
         let length = end.saturating_mul(self.size).saturating_sub(offset).clamp(1, length.max(1));
-        // Runs lie in datasets of less than 2^63 bytes, so nothing saturates.
-        let byte = |run: &Mapping| {
-            run.first.saturating_mul(self.size).saturating_add(offset.saturating_sub(run.at.saturating_mul(self.size)))
-        };
-        let from = run.and_then(|run| Some((self.sources.get(run.source as usize)?, byte(run))));
+        let from = run.and_then(|run| {
+            // Runs lie in datasets of less than 2^63 bytes, so nothing saturates.
+            let within = offset.saturating_sub(run.at.saturating_mul(self.size));
+            let byte = run.first.saturating_mul(self.size).saturating_add(within);
+            Some((self.sources.get(run.source as usize)?, byte))
+        });
         Piece { length, from }
     }
 

@@ -17,7 +17,7 @@ use arrow_array::ArrayRef;
 
 use crate::catalogue::{self, Datatype, Elements};
 use crate::source::Interrupt;
-use crate::store::chunked::{ChunkReader, Chunks, Fill};
+use crate::store::chunked::{ChunkReader, Chunks, Fill, FillError};
 use crate::store::decode::outline::{has_outline, outline};
 use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, Piece, Pieces, leads_on, length_of, relocate};
 use crate::store::rows::Container;
@@ -45,7 +45,7 @@ pub struct Dataset {
     description: Arc<catalogue::Dataset>,
     len: u64,
     bytes: u64,
-    fill: Arc<Result<Fill, String>>,
+    fill: Arc<Result<Fill, FillError>>,
     access: Access,
     fields: slabs::Fields,
 }
@@ -86,20 +86,16 @@ impl Dataset {
     /// # Errors
     /// [`Error::Unsupported`] for sizes that overflow, and for external storage unless it is followed.
     pub fn new(file: Arc<File>, path: String, description: Arc<catalogue::Dataset>) -> Result<Self, Error> {
-        let unsupported = |reason: String| Error::unsupported(&path, reason);
         let size = description.datatype.size;
-        let len = description.len().ok_or_else(|| unsupported("more than 2^64 elements".into()))?;
+        let len = description.len().ok_or_else(|| Error::unsupported(&path, "more than 2^64 elements"))?;
         let bytes = len.checked_mul(size).filter(|bytes| *bytes <= i64::MAX as u64);
-        let bytes = bytes.ok_or_else(|| unsupported(format!("{len} elements of {size} bytes pass 2^63 bytes")))?;
+        let bytes = bytes
+            .ok_or_else(|| Error::unsupported(&path, format!("{len} elements of {size} bytes pass 2^63 bytes")))?;
         if size == 0 {
-            return Err(unsupported("elements of 0 bytes".into()));
+            return Err(Error::unsupported(&path, "elements of 0 bytes"));
         }
         let fill = Fill::of(&description, file.info().address_size);
-        let access = if len == 0 {
-            Access::Unwritten
-        } else {
-            Access::new(&file, &path, &description, &fill).map_err(unsupported)?
-        };
+        let access = if len == 0 { Access::Unwritten } else { Access::new(&file, &path, &description, &fill)? };
         Ok(Self { file, path, description, len, bytes, fill, access, fields: slabs::Fields::default() })
     }
 
@@ -424,8 +420,9 @@ impl Dataset {
     /// The outline of `count` rows of `datatype` whose bytes these are.
     fn outline_in(&self, datatype: &Datatype, bytes: &[u8], count: usize) -> Option<ArrayRef> {
         let (address_size, through_worker) = (usize::from(self.file.info().address_size), self.through_worker());
-        let length = |descriptor: &[u8]| length_of(descriptor, address_size, through_worker);
-        outline(datatype, (bytes, 0, datatype.size as usize), count, &length)
+        outline(datatype, (bytes, 0, datatype.size as usize), count, &|descriptor: &[u8]| {
+            length_of(descriptor, address_size, through_worker)
+        })
     }
 
     fn read_unchecked(&self, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
@@ -500,8 +497,7 @@ impl Dataset {
         out: &mut [u8],
         interrupt: &Interrupt,
     ) -> Result<Pieces, Error> {
-        let unsupported = |reason: &str| Error::unsupported(&self.path, reason);
-        let outside = || unsupported("a run lies outside the bytes asked for");
+        let outside = || Error::unsupported(&self.path, "a run lies outside the bytes asked for");
         let (mut memory, datatype) = (Pieces::default(), &self.description.datatype);
         let (leads_on, store) = (leads_on(datatype), self.file.store());
         // First position of the heap of each chunk: a range may touch a chunk in several boxes.
@@ -531,7 +527,7 @@ impl Dataset {
                 }
             }
             let to = Move { base, index: IN_MEMORY, address_size: self.file.info().address_size };
-            relocate(datatype, &mut elements, to).map_err(|reason| unsupported(&reason))?;
+            relocate(datatype, &mut elements, to).map_err(|reason| Error::unsupported(&self.path, reason))?;
             let mut rest = &elements.bytes[..];
             for run in &runs {
                 let target = out.get_mut(run.out as usize..(run.out + run.length) as usize).ok_or_else(outside)?;
@@ -549,13 +545,12 @@ impl Dataset {
         Ok(memory)
     }
 
-    pub(super) fn fill_value(&self) -> &Result<Fill, String> {
+    pub(super) fn fill_value(&self) -> &Result<Fill, FillError> {
         &self.fill
     }
 
     fn fill(&self) -> Result<&Fill, Error> {
-        let unsupported = |reason: &String| Error::unsupported(&self.path, reason);
-        self.fill.as_ref().as_ref().map_err(unsupported)
+        self.fill.as_ref().as_ref().map_err(|reason| Error::unsupported(&self.path, reason))
     }
 
     fn past_the_end(&self, first: u64, count: u64, what: &str, len: u64) -> Error {

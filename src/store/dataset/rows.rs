@@ -124,11 +124,11 @@ impl DatasetRows {
 
     /// See [`Store::admit`](crate::store::Store::admit).
     fn admit(&self, range: &RowRange, bytes: u64) -> Result<(), Error> {
-        let what = || match range.end - range.start {
+        let store = self.dataset.file().store();
+        store.admit(self.dataset.path(), bytes, || match range.end - range.start {
             1 => format!("row {}", range.start),
             count => format!("{count} rows from {} on", range.start),
-        };
-        self.dataset.file().store().admit(self.dataset.path(), bytes, what)
+        })
     }
 
     fn decode_error(&self, range: &RowRange, error: DecodeError) -> Error {

@@ -34,8 +34,8 @@ impl StoredStrings {
 
     /// See [`Store::admit`](crate::store::Store::admit).
     fn admit(&self, range: &RowRange, bytes: u64) -> Result<(), Error> {
-        let what = || format!("strings {}..{}", range.start, range.end);
-        self.dataset.file().store().admit(self.dataset.path(), bytes, what)
+        let store = self.dataset.file().store();
+        store.admit(self.dataset.path(), bytes, || format!("strings {}..{}", range.start, range.end))
     }
 
     /// Strings of fixed length, which are padded so.

@@ -101,14 +101,14 @@ impl Names {
     ) -> Result<Vec<i32>, DecodeError> {
         const UNNAMED: i32 = -1;
         let mut unnamed = Vec::new();
-        let one = |(row, code): (usize, &T)| {
+        let keys = codes.iter().enumerate().map(|(row, code)| {
             self.key((*code).into()).unwrap_or_else(|| {
                 oddities.add(Oddity::UnnamedCode, row as u64);
                 unnamed.push(*code);
                 UNNAMED
             })
-        };
-        let mut keys: Vec<i32> = codes.iter().enumerate().map(one).collect();
+        });
+        let mut keys: Vec<i32> = keys.collect();
         // All codes may be without names, and each another one: sorted, they take few bytes more than they have.
         unnamed.sort_unstable();
         unnamed.dedup();

@@ -169,10 +169,10 @@ impl Pattern {
             Class::Float { .. } => {
                 let bytes = Buffer::from(fill.bytes.get(..width)?);
                 let value = decode(datatype, bytes, 1, &Memory(&[]), &mut Oddities::new()).ok()?;
-                let is_nan = || value.as_primitive_opt::<Float64Type>().is_some_and(|number| number.value(0).is_nan());
+                let is_nan = value.as_primitive_opt::<Float64Type>().is_some_and(|number| number.value(0).is_nan());
                 match &datatype.class {
                     // Several numbers are shown as the nearest one of 64 bits.
-                    Class::Float { order, format } if format.is_wide() && !is_nan() => {
+                    Class::Float { order, format } if format.is_wide() && !is_nan => {
                         // Behind the 80 bits of x87 a producer may leave anything.
                         let used = if *format == FloatFormat::Extended { width.min(10) } else { width };
                         let start = if *order == ByteOrder::Big { width - used } else { 0 };

@@ -145,11 +145,9 @@ pub(super) fn split_seconds(bytes: Buffer, order: ByteOrder, is_integer: bool) -
     let stored = stored.as_primitive::<Int64Type>();
     if is_integer {
         // Both have 32 bits: the sum is far from the ends.
-        let microseconds = |time: i64| (time >> 32) * 1_000_000 + i64::from(time as i32);
-        return Arc::new(stored.unary::<_, Int64Type>(microseconds));
+        return Arc::new(stored.unary::<_, Int64Type>(|time| (time >> 32) * 1_000_000 + i64::from(time as i32)));
     }
-    let seconds = |time: i64| 1e-6 * f64::from(time as i32) + (time >> 32) as f64;
-    Arc::new(stored.unary::<_, Float64Type>(seconds))
+    Arc::new(stored.unary::<_, Float64Type>(|time| 1e-6 * f64::from(time as i32) + (time >> 32) as f64))
 }
 
 /// A value with its bytes in the other order.

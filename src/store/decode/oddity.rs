@@ -73,14 +73,13 @@ impl Oddities {
 
     /// Those of rows that are stored once each, of the rows that `keys` numbers them for.
     pub fn of_shared(&self, keys: &[u32]) -> Self {
-        let is_odd =
-            |words: &[u64], key: u32| words.get(key as usize / 64).is_some_and(|word| word >> (key % 64) & 1 == 1);
-        let rows = |(oddity, words): (&Oddity, &Vec<u64>)| {
-            let (oddity, words) = (*oddity, words.clone());
-            let odd = keys.iter().zip(0..).filter(move |(key, _)| is_odd(&words, **key));
-            odd.map(move |(_, row)| (oddity, row))
-        };
-        self.rows.iter().flat_map(rows).collect()
+        let mut all = Self::new();
+        for (oddity, words) in &self.rows {
+            all.add_where(*oddity, keys.len(), |row| {
+                words.get(keys[row] as usize / 64).is_some_and(|word| word >> (keys[row] % 64) & 1 == 1)
+            });
+        }
+        all
     }
 
     /// Keeps those of rows alone that are still odd.

@@ -126,8 +126,10 @@ pub fn outline_of(array: &ArrayRef) -> Option<ArrayRef> {
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
             // As if each U+FFFD stood for a byte that is no UTF-8.
-            let stored = |text: &str| (text.len() - 2 * text.matches('\u{fffd}').count()) as u64;
-            let lengths = array.as_string::<i64>().iter().map(|text| text.map_or(0, stored));
+            let lengths = array
+                .as_string::<i64>()
+                .iter()
+                .map(|text| text.map_or(0, |text| (text.len() - 2 * text.matches('\u{fffd}').count()) as u64));
             Arc::new(UInt64Array::from_iter_values(lengths))
         }
         DataType::LargeList(_) => {

@@ -65,18 +65,15 @@ impl Heap {
             return Ok(hexadecimal(stored, width));
         }
         let limit = self.file.store().max_value();
-        let too_large = |bytes: u64| Error::TooLarge {
-            path: self.file.source().path().display().to_string(),
-            what: "the text of references".into(),
-            bytes,
-            limit,
-            option: "--max-chunk",
-        };
         let end = self.end()?;
         let mut length = 0u64;
         let mut grow = |more: usize| {
             length = length.saturating_add(more as u64);
-            if length > limit { Err(too_large(length)) } else { Ok(()) }
+            if length <= limit {
+                return Ok(());
+            }
+            let (path, what) = (self.file.source().path().display().to_string(), "the text of references".into());
+            Err(Error::TooLarge { path, what, bytes: length, limit, option: "--max-chunk" })
         };
         let mut cursor = self.cursor();
         // However many lead to one place, what is there is taken apart once.

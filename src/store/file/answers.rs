@@ -242,15 +242,16 @@ impl File {
         limit: u64,
         interrupt: &Interrupt,
     ) -> Result<ChunkMap, h5::Error> {
-        let within = |map: &ChunkMap| map.len() as u64 <= limit;
         let Some(what) = &self.answers.what else {
             self.store().counters().catalogue_asked.add(1);
             return self.client().chunks(id, limit, interrupt);
         };
         let what = format!("{what} chunks {id:?}");
-        let large = || postcard::from_bytes(&self.store().kept().get(&self.source().identity(), &what)?).ok();
-        let known = self.answers.get::<ChunkMap>(Asked::Chunks(id)).or_else(large);
-        if let Some(map) = known.filter(within) {
+        let known = self.answers.get::<ChunkMap>(Asked::Chunks(id)).or_else(|| {
+            // A large map has an entry of its own.
+            postcard::from_bytes(&self.store().kept().get(&self.source().identity(), &what)?).ok()
+        });
+        if let Some(map) = known.filter(|map| map.len() as u64 <= limit) {
             self.store().counters().catalogue_found.add(1);
             return Ok(map);
         }

@@ -22,7 +22,7 @@ impl Saver {
     pub fn tell(&self, file: &Arc<File>) {
         let sender = self.0.get_or_init(|| {
             let (sender, files) = unbounded::<Weak<File>>();
-            let save = move || {
+            let thread = std::thread::Builder::new().name("hepfs-catalogue".into()).spawn(move || {
                 let mut pause = PAUSE;
                 while let Ok(first) = files.recv() {
                     std::thread::sleep(pause);
@@ -35,8 +35,8 @@ impl Saver {
                     }
                     pause = PAUSE.max(began.elapsed() * SELDOM);
                 }
-            };
-            std::thread::Builder::new().name("hepfs-catalogue".into()).spawn(save).is_ok().then_some(sender)
+            });
+            thread.is_ok().then_some(sender)
         });
         if let Some(sender) = sender {
             let _ = sender.send(Arc::downgrade(file));

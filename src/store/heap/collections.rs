@@ -49,8 +49,7 @@ impl Collections {
         if let Some(collection) = self.used_again.get(key) {
             return Ok(collection);
         }
-        let make = || make(self.next.fetch_add(1, Ordering::Relaxed));
-        let collection = self.fresh.get_or_make(key, interrupt, make)?;
+        let collection = self.fresh.get_or_make(key, interrupt, || make(self.next.fetch_add(1, Ordering::Relaxed)))?;
         if self.next.load(Ordering::Relaxed).saturating_sub(collection.number()) > SOON {
             self.used_again.insert(*key, collection.clone());
             self.fresh.remove(key);

@@ -167,8 +167,8 @@ impl Learner {
     /// Blocks of which everything is known, and blocks there are.
     pub fn progress(&self) -> (u64, u64) {
         let all = self.blocked().count();
-        let learnt = || self.state.lock().as_ref().map_or(0, |state| state.blocks.known());
-        if self.known().is_some() { (all, all) } else { (learnt(), all) }
+        let learnt = self.state.lock().as_ref().map_or(0, |state| state.blocks.known());
+        if self.known().is_some() { (all, all) } else { (learnt, all) }
     }
 
     /// The statistics, once every block is known: learnt, or found in the cache folder, which is asked at the first
@@ -188,13 +188,13 @@ impl Learner {
 
     /// The statistics that files show: what was known at the first call. See the type's documentation.
     pub fn shown(&self) -> Option<Arc<Statistics>> {
-        let decide = || {
+        let shown = self.shown.get_or_init(|| {
             let known = self.known();
             let Some(opening) = self.opening.upgrade() else { return known };
             let shows = opening.shows(&self.what(), known.is_some());
             known.filter(|_| shows)
-        };
-        self.shown.get_or_init(decide).clone()
+        });
+        shown.clone()
     }
 
     /// Learns from an array of the column's rows from `start` on. Costs next to nothing where they are known.
@@ -231,8 +231,9 @@ impl Learner {
         for start in (0..self.rows()).step_by(ASKED_AT_ONCE as usize) {
             interrupt.check()?;
             let end = self.rows().min(start.saturating_add(ASKED_AT_ONCE));
-            let part = |part: Range<usize>| told(start + part.start as u64..start + part.end as u64);
-            self.add(start, (end - start) as usize, true, &part);
+            self.add(start, (end - start) as usize, true, &|part: Range<usize>| {
+                told(start + part.start as u64..start + part.end as u64)
+            });
         }
         Ok(())
     }

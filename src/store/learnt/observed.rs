@@ -49,26 +49,24 @@ impl Observed {
             let place = |row: usize| (first * width - offset) as usize + row * width as usize;
             let at_once = (most / width as usize).max(1);
             self.learner.observe_by(first, (last - first) as usize, &|rows| {
-                let summary = |start: usize| {
+                rows.clone().step_by(at_once).try_fold(Summary::default(), |all, start| {
                     let end = rows.end.min(start.saturating_add(at_once));
                     let (coded, bytes) = (self.rows.coded()?, part(place(start)..place(end)));
-                    coded.summary_of(coded.values(bytes)?.as_ref(), interrupt)
-                };
-                rows.clone()
-                    .step_by(at_once)
-                    .try_fold(Summary::default(), |all, start| Some(all.merge(summary(start)?)))
+                    Some(all.merge(coded.summary_of(coded.values(bytes)?.as_ref(), interrupt)?))
+                })
             });
         }
         // Requests need not end where rows do. The second request that has a part of a row reads that row once more,
         // out of a chunk that was decoded just now.
         let (before, after) = (offset / width, last);
-        let is_second =
-            |row: Option<u64>| row.is_none_or(|row| row == self.rows.len() || self.learner.has_seen(&(row..row + 1)));
         for (row, is_cut, beyond) in [
             (before, !offset.is_multiple_of(width), before.checked_sub(1)),
             (after, !end.is_multiple_of(width), after.checked_add(1)),
         ] {
-            if is_cut && !self.learner.has_seen(&(row..row + 1)) && is_second(beyond) {
+            if is_cut
+                && !self.learner.has_seen(&(row..row + 1))
+                && beyond.is_none_or(|row| row == self.rows.len() || self.learner.has_seen(&(row..row + 1)))
+            {
                 // What cannot be read is not known.
                 drop(self.array(row..row + 1, interrupt));
             }
@@ -77,8 +75,9 @@ impl Observed {
 
     /// Learns from what was lent.
     fn observe_lent(&self, lent: &Lent, offset: u64, interrupt: &Interrupt) {
-        let part = |range| lent.part(range).map_or_else(Buffer::default, Buffer::from);
-        self.observe_stored((offset, lent.len()), usize::MAX, interrupt, part);
+        self.observe_stored((offset, lent.len()), usize::MAX, interrupt, |range| {
+            lent.part(range).map_or_else(Buffer::default, Buffer::from)
+        });
     }
 }
 
@@ -138,8 +137,9 @@ impl StoredBytes for Observed {
         let start = out.len();
         self.rows.stored_bytes()?.append(offset, length, out, interrupt)?;
         if let Some(bytes) = out.get(start..).filter(|bytes| bytes.len() == length) {
-            let copy = |range| Buffer::from(bytes.get(range).unwrap_or_default());
-            self.observe_stored((offset, length), COPIED, interrupt, copy);
+            self.observe_stored((offset, length), COPIED, interrupt, |range| {
+                Buffer::from(bytes.get(range).unwrap_or_default())
+            });
         }
         Ok(())
     }

@@ -69,7 +69,6 @@ impl Cells<'_> {
 
     fn compared(&self, cells: &[u8], fill: Option<&[u8]>) -> Summary {
         let width = self.width;
-        let starts = || (0..cells.len()).step_by(width);
         // Eight bytes, and the last eight, some of which may be the same.
         let two = |cell: &[u8]| {
             let ends = cell.first_chunk().zip(cell.last_chunk());
@@ -89,19 +88,19 @@ impl Cells<'_> {
                 self.told(cells, Extremes { bounds, nulls: 0 }, one)
             }
             8 => {
-                let key = |cell: &[u8; 8]| u64::from_be_bytes(*cell);
-                let fill = fill.and_then(<[u8]>::first_chunk).map(key);
-                self.told(cells, extremes(cells.as_chunks().0.iter().map(key), fill), one)
+                let keys = cells.as_chunks().0.iter().copied().map(u64::from_be_bytes);
+                let fill = fill.and_then(<[u8]>::first_chunk).copied().map(u64::from_be_bytes);
+                self.told(cells, extremes(keys, fill), one)
             }
             0..8 => {
                 let key = |cells: &[u8], start: usize| (head(cells, &(start..start + width)) >> 64) as u64;
-                let fill = fill.map(|fill| key(fill, 0));
-                self.told(cells, extremes(starts().map(|start| key(cells, start)), fill), one)
+                let keys = (0..cells.len()).step_by(width).map(|start| key(cells, start));
+                self.told(cells, extremes(keys, fill.map(|fill| key(fill, 0))), one)
             }
             16 => {
-                let key = |cell: &[u8; 16]| u128::from_be_bytes(*cell);
-                let fill = fill.and_then(<[u8]>::first_chunk).map(key);
-                self.told(cells, extremes(cells.as_chunks().0.iter().map(key), fill), of_two)
+                let keys = cells.as_chunks().0.iter().copied().map(u128::from_be_bytes);
+                let fill = fill.and_then(<[u8]>::first_chunk).copied().map(u128::from_be_bytes);
+                self.told(cells, extremes(keys, fill), of_two)
             }
             9..16 => self.told(cells, extremes(cells.chunks_exact(width).map(two), fill.map(two)), of_two),
             _ => {
@@ -112,8 +111,8 @@ impl Cells<'_> {
     }
 
     fn told<K: Copy>(&self, cells: &[u8], found: Extremes<K>, cell: impl Fn(K) -> Vec<u8>) -> Summary {
-        let text = |key| Scalar::Text(cut(self.padding.strip(&cell(key))).to_vec());
-        let (min, max) = found.bounds.map(|bounds| bounds.map(text).into()).unzip();
+        let texts = found.bounds.map(|keys| keys.map(|key| Scalar::Text(cut(self.padding.strip(&cell(key))).to_vec())));
+        let (min, max) = texts.map(Into::into).unzip();
         Summary { rows: (cells.len() / self.width) as u64, nulls: found.nulls, nans: 0, min, max }
     }
 }
@@ -146,8 +145,8 @@ fn bounds<K: Ord + Copy>(mut keys: impl Iterator<Item = K>) -> Option<[K; 2]> {
 
 /// Whether each cell is UTF-8 by itself. Whole characters one behind the other are, unless a cell begins within one.
 fn are_whole(cells: &[u8], width: usize) -> bool {
-    let is_within = |byte: &u8| byte & 0xc0 == 0x80;
-    cells.is_ascii() || std::str::from_utf8(cells).is_ok() && !cells.iter().step_by(width).any(is_within)
+    cells.is_ascii()
+        || std::str::from_utf8(cells).is_ok() && !cells.iter().step_by(width).any(|byte| byte & 0xc0 == 0x80)
 }
 
 /// Bytes that are no NUL and stand behind one.
@@ -156,6 +155,9 @@ fn begun_behind_nul(bytes: &[u8]) -> usize {
     // At most 255 at a time, so that a byte counts them: compilers then compare many in one register.
     let most = usize::from(u8::MAX);
     let stretches = bytes.chunks(most).zip(seconds.chunks(most));
-    let begun = |count: u8, (first, second): (&u8, &u8)| count + u8::from((*first == 0) & (*second != 0));
-    stretches.map(|(firsts, seconds)| usize::from(firsts.iter().zip(seconds).fold(0, begun))).sum()
+    let counts = stretches.map(|(firsts, seconds)| {
+        let pairs = firsts.iter().zip(seconds);
+        usize::from(pairs.fold(0_u8, |count, (first, second)| count + u8::from((*first == 0) & (*second != 0))))
+    });
+    counts.sum()
 }
