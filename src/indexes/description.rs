@@ -1,4 +1,4 @@
-//! What is to be said of a search index: `.hepfs/indexes`, `hepfs index list`, `hepfs check`.
+//! Descriptions of search indexes: `.hepfs/indexes`, `hepfs index list`, `hepfs check`.
 
 use std::path::Path;
 
@@ -36,18 +36,18 @@ pub struct Description {
     /// The rule that it breaks.
     #[serde(skip)]
     pub broken: Option<&'static Rule>,
-    /// What that says.
+    /// The words of that rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'static str>,
     /// Where it breaks the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// What was found there; why it could not be verified.
+    /// The value found there; or the reason why the index could not be verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
 }
 
-/// What is known of a search index.
+/// The standing of a search index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-/// What is known of an index now; reads nothing of it.
+/// Describes an index by what is known now; reads nothing of it.
 pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description {
     let verdict = index.form.as_ref().map(|form| verdict::known(form)).map_err(Clone::clone);
     let is_fault = match &verdict {

@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use super::order;
 use crate::store::statistics::{Scalar, summary};
 
-/// What a chunk holds.
+/// Counts and bounds of a chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
     /// The least value that is neither missing nor NaN; `None` where there is none, and the file holds the fill value

@@ -1,4 +1,4 @@
-//! What verification says of an index, and when one is used.
+//! Verdicts of verification, and when an index is used.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Trust {
     Trust,
 }
 
-/// What holding an index against its column showed.
+/// The result of comparing an index with its column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// It is right.
@@ -31,7 +31,7 @@ pub enum Verdict {
         rule: String,
         /// Where: a chunk, a row, a value.
         place: String,
-        /// What it says there, and what the column says.
+        /// Its content there, and the column's.
         found: String,
     },
     /// It could not be found out; the index is not used.
@@ -41,12 +41,12 @@ pub enum Verdict {
     },
 }
 
-/// What is known of an index that is believed.
+/// Facts of an index that is believed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// Whether every value that occurs in the column has a bitmap.
     pub exhaustive: bool,
-    /// What filters mean. Where several are possible, what none of them may hold is absent.
+    /// The schemes that filters may follow. With several, a value counts as absent only if none of them may hold it.
     pub schemes: Vec<BloomScheme>,
     /// Whether values that are in order within runs are so as a whole.
     pub is_one_run: bool,
@@ -89,7 +89,7 @@ pub(super) fn remember(form: &IndexForm, verdict: &Verdict) {
     }
 }
 
-/// What an index that is believed is known to be; `None` of one that is not.
+/// The facts of an index that is believed; `None`: it is not.
 pub fn facts(form: &IndexForm, trust: Trust) -> Option<Facts> {
     if trust == Trust::Ignore || !form.file.has_one_content() {
         return None;

@@ -55,7 +55,7 @@ pub(super) struct Leaf {
     pub test: Test,
     /// Caches which labels satisfy the comparison. The labels of a column seldom change, and may be many.
     pub labels: Mutex<Option<(ArrayRef, BooleanBuffer)>>,
-    /// What search indexes of the column say of it.
+    /// Answers of the column's search indexes.
     pub answers: Vec<Answer>,
 }
 
@@ -88,7 +88,7 @@ impl Tree {
     }
 }
 
-/// What the values of a column are, as far as comparisons go.
+/// The kind of a column's values, as far as comparisons go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -132,7 +132,7 @@ impl Kind {
         })
     }
 
-    /// What its values are called in messages.
+    /// The word for its values in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Boolean => "booleans",

@@ -410,7 +410,7 @@ pub(super) fn of_codes(codes: &dyn Array, matching: &BooleanBuffer) -> Option<(B
     )
 }
 
-/// What a code stands for, as a bit, so that several can be told at once.
+/// The class of a code, as a bit, so that a set of classes is one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class(u8);
 

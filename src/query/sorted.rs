@@ -33,7 +33,7 @@ const GAP: u64 = 64;
 /// Rows read together at most.
 const RUN: u64 = 1 << 13;
 
-/// What stands in the way of an order.
+/// The reason why rows cannot be ordered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SortError {

@@ -1,4 +1,4 @@
-//! What the store has done, for `.hepfs/stats`.
+//! Counters of the store's work, for `.hepfs/stats`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

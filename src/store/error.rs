@@ -37,7 +37,7 @@ pub enum Error {
         path: String,
         /// The element.
         row: u64,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// The dataset cannot be read at all (an unknown filter, external storage, a size that overflows).
@@ -56,7 +56,7 @@ pub enum Error {
     TooLarge {
         /// HDF5 path of the dataset.
         path: String,
-        /// What is too large.
+        /// The part that is too large.
         what: String,
         /// Bytes needed.
         bytes: u64,

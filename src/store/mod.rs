@@ -86,11 +86,11 @@ pub struct Options {
     pub max_value: u64,
     /// Threads that decode ahead of sequential readers: one for each core.
     pub threads: usize,
-    /// What undoes filters and follows descriptors (`--decode`).
+    /// The decoder of filters and descriptors (`--decode`).
     pub decoder: Decoder,
     /// Whether integers that count time from a date are shown as instants (`--times`): yes.
     pub times: bool,
-    /// What NaN in a column of floats means (`--nan`): what the software says that wrote it.
+    /// The meaning of NaN in a column of floats (`--nan`): that of the software that wrote it.
     pub nan: NanPolicy,
     /// Folder for what is kept of sources (`--cache-folder`); none, so nothing is kept.
     pub kept_folder: Option<PathBuf>,
@@ -120,7 +120,7 @@ impl Default for Options {
     }
 }
 
-/// What NaN in a column of floats means.
+/// The meaning of NaN in a column of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum NanPolicy {
     /// A missing value where the software that wrote the table takes it for one (pandas, AnnData), else a value.
@@ -132,7 +132,7 @@ pub enum NanPolicy {
     Value,
 }
 
-/// What decodes stored elements.
+/// The decoder of stored elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoder {
     /// This program, wherever it can.
@@ -216,7 +216,7 @@ impl Store {
         try_memory(bytes)
     }
 
-    /// What decodes stored elements.
+    /// The decoder of stored elements.
     pub fn decoder(&self) -> Decoder {
         self.options.decoder
     }
@@ -226,13 +226,12 @@ impl Store {
         self.options.times
     }
 
-    /// What NaN in a column of floats means.
+    /// The meaning of NaN in a column of floats.
     pub fn nan(&self) -> NanPolicy {
         self.options.nan
     }
 
-    /// What is kept of sources in the cache folder. [`Opening::kept`] and [`Opening::keep`] go with a source's
-    /// identity.
+    /// Entries about sources in the cache folder. [`Opening::kept`] and [`Opening::keep`] go with a source's identity.
     pub fn kept(&self) -> &Kept {
         &self.kept
     }

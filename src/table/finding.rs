@@ -35,15 +35,15 @@ impl fmt::Display for Severity {
 /// A rule of a format.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What it is called by, always: `FORMAT/WORDS`.
+    /// Its stable name: `FORMAT/WORDS`.
     pub id: &'static str,
     /// How much it matters.
     pub severity: Severity,
     /// Revisions of the format that have it, each with the section there; the newest last.
     pub sections: &'static [(&'static str, &'static str)],
-    /// What holds where it is kept.
+    /// The condition that holds where it is kept.
     pub text: &'static str,
-    /// What to do where it is broken.
+    /// Advice where it is broken.
     pub hint: &'static str,
 }
 
@@ -78,7 +78,7 @@ pub struct Finding {
     pub section: Option<(&'static str, &'static str)>,
     /// HDF5 path of the object.
     pub path: String,
-    /// What was met instead.
+    /// The value met instead.
     pub found: String,
     /// How many rows break it, and the first; `None` of a rule that is not about rows.
     pub rows: Option<Count>,

@@ -48,7 +48,7 @@ pub struct Table {
     pub path: String,
     /// The selection that its rows are, as it was asked for; `None` of a table with all of its rows.
     pub selection: Option<String>,
-    /// What kind of table: `HEP001`.
+    /// The kind of table: `HEP001`.
     pub dialect: &'static str,
     /// By what it was recognised: `declaration`, or `shape`, which is a guess.
     pub recognised_by: &'static str,
@@ -89,7 +89,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// What is wrong with the values met so far: as many findings as rules, of each column and of what lies below it.
+    /// Faults of the values met so far: as many findings as rules, of each column and of what lies below it.
     pub fn met(&self) -> Vec<Finding> {
         let mut of_path = HashMap::<&str, usize>::new();
         for column in &self.columns {
@@ -176,7 +176,7 @@ pub struct Column {
     pub id: ColumnId,
     /// It labels rows.
     pub is_label: bool,
-    /// What it was to the software that wrote it.
+    /// Its role in the software that wrote it.
     pub origin: Origin,
     /// It has as many rows as the table and stands in `table.*`.
     pub in_table: bool,
@@ -191,14 +191,14 @@ pub struct Column {
     pub duration: Option<TimeUnit>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
     pub stored_strings: Option<Arc<dyn Rows>>,
-    /// What learns the statistics of `rows` from all that is read through them; `None` where there are none. A file
-    /// shows what [`Learner::shown`] says when it is made.
+    /// Learns the statistics of `rows` from all that is read through them; `None` where there are none. A file shows
+    /// what [`Learner::shown`] says when it is made.
     pub learner: Option<Arc<Learner>>,
     /// Oddities met while reading.
     pub tally: Arc<Tally>,
     /// The same of what serves it, by path: labels, levels of lists.
     pub below: Vec<(String, Arc<Tally>)>,
-    /// What rules say of its values.
+    /// The values that rules expect.
     pub expected: Option<Box<Expected>>,
     /// Physical units and the vocabulary that explains them (its own, else the table's).
     pub units: Option<String>,
@@ -254,7 +254,7 @@ impl Column {
         }
     }
 
-    /// What is told of it beside its values, by the names of the attributes that tell it: units, description.
+    /// Notes beside its values, by the names of the attributes that tell them: units, description.
     pub fn notes(&self) -> Vec<(&'static str, String)> {
         let units =
             [("units", &self.units), ("units_vocabulary", &self.units_vocabulary), ("calendar", &self.calendar)];
@@ -336,16 +336,16 @@ impl Column {
     }
 }
 
-/// What rules say of the values of a column: held against them by who reads all of them.
+/// The values that rules expect in a column; whoever reads all of them compares.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     /// The least and the greatest value there may be, and the rule that says so.
     pub range: Option<(&'static Rule, [Option<Scalar>; 2])>,
-    /// What stands for a missing value, and the rule that it lies below or above all others.
+    /// The value that stands for a missing one, and the rule that it lies below or above all others.
     pub fill: Option<(&'static Rule, Scalar)>,
     /// The rule that something stands for missing values, and the ends of the type, of which values may take up all.
     pub domain: Option<(&'static Rule, [Scalar; 2])>,
-    /// What nearly stands for a missing value.
+    /// The value nearest to one that was to stand for missing values.
     pub near: Option<Near>,
 }
 

@@ -1,10 +1,10 @@
-//! What a column was to the software that wrote it.
+//! The role of a column in the software that wrote it.
 
 use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 
-/// What a column was to the software that wrote it, beside its name and values.
+/// The role of a column in the software that wrote it, beside its name and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// By what text it is called.
@@ -17,7 +17,7 @@ pub struct Origin {
     pub is_masked: bool,
 }
 
-/// What text a column is called by.
+/// The text that names a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Called {
     /// Its name.
@@ -39,13 +39,13 @@ pub struct NameAxis {
 /// A level of column names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameLevel {
-    /// What the level itself is called.
+    /// The name of the level itself.
     pub name: Option<String>,
-    /// What its labels are.
+    /// The kind of its labels.
     pub kind: NameKind,
 }
 
-/// What all labels of a level are.
+/// The kind of all labels of a level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameKind {
     /// Texts.

@@ -32,7 +32,7 @@ pub struct SearchIndex {
     pub source_rows: Option<u64>,
     /// Its other attributes.
     pub attributes: Arc<[Attribute]>,
-    /// What it is, where it keeps every rule that the catalogue can tell; else it is treated as absent.
+    /// Its form, where it keeps every rule that the catalogue can tell; else it is treated as absent.
     pub form: Result<Arc<IndexForm>, Absent>,
 }
 
@@ -41,13 +41,13 @@ pub struct SearchIndex {
 pub struct Absent {
     /// The rule that it breaks.
     pub rule: &'static Rule,
-    /// What was met instead.
+    /// The value met instead.
     pub found: String,
-    /// What that says of the file.
+    /// The kind of the fault.
     pub reason: Reason,
 }
 
-/// What it says of a file that one of its search indexes is treated as absent.
+/// Kinds of reasons to treat a search index as absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The index breaks a rule.
@@ -82,17 +82,17 @@ pub struct IndexForm {
     pub is_part: bool,
     /// The column's rows as they are shown. What is read of them teaches `learner`.
     pub shown: Arc<dyn Rows>,
-    /// What learns the column's statistics, once the columns of the table [learn](super::Table::observed).
+    /// The learner of the column's statistics, once the columns of the table [learn](super::Table::observed).
     pub learner: Option<Arc<Learner>>,
     /// The values that the index speaks of: codes, of enumerations and categories.
     pub values: Arc<dyn Rows>,
-    /// What codes are shown as; `None` where values are shown as they are.
+    /// Labels shown for codes; `None` where values are shown as they are.
     pub labels: Option<Labels>,
     /// Whether NaN counts as missing there.
     pub nan_is_missing: bool,
     /// Rows of a chunk of the column, at least 1.
     pub chunk: u64,
-    /// What it says.
+    /// Its content.
     pub kind: IndexKind,
 }
 
@@ -108,7 +108,7 @@ impl IndexForm {
     }
 }
 
-/// What the codes of a column are shown as.
+/// Labels shown for the codes of a column.
 #[derive(Clone, Debug)]
 pub enum Labels {
     /// Code n as label n.
@@ -117,14 +117,14 @@ pub enum Labels {
     Members(Vec<(i128, String)>),
 }
 
-/// What an index says.
+/// The content of an index.
 #[derive(Debug)]
 pub enum IndexKind {
     /// `CHUNK_MINMAX`: for each chunk a struct of `min`, `max`, `nan_count`, `fill_count`, `n`.
     MinMax {
         /// As many entries as chunks, at least.
         entries: Arc<dyn Rows>,
-        /// What its rules are called.
+        /// Its rules.
         rules: &'static MinMaxRules,
     },
     /// `SORTED_ROWS`: row numbers by value.
@@ -133,7 +133,7 @@ pub enum IndexKind {
         order: Arc<dyn Rows>,
         /// Rows in the tail of missing rows, and in that of NaN.
         tails: [u64; 2],
-        /// What its rules are called.
+        /// Its rules.
         rules: &'static SortedRules,
     },
     /// Values in order, and the row of each. Neither is missing, and equal values stand in any order; NaN is the
@@ -145,7 +145,7 @@ pub enum IndexKind {
         order: Arc<dyn Rows>,
         /// Values ascend in each run of this length, at least 1.
         run: u64,
-        /// What its rules are called.
+        /// Its rules.
         rules: &'static ValueRules,
     },
     /// For each run of [`IndexForm::chunk`] rows its least and its greatest value, one behind the other; NaN is the
@@ -153,7 +153,7 @@ pub enum IndexKind {
     Bounds {
         /// Two for each run.
         bounds: Arc<dyn Rows>,
-        /// What its rules are called.
+        /// Its rules.
         rules: &'static BoundsRules,
     },
     /// `BITMAP`: for each value the rows that have it.
@@ -168,7 +168,7 @@ pub enum IndexKind {
         shown: Arc<dyn Rows>,
         /// Whether no other value occurs.
         exhaustive: bool,
-        /// What its rules are called.
+        /// Its rules.
         rules: &'static BitmapRules,
     },
     /// `CHUNK_BLOOM`: for each chunk a filter.
@@ -179,9 +179,9 @@ pub enum IndexKind {
         filter_bytes: u64,
         /// Bits of a value in a filter, at least 1.
         k: u16,
-        /// What the filters may mean: several where the specification can be read in several ways.
+        /// Schemes that the filters may follow: several where the specification can be read in several ways.
         schemes: Vec<BloomScheme>,
-        /// What its rules are called.
+        /// Its rules.
         rules: &'static BloomRules,
     },
 }
@@ -200,7 +200,7 @@ impl IndexKind {
         all.iter().copied().find(|rule| rule.id == id)
     }
 
-    /// What it is called where it is said which indexes were used.
+    /// The name in reports of the indexes used.
     pub fn name(&self) -> &'static str {
         match self {
             Self::MinMax { .. } => "CHUNK_MINMAX",

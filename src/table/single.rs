@@ -8,7 +8,7 @@ use super::Table;
 use crate::catalogue::Datatype;
 use crate::store::{File, Rows};
 
-/// What the files of a dataset show.
+/// The content of a dataset's files.
 #[derive(Debug)]
 pub struct Single {
     /// One column: what lies along the first axis, as it is; a scalar is one row.
@@ -39,9 +39,9 @@ impl Single {
 /// A file of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SingleFile {
-    /// What stands behind the name: `.csv`.
+    /// The end of the name: `.csv`.
     pub suffix: &'static str,
-    /// What the bytes are.
+    /// The form of the bytes.
     pub form: Form,
 }
 

@@ -159,7 +159,7 @@ impl Times {
         if is_there { place } else { place.saturating_add(1) }
     }
 
-    /// What is known of instants, by what is known of the stored values; `None` where some may be missing as instants.
+    /// The summary of instants whose stored values have this one; `None` where some may be missing as instants.
     pub fn summary(&self, stored: Summary) -> Option<Summary> {
         let shown = |bound: Option<Scalar>| match bound {
             None => Some(None),

@@ -22,7 +22,7 @@ use crate::table::{IndexForm, IndexKind};
 /// Called with rows of the column that were read; all of them by the end of a verification.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// What verifying an index takes.
+/// The inputs of a verification.
 struct Task<'a> {
     form: &'a IndexForm,
     interrupt: &'a Interrupt,

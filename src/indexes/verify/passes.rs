@@ -11,8 +11,7 @@ use crate::store::Error;
 /// Passes over the column at most: each decodes all of it.
 const MOST_PASSES: u64 = 8;
 
-/// What is found of some elements of an index, whose values and that of the element before them are in the column
-/// given.
+/// Checks some elements of an index, whose values and that of the element before them are in the column given.
 type Check<'a> = dyn FnMut(&Task<'_>, Range<u64>, &Column) -> Result<Option<Verdict>, Error> + 'a;
 
 /// Shows `check` all elements of an index, a part at a time, with their values in `memory` bytes; the verdict that it

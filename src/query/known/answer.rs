@@ -1,4 +1,4 @@
-//! What a search index of the file says of a condition, once it is believed ([`crate::indexes::Trust`]).
+//! The answer of a search index to a condition, once the index is believed ([`crate::indexes::Trust`]).
 //!
 //! An index is looked into when the first block asks: its verdict, its values. What cannot be read says nothing.
 
@@ -32,7 +32,7 @@ const MOST_VALUES: u64 = 1 << 20;
 /// Values that filters are asked for, at most.
 const MOST_ASKED: usize = 64;
 
-/// What a search index was good for.
+/// The use that a search index was of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UsedIndex {
     /// HDF5 path.
@@ -50,7 +50,7 @@ pub struct UsedIndex {
 pub(in crate::query) struct Answer {
     form: Arc<IndexForm>,
     trust: Trust,
-    /// What it can say; nothing where it is not believed, or has nothing to say.
+    /// The prepared answer; `None`: the index is not believed, or has no answer.
     says: OnceLock<Option<Says>>,
     /// A bit for each block it said anything of.
     said: Mutex<Vec<u64>>,
@@ -75,7 +75,7 @@ impl Answer {
         Self { form, trust, says: OnceLock::new(), said: Mutex::default(), lacking: Mutex::default() }
     }
 
-    /// What it was good for so far, if for anything.
+    /// The use that it was of so far.
     pub fn used(&self) -> Option<UsedIndex> {
         let blocks = self.said.lock().iter().map(|word| u64::from(word.count_ones())).sum();
         let (path, kind, column) = (self.form.path.clone(), self.form.kind.name(), self.form.column.to_string());
@@ -262,7 +262,7 @@ fn within<'a>(found: &'a [u64], rows: &Range<u64>) -> &'a [u64] {
     found.get(first..last).unwrap_or_default()
 }
 
-/// What an index can say of a condition, if anything.
+/// Prepares the answer of an index to a condition.
 fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     match &form.kind {
         // Bounds are of codes there, conditions of labels.
@@ -362,7 +362,7 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
     }))
 }
 
-/// What bounds say of the chunks that the rows lie in.
+/// The verdict of the bounds of the chunks that the rows lie in.
 fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
     let chunks = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
     let array = entries.array(chunks, ask.interrupt)?;
@@ -378,7 +378,7 @@ fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
     Ok(all.unwrap_or(Verdict::Unknown))
 }
 
-/// What the bounds of runs say of some rows; those of missing values count among them.
+/// The verdict of the bounds of runs on some rows; those of missing values count among them.
 fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
     let runs = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
     let width = fixed_width(bounds.data_type()).max(form.values.stored_width().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! What is known of a stretch of rows without decoding it.
+//! Answers about a stretch of rows without decoding it.
 //!
 //! Own statistics tell it, and search indexes of the file that are believed ([`answer`]).
 
@@ -13,7 +13,7 @@ use super::ranges::{Lie, Test};
 use crate::source::Interrupt;
 use crate::store::statistics::{Statistics, Summary};
 
-/// What is known of some rows.
+/// The answer for some rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// None of them matches.
@@ -24,7 +24,7 @@ pub(super) enum Verdict {
     Unknown,
 }
 
-/// What is asked of some rows.
+/// A question about some rows.
 pub(super) struct Ask<'a> {
     /// The condition.
     pub test: &'a Test,
@@ -32,7 +32,7 @@ pub(super) struct Ask<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// What knows something of a column's rows without decoding them; it is believed. What fails knows nothing.
+/// A source of answers about a column's rows that decodes none; it is believed. One that fails answers nothing.
 pub(super) trait Known: Send + Sync {
     /// Whether the rows satisfy the condition.
     fn verdict(&self, ask: &Ask<'_>) -> Verdict;

@@ -1,4 +1,4 @@
-//! What an index in the order of values says of a condition: the rows of a stretch of it, searched for by halves.
+//! The answer of an index in the order of values: a stretch of its rows, found by binary search.
 
 use std::ops::Range;
 

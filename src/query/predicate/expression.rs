@@ -125,7 +125,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Error> {
     Ok(tokens)
 }
 
-/// What stands between the quotation marks that a text begins with, and the bytes that it takes.
+/// The text between the quotation marks at the beginning, and the bytes that both take.
 fn quoted(text: &str, mark: char) -> Option<(String, usize)> {
     let mut content = String::new();
     let mut at = 1;

@@ -8,7 +8,7 @@ use std::fmt;
 
 use bstr::BString;
 
-/// What a row must satisfy.
+/// A condition on a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predicate {
     /// All of these.
@@ -21,12 +21,12 @@ pub enum Predicate {
     Test(Condition),
 }
 
-/// What rows are asked for, in which order, and how many.
+/// The rows asked for, their order, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// What they must satisfy.
+    /// The condition that they satisfy.
     pub predicate: Predicate,
-    /// What they are ordered by, what counts most first; as in the file where nothing is.
+    /// The columns that order them, the most significant first; without any, the order of the file.
     pub order: Vec<Order>,
     /// How many at most.
     pub limit: Option<u64>,
@@ -50,9 +50,9 @@ pub struct Condition {
     pub column: BString,
     /// Where the name stands in an expression.
     pub at: usize,
-    /// What is asked of its value.
+    /// The comparison with its value.
     pub operator: Operator,
-    /// What the value is compared with: as many as the operator takes.
+    /// Operands: as many as the operator takes.
     pub values: Vec<Literal>,
 }
 
@@ -85,7 +85,7 @@ pub enum Written {
     Boolean,
 }
 
-/// What is asked of a value.
+/// A comparison with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// It equals.
@@ -173,7 +173,7 @@ pub enum Error {
     Syntax {
         /// Byte of the text where it stops making sense.
         at: usize,
-        /// What was expected and what was found.
+        /// The expected and the found text.
         what: String,
     },
     /// There is no such column, or it has no place in the table.
@@ -181,7 +181,7 @@ pub enum Error {
     Column {
         /// Byte of the expression where its name begins.
         at: usize,
-        /// What is wrong with it.
+        /// The fault.
         what: String,
         /// Columns that can be asked about.
         known: String,

@@ -35,7 +35,7 @@ pub(in crate::query) struct Evaluation {
     pub done: Done,
 }
 
-/// What was done so far.
+/// Work done so far.
 #[derive(Debug, Default)]
 pub(in crate::query) struct Done {
     /// Blocks of which no row can match.
@@ -103,7 +103,7 @@ impl Evaluation {
         self.bound.unverified()
     }
 
-    /// What the search indexes of the predicate's columns said.
+    /// The search indexes of the predicate's columns that were of use.
     pub fn used(&self) -> Vec<UsedIndex> {
         let mut used = Vec::new();
         self.bound.tree.leaves(&mut |leaf| used.extend(leaf.answers.iter().filter_map(Answer::used)));

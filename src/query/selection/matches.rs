@@ -1,4 +1,4 @@
-//! What was found in a block.
+//! The matching rows of a block, and values read on the way.
 
 use std::ops::Range;
 

@@ -55,7 +55,7 @@ pub struct Selection {
     took: OnceLock<Duration>,
 }
 
-/// What was done for a selection so far.
+/// Work done for a selection so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explained {
     /// Rows of the table.
@@ -155,7 +155,7 @@ impl Selection {
         self.counts.progress()
     }
 
-    /// What was done for it so far; `None` where nothing was.
+    /// Work done for it so far; `None` before any.
     pub fn explained(&self) -> Option<Explained> {
         let progress = self.counts.progress();
         let evaluation = &self.evaluation;
@@ -220,7 +220,7 @@ pub(super) struct Piece {
     pub length: u64,
     /// Which of them; `None` is all.
     pub bits: Option<BooleanBuffer>,
-    /// What was found in their block, and which of it they are; `None` where all of it was.
+    /// The matches of their block, and which of these they are; `None`: all of them.
     found: Option<(Arc<Matches>, Range<usize>)>,
 }
 

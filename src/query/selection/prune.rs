@@ -1,4 +1,4 @@
-//! What all that is known of columns says of a predicate.
+//! The verdict on a predicate of everything known about its columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::store::statistics::{Scalar, Statistics};
 
-/// What is known of the columns of a predicate, as of one moment.
+/// Knowledge of the columns of a predicate, as of one moment.
 pub(in crate::query) struct Pruner {
     by_column: Vec<Option<Arc<Statistics>>>,
     rows: Vec<Arc<dyn Rows>>,
@@ -31,7 +31,7 @@ impl Pruner {
         Self { by_column: by_column.collect(), rows: rows.collect(), interrupt: interrupt.clone() }
     }
 
-    /// What knows of a condition, what costs least first.
+    /// Sources of answers about a condition, the cheapest first.
     fn known<'a>(&'a self, leaf: &'a Leaf) -> impl Iterator<Item = &'a dyn Known> {
         let statistics = self.by_column.get(leaf.column).and_then(Option::as_deref);
         let answers = leaf.answers.iter().map(|answer| answer as &dyn Known);
@@ -85,7 +85,7 @@ impl Pruner {
         said.or_else(|| self.of_codes(leaf, rows)).unwrap_or(Verdict::Unknown)
     }
 
-    /// What the least and the greatest code of the rows say of a condition on labels, where they are known.
+    /// The verdict of the least and the greatest code of the rows on a condition on labels, where they are known.
     fn of_codes(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<Verdict> {
         let Test::Compare { ranges, negated: false } = &leaf.test else { return None };
         let values = self.rows.get(leaf.column)?;

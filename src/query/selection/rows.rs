@@ -133,8 +133,8 @@ impl SelectedRows {
         Ok(())
     }
 
-    /// What `read` gives of the rows of `range`, one behind the other. What is light takes a few bytes a row, whatever
-    /// values take.
+    /// The arrays that `read` gives for the rows of `range`, one behind the other. Light ones take a few bytes a row,
+    /// whatever values take.
     fn gather(
         &self,
         range: &RowRange,

@@ -40,7 +40,7 @@ const KEPT_PART: u64 = 16;
 /// The same behind a reader of fields: who reads another field comes back to all chunks of a row group.
 const KEPT_PART_OF_FIELDS: u64 = 2;
 
-/// What a decoded chunk is cached under.
+/// The cache key of a decoded chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChunkKey {
     /// The opening of the file.
@@ -50,7 +50,7 @@ pub(super) struct ChunkKey {
     pub chunk: u64,
 }
 
-/// What [`Chunks::pieces`] calls: with decoded bytes or nothing, and with the buffer of what was read.
+/// The callback of [`Chunks::pieces`]: takes decoded bytes or nothing, and a buffer of those read.
 type TakePiece<'a> = dyn FnMut(Option<&[u8]>, &mut Vec<u8>) + 'a;
 
 /// A dataset in chunks.
@@ -456,7 +456,7 @@ impl Chunks {
         }
     }
 
-    /// What the worker could not do for this dataset.
+    /// The worker's error, as one of this dataset.
     pub fn worker_error(&self, error: h5::Error) -> Error {
         match error {
             h5::Error::Interrupted => Interrupted.into(),

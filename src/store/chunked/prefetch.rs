@@ -54,7 +54,7 @@ impl Chunks {
         (bytes - within >= length).then_some((offset / bytes, within))
     }
 
-    /// What decoding ahead is worth while for a request.
+    /// Plans the chunks worth decoding ahead of a request.
     pub(super) fn plan_prefetch(self: &Arc<Self>, map: Option<&ChunkMap>, offset: u64, length: u64) -> Prefetch {
         let ChunkReader::Own { pipeline, .. } = &self.reader else { return Prefetch::default() };
         let Some(map) = map.filter(|map| !map.is_empty() && !pipeline.is_identity(0)) else {

@@ -13,7 +13,7 @@ pub(crate) struct Readers(Mutex<Lately>);
 struct Lately {
     /// Bytes asked for by all of them.
     asked: u64,
-    /// What had been asked for when each read last, the latest first.
+    /// Bytes that all readers had asked for when each read last, the latest first.
     readers: LruCache<Reader, u64>,
 }
 

@@ -101,7 +101,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// What the chunk index says of a chunk that cannot be, in a file of `end` bytes.
+    /// An impossible size or place that the chunk index states for a chunk, in a file of `end` bytes.
     fn fault(&self, chunk: &Chunk, end: u64) -> Option<String> {
         let ChunkReader::Own { pipeline, partial_unfiltered } = &self.reader else { return None };
         let size = self.grid.chunk_bytes();

@@ -82,7 +82,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// What may be read of a file.
+    /// The parts of a file that may be read.
     pub fn of(file: &File) -> Self {
         Self { follow: file.client().follows_external(), by_library: file.store().decoder() == Decoder::Library }
     }

@@ -25,7 +25,7 @@ pub(super) struct Virtual {
     known: OnceLock<Known>,
 }
 
-/// What a virtual dataset was found to be made of.
+/// The parts that a virtual dataset is made of.
 #[derive(Debug)]
 enum Known {
     /// Of what the worker reads.
@@ -38,7 +38,7 @@ enum Known {
     Chunks(Arc<Chunks>),
 }
 
-/// What reads a virtual dataset.
+/// The reader of a virtual dataset.
 pub(super) enum Followed<'a> {
     /// Chunks: its own, which are those of a source, or pieces that the worker reads.
     Chunks(&'a Arc<Chunks>),
@@ -98,7 +98,7 @@ impl Virtual {
         }
     }
 
-    /// What reads the dataset, whose fill is `fill`.
+    /// Finds the reader of the dataset, whose fill is `fill`.
     pub fn follow(
         &self,
         description: &catalogue::Dataset,

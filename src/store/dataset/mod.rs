@@ -109,7 +109,7 @@ impl Dataset {
         &self.path
     }
 
-    /// What the catalogue says about it.
+    /// Its entry in the catalogue.
     pub fn description(&self) -> &Arc<catalogue::Dataset> {
         &self.description
     }
@@ -479,7 +479,7 @@ impl Dataset {
         Ok(ElementBatch { bytes, heap })
     }
 
-    /// What descriptors lead to as they are stored, and those of the fill value: wherever no worker reads elements.
+    /// The heap that stored descriptors and those of the fill value lead to: wherever no worker reads elements.
     fn heap_as_stored(&self, interrupt: &Interrupt) -> Heap {
         let memory = self.fill.as_ref().as_ref().map(|fill| fill.heap.clone());
         self.heap(memory.unwrap_or_default().into(), interrupt)

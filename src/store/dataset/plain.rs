@@ -17,7 +17,7 @@ use crate::store::statistics::{self, Cells, Scalar, Summary};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct PlainElements<'a> {
     pub datatype: &'a Datatype,
-    /// What they are shown as.
+    /// The type that they are shown as.
     pub data_type: &'a DataType,
     /// Which are missing.
     pub missing: &'a FillTest,
@@ -42,7 +42,7 @@ impl PlainElements<'_> {
         }
     }
 
-    /// What elements hold of which [`PlainElements::stored_values`] gives `values`.
+    /// The summary of elements whose `values` are from [`PlainElements::stored_values`].
     pub fn summary_of(&self, values: &dyn Array) -> Option<Summary> {
         match (&self.datatype.class, self.data_type) {
             (_, DataType::Boolean) => self.sound_summary_of(values).or_else(|| {

@@ -74,8 +74,8 @@ impl DatasetRows {
         Self::new(dataset, len, FillTest::none(), Arc::default())
     }
 
-    /// What lies along the first axis of a dataset of any rank: elements, or arrays of them; a scalar is one row.
-    /// `missing` tells of elements.
+    /// Rows along the first axis of a dataset of any rank: elements, or arrays of them; a scalar is one row. `missing`
+    /// tells of elements.
     pub fn along_first(dataset: Arc<Dataset>, missing: FillTest, tally: Arc<Tally>) -> Self {
         let description = dataset.description().clone();
         let Some((rows, dims)) = description.shape.split_first().filter(|(_, dims)| !dims.is_empty()) else {
@@ -136,7 +136,7 @@ impl DatasetRows {
     }
 }
 
-/// What the datatype of rows of a dataset tells.
+/// Hints from the datatype of a dataset's rows.
 pub(super) fn hints_of(datatype: &Datatype, dataset: &Dataset) -> Hints {
     match datatype.class {
         Class::VariableString { .. } => Hints::of(datatype).within(dataset.file().source().identity().size),

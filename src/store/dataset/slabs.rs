@@ -41,7 +41,7 @@ pub(super) struct Fields {
     /// Offset and bytes of each.
     known: Mutex<BTreeSet<(u64, u64)>>,
     layout: OnceLock<Option<Layout>>,
-    /// What was asked for last: slabs and offsets of fields.
+    /// The latest requests: slabs and offsets of fields.
     asked: Mutex<VecDeque<(u64, u64)>>,
 }
 

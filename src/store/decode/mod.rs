@@ -56,7 +56,7 @@ pub trait Resolve {
     /// The bytes a descriptor leads to: exactly `length × width` of them, nothing for a null descriptor.
     ///
     /// # Errors
-    /// What is wrong with the descriptor, or why its bytes cannot be read.
+    /// A broken descriptor, or bytes that cannot be read.
     fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved>;
 }
 
@@ -105,7 +105,7 @@ impl Resolve for Memory<'_> {
 pub struct DecodeError {
     /// Row counted from the first row decoded.
     pub row: u64,
-    /// What is wrong.
+    /// The fault.
     pub cause: Unresolved,
 }
 

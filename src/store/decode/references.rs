@@ -39,7 +39,7 @@ pub const LONGEST_REFERENCE: u64 = (64 << 10) + (96 << 10);
 /// References after which an interrupt is looked at.
 const STRIDE: usize = 4096;
 
-/// What a reference points to.
+/// The target of a reference.
 #[derive(Debug, PartialEq, Eq)]
 struct Target {
     /// Address of the object, as wide as the file's addresses.
@@ -125,7 +125,7 @@ impl Heap {
         if self.file_number == 0 { self.file.size() } else { Ok(u64::MAX) }
     }
 
-    /// What a stored reference points to; `None` for a null or broken one.
+    /// The target of a stored reference; `None` for a null or broken one.
     fn target_of(
         &self,
         kind: ReferenceKind,
@@ -165,7 +165,7 @@ impl Heap {
     }
 }
 
-/// What a region reference of the old kind leads to in the heap.
+/// Parses the heap object of a region reference of the old kind.
 fn region(object: &[u8], address_size: usize) -> Option<Target> {
     let (address, selected) = object.split_at_checked(address_size)?;
     Some(Target { address: little_endian(address), suffix: bracketed(selected) })

@@ -55,7 +55,7 @@ impl Tally {
         seen.mark(rows);
     }
 
-    /// What was met so far.
+    /// The oddities met so far.
     pub fn counts(&self) -> Vec<(Oddity, Count)> {
         self.seen.lock().counts.iter().map(|(oddity, count)| (*oddity, *count)).collect()
     }

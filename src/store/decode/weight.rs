@@ -1,4 +1,4 @@
-//! What an array of elements takes, before it is made: by widths and descriptors, nothing copied.
+//! Weighs an array of elements before it is made: by widths and descriptors, nothing copied.
 
 use arrow_schema::DataType;
 
@@ -172,7 +172,7 @@ fn fixed_texts(datatype: &Datatype) -> u64 {
     }
 }
 
-/// What a descriptor says of its length.
+/// The length in a descriptor.
 fn length(descriptor: &[u8]) -> u64 {
     descriptor.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)))
 }

@@ -37,7 +37,7 @@ const MOST_REMEMBERED: u64 = 64 << 20;
 /// The share of the budget that the answers about one file may take.
 const SHARE: u64 = 16;
 
-/// What the place of an answer takes beside its bytes, about.
+/// Bytes of an answer's entry beside its content, about.
 const OVERHEAD: u64 = 96;
 
 /// A chunk map of more bytes than this has an entry of its own, so that not all are read when the file is opened.
@@ -46,7 +46,7 @@ const LARGE_MAP: usize = 64 << 10;
 /// A chunk map of more bytes than this is not kept: it would fill a cache folder of the usual size.
 const LARGEST_MAP: usize = 128 << 20;
 
-/// What was asked.
+/// A question to the worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 enum Asked {
     Group(ObjectId),
@@ -63,7 +63,7 @@ struct Remembered(Box<[u8]>, #[expect(dead_code, reason = "it is given back with
 #[derive(Debug, Default)]
 struct Known {
     answers: BTreeMap<Asked, Arc<Remembered>>,
-    /// What they take.
+    /// Bytes that they take.
     bytes: u64,
 }
 
@@ -94,7 +94,7 @@ pub(in crate::store) struct Closed {
 /// Answers about one file.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// What tells them from those of other workers; `None` where nothing is remembered.
+    /// The key under which they are kept, which tells workers apart; `None`: nothing is remembered.
     what: Option<String>,
     known: Mutex<Known>,
     /// Whether there is one that is not kept yet.
@@ -159,7 +159,7 @@ fn encode(info: &FileInfo, answers: &BTreeMap<Asked, &[u8]>) -> Option<Vec<u8>> 
     Some(entry)
 }
 
-/// What [`encode`] made an entry of.
+/// The parts of an entry made by [`encode`].
 struct Entry<'a> {
     info: FileInfo,
     answers: Vec<(Asked, &'a [u8])>,
@@ -288,7 +288,7 @@ impl File {
         Ok(())
     }
 
-    /// What is known already, or what the worker answers; remembered where it `lasts`.
+    /// The remembered answer, or the worker's; remembered where it `lasts`.
     fn answer<T: Serialize + DeserializeOwned>(
         self: &Arc<Self>,
         asked: Asked,

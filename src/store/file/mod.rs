@@ -32,14 +32,14 @@ pub struct File {
     unfollowed: Mutex<BTreeMap<String, String>>,
 }
 
-/// What is wrong with a chunk index.
+/// A fault of a chunk index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// Chunks that cannot be read for it.
     pub chunks: u64,
     /// Position of the first of them in the grid.
     pub first: u64,
-    /// What is wrong with that.
+    /// The fault.
     pub reason: String,
 }
 
@@ -124,7 +124,7 @@ impl File {
         }
     }
 
-    /// What of it needs no HDF5: its bytes, and what is learnt of them.
+    /// The part of it that needs no HDF5: its bytes, and what is learnt of them.
     pub fn opening(&self) -> &Arc<Opening> {
         &self.opening
     }

@@ -10,7 +10,7 @@ use super::File;
 /// How long after an answer it is written, together with those that came meanwhile.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What is written again and again takes this part of the time at most.
+/// The pause between writes, as a multiple of the time that the last one took.
 const SELDOM: u32 = 10;
 
 /// A thread that writes answers a moment after they came.

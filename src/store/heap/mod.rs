@@ -1,4 +1,4 @@
-//! What the descriptors of variable-length elements lead to.
+//! Content of the descriptors of variable-length elements.
 //!
 //! In the bytes of an [`ElementBatch`], a variable-length part is a descriptor as the file stores it: a length (`u32`,
 //! in base elements), an address (as wide as the file's addresses) and an index (`u32`), all little-endian. Where it

@@ -16,9 +16,9 @@ pub(in crate::store) struct Pieces {
 /// A piece of it.
 #[derive(Clone, Debug)]
 pub(in crate::store) enum Piece {
-    /// What the fill value leads to.
+    /// The content of the fill value's descriptors.
     Fill(Arc<[u8]>),
-    /// What the elements of a chunk lead to, as a worker read it, or a copy whose own descriptors were moved.
+    /// The content of a chunk's descriptors, as a worker read it, or a copy whose own descriptors were moved.
     Heap(Arc<(Vec<u8>, Reservation)>),
 }
 

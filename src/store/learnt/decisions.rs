@@ -12,7 +12,7 @@ use crate::source::Identity;
 pub(in crate::store) struct Decisions(Mutex<HashMap<u128, bool>>);
 
 impl Decisions {
-    /// What was decided of `what` in this source: `now`, if this is the first time.
+    /// The decision on `what` in this source: `now`, if this is the first time.
     pub fn take(&self, identity: &Identity, what: &str, now: bool) -> bool {
         let key = xxh3_128(format!("{identity:?} {what}").as_bytes());
         *self.0.lock().entry(key).or_insert(now)

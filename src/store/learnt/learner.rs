@@ -1,4 +1,4 @@
-//! What learns the statistics of a column from arrays that pass by.
+//! Learns the statistics of a column from arrays that pass by.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -57,7 +57,7 @@ pub(super) struct Reading {
     rows: u64,
     data_type: DataType,
     nullable: bool,
-    /// What NaN means, of floats.
+    /// The meaning of NaN, of floats.
     nan: Nan,
     /// Tells where it is cut; 0 where it is not.
     cuts: u64,
@@ -125,7 +125,7 @@ impl Learner {
         format!("{column:?} {rows} {data_type}{nulls}{cuts} statistics {}", format::VERSION)
     }
 
-    /// What it is the learner of.
+    /// The reading whose values it learns.
     pub(super) fn reading(&self) -> &Reading {
         &self.reading
     }
@@ -159,7 +159,7 @@ impl Learner {
         self.shown.get().is_some_and(Option::is_some)
     }
 
-    /// What the column's values are.
+    /// The kind of the column's values.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -349,7 +349,7 @@ impl Learner {
     }
 }
 
-/// What a part of an array holds.
+/// The summary of a part of an array.
 fn of_part(array: &dyn Array, part: Range<usize>) -> Option<Summary> {
     if part.len() == array.len() {
         statistics::summary(array)

@@ -72,9 +72,9 @@ pub struct Opening {
     learners: Mutex<Learners>,
     /// Columns of a few rows whose statistics were kept.
     small: AtomicU64,
-    /// What there was nothing kept of, of columns of a few rows.
+    /// Columns of a few rows whose statistics were looked up in vain.
     missed: AtomicU64,
-    /// What was learnt once for as long as the source is open, such as verdicts on search indexes.
+    /// Facts learnt once for as long as the source is open, such as verdicts on search indexes.
     notes: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
@@ -268,7 +268,7 @@ impl Opening {
         }
     }
 
-    /// What was learnt of this source as `what`: since it was opened, or kept before.
+    /// The note of this source under `what`: made since it was opened, or kept before.
     pub fn recall(&self, what: &str) -> Option<Arc<[u8]>> {
         if let Some(known) = self.notes.lock().get(what) {
             return Some(known.clone());

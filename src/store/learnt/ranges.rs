@@ -24,7 +24,7 @@ impl Ranges {
         self.near(range).next().is_some()
     }
 
-    /// What of `range` is not there yet, in order.
+    /// The parts of `range` that are missing, in order.
     pub fn missing(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let mut missing = Vec::new();
         let mut end = range.end;

@@ -120,7 +120,7 @@ impl Blocks {
         }
     }
 
-    /// What is known of a block.
+    /// The summary of a block, once known.
     pub fn get(&self, block: u64) -> Option<Summary> {
         let page = self.pages.get(&(block / PAGE as u64))?;
         let at = (block % PAGE as u64) as usize;

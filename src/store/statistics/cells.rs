@@ -12,12 +12,12 @@ use crate::catalogue::Padding;
 /// Bytes gone through at a time, once for each question: they stay in the nearest cache meanwhile.
 const STRETCH: usize = 16 << 10;
 
-/// What strings of one length are.
+/// A column of strings of one length.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a> {
     /// Bytes of each.
     pub width: usize,
-    /// What fills them up.
+    /// The padding that fills them up.
     pub padding: Padding,
     /// The text that counts as missing.
     pub fill: Option<&'a [u8]>,

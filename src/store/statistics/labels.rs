@@ -33,7 +33,8 @@ impl Labels {
         Some(Self { labels: labels.clone(), ends })
     }
 
-    /// What rows with these codes hold; those that lead to no label are missing. `None` for codes that are no integers.
+    /// Counts and bounds of rows with these codes; those that lead to no label are missing. `None` for codes that are
+    /// no integers.
     pub fn summary(&self, codes: &dyn Array) -> Option<Summary> {
         Some(match codes.data_type() {
             DataType::Int8 => self.of(codes.as_primitive::<Int8Type>()),
@@ -80,9 +81,9 @@ impl Labels {
     }
 }
 
-/// What rows with these codes of an enumeration hold: the names of its members, the first of those with one value, and
-/// numbers without a name as such; and whether all of them have one. `None` for codes that are no integers, or lie
-/// farther apart than [`Labels::MOST`].
+/// Counts and bounds of rows with these codes of an enumeration, and whether all of them have a name. A code with
+/// several names has the first, one without a name its number. `None` for codes that are no integers, or lie farther
+/// apart than [`Labels::MOST`].
 pub fn named(codes: &dyn Array, members: &[Member]) -> Option<(Summary, bool)> {
     let [least, greatest] = match scan::summary(codes)? {
         Summary { min: Some(Scalar::Int(min)), max: Some(Scalar::Int(max)), .. } => [min, max].map(i128::from),

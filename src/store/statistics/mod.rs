@@ -46,7 +46,7 @@ impl Statistics {
         self.blocks.blocked().rows()
     }
 
-    /// What the column's values are.
+    /// The kind of the column's values.
     pub fn kind(&self) -> Kind {
         self.blocks.kind()
     }
@@ -56,8 +56,8 @@ impl Statistics {
         self.blocks.blocked().count()
     }
 
-    /// What a range of rows holds, exactly. `None` where the range does not begin with a block, or ends neither with
-    /// one nor with the column.
+    /// Exact counts and bounds of a range of rows. `None` unless the range begins with a block, and ends with one or
+    /// with the column.
     pub fn over(&self, rows: Range<u64>) -> Option<Summary> {
         if rows.is_empty() {
             let is_nothing = rows.start == rows.end && rows.end <= self.rows();
@@ -66,7 +66,8 @@ impl Statistics {
         self.around(&rows).filter(|(around, _)| *around == rows).map(|(_, summary)| summary)
     }
 
-    /// What the blocks hold that a range of rows lies in, and all of their rows. `None` of none, or none of the column.
+    /// All rows of the blocks around a range of rows, and their summary. `None` of an empty range, or outside the
+    /// column.
     pub fn around(&self, rows: &Range<u64>) -> Option<(Range<u64>, Summary)> {
         let blocked = self.blocks.blocked();
         if rows.is_empty() || rows.end > self.rows() {

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 /// Bytes of the longest string kept as a bound.
 pub const LONGEST_TEXT: usize = 64;
 
-/// What the values of a column are, as far as order goes.
+/// The kind of a column's values, as far as order goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Booleans, false first.
@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What an Arrow array of this type holds, a dictionary by its labels; `None` for types without order: structs and
+    /// The kind of an Arrow array of this type, a dictionary by its labels; `None` for types without order: structs and
     /// lists.
     pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
@@ -95,7 +95,7 @@ pub(super) fn greatest(a: Option<Scalar>, b: Option<Scalar>) -> Option<Scalar> {
     }
 }
 
-/// What a range of rows holds, exactly.
+/// Exact counts and bounds of a range of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// Rows.

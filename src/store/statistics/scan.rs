@@ -36,8 +36,8 @@ const LABELS_PER_ROW: usize = 16;
 /// so is the cut of the least string, so nothing is lost by cutting.
 const CUT: usize = LONGEST_TEXT + 1;
 
-/// What the rows of an array hold; `None` where [`super::Kind::of`] has none for its type. Strings longer than
-/// [`LONGEST_TEXT`] are cut to one byte more.
+/// Counts and bounds of the rows of an array; `None` where [`super::Kind::of`] has none for its type. Strings longer
+/// than [`LONGEST_TEXT`] are cut to one byte more.
 pub fn summary(array: &dyn Array) -> Option<Summary> {
     Some(match array.data_type() {
         DataType::Boolean => booleans(array.as_boolean()),
@@ -63,12 +63,12 @@ pub fn summary(array: &dyn Array) -> Option<Summary> {
     })
 }
 
-/// What comes of what was found so far and one more value.
+/// Folds one more value into the result so far.
 type Step<N, A> = fn(N, A) -> A;
 
 /// A number with an order and perhaps a value outside it.
 trait Number: Copy {
-    /// What is compared: the number, or an integer of the same order.
+    /// The key compared: the number, or an integer of the same order.
     type Key: Copy;
     /// Counts NaN of a [`STRETCH`], as the same kind of number, so that one vector instruction adds what another finds.
     type Count: Copy + Default + Add<Output = Self::Count> + Into<f64>;
@@ -243,7 +243,7 @@ fn is_nan(half: u16) -> bool {
     half & 0x7fff > 0x7c00
 }
 
-/// What `op` makes of `start` and all values, in lanes that a last step brings together: the compiler makes vector
+/// Folds all values with `op` from `start` on, in lanes that a last step brings together: the compiler makes vector
 /// instructions of a loop over an array of fixed length.
 #[inline(always)]
 fn lanes<N: Copy, A: Copy, const LANES: usize>(values: &[N], start: A, op: impl Fn(N, A) -> A) -> [A; LANES] {

@@ -91,7 +91,7 @@ pub struct LabelRows {
 }
 
 impl LabelRows {
-    /// What is missing in `categories` is missing.
+    /// Labels of `categories`; a value missing there is missing here.
     pub fn new(categories: CategoryRows) -> Self {
         let inner = categories.codes.facts();
         let facts = Facts {

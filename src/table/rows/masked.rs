@@ -18,7 +18,7 @@ use crate::store::{Containers, Error, Facts, Fitting, Hints, RowRange, Rows, Sha
 pub struct MaskedRows {
     values: Arc<dyn Rows>,
     mask: Arc<dyn Rows>,
-    /// What the mask says of a value that is there.
+    /// The mask's bit of a value that is present.
     valid: bool,
     /// How many arrays lie around each element of the mask.
     depth: usize,

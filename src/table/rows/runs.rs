@@ -37,7 +37,7 @@ impl RunRows {
     /// the first and the last are read.
     ///
     /// # Errors
-    /// What is wrong with the ends.
+    /// The fault of the ends.
     pub fn new(
         path: String,
         pointers: Arc<dyn Rows>,
@@ -212,7 +212,7 @@ impl Summaries for RunRows {
 /// and row groups keep to.
 ///
 /// # Errors
-/// What is wrong with the ends.
+/// The fault of the ends.
 pub fn labelled_runs(
     path: &str,
     labels: Vec<String>,

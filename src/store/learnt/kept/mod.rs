@@ -1,4 +1,4 @@
-//! What is kept of sources in the user's cache folder: block indexes, page sizes, statistics.
+//! Entries about sources in the user's cache folder: block indexes, page sizes, statistics.
 //!
 //! Everything here can be computed again, so deleting the folder loses nothing, and whatever is wrong with it (a full
 //! disk, a damaged entry, a folder of somebody else) costs time and nothing else: an entry is either the bytes that
@@ -56,7 +56,7 @@ const MOST_PUT: u64 = 256;
 /// Disk space is taken by the block.
 const BLOCK: u64 = 4096;
 
-/// What is kept of sources in a folder, within a limit.
+/// A folder of entries about sources, within a limit.
 #[derive(Debug)]
 pub struct Kept(Option<Folder>);
 
@@ -66,11 +66,11 @@ struct Folder {
     /// Bytes of all entries at most.
     limit: u64,
     swept: Mutex<Swept>,
-    /// What was wrong with the folder first.
+    /// The first fault of the folder.
     trouble: OnceLock<String>,
 }
 
-/// What is known of the folder since it was last looked through.
+/// Sizes of the folder since it was last listed.
 #[derive(Debug, Default)]
 struct Swept {
     /// Bytes of all entries.
@@ -105,13 +105,13 @@ impl Kept {
         }
     }
 
-    /// What was wrong with the folder, where anything was; the first of it.
+    /// The first fault of the folder, if any.
     pub fn trouble(&self) -> Option<&str> {
         self.0.as_ref()?.trouble.get().map(String::as_str)
     }
 
-    /// What was put as `what` of a source with this identity: the same bytes, or `None` where there is no whole and
-    /// undamaged entry.
+    /// The entry put under `what` for a source with this identity: the same bytes, or `None` where there is no whole
+    /// and undamaged one.
     ///
     /// `what` says everything that the bytes depend on beside the source: object path, view, options, version of the
     /// computation.

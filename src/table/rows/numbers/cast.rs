@@ -53,7 +53,7 @@ fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// What becomes of values.
+/// The conversion of values.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// They stay, and may be missing or not.

@@ -56,7 +56,7 @@ impl EncodedRows {
     /// Waveform `i` is encoded in `bytes`, of one-byte unsigned integers, from offset `i` to offset `i + 1`.
     ///
     /// # Errors
-    /// What has another type, or another length.
+    /// The rows of another type, or of another length.
     pub fn new(
         path: String,
         coding: Coding,

@@ -89,7 +89,7 @@ impl PackedRows {
         fits.then(|| Self::new(path, stored, packing, None, Arc::default()))
     }
 
-    /// What stored numbers stand for; the instants that there are not are added to `odd`.
+    /// The numbers that stored ones stand for; instants out of range are added to `odd`.
     fn numbers(&self, stored: &ArrayRef, odd: &mut Oddities) -> Result<ArrayRef, Error> {
         if self.packing.is_none() {
             return Ok(stored.clone());
@@ -160,7 +160,7 @@ impl PackedRows {
         }
     }
 
-    /// What stands for these codes.
+    /// The numbers that these codes stand for.
     fn decoded(&self, codes: &dyn Array) -> Option<ArrayRef> {
         let linear = self.packing.coding(self.stored.data_type())?;
         macro_rules! of {
@@ -176,7 +176,7 @@ impl PackedRows {
         of!(Int8Type, Int16Type, UInt8Type, UInt16Type)
     }
 
-    /// What is known of numbers by that of their codes: in order, or in reverse.
+    /// The summary of numbers by that of their codes: in order, or in reverse.
     fn summary_of_coded(&self, codes: &dyn Array) -> Option<Summary> {
         let known = statistics::summary(codes)?;
         let code = |bound: &Option<Scalar>| match bound {

@@ -1,4 +1,4 @@
-//! What stored numbers stand for: a linear function of what is stored, counts of a unit of time, missing ones.
+//! Decodes stored numbers: by a linear function, as counts of a unit of time, with codes for missing ones.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 use half::f16;
 
-/// What stored numbers stand for. Steps are taken in the order of the fields.
+/// The decoding of stored numbers. Steps are taken in the order of the fields.
 #[derive(Clone, Debug, Default)]
 pub struct Packing {
     /// Stored values that stand for missing ones, of the type of the stored numbers. NaN means any NaN.
     pub missing: Option<ArrayRef>,
-    /// What is done to the others.
+    /// The linear function of the others.
     pub linear: Option<Linear>,
-    /// What numbers in lists, in double precision, are multiplied by, for each place of a list; and what is added.
+    /// A factor for each place of a list, in double precision; and the offset added.
     pub by_place: Option<(Arc<[f64]>, f64)>,
     /// The units of time that the results count.
     pub count: Option<UnitCount>,
@@ -26,7 +26,7 @@ impl Packing {
         self.missing.is_none() && self.linear.is_none() && self.count.is_none()
     }
 
-    /// What each stored number stands for, whatever is missing, where they are codes: see [`Facts::codes`].
+    /// The linear function of each stored number, whatever is missing, where they are codes: see [`Facts::codes`].
     ///
     /// [`Facts::codes`]: crate::store::Facts::codes
     pub(super) fn coding(&self, stored: &DataType) -> Option<Linear> {
@@ -72,7 +72,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// What one stored number stands for, in single precision where that is asked for.
+    /// Decodes one stored number, in single precision where that is asked for.
     pub fn number(&self, stored: f64, is_single: bool) -> f64 {
         let (scale, offset) = (self.scale.unwrap_or(1.0), self.offset.unwrap_or(0.0));
         match is_single {

@@ -10,7 +10,7 @@ use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, StoredBytes, Tally};
 
-/// What a logical that is missing is stored as.
+/// The code of a missing logical.
 const MISSING: i64 = 2;
 
 /// Integers as other values. Bytes as stored stay as they are.

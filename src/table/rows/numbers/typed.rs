@@ -19,7 +19,7 @@ use crate::store::{Error, Facts, Hints, RowRange, Rows, StoredBytes};
 pub struct TypedRows {
     rows: Arc<dyn Rows>,
     facts: Facts,
-    /// What is shown of one second stored.
+    /// Units shown for one second stored.
     factor: i32,
     path: String,
 }

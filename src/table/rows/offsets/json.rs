@@ -17,7 +17,7 @@ use super::StringRows;
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, fixed_width};
 
-/// What the attribute of such a column begins with.
+/// The beginning of such a column's attribute.
 const NAME: &str = "json ";
 
 /// Deepest nesting of a type.

@@ -50,7 +50,7 @@ impl ListRows {
         Self { level, values, facts }
     }
 
-    /// What `read` gives of the values of all entries, one behind the other.
+    /// The arrays that `read` gives for the values of all entries, one behind the other.
     fn items(
         &self,
         entries: &Entries,
