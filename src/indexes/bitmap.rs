@@ -58,7 +58,7 @@ impl Values {
     }
 
     /// Adds the values that are new, for building a bitmap; returns their rows in `values`, in the order of their
-    /// positions. Values of a type without canonical bytes are none.
+    /// positions. Values of a type without canonical bytes are left out.
     pub fn extend_new(&mut self, values: &dyn Array) -> Vec<usize> {
         let mut new = Vec::new();
         canonical::for_each(values, |row, bytes| {
@@ -81,7 +81,7 @@ impl Values {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether it has no value.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

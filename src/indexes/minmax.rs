@@ -12,8 +12,8 @@ use crate::store::statistics::{Scalar, summary};
 /// Counts and bounds of a chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
-    /// The least value that is neither missing nor NaN; `None` where there is none, and the file holds the fill value
-    /// instead.
+    /// The least value that is neither missing nor NaN; `None`: the chunk has no such value, and the file holds the
+    /// fill value instead.
     pub min: Option<Scalar>,
     /// The greatest.
     pub max: Option<Scalar>,

@@ -54,7 +54,7 @@ impl Occurring {
         rows.end <= self.rows
     }
 
-    /// Whether a row of the blocks in which `rows` lie has the value; true of what it does not know.
+    /// Whether a row of the blocks in which `rows` lie has the value; true of values beyond those recorded.
     pub fn may_occur(&self, value: u64, rows: &RowRange) -> bool {
         (rows.start / BLOCK..rows.end.div_ceil(BLOCK)).any(|block| {
             let bit = block.saturating_mul(self.values).saturating_add(value);

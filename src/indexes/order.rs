@@ -139,7 +139,7 @@ impl Keys {
         }
     }
 
-    /// Whether there is none.
+    /// Whether it has no key.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -252,7 +252,7 @@ impl<'a> Binder<'a> {
 
     fn leaf(&mut self, asked: &Asked<'a>, test: Test) -> Leaf {
         let indexes = self.indexes(asked);
-        // Indexes speak of what is stored: to them NaN is a value, and there.
+        // Indexes describe stored values: to them NaN is a value, and present.
         let hides_nan = asked.rows.data_type().is_floating() && asked.rows.hints().nan != Nan::Value;
         let is_told = match &test {
             Test::Nan | Test::NotNan => false,

@@ -74,7 +74,7 @@ pub struct Table {
     pub indexes: Vec<SearchIndex>,
     /// Names under the group that are servants of the table (categories, search indexes, …), not shown by themselves.
     pub servants: Vec<BString>,
-    /// Of a table of several groups: those that are none of them, and why.
+    /// Of a table of several groups: groups that are left out, and why.
     pub left_out: Vec<(BString, Cow<'static, str>)>,
     /// Rules the table breaks.
     pub findings: Vec<Finding>,
@@ -89,7 +89,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Faults of the values met so far: as many findings as rules, of each column and of what lies below it.
+    /// Faults of the values met so far: as many findings as rules, of each column and of its parts.
     pub fn met(&self) -> Vec<Finding> {
         let mut of_path = HashMap::<&str, usize>::new();
         for column in &self.columns {
@@ -191,12 +191,12 @@ pub struct Column {
     pub duration: Option<TimeUnit>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
     pub stored_strings: Option<Arc<dyn Rows>>,
-    /// Learns the statistics of `rows` from all that is read through them; `None` where there are none. A file shows
-    /// what [`Learner::shown`] says when it is made.
+    /// Learns the statistics of `rows` from all that is read through them; `None` without statistics. A file shows what
+    /// [`Learner::shown`] says when it is made.
     pub learner: Option<Arc<Learner>>,
     /// Oddities met while reading.
     pub tally: Arc<Tally>,
-    /// The same of what serves it, by path: labels, levels of lists.
+    /// The same of its servants, by path: labels, levels of lists.
     pub below: Vec<(String, Arc<Tally>)>,
     /// The values that rules expect.
     pub expected: Option<Box<Expected>>,
@@ -280,7 +280,7 @@ impl Column {
     /// The rows as files with types show them: instants or durations where `rows` are integers that stand for such.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The reason why it cannot be read.
     pub fn shown(&self) -> Result<Arc<dyn Rows>, String> {
         self.shown_by(self.times())
     }
@@ -352,7 +352,7 @@ pub struct Expected {
 /// The value nearest to one that was to stand for missing values, but that no value can be.
 #[derive(Clone, Debug)]
 pub struct Near {
-    /// The rule that there is none such.
+    /// The rule against such values.
     pub rule: &'static Rule,
     /// Which column of several it is of: `NAME: `, or nothing.
     pub of: String,

@@ -60,7 +60,7 @@ impl Times {
     /// of seconds, milli-, micro- and nanoseconds that is exact.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why these integers are not shown as instants.
     pub fn new(step: i128, epoch: Instant, stored: &DataType) -> Result<Self, String> {
         let range = range(stored).ok_or_else(|| format!("values of {stored} are no integers"))?;
         let finest = UNITS.iter().find(|(_, unit)| epoch.attoseconds % unit == 0 && step % unit == 0);

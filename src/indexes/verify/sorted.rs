@@ -52,7 +52,7 @@ fn follow(
         let mut before: Option<Value<'_>> = None;
         for (at, row) in (first..).zip(rows.values()) {
             let value = column.value(*row);
-            // One that was not gathered is none of those that the index named a moment ago.
+            // A row that was not gathered is not among those that the index named a moment ago.
             let is_right = value.is_some_and(|value| before.is_none_or(|before| before.is_before(&value)));
             if !is_right {
                 let found = format!("row {row} behind row {}", before.map_or(*row, |before| before.row));

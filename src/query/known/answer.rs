@@ -319,7 +319,7 @@ fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
 fn some_bitmaps(form: &IndexForm, values: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     let Some(asked) = asked(form, ask)?.filter(|asked| asked.len() <= MOST_BITMAPS) else { return Ok(None) };
     let mut known = Values::default();
-    // What was verified is distinct; of what is only trusted, the first counts.
+    // Values of a verified index are distinct; of those only trusted, the first counts.
     known.extend(values.array(0..values.len(), ask.interrupt)?.as_ref()).ok();
     let positions: Option<Vec<u64>> = asked.iter().map(|bytes| known.position(bytes).map(|at| at as u64)).collect();
     Ok(positions.map(|positions| Says::Bitmaps { positions, inverted: false }))

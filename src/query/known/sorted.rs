@@ -58,7 +58,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Looks among the first `valued` elements, which are in order in each run.
     fn found(&self, valued: u64, run: u64) -> Result<Option<Vec<u64>>, Error> {
-        // The order of codes is none of labels.
+        // Codes and labels have different orders.
         let (Test::Compare { ranges, negated: false }, None) = (self.ask.test, &self.form.labels) else {
             return Ok(None);
         };

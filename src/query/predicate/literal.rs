@@ -77,7 +77,7 @@ pub(in crate::query) fn instant(text: &str, times: Times) -> Option<Point<i128>>
     Some(placed(times.place(calendar::instant(text)?)))
 }
 
-/// The place of a length of time among the integers that count a unit of it; `None` where the text is none.
+/// The place of a length of time among the integers that count a unit of it; `None`: the text is not a length of time.
 pub(in crate::query) fn duration(text: &str, times: Times) -> Option<Point<i128>> {
     Some(placed(times.place(calendar::duration(text)?)))
 }

@@ -230,7 +230,7 @@ impl Selected {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Whether there is none.
+    /// Whether no row matches.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -324,7 +324,7 @@ impl StoredBytes for SelectedRows {
             };
             let mut stored = Vec::new();
             self.rows.stored_bytes()?.append(from, bytes, &mut stored, interrupt)?;
-            // As wide as a part of what was just read.
+            // As wide as a part of the array just read.
             let width = width as usize;
             for (start, end) in bits.set_slices() {
                 wanted.extend_from_slice(stored.get(start * width..end * width).unwrap_or_default());

@@ -37,7 +37,7 @@ const SHORT_RUN: u64 = 4096;
 /// more than that decodes it again, which takes no longer than the kernel takes to give as much fresh memory.
 const KEPT_PART: u64 = 16;
 
-/// The same behind a reader of fields: who reads another field comes back to all chunks of a row group.
+/// The same behind a reader of fields, which comes back to all chunks of a row group for another field.
 const KEPT_PART_OF_FIELDS: u64 = 2;
 
 /// The cache key of a decoded chunk.
@@ -301,8 +301,8 @@ impl Chunks {
         each(left.released, &Cache::remove);
     }
 
-    /// The end of the run of bytes from `offset` on that lie in chunks which were never written; `offset` where there
-    /// is none, or where that is not known.
+    /// The end of the run of bytes from `offset` on that lie in chunks which were never written; `offset` without such
+    /// a run, or where that is not known.
     pub fn unwritten_until(&self, offset: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let map = if self.grid.is_line() { self.map(interrupt)? } else { None };
         let size = self.grid.chunk_bytes().max(1);

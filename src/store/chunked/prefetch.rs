@@ -37,7 +37,7 @@ impl Chunks {
     pub fn stretch(&self) -> Option<u64> {
         let (store, size) = (self.file.store(), self.grid.chunk_bytes());
         let chunks = STRETCH.min(store.budget().limit() / 16) / size.max(1);
-        // A stretch of one version is none of another.
+        // Versions have different stretches.
         (self.grid.is_line() && chunks >= 2 && size <= store.max_chunk() && self.taken.is_none()).then_some(chunks)
     }
 

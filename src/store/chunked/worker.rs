@@ -11,7 +11,7 @@ use crate::store::Error;
 use crate::store::heap::{Move, relocate};
 use crate::store::memory::Block;
 
-/// Bytes of elements asked for at once: half of what an answer may have, leaving room for what they lead to.
+/// Bytes of elements asked for at once: half of an answer's limit, leaving room for the content of descriptors.
 const REQUEST: u64 = 8 << 20;
 
 /// Bytes of a piece of a dataset that has no chunks.

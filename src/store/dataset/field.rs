@@ -150,7 +150,7 @@ impl FieldRows {
             // The caller has counted its bytes.
             return self.append_pieces(range.start * size..range.end * size, out, interrupt);
         }
-        // What is read at a time is known as a part of what a sequential reader asks for.
+        // Each read is a part of the range that a sequential reader asks for.
         let slab = self.dataset.slab_rows(self.stride);
         let rows = slab.unwrap_or_else(|| (SLAB / self.stride.max(1)).max(1));
         let mut start = range.start;

@@ -58,7 +58,7 @@ pub(super) struct Mapped<'a> {
 enum Unmapped {
     /// They are of another kind.
     Reason(String),
-    /// There are none.
+    /// It has no mappings.
     Nothing,
     /// They lead to where nothing is.
     Nowhere(h5::Error),

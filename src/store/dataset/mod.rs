@@ -378,8 +378,8 @@ impl Dataset {
         self.lend(offset, length, interrupt)
     }
 
-    /// The end of the run of elements from `element` on that were never written; `element` where there is none, or
-    /// where that is not known.
+    /// The end of the run of elements from `element` on that were never written; `element` without such a run, or where
+    /// that is not known.
     ///
     /// # Errors
     /// See [`Error`].

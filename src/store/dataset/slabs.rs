@@ -117,7 +117,7 @@ impl Dataset {
         self.fields.add(offset, size);
     }
 
-    /// Rows of a slab, from a multiple of which on each slab begins; `None` where there are none.
+    /// Rows of a slab, from a multiple of which on each slab begins; `None` without slabs.
     pub(super) fn slab_rows(&self, stride: u64) -> Option<u64> {
         Some(self.slab_layout(stride)?.rows)
     }

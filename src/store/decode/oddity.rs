@@ -15,7 +15,7 @@ pub enum Oddity {
     InvalidOffsets,
     /// A list that is null and has elements, which are not shown.
     NullNotEmpty,
-    /// Text that is not UTF-8: what is none is shown as U+FFFD.
+    /// Text that is not UTF-8: broken bytes are shown as U+FFFD.
     InvalidText,
     /// A count of time units that leads beyond what 64 bits of the unit shown hold: shown as missing.
     TimeOutOfRange,
@@ -41,7 +41,7 @@ impl Oddities {
         Self::default()
     }
 
-    /// Whether there are none.
+    /// Whether no row is odd.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -26,8 +26,8 @@ pub fn without_empty(outline: ArrayRef) -> ArrayRef {
     Arc::new(UInt64Array::new(lengths.clone(), Some(NullBuffer::new(valid))))
 }
 
-/// Whether elements have an outline: all but sequences of what is of variable length itself, which the heap holds, and
-/// references, whose text is the path of what they lead to.
+/// Whether elements have an outline: all but sequences of elements of variable length, which the heap holds, and
+/// references, whose text is the path of their target.
 pub fn has_outline(datatype: &Datatype) -> bool {
     match &datatype.class {
         Class::Sequence { base } => !base.is_variable() && !base.holds_reference(),

@@ -36,7 +36,7 @@ impl Collections {
         Self { fresh: Cache::bounded(budget, FRESH), next: AtomicU64::new(0), used_again: Cache::new(budget) }
     }
 
-    /// As [`Cache::get_or_make`]; `make` is told the number of what it makes.
+    /// As [`Cache::get_or_make`]; `make` takes the number of the collection.
     ///
     /// # Errors
     /// Those of `make`, and [`Interrupted`] while waiting for another.

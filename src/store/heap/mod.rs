@@ -139,8 +139,8 @@ fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
     })
 }
 
-/// Elements that a descriptor leads to, as it says itself: of a file, or of what a worker read, whose positions begin
-/// at zero.
+/// Elements that a descriptor leads to, as it says itself: in a file, or in a worker's answer, whose positions begin at
+/// zero.
 #[inline]
 pub(super) fn length_of(descriptor: &[u8], address_size: usize, through_worker: bool) -> u64 {
     match parse(descriptor, address_size) {
@@ -219,7 +219,7 @@ impl Cursor<'_> {
         Ok(bytes.get(range).unwrap_or_default())
     }
 
-    /// The same as a part of what it lies in.
+    /// The same as a part of its container.
     ///
     /// # Errors
     /// As [`Cursor::resolve`].
@@ -258,7 +258,7 @@ impl Cursor<'_> {
     /// The whole object `index` of the collection at `address`; the bytes stay until the next call.
     ///
     /// # Errors
-    /// [`Unresolved::Invalid`] where there is none.
+    /// [`Unresolved::Invalid`]: the collection has no such object.
     pub(super) fn object(&mut self, address: u64, index: u32) -> Result<&[u8], Unresolved> {
         let collection = self.collection(address)?;
         let range = collection.object(index, None).map_err(Unresolved::Invalid)?;

@@ -224,8 +224,8 @@ impl Opening {
         Some(found)
     }
 
-    /// As [`Opening::kept`], of what is learnt of one block of values. Where nothing is kept of very many, a look at
-    /// the values of the next costs less than one at the cache folder.
+    /// As [`Opening::kept`], for statistics of one block of values. After very many lookups in vain, a look at the
+    /// values of the next column costs less than one at the cache folder.
     fn kept_of_few(&self, what: &str) -> Option<Vec<u8>> {
         if self.missed.load(Ordering::Relaxed) >= MOST_SMALL {
             return None;

@@ -27,7 +27,7 @@ type Text = Box<[u8]>;
 #[derive(Debug)]
 struct Page {
     known: Box<[bool]>,
-    /// Missing rows and NaN of each block; none where there is none in the page.
+    /// Missing rows and NaN of each block; `None`: the page has neither.
     counts: Option<Box<[[u32; 2]]>>,
     bounds: Bounds,
 }

@@ -104,7 +104,7 @@ pub struct Summary {
     pub nulls: u64,
     /// NaN among them.
     pub nans: u64,
-    /// The least value that is neither missing nor NaN; `None` where there is none, or where a string longer than
+    /// The least value that is neither missing nor NaN; `None` without such a value, or where a string longer than
     /// [`LONGEST_TEXT`] bytes is or may be the least.
     pub min: Option<Scalar>,
     /// The greatest, likewise.

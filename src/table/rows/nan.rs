@@ -71,12 +71,12 @@ impl NanRows {
     }
 }
 
-/// A bit for each NaN in an array of floats, whatever its validity says; `None` where there is none.
+/// A bit for each NaN in an array of floats, whatever its validity says; `None` without NaN.
 pub fn nan_in(array: &dyn Array) -> Option<BooleanBuffer> {
     macro_rules! of {
         ($type:ty) => {{
             let values = array.as_primitive::<$type>().values();
-            // Mostly there is none: one look at them in a row is many times as fast as a bit for each.
+            // Mostly no value is NaN: one look at them in a row is many times as fast as a bit for each.
             let any = values.iter().fold(false, |any, value| any | value.is_nan());
             any.then(|| BooleanBuffer::collect_bool(values.len(), |at| values[at].is_nan()))
         }};

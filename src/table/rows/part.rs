@@ -21,8 +21,8 @@ pub struct PartRows {
 }
 
 impl PartRows {
-    /// The field of `whole` that `name` tells, with points between the fields of fields: `x`, `momentum.x`. `None`
-    /// where there is none.
+    /// The field of `whole` that `name` tells, with points between the fields of fields: `x`, `momentum.x`. `None`: it
+    /// has no such field.
     pub fn of(whole: &Arc<dyn Rows>, name: &[u8]) -> Option<Self> {
         let name = std::str::from_utf8(name).ok()?;
         let mut fields = Vec::new();

@@ -96,7 +96,7 @@ impl Kept {
         self.0.as_ref().map(|folder| folder.path.as_path())
     }
 
-    /// Makes the folder now, so that a warning of what is wrong with it comes at once.
+    /// Makes the folder now, so that a warning of its faults comes at once.
     pub fn try_out(&self) {
         if let Some(folder) = &self.0
             && let Err(error) = folder.make().and_then(|()| Ok(rustix::fs::access(&folder.path, Access::WRITE_OK)?))
@@ -283,7 +283,7 @@ impl Folder {
         Ok(true)
     }
 
-    /// Makes the folder where there is none.
+    /// Makes the folder if it is missing.
     fn make(&self) -> io::Result<()> {
         if self.check()? {
             return Ok(());

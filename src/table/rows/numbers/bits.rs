@@ -24,7 +24,7 @@ impl BitRows {
     /// The first `len` bits.
     ///
     /// # Errors
-    /// The type of what are no bytes, or how many are missing.
+    /// The type that is not of bytes, or how many bytes are missing.
     pub fn new(path: String, bytes: Arc<dyn Rows>, len: u64, is_opposite: bool) -> Result<Self, String> {
         if *bytes.data_type() != DataType::UInt8 {
             return Err(format!("bits of type {}", bytes.data_type()));

@@ -1,4 +1,4 @@
-//! Numbers that are stored as others: a linear function of what is stored, with some stored values that stand for
+//! Numbers that are stored as others: a linear function of the stored ones, with some stored values that stand for
 //! missing ones, and floating-point counts of a unit of time.
 
 use std::sync::Arc;
@@ -232,7 +232,7 @@ fn all_codes(stored: &DataType) -> Option<ArrayRef> {
     })
 }
 
-/// A bit for each value, set where it is none of `missing`; `None` where all are.
+/// A bit for each value, unset where it is one of `missing`; `None`: no value is.
 fn present<T: Stored>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
     // Nearly always there is one such value, and often none is met: one look is many times as fast as a bit for each.
     let is_missing = |value: T| missing.iter().fold(false, |any, one| any | value.is(*one));

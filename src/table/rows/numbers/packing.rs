@@ -119,7 +119,7 @@ pub struct UnitCount {
 const MICROSECOND: i128 = 1_000_000_000_000;
 
 impl UnitCount {
-    /// Microseconds since 1970, halves rounded to even; `None` of what is no number, or beyond 64 bits.
+    /// Microseconds since 1970, halves rounded to even; `None` for NaN, or beyond 64 bits.
     pub fn instant(&self, count: f64) -> Option<i64> {
         let since = if self.step % MICROSECOND == 0 {
             let step = (self.step / MICROSECOND) as f64;

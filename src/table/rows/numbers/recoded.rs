@@ -19,7 +19,7 @@ pub struct RecodedRows {
     rows: Arc<dyn Rows>,
     facts: Facts,
     path: String,
-    /// Counts logicals that are none.
+    /// Counts numbers that are not logicals.
     tally: Arc<Tally>,
 }
 

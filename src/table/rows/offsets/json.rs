@@ -122,7 +122,7 @@ impl Json {
     /// The values of JSON.
     ///
     /// # Errors
-    /// Which text is none of the type.
+    /// The text that is not of the type.
     pub fn values(&self, texts: &LargeStringArray) -> Result<ArrayRef, String> {
         if texts.is_empty() {
             return Ok(new_empty_array(self.data_type()));
