@@ -17,7 +17,6 @@ const TOGETHER: usize = 64;
 /// How many of the first `rows` bits are set.
 pub fn count(bits: &[u8], rows: usize) -> u64 {
     let (whole, rest) = bits.split_at(bits.len().min(rows / 8));
-    let ones = |bytes: &[u8]| bytes.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>();
     let mut groups = whole.chunks_exact(TOGETHER);
     let mut count = 0;
     for group in &mut groups {
@@ -27,7 +26,8 @@ pub fn count(bits: &[u8], rows: usize) -> u64 {
         }
     }
     let last = rest.first().map_or(0, |last| last & ((1 << (rows % 8)) - 1));
-    count + ones(groups.remainder()) + ones(&[last])
+    let single = groups.remainder().iter().chain([&last]);
+    count + single.map(|byte| u64::from(byte.count_ones())).sum::<u64>()
 }
 
 /// The values that a bitmap has, by what stands for them.

@@ -506,17 +506,15 @@ fn no_instant(value: &Literal) -> String {
 
 /// Ranges of numbers: those of `eq` for `ne`. What is no place, as that of NaN, makes no range.
 fn of_points<T: Copy>(operator: Operator, points: &[Point<T>], [least, greatest]: [T; 2]) -> Vec<[T; 2]> {
-    let up_to = |point: &Point<T>| point.at.or(point.below);
-    let from = |point: &Point<T>| point.at.or(point.above);
     let of_each = points.iter().map(|point| match operator {
         Operator::Lt => (Some(least), point.below),
-        Operator::Le => (Some(least), up_to(point)),
+        Operator::Le => (Some(least), point.at.or(point.below)),
         Operator::Gt => (point.above, Some(greatest)),
-        Operator::Ge => (from(point), Some(greatest)),
+        Operator::Ge => (point.at.or(point.above), Some(greatest)),
         _ => (point.at, point.at),
     });
     let ends: Vec<_> = match (operator, points) {
-        (Operator::Between, [low, high]) => vec![(from(low), up_to(high))],
+        (Operator::Between, [low, high]) => vec![(low.at.or(low.above), high.at.or(high.below))],
         _ => of_each.collect(),
     };
     ends.into_iter().filter_map(|(from, to)| Some([from?, to?])).collect()

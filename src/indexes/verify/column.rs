@@ -66,7 +66,7 @@ impl Task<'_> {
         in_parallel(rows, step, self, &|range| {
             let length = range.end - range.start;
             if teaches {
-                // What is shown of enumerations and categories are labels; other columns are decoded once.
+                // Enumerations and categories are shown as labels; other columns are decoded once.
                 self.teach(range.clone())?;
             }
             self.part(range, see)?;

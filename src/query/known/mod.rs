@@ -53,7 +53,7 @@ pub(super) trait Known: Send + Sync {
 
 impl Known for Statistics {
     fn verdict(&self, ask: &Ask<'_>) -> Verdict {
-        // What holds of more rows holds of these.
+        // A verdict on more rows holds of these.
         self.around(ask.rows).map_or(Verdict::Unknown, |(_, summary)| of_summary(ask.test, &summary))
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn of_summary(test: &Test, summary: &Summary) -> Verdict {
     let (nothing, everything) = match test {
         Test::Null => (none_missing, all_missing),
         Test::Valid => (all_missing, none_missing),
-        // What is missing may be stored as NaN.
+        // Missing values may be stored as NaN.
         Test::Nan => (none_missing && summary.nans == 0, summary.nans == summary.rows),
         Test::NotNan => (summary.values() == 0, none_missing && summary.nans == 0),
         Test::Compare { ranges, negated } => {

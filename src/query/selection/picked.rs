@@ -53,9 +53,9 @@ impl Selected {
             let picked = self.whole.get_or_make(&key, interrupt, || self.pick(&place, &all, interrupt))?;
             let Some(picked) = picked.as_ref() else { return Ok(None) };
             // In memory, so they fit.
-            let at = |row: u64| ((row - all.start) * place.stride) as usize;
+            let [start, end] = [wanted.start, wanted.end].map(|row| ((row - all.start) * place.stride) as usize);
             let (offset, width) = (place.offset as usize, place.width as usize);
-            let whole = picked.bytes.get(at(wanted.start)..at(wanted.end)).unwrap_or_default();
+            let whole = picked.bytes.get(start..end).unwrap_or_default();
             let parts = whole.chunks_exact(place.stride as usize).filter_map(|row| row.get(offset..)?.get(..width));
             parts.for_each(|part| out.extend_from_slice(part));
         }

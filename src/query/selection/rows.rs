@@ -242,7 +242,7 @@ impl Rows for SelectedRows {
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        // What was kept of values tells no lengths; it is kept of numbers and labels alone.
+        // Kept values tell no lengths; they are numbers and labels alone.
         if self.rows.stored_width().is_some() && !self.rows.data_type().is_nested() {
             return Ok(None);
         }

@@ -242,7 +242,7 @@ impl Grid {
         loop {
             let coordinates: Vec<u64> = (0..rank).map(|d| first[d] + step[d]).collect();
             let index = dot(&coordinates, &grid_strides);
-            // What the box and this chunk share.
+            // The part that the box and this chunk share.
             let low: Vec<u64> = (0..rank).map(|d| area.start[d].max(coordinates[d] * self.chunk[d])).collect();
             let shared: Vec<u64> = (0..rank)
                 .map(|d| {

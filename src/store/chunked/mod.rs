@@ -281,7 +281,7 @@ impl Chunks {
     }
 
     fn release(&self, end: u64, kept_part: Option<u64>) {
-        // Who reads one version next reads another.
+        // A reader of one version next reads another.
         if self.taken.is_some() {
             return;
         }

@@ -68,7 +68,7 @@ impl Chunks {
         let share = store.ahead_of_reader();
         // Enough to keep all threads busy while the reader is at what they made before.
         let wanted = STRETCH.saturating_mul(threads + 1).max(size.saturating_mul(threads).saturating_mul(2));
-        // What the request needs is short-lived. What it does not need must not push out what other readers need next.
+        // Chunks that the request needs are short-lived. Others must not push out those that other readers need next.
         let [window, ahead] = [share.max(store.budget().limit() / 8), share]
             .map(|most| if threads == 0 { 0 } else { wanted.min(most) / size });
         let stretch = self.affordable_stretch();

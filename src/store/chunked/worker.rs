@@ -48,7 +48,7 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
             };
             let mut answer = match chunks.file.client().read(chunks.id, &at, interrupt) {
                 Ok(answer) => answer,
-                // What elements of variable length lead to may be much: ask for fewer at once.
+                // Content of variable length may be much: ask for fewer at once.
                 Err(h5::Error::TooLarge { .. }) if elements > 1 => {
                     let half = elements / 2;
                     todo.push((first + half, elements - half));

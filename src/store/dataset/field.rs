@@ -162,7 +162,7 @@ impl FieldRows {
             }
             start = end;
         }
-        // What was gathered earlier must be of the same state of the file.
+        // Bytes gathered earlier must be of the same state of the file.
         self.dataset.file().check()
     }
 
@@ -328,7 +328,7 @@ impl Rows for FieldRows {
         let count = count_of(&range, self.facts.len, self.dataset.path())? as u64;
         self.check_place()?;
         let Part { datatype, .. } = &self.part;
-        // What a worker reads leads into the heap of its own chunk.
+        // Elements read by a worker lead into the heap of their own chunk.
         let is_long = count.saturating_mul(datatype.size) > ARRAY_BYTES;
         if !datatype.is_variable() || is_long || self.dataset.through_worker() {
             return Ok(None);

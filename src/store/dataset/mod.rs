@@ -353,7 +353,7 @@ impl Dataset {
             }
             _ => return Ok(Span::Made(length)),
         };
-        // What is read later, under a lease or not, is looked at then.
+        // Bytes read later, under a lease or not, are checked then.
         if let Span::Lent(_) = &span {
             self.file.check()?;
         }

@@ -162,7 +162,7 @@ pub(super) fn fitting(
         let end = range.start.saturating_add(1).min(range.end);
         return Ok(Fitting { end, bytes: size });
     }
-    // What a worker reads comes with all that a chunk leads to.
+    // Elements read by a worker come with the content of a whole chunk.
     let chunk = dataset.natural_rows().filter(|_| dataset.through_worker());
     let most = chunk.unwrap_or(0).max(DESCRIPTORS / size).max(1);
     let mut fitter = Fitter::new(range.start, bytes);
@@ -246,7 +246,7 @@ impl Rows for DatasetRows {
             let elements = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
             let batch = self.dataset.read_elements(elements, interrupt)?;
             let weigher = Weigher::new(datatype, self.dataset.file().source().identity().size);
-            // What is refused need not be counted further: parts that are shared could be met without end.
+            // A batch that is refused need not be counted further: parts that are shared could be met without end.
             let most = self.dataset.file().store().max_value();
             self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, most, &batch.heap))?;
             self.missing.decode(datatype, Buffer::from_vec(batch.bytes), count, &batch.heap, &mut oddities)

@@ -160,7 +160,7 @@ impl Dataset {
         // No more than [`SLAB`]. Not cleared: all of it is written.
         let (lease, [mut made]) =
             self.file.store().budget().try_lease([(layout.width * count) as usize]).ok_or(Skipped)?;
-        // Who holds one waits for nothing.
+        // A holder of a lease waits for nothing.
         drop(lease);
         let (tile, mut row) = ((TILE / stride).max(1) * stride, 0_u64);
         let bytes = rows.start * stride..rows.end * stride;

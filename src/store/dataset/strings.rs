@@ -99,7 +99,7 @@ impl Run {
     fn push(&mut self, bytes: &[u8], range: Range<usize>) {
         let (start, length) = (self.end(), range.len());
         let end = start + length;
-        // What is copied too much is overwritten by the next.
+        // Bytes copied too many are overwritten by the next string.
         let wide =
             (bytes.get(range.start..range.start.saturating_add(SHORT)), self.bytes.get_mut(start..start + SHORT));
         if let (Some(from), Some(to)) = wide
@@ -149,7 +149,7 @@ impl StoredStrings {
     ) -> Result<(), Error> {
         let count = count_of(&range, self.facts.len, self.dataset.path())?;
         let width = usize::try_from(self.dataset.element_size()).unwrap_or(usize::MAX).max(1);
-        // What a worker reads is copied with all that a chunk leads to.
+        // Elements read by a worker come with the content of a whole chunk.
         let chunk = self.dataset.natural_rows().filter(|_| self.dataset.through_worker());
         let batch = chunk.unwrap_or(0).max(BATCH);
         let mut run = Run::new(count);

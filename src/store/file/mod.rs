@@ -66,7 +66,7 @@ impl File {
                 client.file(interrupt)?
             }
         };
-        // What a writer has open is asked for anew each time.
+        // A file that a writer has open is asked anew each time.
         let answers = if info.swmr { Answers::none() } else { answers };
         let file = Arc::new(Self::with(store, source, client, info, answers));
         if is_new {

@@ -319,7 +319,7 @@ impl Learner {
         if !state.blocks.is_complete() || counted.1 == 0 {
             return None;
         }
-        // What was learnt of a file that is no longer the one that was read is not believed.
+        // Statistics of a file that has changed since are not believed.
         if self.opening.upgrade().is_some_and(|opening| opening.check().is_err()) {
             return None;
         }

@@ -45,13 +45,14 @@ impl Observed {
         let end = offset.saturating_add(length as u64);
         let (first, last) = (offset.div_ceil(width), end / width);
         if first < last {
-            // Not beyond `length`: the rows lie within these bytes.
-            let place = |row: usize| (first * width - offset) as usize + row * width as usize;
+            let lead = (first * width - offset) as usize;
             let at_once = (most / width as usize).max(1);
             self.learner.observe_by(first, (last - first) as usize, &|rows| {
                 rows.clone().step_by(at_once).try_fold(Summary::default(), |all, start| {
                     let end = rows.end.min(start.saturating_add(at_once));
-                    let (coded, bytes) = (self.rows.coded()?, part(place(start)..place(end)));
+                    // Not beyond `length`: the rows lie within these bytes.
+                    let [start, end] = [start, end].map(|row| lead + row * width as usize);
+                    let (coded, bytes) = (self.rows.coded()?, part(start..end));
                     Some(all.merge(coded.summary_of(coded.values(bytes)?.as_ref(), interrupt)?))
                 })
             });
@@ -67,7 +68,7 @@ impl Observed {
                 && !self.learner.has_seen(&(row..row + 1))
                 && beyond.is_none_or(|row| row == self.rows.len() || self.learner.has_seen(&(row..row + 1)))
             {
-                // What cannot be read is not known.
+                // A row that cannot be read stays unknown.
                 drop(self.array(row..row + 1, interrupt));
             }
         }

@@ -66,9 +66,9 @@ pub(in crate::store) fn encode(blocks: &Blocks) -> Vec<u8> {
             }
         }
     } else {
-        let bits = |bound: &Option<Scalar>| bound.as_ref().and_then(to_bits).unwrap_or(0).to_le_bytes();
-        all.iter().for_each(|block| out.extend(bits(&block.min)));
-        all.iter().for_each(|block| out.extend(bits(&block.max)));
+        for bound in all.iter().map(|block| &block.min).chain(all.iter().map(|block| &block.max)) {
+            out.extend(bound.as_ref().and_then(to_bits).unwrap_or(0).to_le_bytes());
+        }
     }
     out.extend(xxh3_64(&out).to_le_bytes());
     out
@@ -130,13 +130,13 @@ pub(in crate::store) fn decode(bytes: &[u8], kind: Kind, blocked: &Blocked) -> O
 
     let mut blocks = Blocks::new(kind, blocked.clone());
     for block in 0..count {
-        let of = |counts: &Option<Vec<u32>>| counts.as_ref().and_then(|counts| counts.get(block)).copied().unwrap_or(0);
         let range = blocked.rows_of(block as u64);
         let (min, max) = match &bits {
             Some((min, max)) => (from_bits(kind, *min.get(block)?), from_bits(kind, *max.get(block)?)),
             None => (reader.text()?, reader.text()?),
         };
-        let (nulls, nans) = (u64::from(of(&nulls)), u64::from(of(&nans)));
+        let counts = [&nulls, &nans].map(|counts| counts.as_ref().and_then(|counts| counts.get(block)));
+        let [nulls, nans] = counts.map(|count| count.map_or(0, |count| u64::from(*count)));
         let summary = Summary { rows: range.end - range.start, nulls, nans, min, max };
         let wrong_order = matches!((&summary.min, &summary.max), (Some(a), Some(b)) if a.order(b).is_gt());
         let nan = [&summary.min, &summary.max].into_iter().any(|b| matches!(b, Some(Scalar::Float(b)) if b.is_nan()));

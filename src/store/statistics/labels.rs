@@ -28,9 +28,9 @@ impl Labels {
     /// `None` for labels that are no text, and where one is missing or none is there.
     pub fn new(labels: &ArrayRef) -> Option<Self> {
         let labels = labels.as_string_opt::<i64>().filter(|labels| labels.null_count() == 0)?;
-        let codes = || 0..labels.len();
-        let ends = [codes().min_by_key(|code| labels.value(*code))?, codes().max_by_key(|code| labels.value(*code))?];
-        Some(Self { labels: labels.clone(), ends })
+        let first = (0..labels.len()).min_by_key(|code| labels.value(*code))?;
+        let last = (0..labels.len()).max_by_key(|code| labels.value(*code))?;
+        Some(Self { labels: labels.clone(), ends: [first, last] })
     }
 
     /// Counts and bounds of rows with these codes; those that lead to no label are missing. `None` for codes that are

@@ -134,9 +134,9 @@ impl Summary {
 
     /// A string longer than [`LONGEST_TEXT`] is no bound.
     pub(in crate::store) fn without_long_text(mut self) -> Self {
-        let short = |bound: &Scalar| !matches!(bound, Scalar::Text(text) if text.len() > LONGEST_TEXT);
-        self.min = self.min.filter(short);
-        self.max = self.max.filter(short);
+        for bound in [&mut self.min, &mut self.max] {
+            bound.take_if(|bound| matches!(bound, Scalar::Text(text) if text.len() > LONGEST_TEXT));
+        }
         self
     }
 }

@@ -412,8 +412,8 @@ impl<'a> Texts<'a> {
     }
 
     pub fn finish(self, rows: usize, nulls: usize) -> Summary {
-        let text = |text: &[u8]| Scalar::Text(cut(text).to_vec());
-        let (min, max) = self.bounds.map(|[min, max]| (text(min), text(max))).unzip();
+        let texts = self.bounds.map(|bounds| bounds.map(|text| Scalar::Text(cut(text).to_vec())));
+        let (min, max) = texts.map(Into::into).unzip();
         Summary { rows: rows as u64, nulls: nulls as u64, nans: 0, min, max }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, NullArray, UInt64Array, new_null_array};
-use arrow_schema::{DataType, Field};
+use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, count_of};
@@ -24,12 +24,13 @@ impl AbsentRows {
 
 /// Says of each part of a type whether it can be missing, as the type does.
 fn hints(data_type: &DataType, nullable: bool) -> Hints {
-    let of = |field: &Arc<Field>| hints(field.data_type(), field.is_nullable());
     let (items, fields) = match data_type {
         DataType::LargeList(item) | DataType::List(item) | DataType::FixedSizeList(item, _) => {
-            (Some(Box::new(of(item))), Vec::new())
+            (Some(Box::new(hints(item.data_type(), item.is_nullable()))), Vec::new())
         }
-        DataType::Struct(fields) => (None, fields.iter().map(of).collect()),
+        DataType::Struct(fields) => {
+            (None, fields.iter().map(|field| hints(field.data_type(), field.is_nullable())).collect())
+        }
         _ => (None, Vec::new()),
     };
     Hints { texts: TextLength::Shown(0), nullable, items, fields, ..Hints::default() }

@@ -145,7 +145,7 @@ impl Rows for ChainRows {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
-        // What several arrays are made one of is there twice; a label is there once for each row then.
+        // Arrays that are joined exist twice; a label then exists once for each row.
         let most = if self.is_plain() { bytes / 2 } else { bytes / 16 };
         let (mut end, mut taken) = (range.start, 0_u64);
         for (part, start, within) in self.within(range)? {

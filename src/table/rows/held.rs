@@ -27,8 +27,8 @@ impl Rows for HeldRows {
     }
 
     fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
-        let past = || Error::unsupported("", format!("rows {range:?} of {}", self.facts.len));
-        let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.facts.len).ok_or_else(past)?;
+        let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.facts.len);
+        let length = length.ok_or_else(|| Error::unsupported("", format!("rows {range:?} of {}", self.facts.len)))?;
         // Within the array.
         Ok(self.array.slice(range.start as usize, length as usize))
     }

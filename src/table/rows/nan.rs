@@ -138,7 +138,7 @@ impl Coded for NanRows {
     }
 
     fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
-        // What `values` gives, which is what is shown.
+        // `values` are the numbers shown.
         statistics::summary(values).filter(|_| values.data_type().is_floating())
     }
 

@@ -313,7 +313,7 @@ impl Folder {
             let entry = entry?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            // What another process has just removed is no loss.
+            // An entry that another process has just removed is no loss.
             let Ok(metadata) = entry.metadata() else { continue };
             let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             if is_temporary(name) && used.elapsed().is_ok_and(|age| age > ABANDONED) {

@@ -204,7 +204,7 @@ impl Rows for CastRows {
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let bytes = match self.way {
             Way::Same => bytes,
-            // What is cast is there twice, and at most eight times as wide; a label is there once for each row then.
+            // A cast array exists twice, and is at most eight times as wide; a label then exists once for each row.
             Way::Number | Way::Count(_) => bytes / 9,
             Way::Form => bytes / 16,
         };

@@ -196,8 +196,8 @@ impl EncodedRows {
 
     /// The lists of some rows, those of waveforms that are damaged being missing.
     fn lists(&self, waveforms: &Waveforms, items: ArrayRef) -> Result<ArrayRef, Error> {
-        let valid = || waveforms.waveforms.iter().map(Option::is_some);
-        let nulls = (!valid().all(|valid| valid)).then(|| valid().collect::<NullBuffer>());
+        let nulls: NullBuffer = waveforms.waveforms.iter().map(Option::is_some).collect();
+        let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
         let item = Arc::new(Field::new_list_field(items.data_type().clone(), true));
         let lists: Result<ArrayRef, _> = match &self.samples {
             Samples::All(samples) => {
@@ -265,9 +265,8 @@ impl Rows for EncodedRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let waveforms = self.waveforms(&range, interrupt)?;
-        let room = |waveform: &Option<Waveform>| self.room(waveform);
-        // What fits into memory, as callers have asked.
-        let total: usize = waveforms.waveforms.iter().map(room).sum();
+        // Callers ask for as many as fit into memory.
+        let total: usize = waveforms.waveforms.iter().map(|waveform| self.room(waveform)).sum();
         try_memory(4 * total as u64)?;
         let mut samples = vec![0; total];
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -277,7 +276,7 @@ impl Rows for EncodedRows {
             let mut rest = samples.as_mut_slice();
             let mut work = waveforms.waveforms.chunks(per_part).peekable();
             while let Some(part) = work.next() {
-                let (out, behind) = rest.split_at_mut(part.iter().map(room).sum());
+                let (out, behind) = rest.split_at_mut(part.iter().map(|waveform| self.room(waveform)).sum());
                 rest = behind;
                 let mut decode = || self.decode(&waveforms.bytes, part, out);
                 if work.peek().is_some() {

@@ -209,7 +209,7 @@ impl PackedRows {
             None => count.apply(&present),
         };
         if instants.null_count() > present.null_count() {
-            // What is no number is missing, and nothing odd.
+            // NaN is missing, and nothing odd.
             let scale = self.packing.linear.and_then(|linear| linear.scale).unwrap_or(1.0);
             odd.add_where(Oddity::TimeOutOfRange, instants.len(), |row| {
                 let is_number = !present.value(row).double().is_nan() && !scale.is_nan();

@@ -31,7 +31,7 @@ impl Packing {
     /// [`Facts::codes`]: crate::store::Facts::codes
     pub(super) fn coding(&self, stored: &DataType) -> Option<Linear> {
         let linear = self.linear.filter(|_| self.count.is_none())?;
-        // What lies between two finite numbers is finite.
+        // Numbers between two finite ones are finite.
         code_bounds(stored)?.into_iter().all(|code| linear.number(code, linear.is_single).is_finite()).then_some(linear)
     }
 
@@ -127,7 +127,7 @@ impl UnitCount {
             // may be met: only a single microsecond is odd, which is rounded as it is.
             let (whole, rest) = if step > 1.0 { (count.trunc(), count.fract()) } else { (0.0, count) };
             let rest = (rest * step).round_ties_even();
-            // What is no number, and infinity, is within no bounds.
+            // NaN and infinity are within no bounds.
             let fits = |part: f64| (-9.3e18..9.3e18).contains(&part);
             (fits(whole * step) && fits(rest)).then(|| whole as i128 * step as i128 + rest as i128)
         } else {

@@ -80,10 +80,9 @@ impl Json {
     /// # Errors
     /// Where a value would come back as another.
     pub fn texts(&self, array: &ArrayRef) -> Result<LargeStringArray, String> {
-        let told = |error: ArrowError| error.to_string();
-        let array = arrow_cast::cast(array, self.data_type()).map_err(told)?;
+        let array = arrow_cast::cast(array, self.data_type()).map_err(|error| error.to_string())?;
         let options = EncoderOptions::default().with_encoder_factory(Arc::new(Floats));
-        let mut encoder = make_encoder(&self.field, array.as_ref(), &options).map_err(told)?;
+        let mut encoder = make_encoder(&self.field, array.as_ref(), &options).map_err(|error| error.to_string())?;
         let mut texts = LargeStringBuilder::new();
         let mut text = Vec::new();
         for row in 0..array.len() {

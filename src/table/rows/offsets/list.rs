@@ -114,7 +114,7 @@ impl Rows for ListRows {
                     true => self.values.fitting(first..last, left, interrupt)?,
                     false => Fitting { end: last, bytes: 0 },
                 };
-                // What goes further than the values that fit takes more than is left.
+                // An entry that ends behind the values that fit takes more than is left.
                 let taken = if values.end < last { left.saturating_add(1) } else { values.bytes };
                 if !fitter.add(1, taken.saturating_add(ENTRY)) {
                     return Ok(fitter.fitting());
