@@ -11,6 +11,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_schema::DataType;
 
+use crate::store::cores;
+
 /// Values that are sorted by one thread: dividing and starting another takes as long as sorting some thousands.
 const WORTH_A_THREAD: usize = 1 << 14;
 
@@ -312,7 +314,7 @@ impl Keys {
 
 /// Sorts in place, by all cores.
 fn sort<T: Send>(values: &mut [T], order: &(impl Fn(&T, &T) -> Ordering + Sync)) {
-    sort_by_cores(values, order, thread::available_parallelism().map_or(1, usize::from));
+    sort_by_cores(values, order, cores());
 }
 
 /// Quicksort down to a part for each core: merging would need memory for the values once more.

@@ -13,6 +13,7 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
+//! | `cores` | the cores of the processor, and loops over all of them |
 //! | `memory` | the budget, buffers, caches, bytes lent |
 //! | [`statistics`] | least and greatest values, missing rows and NaN by blocks of rows |
 //! | `rows` | the trait |
@@ -28,6 +29,7 @@
 
 mod answer;
 mod chunked;
+mod cores;
 mod counters;
 mod dataset;
 pub mod decode;
@@ -52,6 +54,7 @@ use memory::Block;
 
 pub use answer::{Answer, AnswerPart};
 pub(crate) use chunked::Streams;
+pub use cores::{cores, for_each_part, on_all_cores};
 pub use counters::{Counter, Counters};
 pub(crate) use dataset::count_of;
 pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Place, Reach, StoredStrings};
@@ -110,7 +113,7 @@ impl Default for Options {
             cache_size,
             max_chunk,
             max_value: max_chunk.min(cache_size.max(Self::LARGEST_VALUE)),
-            threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
+            threads: cores(),
             decoder: Decoder::Own,
             times: true,
             nan: NanPolicy::default(),

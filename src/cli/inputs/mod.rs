@@ -33,6 +33,7 @@ use super::options::SEPARATOR;
 use super::rows::separator_of;
 use crate::dialects::table_writer::Profile;
 use crate::source::{Identity, Interrupt};
+use crate::store::cores;
 use crate::table::Table;
 
 /// Bytes of the batches that are read, about.
@@ -249,7 +250,7 @@ impl Inputs {
             done.fetch_add(array.len() as u64, Ordering::Relaxed);
             act(column, array).map_err(|error| Failed::Column(column, error))
         };
-        let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get()).min(columns.len().max(1));
+        let threads = cores().min(columns.len().max(1));
         if sorted.is_none() && self.is_columnar() {
             let next = AtomicU64::new(0);
             let work = || {

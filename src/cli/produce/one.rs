@@ -20,7 +20,7 @@ use crate::dialects::index_writer::{self, Kind};
 use crate::dialects::table_writer::{self, Encoded, Encoder, Failure, Piece, Profile, Table, Writer};
 use crate::h5::{self, Exclusive};
 use crate::session::{Session, Settings};
-use crate::store::{self, Store};
+use crate::store::{self, Store, cores};
 use crate::table as known;
 use crate::views::printable;
 
@@ -366,9 +366,8 @@ impl One<'_> {
             table.encoders(self.job.running.memory / 4).into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
         let encoded: Vec<_> = encoders.iter().map(|_| Mutex::new(Encoded::default())).collect();
         self.begin("writing", encoders.len());
-        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let fitting = self.job.running.memory / 8 / table.longest_chunk().max(1);
-        let (sender, receiver) = crossbeam_channel::bounded((fitting as usize).clamp(1, WAITING * cores));
+        let (sender, receiver) = crossbeam_channel::bounded((fitting as usize).clamp(1, WAITING * cores()));
         let outcome = std::thread::scope(|scope| {
             let encoding = scope.spawn(|| self.encode(&encoders, &encoded, sender));
             let written =

@@ -8,7 +8,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
 use fuser::{Config, INodeNo, MountOption, Notifier, Session, SessionACL};
@@ -24,6 +23,7 @@ use crate::fs::options::{MountOptions, SUBTYPE, encode_source_name};
 use crate::fs::pool::{Lane, Pool, Reply};
 use crate::fs::service::{KnownName, ROOT, Service};
 use crate::source::StatMemo;
+use crate::store::cores;
 
 /// Tells the kernel things; empty until the session runs.
 pub struct Connection {
@@ -193,7 +193,7 @@ impl Server {
 
 /// The default number of session threads: one for each core, also while one waits for a disk and another listens.
 pub(in crate::fs) fn session_threads() -> usize {
-    thread::available_parallelism().map_or(2, usize::from) + 2
+    cores() + 2
 }
 
 /// Whether the kernel has ended the session behind its device: it was unmounted or aborted.

@@ -1,15 +1,14 @@
 //! Goes through a column on all cores.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use parking_lot::Mutex;
 
 use super::{Task, Verdict};
-use crate::store::{ARRAY_BYTES, Error, for_each_array, rows_at_once};
+use crate::source::Interrupted;
+use crate::store::{ARRAY_BYTES, Error, for_each_array, for_each_part, rows_at_once};
 
 /// Bytes of a value of variable length, for want of better knowledge.
 const ANY_WIDTH: u64 = 64;
@@ -26,6 +25,12 @@ pub(super) enum End {
     /// It is decided.
     Decided(Verdict),
     Failed(Error),
+}
+
+impl From<Interrupted> for End {
+    fn from(interrupted: Interrupted) -> Self {
+        Self::Failed(interrupted.into())
+    }
 }
 
 impl From<Error> for End {
@@ -129,35 +134,14 @@ pub(super) fn in_parallel(
     work: &(dyn Fn(Range<u64>) -> Result<(), End> + Sync),
 ) -> Result<Option<Verdict>, Error> {
     let step = step.max(1);
-    let next = AtomicU64::new(0);
-    // The end of the first part that has one: what is said of an index does not depend on threads.
-    let end: Mutex<Option<(u64, End)>> = Mutex::new(None);
-    let run = || {
-        loop {
-            let start = next.fetch_add(1, Ordering::Relaxed).saturating_mul(step);
-            if start >= length || end.lock().as_ref().is_some_and(|(first, _)| *first < start) {
-                return;
-            }
-            let range = start..start.saturating_add(step).min(length);
-            let done = task.interrupt.check().map_err(|error| End::Failed(error.into())).and_then(|()| work(range));
-            if let Err(found) = done {
-                let mut end = end.lock();
-                if end.as_ref().is_none_or(|(first, _)| start < *first) {
-                    *end = Some((start, found));
-                }
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-        for _ in 1..cores.min(length.div_ceil(step)) {
-            scope.spawn(run);
-        }
-        run();
+    // What is said of an index does not depend on threads.
+    let outcome = for_each_part(length.div_ceil(step), task.interrupt, |part| {
+        let start = part.saturating_mul(step);
+        work(start..start.saturating_add(step).min(length))
     });
-    match end.into_inner() {
-        None => Ok(None),
-        Some((_, End::Decided(verdict))) => Ok(Some(verdict)),
-        Some((_, End::Failed(error))) => Err(error),
+    match outcome {
+        Ok(()) => Ok(None),
+        Err(End::Decided(verdict)) => Ok(Some(verdict)),
+        Err(End::Failed(error)) => Err(error),
     }
 }

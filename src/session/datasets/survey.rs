@@ -24,6 +24,7 @@ use crate::session::rules;
 use crate::session::sources::{self, FileRoot, Sources};
 use crate::session::{Error, Session, lock};
 use crate::source::{self, Identity, Interrupt};
+use crate::store::cores;
 use crate::table::{Finding, Rule, Table, unreadable};
 use crate::views::metadata::Called;
 use crate::views::printable;
@@ -316,7 +317,7 @@ impl Dataset {
         };
         let unknown = files.iter().filter(|candidate| candidate.known.is_none()).count();
         // A thread waits for its worker more than it works.
-        let threads = thread::available_parallelism().map_or(2, |cores| 2 * cores.get()).min(MOST_AT_ONCE).min(unknown);
+        let threads = (2 * cores()).min(MOST_AT_ONCE).min(unknown);
         thread::scope(|scope| {
             let start = |first: usize| {
                 let (tell, told) = sync_channel(1);

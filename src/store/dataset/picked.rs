@@ -1,12 +1,10 @@
 //! Whole rows at places that lie apart, read by all cores.
 
-use std::thread;
-
 use parking_lot::Mutex;
 
 use super::Dataset;
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::{Error, for_each_part};
 
 /// Rows that a core takes at once: few enough that none has nothing to do at the end.
 const AT_ONCE: usize = 256;
@@ -32,31 +30,17 @@ impl Dataset {
     pub fn read_rows(&self, places: &[u64], stride: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         let Some(width) = usize::try_from(stride).ok().filter(|width| *width > 0) else { return Ok(()) };
         let parts = out.chunks_mut(width.saturating_mul(AT_ONCE)).zip(places.chunks(AT_ONCE));
-        let cores = thread::available_parallelism().map_or(1, usize::from).min(parts.len());
-        let parts = Mutex::new(parts);
-        let failed = Mutex::new(None);
-        let run = || {
-            loop {
-                let Some((out, places)) = parts.lock().next().filter(|_| failed.lock().is_none()) else { return };
-                for (row, place) in out.chunks_exact_mut(width).zip(places) {
-                    let read =
-                        interrupt.check().map_err(Error::from).and_then(|()| self.read_row(*place, row, interrupt));
-                    if let Err(error) = read {
-                        failed.lock().get_or_insert(error);
-                        return;
-                    }
-                }
-            }
-        };
-        thread::scope(|scope| {
-            for _ in 1..cores {
-                scope.spawn(run);
-            }
-            run();
+        let (count, parts) = (parts.len() as u64, Mutex::new(parts));
+        let read = for_each_part(count, interrupt, |_| {
+            // In their order, as they are asked for.
+            let Some((out, places)) = parts.lock().next() else { return Ok(()) };
+            out.chunks_exact_mut(width).zip(places).try_for_each(|(row, place)| {
+                interrupt.check()?;
+                self.read_row(*place, row, interrupt)
+            })
         });
         // As in `read_bytes`.
-        self.file.check()?;
-        failed.into_inner().map_or(Ok(()), Err)
+        self.file.check().and(read)
     }
 
     fn read_row(&self, place: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {

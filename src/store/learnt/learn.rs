@@ -2,14 +2,11 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use parking_lot::Mutex;
 
 use super::Learner;
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Statistics};
-use crate::store::{Error, Rows, for_each_array};
+use crate::store::{Error, Rows, for_each_array, for_each_part};
 
 /// About this many bytes of values are decoded at once by each thread, in whole chunks where they are smaller.
 const STEP_BYTES: u64 = 16 << 20;
@@ -36,32 +33,14 @@ impl Learner {
             return Ok(known);
         }
         let step = step(rows.natural_rows(), rows.stored_width().unwrap_or(ANY_WIDTH));
-        let next = AtomicU64::new(0);
-        let failure = Mutex::new(None);
-        let work = || {
-            while failure.lock().is_none() {
-                let start = next.fetch_add(1, Ordering::Relaxed).saturating_mul(step);
-                if start >= self.rows() {
-                    return;
-                }
-                let range = start..start.saturating_add(step).min(self.rows());
-                let length = range.end - range.start;
-                match self.learn_range(rows, range, interrupt) {
-                    Ok(()) => progress(length),
-                    Err(error) => *failure.lock() = Some(error),
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-            for _ in 1..cores.min(self.rows().div_ceil(step)) {
-                scope.spawn(work);
-            }
-            work();
-        });
-        if let Some(error) = failure.into_inner() {
-            return Err(error);
-        }
+        for_each_part(self.rows().div_ceil(step), interrupt, |part| {
+            let start = part.saturating_mul(step);
+            let range = start..start.saturating_add(step).min(self.rows());
+            let length = range.end - range.start;
+            self.learn_range(rows, range, interrupt)?;
+            progress(length);
+            Ok::<_, Error>(())
+        })?;
         self.known().ok_or_else(|| Error::Unsupported {
             path: self.path().to_owned(),
             reason: "the file changed while its statistics were learnt".into(),
@@ -69,7 +48,6 @@ impl Learner {
     }
 
     fn learn_range(&self, rows: &dyn Rows, range: Range<u64>, interrupt: &Interrupt) -> Result<(), Error> {
-        interrupt.check()?;
         if self.has_seen(&range) {
             return Ok(());
         }

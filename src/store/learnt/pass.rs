@@ -141,8 +141,7 @@ fn pool() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| {
         let (queue, work) = crossbeam_channel::unbounded::<Work>();
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let started = (0..cores).filter(|number| {
+        let started = (0..crate::store::cores()).filter(|number| {
             let work = work.clone();
             let run = move || {
                 for work in work {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::{Error, cores};
 
 /// Bytes of arrays that are made at once, where rows allow it.
 pub const ARRAY_BYTES: u64 = 16 << 20;
@@ -96,10 +96,7 @@ impl Drop for Flight {
 
 fn most() -> u64 {
     static BYTES: OnceLock<u64> = OnceLock::new();
-    *BYTES.get_or_init(|| {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-        MOST.max(cores.saturating_mul(OF_A_CORE))
-    })
+    *BYTES.get_or_init(|| MOST.max((cores() as u64).saturating_mul(OF_A_CORE)))
 }
 
 /// Finds out whether the system has `bytes` more bytes of address space.

@@ -37,7 +37,7 @@ use super::ParquetView;
 use super::footer::keys::CREATED_BY;
 use super::labelled::{Chunk, Labels};
 use crate::source::Interrupt;
-use crate::store::{Answer, Error};
+use crate::store::{Answer, Error, cores};
 use crate::views::{Effort, View};
 
 /// Bytes of a column that are decoded at once at most, about.
@@ -312,8 +312,7 @@ pub fn compress(
     let work = Work { source, labels, row_group: row_group.max(1), state: Mutex::default(), changed: Condvar::new() };
     let groups = work.groups();
     thread::scope(|scope| {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        for _ in 0..cores {
+        for _ in 0..cores() {
             let worker = thread::Builder::new().name("hepfs-export".to_owned());
             if let Err(error) = worker.spawn_scoped(scope, || work.work(&groups)) {
                 work.fail(CompressError::Output(error));

@@ -39,7 +39,7 @@ use super::ParquetView;
 use super::compressed::{ColumnWriter, CompressError, Source};
 use super::labelled::Labels;
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::{Error, cores};
 use crate::views::text::{Format, Layout};
 
 /// What stands for a missing value in the name of a directory, by the custom of Hive.
@@ -111,7 +111,7 @@ pub fn partition(
         schema: Arc::new(schema),
         labels: parted.others.iter().map(|at| labels.get(*at).cloned().flatten()).collect(),
         how,
-        cores: thread::available_parallelism().map_or(1, usize::from),
+        cores: cores(),
         directories: Mutex::default(),
     };
     let mut pass = Pass { source, parted, job: &job, open: 0..MOST_OPEN, done, interrupt };

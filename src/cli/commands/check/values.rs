@@ -11,7 +11,7 @@ use super::held::{self, Test};
 use crate::cli::Error;
 use crate::cli::progress::Watched;
 use crate::source::Interrupt;
-use crate::store::{self, ARRAY_BYTES, Flight, RowRange, Rows, Shared, for_each_array};
+use crate::store::{self, ARRAY_BYTES, Flight, RowRange, Rows, Shared, for_each_array, on_all_cores};
 use crate::table::{Column, Finding, Table};
 
 /// Bytes of an array that is read and dropped.
@@ -103,7 +103,7 @@ pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) ->
     let watched = Watched::new(interrupt.clone(), all, move || of_bar.load(Ordering::Relaxed))?;
     watched.say("values");
     let (walk, found) = (Mutex::new(walk), Mutex::new(BTreeMap::<(usize, usize), Unreadable>::new()));
-    let work = || {
+    on_all_cores(u64::MAX, || {
         loop {
             let Some((task, passed)) = walk.lock().next(interrupt) else { return };
             match task.read(interrupt, &found) {
@@ -113,14 +113,6 @@ pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) ->
             }
             done.fetch_add(passed, Ordering::Relaxed);
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from) {
-            let thread = std::thread::Builder::new().name("hepfs-check".to_owned());
-            // This thread reads as well, alone if need be.
-            let _ = thread.spawn_scoped(scope, work);
-        }
-        work();
     });
     watched.finish();
     let found_in = |(table, subjects): (&&Table, Vec<Option<Arc<Subject<'_>>>>)| {

@@ -24,8 +24,8 @@ use crate::indexes::bloom::{self, Scheme};
 use crate::indexes::minmax::{self, Entry};
 use crate::indexes::{canonical, order};
 use crate::source::Interrupt;
-use crate::store;
 use crate::store::statistics::Scalar;
+use crate::store::{self, cores};
 
 /// Distinct values that a bitmap may have.
 const MOST_VALUES: usize = 65_536;
@@ -163,7 +163,7 @@ impl Pass<'_> {
     ) -> Result<(), Error> {
         let (rows, block) = (self.subject.rows, self.block());
         let blocks = rows.div_ceil(block);
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let threads = cores();
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let range = |number: u64| number * block..rows.min((number + 1) * block);
         // A few blocks ahead of the slowest one at most: they lie in memory.

@@ -15,7 +15,7 @@ use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{
     ARRAY_BYTES, Containers, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts,
-    Tally, try_memory,
+    Tally, cores, try_memory,
 };
 
 /// Most samples of a waveform.
@@ -269,8 +269,7 @@ impl Rows for EncodedRows {
         let total: usize = waveforms.waveforms.iter().map(|waveform| self.room(waveform)).sum();
         try_memory(4 * total as u64)?;
         let mut samples = vec![0; total];
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let parts = (total / WORTH_A_CORE).clamp(1, cores);
+        let parts = (total / WORTH_A_CORE).clamp(1, cores());
         let per_part = waveforms.waveforms.len().div_ceil(parts).max(1);
         std::thread::scope(|scope| {
             let mut rest = samples.as_mut_slice();
