@@ -157,7 +157,7 @@ impl File {
     /// A piece of a column is not as long as was learnt.
     pub fn distrust(&self, column: usize) {
         if let Some(pass) = &self.pass {
-            pass.distrust(column);
+            pass.meter.distrust(column);
         }
     }
 

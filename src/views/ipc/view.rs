@@ -10,7 +10,6 @@ use parking_lot::Mutex;
 use super::IpcColumn;
 use super::file::File;
 use super::layout::Placed;
-use super::learnt::lengths::Pass;
 use super::plan::{Kind, Role};
 use super::render::Piece;
 use super::table::{Grain, Head, Table, has_labels};
@@ -105,7 +104,7 @@ impl View for IpcView {
 
     fn standing(&self) -> Standing {
         match self.opened.get().map(|file| file.pass.as_ref()) {
-            Some(Some(pass)) if pass.is_distrusted() => Standing::Outdated,
+            Some(Some(pass)) if pass.meter.is_distrusted() => Standing::Outdated,
             Some(None) => Standing::Lasting,
             _ => Standing::Provisional,
         }
@@ -116,7 +115,7 @@ impl View for IpcView {
             // Labels may have to be read before anything is known.
             return Some(Progress::default());
         };
-        let passes = [file.pass.as_ref().map(Pass::progress), file.nulls.progress()];
+        let passes = [file.pass.as_ref().map(|pass| pass.meter.progress()), file.nulls.progress()];
         Progress::sum(passes.into_iter().flatten())
     }
 

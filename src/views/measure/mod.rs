@@ -35,9 +35,6 @@ pub(super) trait Measured: Send + Sync + 'static {
     /// The lengths of a unit of rows.
     type Unit: Clone + Serialize + DeserializeOwned + Send + Sync;
 
-    /// The units.
-    fn units(&self) -> &Blocked;
-
     /// Number of columns, measured or not.
     fn columns(&self) -> usize;
 
@@ -47,28 +44,10 @@ pub(super) trait Measured: Send + Sync + 'static {
     /// How many numbers tell the lengths of a column.
     fn numbers(&self, column: usize) -> usize;
 
-    /// Units of a step of the pass.
-    fn step(&self) -> usize;
-
-    /// Where something that is known of the lengths is kept.
-    fn keeper(&self, of: &str) -> Option<Keeper>;
-
-    /// The name of the verdict that a column is to be measured by its values.
-    fn mark(&self, column: usize) -> String;
-
-    /// The name of the pass, by which columns it measures by their values.
-    fn mode(&self, by_values: &[bool]) -> String;
-
     /// Measures a unit, of each column `by_values` or by its outline.
-    ///
-    /// # Errors
-    /// See [`Error`].
     fn measure(&self, rows: RowRange, by_values: &[bool], interrupt: &Interrupt) -> Result<Self::Unit, Error>;
 
     /// How long some rows of a column are: its numbers, summed.
-    ///
-    /// # Errors
-    /// See [`Error`].
     fn look(&self, column: usize, rows: RowRange, look: &mut Look, interrupt: &Interrupt) -> Result<Vec<u64>, Error>;
 
     /// Whether a sample does without rows that cannot be read for this reason.
@@ -115,6 +94,9 @@ pub(super) struct Sample {
 /// What is known of the lengths of some columns, and the pass that finds them.
 pub(super) struct Meter<M: Measured> {
     shared: Arc<Shared<M>>,
+    /// Units of a step of the pass.
+    step: usize,
+    keeper: Option<Keeper>,
     sample: OnceLock<Sample>,
     pass: OnceLock<Arc<Pass<M::Unit>>>,
     /// Something turned out longer than its outline said.
@@ -123,6 +105,7 @@ pub(super) struct Meter<M: Measured> {
 
 struct Shared<M> {
     measured: M,
+    units: Blocked,
     stretches: OnceLock<Arc<Stretches>>,
     /// It takes no longer than a sample to measure all values.
     small: OnceLock<bool>,
@@ -131,11 +114,28 @@ struct Shared<M> {
 }
 
 impl<M: Measured> Meter<M> {
-    /// Reads nothing.
-    pub fn new(measured: M) -> Self {
+    /// Reads nothing. A step of the pass measures `step` units; what is learnt is kept by `keeper`.
+    pub fn new(measured: M, units: Blocked, step: usize, keeper: Option<Keeper>) -> Self {
         let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let shared = Arc::new(Shared { measured, stretches, small, by_values });
-        Self { shared, sample: OnceLock::new(), pass: OnceLock::new(), distrusted: AtomicBool::new(false) }
+        let shared = Arc::new(Shared { measured, units, stretches, small, by_values });
+        let (sample, pass, distrusted) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
+        Self { shared, step, keeper, sample, pass, distrusted }
+    }
+
+    /// The units.
+    pub fn units(&self) -> &Blocked {
+        &self.shared.units
+    }
+
+    /// Where something that is known of the lengths is kept.
+    fn keeper(&self, of: &str) -> Option<Keeper> {
+        let Keeper { file, what } = self.keeper.clone()?;
+        Some(Keeper { file, what: format!("{what} {of}") })
+    }
+
+    /// Where it is noted that a column is to be measured by its values.
+    fn mark(&self, column: usize) -> Option<Keeper> {
+        self.keeper(&format!("by-values {column}"))
     }
 
     /// What is measured.
@@ -144,32 +144,22 @@ impl<M: Measured> Meter<M> {
     }
 
     /// Runs of units that are alike.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn stretches(&self, interrupt: &Interrupt) -> Result<&Arc<Stretches>, Error> {
         self.shared.stretches(interrupt)
     }
 
     /// Outlines to look at, or as much work; 0 where a sample takes no less.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn work(&self, interrupt: &Interrupt) -> Result<u64, Error> {
         if self.shared.is_small(interrupt)? { Ok(0) } else { Ok(self.sample(interrupt)?.work) }
     }
 
     /// What some rows tell of all.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn sample(&self, interrupt: &Interrupt) -> Result<&Sample, Error> {
         if let Some(sample) = self.sample.get() {
             return Ok(sample);
         }
         let is_ours = |known: &Sample| known.by_values.len() == self.measured().columns();
-        let keeper = self.measured().keeper("sample");
-        let sample = Keeper::recall_or(keeper, is_ours, || self.shared.sample(interrupt))?;
+        let sample = Keeper::recall_or(self.keeper("sample"), is_ours, || self.shared.sample(interrupt))?;
         Ok(self.sample.get_or_init(|| sample))
     }
 
@@ -177,25 +167,21 @@ impl<M: Measured> Meter<M> {
         if let Some(pass) = self.pass.get() {
             return Ok(pass);
         }
-        let measured = self.measured();
-        let mut by_values = vec![true; measured.columns()];
+        let mut by_values = vec![true; self.measured().columns()];
         if !self.shared.is_small(interrupt)? {
             by_values.clone_from(&self.sample(interrupt)?.by_values);
             for (column, by_values) in by_values.iter_mut().enumerate() {
-                let keeper = measured.keeper(&measured.mark(column));
-                *by_values |= keeper.is_some_and(|keeper| keeper.file.recall(&keeper.what).is_some());
+                *by_values |= self.mark(column).is_some_and(|mark| mark.file.recall(&mark.what).is_some());
             }
         }
         let by_values = self.shared.by_values.get_or_init(|| by_values);
-        let (blocks, keeper) = (self.stretches(interrupt)?.blocks(), measured.keeper(&measured.mode(by_values)));
-        let pass = || Pass::new(blocks, measured.step(), self.shared.clone(), keeper);
+        let modes: String = by_values.iter().map(|by_values| if *by_values { '1' } else { '0' }).collect();
+        let blocks = self.stretches(interrupt)?.blocks();
+        let pass = || Pass::new(blocks, self.step, self.shared.clone(), self.keeper(&modes));
         Ok(self.pass.get_or_init(pass))
     }
 
     /// The lengths of each unit, of those that are alike once: waits for the pass.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn all(&self, interrupt: &Interrupt) -> Result<&[M::Unit], Error> {
         self.pass(interrupt)?.all(interrupt)
     }
@@ -206,16 +192,13 @@ impl<M: Measured> Meter<M> {
     }
 
     /// Whether all is known, or kept in the cache folder.
-    ///
-    /// # Errors
-    /// See [`Error`].
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         Ok(self.pass(interrupt)?.found().is_some())
     }
 
     /// How far the pass is.
     pub fn progress(&self) -> Progress {
-        let all = self.measured().units().count();
+        let all = self.units().count();
         self.pass.get().map_or(Progress { done: 0, all, kept: None }, |pass| pass.progress())
     }
 
@@ -229,7 +212,7 @@ impl<M: Measured> Meter<M> {
         if self.is_by_values(column) || self.distrusted.swap(true, Ordering::Relaxed) {
             return;
         }
-        if let Some(Keeper { file, what }) = self.measured().keeper(&self.measured().mark(column)) {
+        if let Some(Keeper { file, what }) = self.mark(column) {
             file.note(&what, &[1], true);
         }
     }
@@ -257,7 +240,7 @@ impl<M: Measured> Shared<M> {
         if let Some(small) = self.small.get() {
             return Ok(*small);
         }
-        let count = self.measured.units().rows();
+        let count = self.units.rows();
         let small = self
             .measured
             .variable()
@@ -269,7 +252,7 @@ impl<M: Measured> Shared<M> {
         if let Some(stretches) = self.stretches.get() {
             return Ok(stretches);
         }
-        let stretches = Stretches::find(self.measured.units().clone(), |row| {
+        let stretches = Stretches::find(self.units.clone(), |row| {
             interrupt.check()?;
             let mut end = u64::MAX;
             for (_, rows) in self.measured.variable() {
@@ -283,13 +266,28 @@ impl<M: Measured> Shared<M> {
     }
 
     fn sample(&self, interrupt: &Interrupt) -> Result<Sample, Error> {
-        let (stretches, unit) = (self.stretches(interrupt)?, self.measured.units().per_block());
+        let (stretches, unit) = (self.stretches(interrupt)?, self.units.per_block());
         let units = stretches.stored_rows() / unit + stretches.runs().len() as u64;
         let mut sample = Sample { by_values: vec![false; self.measured.columns()], ..Sample::default() };
         for (column, _) in self.measured.variable() {
             let mut look = Look::default();
-            let mut stored = self.typical(column, stretches, false, &mut look, interrupt)?;
-            let alike = self.typical(column, stretches, true, &mut look, interrupt)?;
+            let mut typical = |alike: bool| {
+                let mut places: Vec<Vec<f64>> = Vec::new();
+                for rows in stretches.sample(alike) {
+                    interrupt.check()?;
+                    let count = (rows.end - rows.start).max(1) as f64;
+                    match self.measured.look(column, rows, &mut look, interrupt) {
+                        Ok(numbers) => places.push(numbers.iter().map(|number| *number as f64 / count).collect()),
+                        // Others tell of them.
+                        Err(error) if M::is_passed_over(&error) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
+                let of_places = |number: usize| places.iter().filter_map(move |place| place.get(number).copied());
+                let numbers = 0..self.measured.numbers(column);
+                Ok(numbers.map(|number| (estimate(of_places(number), alike) * unit as f64) as u64).collect::<Vec<_>>())
+            };
+            let (mut stored, alike) = (typical(false)?, typical(true)?);
             // What is shown of texts may be longer than they are.
             if look.shown > look.room {
                 let grown = stored.iter_mut().enumerate().filter(|(number, _)| M::grows(*number));
@@ -305,32 +303,5 @@ impl<M: Measured> Shared<M> {
             sample.alike.extend(alike);
         }
         Ok(sample)
-    }
-
-    /// The numbers of a unit of a column as a rule, by a look at some rows.
-    fn typical(
-        &self,
-        column: usize,
-        stretches: &Stretches,
-        alike: bool,
-        look: &mut Look,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<u64>, Error> {
-        let mut places: Vec<Vec<f64>> = Vec::new();
-        for rows in stretches.sample(alike) {
-            interrupt.check()?;
-            let count = (rows.end - rows.start).max(1) as f64;
-            match self.measured.look(column, rows, look, interrupt) {
-                Ok(numbers) => places.push(numbers.into_iter().map(|number| number as f64 / count).collect()),
-                // Others tell of them.
-                Err(error) if M::is_passed_over(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let unit = self.measured.units().per_block() as f64;
-        let typical = |number: usize| {
-            (estimate(places.iter().filter_map(|place| place.get(number).copied()), alike) * unit) as u64
-        };
-        Ok((0..self.measured.numbers(column)).map(typical).collect())
     }
 }

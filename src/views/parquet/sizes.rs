@@ -13,7 +13,7 @@ use super::columns::{ParquetColumn, Prepared};
 use super::layout::{Groups, Measured, PAGE_BYTES, Page};
 use crate::source::Interrupt;
 use crate::store::pass::{Keeper, Progress};
-use crate::store::{Blocked, Cuts, Error, RowRange, Rows, for_each_array};
+use crate::store::{Blocked, Error, RowRange, Rows, for_each_array};
 use crate::views::Misfit;
 use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter};
 
@@ -47,10 +47,6 @@ pub(super) struct Sizes {
 #[derive(Debug)]
 struct MeasuredColumn {
     column: ParquetColumn,
-    /// Units of rows, a power of two of them where nothing cuts them short.
-    units: Blocked,
-    /// Tells where that is.
-    cuts: Option<u64>,
     /// With the position of each among all leaves.
     leaves: Vec<(usize, Leaf)>,
 }
@@ -59,7 +55,10 @@ impl Sizes {
     /// Reads nothing.
     pub fn new(columns: &[ParquetColumn], prepared: &Prepared) -> Self {
         let groups = &prepared.groups;
+        // A power of two of rows, where nothing cuts them short.
         let units = Blocked::new(groups.rows(), UNIT.min(groups.per_group()), groups.cuts.as_ref());
+        let (rows, unit) = (groups.rows(), units.per_block());
+        let cuts = groups.cuts.as_ref().map_or(String::new(), |cuts| format!(" cut {:016x}", cuts.digest()));
         let mut leaves: BTreeMap<usize, Vec<(usize, Leaf)>> = BTreeMap::new();
         if groups.rows() > 0 {
             for (position, leaf) in prepared.leaves.iter().enumerate().filter(|(_, leaf)| leaf.slots.is_none()) {
@@ -68,8 +67,18 @@ impl Sizes {
         }
         let columns = leaves.into_iter().filter_map(|(column, leaves)| {
             let column = columns.get(column)?.clone();
-            let (units, cuts) = (units.clone(), groups.cuts.as_ref().map(Cuts::digest));
-            Some(Meter::new(MeasuredColumn { column, units, cuts, leaves }))
+            // Units of a chunk, so that it is decoded once; many where they are cut short.
+            let step = match column.rows.natural_rows().unwrap_or(0) / unit {
+                _ if units.is_cut() => MOST_UNITS,
+                units => units.clamp(1, MOST_UNITS),
+            };
+            // The file of a column and the table's with the same rows have the same pages.
+            let keeper = column.keeper.clone().map(|Keeper { file, what }| {
+                let leaves = leaves.len();
+                let pages = format!("parquet-pages {VERSION} leaves {leaves} rows {rows} by {unit}{cuts}");
+                Keeper { file, what: format!("{what} {pages}") }
+            });
+            Some(Meter::new(MeasuredColumn { column, leaves }, units.clone(), step as usize, keeper))
         });
         let columns = columns.collect();
         Self { groups: groups.clone(), columns }
@@ -113,7 +122,7 @@ impl Sizes {
                 let all = stretches.runs().iter().flat_map(|run| {
                     let typical = if run.alike { &sample.alike } else { &sample.stored };
                     let typical = typical.as_chunks().0.get(which).copied().unwrap_or_default();
-                    let unit = column.units.per_block();
+                    let unit = meter.units().per_block();
                     stretches.parts_of(run).flat_map(move |rows| typical_pages(typical, rows.end - rows.start, unit))
                 });
                 pages.insert(*position, Arc::new(self.measured(column, true, all)?));
@@ -196,10 +205,6 @@ fn typical_pages([bytes, entries]: [u64; 2], rows: u64, unit: u64) -> impl Itera
 impl measure::Measured for MeasuredColumn {
     type Unit = UnitPages;
 
-    fn units(&self) -> &Blocked {
-        &self.units
-    }
-
     fn columns(&self) -> usize {
         1
     }
@@ -210,34 +215,6 @@ impl measure::Measured for MeasuredColumn {
 
     fn numbers(&self, _: usize) -> usize {
         2 * self.leaves.len()
-    }
-
-    /// Units of a chunk, so that it is decoded once; many where they are cut short.
-    fn step(&self) -> usize {
-        if self.units.is_cut() {
-            return MOST_UNITS as usize;
-        }
-        let natural = self.column.rows.natural_rows().unwrap_or(0);
-        (natural / self.units.per_block()).clamp(1, MOST_UNITS) as usize
-    }
-
-    /// The file of a column and the table's with the same rows have the same pages.
-    fn keeper(&self, of: &str) -> Option<Keeper> {
-        let Keeper { file, what } = self.column.keeper.clone()?;
-        let (leaves, rows, unit) = (self.leaves.len(), self.units.rows(), self.units.per_block());
-        let cuts = self.cuts.map_or(String::new(), |cuts| format!(" cut {cuts:016x}"));
-        Some(Keeper {
-            file,
-            what: format!("{what} parquet-pages {VERSION} {of} leaves {leaves} rows {rows} by {unit}{cuts}"),
-        })
-    }
-
-    fn mark(&self, _: usize) -> String {
-        "by-values".to_owned()
-    }
-
-    fn mode(&self, by_values: &[bool]) -> String {
-        if by_values.contains(&true) { "exact" } else { "room" }.to_owned()
     }
 
     fn measure(&self, rows: RowRange, by_values: &[bool], interrupt: &Interrupt) -> Result<UnitPages, Error> {

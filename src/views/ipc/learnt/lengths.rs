@@ -13,7 +13,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::source::Interrupt;
-use crate::store::pass::{Keeper, Progress};
+use crate::store::pass::Keeper;
 use crate::store::{Blocked, Error, RowRange, Rows, for_each_counted};
 use crate::views::Misfit;
 use crate::views::ipc::IpcColumn;
@@ -22,14 +22,14 @@ use crate::views::ipc::table::{Table, lengths_of};
 use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter, Stretches};
 
 /// What a change of what is learnt of a piece must raise, so that nothing kept before is believed.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// Rows of a step of the pass, about.
 const STEP: u64 = 1 << 17;
 
 /// What a pass learns.
 pub(in crate::views::ipc) struct Pass {
-    meter: Meter<Measured>,
+    pub meter: Meter<Measured>,
     sums: OnceLock<Lengths>,
 }
 
@@ -41,7 +41,7 @@ impl std::fmt::Debug for Pass {
 
 /// What is learnt of a piece of rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Learnt {
+pub(in crate::views::ipc) struct Learnt {
     /// Of each column what [`lengths_of`] counts.
     numbers: Vec<u64>,
     /// All could be read. Otherwise nothing is kept in the cache folder: an option or another plugin may help next
@@ -73,8 +73,14 @@ impl Pass {
         if numbers == 0 {
             return None;
         }
-        let (table, units) = (Arc::clone(table), Blocked::new(table.rows, table.variable_piece, None));
-        Some(Self { meter: Meter::new(Measured { table, units, keeper, numbers }), sums: OnceLock::new() })
+        let piece = table.variable_piece;
+        let step = usize::try_from(STEP / piece).unwrap_or(1).max(1);
+        let keeper = keeper.map(|Keeper { file, what }| {
+            let what = format!("{what} arrow-lengths {VERSION}: {numbers} of {piece} rows");
+            Keeper { file, what }
+        });
+        let (measured, units) = (Measured { table: table.clone(), numbers }, Blocked::new(table.rows, piece, None));
+        Some(Self { meter: Meter::new(measured, units, step, keeper), sums: OnceLock::new() })
     }
 
     /// Lengths as they are as a rule, and a quarter more; `None` where [`Pass::lengths`] takes no longer than a sample.
@@ -95,21 +101,6 @@ impl Pass {
     /// Whether all of it is known, or kept in the cache folder.
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         Ok(self.sums.get().is_some() || self.meter.is_found(interrupt)?)
-    }
-
-    /// How far it is.
-    pub fn progress(&self) -> Progress {
-        self.meter.progress()
-    }
-
-    /// A piece of this column is not as long as its outline says: it is measured by its values from now on.
-    pub fn distrust(&self, column: usize) {
-        self.meter.distrust(column);
-    }
-
-    /// Whether a piece was found that is not as long as its outline says.
-    pub fn is_distrusted(&self) -> bool {
-        self.meter.is_distrusted()
     }
 
     /// Waits until everything is learnt.
@@ -182,10 +173,8 @@ impl Lengths {
 }
 
 /// The columns of a table, whose pieces are measured.
-struct Measured {
+pub(in crate::views::ipc) struct Measured {
     table: Arc<Table>,
-    units: Blocked,
-    keeper: Option<Keeper>,
     /// Numbers of a piece.
     numbers: usize,
 }
@@ -200,10 +189,6 @@ impl Measured {
 impl measure::Measured for Measured {
     type Unit = Learnt;
 
-    fn units(&self) -> &Blocked {
-        &self.units
-    }
-
     fn columns(&self) -> usize {
         self.table.plans.len()
     }
@@ -215,24 +200,6 @@ impl measure::Measured for Measured {
 
     fn numbers(&self, column: usize) -> usize {
         self.table.plans.get(column).map_or(0, lengths_of)
-    }
-
-    fn step(&self) -> usize {
-        usize::try_from(STEP / self.table.variable_piece).unwrap_or(1).max(1)
-    }
-
-    fn keeper(&self, of: &str) -> Option<Keeper> {
-        let Keeper { file, what } = self.keeper.clone()?;
-        let (numbers, piece) = (self.numbers, self.table.variable_piece);
-        Some(Keeper { file, what: format!("{what} arrow-lengths {VERSION} {of}: {numbers} of {piece} rows") })
-    }
-
-    fn mark(&self, column: usize) -> String {
-        format!("by-values {column}")
-    }
-
-    fn mode(&self, by_values: &[bool]) -> String {
-        by_values.iter().map(|by_values| if *by_values { '1' } else { '0' }).collect()
     }
 
     fn measure(&self, rows: RowRange, by_values: &[bool], interrupt: &Interrupt) -> Result<Learnt, Error> {
