@@ -150,10 +150,9 @@ fn measure(criterion: &mut Criterion, files: Vec<PathBuf>) -> Result<(), Failure
 }
 
 fn main() -> ExitCode {
+    hepfs::serve_if_worker();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.first().map(String::as_str) {
-        // The library starts the running program as its worker.
-        Some("hdf5-worker") => return h5::worker_main(),
         Some("--plain") => plain(&arguments[1..]),
         _ => match std::env::var_os("HEPFS_BENCH").filter(|files| !files.is_empty()) {
             Some(files) => {

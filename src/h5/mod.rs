@@ -35,8 +35,11 @@ mod writing;
 pub use client::Client;
 pub use error::Error;
 pub use options::{Options, READ_LIMIT, Region};
-pub use worker::worker_main;
+pub use worker::{serve_if_worker, serves};
 pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, journal_of};
+
+/// The hidden argument that makes the program a nursery; the process id of the daemon follows.
+const WORKER: &str = "hdf5-worker";
 
 /// The version of libhdf5: `2.2.0`.
 pub fn library_version() -> String {

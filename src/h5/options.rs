@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Settings of the workers.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The program to start; it must answer to the hidden argument `hdf5-worker`. The running program by default.
+    /// The program to start; it must call [`serve_if_worker`](super::serve_if_worker) first. The running program by default.
     pub program: PathBuf,
     /// Folder of HDF5 filter plugins, none by default.
     pub plugins: Option<PathBuf>,

@@ -18,7 +18,7 @@ use crate::session::{DirEntry, Names};
 use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::{Finding, Table};
-use crate::views::metadata::{self, Called, Member};
+use crate::views::metadata::{self, Called, Lines, Member};
 
 /// Bytes of the longest scalar of which `metadata.json` has the value.
 const LONGEST_VALUE: usize = 4096;
@@ -45,7 +45,7 @@ pub(crate) struct Contents {
     /// The group that it lists, and the way to it, where members are described when that is asked for.
     group: Option<(GroupPlace, Way)>,
     /// Why it has no table, though some members are of one length.
-    nearly: Option<String>,
+    pub(super) nearly: Option<String>,
     pub(super) findings: Vec<Finding>,
     /// The claims on its group, for others who ask.
     _claims: Option<Arc<Claims>>,
@@ -186,7 +186,13 @@ impl Contents {
     ///
     /// # Errors
     /// Where the group cannot be listed any more.
-    pub fn metadata(&self, opened: &Opened, path: &str, interrupt: &Interrupt) -> Result<Vec<u8>, store::Error> {
+    pub fn metadata(
+        &self,
+        opened: &Opened,
+        path: &str,
+        lines: Lines,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>, store::Error> {
         let directory = metadata::Directory {
             path,
             called: self.called,
@@ -197,13 +203,13 @@ impl Contents {
             findings: &self.findings,
         };
         Ok(match &self.table {
-            Some(table) => metadata::table(table, listing::describe_columns(table), &directory),
-            None => metadata::group(&directory),
+            Some(table) => metadata::table(table, listing::describe_columns(table), &directory, lines),
+            None => metadata::group(&directory, lines),
         })
     }
 
     /// Values of scalars, as far as they are short and can be read.
-    fn values(&self, opened: &Opened, interrupt: &Interrupt) -> HashMap<BString, Value> {
+    pub fn values(&self, opened: &Opened, interrupt: &Interrupt) -> HashMap<BString, Value> {
         let scalars = self.listing.entries().iter().enumerate().filter_map(|(position, entry)| match entry {
             Entry::Single(_, dataset, siblings)
                 if dataset.shape.is_empty() && dataset.datatype.size <= LONGEST_VALUE as u64 =>

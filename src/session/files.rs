@@ -21,7 +21,7 @@ use crate::table::{Column, Form, IndexKind, Single, SingleFile, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
 use crate::views::ipc::{IpcColumn, IpcView};
-use crate::views::metadata;
+use crate::views::metadata::{self, Lines};
 use crate::views::npy::{NpyType, StoredView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::{BlockCache, Format, TextColumn, TextView};
@@ -49,7 +49,7 @@ impl Files {
         let (view, attributes): (Arc<dyn View>, ObjectAttributes) = match child {
             Child::Metadata => {
                 let (contents, path, opened) = (contents.clone(), self.path.clone(), self.opened.clone());
-                let make = move |interrupt: &Interrupt| contents.metadata(&opened, &path, interrupt);
+                let make = move |interrupt: &Interrupt| contents.metadata(&opened, &path, Lines::Many, interrupt);
                 (Arc::new(ConstantView::new(self.blocks(), make)), of_group())
             }
             Child::Indexes => {

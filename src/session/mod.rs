@@ -1,7 +1,7 @@
 //! Sources that are open, the tables in them, and what is found out of them.
 //!
-//! A [`Directory`] belongs to one opening of a source ([`Opened`]). When the file under the source's path becomes
-//! another one, its directories stop being current, and a new opening answers.
+//! A directory belongs to one opening of a source (`Opened`). When the file under the source's path becomes another
+//! one, its directories stop being current, and a new opening answers.
 //!
 //! | room | what it does |
 //! | --- | --- |
@@ -11,6 +11,7 @@
 //! | `opened` | openings of a source: one for each state of the file |
 //! | `listing` | from a group's links and what was claimed of them to names, none of them twice |
 //! | `contents`, `directory` | what a directory holds once it was listed; the directories below it |
+//! | `described` | what there is to say of one |
 //! | `files`, `file`, `recent` | the view behind each name, with the attributes of its object |
 //! | `selections` | the same over chosen rows |
 //! | `sources` | files and folders that the user named |
@@ -23,6 +24,7 @@ mod changes;
 mod children;
 mod contents;
 pub(crate) mod datasets;
+mod described;
 mod directory;
 mod error;
 mod errors;
@@ -64,13 +66,14 @@ use crate::table::{Finding, rule_of};
 use crate::views::text::{BlockCache, CsvOptions};
 
 pub use children::{Children, DirEntry, Kind, Names};
+pub(crate) use described::Described;
 pub(crate) use directory::Directory;
 pub use error::Error;
 pub(crate) use errors::ErrorLog;
 pub(crate) use file::{ObjectAttributes, ShownFile};
 pub use listing::Formats;
 pub(crate) use live::LiveFile;
-pub use open::{OpenFile, OpenTable, TableError};
+pub use open::{OpenFile, OpenTable, Start, TableError};
 pub use opened::OpenError;
 pub(crate) use opened::{Opened, SourceFile, Stamp};
 pub(crate) use recent::Use;
@@ -143,31 +146,32 @@ pub trait Watcher: Send + Sync {
 /// Sources that are opened with the same settings: what they share.
 pub struct Session {
     /// Decoded chunks and their budget.
+    #[doc(hidden)]
     pub store: Arc<Store>,
     /// Rendered text.
-    pub blocks: Arc<BlockCache>,
+    pub(crate) blocks: Arc<BlockCache>,
     /// The part of the store's budget that rendered text may take.
     _blocks_share: Option<Reservation>,
     /// How CSV is written.
-    pub csv: Arc<CsvOptions>,
+    pub(crate) csv: Arc<CsvOptions>,
     /// Whether Parquet files tell statistics.
-    pub parquet_statistics: bool,
+    pub(crate) parquet_statistics: bool,
     /// Which search indexes are used.
-    pub trust: Trust,
+    pub(crate) trust: Trust,
     /// Verifies search indexes that selections might have used.
-    pub verifier: Verifier,
+    pub(crate) verifier: Verifier,
     /// Ways of keeping tables that are known.
-    pub dialects: Dialects,
+    pub(crate) dialects: Dialects,
     /// Which files are shown.
-    pub formats: Formats,
+    pub(crate) formats: Formats,
     /// Which rules tables are held against.
-    pub checks: Checks,
+    pub(crate) checks: Checks,
     /// Links of a group whose members are described when it is listed.
-    pub most_described: usize,
+    pub(crate) most_described: usize,
     /// Settings of the HDF5 workers.
-    pub workers: h5::Options,
+    pub(crate) workers: h5::Options,
     /// What went wrong while serving, for `.hepfs/errors`.
-    pub errors: ErrorLog,
+    pub(crate) errors: ErrorLog,
     /// Sources opened so far, for `.hepfs/findings`.
     openings: Mutex<Vec<Weak<Opened>>>,
     /// Files that datasets leave out or cast, likewise, by the table's path.
@@ -186,11 +190,13 @@ impl Debug for Session {
 
 impl Session {
     /// A session over a store, with the usual settings.
+    #[doc(hidden)]
     pub fn new(store: Arc<Store>, workers: h5::Options) -> Arc<Self> {
         Self::with_settings(store, workers, Settings::default())
     }
 
     /// A session over a store.
+    #[doc(hidden)]
     pub fn with_settings(store: Arc<Store>, workers: h5::Options, views: Settings) -> Arc<Self> {
         // Blocks of about 1 MiB that one reader or a few go through in order: a small part of the budget serves them.
         let share = (store.budget().limit() / 8).min(MOST_RENDERED);
@@ -218,7 +224,7 @@ impl Session {
     }
 
     /// Watches every folder that is listed and every file that is opened from now on, and the files open already.
-    pub fn watch_with<W: Watcher + 'static>(&self, watch: &Arc<W>) {
+    pub(crate) fn watch_with<W: Watcher + 'static>(&self, watch: &Arc<W>) {
         let watch: Weak<W> = Arc::downgrade(watch);
         self.watch.set(watch).ok();
         self.opened().iter().for_each(|opened| self.watch_file(opened.path()));
@@ -226,26 +232,17 @@ impl Session {
 
     /// Writes the answers of the HDF5 workers for all open sources to the cache folder, as far as they are not there
     /// yet.
-    pub fn save(&self) {
+    pub(crate) fn save(&self) {
         self.files().iter().for_each(|file| file.save_answers());
     }
 
     /// The HDF5 files that are open.
-    pub fn files(&self) -> Vec<Arc<File>> {
+    pub(crate) fn files(&self) -> Vec<Arc<File>> {
         self.opened().iter().filter_map(|opened| opened.hdf5().cloned()).collect()
     }
 
-    /// Rules that the groups listed so far break, with the source of each.
-    pub fn findings(&self) -> Vec<(PathBuf, Finding)> {
-        let of_one = |opened: &Arc<Opened>| {
-            let path = opened.path().to_owned();
-            opened.findings().into_iter().map(move |finding| (path.clone(), finding))
-        };
-        self.opened().iter().flat_map(of_one).collect()
-    }
-
     /// What datasets say of files: which are left out or cast, and which values a cast did not keep.
-    pub fn of_datasets(&self) -> Vec<(PathBuf, Finding)> {
+    pub(crate) fn of_datasets(&self) -> Vec<(PathBuf, Finding)> {
         let mut all: Vec<_> = self.datasets.lock().values().flatten().cloned().collect();
         for (source, tallies) in self.casts.lock().values() {
             let counted =
@@ -257,17 +254,17 @@ impl Session {
     }
 
     /// Findings of unfinished changes of the open sources.
-    pub fn unfinished(&self) -> Vec<Finding> {
+    pub(crate) fn unfinished(&self) -> Vec<Finding> {
         self.opened().iter().filter_map(|opened| opened::unfinished(opened.path())).collect()
     }
 
     /// The source that was opened last. Its findings are told for as long as it is held.
-    pub fn newest(&self) -> Option<Arc<Opened>> {
+    pub(crate) fn newest(&self) -> Option<Arc<Opened>> {
         self.openings.lock().last().and_then(Weak::upgrade)
     }
 
     /// Sources that are open.
-    pub fn opened(&self) -> Vec<Arc<Opened>> {
+    pub(crate) fn opened(&self) -> Vec<Arc<Opened>> {
         self.openings.lock().iter().filter_map(Weak::upgrade).collect()
     }
 

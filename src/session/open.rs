@@ -8,9 +8,10 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use super::walk::{Astray, follow, walk};
 use super::{OpenError, Session, Spot, datasets, root};
+use crate::h5;
 use crate::query::{self, Bound, Predicate, Query, Selection, SortError, expression};
 use crate::source::Interrupt;
-use crate::store::{self, RowRange, Rows};
+use crate::store::{self, RowRange, Rows, Store};
 use crate::table::{Finding, Table};
 use crate::views::field_metadata;
 
@@ -18,6 +19,9 @@ use crate::views::field_metadata;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
+    /// No program is known to be a worker of HDF5.
+    #[error("no worker of HDF5: call hepfs::serve_if_worker() first in main, or name a program that does")]
+    NoWorker,
     /// The source cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
@@ -53,13 +57,51 @@ impl TableError {
     }
 }
 
+/// How a session of a library user starts.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// The program that is started as a worker of HDF5, such as `hepfs` itself. The running program by default, which
+    /// has to call [`serve_if_worker`](crate::serve_if_worker) first.
+    pub worker: Option<PathBuf>,
+    /// Bytes of memory for decoded values; a quarter of the machine's by default, at most 1 GiB.
+    pub memory: Option<u64>,
+}
+
 /// A file that is open.
+///
+/// ```standalone_crate
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # hepfs::serve_if_worker();
+/// use hepfs::Session;
+///
+/// let file = Session::start()?.open("tests/data/seed_11_1.h5")?;
+/// for table in file.tables()? {
+///     println!("{}: {} rows, {}", table.path(), table.rows(), table.schema());
+/// }
+/// assert_eq!(file.table("my_table")?.rows(), 500);
+/// # Ok(())
+/// # }
+/// ```
 pub struct OpenFile {
     session: Arc<Session>,
     root: Spot,
 }
 
 /// A table of a file, or of many.
+///
+/// ```standalone_crate
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # hepfs::serve_if_worker();
+/// use arrow_array::RecordBatch;
+/// use hepfs::Session;
+///
+/// let table = Session::start()?.open("tests/data/seed_11_1.h5")?.table("my_table")?;
+/// let batch: RecordBatch = table.read(10..20)?;
+/// assert_eq!((batch.num_rows(), batch.num_columns()), (10, 4));
+/// assert_eq!(batch.schema().field(2).metadata().get("h5col.units").map(String::as_str), Some("MeV"));
+/// # Ok(())
+/// # }
+/// ```
 pub struct OpenTable {
     session: Arc<Session>,
     path: String,
@@ -72,6 +114,40 @@ pub struct OpenTable {
 }
 
 impl Session {
+    /// Starts a session, with the usual settings.
+    ///
+    /// # Errors
+    /// [`TableError::NoWorker`] where the program has not called [`serve_if_worker`](crate::serve_if_worker).
+    pub fn start() -> Result<Arc<Self>, TableError> {
+        Self::start_with(Start::default())
+    }
+
+    /// Starts a session.
+    ///
+    /// ```standalone_crate
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # hepfs::serve_if_worker();
+    /// use hepfs::{Session, Start};
+    ///
+    /// let session = Session::start_with(Start { memory: Some(64 << 20), ..Start::default() })?;
+    /// assert!(session.open("tests/data/no such file.h5").is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`TableError::NoWorker`] where no worker is named, and the program has not called
+    /// [`serve_if_worker`](crate::serve_if_worker).
+    pub fn start_with(start: Start) -> Result<Arc<Self>, TableError> {
+        if start.worker.is_none() && !h5::serves() {
+            return Err(TableError::NoWorker);
+        }
+        let (store, workers) = (store::Options::default(), h5::Options::default());
+        let store = store::Options { cache_size: start.memory.unwrap_or(store.cache_size), ..store };
+        let workers = h5::Options { program: start.worker.unwrap_or(workers.program), ..workers };
+        Ok(Self::new(Store::new(store), workers))
+    }
+
     /// Opens a file, or a folder of files.
     ///
     /// # Errors
@@ -83,6 +159,19 @@ impl Session {
 
     /// Makes one table of the tables that several files, or the files in folders, have at one path. Its columns are
     /// those of all files, and `file`, which says which file a row is of.
+    ///
+    /// ```standalone_crate
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # hepfs::serve_if_worker();
+    /// use hepfs::Session;
+    ///
+    /// let files = ["tests/data/seed_11_1.h5", "tests/data/seed_11_2.h5"];
+    /// let table = Session::start()?.table_of_many(&files, "my_table")?;
+    /// assert_eq!(table.rows(), 1000);
+    /// assert_eq!(table.select("file = 'seed_11_2.h5'")?.rows(), 500);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Where a source is not there, or none has a table of that path.
@@ -132,6 +221,20 @@ impl OpenFile {
     }
 
     /// Rules that the file breaks, as far as it was looked into: groups that were listed, values that were read.
+    ///
+    /// ```standalone_crate
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # hepfs::serve_if_worker();
+    /// use hepfs::Session;
+    ///
+    /// let file = Session::start()?.open("tests/data/july_lists.h5")?;
+    /// file.tables()?;
+    /// let findings = file.findings();
+    /// assert_eq!(findings[0].path, "/events/later");
+    /// assert_eq!(findings[0].found, "KIND \"PACKED\" is not known");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn findings(&self) -> Vec<Finding> {
         self.root.opened().map(|opened| opened.findings()).unwrap_or_default()
     }
@@ -185,7 +288,21 @@ impl OpenTable {
         Ok(RecordBatch::try_new_with_options(self.schema(), arrays, &options)?)
     }
 
-    /// The rows that satisfy an expression, as `hepfs query` takes it: `energy > 5 order by ts limit 10`.
+    /// The rows that satisfy an expression, as `hepfs query` takes it.
+    ///
+    /// ```standalone_crate
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # hepfs::serve_if_worker();
+    /// use hepfs::Session;
+    ///
+    /// let table = Session::start()?.open("tests/data/seed_11_1.h5")?.table("my_table")?;
+    /// let found = table.select("energy > 5 and label = 'electron' order by ts limit 10")?;
+    /// assert!(found.rows() <= 10);
+    /// let error = table.select("enrgy > 5").err().unwrap();
+    /// assert!(error.to_string().contains("did you mean"), "{error}");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`TableError::Expression`] where it makes no sense, and where values cannot be read.

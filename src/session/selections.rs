@@ -104,7 +104,7 @@ impl Subject {
     }
 
     /// The maker of files over the chosen rows.
-    fn files(&self) -> Files {
+    pub(super) fn files(&self) -> Files {
         Files { selection: self.conditions.is_some().then(|| self.path()), ..self.whole.files.clone() }
     }
 
@@ -230,7 +230,7 @@ impl Chosen {
     }
 
     /// The chosen rows: waits until they are known.
-    fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
+    pub(super) fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
         }

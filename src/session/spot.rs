@@ -15,7 +15,6 @@ use super::selections::{Chosen, SelectionFile, Subject, VALUES, Where};
 use super::sources::{FileRoot, Folder, Found, NamedSources, SeveralSources, Sources};
 use super::{Children, DirEntry, Directory, Error, Kind, Names, OpenError, Opened, Session, Use};
 use crate::source::Interrupt;
-use crate::store::Answer;
 use crate::store::pass::Progress;
 use crate::table::Table;
 use crate::views::{Effort, Size};
@@ -285,17 +284,6 @@ impl FileSpot {
                 file.with(used, interrupt, |file| file.size(effort, interrupt))?
             }
         }
-    }
-
-    /// All of its bytes.
-    ///
-    /// # Errors
-    /// Where values cannot be had.
-    pub fn bytes(&self, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
-        let size = usize::try_from(self.size(Effort::Exact, interrupt)?.bytes()).unwrap_or(usize::MAX);
-        self.with(Use::Opened, interrupt, |file| {
-            Answer::collect(|answer| file.view.gather(0, size, answer, interrupt)).map_err(|error| file.failed(error))
-        })?
     }
 
     /// The progress of the passes of [`Effort::Prepared`]; `None` where there are none. Never slow.

@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -14,10 +15,11 @@ use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
 use crate::cli::place::{Named, Place};
 use crate::cli::tables::{self, about, walk};
-use crate::session::{self, FileSpot, Settings, Spot};
+use crate::session::{self, Described, Settings};
 use crate::source::Interrupt;
-use crate::table::Table;
-use crate::views::metadata::{self, Called, Directory, Member};
+use crate::store::Rows;
+use crate::table::{Column, Finding, Table, arrow_name};
+use crate::views::metadata::{self, Called, Directory, Lines, Member};
 use crate::views::{printable, printable_json};
 
 /// Links of a group whose members are described while it is listed, since they will be asked for.
@@ -61,7 +63,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                     let source = directory.spot.source();
                     let source = source.as_deref();
                     let lines = match (arguments.json, source) {
-                        (true, Some(source)) => vec![with_source(source, one)],
+                        (true, Some(source)) => vec![with_source(source, &printable_json(&one.to_string()))],
                         _ => array::described(&one, &printable(&directory.path_in_file(&text(&one["name"])))),
                     };
                     let prefix = if arguments.json { String::new() } else { directory.prefix(source) };
@@ -82,8 +84,11 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             if met.path.is_empty() {
                 nearly.take().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
             }
-            let metadata = match &met.listed {
-                Ok((directory, _)) => metadata_of(directory, &interrupt),
+            let said = match &met.listed {
+                Ok((directory, _)) => directory.described(&interrupt).and_then(|directory| match arguments.json {
+                    true => directory.line(&interrupt).map(Said::Line),
+                    false => Ok(Said::Model(directory.members(&interrupt)?, directory)),
+                }),
                 Err(reason) => {
                     failed = 1;
                     let line = format!("{prefix}{}", about(met.path, reason));
@@ -95,27 +100,27 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                     return Ok(false);
                 }
             };
-            has_any |= !matches!(metadata, Err(session::Error::NotFound));
+            has_any |= !matches!(said, Err(session::Error::NotFound));
             if let (None, false, Ok((directory, _))) = (&of_nan, arguments.json, &met.listed) {
                 let hint = directory.table().and_then(|table| arguments.nan.hint(&table));
                 of_nan = hint.map(|hint| format!("{prefix}note: {hint}"));
             }
             // Of a place that is no folder, of each file in a folder.
             let source = met.source.filter(|_| met.path.is_empty());
-            let lines = match (metadata, source) {
-                (Ok(metadata), Some(source)) if arguments.json => vec![with_source(source, metadata)],
+            let lines = match (said, source) {
+                (Ok(Said::Line(line)), Some(source)) => vec![with_source(source, &line)],
                 (Err(error), Some(_)) if arguments.json && has_any => return Err(place.failed(error)),
-                (Ok(metadata), _) if !arguments.json => {
+                (Ok(Said::Model(members, directory)), _) => {
                     let path = printable(&place.path_in_file(met.path));
-                    nearly.see(&prefix, &path, &metadata);
-                    described(&metadata, &path)
+                    nearly.see(&prefix, &path, &directory);
+                    described(&directory, &members, &path)
                 }
                 // Folders and `where/` have none.
                 _ => Vec::new(),
             };
             let unfinished = if source.is_some() && !arguments.json { place.session.unfinished() } else { Vec::new() };
             let prefix = if arguments.json { String::new() } else { prefix };
-            let mut lines = lines.into_iter().chain(unfinished.iter().map(|broken| finding(&json!(broken))));
+            let mut lines = lines.into_iter().chain(unfinished.iter().map(finding));
             lines.try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))?;
             Ok(!(arguments.json && source.is_some()))
         })?;
@@ -123,7 +128,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         said.into_iter().try_for_each(|line| writeln!(out, "{line}")).map_err(Error::io("standard output"))?;
         out.flush().map_err(Error::io("standard output"))?;
         if !has_any && failed == 0 && !place.is_whole() {
-            let owner = place.name_above(|spot| metadata_file(spot, &interrupt).is_ok());
+            let owner = place.name_above(|spot| spot.described(&interrupt).is_ok());
             let reason = match place.is_folder() {
                 true => "there is no HDF5 file in this folder".to_owned(),
                 false => format!("not a table, a group or a file, but what belongs to {owner}: give that"),
@@ -136,22 +141,23 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 
 /// Writes what there is to say of a dataset.
 fn of_dataset(place: &Place, table: &Table, json: bool) -> Result<(), Error> {
-    let directory = Directory {
-        path: &table.path,
-        called: Called::Table,
-        attributes: &[],
-        members: &[],
-        values: &HashMap::new(),
-        nearly: None,
-        findings: &table.findings,
-    };
-    let views = table.columns.iter().map(|column| Member::new(&column.name, "column"));
-    let metadata = serde_json::from_slice(&metadata::table(table, views, &directory)).unwrap_or_default();
     let lines = if json {
-        vec![with_source(Path::new(&place.name), metadata)]
+        let directory = Directory {
+            path: &table.path,
+            called: Called::Table,
+            attributes: &[],
+            members: &[],
+            values: &HashMap::new(),
+            nearly: None,
+            findings: &table.findings,
+        };
+        let views = table.columns.iter().map(|column| Member::new(&column.name, "column"));
+        let line = metadata::table(table, views, &directory, Lines::One);
+        vec![with_source(Path::new(&place.name), &String::from_utf8_lossy(&line))]
     } else {
         let left_out = table.left_out.iter().map(|(file, reason)| printable(&format!("  {file}: left out: {reason}")));
-        described(&metadata, &table.path).into_iter().chain(left_out).collect()
+        let lines = of_table(table, &[], &table.path).into_iter();
+        lines.chain(table.findings.iter().map(finding)).chain(left_out).collect()
     };
     let prefix = if place.is_one_of_several && !json { place.prefix(None) } else { String::new() };
     let mut out = std::io::stdout().lock();
@@ -168,13 +174,11 @@ struct Nearly {
 
 impl Nearly {
     /// Takes note of a directory.
-    fn see(&mut self, prefix: &str, path: &str, metadata: &Value) {
-        self.has_table |= is_table(metadata);
-        if metadata["no_table"].is_null() {
-            return;
-        }
+    fn see(&mut self, prefix: &str, path: &str, directory: &Described) {
+        self.has_table |= directory.table().is_some();
+        let Some(reason) = directory.nearly() else { return };
         if self.lines.len() < MOST_NEARLY {
-            let reason = text(&metadata["no_table"]);
+            let reason = printable(reason);
             self.lines.push(format!("{prefix}nearly a table: {path}: {reason}"));
         } else {
             self.more += 1;
@@ -189,44 +193,27 @@ impl Nearly {
     }
 }
 
-/// The `metadata.json` of a directory that is a table or a group: of a folder it may be the table of many files of this
-/// name.
-fn metadata_file(directory: &Spot, interrupt: &Interrupt) -> Result<FileSpot, session::Error> {
-    match directory.lookup(b"metadata.json", interrupt)? {
-        Spot::File(file) => Ok(file),
-        _ => Err(session::Error::NotFound),
-    }
+/// What there is to say of a directory: as a line of JSON, or its members and itself.
+enum Said {
+    Line(String),
+    Model(Vec<Member>, Described),
 }
 
-/// What a directory's `metadata.json` says.
-fn metadata_of(directory: &Spot, interrupt: &Interrupt) -> Result<Value, session::Error> {
-    let bytes = metadata_file(directory, interrupt)?.bytes(interrupt)?;
-    serde_json::from_slice(&bytes).map_err(|error| session::Error::Io(error.to_string()))
-}
-
-/// The same with the file that it is of, as a line.
-fn with_source(source: &Path, metadata: Value) -> String {
-    let mut said = json!({ "source": source.display().to_string() });
-    if let (Some(said), Value::Object(metadata)) = (said.as_object_mut(), metadata) {
-        said.extend(metadata);
-    }
-    printable_json(&said.to_string())
+/// A JSON object with the file that it is of.
+fn with_source(source: &Path, object: &str) -> String {
+    let source = printable_json(&json!(source.display().to_string()).to_string());
+    format!("{{\"source\":{source},{}", object.trim_start_matches('{'))
 }
 
 /// The lines about the directory at `path`.
-fn described(metadata: &Value, path: &str) -> Vec<String> {
-    let mut lines = match metadata["kind"].as_str() {
-        _ if is_table(metadata) => table(metadata, path),
-        Some("made") => Vec::new(),
-        _ => group(metadata, path),
+fn described(directory: &Described, members: &[Member], path: &str) -> Vec<String> {
+    let mut lines = match directory.table() {
+        Some(table) => of_table(table, members, path),
+        None if directory.is_made_up() => Vec::new(),
+        None => of_group(members, path),
     };
-    lines.extend(metadata["findings"].as_array().into_iter().flatten().map(finding));
+    lines.extend(directory.findings().iter().map(finding));
     lines
-}
-
-/// Whether a directory has a table, which a group may be that only its members tell of.
-fn is_table(metadata: &Value) -> bool {
-    !metadata["columns"].is_null()
 }
 
 fn text(value: &Value) -> String {
@@ -237,76 +224,82 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn table(metadata: &Value, path: &str) -> Vec<String> {
-    let list = |key: &str| metadata[key].as_array().cloned().unwrap_or_default();
-    let columns = list("columns");
-    let by = if metadata["recognised_by"] == "shape" { "by " } else { "" };
-    let revision = text(&metadata["revision"]);
+fn of_table(table: &Table, members: &[Member], path: &str) -> Vec<String> {
+    let by = if table.recognised_by == "shape" { "by " } else { "" };
+    let revision = printable(&table.revision);
     let mut lines = vec![format!(
         "table {path}: {} rows, {} columns ({by}{}{}{revision})",
-        text(&metadata["rows"]),
-        columns.len(),
-        text(&metadata["dialect"]),
+        table.rows,
+        table.columns.len(),
+        table.dialect,
         if revision.is_empty() { "" } else { ", " },
     )];
-    let widths = |key: &str| columns.iter().map(|column| text(&column[key]).chars().count()).max().unwrap_or(0).min(40);
-    let (name_width, type_width) = (widths("name"), widths("type"));
-    for column in &columns {
-        let mut notes = Vec::new();
-        if column["row_label"] == true {
-            notes.push("row label".to_owned());
-        }
-        if column["in_table"] == false && column["error"].is_null() {
-            let rows = Some(text(&column["rows"])).filter(|_| column["rows"] != metadata["rows"]);
-            notes.push(rows.map(|rows| format!("{rows} rows: ")).unwrap_or_default() + "not in table.*");
-        }
-        if !column["units"].is_null() {
-            notes.push(format!("[{}]", text(&column["units"])));
-        }
-        if !column["error"].is_null() {
-            notes.push(format!("unreadable: {}", text(&column["error"])));
-        }
-        notes.push(text(&column["description"]));
-        let line = format!(
-            "  {:name_width$}  {:type_width$}  {}",
-            text(&column["name"]),
-            text(&column["type"]),
-            notes.join(" "),
-        );
+    let columns = table.columns.iter().map(|column| {
+        let shown = column.shown();
+        let data_type = shown.as_ref().map(|rows| arrow_name(rows.data_type())).unwrap_or_default();
+        (printable(&column.name.to_string()), printable(&data_type), notes(table, column, &shown))
+    });
+    let columns: Vec<(String, String, String)> = columns.collect();
+    let width =
+        |length: &dyn Fn(&(String, String, String)) -> usize| columns.iter().map(length).max().unwrap_or(0).min(40);
+    let name_width = width(&|(name, ..)| name.chars().count());
+    let type_width = width(&|(_, data_type, _)| data_type.chars().count());
+    for (name, data_type, notes) in &columns {
+        let line = format!("  {name:name_width$}  {data_type:type_width$}  {notes}");
         lines.push(line.trim_end().to_owned());
     }
-    let columns: HashSet<String> = columns.iter().map(|column| text(&column["name"])).collect();
-    let reasons: HashMap<String, String> =
-        list("left_out").iter().map(|left| (text(&left["name"]), text(&left["reason"]))).collect();
-    let members = list("members");
-    let others = members.iter().filter(|member| !columns.contains(&text(&member["name"])));
-    lines.extend(others.map(|member| match reasons.get(&text(&member["name"])) {
-        Some(reason) => format!("{} no column: {reason}", one_member(member)),
-        None => one_member(member),
-    }));
+    let names: HashSet<&str> = columns.iter().map(|(name, ..)| name.as_str()).collect();
+    // Of a table whose group has other members, these say themselves why they are no columns.
+    let says_why = table.only_adds || !table.left_out.is_empty();
+    let of_members = members.iter().filter_map(|member| Some((&member.name, member.left_out.as_ref()?)));
+    let left_out = of_members.chain(table.left_out.iter().map(|(name, reason)| (name, reason)));
+    let left_out =
+        left_out.filter(|_| says_why).map(|(name, reason)| (printable(&name.to_string()), printable(reason)));
+    let reasons: HashMap<String, String> = left_out.collect();
+    let others = members.iter().map(|member| (printable(&member.name.to_string()), member));
+    lines.extend(others.filter(|(name, _)| !names.contains(name.as_str())).map(
+        |(name, member)| match reasons.get(&name) {
+            Some(reason) => format!("{} no column: {reason}", one_member(member)),
+            None => one_member(member),
+        },
+    ));
     lines
 }
 
-fn group(metadata: &Value, path: &str) -> Vec<String> {
-    let members = metadata["members"].as_array().into_iter().flatten();
-    let members = members.filter(|member| member["kind"] != "group" && member["kind"] != "table");
+/// What stands behind the name and the type of a column.
+fn notes(table: &Table, column: &Column, shown: &Result<Arc<dyn Rows>, String>) -> String {
+    let mut notes = Vec::new();
+    if column.is_label {
+        notes.push("row label".to_owned());
+    }
+    if let Ok(own) = shown.as_ref().map(|rows| rows.len())
+        && !column.in_table
+    {
+        let rows = Some(own).filter(|own| *own != table.rows).map(|own| format!("{own} rows: "));
+        notes.push(rows.unwrap_or_default() + "not in table.*");
+    }
+    notes.extend(column.units.as_ref().map(|units| format!("[{}]", printable(units))));
+    notes.extend(shown.as_ref().err().map(|reason| format!("unreadable: {}", printable(reason))));
+    notes.push(column.description.as_ref().map(|text| printable(text)).unwrap_or_default());
+    notes.join(" ")
+}
+
+fn of_group(members: &[Member], path: &str) -> Vec<String> {
+    let members = members.iter().filter(|member| member.kind != "group" && member.kind != "table");
     [format!("group {path}")].into_iter().chain(members.map(one_member)).collect()
 }
 
-fn one_member(member: &Value) -> String {
+fn one_member(member: &Member) -> String {
     // The type tells which files a dataset has: one that is missing is no news where others are there.
-    let is_shown = member["shown_as"].as_array().is_some_and(|names| !names.is_empty());
-    let hidden = member["not_shown"].as_array().into_iter().flatten().filter(|_| !is_shown);
-    let hidden: Vec<String> = hidden.map(text).collect();
-    let shape = if member["shape"].is_null() { String::new() } else { format!(" {}", text(&member["shape"])) };
-    let class = match &member["datatype"] {
-        Value::Null => String::new(),
-        datatype => format!(" {}", text(&datatype["class"])),
-    };
+    let hidden = member.not_shown.iter().filter(|_| member.names().is_empty());
+    let hidden: Vec<String> = hidden.map(|reason| printable(reason)).collect();
+    let shape = member.dataset().filter(|dataset| !dataset.null).map(|dataset| format!(" {}", json!(dataset.shape)));
+    let class = member.class().map(|class| format!(" {class}")).unwrap_or_default();
     let hidden = if hidden.is_empty() { String::new() } else { format!(" not shown: {}", hidden.join("; ")) };
-    format!("  {} ({}{class}{shape}){hidden}", text(&member["name"]), text(&member["kind"]))
+    let name = printable(&member.name.to_string());
+    format!("  {name} ({}{class}{}){hidden}", member.kind, shape.unwrap_or_default())
 }
 
-fn finding(finding: &Value) -> String {
-    format!("  ! {}: {} ({})", text(&finding["path"]), text(&finding["found"]), text(&finding["rule"]))
+fn finding(finding: &Finding) -> String {
+    format!("  ! {}: {} ({})", printable(&finding.path), printable(&finding.found), finding.rule.id)
 }

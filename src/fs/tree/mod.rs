@@ -1,6 +1,6 @@
 //! The tree of names over HDF5 files: which node stands for what a session has.
 //!
-//! A node belongs to one opening of a source ([`Opened`]). When the file under the source's path becomes another one,
+//! A node belongs to one opening of a source (`Opened`). When the file under the source's path becomes another one,
 //! its nodes stop being current, the kernel asks again from the top, and a new opening answers.
 
 mod directory;

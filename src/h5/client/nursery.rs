@@ -12,10 +12,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use crate::h5::WORKER;
 use crate::h5::protocol::descriptors;
-
-/// The hidden argument that makes the program a nursery; the process id of the daemon follows.
-const ARGUMENT: &str = "hdf5-worker";
 
 /// Longest wait for a fork, the start of the nursery included.
 const READY: Duration = Duration::from_secs(30);
@@ -45,7 +43,7 @@ impl Nursery {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(READY))?;
         let mut command = Command::new(&kind.program);
-        command.arg(ARGUMENT).arg(std::process::id().to_string());
+        command.arg(WORKER).arg(std::process::id().to_string());
         command.env_clear().env("HDF5_USE_FILE_LOCKING", "FALSE");
         if !kind.has_plugins {
             // The library's own word for "load no plugin".

@@ -35,7 +35,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::session::Session;
 use self::shared::SharedMemory;
@@ -43,16 +43,29 @@ use self::writer::Writer;
 use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
 use crate::h5::protocol::descriptors;
 
-/// Runs the nursery, and in each of its forks the worker: `hepfs hdf5-worker PARENT`.
-pub fn worker_main() -> ExitCode {
-    match nursery::run().and_then(|is_worker| if is_worker { run() } else { Ok(()) }) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // For debugging only: the daemon knows from the closed socket.
-            eprintln!("hepfs hdf5-worker: {error}");
-            ExitCode::FAILURE
-        }
+/// Whether this program can be started as a worker.
+static SERVES: AtomicBool = AtomicBool::new(false);
+
+/// Makes a process that was started as a worker of HDF5 serve until it ends; in any other it does nothing. libhdf5 runs
+/// in processes of its own, which are the running program, started once more: so call this first in `main`.
+pub fn serve_if_worker() {
+    // Nothing else of the program may run in there.
+    if std::env::args_os().nth(1).is_none_or(|argument| argument != super::WORKER) {
+        SERVES.store(true, Ordering::Relaxed);
+        return;
     }
+    // Runs the nursery, and in each of its forks the worker: `hepfs hdf5-worker PARENT`.
+    let outcome = nursery::run().and_then(|is_worker| if is_worker { run() } else { Ok(()) });
+    if let Err(error) = &outcome {
+        // For debugging only: the daemon knows from the closed socket.
+        eprintln!("hepfs hdf5-worker: {error}");
+    }
+    std::process::exit(i32::from(outcome.is_err()))
+}
+
+/// Whether this program has called [`serve_if_worker`].
+pub fn serves() -> bool {
+    SERVES.load(Ordering::Relaxed)
 }
 
 fn run() -> io::Result<()> {

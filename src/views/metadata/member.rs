@@ -60,7 +60,7 @@ impl Member {
     }
 
     /// What `metadata.json` says of it; `known` is the value of a small scalar.
-    pub(super) fn value(&self, known: Option<&Value>) -> Value {
+    pub fn value(&self, known: Option<&Value>) -> Value {
         let mut value = Map::new();
         insert_name(&mut value, &self.name);
         value.insert("kind".into(), self.kind.into());
@@ -82,17 +82,34 @@ impl Member {
         value.into()
     }
 
-    /// Under which names it is shown, and why it, or one of its views, is not.
-    pub(super) fn insert_views(&self, value: &mut Map<String, Value>) {
-        let names = match &self.shown_as {
+    /// The dataset, where it is one that is no column.
+    pub fn dataset(&self) -> Option<&Dataset> {
+        match &self.details {
+            Details::Array(dataset, _) => Some(dataset),
+            _ => None,
+        }
+    }
+
+    /// The class of the elements of the dataset.
+    pub fn class(&self) -> Option<String> {
+        Some(datatype::value(&self.dataset()?.datatype)["class"].as_str()?.to_owned())
+    }
+
+    /// The names under which it is shown.
+    pub fn names(&self) -> Vec<String> {
+        match &self.shown_as {
             ShownAs::Nothing => Vec::new(),
-            ShownAs::Name(name) => vec![name.to_string().into()],
+            ShownAs::Name(name) => vec![name.to_string()],
             ShownAs::Files(stem, suffixes) => {
                 let stem = stem.to_string();
-                suffixes.iter().map(|suffix| format!("{stem}{suffix}").into()).collect()
+                suffixes.iter().map(|suffix| format!("{stem}{suffix}")).collect()
             }
-        };
-        value.insert("shown_as".into(), Value::Array(names));
+        }
+    }
+
+    /// Under which names it is shown, and why it, or one of its views, is not.
+    pub(super) fn insert_views(&self, value: &mut Map<String, Value>) {
+        value.insert("shown_as".into(), self.names().into());
         if !self.not_shown.is_empty() {
             value.insert("not_shown".into(), self.not_shown.iter().map(|reason| &**reason).collect());
         }

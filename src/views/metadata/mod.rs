@@ -117,22 +117,34 @@ struct TableDocument<'a, C, M, L> {
     selection: Option<&'a str>,
 }
 
+/// How a document is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// As `metadata.json` has it: a value a line.
+    Many,
+    /// As a line.
+    One,
+}
+
 /// `metadata.json` of a directory that has no table.
-pub fn group(directory: &Directory<'_>) -> Vec<u8> {
-    pretty(&GroupDocument {
-        schema: SCHEMA,
-        kind: directory.called.kind(),
-        path: directory.path,
-        attributes: attributes_value(directory.attributes),
-        members: directory.members(),
-        findings: directory.findings,
-        no_table: directory.nearly,
-    })
+pub fn group(directory: &Directory<'_>, lines: Lines) -> Vec<u8> {
+    written(
+        lines,
+        &GroupDocument {
+            schema: SCHEMA,
+            kind: directory.called.kind(),
+            path: directory.path,
+            attributes: attributes_value(directory.attributes),
+            members: directory.members(),
+            findings: directory.findings,
+            no_table: directory.nearly,
+        },
+    )
 }
 
 /// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot
 /// have.
-pub fn table<V>(table: &Table, views: V, directory: &Directory<'_>) -> Vec<u8>
+pub fn table<V>(table: &Table, views: V, directory: &Directory<'_>, lines: Lines) -> Vec<u8>
 where
     V: Iterator<Item = Member> + Clone,
 {
@@ -149,42 +161,48 @@ where
             })
         })
         .collect();
-    pretty(&TableDocument {
-        schema: SCHEMA,
-        kind: directory.called.kind(),
-        path: &table.path,
-        dialect: table.dialect,
-        revision: &table.revision,
-        recognised_by: table.recognised_by,
-        rows: table.rows,
-        attributes: attributes_value(&table.attributes),
-        storage: table.storage.as_ref(),
-        columns: Each(|| {
-            table.columns.iter().zip(views.clone()).map(|(column, views)| column_value(table, column, &views))
-        }),
-        categories,
-        left_out: (table.only_adds || !table.left_out.is_empty()).then_some(Each(|| {
-            let of_members = directory.members.iter().filter_map(|one| Some((&one.name, one.left_out.as_deref()?)));
-            let of_table = table.left_out.iter().map(|(name, reason)| (name, reason.as_ref()));
-            of_members.chain(of_table).map(|(name, reason)| left_out_value(name, reason))
-        })),
-        members: directory.members(),
-        not_shown: table.servants.iter().map(|name| name.to_string()).collect(),
-        findings: directory.findings,
-        selection: table.selection.as_deref(),
-    })
+    written(
+        lines,
+        &TableDocument {
+            schema: SCHEMA,
+            kind: directory.called.kind(),
+            path: &table.path,
+            dialect: table.dialect,
+            revision: &table.revision,
+            recognised_by: table.recognised_by,
+            rows: table.rows,
+            attributes: attributes_value(&table.attributes),
+            storage: table.storage.as_ref(),
+            columns: Each(|| {
+                table.columns.iter().zip(views.clone()).map(|(column, views)| column_value(table, column, &views))
+            }),
+            categories,
+            left_out: (table.only_adds || !table.left_out.is_empty()).then_some(Each(|| {
+                let of_members = directory.members.iter().filter_map(|one| Some((&one.name, one.left_out.as_deref()?)));
+                let of_table = table.left_out.iter().map(|(name, reason)| (name, reason.as_ref()));
+                of_members.chain(of_table).map(|(name, reason)| left_out_value(name, reason))
+            })),
+            members: directory.members(),
+            not_shown: table.servants.iter().map(|name| name.to_string()).collect(),
+            findings: directory.findings,
+            selection: table.selection.as_deref(),
+        },
+    )
 }
 
 /// `indexes.json`: row labels and search indexes of a table.
 pub fn indexes(table: &Table) -> Vec<u8> {
     let labels: Vec<String> =
         table.columns.iter().filter(|column| column.is_label).map(|column| column.name.to_string()).collect();
-    pretty(&json!({
-        "schema": SCHEMA,
-        "path": table.path,
-        "row_labels": labels,
-        "search_indexes": table.indexes.iter().map(index_value).collect::<Vec<_>>(),
-    }))
+    written(
+        Lines::Many,
+        &json!({
+            "schema": SCHEMA,
+            "path": table.path,
+            "row_labels": labels,
+            "search_indexes": table.indexes.iter().map(index_value).collect::<Vec<_>>(),
+        }),
+    )
 }
 
 fn index_value(index: &SearchIndex) -> Value {
@@ -203,7 +221,8 @@ fn index_value(index: &SearchIndex) -> Value {
     value
 }
 
-fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
+/// What `metadata.json` says of a column.
+pub fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     let mut value = Map::new();
     insert_name(&mut value, &column.name);
     value.insert("path".into(), column.path.clone().into());
@@ -323,10 +342,13 @@ fn filters_value(filters: &[Filter]) -> Value {
         .into()
 }
 
-fn pretty(value: &impl Serialize) -> Vec<u8> {
+fn written(lines: Lines, value: &impl Serialize) -> Vec<u8> {
+    let text = if lines == Lines::Many { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
     // All keys are strings, so this cannot fail.
-    let mut bytes = printable_json(&serde_json::to_string_pretty(value).unwrap_or_default()).into_bytes();
-    bytes.push(b'\n');
+    let mut bytes = printable_json(&text.unwrap_or_default()).into_bytes();
+    if lines == Lines::Many {
+        bytes.push(b'\n');
+    }
     // It stays, and may be long.
     bytes.shrink_to_fit();
     bytes

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{metadata_of, text};
+use super::text;
 use crate::cli::place::{Asked, Place};
 use crate::source::Interrupt;
 use crate::views::printable;
@@ -17,12 +17,7 @@ const MOST_PARTS: usize = 20;
 /// said of it there; `None` where there is none.
 pub(super) fn find(asked: &Asked, interrupt: &Interrupt) -> Option<(Place, Value)> {
     let (above, name) = asked.find_above(interrupt)?;
-    let metadata = metadata_of(&above.spot, interrupt).ok()?;
-    let name = name.to_string();
-    let all = || ["members", "columns"].iter().filter_map(|key| metadata[key].as_array()).flatten();
-    let is_shown_so =
-        |one: &&Value| one["shown_as"].as_array().is_some_and(|names| names.iter().any(|own| *own == name));
-    let found = all().find(|one| one["name"] == name).or_else(|| all().find(is_shown_so))?.clone();
+    let found = above.spot.described(interrupt).ok()?.one(&name.to_string(), interrupt).ok()??;
     Some((above, found))
 }
 

@@ -1,0 +1,100 @@
+//! What there is to say of a group, a table, or chosen rows.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::contents::Contents;
+use super::{Error, Opened, Spot, listing};
+use crate::source::Interrupt;
+use crate::table::{Finding, Table};
+use crate::views::metadata::{Called, Lines, Member, column_value};
+
+/// What there is to say of a directory: what `metadata.json` has.
+pub(crate) struct Described {
+    contents: Arc<Contents>,
+    opened: Arc<Opened>,
+    /// HDF5 path.
+    path: String,
+}
+
+impl Spot {
+    /// What there is to say of the group, table or selection that a directory is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] of any other directory, and where it cannot be listed.
+    pub fn described(&self, interrupt: &Interrupt) -> Result<Described, Error> {
+        let (files, contents) = match self {
+            Spot::Root(root) => return root.shown.described(interrupt),
+            Spot::Selection(chosen) => (chosen.subject().files(), chosen.load(interrupt)?),
+            Spot::Source(root) => {
+                let directory = root.shown(interrupt)?;
+                (directory.files().clone(), directory.load(interrupt)?)
+            }
+            Spot::Directory(directory) => (directory.files().clone(), directory.load(interrupt)?),
+            _ => return Err(Error::NotFound),
+        };
+        Ok(Described { contents, opened: files.opened, path: files.path })
+    }
+}
+
+impl Described {
+    /// The table, where it is one.
+    pub fn table(&self) -> Option<&Arc<Table>> {
+        self.contents.table.as_ref()
+    }
+
+    /// Whether it was made up: no object of the file.
+    pub fn is_made_up(&self) -> bool {
+        self.contents.called == Called::Made
+    }
+
+    /// Why it is no table, though some members are of one length.
+    pub fn nearly(&self) -> Option<&str> {
+        self.contents.nearly.as_deref().filter(|_| self.table().is_none())
+    }
+
+    /// Rules that it breaks.
+    pub fn findings(&self) -> &[Finding] {
+        &self.contents.findings
+    }
+
+    /// Its members, but for columns and what serves them.
+    ///
+    /// # Errors
+    /// Where the group cannot be listed any more.
+    pub fn members(&self, interrupt: &Interrupt) -> Result<Vec<Member>, Error> {
+        let members = self.contents.members(&self.opened, interrupt).map_err(Error::from);
+        members.inspect_err(|error| self.opened.log(error))
+    }
+
+    /// `metadata.json`, as a line.
+    ///
+    /// # Errors
+    /// As [`Described::members`].
+    pub fn line(&self, interrupt: &Interrupt) -> Result<String, Error> {
+        let bytes = self.contents.metadata(&self.opened, &self.path, Lines::One, interrupt).map_err(Error::from);
+        let bytes = bytes.inspect_err(|error| self.opened.log(error))?;
+        String::from_utf8(bytes).map_err(|error| Error::Io(error.to_string()))
+    }
+
+    /// What `metadata.json` says of the member or column that is called so, or else is shown under this name.
+    ///
+    /// # Errors
+    /// As [`Described::members`].
+    pub fn one(&self, name: &str, interrupt: &Interrupt) -> Result<Option<Value>, Error> {
+        let (members, values) = (self.members(interrupt)?, self.contents.values(&self.opened, interrupt));
+        let of_column = |table: &Table, is_it: &dyn Fn(&Member) -> bool| {
+            let mut columns = table.columns.iter().zip(listing::describe_columns(table));
+            columns.find(|(_, views)| is_it(views)).map(|(column, views)| column_value(table, column, &views))
+        };
+        let find = |is_it: &dyn Fn(&Member) -> bool| {
+            let member = members.iter().find(|member| is_it(member));
+            let member = member.map(|member| member.value(values.get(&member.name)));
+            member.or_else(|| of_column(self.table()?, is_it))
+        };
+        let is_called = |member: &Member| member.name.to_string() == name;
+        let is_shown_so = |member: &Member| member.names().iter().any(|own| own == name);
+        Ok(find(&is_called).or_else(|| find(&is_shown_so)))
+    }
+}
