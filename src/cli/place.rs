@@ -128,13 +128,13 @@ impl Asked<'_> {
 pub(super) struct Place {
     /// The session of the source.
     pub session: Arc<Session>,
-    /// What is there.
+    /// The folder, group, table or file there.
     pub spot: Spot,
     /// Its name for messages: as it was given.
     pub name: String,
     /// The source.
     source: PathBuf,
-    /// What is on the way to it, the source first.
+    /// The directories on the way to it, the source first.
     above: Vec<Spot>,
     /// The path in the source.
     path: BString,

@@ -257,7 +257,7 @@ pub struct Claims {
     pub dialect: Option<&'static dyn Dialect>,
     /// A table by its own attributes, whatever is in it: [`Dialects::claims`].
     pub is_marked: bool,
-    /// The group is a table of its own: [`Site::Group`].
+    /// The group is a table of its own: [`Of::Group`].
     pub is_table: bool,
     /// The table only adds names: its columns are members that are shown by themselves ([`Table::only_adds`]).
     pub only_adds: bool,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-/// What stands behind a name.
+/// Kinds of things that a name can stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
@@ -23,7 +23,7 @@ pub enum Kind {
 pub struct DirEntry {
     /// The name as shown.
     pub name: BString,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 

@@ -1,7 +1,8 @@
-//! What there is to say of a group, a table, or chosen rows.
+//! Descriptions of groups, tables and selections: their members, findings, `metadata.json`.
 
 use std::sync::Arc;
 
+use bstr::ByteSlice;
 use serde_json::Value;
 
 use super::contents::Contents;
@@ -10,7 +11,7 @@ use crate::source::Interrupt;
 use crate::table::{Finding, Table};
 use crate::views::metadata::{Called, Lines, Member, column_value};
 
-/// What there is to say of a directory: what `metadata.json` has.
+/// The description of a directory: the facts of its `metadata.json`.
 pub(crate) struct Described {
     contents: Arc<Contents>,
     opened: Arc<Opened>,
@@ -19,7 +20,7 @@ pub(crate) struct Described {
 }
 
 impl Spot {
-    /// What there is to say of the group, table or selection that a directory is.
+    /// Describes a group, a table or a selection.
     ///
     /// # Errors
     /// [`Error::NotFound`] of any other directory, and where it cannot be listed.
@@ -78,7 +79,7 @@ impl Described {
         String::from_utf8(bytes).map_err(|error| Error::Io(error.to_string()))
     }
 
-    /// What `metadata.json` says of the member or column that is called so, or else is shown under this name.
+    /// The entry in `metadata.json` of the member or column of this link name, or else of this shown name.
     ///
     /// # Errors
     /// As [`Described::members`].
@@ -93,7 +94,7 @@ impl Described {
             let member = member.map(|member| member.value(values.get(&member.name)));
             member.or_else(|| of_column(self.table()?, is_it))
         };
-        let is_called = |member: &Member| member.name.to_string() == name;
+        let is_called = |member: &Member| member.name.to_str_lossy() == name;
         let is_shown_so = |member: &Member| member.names().iter().any(|own| own == name);
         Ok(find(&is_called).or_else(|| find(&is_shown_so)))
     }

@@ -129,7 +129,7 @@ impl Directory {
         })
     }
 
-    /// What makes its files.
+    /// The maker of its files.
     pub(crate) fn files(&self) -> &Files {
         &self.files_of
     }
@@ -169,13 +169,13 @@ impl Directory {
         matches!(&self.place, Place::Made(_, name, Made::Directory { .. }) if name.starts_with(b"."))
     }
 
-    /// What it holds, if it was listed.
+    /// Its contents, if it was listed.
     pub fn contents(&self) -> Option<&Arc<Contents>> {
         self.contents.get()
     }
 
-    /// Looks where all that it shows lies in its file, that of directories below left out, so that damaged chunk indexes
-    /// are met and reported. Calls `failed` for each object where that fails, by its HDF5 path.
+    /// Looks where all that it shows lies in its file, so that damaged chunk indexes are met and reported. Directories
+    /// below are left out. Calls `failed` for each object where that fails, by its HDF5 path.
     pub fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
         let Ok(contents) = self.load(interrupt) else { return };
         let mut look = |path: &str, rows: &Result<Arc<dyn Rows>, String>| {

@@ -18,7 +18,7 @@ pub(crate) struct ShownFile {
     pub opened: Arc<Opened>,
     pub view: Arc<dyn View>,
     pub attributes: ObjectAttributes,
-    /// What it shares with the other files of its dataset.
+    /// Shared with the other files of its dataset.
     _shared: Option<(Arc<Array>, Arc<Single>)>,
 }
 

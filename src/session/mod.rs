@@ -16,7 +16,7 @@
 //! | `selections` | the same over chosen rows |
 //! | `sources` | files and folders that the user named |
 //! | `datasets` | one table of many files |
-//! | `live` | text of what a session has learnt and done |
+//! | `live` | reports on a session: errors, findings, counts |
 //! | `spot`, `walk` | what names lead to; what lies at a path, and below it |
 //! | `open` | files and tables, as programs use them that have the crate as a library |
 
@@ -94,7 +94,7 @@ pub struct Settings {
     pub parquet_statistics: bool,
     /// Whether times are shown as instants (`--times`): for the store, which makes the rows.
     pub times: bool,
-    /// What NaN in a column of floats means (`--nan`): for the store as well.
+    /// The meaning of NaN in a column of floats (`--nan`): for the store as well.
     pub nan: NanPolicy,
     /// Which search indexes are used (`--indexes`).
     pub trust: Trust,
@@ -170,7 +170,7 @@ pub struct Session {
     pub(crate) most_described: usize,
     /// Settings of the HDF5 workers.
     pub(crate) workers: h5::Options,
-    /// What went wrong while serving, for `.hepfs/errors`.
+    /// The last errors met while serving, for `.hepfs/errors`.
     pub(crate) errors: ErrorLog,
     /// Sources opened so far, for `.hepfs/findings`.
     openings: Mutex<Vec<Weak<Opened>>>,
@@ -241,7 +241,7 @@ impl Session {
         self.opened().iter().filter_map(|opened| opened.hdf5().cloned()).collect()
     }
 
-    /// What datasets say of files: which are left out or cast, and which values a cast did not keep.
+    /// Findings of datasets: files that are left out or cast, values that a cast did not keep.
     pub(crate) fn of_datasets(&self) -> Vec<(PathBuf, Finding)> {
         let mut all: Vec<_> = self.datasets.lock().values().flatten().cloned().collect();
         for (source, tallies) in self.casts.lock().values() {

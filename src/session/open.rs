@@ -36,7 +36,7 @@ pub enum TableError {
     Expression {
         /// The character, counted from 1.
         character: usize,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// Columns make no record batch.
@@ -109,7 +109,7 @@ pub struct OpenTable {
     /// Columns that can be read, and their rows.
     rows: Vec<Arc<dyn Rows>>,
     schema: SchemaRef,
-    /// Held: findings are told of what is open.
+    /// Held, so that findings stay known.
     root: Spot,
 }
 

@@ -13,7 +13,7 @@ use super::last_used;
 /// they know their exact size, which may have taken a pass.
 const MOST_UNUSED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-/// What a file is wanted for.
+/// Uses of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Its size and attributes.

@@ -162,7 +162,7 @@ impl Where {
         &self.subject
     }
 
-    /// What a name in it leads to.
+    /// Finds a name in it.
     ///
     /// # Errors
     /// [`Error::NotFound`] where it makes no sense, which is logged.
@@ -263,7 +263,7 @@ impl Chosen {
         &self.subject
     }
 
-    /// What a name in the directory of the selection leads to.
+    /// Finds a name in the directory of the selection.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is nothing of the name.
@@ -279,7 +279,7 @@ impl Chosen {
         })
     }
 
-    /// What a name in its directory `columns/` leads to.
+    /// Finds a name in its directory `columns/`.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is nothing of the name.
@@ -342,7 +342,7 @@ impl SelectionFile {
         self.file.get()
     }
 
-    /// The progress of what has to be known of it.
+    /// The progress of the passes that it takes to know its size.
     pub fn progress(&self) -> Option<Progress> {
         match self.file.get() {
             Some(file) => file.view.progress(),

@@ -281,7 +281,7 @@ impl Folder {
     }
 }
 
-/// The current one of this name, made where there is none.
+/// Finds the current one of this name, or makes it.
 fn kept<S>(
     known: &Mutex<InUse<BString, S>>,
     name: BString,

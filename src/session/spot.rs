@@ -1,4 +1,4 @@
-//! What the names of directories lead to: folders, sources, groups, tables, files.
+//! Spots: the folders, sources, groups, tables and files that names lead to.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::store::pass::Progress;
 use crate::table::Table;
 use crate::views::{Effort, Size};
 
-/// What a name leads to.
+/// A folder, source, group, table or file that a name leads to.
 #[derive(Clone)]
 pub(crate) enum Spot {
-    /// What the user named, with `.datasets` and `.hepfs`.
+    /// The sources that the user named, with `.datasets` and `.hepfs`.
     Root(Arc<Root>),
     /// `.hepfs`, since the session began.
     Live(Arc<Session>, SystemTime),
@@ -69,7 +69,7 @@ pub(crate) enum FileSpot {
     Live(Arc<LiveFile>),
 }
 
-/// What the user named, with `.datasets` and `.hepfs`.
+/// The sources that the user named, with `.datasets` and `.hepfs`.
 pub(crate) struct Root {
     pub shown: Spot,
     live: Spot,
@@ -110,7 +110,7 @@ pub(crate) fn datasets(session: &Arc<Session>, sources: &[PathBuf]) -> Result<Sp
 }
 
 impl Spot {
-    /// What kind of thing it is.
+    /// Its kind.
     pub fn kind(&self) -> Kind {
         match self {
             Spot::Link(..) => Kind::Symlink,
@@ -120,10 +120,10 @@ impl Spot {
         }
     }
 
-    /// What a name in it leads to.
+    /// Finds a name in it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is nothing of the name, [`Error::NotADirectory`] of what is none.
+    /// [`Error::NotFound`] where there is nothing of the name, [`Error::NotADirectory`] of a file or link.
     pub fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
         match self {
             Spot::Root(root) => match &root.datasets {
@@ -152,7 +152,7 @@ impl Spot {
     /// The names in it.
     ///
     /// # Errors
-    /// Where it cannot be listed; [`Error::NotADirectory`] of what is none.
+    /// Where it cannot be listed; [`Error::NotADirectory`] of a file or link.
     pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let directories = |names: Vec<BString>| names.into_iter().map(DirEntry::directory).collect();
         Ok(match self {
@@ -286,7 +286,7 @@ impl FileSpot {
         }
     }
 
-    /// The progress of the passes of [`Effort::Prepared`]; `None` where there are none. Never slow.
+    /// The progress of the passes of [`Effort::Prepared`]; `None`: it takes no pass. Never slow.
     pub fn progress(&self) -> Option<Progress> {
         match self {
             FileSpot::Chosen(chosen) => chosen.progress(),
@@ -325,7 +325,7 @@ impl From<Found> for Spot {
     }
 }
 
-/// What a name in a group, a table or what a dialect made up leads to.
+/// Finds a name in a group, a table, or a directory that a dialect made up.
 fn in_directory(directory: &Arc<Directory>, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
     let contents = directory.load(interrupt)?;
     let number = contents.listing.find(name).ok_or(Error::NotFound)?;

@@ -1,4 +1,4 @@
-//! What lies at a path, and at and below it: one walk for all who look for tables.
+//! Follows paths, and walks directories: one walk for all who look for tables.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ const MOST_LINKS: usize = 40;
 /// Deepest directory looked into.
 const DEEPEST: usize = 64;
 
-/// What a path led to.
+/// The end of a path, and the way to it.
 pub(crate) struct Followed {
     pub spot: Spot,
-    /// What was passed on the way to it, the root first.
+    /// The directories on the way to it, the root first.
     pub above: Vec<Spot>,
     /// The names on the way, as if nothing had led there but directories.
     pub names: Vec<BString>,

@@ -193,7 +193,7 @@ impl Nearly {
     }
 }
 
-/// What there is to say of a directory: as a line of JSON, or its members and itself.
+/// The description of a directory: as a line of JSON, or its members and itself.
 enum Said {
     Line(String),
     Model(Vec<Member>, Described),
@@ -266,7 +266,7 @@ fn of_table(table: &Table, members: &[Member], path: &str) -> Vec<String> {
     lines
 }
 
-/// What stands behind the name and the type of a column.
+/// The remarks behind the name and the type of a column.
 fn notes(table: &Table, column: &Column, shown: &Result<Arc<dyn Rows>, String>) -> String {
     let mut notes = Vec::new();
     if column.is_label {
@@ -301,5 +301,5 @@ fn one_member(member: &Member) -> String {
 }
 
 fn finding(finding: &Finding) -> String {
-    format!("  ! {}: {} ({})", printable(&finding.path), printable(&finding.found), finding.rule.id)
+    format!("  ! {}: {} ({})", printable(&finding.path), printable(&finding.found), printable(finding.rule.text))
 }

@@ -5,7 +5,7 @@
 //! `BUILD`) gives a plain record of itself here.
 //!
 //! [`attribute`] reads a small pickle into a [`Tree`] of values. [`object_array`] scans a large one and keeps 8 bytes
-//! for a value: its kind, and where it stands in the pickle. Both run the same [`machine`].
+//! for a value: its kind, and where it stands in the pickle. Both run the same `machine`.
 
 mod array;
 mod cell;

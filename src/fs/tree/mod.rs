@@ -34,7 +34,7 @@ pub fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Interrupt) 
     Ok(node(session::root(session, sources, interrupt)?))
 }
 
-/// The node of what a name leads to.
+/// Makes the node of a spot.
 pub(crate) fn node(spot: Spot) -> NodeRef {
     match spot {
         Spot::Link(opened, target) => Arc::new(LinkNode { opened, target }),
@@ -70,7 +70,7 @@ impl Stamp {
 }
 
 impl Opened {
-    /// What `stat` shows of a node: the HDF5 file's times and read bits.
+    /// Attributes of a node of this kind: the HDF5 file's times and read bits.
     fn attributes(&self, kind: Kind) -> Attributes {
         self.stamp().attributes(kind)
     }

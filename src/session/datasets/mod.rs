@@ -194,7 +194,7 @@ impl DatasetAt {
         self.all.started
     }
 
-    /// What a name in the directory leads to.
+    /// Finds a name in the directory.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is nothing of the name, and where no source can be listed.

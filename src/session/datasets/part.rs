@@ -40,7 +40,7 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// What a name in it leads to.
+    /// Finds a name in it.
     ///
     /// # Errors
     /// [`Error::NotFound`] where there is nothing of the name.

@@ -221,7 +221,7 @@ fn index_value(index: &SearchIndex) -> Value {
     value
 }
 
-/// What `metadata.json` says of a column.
+/// The entry of a column in `metadata.json`.
 pub fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
     let mut value = Map::new();
     insert_name(&mut value, &column.name);
