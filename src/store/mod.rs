@@ -64,7 +64,8 @@ pub use file::{Damage, File};
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
 pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
 pub use memory::{
-    ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, keep_little, machine_memory, try_memory,
+    ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, SingleFlight, keep_little, machine_memory,
+    try_memory,
 };
 pub use rows::{Blocked, Cuts, Fitter, Fitting, Shared, for_each_array, for_each_counted, for_each_stored, numbered};
 pub use rows::{Coded, StoredBytes, Summaries};

@@ -1,16 +1,15 @@
 //! Rendered blocks of text and pages of Parquet, kept for the requests that follow: a block of 1 MiB is asked for in
 //! eight pieces of 128 KiB.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use lru::LruCache;
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::source::Interrupt;
-use crate::store::Error;
+use crate::store::{Error, SingleFlight};
 
 /// A rendered block.
 pub(super) type Block = Arc<Vec<u8>>;
@@ -23,9 +22,6 @@ pub(super) fn next_view() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
-
-/// How often a waiting thread looks whether it is still wanted.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A block may be as long as this, however small the cache is.
 const LONGEST: u64 = 128 << 20;
@@ -40,7 +36,7 @@ const LONGEST_SPARE: usize = 4 << 20;
 pub struct BlockCache {
     capacity: usize,
     state: Mutex<State>,
-    changed: Condvar,
+    rendering: SingleFlight<Key>,
 }
 
 struct State {
@@ -48,7 +44,6 @@ struct State {
     /// Their keys, those of a view together.
     keys: BTreeSet<Key>,
     bytes: usize,
-    rendering: HashSet<Key>,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
 }
@@ -69,10 +64,9 @@ impl std::fmt::Debug for BlockCache {
 impl BlockCache {
     /// A cache of at most `capacity` bytes. The newest block stays even if it is larger alone.
     pub fn new(capacity: usize) -> Self {
-        let (blocks, rendering) = (LruCache::unbounded(), HashSet::new());
-        let keys = BTreeSet::new();
-        let state = State { blocks, keys, bytes: 0, rendering, spare: Vec::new(), spare_bytes: 0 };
-        Self { capacity, state: Mutex::new(state), changed: Condvar::new() }
+        let (blocks, keys) = (LruCache::unbounded(), BTreeSet::new());
+        let state = State { blocks, keys, bytes: 0, spare: Vec::new(), spare_bytes: 0 };
+        Self { capacity, state: Mutex::new(state), rendering: SingleFlight::default() }
     }
 
     /// Bytes of the longest block that is rendered: one row may be much longer than others.
@@ -87,12 +81,11 @@ impl BlockCache {
 
     /// Whether a block is there, or will be soon.
     pub(super) fn expects(&self, key: &Key) -> bool {
-        let state = self.state.lock();
-        state.blocks.contains(key) || state.rendering.contains(key)
+        // In this order: what was rendered in between is there.
+        self.rendering.is_making(key) || self.state.lock().blocks.contains(key)
     }
 
-    /// Single-flight: gets the block `key`, rendered by `render` unless it is there or on its way. `render` gets an
-    /// empty buffer.
+    /// Gets the block `key`, rendered by `render` unless it is there or on its way. `render` gets an empty buffer.
     ///
     /// # Errors
     /// Those of `render`; [`Error::Interrupted`] while another thread renders and `interrupt` is raised.
@@ -102,26 +95,13 @@ impl BlockCache {
         interrupt: &Interrupt,
         render: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Error>,
     ) -> Result<Block, Error> {
-        let mut state = self.state.lock();
-        let buffer = loop {
-            if let Some(held) = state.blocks.get(&key) {
-                return Ok(Arc::clone(&held.block));
-            }
-            // A thread that gives up (an error, no waiter left) leaves the block to the next.
-            if state.rendering.insert(key) {
-                let spare = state.spare.pop().unwrap_or_default();
-                state.spare_bytes -= spare.capacity();
-                break spare;
-            }
-            interrupt.check()?;
-            self.changed.wait_for(&mut state, PATIENCE);
-        };
-        drop(state);
-        let rendering = Rendering { cache: self, key };
-        let block = Arc::new(render(buffer)?);
-        self.insert(key, &block);
-        drop(rendering);
-        Ok(block)
+        let find = || self.state.lock().blocks.get(&key).map(|held| held.block.clone());
+        self.rendering.get_or_make(&key, interrupt, find, || {
+            let spare = self.state.lock().spare();
+            let block = Arc::new(render(spare)?);
+            self.insert(key, &block);
+            Ok(block)
+        })
     }
 
     /// Whether `bytes` more would drive no block out.
@@ -179,6 +159,13 @@ impl BlockCache {
 }
 
 impl State {
+    /// A buffer for the next block.
+    fn spare(&mut self) -> Vec<u8> {
+        let spare = self.spare.pop().unwrap_or_default();
+        self.spare_bytes -= spare.capacity();
+        spare
+    }
+
     fn release(&mut self, key: &Key, block: Block) {
         self.keys.remove(key);
         self.bytes -= block.capacity();
@@ -190,19 +177,6 @@ impl State {
             self.spare_bytes += buffer.capacity();
             self.spare.push(buffer);
         }
-    }
-}
-
-/// A block that a thread is at; also over when that thread panics.
-struct Rendering<'a> {
-    cache: &'a BlockCache,
-    key: Key,
-}
-
-impl Drop for Rendering<'_> {
-    fn drop(&mut self) {
-        self.cache.state.lock().rendering.remove(&self.key);
-        self.cache.changed.notify_all();
     }
 }
 

@@ -1,14 +1,14 @@
 //! A keyed cache under the common memory budget, in which a value is made once however many wait for it.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Weak};
 
 use lru::LruCache;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 
-use super::budget::{Budget, Evict, LOOK};
+use super::SingleFlight;
+use super::budget::{Budget, Evict};
 use crate::source::{Interrupt, Interrupted};
 
 /// Values by key. A value must own the part of the [`Budget`] that it takes ([`Buffer`](super::Buffer),
@@ -20,32 +20,9 @@ pub struct Cache<K, V> {
 
 struct Inner<K, V> {
     budget: Budget,
-    entries: Mutex<Entries<K, V>>,
-}
-
-struct Entries<K, V> {
     /// With the moment of last use.
-    values: LruCache<K, (Arc<V>, u64)>,
-    /// Keys whose value is being made.
-    makers: HashMap<K, Arc<Making>>,
-}
-
-/// A value that is being made.
-#[derive(Default)]
-struct Making {
-    ended: Mutex<bool>,
-    ending: Condvar,
-}
-
-impl Making {
-    fn wait(&self, interrupt: &Interrupt) -> Result<(), Interrupted> {
-        let mut ended = self.ended.lock();
-        while !*ended {
-            interrupt.check()?;
-            self.ending.wait_for(&mut ended, LOOK);
-        }
-        Ok(())
-    }
+    values: Mutex<LruCache<K, (Arc<V>, u64)>>,
+    making: SingleFlight<K>,
 }
 
 impl<K, V> Cache<K, V>
@@ -64,8 +41,8 @@ where
     }
 
     fn of(budget: &Budget, values: LruCache<K, (Arc<V>, u64)>) -> Self {
-        let entries = Entries { values, makers: HashMap::new() };
-        let inner = Arc::new(Inner { budget: budget.clone(), entries: Mutex::new(entries) });
+        let (values, making) = (Mutex::new(values), SingleFlight::default());
+        let inner = Arc::new(Inner { budget: budget.clone(), values, making });
         let weak: Weak<Inner<K, V>> = Arc::downgrade(&inner);
         budget.register(weak);
         Self { inner }
@@ -74,8 +51,7 @@ where
     /// The value of `key`, if it is there.
     pub fn get(&self, key: &K) -> Option<Arc<V>> {
         let now = self.inner.budget.tick();
-        let mut entries = self.inner.entries.lock();
-        entries.values.get_mut(key).map(|(value, used)| {
+        self.inner.values.lock().get_mut(key).map(|(value, used)| {
             *used = now;
             value.clone()
         })
@@ -83,8 +59,8 @@ where
 
     /// Whether the value of `key` is there or being made; this is no use of it.
     pub fn is_known(&self, key: &K) -> bool {
-        let entries = self.inner.entries.lock();
-        entries.values.contains(key) || entries.makers.contains_key(key)
+        // In this order: what was made in between is there.
+        self.inner.making.is_making(key) || self.inner.values.lock().contains(key)
     }
 
     /// The value of `key`; waits while it is being made. `None` where it is neither there nor being made, or making it
@@ -96,10 +72,7 @@ where
         if let Some(value) = self.get(key) {
             return Ok(Some(value));
         }
-        let making = self.inner.entries.lock().makers.get(key).cloned();
-        if let Some(making) = making {
-            making.wait(interrupt)?;
-        }
+        self.inner.making.wait(key, interrupt)?;
         Ok(self.get(key))
     }
 
@@ -114,90 +87,56 @@ where
         interrupt: &Interrupt,
         make: impl FnOnce() -> Result<V, E>,
     ) -> Result<Arc<V>, E> {
-        let making = loop {
-            if let Some(value) = self.get(key) {
-                return Ok(value);
-            }
-            let other = {
-                let mut entries = self.inner.entries.lock();
-                match entries.makers.get(key) {
-                    Some(other) => other.clone(),
-                    // Made between the look above and this one.
-                    None if entries.values.contains(key) => continue,
-                    None => {
-                        let making = Arc::new(Making::default());
-                        entries.makers.insert(key.clone(), making.clone());
-                        break making;
-                    }
-                }
-            };
-            other.wait(interrupt)?;
-        };
-        // Dropped on every way out, a panic too: no waiter may wait for ever.
-        let _end = End { inner: &*self.inner, key, making };
-        let value = Arc::new(make()?);
-        let now = self.inner.budget.tick();
-        // The old value, if any, or the one that makes room, must be dropped outside the lock: it gives its memory
-        // back.
-        let _old = self.inner.entries.lock().values.push(key.clone(), (value.clone(), now));
-        Ok(value)
+        let find = || self.get(key);
+        self.inner.making.get_or_make(key, interrupt, find, || {
+            let value = Arc::new(make()?);
+            self.insert(key.clone(), value.clone());
+            Ok(value)
+        })
     }
 
     /// Keeps a value that was made elsewhere.
     pub fn insert(&self, key: K, value: Arc<V>) {
         let now = self.inner.budget.tick();
-        // As above.
-        let _old = self.inner.entries.lock().values.push(key, (value, now));
+        // The old value, if any, or the one that makes room, must be dropped outside the lock: it gives its memory
+        // back.
+        let _old = self.inner.values.lock().push(key, (value, now));
     }
 
     /// Makes the entry of `key` the first to evict, until it is used again.
     pub fn demote(&self, key: &K) {
-        let mut entries = self.inner.entries.lock();
-        if let Some((_, used)) = entries.values.peek_mut(key) {
+        let mut values = self.inner.values.lock();
+        if let Some((_, used)) = values.peek_mut(key) {
             *used = 0;
-            entries.values.demote(key);
+            values.demote(key);
         }
     }
 
     /// Drops the entry of `key`.
     pub fn remove(&self, key: &K) {
         // Dropped outside the lock: it gives its memory back.
-        let _old = self.inner.entries.lock().values.pop(key);
+        let _old = self.inner.values.lock().pop(key);
     }
 
     /// Drops every entry whose key does not satisfy `keep`.
     pub fn retain(&self, keep: impl Fn(&K) -> bool) {
         let mut dropped = Vec::new();
-        let mut entries = self.inner.entries.lock();
-        let keys: Vec<K> = entries.values.iter().filter(|(key, _)| !keep(key)).map(|(key, _)| key.clone()).collect();
+        let mut values = self.inner.values.lock();
+        let keys: Vec<K> = values.iter().filter(|(key, _)| !keep(key)).map(|(key, _)| key.clone()).collect();
         for key in keys {
-            dropped.push(entries.values.pop(&key));
+            dropped.push(values.pop(&key));
         }
-        drop(entries);
+        drop(values);
     }
 
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.inner.entries.lock().values.len()
+        self.inner.values.lock().len()
     }
 
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-struct End<'a, K: Hash + Eq, V> {
-    inner: &'a Inner<K, V>,
-    key: &'a K,
-    making: Arc<Making>,
-}
-
-impl<K: Hash + Eq, V> Drop for End<'_, K, V> {
-    fn drop(&mut self) {
-        self.inner.entries.lock().makers.remove(self.key);
-        *self.making.ended.lock() = true;
-        self.making.ending.notify_all();
     }
 }
 
@@ -207,17 +146,17 @@ where
     V: Send + Sync + 'static,
 {
     fn oldest(&self) -> Option<u64> {
-        self.entries.lock().values.peek_lru().map(|(_, (_, used))| *used)
+        self.values.lock().peek_lru().map(|(_, (_, used))| *used)
     }
 
     fn evict(&self) -> bool {
-        let mut entries = self.entries.lock();
+        let mut values = self.values.lock();
         // An entry in use would free nothing now and be made a second time at once; those are passed over. Few are in
         // use at any moment: one a thread.
-        let unused = entries.values.iter().rev().take(64).find(|(_, (value, _))| Arc::strong_count(value) == 1);
+        let unused = values.iter().rev().take(64).find(|(_, (value, _))| Arc::strong_count(value) == 1);
         let Some(key) = unused.map(|(key, _)| key.clone()) else { return false };
-        let entry = entries.values.pop(&key);
-        drop(entries);
+        let entry = values.pop(&key);
+        drop(values);
         entry.is_some()
     }
 }
@@ -236,6 +175,7 @@ mod tests {
 
     use super::*;
     use crate::store::Reservation;
+    use crate::store::memory::budget::LOOK;
 
     #[derive(Debug, PartialEq)]
     enum Failure {

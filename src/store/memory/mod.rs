@@ -8,6 +8,7 @@ mod idle;
 mod lent;
 mod machine;
 mod pages;
+mod single_flight;
 
 pub use allocator::keep_little;
 pub(super) use budget::Leased;
@@ -17,3 +18,4 @@ pub use flight::{ARRAY_BYTES, Flight, try_memory};
 pub use lent::Lent;
 pub(super) use lent::{Block, WORTH_A_SPAN};
 pub use machine::machine_memory;
+pub use single_flight::SingleFlight;

@@ -3,4 +3,3 @@
 
 pub(super) mod lengths;
 pub(super) mod nulls;
-mod work;

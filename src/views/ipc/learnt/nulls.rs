@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 
 use super::lengths::Lengths;
-use super::work::{Part, in_parallel};
 use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
-use crate::store::{Error, RowRange, for_each_counted};
+use crate::store::{Error, RowRange, for_each_counted, for_each_part};
 use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Plan, walk};
 use crate::views::ipc::table::Table;
@@ -145,8 +144,8 @@ impl Measure<Vec<u64>> for Counter {
     fn measure(&self, batches: std::ops::Range<usize>, interrupt: &Interrupt) -> Result<Vec<Vec<u64>>, Error> {
         let count = |batch: usize| {
             let counts = self.zeros();
-            for (column, rows) in self.parts(batch as u64).iter() {
-                self.add(*column, rows.clone(), &counts, interrupt)?;
+            for (column, rows) in self.parts(batch as u64) {
+                self.add(column, rows, &counts, interrupt)?;
             }
             Ok(loaded(&counts))
         };
@@ -164,23 +163,17 @@ impl Counter {
     }
 
     /// Counts one batch, for one reader who waits for it, on all cores.
-    fn count(self: &Arc<Self>, batch: u64, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
-        let parts = self.parts(batch);
-        let counts = Arc::new(self.zeros());
-        let count = {
-            let (counter, parts, counts) = (Arc::clone(self), parts.clone(), Arc::clone(&counts));
-            move |number: usize, interrupt: &Interrupt| {
-                let Some((column, rows)) = parts.get(number) else { return Ok(()) };
-                counter.add(*column, rows.clone(), &counts, interrupt)
-            }
-        };
-        let count: Arc<Part> = Arc::new(count);
-        in_parallel(parts.len(), &count, interrupt)?;
+    fn count(&self, batch: u64, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+        let (parts, counts) = (self.parts(batch), self.zeros());
+        for_each_part(parts.len() as u64, interrupt, |part| match parts.get(part as usize) {
+            Some((column, rows)) => self.add(*column, rows.clone(), &counts, interrupt),
+            None => Ok(()),
+        })?;
         Ok(loaded(&counts))
     }
 
     /// Columns and rows that are counted one by one.
-    fn parts(&self, batch: u64) -> Arc<Vec<(usize, RowRange)>> {
+    fn parts(&self, batch: u64) -> Vec<(usize, RowRange)> {
         let (start, count) = self.table.rows_of(batch);
         let mut parts = Vec::new();
         for (column, (plan, shown)) in self.table.plans.iter().zip(&self.table.columns).enumerate() {
@@ -199,7 +192,7 @@ impl Counter {
                 at = end;
             }
         }
-        Arc::new(parts)
+        parts
     }
 
     fn add(&self, column: usize, rows: RowRange, counts: &[AtomicU64], interrupt: &Interrupt) -> Result<(), Error> {
