@@ -382,7 +382,7 @@ pub(super) fn write(
     let failed = |error: crate::store::Error| place.failed(error.into());
     let session = &place.session;
     let text = |format| {
-        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.shown().map_err(Misfit::Rows)?));
+        let column = |column: &Column| Ok(TextColumn::new(column.name.clone(), column.shown()?));
         TextView::new(written(table, column), format, &session.csv, None, session.blocks.clone(), None)
     };
     let copy = |view: &dyn View, out: &mut dyn Write| {

@@ -15,7 +15,7 @@ use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
 use crate::catalogue::{Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Categories, Finding, Table};
+use crate::table::{Categories, Finding, Table, Unreadable};
 
 /// The attribute of the root that says by what format it is, and what is in it.
 const FORMAT: &str = "format-url";
@@ -115,12 +115,12 @@ fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) ->
 }
 
 /// The labels of an axis.
-fn ids(site: &Site<'_>, axis: &str, interrupt: &Interrupt) -> Result<Categories, String> {
-    let root = site.file.group(site.file.info().root, interrupt).map_err(|error| error.to_string())?;
+fn ids(site: &Site<'_>, axis: &str, interrupt: &Interrupt) -> Result<Categories, Unreadable> {
+    let root = site.file.group(site.file.info().root, interrupt)?;
     let Some(Object::Group { id, .. }) = root.link(axis.as_bytes()).and_then(|link| link.target.object()) else {
-        return Err(format!("there is no group {axis}"));
+        return Err(format!("there is no group {axis}").into());
     };
-    let group = site.file.group(*id, interrupt).map_err(|error| error.to_string())?;
+    let group = site.file.group(*id, interrupt)?;
     let (path, ids) = (format!("/{axis}/{IDS}"), datasets::member(&group, IDS)?);
     let labels = datasets::line(site.file, &path, ids, &Default::default());
     Ok(Categories { labels, datatype: ids.datatype.clone(), ordered: Some(false), path })

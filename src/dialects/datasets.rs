@@ -14,11 +14,11 @@ use crate::catalogue::{Class, Dataset, Fill, Group, Object};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::{Called, Column, Finding, PackedRows, Rule};
+use crate::table::{Called, Column, Finding, PackedRows, Rule, Unreadable};
 
 /// Opens a dataset for reading; the reason where its layout or size makes no sense.
-pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, String> {
-    store::Dataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(|error| error.to_string())
+pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, Unreadable> {
+    store::Dataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(Unreadable::from)
 }
 
 /// What the attribute `_FillValue` says stands for a missing element: in files of any kind, where it is one value that
@@ -36,7 +36,7 @@ pub fn rows(
     len: u64,
     missing: &Fill,
     tally: &Arc<Tally>,
-) -> Result<Arc<dyn Rows>, String> {
+) -> Result<Arc<dyn Rows>, Unreadable> {
     let opened = open(file, path, dataset)?;
     let missing = match missing {
         Fill::Explicit(_) => FillTest::new(&dataset.datatype, missing),
@@ -49,9 +49,14 @@ pub fn rows(
 ///
 /// # Errors
 /// Why they cannot be had.
-pub fn line(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+pub fn line(
+    file: &Arc<File>,
+    path: &str,
+    dataset: &Arc<Dataset>,
+    tally: &Arc<Tally>,
+) -> Result<Arc<dyn Rows>, Unreadable> {
     if dataset.shape.len() != 1 || dataset.null {
-        return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()));
+        return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()).into());
     }
     rows(file, path, dataset, u64::MAX, &Fill::Default, tally)
 }
@@ -60,10 +65,10 @@ pub fn line(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Ta
 ///
 /// # Errors
 /// Why there is none.
-pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, String> {
+pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, Unreadable> {
     match object(group, name)? {
         Object::Dataset(dataset) => Ok(dataset),
-        _ => Err(format!("{name} is no dataset")),
+        _ => Err(format!("{name} is no dataset").into()),
     }
 }
 
@@ -71,15 +76,15 @@ pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, Stri
 ///
 /// # Errors
 /// Where there is none.
-pub fn object<'a>(group: &'a Group, name: &str) -> Result<&'a Object, String> {
-    group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}"))
+pub fn object<'a>(group: &'a Group, name: &str) -> Result<&'a Object, Unreadable> {
+    group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}").into())
 }
 
 /// The object at a path.
 ///
 /// # Errors
 /// Why there is none.
-pub fn at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Object, String> {
+pub fn at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Object, Unreadable> {
     let root = file.info().root;
     let mut found = None;
     for part in path.split('/').filter(|part| !part.is_empty()) {
@@ -88,22 +93,22 @@ pub fn at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Object,
             Some(Object::Group { id, .. }) => *id,
             Some(_) => return Err("not a group".into()),
         };
-        let group = file.group(id, interrupt).map_err(|error| error.to_string())?;
+        let group = file.group(id, interrupt)?;
         found = Some(object(&group, part)?.clone());
     }
-    found.map_or_else(|| file.object(root, interrupt).map_err(|error| error.to_string()), Ok)
+    found.map_or_else(|| Ok(file.object(root, interrupt)?), Ok)
 }
 
 /// All rows, as numbers.
 ///
 /// # Errors
 /// Why there are none.
-pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, String> {
+pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, Unreadable> {
     let no_numbers = format!("{} are no numbers", rows.data_type());
     let rows = PackedRows::scaled(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
-    let array = rows.array(0..rows.facts().len, interrupt).map_err(|error| error.to_string())?;
+    let array = rows.array(0..rows.facts().len, interrupt)?;
     if let Some(row) = (0..array.len()).find(|row| array.is_null(*row)) {
-        return Err(format!("number {row} is missing"));
+        return Err(format!("number {row} is missing").into());
     }
     Ok(array.as_primitive_opt::<Float64Type>().map(|array| array.values().to_vec()).unwrap_or_default())
 }
@@ -112,9 +117,9 @@ pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, S
 ///
 /// # Errors
 /// Why there is none, or it is not finite.
-pub fn scalar(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, String> {
+pub fn scalar(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, Unreadable> {
     let first = numbers(rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?, interrupt)?.into_iter().next();
-    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{} is no finite number", said(first)))
+    first.filter(|first| first.is_finite()).ok_or_else(|| format!("{} is no finite number", said(first)).into())
 }
 
 /// The dataset with this name in a group, of this rank and with elements.
@@ -147,7 +152,7 @@ pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, fin
     for column in columns {
         let found = match &column.rows {
             Ok(own) if own.len() != rows => format!("{} rows, the table has {rows}", own.len()),
-            Err(reason) if all => reason.clone(),
+            Err(reason) if all => reason.to_string(),
             _ => continue,
         };
         column.in_table = false;

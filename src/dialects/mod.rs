@@ -60,7 +60,7 @@ use self::index_writer::IndexWriter;
 use crate::catalogue::{Attribute, Dataset, Group, Object, ObjectId};
 use crate::source::Interrupt;
 use crate::store::{self, File};
-use crate::table::{Finding, Rule, Single, Table};
+use crate::table::{Finding, Rule, Single, Table, Unreadable};
 
 /// The dialects that are served, in the order in which they are tried; the guess by shape is the last.
 macro_rules! dialects {
@@ -153,9 +153,9 @@ pub trait Dialect: Debug + Send + Sync {
     ///
     /// # Errors
     /// Why the dataset cannot be opened.
-    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, Unreadable> {
         let _ = interrupt;
-        Err(format!("{} shows no file of {name:?} at {}", self.about().name, site.path))
+        Err(format!("{} shows no file of {name:?} at {}", self.about().name, site.path).into())
     }
 
     /// Finds the datasets below a group that differ from those of an earlier state of it ([`Claims::changes`]). No
@@ -419,7 +419,7 @@ impl Dialects {
         site: &Site<'_>,
         name: &BString,
         interrupt: &Interrupt,
-    ) -> Result<Single, String> {
+    ) -> Result<Single, Unreadable> {
         Ok(dialect.files(site, name, Some(interrupt))?.observed(site.file))
     }
 

@@ -12,7 +12,7 @@ use super::attributes::text;
 use crate::calendar::{self, DAY, Instant, SECOND, step};
 use crate::catalogue::{Attribute, ByteOrder, Class, Datatype, Elements, Fill, attribute};
 use crate::store::{File, Rows};
-use crate::table::Times;
+use crate::table::{Times, Unreadable};
 
 /// 1582-10-15, the first day of the Gregorian calendar, from 1970-01-01.
 const GREGORIAN: i64 = -141_427;
@@ -30,13 +30,13 @@ pub fn unit_of(name: &str) -> Option<TimeUnit> {
 
 /// How the integers of a column with these attributes stand for instants; the reason where its units count from a date
 /// and it is shown as numbers all the same. `None` of anything else.
-pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Result<Times, String>> {
+pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     if !file.store().shows_times() {
         return None;
     }
     Some(counted_by(attributes)?.and_then(|(step, epoch)| match packed_by(attributes) {
         // What is stored is not what is counted.
-        Some(name) => Err(format!("values are packed by {name}")),
+        Some(name) => Err(format!("values are packed by {name}").into()),
         None => Times::new(step, epoch, rows.data_type()),
     }))
 }
@@ -59,7 +59,7 @@ pub fn calendar(attributes: &[Attribute]) -> Option<String> {
 
 /// What numbers with these attributes count: attoseconds of a unit, and from when on; the reason where their units
 /// count from a date and they are numbers all the same. `None` of anything else.
-pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), String>> {
+pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), Unreadable>> {
     let (unit, epoch) = counted(&text(attributes, "units")?)?;
     let calendar = text(attributes, "calendar");
     Some(epoch_of(&epoch, calendar.as_deref()).and_then(|epoch| {
@@ -70,7 +70,7 @@ pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), St
 
 /// How the integers of a column stand for instants: a unit of time, counted from a date. `None` where times are shown
 /// as numbers.
-pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Option<Result<Times, String>> {
+pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     let times = || {
         let step = step(unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
         Times::new(step, epoch_of(epoch, None)?, rows.data_type())
@@ -80,7 +80,7 @@ pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Op
 
 /// How the integers of a column stand for instants: steps of `step` attoseconds, from a day counted from 1970 on.
 /// `None` where times are shown as numbers.
-pub fn since(file: &File, step: i128, days: i64, rows: &dyn Rows) -> Option<Result<Times, String>> {
+pub fn since(file: &File, step: i128, days: i64, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     let epoch = Instant { attoseconds: i128::from(days) * i128::from(DAY) * SECOND, is_exact: true };
     file.store().shows_times().then(|| Times::new(step, epoch, rows.data_type()))
 }
@@ -93,7 +93,7 @@ pub struct OfNumpy {
     /// What is no time.
     pub missing: Fill,
     /// Attoseconds of a unit since 1970; of a timedelta, of months and of years what is counted.
-    pub step: Result<i128, String>,
+    pub step: Result<i128, Unreadable>,
 }
 
 impl OfNumpy {
@@ -117,8 +117,8 @@ impl OfNumpy {
         };
         let step = match (kind, length) {
             ("M8", Some(length)) => Ok(length),
-            ("M8", None) => Err(format!("{} since 1970-01-01", if unit == "M" { "months" } else { "years" })),
-            ("m8", _) => Err(unit.to_owned()),
+            ("M8", None) => Err(format!("{} since 1970-01-01", if unit == "M" { "months" } else { "years" }).into()),
+            ("m8", _) => Err(unit.to_owned().into()),
             _ => return None,
         };
         let class = Class::Integer { signed: true, order, precision: 64, offset: 0 };
@@ -126,14 +126,14 @@ impl OfNumpy {
     }
 
     /// How the integers stand for instants.
-    pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, String>> {
+    pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
         let times = since(file, *self.step.as_ref().ok()?, 0, rows)?;
         Some(times.map(|times| times.in_zone(None)))
     }
 
     /// What is counted, where it is no instant.
     pub fn units(&self) -> Option<String> {
-        self.step.as_ref().err().cloned()
+        self.step.as_ref().err().map(Unreadable::to_string)
     }
 }
 
@@ -152,16 +152,16 @@ fn counted(units: &str) -> Option<(String, String)> {
 }
 
 /// The moment that is counted from.
-fn epoch_of(epoch: &str, calendar: Option<&str>) -> Result<Instant, String> {
+fn epoch_of(epoch: &str, calendar: Option<&str>) -> Result<Instant, Unreadable> {
     let calendar = calendar.map(str::to_ascii_lowercase);
     let calendar = calendar.as_deref().unwrap_or("standard");
     if !matches!(calendar, "standard" | "gregorian" | "proleptic_gregorian") {
-        return Err(format!("the calendar {calendar:?} is not that of ISO 8601"));
+        return Err(format!("the calendar {calendar:?} is not that of ISO 8601").into());
     }
     let instant = calendar::instant(epoch).ok_or_else(|| format!("{epoch:?} is no date"))?;
     let is_early = instant.attoseconds < i128::from(GREGORIAN) * i128::from(DAY) * SECOND;
     match is_early && calendar != "proleptic_gregorian" {
-        true => Err(format!("{epoch:?} is a date of the Julian calendar")),
+        true => Err(format!("{epoch:?} is a date of the Julian calendar").into()),
         false => Ok(instant),
     }
 }

@@ -7,7 +7,7 @@ use crate::catalogue::{ColumnId, Dataset, Group, join};
 use crate::dialects::{Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, RunRows};
+use crate::table::{Categories, CategoryRows, Column, RunRows, Unreadable};
 
 /// The members of a group that hold the matrix, as Python's libraries call them.
 pub(super) const PARTS: [&str; 3] = ["data", "indices", "indptr"];
@@ -23,7 +23,7 @@ pub(super) struct Part<'a> {
 /// The stored entries of a matrix, as columns of one length.
 pub(super) struct Triples<'a> {
     /// Numbers along the compressed axis, expanded from pointers; what is wrong with these.
-    pub major: Result<Arc<dyn Rows>, String>,
+    pub major: Result<Arc<dyn Rows>, Unreadable>,
     /// Numbers along the other axis.
     pub minor: Part<'a>,
     /// What is stored.
@@ -52,24 +52,24 @@ impl<'a> Triples<'a> {
         shape: Option<[u64; 2]>,
         major: usize,
         interrupt: &Interrupt,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, Unreadable> {
         let part = |name: &str| {
             let dataset = datasets::member(group, name)?;
             let tally = Arc::default();
             let rows = datasets::line(site.file, &join(site.path, name.as_bytes()), dataset, &tally)?;
-            Ok::<_, String>(Part { rows, dataset, tally })
+            Ok::<_, Unreadable>(Part { rows, dataset, tally })
         };
         let [data, indices, indptr] = parts;
         let (values, minor) = (part(data)?, part(indices)?);
         let length = values.rows.len();
         if minor.rows.len() != length {
-            return Err(format!("{} values and {} indices", length, minor.rows.len()));
+            return Err(format!("{} values and {} indices", length, minor.rows.len()).into());
         }
         let major = part(indptr).and_then(|Part { rows: pointers, .. }| {
             let path = join(site.path, indptr.as_bytes());
             let wide = shape.is_none_or(|shape| shape.iter().any(|extent| *extent > i32::MAX as u64));
             if let Some(shape) = shape.filter(|shape| shape[major].checked_add(1) != Some(pointers.len())) {
-                return Err(format!("{} pointers, the shape is {shape:?}", pointers.len()));
+                return Err(format!("{} pointers, the shape is {shape:?}", pointers.len()).into());
             }
             Ok(Arc::new(RunRows::new(path, pointers, length, wide, interrupt)?) as Arc<dyn Rows>)
         });
@@ -86,7 +86,7 @@ impl<'a> Triples<'a> {
         [major, minor]: [Axis; 2],
         categories: &mut Vec<Categories>,
     ) -> Vec<Column> {
-        let mut column = |Axis { name, labels }: Axis, object, numbers: Result<Arc<dyn Rows>, String>| {
+        let mut column = |Axis { name, labels }: Axis, object, numbers: Result<Arc<dyn Rows>, Unreadable>| {
             let path = join(path, name.as_bytes());
             let (tally, id) = (Arc::<Tally>::default(), ColumnId { object, field: 1 });
             let known = labels.and_then(|set| Some((set.labels.clone().ok()?, set)));

@@ -329,7 +329,7 @@ impl Asked<'_> {
     pub fn ordered(self, at: usize) -> Result<Arc<dyn Rows>, Error> {
         match self.kind() {
             Ok(Kind::Year(_)) => Err(Error::Type { at, what: format!("{}: order by the times themselves", self.name) }),
-            Ok(Kind::Time(_)) => self.column.shown().map_err(|what| Error::Type { at, what }),
+            Ok(Kind::Time(_)) => self.column.shown().map_err(|what| Error::Type { at, what: what.into() }),
             Ok(_) => Ok(self.rows),
             Err(data_type) => {
                 let what = format!("{}: values of type {} have no order", self.name, arrow_name(data_type));

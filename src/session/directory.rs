@@ -16,6 +16,7 @@ use crate::catalogue::{ObjectId, join};
 use crate::dialects::Made;
 use crate::source::Interrupt;
 use crate::store::Rows;
+use crate::table::Unreadable;
 
 /// A directory of a file, listed at first use.
 pub struct Directory {
@@ -178,7 +179,7 @@ impl Directory {
     /// below are left out. Calls `failed` for each object where that fails, by its HDF5 path.
     pub fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
         let Ok(contents) = self.load(interrupt) else { return };
-        let mut look = |path: &str, rows: &Result<Arc<dyn Rows>, String>| {
+        let mut look = |path: &str, rows: &Result<Arc<dyn Rows>, Unreadable>| {
             // What cannot be opened at all is said where it is listed.
             if let Ok(rows) = rows
                 && !interrupt.is_raised()

@@ -214,7 +214,7 @@ impl Files {
     fn single(&self, single: &Single, file: &SingleFile) -> Result<Arc<dyn View>, Error> {
         let columns = &single.whole;
         let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
-        let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
+        let rows = whole.rows.as_ref().map_err(|reason| Error::Io(reason.to_string()))?;
         let stored = || StoredView::raw(rows.clone()).ok_or(Error::NotFound);
         let text = |format| self.alone("whole", whole, format);
         Ok(match &file.form {
@@ -261,7 +261,7 @@ impl Files {
         view: ColumnView,
     ) -> Result<Arc<dyn View>, Error> {
         let what = column_what(position, column);
-        let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?;
+        let rows = column.rows.as_ref().map_err(|reason| Error::Io(reason.to_string()))?;
         Ok(match view {
             ColumnView::Arrow => {
                 let column = self.arrow_column(column);

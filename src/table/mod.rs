@@ -10,6 +10,7 @@ mod search_index;
 mod similar;
 mod single;
 mod times;
+mod unreadable;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,6 +41,7 @@ pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason
 pub use similar::did_you_mean;
 pub use single::{Form, Single, SingleFile};
 pub use times::Times;
+pub use unreadable::Unreadable;
 
 /// A table: its columns in logical order, row labels first.
 #[derive(Debug)]
@@ -183,10 +185,10 @@ pub struct Column {
     /// Whether it does not, because another column shows its values there.
     pub is_within_another: bool,
     /// Rows, or why they cannot be had.
-    pub rows: Result<Arc<dyn Rows>, String>,
+    pub rows: Result<Arc<dyn Rows>, Unreadable>,
     /// How `rows`, integers as stored, stand for instants; or why they do not, though the file calls them times. `None`
     /// of anything else.
-    pub times: Option<Box<Result<Times, String>>>,
+    pub times: Option<Box<Result<Times, Unreadable>>>,
     /// The unit of time that `rows`, integers of 64 bits, count, where files with types show durations.
     pub duration: Option<TimeUnit>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
@@ -224,7 +226,7 @@ impl Column {
         name: BString,
         path: String,
         id: ColumnId,
-        rows: Result<Arc<dyn Rows>, String>,
+        rows: Result<Arc<dyn Rows>, Unreadable>,
         tally: Arc<Tally>,
     ) -> Self {
         Self {
@@ -268,7 +270,7 @@ impl Column {
             Ok(_) if self.is_within_another => "another column shows its values".into(),
             Ok(own) if own.len() == rows => "it is shown by itself alone".into(),
             Ok(own) => format!("it has {} rows, the table {rows}", own.len()),
-            Err(reason) => reason.clone(),
+            Err(reason) => reason.to_string(),
         }
     }
 
@@ -281,7 +283,7 @@ impl Column {
     ///
     /// # Errors
     /// The reason why it cannot be read.
-    pub fn shown(&self) -> Result<Arc<dyn Rows>, String> {
+    pub fn shown(&self) -> Result<Arc<dyn Rows>, Unreadable> {
         self.shown_by(self.times())
     }
 
@@ -289,7 +291,7 @@ impl Column {
     ///
     /// # Errors
     /// As [`Column::shown`].
-    pub fn shown_by(&self, times: Option<Times>) -> Result<Arc<dyn Rows>, String> {
+    pub fn shown_by(&self, times: Option<Times>) -> Result<Arc<dyn Rows>, Unreadable> {
         let rows = self.rows.clone()?;
         Ok(match (times, self.duration) {
             (Some(times), _) => Arc::new(TimeRows::new(self.path.clone(), rows, times, self.tally.clone())),
@@ -366,7 +368,7 @@ pub struct Categories {
     /// HDF5 path of the dataset.
     pub path: String,
     /// The labels, or why they cannot be had.
-    pub labels: Result<Arc<dyn Rows>, String>,
+    pub labels: Result<Arc<dyn Rows>, Unreadable>,
     /// Type of one label.
     pub datatype: Datatype,
     /// Whether the order of the labels means something.

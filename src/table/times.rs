@@ -1,5 +1,6 @@
 //! Integers that stand for instants.
 
+use super::Unreadable;
 use arrow_schema::{DataType, TimeUnit};
 
 use crate::calendar::{self, DAY, Instant, SECOND};
@@ -61,7 +62,7 @@ impl Times {
     ///
     /// # Errors
     /// The reason why these integers are not shown as instants.
-    pub fn new(step: i128, epoch: Instant, stored: &DataType) -> Result<Self, String> {
+    pub fn new(step: i128, epoch: Instant, stored: &DataType) -> Result<Self, Unreadable> {
         let range = range(stored).ok_or_else(|| format!("values of {stored} are no integers"))?;
         let finest = UNITS.iter().find(|(_, unit)| epoch.attoseconds % unit == 0 && step % unit == 0);
         let finest = finest.filter(|_| epoch.is_exact && step > 0);

@@ -1,11 +1,13 @@
 //! What a format has no place for.
 
+use crate::table::Unreadable;
+
 /// A column, or an array of it, that a file of some format has no place for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
     /// The column has no rows that can be read.
-    #[error("{0}")]
-    Rows(String),
+    #[error(transparent)]
+    Rows(#[from] Unreadable),
     /// The format has no such type.
     #[error("{0}")]
     Type(String),

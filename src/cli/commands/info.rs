@@ -18,7 +18,7 @@ use crate::cli::tables::{self, about, walk};
 use crate::session::{self, Described, Settings};
 use crate::source::Interrupt;
 use crate::store::Rows;
-use crate::table::{Column, Finding, Table, arrow_name};
+use crate::table::{Column, Finding, Table, Unreadable, arrow_name};
 use crate::views::metadata::{self, Called, Directory, Lines, Member};
 use crate::views::{printable, printable_json};
 
@@ -267,7 +267,7 @@ fn of_table(table: &Table, members: &[Member], path: &str) -> Vec<String> {
 }
 
 /// The remarks behind the name and the type of a column.
-fn notes(table: &Table, column: &Column, shown: &Result<Arc<dyn Rows>, String>) -> String {
+fn notes(table: &Table, column: &Column, shown: &Result<Arc<dyn Rows>, Unreadable>) -> String {
     let mut notes = Vec::new();
     if column.is_label {
         notes.push("row label".to_owned());

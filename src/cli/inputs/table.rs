@@ -42,7 +42,7 @@ impl Shown {
                 }
                 Ok(_) if column.is_within_another => {}
                 Ok(_) => left_out.push((column.name.to_string(), column.why_apart(table.rows))),
-                Err(reason) => left_out.push((column.name.to_string(), reason)),
+                Err(reason) => left_out.push((column.name.to_string(), reason.into())),
             }
         }
         let schema = Arc::new(Schema::new(fields));

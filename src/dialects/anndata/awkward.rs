@@ -20,7 +20,7 @@ use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Hints, Rows, Tally};
 use crate::table::{
-    Column, CompoundRows, EvenRows, Finding, HeldRows, ListRows, MaskedRows, PresentRows, StringRows, Table,
+    Column, CompoundRows, EvenRows, Finding, HeldRows, ListRows, MaskedRows, PresentRows, StringRows, Table, Unreadable,
 };
 
 /// Forms of one array at most: each opens a dataset or two.
@@ -128,7 +128,7 @@ pub(super) fn rows(
     path: &str,
     group: &Group,
     tally: &Arc<Tally>,
-) -> Result<Arc<dyn Rows>, String> {
+) -> Result<Arc<dyn Rows>, Unreadable> {
     let (form, length) = form(group)?;
     Buffers { opener, path, group, tally }.rows(&form, length)
 }
@@ -144,7 +144,7 @@ pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
 }
 
 /// The rows of a field, or why they cannot be had, and what is odd in them.
-type Field = (String, Result<Arc<dyn Rows>, String>, Arc<Tally>);
+type Field = (String, Result<Arc<dyn Rows>, Unreadable>, Arc<Tally>);
 
 /// The table of an awkward array by itself: a column for each field of records, or else one.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
@@ -183,15 +183,15 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 }
 
 /// The form of the array in a group, and how many rows it has.
-fn form(group: &Group) -> Result<(Form, u64), String> {
+fn form(group: &Group) -> Result<(Form, u64), Unreadable> {
     let form = text(&group.attributes, FORM).ok_or("it has no form")?;
     let form: Form = serde_json::from_str(&form).map_err(|error| format!("its form: {error}"))?;
     let (forms, depth) = (form.count(), form.depth());
     if forms > MOST_FORMS || depth > DEEPEST {
-        return Err(format!("{forms} forms, {depth} within each other, more than {MOST_FORMS} and {DEEPEST}"));
+        return Err(format!("{forms} forms, {depth} within each other, more than {MOST_FORMS} and {DEEPEST}").into());
     }
     if let Some(class) = form.unknown() {
-        return Err(format!("a {class:?}, which is not understood: its buffers are shown"));
+        return Err(format!("a {class:?}, which is not understood: its buffers are shown").into());
     }
     Ok((form, unsigned(&group.attributes, LENGTH).unwrap_or(u64::MAX)))
 }
@@ -206,10 +206,10 @@ struct Buffers<'a> {
 
 impl Buffers<'_> {
     /// The rows of a form, at most `length` of them.
-    fn rows(&self, form: &Form, length: u64) -> Result<Arc<dyn Rows>, String> {
+    fn rows(&self, form: &Form, length: u64) -> Result<Arc<dyn Rows>, Unreadable> {
         let content = |length| match &form.content {
             Some(content) => self.rows(content, length),
-            None => Err(format!("a {} without content", form.class)),
+            None => Err(format!("a {} without content", form.class).into()),
         };
         let path = self.path.to_owned();
         let part = |role: &str| self.buffer(form, role);
@@ -217,7 +217,7 @@ impl Buffers<'_> {
             "NumpyArray" => {
                 let (path, dataset) = self.dataset(form, "data")?;
                 if dataset.shape.len() != 1 + form.inner_shape.len() {
-                    return Err(format!("{path}: rank {} for shape {:?}", dataset.shape.len(), form.inner_shape));
+                    return Err(format!("{path}: rank {} for shape {:?}", dataset.shape.len(), form.inner_shape).into());
                 }
                 let opened = datasets::open(self.opener.file, &path, dataset)?;
                 Arc::new(DatasetRows::along_first(opened, FillTest::none(), self.tally.clone()))
@@ -253,13 +253,13 @@ impl Buffers<'_> {
         })
     }
 
-    fn dataset(&self, form: &Form, role: &str) -> Result<(String, &Arc<Dataset>), String> {
+    fn dataset(&self, form: &Form, role: &str) -> Result<(String, &Arc<Dataset>), Unreadable> {
         let name = form.buffer(role).to_string();
         Ok((join(self.path, name.as_bytes()), datasets::member(self.group, &name)?))
     }
 
     /// A buffer of rank 1.
-    fn buffer(&self, form: &Form, role: &str) -> Result<Arc<dyn Rows>, String> {
+    fn buffer(&self, form: &Form, role: &str) -> Result<Arc<dyn Rows>, Unreadable> {
         let (path, dataset) = self.dataset(form, role)?;
         self.opener.array(&path, dataset, self.tally)
     }

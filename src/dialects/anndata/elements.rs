@@ -11,7 +11,7 @@ use crate::dialects::attributes::{boolean, references};
 use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
-use crate::table::{CastRows, Categories, CategoryRows, MaskedRows, Rule};
+use crate::table::{CastRows, Categories, CategoryRows, MaskedRows, Rule, Unreadable};
 
 /// An element of which each row is a value.
 pub(super) struct Element {
@@ -37,7 +37,7 @@ impl Opener<'_> {
     ///
     /// # Errors
     /// Why it is none.
-    pub fn element(&self, path: &str, object: &Object, tally: &Arc<Tally>) -> Result<Element, String> {
+    pub fn element(&self, path: &str, object: &Object, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
         match object {
             Object::Dataset(dataset) => self.dataset(path, dataset, tally),
             Object::Group { attributes, .. } => {
@@ -52,7 +52,7 @@ impl Opener<'_> {
                 }
             }
             Object::Datatype { .. } => Err("a committed datatype".into()),
-            Object::Unreadable { reason, .. } => Err(reason.clone()),
+            Object::Unreadable { reason, .. } => Err(reason.clone().into()),
         }
     }
 
@@ -60,9 +60,9 @@ impl Opener<'_> {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn group(&self, object: &Object) -> Result<Group, String> {
+    pub fn group(&self, object: &Object) -> Result<Group, Unreadable> {
         match object {
-            Object::Group { id, .. } => self.file.group(*id, self.interrupt).map_err(|error| error.to_string()),
+            Object::Group { id, .. } => self.file.group(*id, self.interrupt).map_err(Unreadable::from),
             _ => Err("not a group".into()),
         }
     }
@@ -71,7 +71,7 @@ impl Opener<'_> {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn at(&self, path: &str) -> Result<Object, String> {
+    pub fn at(&self, path: &str) -> Result<Object, Unreadable> {
         datasets::at(self.file, path, self.interrupt)
     }
 
@@ -79,11 +79,11 @@ impl Opener<'_> {
     ///
     /// # Errors
     /// Why they cannot be had.
-    pub fn array(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+    pub fn array(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, Unreadable> {
         datasets::line(self.file, path, dataset, tally)
     }
 
-    fn dataset(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Element, String> {
+    fn dataset(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
         let rows = self.array(path, dataset, tally)?;
         let plain = Element { rows, dataset: dataset.clone(), categories: None, finding: None, is_whole: true };
         let Some(target) = attribute(&dataset.attributes, "categories") else { return Ok(plain) };
@@ -95,17 +95,17 @@ impl Opener<'_> {
             Ok(categories) => labelled(path, plain, categories, tally)?,
             Err(reason) => {
                 let rule = &rules::LABELS_REFERRED;
-                Element { finding: Some((rule, reason)), ..plain }
+                Element { finding: Some((rule, reason.into())), ..plain }
             }
         })
     }
 
     /// The labels that the codes at `path` refer to.
-    fn referred(&self, path: &str, target: &Attribute) -> Result<Categories, String> {
+    fn referred(&self, path: &str, target: &Attribute) -> Result<Categories, Unreadable> {
         let Some([Some(id)]) = references(target) else {
             return Err("it holds no reference, or one that leads nowhere; codes are shown".into());
         };
-        let object = self.file.object(*id, self.interrupt).map_err(|error| error.to_string())?;
+        let object = self.file.object(*id, self.interrupt)?;
         let ordered = boolean(object.attributes(), "ordered").unwrap_or(false);
         self.labels(format!("{path} (categories)"), &object, ordered)
     }
@@ -114,7 +114,7 @@ impl Opener<'_> {
     ///
     /// # Errors
     /// Why it is none.
-    pub fn labels(&self, path: String, object: &Object, ordered: bool) -> Result<Categories, String> {
+    pub fn labels(&self, path: String, object: &Object, ordered: bool) -> Result<Categories, Unreadable> {
         let tally = Arc::default();
         // Labels have no labels: they might be their own.
         let (rows, dataset) = match object {
@@ -133,11 +133,11 @@ impl Opener<'_> {
         Ok(Categories { path, labels: Ok(rows), datatype: dataset.datatype.clone(), ordered: Some(ordered) })
     }
 
-    fn categorical(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, String> {
+    fn categorical(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
         let dataset = datasets::member(group, "codes")?.clone();
         let rows = self.array(&join(path, b"codes"), &dataset, tally)?;
         if !rows.data_type().is_integer() {
-            return Err(format!("codes of type {}", rows.data_type()));
+            return Err(format!("codes of type {}", rows.data_type()).into());
         }
         let codes = Element { rows, dataset, categories: None, finding: None, is_whole: true };
         let ordered = boolean(&group.attributes, "ordered").unwrap_or(false);
@@ -145,7 +145,7 @@ impl Opener<'_> {
         labelled(path, codes, labels, tally)
     }
 
-    fn masked(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, String> {
+    fn masked(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
         let part = |name: &str, tally| {
             let dataset = datasets::member(group, name)?;
             Ok::<_, String>((self.array(&join(path, name.as_bytes()), dataset, tally)?, dataset.clone()))
@@ -165,7 +165,7 @@ impl Opener<'_> {
     }
 }
 
-fn labelled(path: &str, codes: Element, categories: Categories, tally: &Arc<Tally>) -> Result<Element, String> {
+fn labelled(path: &str, codes: Element, categories: Categories, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
     let labels = categories.labels.clone()?;
     let rows = CategoryRows::new(path.to_owned(), codes.rows, labels, tally.clone());
     let rows = Arc::new(rows.ordered(categories.ordered == Some(true)));

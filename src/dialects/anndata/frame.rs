@@ -14,7 +14,7 @@ use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Role, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{Called, Categories, Column, CompoundRows, Finding, Origin, Rule, Table};
+use crate::table::{Called, Categories, Column, CompoundRows, Finding, Origin, Rule, Table, Unreadable};
 
 /// Most parts of the name of a column, each of which is a group to look into.
 const MOST_PARTS: usize = 32;
@@ -86,7 +86,11 @@ pub(super) type Compounds = (Arc<dyn Rows>, Vec<(String, Arc<Tally>)>);
 ///
 /// # Errors
 /// Where none can be read.
-pub(super) fn compounds(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Result<Option<Compounds>, String> {
+pub(super) fn compounds(
+    site: &Site<'_>,
+    group: &Group,
+    interrupt: &Interrupt,
+) -> Result<Option<Compounds>, Unreadable> {
     let opener = Opener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     let mut columns = frame.columns();
@@ -141,11 +145,11 @@ impl Frame<'_> {
     }
 
     /// The object of a column; a name with slashes leads through groups.
-    fn object(&self, name: &BString) -> Result<Object, String> {
+    fn object(&self, name: &BString) -> Result<Object, Unreadable> {
         let none = || "there is no such member".to_owned();
         let mut parts = name.split_str("/");
         if parts.clone().count() > MOST_PARTS {
-            return Err(format!("a name of more than {MOST_PARTS} parts"));
+            return Err(format!("a name of more than {MOST_PARTS} parts").into());
         }
         let member = |group: &Group, part: &[u8]| {
             group.link(part).and_then(|link| link.target.object()).cloned().ok_or_else(none)

@@ -17,7 +17,7 @@ use crate::dialects::{Dialect, Here, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Tally};
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Finding, Table, Unreadable};
 
 /// Paths of the compounds that hold matrices, each with the data frame that they belong to.
 const COMPOUNDS: [(&str, &str); 3] = [("/obsm", "/obs"), ("/varm", "/var"), ("/raw.varm", "/raw.var")];
@@ -136,7 +136,7 @@ fn rows(
     tally: &Arc<Tally>,
     left: &mut usize,
     interrupt: &Interrupt,
-) -> Result<Option<Compounds>, String> {
+) -> Result<Option<Compounds>, Unreadable> {
     if let Object::Dataset(dataset) = object {
         let opened = datasets::open(site.file, path, dataset)?;
         let rows = Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone()));

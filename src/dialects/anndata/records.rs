@@ -13,7 +13,7 @@ use crate::dialects::{Dialect, Dialects, Of, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Nan, Rows, Tally, for_each_array};
-use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table, Unreadable};
 
 /// Paths of the data frames, each with the other one that may have fields of the same names.
 const FRAMES: [(&str, Option<&str>); 3] = [("/obs", Some("/var")), ("/var", Some("/obs")), ("/raw.var", None)];
@@ -68,7 +68,11 @@ pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
 ///
 /// # Errors
 /// Why there are none.
-pub(super) fn row_labels(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<Categories, String> {
+pub(super) fn row_labels(
+    site: &Site<'_>,
+    dataset: &Arc<Dataset>,
+    interrupt: &Interrupt,
+) -> Result<Categories, Unreadable> {
     let Class::Compound { fields } = &dataset.datatype.class else { return Err("no compound".into()) };
     let first = fields.first().ok_or("no row labels")?;
     let column = label(site, dataset, interrupt).ok_or("no row labels")?;
@@ -95,14 +99,14 @@ fn labelled(
     column: &Column,
     labels: &Categories,
     other: Option<&str>,
-) -> Result<Option<Column>, String> {
+) -> Result<Option<Column>, Unreadable> {
     let (codes, labels) = (column.rows.clone()?, labels.labels.clone()?);
     let has_field = |object: Object| {
         matches!(&object, Object::Dataset(dataset) if matches!(&dataset.datatype.class,
             Class::Compound { fields } if fields.iter().any(|field| field.name == column.name)))
     };
     let is_shared = other.and_then(|other| opener.at(other).ok()).is_some_and(has_field);
-    if is_shared && !are_within(codes.as_ref(), labels.len(), opener.interrupt).map_err(|error| error.to_string())? {
+    if is_shared && !are_within(codes.as_ref(), labels.len(), opener.interrupt)? {
         return Ok(None);
     }
     let tally = Arc::<Tally>::default();

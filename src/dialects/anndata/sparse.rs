@@ -16,7 +16,7 @@ use crate::dialects::triples::{PARTS, Part, Triples};
 use crate::dialects::{Dialect, Role, Site};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table, Unreadable};
 
 /// The members that hold the matrix.
 pub(super) fn roles() -> HashMap<BString, Role> {
@@ -54,7 +54,7 @@ struct Matrix<'a> {
 
 impl Matrix<'_> {
     /// `row`, `column`, `value`, and the names of the first two where the matrix belongs to data frames.
-    fn columns(&mut self, group: &Group, findings: &mut Vec<Finding>) -> Result<Vec<Column>, String> {
+    fn columns(&mut self, group: &Group, findings: &mut Vec<Finding>) -> Result<Vec<Column>, Unreadable> {
         let major = sparse(&group.attributes).ok_or("it does not say how it is stored")?;
         let shape = shape(&group.attributes);
         let Triples { major: runs, minor, values: value, .. } =
@@ -100,7 +100,7 @@ impl Matrix<'_> {
         &self,
         name: &str,
         id: ColumnId,
-        rows: Result<Arc<dyn Rows>, String>,
+        rows: Result<Arc<dyn Rows>, Unreadable>,
         dataset: Option<&Arc<Dataset>>,
     ) -> Column {
         Column {
@@ -111,7 +111,7 @@ impl Matrix<'_> {
     }
 
     /// The row labels of the data frame at a path.
-    fn labels(&self, frame: &str) -> Result<Categories, String> {
+    fn labels(&self, frame: &str) -> Result<Categories, Unreadable> {
         let object = self.opener.at(frame)?;
         if let Object::Dataset(dataset) = &object {
             return records::row_labels(&Site { path: frame, ..*self.site }, dataset, self.opener.interrupt);

@@ -23,7 +23,7 @@ use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, product};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::{Column, Single, Table};
+use crate::table::{Column, Single, Table, Unreadable};
 
 /// The dialect of whatever no other dialect takes.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Dialect for Arrays {
         }
     }
 
-    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, Unreadable> {
         match site.of {
             Of::Dataset(dataset) => {
                 let of_numpy = OfNumpy::of(&dataset.datatype);
@@ -149,7 +149,7 @@ struct Array<'a> {
 }
 
 impl Array<'_> {
-    fn single(&self) -> Result<Single, String> {
+    fn single(&self) -> Result<Single, Unreadable> {
         let opened = datasets::open(self.file, self.path, self.dataset)?;
         let rows = self.dataset.shape.first().copied().unwrap_or(1);
         Ok(Single {
@@ -234,7 +234,7 @@ impl Array<'_> {
         Some(Arc::new(DatasetRows::plain(opened, u64::MAX)))
     }
 
-    fn column(&self, name: BString, rows: Result<Arc<dyn Rows>, String>, tally: Arc<Tally>) -> Column {
+    fn column(&self, name: BString, rows: Result<Arc<dyn Rows>, Unreadable>, tally: Arc<Tally>) -> Column {
         Column {
             units: times::units(&self.dataset.attributes).or_else(|| self.of_numpy.as_ref()?.units()),
             calendar: times::calendar(&self.dataset.attributes),

@@ -15,7 +15,7 @@ use crate::dialects::times::{self, OfNumpy};
 use crate::dialects::{Site, datasets, stated};
 use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
-use crate::table::{Column, Finding, MaskedRows};
+use crate::table::{Column, Finding, MaskedRows, Unreadable};
 
 /// How astropy's names of masks end.
 const MASK: &[u8] = b".mask";
@@ -83,7 +83,7 @@ fn mask(columns: &mut [Column], fields: &[&Field]) {
 struct Whole<'a> {
     site: &'a Site<'a>,
     dataset: &'a Dataset,
-    opened: &'a Result<Arc<store::Dataset>, String>,
+    opened: &'a Result<Arc<store::Dataset>, Unreadable>,
     system: System,
 }
 
@@ -132,7 +132,7 @@ impl Whole<'_> {
         field: &Field,
         (datatype, missing): (Datatype, Fill),
         tally: &Arc<Tally>,
-    ) -> Result<Arc<dyn Rows>, String> {
+    ) -> Result<Arc<dyn Rows>, Unreadable> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
         let missing = FillTest::new(&datatype, &missing);
         rows_of_part(self.dataset, opened, Part { datatype, offset: field.offset }, missing, tally)
@@ -247,10 +247,10 @@ pub(in crate::dialects) fn rows_of_part(
     part: Part,
     missing: FillTest,
     tally: &Arc<Tally>,
-) -> Result<Arc<dyn Rows>, String> {
+) -> Result<Arc<dyn Rows>, Unreadable> {
     let (offset, size, element) = (part.offset, part.datatype.size, dataset.datatype.size);
     if size == 0 || offset.checked_add(size).is_none_or(|end| end > element) {
-        return Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes"));
+        return Err(format!("its {size} bytes from {offset} on do not lie within an element of {element} bytes").into());
     }
     Ok(Arc::new(FieldRows::new(opened.clone(), part, missing, tally.clone())))
 }

@@ -21,7 +21,7 @@ use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows};
 use crate::table::{
     Absent, BoundsRules, ChainRows, Column, Finding, IndexForm, IndexKind, PartRows, Reason, Rule, SearchIndex,
-    ValueRules,
+    Unreadable, ValueRules,
 };
 
 static VALUES: ValueRules = ValueRules {
@@ -42,7 +42,7 @@ pub(in crate::dialects) struct Covered<'a> {
     /// Names of the fields below the column.
     pub below: Vec<BString>,
     /// The values as stored, none of them missing; or why there are none.
-    pub values: Result<Arc<dyn Rows>, String>,
+    pub values: Result<Arc<dyn Rows>, Unreadable>,
     /// Why their order is not that of what is shown, where it is not.
     pub reordered: Option<&'static str>,
     /// Which elements of a type stand for missing values.

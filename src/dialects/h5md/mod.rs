@@ -96,7 +96,7 @@ fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interr
             }
             Ok(_) if bytes > MOST_BYTES => Some((&rules::WIDE, format!("{bytes} bytes a frame: in columns/ alone"))),
             Ok(_) => None,
-            Err(reason) => Some((&rules::FRAMES, reason.clone())),
+            Err(reason) => Some((&rules::FRAMES, reason.to_string())),
         };
         let in_table = found.is_none();
         findings.extend(found.map(|(rule, found)| Finding::new(&column.path, rule, found)));

@@ -11,7 +11,7 @@ use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Here, Role, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
-use crate::table::{Called, Categories, CategoryRows, Column, Finding, Origin, RecodedRows, Table};
+use crate::table::{Called, Categories, CategoryRows, Column, Finding, Origin, RecodedRows, Table, Unreadable};
 
 /// The members of a factor.
 const LEVELS: &str = "levels";
@@ -47,10 +47,10 @@ fn is_vector(dataset: &Dataset) -> bool {
 }
 
 /// The group of a factor; the reason where an object is none.
-fn factor(file: &Arc<File>, object: &Object, left: &mut usize, interrupt: &Interrupt) -> Result<Group, String> {
+fn factor(file: &Arc<File>, object: &Object, left: &mut usize, interrupt: &Interrupt) -> Result<Group, Unreadable> {
     let Object::Group { id, .. } = object else { return Err("neither a vector nor a factor".into()) };
     *left = left.checked_sub(1).ok_or_else(|| format!("more than {MOST_FACTORS} groups of one data frame"))?;
-    let group = file.group(*id, interrupt).map_err(|error| error.to_string())?;
+    let group = file.group(*id, interrupt)?;
     for part in [LEVELS, VALUES] {
         datasets::of_rank(&group, part, 1).ok_or_else(|| format!("a group without {part} of rank 1"))?;
     }
@@ -134,7 +134,7 @@ impl Frame<'_> {
         let tally = Arc::<Tally>::default();
         let opened = match object {
             Object::Dataset(dataset) if is_vector(dataset) => self.vector(&path, name, dataset, &tally),
-            Object::Dataset(dataset) => Err(format!("a dataset of rank {}, not 1", dataset.shape.len())),
+            Object::Dataset(dataset) => Err(format!("a dataset of rank {}, not 1", dataset.shape.len()).into()),
             _ => factor(self.site.file, object, &mut self.left, self.interrupt)
                 .and_then(|group| self.factor(&path, &group, &tally)),
         };
@@ -154,7 +154,13 @@ impl Frame<'_> {
         })
     }
 
-    fn vector(&self, path: &str, name: &BString, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Opened, String> {
+    fn vector(
+        &self,
+        path: &str,
+        name: &BString,
+        dataset: &Arc<Dataset>,
+        tally: &Arc<Tally>,
+    ) -> Result<Opened, Unreadable> {
         let rows = datasets::rows(self.site.file, path, dataset, u64::MAX, &missing(dataset), tally)?;
         let is_logical = self.logicals.contains(name) || text(&dataset.attributes, CLASS).as_deref() == Some(LOGICAL);
         let rows = match is_logical && rows.data_type().is_integer() {
@@ -164,7 +170,7 @@ impl Frame<'_> {
         Ok((rows, dataset.clone(), None))
     }
 
-    fn factor(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Opened, String> {
+    fn factor(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Opened, Unreadable> {
         let (values, levels) = (datasets::member(group, VALUES)?, datasets::member(group, LEVELS)?);
         let [values_at, levels_at] = [VALUES, LEVELS].map(|part| join(path, part.as_bytes()));
         let codes = datasets::rows(self.site.file, &values_at, values, u64::MAX, &missing(values), &Arc::default())?;

@@ -28,7 +28,7 @@ use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datas
 use crate::catalogue::{Dataset, Fill, Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Finding, Table, Unreadable};
 
 /// The group of swaths: fixed by the standard.
 const SWATHS: &str = "/HDFEOS/SWATHS/";
@@ -105,7 +105,7 @@ fn within(file: &Arc<File>, group: &Group, name: &str, interrupt: &Interrupt) ->
 }
 
 /// The swath of this name, as the text tells of it.
-fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swath, String> {
+fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swath, Unreadable> {
     let group = information(file, interrupt).ok_or("it is not there")?;
     let mut whole = String::new();
     for number in 0..MOST_PIECES {
@@ -119,17 +119,17 @@ fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swat
 }
 
 /// The text of one piece.
-fn read(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, String> {
+fn read(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, Unreadable> {
     if dataset.datatype.size > MOST_BYTES {
-        return Err(format!("it has {} bytes", dataset.datatype.size));
+        return Err(format!("it has {} bytes", dataset.datatype.size).into());
     }
     let rows = datasets::rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?;
     // A text of variable length is as long as its heap object.
-    let fitting = rows.fitting(0..rows.len(), MOST_BYTES, interrupt).map_err(|error| error.to_string())?;
+    let fitting = rows.fitting(0..rows.len(), MOST_BYTES, interrupt)?;
     if fitting.bytes > MOST_BYTES {
-        return Err(format!("it has {} bytes", fitting.bytes));
+        return Err(format!("it has {} bytes", fitting.bytes).into());
     }
-    let array = rows.array(0..rows.len(), interrupt).map_err(|error| error.to_string())?;
+    let array = rows.array(0..rows.len(), interrupt)?;
     let texts = array.as_string_opt::<i64>().filter(|texts| texts.len() == 1 && texts.is_valid(0));
     Ok(texts.ok_or("it is no text")?.value(0).to_owned())
 }

@@ -14,7 +14,7 @@ use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::store::decode::{FillTest, widen};
 use crate::store::{DatasetRows, File, Rows, Tally};
-use crate::table::{CompoundRows, EncodedRows, EndRows, Finding, ListRows, Samples};
+use crate::table::{CompoundRows, EncodedRows, EndRows, Finding, ListRows, Samples, Unreadable};
 
 /// Deepest nesting of columns; each level costs a request.
 const MOST_LEVELS: usize = 16;
@@ -52,9 +52,15 @@ impl Opener<'_> {
     ///
     /// # Errors
     /// Why it is none.
-    pub fn column(&mut self, path: &str, object: &Object, tally: &Arc<Tally>, depth: usize) -> Result<Opened, String> {
+    pub fn column(
+        &mut self,
+        path: &str,
+        object: &Object,
+        tally: &Arc<Tally>,
+        depth: usize,
+    ) -> Result<Opened, Unreadable> {
         if depth > MOST_LEVELS {
-            return Err(format!("nested deeper than {MOST_LEVELS}"));
+            return Err(format!("nested deeper than {MOST_LEVELS}").into());
         }
         let kind = kind(object);
         let said = || text(object.attributes(), DATATYPE).unwrap_or_default();
@@ -76,12 +82,12 @@ impl Opener<'_> {
                     Some(Kind::Encoded) => self.encoded(path, &group, tally),
                     // What lies in the group tells, whatever its depth is said to be.
                     _ if group.link(b"cumulative_length").is_some() => self.lists(path, &group, tally, depth),
-                    Some(Kind::Struct(_)) => Err(format!("{:?}: shown by itself", said())),
-                    _ => Err(format!("a group with datatype {:?}", said())),
+                    Some(Kind::Struct(_)) => Err(format!("{:?}: shown by itself", said()).into()),
+                    _ => Err(format!("a group with datatype {:?}", said()).into()),
                 }
             }
             Object::Datatype { .. } => Err("a committed datatype".into()),
-            Object::Unreadable { reason, .. } => Err(reason.clone()),
+            Object::Unreadable { reason, .. } => Err(reason.clone().into()),
         }
     }
 
@@ -89,9 +95,9 @@ impl Opener<'_> {
         self.findings.push(Finding::new(path, &rules::DATATYPE, found));
     }
 
-    fn group(&self, object: &Object) -> Result<Group, String> {
+    fn group(&self, object: &Object) -> Result<Group, Unreadable> {
         match object {
-            Object::Group { id, .. } => self.file.group(*id, self.interrupt).map_err(|error| error.to_string()),
+            Object::Group { id, .. } => self.file.group(*id, self.interrupt).map_err(Unreadable::from),
             _ => Err("not a group".into()),
         }
     }
@@ -103,7 +109,7 @@ impl Opener<'_> {
         dataset: &Arc<Dataset>,
         element: &Element,
         tally: &Arc<Tally>,
-    ) -> Result<Opened, String> {
+    ) -> Result<Opened, Unreadable> {
         if dataset.shape.is_empty() || dataset.null {
             return Err("a scalar".into());
         }
@@ -118,22 +124,22 @@ impl Opener<'_> {
     }
 
     /// A dataset of rank 1 in a group.
-    fn member(&mut self, path: &str, group: &Group, name: &str) -> Result<Arc<dyn Rows>, String> {
+    fn member(&mut self, path: &str, group: &Group, name: &str) -> Result<Arc<dyn Rows>, Unreadable> {
         match datasets::object(group, name)? {
             Object::Dataset(dataset) if dataset.shape.len() == 1 => {
                 let path = join(path, name.as_bytes());
                 Ok(self.array(&path, dataset, &Element::Stored, &Arc::default())?.rows)
             }
-            _ => Err(format!("{name} is no dataset of rank 1")),
+            _ => Err(format!("{name} is no dataset of rank 1").into()),
         }
     }
 
-    fn offsets(&mut self, path: &str, group: &Group) -> Result<Arc<dyn Rows>, String> {
+    fn offsets(&mut self, path: &str, group: &Group) -> Result<Arc<dyn Rows>, Unreadable> {
         let ends = self.member(path, group, "cumulative_length")?;
         Ok(Arc::new(EndRows::new(join(path, b"cumulative_length"), ends)?))
     }
 
-    fn lists(&mut self, path: &str, group: &Group, tally: &Arc<Tally>, depth: usize) -> Result<Opened, String> {
+    fn lists(&mut self, path: &str, group: &Group, tally: &Arc<Tally>, depth: usize) -> Result<Opened, Unreadable> {
         let offsets = self.offsets(path, group)?;
         let values = datasets::object(group, "flattened_data")?;
         let (below, own) = (join(path, b"flattened_data"), Arc::<Tally>::default());
@@ -143,16 +149,18 @@ impl Opener<'_> {
         Ok(Opened { rows: Arc::new(rows), dataset: None, below: values.attributes().into(), tallies })
     }
 
-    fn compound(&mut self, path: &str, group: &Group, names: &[BString], depth: usize) -> Result<Opened, String> {
+    fn compound(&mut self, path: &str, group: &Group, names: &[BString], depth: usize) -> Result<Opened, Unreadable> {
         let (mut fields, mut tallies) = (Vec::with_capacity(names.len()), Vec::new());
         for name in names {
             let path = join(path, name);
             self.nested += 1;
             if self.nested > MOST_NESTED {
-                return Err(format!("more than {MOST_NESTED} columns of tables within the table"));
+                return Err(format!("more than {MOST_NESTED} columns of tables within the table").into());
             }
-            let opened = group.link(name).and_then(|link| link.target.object()).ok_or("there is no such member");
-            let opened = opened.map_err(str::to_owned);
+            let opened = group
+                .link(name)
+                .and_then(|link| link.target.object())
+                .ok_or(Unreadable::from("there is no such member"));
             let tally = Arc::<Tally>::default();
             match opened.and_then(|object| self.column(&path, object, &tally, depth + 1)) {
                 Ok(opened) => {
@@ -160,14 +168,14 @@ impl Opener<'_> {
                     tallies.push((path, tally));
                     tallies.extend(opened.tallies);
                 }
-                Err(reason) => self.report(&path, reason),
+                Err(reason) => self.report(&path, reason.into()),
             }
         }
         let rows = CompoundRows::new(path.to_owned(), fields)?;
         Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies })
     }
 
-    fn encoded(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Opened, String> {
+    fn encoded(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Opened, Unreadable> {
         let data = datasets::object(group, "encoded_data")?;
         let below = join(path, b"encoded_data");
         let encoded = self.group(data)?;
@@ -203,10 +211,10 @@ impl Opener<'_> {
 }
 
 /// The only row, which is how many samples all waveforms have.
-fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, String> {
-    let array = rows.array(0..1, interrupt).map_err(|error| error.to_string())?;
+fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, Unreadable> {
+    let array = rows.array(0..1, interrupt)?;
     let size = widen::signed(&array).filter(|sizes| sizes.len() == 1).map(|sizes| sizes.value(0));
-    size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {}", said(size)))
+    size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {}", said(size)).into())
 }
 
 /// A dataset by itself as its attribute `datatype` says, where that says more than its type.

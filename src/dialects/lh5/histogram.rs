@@ -15,7 +15,7 @@ use crate::dialects::attributes::text;
 use crate::dialects::{Dialect, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
-use crate::table::{CastRows, Column, EdgeRows, Edges, Finding, Table};
+use crate::table::{CastRows, Column, EdgeRows, Edges, Finding, Table, Unreadable};
 
 /// Most edges of an axis that are stored one by one: they are read together.
 const MOST_EDGES: u64 = 1 << 20;
@@ -72,7 +72,7 @@ impl Histogram<'_> {
         self.findings.push(Finding::new(self.site.path, &rules::HISTOGRAM, found));
     }
 
-    fn columns(&mut self, group: &Group) -> Result<Vec<Column>, String> {
+    fn columns(&mut self, group: &Group) -> Result<Vec<Column>, Unreadable> {
         let weights = match datasets::object(group, "weights")? {
             Object::Dataset(weights) if !weights.null && !weights.shape.is_empty() => weights,
             _ => return Err("weights are no array".into()),
@@ -81,7 +81,7 @@ impl Histogram<'_> {
         let numbered = numbered(&binning);
         // Before one is opened: there may be many.
         if numbered.len() != weights.shape.len() {
-            return Err(format!("{} axes, weights of {:?}", numbered.len(), weights.shape));
+            return Err(format!("{} axes, weights of {:?}", numbered.len(), weights.shape).into());
         }
         let mut axes = Vec::new();
         for (number, name) in numbered {
@@ -99,7 +99,7 @@ impl Histogram<'_> {
         if is_reversed {
             self.report("its dimensions are those of its axes in reverse, as Julia writes them".into());
         } else if !fits {
-            return Err(format!("axes of {bins:?} bins, weights of {:?}", weights.shape));
+            return Err(format!("axes of {bins:?} bins, weights of {:?}", weights.shape).into());
         }
         let path = join(self.site.path, b"weights");
         let opened = datasets::open(self.site.file, &path, weights)?;
@@ -143,14 +143,14 @@ impl Histogram<'_> {
         Ok(columns)
     }
 
-    fn group(&self, object: &Object) -> Result<Group, String> {
+    fn group(&self, object: &Object) -> Result<Group, Unreadable> {
         match object {
-            Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).map_err(|error| error.to_string()),
+            Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).map_err(Unreadable::from),
             _ => Err("binning is no group of axes".into()),
         }
     }
 
-    fn axis(&self, name: BString, path: &str, object: &Object) -> Result<Axis, String> {
+    fn axis(&self, name: BString, path: &str, object: &Object) -> Result<Axis, Unreadable> {
         let group = self.group(object)?;
         let closed_left = datasets::object(&group, "closedleft").ok().and_then(|object| self.number(path, object));
         let edges = datasets::object(&group, "binedges")?;
@@ -159,18 +159,18 @@ impl Histogram<'_> {
             Object::Dataset(edges) if edges.shape.len() == 1 && !edges.null => {
                 let rows = self.floats(&join(path, b"binedges"), edges)?;
                 if !(2..=MOST_EDGES).contains(&rows.len()) {
-                    return Err(format!("{name} has {} edges", rows.len()));
+                    return Err(format!("{name} has {} edges", rows.len()).into());
                 }
                 Edges::Stored { rows, read: OnceLock::new() }
             }
             Object::Group { .. } => self.even(&self.group(edges)?).map_err(|reason| format!("{name}: {reason}"))?,
-            _ => return Err(format!("{name} has no edges")),
+            _ => return Err(format!("{name} has no edges").into()),
         };
         Ok(Axis { name, edges: Arc::new(edges), units, closed_left: closed_left.map(|closed| closed != 0.0) })
     }
 
     /// Edges told by the first, the last, and a step or their number; steps of 1 where neither is there.
-    fn even(&self, group: &Group) -> Result<Edges, String> {
+    fn even(&self, group: &Group) -> Result<Edges, Unreadable> {
         let number = |name: &str| datasets::object(group, name).ok().and_then(|object| self.number(name, object));
         let (Some(first), Some(last)) = (number("first"), number("last")) else {
             return Err("no first and last edge".into());
@@ -181,17 +181,17 @@ impl Histogram<'_> {
         };
         let whole = bins.round();
         if !(1.0..=9e15).contains(&whole) || (bins - whole).abs() > NEARLY * whole || !(last - first).is_finite() {
-            return Err(format!("from {first} to {last}, {bins} bins"));
+            return Err(format!("from {first} to {last}, {bins} bins").into());
         }
         Ok(Edges::Even { first, last, bins: whole as u64 })
     }
 
     /// A dataset of numbers as those of 64 bits.
-    fn floats(&self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, String> {
+    fn floats(&self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, Unreadable> {
         let rows = Arc::new(DatasetRows::plain(datasets::open(self.site.file, path, dataset)?, u64::MAX));
         match &rows.facts().data_type {
             number if number.is_numeric() => Ok(Arc::new(CastRows::new(rows, Some(DataType::Float64), false))),
-            other => Err(format!("{path} holds {other}")),
+            other => Err(format!("{path} holds {other}").into()),
         }
     }
 

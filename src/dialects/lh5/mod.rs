@@ -26,7 +26,7 @@ use super::attributes::text;
 use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
 use crate::catalogue::{Attribute, Object};
 use crate::source::Interrupt;
-use crate::table::{Single, Table};
+use crate::table::{Single, Table, Unreadable};
 
 /// The attribute that says what an object is.
 const DATATYPE: &str = "datatype";
@@ -77,7 +77,7 @@ impl Dialect for Lh5 {
         }
     }
 
-    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, Unreadable> {
         let Of::Dataset(stored) = site.of else { return Err("no dataset".into()) };
         let read = columns::meant(stored).ok_or("neither booleans nor an enumeration")?;
         let single = Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?;

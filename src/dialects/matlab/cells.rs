@@ -17,7 +17,7 @@ use crate::codec::structure::little_endian;
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{Hints, Rows};
-use crate::table::{HeldRows, common_type};
+use crate::table::{HeldRows, Unreadable, common_type};
 
 /// References as MATLAB writes them: addresses.
 const OBJECTS: Class = Class::Reference(ReferenceKind::Object);
@@ -44,7 +44,7 @@ pub(super) struct Cells<'a> {
     site: &'a Site<'a>,
     interrupt: &'a Interrupt,
     /// What may be referred to, by name, once it was listed.
-    known: Option<Result<HashMap<BString, Arc<Dataset>>, String>>,
+    known: Option<Result<HashMap<BString, Arc<Dataset>>, Unreadable>>,
     /// Cells that may still be asked for one by one.
     one_by_one: u64,
     /// What cells may still have.
@@ -63,12 +63,12 @@ impl<'a> Cells<'a> {
         path: &str,
         dataset: &Arc<Dataset>,
         most: u64,
-    ) -> Result<Vec<(String, Arc<Dataset>)>, String> {
+    ) -> Result<Vec<(String, Arc<Dataset>)>, Unreadable> {
         let (site, interrupt) = (self.site, self.interrupt);
         let references = datasets::rows(site.file, path, dataset, most, &Fill::Default, &Arc::default())?;
         let count = references.len();
         if count > MOST_CELLS {
-            return Err(format!("{count} cells, more than {MOST_CELLS}"));
+            return Err(format!("{count} cells, more than {MOST_CELLS}").into());
         }
         self.cells = self.cells.checked_sub(count).ok_or_else(more)?;
         // References of another kind than MATLAB's are no addresses.
@@ -76,18 +76,16 @@ impl<'a> Cells<'a> {
         let (mut cells, mut stored) = (Vec::new(), Vec::new());
         for start in (0..count).step_by(AT_ONCE as usize) {
             let end = count.min(start + AT_ONCE);
-            let array = references.array(start..end, interrupt).map_err(|error| error.to_string())?;
+            let array = references.array(start..end, interrupt)?;
             let paths = array.as_string_opt::<i64>().ok_or("cells that are no references")?;
             stored.clear();
             if let Some(width) = width {
                 let (offset, length) = (start.saturating_mul(width), paths.len().saturating_mul(width as usize));
-                let read =
-                    references.stored_bytes().and_then(|bytes| bytes.append(offset, length, &mut stored, interrupt));
-                read.map_err(|error| error.to_string())?;
+                references.stored_bytes()?.append(offset, length, &mut stored, interrupt)?;
             }
             let mut addresses = stored.chunks_exact(width.map_or(1, |width| width.max(1) as usize)).map(little_endian);
             for (row, path) in (start..).zip(paths) {
-                interrupt.check().map_err(|error| error.to_string())?;
+                interrupt.check()?;
                 let (path, address) = (path.unwrap_or_default(), addresses.next());
                 let cell = match path.strip_prefix("/#refs#/").filter(|name| !name.contains('/')) {
                     Some(name) => self.cell(name, address)?,
@@ -102,12 +100,12 @@ impl<'a> Cells<'a> {
     }
 
     /// The dataset of this name among what cells refer to, which may be told to lie at an address.
-    fn cell(&mut self, name: &str, address: Option<u64>) -> Result<Option<Arc<Dataset>>, String> {
+    fn cell(&mut self, name: &str, address: Option<u64>) -> Result<Option<Arc<Dataset>>, Unreadable> {
         let Self { site, interrupt, .. } = *self;
         if let (Some(address), Some(left)) = (address, self.one_by_one.checked_sub(1)) {
             self.one_by_one = left;
             let object = site.file.object(ObjectId { file: 0, address }, interrupt);
-            return Ok(match object.map_err(|error| error.to_string())? {
+            return Ok(match object? {
                 Object::Dataset(dataset) => Some(dataset),
                 _ => None,
             });
@@ -117,15 +115,15 @@ impl<'a> Cells<'a> {
     }
 
     /// The text of a cell.
-    fn text(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<String, String> {
-        self.interrupt.check().map_err(|error| error.to_string())?;
+    fn text(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<String, Unreadable> {
+        self.interrupt.check()?;
         let text = characters(self.site, path, cell, self.interrupt)?;
         self.bytes = self.bytes.checked_sub(text.len()).ok_or_else(more)?;
         Ok(text)
     }
 
     /// The texts that the cells of a dataset refer to.
-    pub fn texts(&mut self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, String> {
+    pub fn texts(&mut self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, Unreadable> {
         let mut texts = LargeStringBuilder::new();
         for (row, (path, cell)) in self.referred(path, dataset, u64::MAX)?.into_iter().enumerate() {
             texts.append_value(self.text(&path, &cell).map_err(|reason| format!("cell {row} {reason}"))?);
@@ -135,7 +133,7 @@ impl<'a> Cells<'a> {
 
     /// The single numbers or texts that the cells of a dataset refer to, at most `most` of them, in one type that holds
     /// all of them. A value without elements is missing.
-    pub fn values(&mut self, path: &str, dataset: &Arc<Dataset>, most: u64) -> Result<Arc<dyn Rows>, String> {
+    pub fn values(&mut self, path: &str, dataset: &Arc<Dataset>, most: u64) -> Result<Arc<dyn Rows>, Unreadable> {
         let mut values = Vec::new();
         for (row, (path, cell)) in self.referred(path, dataset, most)?.into_iter().enumerate() {
             values.push(self.value(&path, &cell).map_err(|reason| format!("cell {row} {reason}"))?);
@@ -155,12 +153,12 @@ impl<'a> Cells<'a> {
         };
         let arrays = values.into_iter().map(as_one).collect::<Result<Vec<_>, _>>()?;
         let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
-        let array = concat(&arrays).map_err(|error| error.to_string())?;
+        let array = concat(&arrays)?;
         Ok(Arc::new(HeldRows::new(array, true, Hints::default())))
     }
 
     /// The single number or text of a cell; `None` of one without elements that is no text.
-    fn value(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<Option<ArrayRef>, String> {
+    fn value(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<Option<ArrayRef>, Unreadable> {
         if is_text(cell) {
             return Ok(Some(Arc::new(LargeStringArray::from(vec![self.text(path, cell)?]))));
         }
@@ -172,7 +170,7 @@ impl<'a> Cells<'a> {
         }
         let read = read(cell, &cell.attributes);
         let rows = datasets::rows(self.site.file, path, &read, 1, &Fill::Default, &Arc::default())?;
-        rows.array(0..1, self.interrupt).map(Some).map_err(|error| error.to_string())
+        rows.array(0..1, self.interrupt).map(Some).map_err(Unreadable::from)
     }
 }
 
@@ -181,23 +179,23 @@ fn more() -> String {
 }
 
 /// The datasets that cells may refer to.
-fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, Arc<Dataset>>, String> {
-    let root = site.file.group(site.file.info().root, interrupt).map_err(|error| error.to_string())?;
+fn referred(site: &Site<'_>, interrupt: &Interrupt) -> Result<HashMap<BString, Arc<Dataset>>, Unreadable> {
+    let root = site.file.group(site.file.info().root, interrupt)?;
     let group = match root.link(REFERRED.as_bytes()).and_then(|link| link.target.object()) {
-        Some(Object::Group { id, .. }) => site.file.group(*id, interrupt).map_err(|error| error.to_string())?,
-        _ => return Err(format!("there is no /{REFERRED}")),
+        Some(Object::Group { id, .. }) => site.file.group(*id, interrupt)?,
+        _ => return Err(format!("there is no /{REFERRED}").into()),
     };
     Ok(group.datasets().map(|(name, dataset)| (name.clone(), dataset.clone())).collect())
 }
 
 /// The text of a cell.
-fn characters(site: &Site<'_>, path: &str, cell: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, String> {
+fn characters(site: &Site<'_>, path: &str, cell: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, Unreadable> {
     if !is_text(cell) {
         return Err("is no text".into());
     }
     match lines(cell, site, path, interrupt)?.as_mut_slice() {
         [] => Ok(String::new()),
         [text] => Ok(std::mem::take(text)),
-        _ => Err(format!("has extents {:?}", cell.shape)),
+        _ => Err(format!("has extents {:?}", cell.shape).into()),
     }
 }

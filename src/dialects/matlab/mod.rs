@@ -29,7 +29,7 @@ use crate::catalogue::{
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Resolve, widen};
 use crate::store::{File, Hints, Rows, Tally};
-use crate::table::{Column, Finding, Form, HeldRows, Single, Table};
+use crate::table::{Column, Finding, Form, HeldRows, Single, Table, Unreadable};
 
 /// The attribute that names the class of a value.
 const CLASS: &str = "MATLAB_class";
@@ -99,7 +99,7 @@ impl Dialect for Matlab {
         }
     }
 
-    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, Unreadable> {
         let Of::Dataset(stored) = site.of else { return Err("no dataset".into()) };
         if is_text(stored) {
             return texts(site, name, stored, interrupt);
@@ -324,7 +324,7 @@ fn texts(
     name: &BString,
     stored: &Arc<Dataset>,
     interrupt: Option<&Interrupt>,
-) -> Result<Single, String> {
+) -> Result<Single, Unreadable> {
     let mut lines = interrupt.map_or(Ok(Vec::new()), |interrupt| lines(stored, site, site.path, interrupt))?;
     if lines.is_empty() {
         lines.push(String::new());
@@ -356,16 +356,21 @@ fn is_one(dataset: &Dataset) -> bool {
 }
 
 /// The texts of characters, which lie along the first axis, or along the other of a vector.
-fn lines(dataset: &Arc<Dataset>, site: &Site<'_>, path: &str, interrupt: &Interrupt) -> Result<Vec<String>, String> {
+fn lines(
+    dataset: &Arc<Dataset>,
+    site: &Site<'_>,
+    path: &str,
+    interrupt: &Interrupt,
+) -> Result<Vec<String>, Unreadable> {
     let count = dataset.len().unwrap_or(u64::MAX);
     if count == 0 || attribute(&dataset.attributes, EMPTY).is_some() {
         return Ok(Vec::new());
     }
     if count > MOST_CHARACTERS {
-        return Err(format!("has {count} characters, more than {MOST_CHARACTERS}"));
+        return Err(format!("has {count} characters, more than {MOST_CHARACTERS}").into());
     }
     let rows = datasets::rows(site.file, path, dataset, u64::MAX, &Fill::Default, &Arc::default())?;
-    let array = rows.array(0..count, interrupt).map_err(|error| error.to_string())?;
+    let array = rows.array(0..count, interrupt)?;
     let units = widen::unsigned(&array).ok_or("is no text")?;
     let lines = if is_one(dataset) { 1 } else { dataset.shape[1] as usize };
     let line = |at| {

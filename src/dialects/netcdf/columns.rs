@@ -11,7 +11,7 @@ use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets, scales, times};
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, Tally};
-use crate::table::{Column, Expected, Near, PackedRows, PaddedRows, Times};
+use crate::table::{Column, Expected, Near, PackedRows, PaddedRows, Times, Unreadable};
 
 /// Fields that tell apart the readings of a variable: by its elements, and as one text.
 const ELEMENTS: u32 = 1 << 30;
@@ -47,7 +47,12 @@ pub(super) fn text_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<
     }
 }
 
-fn joined(file: &Arc<File>, path: &str, stored: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+fn joined(
+    file: &Arc<File>,
+    path: &str,
+    stored: &Arc<Dataset>,
+    tally: &Arc<Tally>,
+) -> Result<Arc<dyn Rows>, Unreadable> {
     let joined = DatasetRows::joined(datasets::open(file, path, stored)?, tally.clone());
     joined.map(|joined| Arc::new(joined) as Arc<dyn Rows>).ok_or_else(|| "no characters".into())
 }
@@ -87,7 +92,7 @@ fn rows(
     reading: &Reading,
     is_line: bool,
     tally: &Arc<Tally>,
-) -> Result<Arc<dyn Rows>, String> {
+) -> Result<Arc<dyn Rows>, Unreadable> {
     if is_text(stored) {
         return joined(file, path, stored, tally);
     }

@@ -22,7 +22,7 @@ use crate::dialects::stated::{self, Number};
 use crate::dialects::times;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
 use crate::store::statistics::{Scalar, summary};
-use crate::table::{Linear, Packing, Rule, UnitCount};
+use crate::table::{Linear, Packing, Rule, UnitCount, Unreadable};
 
 /// The attributes that say it, and of which dimensions a variable is.
 pub(super) const ATTRIBUTES: [&str; 24] = [
@@ -68,7 +68,7 @@ pub(super) struct Reading {
     /// What numbers stand for.
     pub packing: Packing,
     /// Integers that count time as they are: attoseconds of a unit, and from when on.
-    pub times: Option<Result<(i128, Instant), String>>,
+    pub times: Option<Result<(i128, Instant), Unreadable>>,
     /// The least and the greatest of the numbers shown, as the file says.
     pub range: Option<[Option<Scalar>; 2]>,
     /// The number nearest to one that states missing values and that nothing equals.

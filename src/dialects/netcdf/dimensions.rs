@@ -16,7 +16,7 @@ use crate::dialects::attributes::{integer, integers, text};
 use crate::dialects::{compound, scales};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::Finding;
+use crate::table::{Finding, Unreadable};
 
 /// Most places of the second axis of a variable that is a column of lists.
 const MOST_PLACES: u64 = 64;
@@ -338,13 +338,13 @@ impl<'a> Scales<'a> {
         self.known.get(&id)?.as_ref()
     }
 
-    fn look(&mut self, id: ObjectId) -> Result<Scale, String> {
+    fn look(&mut self, id: ObjectId) -> Result<Scale, Unreadable> {
         if id.address == 0 {
             return Err("it is a null reference".into());
         }
         self.elsewhere += 1;
         if self.elsewhere > MOST_ELSEWHERE {
-            return Err(format!("more than {MOST_ELSEWHERE} scales outside of the group"));
+            return Err(format!("more than {MOST_ELSEWHERE} scales outside of the group").into());
         }
         match self.place.file.object(id, self.place.interrupt) {
             Ok(Object::Dataset(dataset)) if scales::is_scale(&dataset) => {
@@ -354,8 +354,8 @@ impl<'a> Scales<'a> {
             Ok(Object::Dataset(_)) => Err("it leads to a dataset that is no scale".into()),
             Ok(Object::Group { .. }) => Err("it leads to a group".into()),
             Ok(Object::Datatype { .. }) => Err("it leads to a datatype".into()),
-            Ok(Object::Unreadable { reason, .. }) => Err(reason),
-            Err(error) => Err(format!("it leads nowhere: {error}")),
+            Ok(Object::Unreadable { reason, .. }) => Err(reason.into()),
+            Err(error) => Err(format!("it leads nowhere: {error}").into()),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::catalogue::{Attribute, ColumnId, Dataset, Object, ObjectId, attribute
 use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets, scales};
 use crate::store::{Hints, Rows};
-use crate::table::{Categories, CategoryRows, Column, EvenRows, Finding, HeldRows, SpreadRows, Table};
+use crate::table::{Categories, CategoryRows, Column, EvenRows, Finding, HeldRows, SpreadRows, Table, Unreadable};
 
 /// Most coordinates along an axis that are read when the table is opened, so that it is known whether one is missing.
 const MOST_HELD: u64 = 1 << 16;
@@ -229,7 +229,7 @@ impl Spread<'_> {
                 Ok(self.rows(&column.path, self.held(rows)?, axes))
             }
             DataType::FixedSizeBinary(_) | DataType::Dictionary(..) => Ok(self.rows(&column.path, rows, axes)),
-            kind => Err(format!("{} coordinates of type {kind}: they make no column of a grid", rows.len())),
+            kind => Err(format!("{} coordinates of type {kind}: they make no column of a grid", rows.len()).into()),
         });
         let categories = labels.map(|labels| {
             let (path, datatype) = (column.path.clone(), dataset.datatype.clone());
@@ -241,17 +241,17 @@ impl Spread<'_> {
     }
 
     /// Reads coordinates into memory where they are few.
-    fn held(&self, rows: Arc<dyn Rows>) -> Result<Arc<dyn Rows>, String> {
+    fn held(&self, rows: Arc<dyn Rows>) -> Result<Arc<dyn Rows>, Unreadable> {
         if rows.len() > MOST_HELD {
             return Ok(rows);
         }
-        let array = rows.array(0..rows.len(), self.place.interrupt).map_err(|error| error.to_string())?;
+        let array = rows.array(0..rows.len(), self.place.interrupt)?;
         Ok(Arc::new(HeldRows::new(array, false, Hints { stored: false, ..rows.hints().clone() })))
     }
 }
 
 /// The numbers from 0 on.
-fn numbered(count: u64) -> Result<Arc<dyn Rows>, String> {
+fn numbered(count: u64) -> Result<Arc<dyn Rows>, Unreadable> {
     let rows = EvenRows::whole(0, 1, count).ok_or_else(|| format!("{count} places"))?;
     Ok(Arc::new(rows))
 }

@@ -36,7 +36,7 @@ use super::arrays::Arrays;
 use super::{About, Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales, times};
 use crate::catalogue::{Dataset, Fill, ObjectId, attribute, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Finding, Single, Table};
+use crate::table::{Column, Finding, Single, Table, Unreadable};
 
 /// The directory of the tables of a group that has others beside them.
 const TABLES: &str = "tables";
@@ -138,7 +138,7 @@ impl Dialect for Netcdf {
         }
     }
 
-    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, String> {
+    fn files(&self, site: &Site<'_>, name: &BString, interrupt: Option<&Interrupt>) -> Result<Single, Unreadable> {
         let Of::Dataset(stored) = site.of else { return Err("no dataset".into()) };
         if scales::is_pure_dimension(stored) {
             return Err("it is a dimension of netCDF, which has no values".into());

@@ -15,7 +15,7 @@ use super::attributes::{number, text};
 use super::{About, Claims, Dialect, Here, Made, Mark, Of, Site, Subject, arrays, datasets, times};
 use crate::catalogue::{Attribute, Dataset, Group, attribute, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Finding, Table, Unreadable};
 
 /// The attribute that names the class of a group.
 const CLASS: &str = "NX_class";
@@ -172,7 +172,11 @@ fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<N
 }
 
 /// How integers stand for instants that count from the attribute `start` of logs, or `offset` of events.
-fn instants(site: &Site<'_>, column: &Column, dataset: &Dataset) -> Option<Box<Result<crate::table::Times, String>>> {
+fn instants(
+    site: &Site<'_>,
+    column: &Column,
+    dataset: &Dataset,
+) -> Option<Box<Result<crate::table::Times, Unreadable>>> {
     let rows = column.rows.as_ref().ok().filter(|rows| rows.data_type().is_integer())?;
     let start = ["start", "offset"].into_iter().find_map(|name| text(&dataset.attributes, name))?;
     let units = text(&dataset.attributes, "units")?;

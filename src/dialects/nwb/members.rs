@@ -1,5 +1,6 @@
 //! What each member of a `DynamicTable` is to it.
 
+use crate::table::Unreadable;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -77,14 +78,14 @@ impl<'a> Members<'a> {
     ///
     /// # Errors
     /// Where there is no outermost list.
-    pub fn levels(&self, values: ObjectId) -> Result<Vec<Named<'a>>, String> {
+    pub fn levels(&self, values: ObjectId) -> Result<Vec<Named<'a>>, Unreadable> {
         let (mut levels, mut met, mut last) = (Vec::new(), HashSet::from([values]), values);
         while let Some(ends) = self.ends.get(&last) {
             if !met.insert(ends.1.id) {
-                return Err(format!("its indexes lead in a circle, from {} on", ends.0));
+                return Err(format!("its indexes lead in a circle, from {} on", ends.0).into());
             }
             if levels.len() == MOST_LEVELS {
-                return Err(format!("more than {MOST_LEVELS} indexes of indexes"));
+                return Err(format!("more than {MOST_LEVELS} indexes of indexes").into());
             }
             levels.push(*ends);
             last = ends.1.id;

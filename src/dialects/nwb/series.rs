@@ -11,7 +11,7 @@ use crate::dialects::attributes::{number, said, text};
 use crate::dialects::{Dialect, Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::Rows;
-use crate::table::{Column, EvenRows, Finding, PackedRows, Table};
+use crate::table::{Column, EvenRows, Finding, PackedRows, Table, Unreadable};
 
 /// Channels that have a conversion each.
 const MOST_CHANNELS: u64 = 1 << 20;
@@ -136,14 +136,14 @@ fn data(
 }
 
 /// What samples of each channel are multiplied by; one number where all channels have the same.
-fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrupt) -> Result<Vec<f64>, String> {
+fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrupt) -> Result<Vec<f64>, Unreadable> {
     const NAME: &str = "channel_conversion";
     let Some(conversion) = datasets::of_rank(group, NAME, 1) else { return Ok(vec![1.0]) };
     let axis = attribute(&conversion.attributes, "axis").and_then(number).unwrap_or(1.0);
     let (count, width) = (conversion.shape.first().copied(), data.shape.get(1).copied());
     if axis != 1.0 || count != width || count.is_none_or(|count| count == 0 || count > MOST_CHANNELS) {
         let (count, width) = (said(count), said(width));
-        return Err(format!("{NAME} of {count} channels along axis {axis}, data have {width}: shown as stored"));
+        return Err(format!("{NAME} of {count} channels along axis {axis}, data have {width}: shown as stored").into());
     }
     let rows = datasets::line(site.file, &join(site.path, NAME.as_bytes()), conversion, &Arc::default())?;
     datasets::numbers(rows, interrupt)

@@ -14,7 +14,9 @@ use crate::dialects::{Dialect, Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Rows, Tally, for_each_array};
-use crate::table::{Categories, CategoryRows, Column, CompoundRows, EndRows, Finding, ListRows, Rule, Table};
+use crate::table::{
+    Categories, CategoryRows, Column, CompoundRows, EndRows, Finding, ListRows, Rule, Table, Unreadable,
+};
 
 /// Of this many lists ends are looked at before the table is shown; behind, a list that is wrong is missing.
 const MOST_VERIFIED: u64 = 1 << 20;
@@ -117,14 +119,14 @@ impl Builder<'_> {
     }
 
     /// One of these, whose own directory tells what is wrong with it. `left` is how many columns all may still have.
-    fn category(&self, group: &Group, name: &BString, left: &mut usize) -> Result<Column, String> {
+    fn category(&self, group: &Group, name: &BString, left: &mut usize) -> Result<Column, Unreadable> {
         let object = group.link(name).and_then(|link| link.target.object()).ok_or("there is no such group")?;
         let id = match object {
             Object::Group { id, .. } if super::is_table(object.attributes()) => *id,
             _ => return Err("it is no DynamicTable".into()),
         };
         *left = left.checked_sub(1).ok_or_else(|| format!("after {MOST_ALIGNED} columns"))?;
-        let within = self.site.file.group(id, self.interrupt).map_err(|error| error.to_string())?;
+        let within = self.site.file.group(id, self.interrupt)?;
         let path = join(self.site.path, name);
         let (site, members) = (Site { path: &path, ..*self.site }, Members::of(&within));
         let mut builder =
@@ -170,14 +172,14 @@ impl Builder<'_> {
     }
 
     /// The column of lists of what a column has; `None` where it holds no lists.
-    fn lists(&mut self, column: &Column, levels: &[Named<'_>]) -> Result<Option<Column>, String> {
+    fn lists(&mut self, column: &Column, levels: &[Named<'_>]) -> Result<Option<Column>, Unreadable> {
         let Some((_, outermost)) = levels.last() else { return Ok(None) };
         let mut values = column.rows.clone()?;
         for (at, (name, dataset)) in levels.iter().enumerate() {
             let path = join(self.site.path, name);
-            let wrong = |reason: String| format!("{name}: {reason}");
+            let wrong = |reason: Unreadable| format!("{name}: {reason}");
             let ends = datasets::line(self.site.file, &path, dataset, &Arc::default()).map_err(wrong)?;
-            let offsets = Arc::new(EndRows::new(path.clone(), ends.clone()).map_err(wrong)?);
+            let offsets = Arc::new(EndRows::new(path.clone(), ends.clone()).map_err(|reason| wrong(reason.into()))?);
             let last = self.verified(ends.as_ref(), values.len()).map_err(wrong)?;
             if last < values.len() {
                 let found = format!("the last is {last}, of {} values: the rest is in no list", values.len());
@@ -199,7 +201,7 @@ impl Builder<'_> {
 
     /// The last of some ends, which never fall and lie within this many values. Of very many ends only the last is
     /// looked at.
-    fn verified(&self, ends: &dyn Rows, values: u64) -> Result<u64, String> {
+    fn verified(&self, ends: &dyn Rows, values: u64) -> Result<u64, Unreadable> {
         let first = if ends.len() <= MOST_VERIFIED { 0 } else { ends.len() - 1 };
         let mut last = 0;
         let failed = |reason: String| Error::Unsupported { path: String::new(), reason };
@@ -220,8 +222,8 @@ impl Builder<'_> {
         });
         match looked {
             Ok(()) => Ok(last),
-            Err(Error::Unsupported { reason, .. }) => Err(reason),
-            Err(error) => Err(error.to_string()),
+            Err(Error::Unsupported { reason, .. }) => Err(reason.into()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -247,18 +249,20 @@ impl Builder<'_> {
     }
 
     /// The codes of a column, and what they refer to.
-    fn labels(&self, column: &Column, dataset: &Dataset) -> Result<(Arc<dyn Rows>, Categories), String> {
+    fn labels(&self, column: &Column, dataset: &Dataset) -> Result<(Arc<dyn Rows>, Categories), Unreadable> {
         let codes = column.rows.clone()?;
         if !codes.data_type().is_integer() {
-            return Err(format!("codes of type {}", codes.data_type()));
+            return Err(format!("codes of type {}", codes.data_type()).into());
         }
         let id = referred(dataset, ELEMENTS).ok_or("a reference that leads nowhere; codes are shown")?;
-        let object = self.site.file.object(id, self.interrupt).map_err(|error| error.to_string())?;
+        let object = self.site.file.object(id, self.interrupt)?;
         let Object::Dataset(labels) = object else { return Err("they are no dataset; codes are shown".into()) };
         let path = format!("{} (elements)", column.path);
         let rows = datasets::line(self.site.file, &path, &labels, &Arc::default())?;
         if rows.len() > CategoryRows::MOST_LABELS {
-            return Err(format!("{} elements, more than the {} that are read", rows.len(), CategoryRows::MOST_LABELS));
+            return Err(
+                format!("{} elements, more than the {} that are read", rows.len(), CategoryRows::MOST_LABELS).into()
+            );
         }
         let datatype = labels.datatype.clone();
         Ok((codes, Categories { path, labels: Ok(rows), datatype, ordered: Some(false) }))

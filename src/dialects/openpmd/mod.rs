@@ -252,7 +252,7 @@ fn constant(name: BString, path: &str, id: ObjectId, attributes: &Arc<[Attribute
         }
         (count, value, unit) => {
             let (count, value, unit) = (said(count), said(value), said(unit));
-            Err(format!("a constant of value {value}, unit {unit}, for {count} particles"))
+            Err(format!("a constant of value {value}, unit {unit}, for {count} particles").into())
         }
     };
     Column {

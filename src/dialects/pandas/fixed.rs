@@ -27,6 +27,7 @@ use crate::store::decode::{arrow_type, widen};
 use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
 use crate::table::{
     Called, Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Origin, Table, Times,
+    Unreadable,
 };
 
 /// Most labels of an axis of columns.
@@ -106,14 +107,14 @@ enum Source {
 
 /// The rows of a column, and how integers among them are times.
 struct Made {
-    rows: Result<Arc<dyn Rows>, String>,
-    times: Option<Result<Times, String>>,
+    rows: Result<Arc<dyn Rows>, Unreadable>,
+    times: Option<Result<Times, Unreadable>>,
     units: Option<String>,
     tally: Arc<Tally>,
 }
 
 impl Made {
-    fn failed(reason: impl Into<String>) -> Self {
+    fn failed(reason: impl Into<Unreadable>) -> Self {
         Self { rows: Err(reason.into()), times: None, units: None, tally: Arc::default() }
     }
 }
@@ -202,7 +203,7 @@ impl<'a> Fixed<'a> {
                 self.categories.push(Categories { path, labels: Ok(labels), datatype, ordered: Some(ordered) });
                 Ok(Arc::new(rows) as Arc<dyn Rows>)
             }
-            (Ok(_), Ok(_)) => Err(format!("codes of {name} are no integers")),
+            (Ok(_), Ok(_)) => Err(format!("codes of {name} are no integers").into()),
             (Err(reason), _) | (_, Err(reason)) => Err(reason),
         };
         Made { rows, times: None, units: None, tally: codes.tally }
@@ -274,7 +275,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// The labels of an axis of columns, as text, and what they are.
-    fn names(&mut self, key: &str) -> Result<(Vec<String>, Kinds), String> {
+    fn names(&mut self, key: &str) -> Result<(Vec<String>, Kinds), Unreadable> {
         let levels = self.levels(key);
         let is_one = levels.is_none();
         let is_coded = |dataset: &Arc<Dataset>| text(&dataset.attributes, "kind").as_deref() == Some("category");
@@ -298,8 +299,10 @@ impl<'a> Fixed<'a> {
             Ok::<_, String>(labels)
         };
         type Labels = Vec<Label<'static>>;
-        let levels: Vec<(Labels, Labels)> =
-            levels.iter().map(|[codes, values]| Ok((read(codes)?, read(values)?))).collect::<Result<_, String>>()?;
+        let levels: Vec<(Labels, Labels)> = levels
+            .iter()
+            .map(|[codes, values]| Ok((read(codes)?, read(values)?)))
+            .collect::<Result<_, Unreadable>>()?;
         let rows = levels.first().map_or(0, |(codes, _)| codes.len());
         let (mut left, mut kinds) = (MOST_NAMES, Kinds::default());
         let one = |row: usize| {
@@ -320,12 +323,12 @@ impl<'a> Fixed<'a> {
             left = left.checked_sub(name.len()).ok_or_else(too_long)?;
             Ok(name)
         };
-        let names = (0..rows).map(one).collect::<Result<_, String>>()?;
+        let names = (0..rows).map(one).collect::<Result<_, Unreadable>>()?;
         Ok((names, kinds))
     }
 
     /// The labels of a dataset.
-    fn read(&mut self, name: &str) -> Result<Vec<Label<'static>>, String> {
+    fn read(&mut self, name: &str) -> Result<Vec<Label<'static>>, Unreadable> {
         let dataset = self.dataset(name).ok_or("there is none")?;
         let mut source = self.source(name, dataset);
         let shown = match &source {
@@ -336,14 +339,13 @@ impl<'a> Fixed<'a> {
         let made = self.made(name, dataset, &mut source, 0, true);
         let rows = made.rows?;
         if rows.len() > MOST_COLUMNS {
-            return Err(format!("{} labels, more than the {MOST_COLUMNS} that are read", rows.len()));
+            return Err(format!("{} labels, more than the {MOST_COLUMNS} that are read", rows.len()).into());
         }
-        let fitting =
-            rows.fitting(0..rows.len(), MOST_NAMES as u64, self.interrupt).map_err(|error| error.to_string())?;
+        let fitting = rows.fitting(0..rows.len(), MOST_NAMES as u64, self.interrupt)?;
         if fitting.end < rows.len() {
             return Err(too_long());
         }
-        let array = rows.array(0..rows.len(), self.interrupt).map_err(|error| error.to_string())?;
+        let array = rows.array(0..rows.len(), self.interrupt)?;
         match shown {
             Some(Shown::Mixed) => {
                 // Names of columns are texts, not JSON.
@@ -376,7 +378,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// Opens a dataset for all of its columns.
-    fn source(&self, name: &str, dataset: &Arc<Dataset>) -> Result<Source, String> {
+    fn source(&self, name: &str, dataset: &Arc<Dataset>) -> Result<Source, Unreadable> {
         let datatype = self.read_as(dataset);
         let read = part_of(dataset, &datatype, dataset.fill.clone());
         let opened = datasets::open(self.site.file, &self.path(name), &read)?;
@@ -401,7 +403,7 @@ impl<'a> Fixed<'a> {
         &mut self,
         name: &str,
         dataset: &Arc<Dataset>,
-        source: &mut Result<Source, String>,
+        source: &mut Result<Source, Unreadable>,
         at: u64,
         is_axis: bool,
     ) -> Made {
@@ -423,7 +425,7 @@ impl<'a> Fixed<'a> {
                 let times = times.map(|times| times.map(|times| times.in_zone(shown.zone())));
                 return Made { rows: Ok(Arc::new(column)), times, units: None, tally };
             }
-            Err(reason) => return Made::failed(reason.as_str()),
+            Err(reason) => return Made::failed(reason.clone()),
         };
         // The placeholder of an empty array names the type of its elements.
         let of_none = text(&dataset.attributes, "value_type").filter(|_| is_empty(dataset));
@@ -499,8 +501,8 @@ fn zone_in(attributes: &[Attribute]) -> Option<String> {
 }
 
 /// Why labels are not read.
-fn too_long() -> String {
-    format!("labels of more than {MOST_NAMES} bytes")
+fn too_long() -> Unreadable {
+    format!("labels of more than {MOST_NAMES} bytes").into()
 }
 
 /// Reads the label of a value that is shown as JSON.
@@ -526,7 +528,7 @@ fn missing(other: Option<&Label<'_>>) -> Label<'static> {
 }
 
 /// The labels of an array whose integers stand for `counted`.
-fn labels_of(array: &ArrayRef, counted: impl Fn(i64) -> Label<'static>) -> Result<Vec<Label<'static>>, String> {
+fn labels_of(array: &ArrayRef, counted: impl Fn(i64) -> Label<'static>) -> Result<Vec<Label<'static>>, Unreadable> {
     let nan = Label::Float(f64::NAN);
     let floats = |value: Option<f64>| Label::Float(value.unwrap_or(f64::NAN));
     Ok(match array.data_type() {
@@ -547,6 +549,6 @@ fn labels_of(array: &ArrayRef, counted: impl Fn(i64) -> Label<'static>) -> Resul
             array.as_primitive::<Float32Type>().iter().map(|value| floats(value.map(Into::into))).collect()
         }
         DataType::Float64 => array.as_primitive::<Float64Type>().iter().map(floats).collect(),
-        other => return Err(format!("labels of {other}")),
+        other => return Err(format!("labels of {other}").into()),
     })
 }

@@ -19,6 +19,7 @@ use crate::store::decode::FillTest;
 use crate::store::{self, Part, Rows, Tally};
 use crate::table::{
     Called, Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Origin, Rule, SearchIndex, Table,
+    Unreadable,
 };
 
 /// The table of a group in the format `table`.
@@ -62,7 +63,7 @@ struct Frame<'a> {
     group: &'a Group,
     dataset: &'a Arc<Dataset>,
     /// One for all columns, since what reads ahead lives in it.
-    opened: Result<Arc<store::Dataset>, String>,
+    opened: Result<Arc<store::Dataset>, Unreadable>,
     path: String,
     encoding: Encoding,
     interrupt: &'a Interrupt,
@@ -190,7 +191,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The values of a part as stored, but for those that are missing.
-    fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, String> {
+    fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, Unreadable> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
         let stored = compound::read_as(planned.datatype, System::PYTABLES);
         let of_part = |datatype, missing| {

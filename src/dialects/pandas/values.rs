@@ -10,7 +10,7 @@ use crate::codec::pickle;
 use crate::dialects::times;
 use crate::store::decode::FillTest;
 use crate::store::{File, Rows};
-use crate::table::Times;
+use crate::table::{Times, Unreadable};
 
 /// The first day of 1970, as Python counts days.
 pub(super) const FIRST_OF_1970: i64 = 719_163;
@@ -96,7 +96,7 @@ impl Content {
     }
 
     /// How integers stand for instants.
-    pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, String>> {
+    pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
         let (times, zone) = match self {
             Self::Instants { per_second, zone } => {
                 (times::since(file, SECOND / per_second.max(&1), 0, rows), zone.as_deref())

@@ -17,7 +17,7 @@ use crate::dialects::datasets::distinct;
 use crate::dialects::{Checks, Dialect, Dialects, Here, Made, Of, Site};
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
-use crate::table::{ChainRows, Column, Origin, Table, labelled_runs};
+use crate::table::{ChainRows, Column, Origin, Table, Unreadable, labelled_runs};
 
 /// Most columns of all groups together: each has its own description, some KiB.
 const MOST_PARTS: usize = 65_536;
@@ -291,7 +291,7 @@ impl Chain<'_> {
         for (at, (column, alike)) in columns(first).zip(alike).enumerate() {
             let parts = alike.iter().filter_map(|column| column.rows.clone().ok()).collect();
             let chain = ChainRows::new(parts).map(|chain| Arc::new(chain.with_texts().cut()) as Arc<dyn Rows>);
-            let chain = chain.filter(|chain| chain.len() == rows).ok_or_else(|| "its parts differ".to_owned());
+            let chain = chain.filter(|chain| chain.len() == rows).ok_or("its parts differ".into());
             let own = self.column(u32::try_from(at).ok()?.checked_add(1)?, column.name.clone(), chain);
             let is_of_all = |attribute: &&Attribute| alike.iter().all(|one| one.attributes.contains(attribute));
             chained.push(Column {
@@ -312,16 +312,16 @@ impl Chain<'_> {
         Some((rows, chained))
     }
 
-    fn column(&self, number: u32, name: BString, rows: Result<Arc<dyn Rows>, String>) -> Column {
+    fn column(&self, number: u32, name: BString, rows: Result<Arc<dyn Rows>, Unreadable>) -> Column {
         let id = ColumnId { object: self.id, field: self.first_field.saturating_add(number) };
         let path = join(self.path, &name);
         Column::new(name, path, id, rows, Arc::<Tally>::default())
     }
 
     /// The name of the group of each row.
-    fn groups(&self, pointers: &[i64], interrupt: &Interrupt) -> Result<Arc<dyn Rows>, String> {
+    fn groups(&self, pointers: &[i64], interrupt: &Interrupt) -> Result<Arc<dyn Rows>, Unreadable> {
         let ends: Vec<u64> = pointers.iter().skip(1).map(|end| end.cast_unsigned()).collect();
-        labelled_runs(self.path, self.labels.clone(), &ends, interrupt)
+        Ok(labelled_runs(self.path, self.labels.clone(), &ends, interrupt)?)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::dialects::attributes::said;
 use crate::dialects::triples::{Axis, PARTS, Triples};
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
-use crate::table::{Categories, Column, Finding, Table};
+use crate::table::{Categories, Column, Finding, Table, Unreadable};
 
 /// The directories of tables.
 const BARCODES: &str = "barcodes";
@@ -126,7 +126,7 @@ impl<'a> Matrix<'a> {
     }
 
     /// Identifiers of features.
-    fn features(&self, site: &Site<'_>, interrupt: &Interrupt) -> Result<Categories, String> {
+    fn features(&self, site: &Site<'_>, interrupt: &Interrupt) -> Result<Categories, Unreadable> {
         match self.features {
             Features::Genes(genes) => Ok(labels(site, join(site.path, GENES.as_bytes()), genes)),
             Features::Group(id) => identifiers(site, &join(site.path, FEATURES.as_bytes()), id, interrupt),
@@ -143,8 +143,8 @@ pub(super) fn identifiers(
     path: &str,
     features: ObjectId,
     interrupt: &Interrupt,
-) -> Result<Categories, String> {
-    let group = site.file.group(features, interrupt).map_err(|error| error.to_string())?;
+) -> Result<Categories, Unreadable> {
+    let group = site.file.group(features, interrupt)?;
     let ids = datasets::member(&group, OF_FEATURES[0])?;
     Ok(labels(site, join(path, OF_FEATURES[0].as_bytes()), ids))
 }

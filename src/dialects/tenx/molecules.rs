@@ -9,7 +9,7 @@ use crate::catalogue::{ColumnId, Group, Object, join};
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::store::Tally;
-use crate::table::{Categories, CategoryRows, Column, Finding, Table};
+use crate::table::{Categories, CategoryRows, Column, Finding, Table, Unreadable};
 
 /// The columns by which such a file is known, in version 3 and before.
 const KNOWN: [[&str; 4]; 2] = [["barcode_idx", "feature_idx", "umi", "count"], ["barcode", "gem_group", "gene", "umi"]];
@@ -58,7 +58,7 @@ fn named(
     numbers: &Column,
     (name, of): (&str, &str),
     interrupt: &Interrupt,
-) -> Result<(Column, Categories), String> {
+) -> Result<(Column, Categories), Unreadable> {
     let path = join(site.path, of.as_bytes());
     let labels = match group.link(of.as_bytes()).and_then(|link| link.target.object()) {
         Some(Object::Group { id, .. }) => identifiers(site, &path, *id, interrupt)?,
@@ -66,7 +66,7 @@ fn named(
     };
     let (rows, known) = (numbers.rows.clone()?, labels.labels.clone()?);
     if !rows.data_type().is_integer() {
-        return Err(format!("numbers of type {}", rows.data_type()));
+        return Err(format!("numbers of type {}", rows.data_type()).into());
     }
     let (path, tally) = (join(site.path, name.as_bytes()), Arc::<Tally>::default());
     let rows = Arc::new(CategoryRows::new(path.clone(), rows, known, tally.clone()));

@@ -22,7 +22,7 @@ use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays,
 use crate::catalogue::{ByteOrder, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, StringRows, Table};
+use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, StringRows, Table, Unreadable};
 
 /// The group of the columns.
 const COLUMNS: &str = "columns";
@@ -120,7 +120,7 @@ impl Opener<'_> {
         let object = self.within.link(name).and_then(|link| link.target.object());
         let attributes = object.map(|object| object.attributes()).unwrap_or_default();
         let shown = text(attributes, "alias").map_or_else(|| name.clone(), BString::from);
-        let opened = object.ok_or_else(|| "it leads nowhere".to_owned()).and_then(|object| {
+        let opened = object.ok_or(Unreadable::from("it leads nowhere")).and_then(|object| {
             match text(attributes, "type").as_deref() {
                 Some("dictionary_encoded") => self.encoded(&path, object),
                 _ => self.open(&path, object),
@@ -146,21 +146,21 @@ impl Opener<'_> {
     }
 
     /// Opens codes of labels. One that has no label, such as the least integer, is missing.
-    fn encoded(&self, path: &str, object: &Object) -> Result<Opened, String> {
-        let group = self.site.file.group(object.id(), self.interrupt).map_err(|error| error.to_string())?;
+    fn encoded(&self, path: &str, object: &Object) -> Result<Opened, Unreadable> {
+        let group = self.site.file.group(object.id(), self.interrupt)?;
         let part = |name: &str| self.open(&join(path, name.as_bytes()), datasets::object(&group, name)?);
         let (labels, codes) = (part("dictionary")?, part("indices")?);
         if *labels.rows.data_type() != DataType::LargeUtf8 || !codes.rows.data_type().is_integer() {
             let (labels, codes) = (labels.rows.data_type(), codes.rows.data_type());
-            return Err(format!("a dictionary of type {labels} with codes of type {codes}"));
+            return Err(format!("a dictionary of type {labels} with codes of type {codes}").into());
         }
         let rows = CategoryRows::new(path.to_owned(), codes.rows, labels.rows, Arc::default());
         Ok(Opened { rows: Arc::new(rows), ..codes })
     }
 
-    fn open(&self, path: &str, object: &Object) -> Result<Opened, String> {
+    fn open(&self, path: &str, object: &Object) -> Result<Opened, Unreadable> {
         let group = match object {
-            Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).map_err(|error| error.to_string())?,
+            Object::Group { id, .. } => self.site.file.group(*id, self.interrupt)?,
             _ => return Err("it is no group".into()),
         };
         let data = datasets::member(&group, "data")?;
@@ -176,7 +176,7 @@ impl Opener<'_> {
         let (bitmap, indices) = (part("null_bitmap")?, part("indices")?);
         if let Some(offsets) = indices.filter(|_| dtype.as_deref() == Some("str")) {
             if !offsets.data_type().is_integer() {
-                return Err(format!("indices of type {}", offsets.data_type()));
+                return Err(format!("indices of type {}", offsets.data_type()).into());
             }
             let byte = byte(&data.datatype)?;
             let characters = line("data", &Arc::new(data.described(|data| data.datatype = byte)))?;
@@ -188,7 +188,7 @@ impl Opener<'_> {
         }
         let of_numpy = dtype.as_deref().and_then(numpy);
         if let Some(dtype) = dtype.filter(|_| of_numpy.is_some() && data.shape.len() > 1) {
-            return Err(format!("{dtype} of rank {}", data.shape.len()));
+            return Err(format!("{dtype} of rank {}", data.shape.len()).into());
         }
         // Of other types there is no such value.
         let missing = match (&of_numpy, &data.datatype.class) {
@@ -237,13 +237,13 @@ struct Opened {
 ///
 /// # Errors
 /// The type of what are none.
-fn byte(stored: &Datatype) -> Result<Datatype, String> {
+fn byte(stored: &Datatype) -> Result<Datatype, Unreadable> {
     match stored.class {
         Class::FixedString { .. } | Class::Integer { .. } if stored.size == 1 => {
             let class = Class::Integer { signed: false, order: ByteOrder::Little, precision: 8, offset: 0 };
             Ok(Datatype { size: 1, class })
         }
-        _ => Err(format!("characters of {} bytes", stored.size)),
+        _ => Err(format!("characters of {} bytes", stored.size).into()),
     }
 }
 

@@ -20,7 +20,7 @@ use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, fixed_width};
 use crate::store::{Hints, Rows};
-use crate::table::{Column, HeldRows, Table};
+use crate::table::{Column, HeldRows, Table, Unreadable};
 
 /// Attributes of versions that are columns.
 const MOST_ATTRIBUTES: usize = 256;
@@ -40,7 +40,7 @@ pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History, interrupt: 
     let times: Int64Array = versions.iter().map(|version| version.time).collect();
     let current = history.current().map(|version| &version.name);
     let is_current: BooleanArray = versions.iter().map(|version| Some(Some(&version.name) == current)).collect();
-    let mut found: Vec<(BString, Result<ArrayRef, String>)> = vec![
+    let mut found: Vec<(BString, Result<ArrayRef, Unreadable>)> = vec![
         ("name".into(), Ok(Arc::new(names))),
         ("prev_version".into(), Ok(Arc::new(before))),
         ("timestamp".into(), Ok(Arc::new(times))),
@@ -80,10 +80,15 @@ fn users(versions: &[Version]) -> impl Iterator<Item = &BString> {
 
 /// An attribute of each version, missing where there is none. `left` is how many bytes it may take, of which it takes
 /// what it is.
-fn values(versions: &[Version], name: &BString, left: &mut usize, interrupt: &Interrupt) -> Result<ArrayRef, String> {
+fn values(
+    versions: &[Version],
+    name: &BString,
+    left: &mut usize,
+    interrupt: &Interrupt,
+) -> Result<ArrayRef, Unreadable> {
     let mut own = *left;
     let of = |version: &Version| {
-        interrupt.check().map_err(|error| error.to_string())?;
+        interrupt.check()?;
         let attribute = version.attributes.iter().find(|attribute| attribute.name == *name);
         attribute.map(|attribute| within(value(attribute)?, &mut own)).transpose()
     };
@@ -92,17 +97,17 @@ fn values(versions: &[Version], name: &BString, left: &mut usize, interrupt: &In
 }
 
 /// A value, of which the bytes are taken from what is left.
-fn within(value: ArrayRef, left: &mut usize) -> Result<ArrayRef, String> {
+fn within(value: ArrayRef, left: &mut usize) -> Result<ArrayRef, Unreadable> {
     *left = left.checked_sub(value.get_buffer_memory_size()).ok_or_else(too_much)?;
     Ok(value)
 }
 
-fn too_much() -> String {
-    format!("attributes of all versions take more than {MOST_BYTES} bytes: see metadata.json of each version")
+fn too_much() -> Unreadable {
+    format!("attributes of all versions take more than {MOST_BYTES} bytes: see metadata.json of each version").into()
 }
 
 /// The rows of values of one row each, missing where there is none; they take at most this many bytes.
-fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Interrupt) -> Result<ArrayRef, String> {
+fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Interrupt) -> Result<ArrayRef, Unreadable> {
     let known = values.iter().flatten().map(|value| value.data_type());
     let mut types: Vec<&DataType> = Vec::new();
     known.for_each(|known| {
@@ -110,7 +115,7 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
             types.push(known)
         }
     });
-    let several = || format!("it is of {} types: see metadata.json of each version", types.len());
+    let several = || Unreadable::from(format!("it is of {} types: see metadata.json of each version", types.len()));
     let data_type = common(&types).ok_or_else(several)?;
     // A row takes as much where it is missing.
     if fixed_width(&data_type).saturating_mul(values.len() as u64) > left as u64 {
@@ -124,22 +129,22 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
             let item = Arc::new(Field::new_list_field(DataType::Null, true));
             let empty =
                 LargeListArray::new(item, OffsetBuffer::from_lengths([0]), new_empty_array(&DataType::Null), None);
-            cast(&empty, &data_type).map_err(|error| error.to_string())
+            Ok(cast(&empty, &data_type)?)
         }
         Some(value) => {
-            let made = cast(value, &data_type).map_err(|error| error.to_string())?;
+            let made = cast(value, &data_type)?;
             // Integers that a float has not exactly would be others.
             let is_same = cast(&made, value.data_type()).is_ok_and(|back| back.as_ref() == value.as_ref());
             within(is_same.then_some(made).ok_or_else(several)?, &mut left)
         }
     };
     let as_common = |value: &Option<ArrayRef>| {
-        interrupt.check().map_err(|error| error.to_string())?;
+        interrupt.check()?;
         as_common(value)
     };
     let values: Vec<ArrayRef> = values.iter().map(as_common).collect::<Result<_, _>>()?;
     let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
-    concat(&values).map_err(|error| error.to_string())
+    concat(&values).map_err(Unreadable::from)
 }
 
 /// The type of an array without elements.
@@ -167,7 +172,7 @@ fn common<'a>(types: &[&'a DataType]) -> Option<DataType> {
 }
 
 /// The value of an attribute, as one row.
-fn value(attribute: &Attribute) -> Result<ArrayRef, String> {
+fn value(attribute: &Attribute) -> Result<ArrayRef, Unreadable> {
     let scalar = &attribute.datatype;
     let datatype = match (attribute.shape.as_slice(), attribute.len()) {
         ([], _) => scalar.clone(),
@@ -185,11 +190,11 @@ fn value(attribute: &Attribute) -> Result<ArrayRef, String> {
     let stored = attribute.value.as_ref().map_err(Clone::clone)?;
     let bytes = stored.bytes.len() + stored.heap.len();
     if bytes > LONGEST {
-        return Err(format!("a value of {bytes} bytes: see metadata.json of its version"));
+        return Err(format!("a value of {bytes} bytes: see metadata.json of its version").into());
     }
     let value =
         decode(&datatype, Buffer::from(stored.bytes.as_slice()), 1, &Memory(&stored.heap), &mut Oddities::new());
-    value.map_err(|error| error.to_string())
+    value.map_err(Unreadable::from)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::rows::Part;
 use crate::calendar;
 use crate::codec::trevni::{Column, Header, Kind};
-use crate::table::Times;
+use crate::table::{Times, Unreadable};
 
 /// The key of the file that has the schema.
 const KEY: &str = "avro.schema";
@@ -46,12 +46,12 @@ pub(super) struct Field {
 ///
 /// # Errors
 /// Why it is not that of the file's columns.
-pub(super) fn fields(header: &Header) -> Option<Result<Vec<Field>, String>> {
+pub(super) fn fields(header: &Header) -> Option<Result<Vec<Field>, Unreadable>> {
     let schema = serde_json::from_slice(header.metadata.get(KEY)?);
-    Some(schema.map_err(|error| format!("it is no JSON: {error}")).and_then(|schema| followed(header, &schema)))
+    Some(schema.map_err(|error| format!("it is no JSON: {error}").into()).and_then(|schema| followed(header, &schema)))
 }
 
-fn followed(header: &Header, schema: &Value) -> Result<Vec<Field>, String> {
+fn followed(header: &Header, schema: &Value) -> Result<Vec<Field>, Unreadable> {
     let left = (header.columns.len() + 1).saturating_mul(MOST_TYPES);
     let mut shredder = Shredder { columns: &header.columns, next: 0, named: HashMap::new(), left };
     let (kind, name) = (text(schema, "type"), text(schema, "name"));
@@ -69,7 +69,7 @@ fn followed(header: &Header, schema: &Value) -> Result<Vec<Field>, String> {
         fields.push(Field { name: name.to_owned(), part, times: times(kind), column });
     }
     match header.columns.get(shredder.next) {
-        Some(more) => Err(format!("it has no column {:?}", more.name)),
+        Some(more) => Err(format!("it has no column {:?}", more.name).into()),
         None => Ok(fields),
     }
 }
@@ -95,7 +95,7 @@ impl<'a> Shredder<'a> {
     }
 
     /// A type, by itself or by its name, with the namespace around it.
-    fn resolved(&mut self, schema: &'a Value, space: &str) -> Result<(&'a Value, String), String> {
+    fn resolved(&mut self, schema: &'a Value, space: &str) -> Result<(&'a Value, String), Unreadable> {
         let Value::String(name) = schema else { return Ok((schema, space.to_owned())) };
         if Kind::of(name).is_some() {
             return Ok((schema, space.to_owned()));
@@ -103,18 +103,18 @@ impl<'a> Shredder<'a> {
         let found = self.named.get(&full(name, space)).or_else(|| self.named.get(name));
         match found {
             Some(Some((schema, space))) => Ok((schema, space.clone())),
-            Some(None) => Err(format!("the type {name:?} is within itself")),
-            None => Err(format!("there is no type {name:?}")),
+            Some(None) => Err(format!("the type {name:?} is within itself").into()),
+            None => Err(format!("there is no type {name:?}").into()),
         }
     }
 
     /// Takes the next column of the file, which must be this one.
-    fn column(&mut self, name: &str, kind: Kind, parent: Option<usize>, is_array: bool) -> Result<usize, String> {
+    fn column(&mut self, name: &str, kind: Kind, parent: Option<usize>, is_array: bool) -> Result<usize, Unreadable> {
         let at = self.next;
         let column = self.columns.get(at).ok_or_else(|| format!("the file has no column {name:?}"))?;
         let is_of_kind = column.form.as_ref().is_ok_and(|(found, _)| *found == kind);
         if column.name != name || !is_of_kind || column.parent != parent || column.is_array != is_array {
-            return Err(format!("its column {name:?} of type {} is another one in the file", kind.name()));
+            return Err(format!("its column {name:?} of type {} is another one in the file", kind.name()).into());
         }
         self.next += 1;
         Ok(at)
@@ -127,7 +127,7 @@ impl<'a> Shredder<'a> {
         schema: &'a Value,
         parent: Option<usize>,
         is_array: bool,
-    ) -> Result<Option<(usize, Part)>, String> {
+    ) -> Result<Option<(usize, Part)>, Unreadable> {
         let Some((kind, names)) = simple(schema) else { return Ok(None) };
         let at = self.column(path, kind, parent, is_array)?;
         let values = Part::Values(at);
@@ -142,7 +142,7 @@ impl<'a> Shredder<'a> {
         space: &str,
         parent: Option<usize>,
         depth: usize,
-    ) -> Result<(usize, Box<Part>), String> {
+    ) -> Result<(usize, Box<Part>), Unreadable> {
         let (element, space) = self.resolved(element, space)?;
         self.define(element, &space);
         if let Some((at, part)) = self.simple(path, element, parent, true)? {
@@ -168,11 +168,11 @@ impl<'a> Shredder<'a> {
         space: &str,
         parent: Option<usize>,
         depth: usize,
-    ) -> Result<Part, String> {
+    ) -> Result<Part, Unreadable> {
         self.left = self.left.checked_sub(1).filter(|_| depth < DEEPEST).ok_or("it has too many types")?;
         // Each of its fields has a copy.
         if path.len() > LONGEST_PATH {
-            return Err(format!("a path of more than {LONGEST_PATH} bytes"));
+            return Err(format!("a path of more than {LONGEST_PATH} bytes").into());
         }
         let (schema, space) = self.resolved(schema, space)?;
         self.define(schema, &space);
@@ -216,7 +216,7 @@ impl<'a> Shredder<'a> {
                 Some(within @ (Value::Object(_) | Value::Array(_))) => {
                     self.part(path, within, &space, parent, depth + 1)
                 }
-                _ => Err(format!("{schema} is no type")),
+                _ => Err(format!("{schema} is no type").into()),
             },
         }
     }
@@ -228,7 +228,7 @@ impl<'a> Shredder<'a> {
         space: &str,
         parent: Option<usize>,
         depth: usize,
-    ) -> Result<Part, String> {
+    ) -> Result<Part, Unreadable> {
         let mut fields = Vec::new();
         for branch in branches.iter().filter(|branch| simple(branch).is_none_or(|(kind, _)| kind != Kind::Null)) {
             let (resolved, around) = self.resolved(branch, space)?;

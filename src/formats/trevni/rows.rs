@@ -1,5 +1,6 @@
 //! Rows of columns: as they are, or as lists and records.
 
+use crate::table::Unreadable;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -89,9 +90,9 @@ impl Part {
     ///
     /// # Errors
     /// Why a column cannot be read.
-    fn data_type(&self, file: &File) -> Result<DataType, String> {
+    fn data_type(&self, file: &File) -> Result<DataType, Unreadable> {
         Ok(match self {
-            Self::Values(at) => arrow_type(file.column(*at).map_err(|error| error.to_string())?.1),
+            Self::Values(at) => arrow_type(file.column(*at)?.1),
             Self::Lists(_, item) => {
                 let nullable = item.nullable(file);
                 DataType::LargeList(Arc::new(Field::new_list_field(item.data_type(file)?, nullable)))
@@ -100,7 +101,7 @@ impl Part {
             Self::Record(fields) => {
                 let field =
                     |(name, part): &(String, Self)| Ok(Field::new(name, part.data_type(file)?, part.nullable(file)));
-                DataType::Struct(fields.iter().map(field).collect::<Result<Vec<_>, String>>()?.into())
+                DataType::Struct(fields.iter().map(field).collect::<Result<Vec<_>, Unreadable>>()?.into())
             }
             Self::Names(_, names) => {
                 DataType::Dictionary(Box::new(DataType::Int32), Box::new(names.data_type().clone()))
@@ -174,7 +175,7 @@ impl ColumnRows {
     ///
     /// # Errors
     /// Why they cannot be read.
-    pub fn new(file: &Arc<File>, path: String, part: Part) -> Result<Self, String> {
+    pub fn new(file: &Arc<File>, path: String, part: Part) -> Result<Self, Unreadable> {
         let data_type = part.data_type(file)?;
         let mut columns = Vec::new();
         part.columns(&mut columns);
@@ -184,10 +185,10 @@ impl ColumnRows {
         let lengths = || columns.iter().filter_map(survey).map(|survey| survey.rows);
         let len = lengths().next().unwrap_or(0);
         if let Some(other) = lengths().find(|length| *length != len) {
-            return Err(format!("its columns have {len} and {other} rows"));
+            return Err(format!("its columns have {len} and {other} rows").into());
         }
         let stored = match part {
-            Part::Values(at) => stored_type(file.column(at).map_err(|error| error.to_string())?.1),
+            Part::Values(at) => stored_type(file.column(at)?.1),
             _ => None,
         };
         let texts = match (columns.as_slice(), &data_type) {

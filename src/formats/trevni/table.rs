@@ -13,7 +13,7 @@ use crate::catalogue::{ColumnId, ObjectId};
 use crate::codec::trevni::{Checksum, Codec, Column as Described, Kind, Metadata, Packing};
 use crate::formats::TableFile;
 use crate::store::{Rows, Tally};
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Finding, Table, Unreadable};
 
 /// The name of the format, as `metadata.json` tells it.
 pub(super) const FORMAT: &str = "Trevni";
@@ -79,7 +79,7 @@ fn of_field(file: &Arc<File>, field: Field) -> Column {
 }
 
 /// A column of the table that begins at a column of the file.
-fn column(file: &Arc<File>, at: usize, name: &str, part: Result<Part, String>) -> Column {
+fn column(file: &Arc<File>, at: usize, name: &str, part: Result<Part, Unreadable>) -> Column {
     let path = format!("/{name}");
     let rows = part.and_then(|part| ColumnRows::new(file, path.clone(), part));
     let rows = rows.map(|rows| Arc::new(rows) as Arc<dyn Rows>);
@@ -102,8 +102,8 @@ fn children(file: &File) -> Vec<Vec<usize>> {
 }
 
 /// A column with all below it that can be read.
-fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, String> {
-    let (column, kind, _) = file.column(at).map_err(|error| error.to_string())?;
+fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, Unreadable> {
+    let (column, kind, _) = file.column(at)?;
     let rows = |at: usize| file.columns.get(at).and_then(|seen| Some(seen.as_ref().ok()?.rows));
     let below = children.get(at).map_or(&[][..], Vec::as_slice);
     let fit = below.iter().filter(|below| rows(**below) == rows(at));
@@ -120,7 +120,7 @@ fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, Strin
 }
 
 /// A column by itself, in lists of all its parents.
-fn alone(file: &File, at: usize) -> Result<Part, String> {
+fn alone(file: &File, at: usize) -> Result<Part, Unreadable> {
     let column = |at: usize| file.column(at).map(|(column, ..)| column).map_err(|error| error.to_string());
     let (mut part, mut above) = (Part::leaf(column(at)?, at), column(at)?.parent);
     while let Some(parent) = above {

@@ -11,7 +11,7 @@ use crate::catalogue::{ColumnId, ObjectId, join};
 use crate::session::Error;
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{AbsentRows, CastRows, ChainRows, Column, Finding, Table, labelled_runs};
+use crate::table::{AbsentRows, CastRows, ChainRows, Column, Finding, Table, Unreadable, labelled_runs};
 
 /// The column that says which file a row is of.
 const FILE: &str = "file";
@@ -50,7 +50,7 @@ impl Chain<'_> {
             columns.push(self.column(columns.len(), field, &places)?);
         }
         let labels = self.parts.iter().map(|(file, _)| file.to_str_lossy().into_owned()).collect();
-        let files = labelled_runs(self.path, labels, &ends, interrupt);
+        let files = labelled_runs(self.path, labels, &ends, interrupt).map_err(Unreadable::from);
         // A column of this name that files have stays what it is called.
         let is_free = |name: &String| self.fields.iter().all(|field| field.name != *name);
         let name = std::iter::successors(Some(FILE.to_owned()), |name| Some(format!("{name}_"))).find(is_free);
@@ -98,13 +98,13 @@ impl Chain<'_> {
         let columns: Vec<Option<Column>> =
             parts.iter().map(|part| of_one(part).transpose()).collect::<Result<_, _>>()?;
         let first = columns.iter().flatten().next().ok_or(Error::Stale)?;
-        let data_type = first.rows.as_ref().map_err(|reason| Error::Io(reason.clone()))?.data_type();
+        let data_type = first.rows.as_ref().map_err(|reason| Error::Io(reason.to_string()))?.data_type();
         let rows = columns.iter().zip(&self.parts).map(|(column, (_, table))| match column {
             Some(column) => column.rows.clone(),
             None => Ok(Arc::new(AbsentRows::new(table.rows, data_type.clone())) as Arc<dyn Rows>),
         });
-        let rows: Result<Vec<_>, String> = rows.collect();
-        let chain = rows.and_then(|rows| ChainRows::new(rows).ok_or_else(|| "files have it in other types".to_owned()));
+        let rows: Result<Vec<_>, Unreadable> = rows.collect();
+        let chain = rows.and_then(|rows| ChainRows::new(rows).ok_or("files have it in other types".into()));
         let chain = chain.map(|chain| Arc::new(chain.with_texts().cut()) as Arc<dyn Rows>);
         let is_of_all = |told: fn(&Column) -> &Option<String>| columns.iter().flatten().all(|c| told(c) == told(first));
         let same = |told: fn(&Column) -> &Option<String>| told(first).clone().filter(|_| is_of_all(told));
@@ -120,7 +120,7 @@ impl Chain<'_> {
         })
     }
 
-    fn named(&self, at: usize, name: BString, rows: Result<Arc<dyn Rows>, String>) -> Column {
+    fn named(&self, at: usize, name: BString, rows: Result<Arc<dyn Rows>, Unreadable>) -> Column {
         let field = FIRST_FIELD.saturating_add(u32::try_from(at).unwrap_or(u32::MAX));
         let id = ColumnId { object: ObjectId { file: 0, address: 0 }, field };
         let path = join(self.path, &name);

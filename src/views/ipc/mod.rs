@@ -92,7 +92,7 @@ impl IpcColumn {
     /// # Errors
     /// Why it cannot be shown.
     pub fn new(column: &Column) -> Result<Self, Misfit> {
-        let rows = column.shown().map_err(Misfit::Rows)?;
+        let rows = column.shown()?;
         let column = Self {
             name: column.name.clone(),
             hints: rows.hints().clone(),

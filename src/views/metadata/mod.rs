@@ -157,7 +157,7 @@ where
                 "ordered": set.ordered,
                 "count": set.labels.as_ref().ok().map(|labels| labels.len()),
                 "type": set.labels.as_ref().ok().map(|labels| labels.data_type().to_string()),
-                "error": set.labels.as_ref().err(),
+                "error": set.labels.as_ref().err().map(|reason| &**reason),
             })
         })
         .collect();
@@ -238,11 +238,11 @@ pub fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
             }
         }
         Err(reason) => {
-            value.insert("error".into(), reason.into());
+            value.insert("error".into(), reason.to_string().into());
         }
     }
     if let Some(Err(reason)) = column.times.as_deref() {
-        value.insert("not_times".into(), reason.clone().into());
+        value.insert("not_times".into(), reason.to_string().into());
     }
     value.extend(column.notes().into_iter().map(|(key, text)| (key.into(), text.into())));
     if let Some(set) = column.categories.and_then(|at| table.categories.get(at)) {

@@ -13,7 +13,7 @@ use crate::dialects::hep001::parts::Parts;
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
-use crate::table::{Categories, CategoryRows};
+use crate::table::{Categories, CategoryRows, Unreadable};
 
 /// Label sets met so far, one for each categories dataset.
 #[derive(Default)]
@@ -48,13 +48,13 @@ impl CategorySets {
         codes: Arc<dyn Rows>,
         tally: &Arc<Tally>,
         interrupt: &Interrupt,
-    ) -> Result<(usize, Arc<dyn Rows>), String> {
+    ) -> Result<(usize, Arc<dyn Rows>), Unreadable> {
         let targets = references(target).ok_or_else(|| format!("{name} holds no reference"))?;
         let [Some(id)] = targets else {
-            return Err(format!("{name} is a null or dangling reference, or not just one"));
+            return Err(format!("{name} is a null or dangling reference, or not just one").into());
         };
         if !codes.data_type().is_integer() {
-            return Err(format!("codes of type {}", codes.data_type()));
+            return Err(format!("codes of type {}", codes.data_type()).into());
         }
         let set = self.get(parts, *id, interrupt).map_err(|reason| format!("{name} leads to {reason}"))?;
         let labels = self.sets[set].labels.clone()?;
@@ -64,14 +64,14 @@ impl CategorySets {
     }
 
     /// The label set of a categories dataset.
-    fn get(&mut self, parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> Result<usize, String> {
+    fn get(&mut self, parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> Result<usize, Unreadable> {
         if let Some(at) = self.by_id.get(&id) {
             return Ok(*at);
         }
-        let object = parts.file.object(id, interrupt).map_err(|error| error.to_string())?;
+        let object = parts.file.object(id, interrupt)?;
         let Object::Dataset(dataset) = object else { return Err("no dataset".into()) };
         if dataset.shape.len() != 1 || dataset.null {
-            return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()));
+            return Err(format!("a dataset of rank {}, not 1", dataset.shape.len()).into());
         }
         let path = path_of(parts, id, interrupt);
         let ordered = boolean(&dataset.attributes, "ordered");

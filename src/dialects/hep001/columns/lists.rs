@@ -15,7 +15,7 @@ use crate::dialects::hep001::rules;
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
-use crate::table::{Json, JsonRows, ListRows, Rule, StringRows};
+use crate::table::{Json, JsonRows, ListRows, Rule, StringRows, Unreadable};
 
 /// Deepest nesting followed; each level costs a request to the worker.
 const MOST_LEVELS: usize = 32;
@@ -34,7 +34,7 @@ pub(super) struct List {
 pub(in crate::dialects::hep001) type Below = Vec<(String, Arc<Tally>)>;
 
 /// Why lists cannot be read: a rule that is broken, and what was found.
-type Broken = (&'static Rule, String);
+type Broken = (&'static Rule, Unreadable);
 
 impl List {
     /// Entries that the offsets allow.
@@ -69,9 +69,9 @@ pub(super) fn open(
     id: ObjectId,
     attributes: &[Attribute],
     interrupt: &Interrupt,
-) -> Result<List, String> {
+) -> Result<List, Unreadable> {
     level(parts, path, id, attributes, 0, interrupt).map_err(|(rule, reason)| {
-        parts.find(path, rule, &reason);
+        parts.find(path, rule, &*reason);
         reason
     })
 }
@@ -84,17 +84,17 @@ fn level(
     depth: usize,
     interrupt: &Interrupt,
 ) -> Result<List, Broken> {
-    let broken = |reason: String| (&rules::LIST_MEMBERS, reason);
+    let broken = |reason: Unreadable| (&rules::LIST_MEMBERS, reason);
     if depth >= MOST_LEVELS {
-        return Err(broken(format!("lists nested deeper than {MOST_LEVELS}")));
+        return Err(broken(format!("lists nested deeper than {MOST_LEVELS}").into()));
     }
     match text(attributes, "KIND").as_deref() {
         Some("OFFSETS") => {}
-        Some(other) => return Err((&rules::LIST_KIND_UNKNOWN, format!("KIND {other:?} is not known"))),
+        Some(other) => return Err((&rules::LIST_KIND_UNKNOWN, format!("KIND {other:?} is not known").into())),
         None => return Err((&rules::LIST_KIND, "no KIND attribute".into())),
     }
     let mut below = Below::new();
-    let group = parts.file.group(id, interrupt).map_err(|error| broken(error.to_string()))?;
+    let group = parts.file.group(id, interrupt).map_err(|error| broken(error.into()))?;
     let offsets = offsets(parts, path, &group).map_err(broken)?;
     let mask = mask(parts, path, &group, &mut below).map_err(broken)?;
     let member = join(path, b"VALUES");
@@ -121,15 +121,15 @@ fn level(
     Ok(List { path: path.to_owned(), offsets, values, mask, below })
 }
 
-fn member<'g>(group: &'g Group, name: &str) -> Result<&'g Arc<Dataset>, String> {
+fn member<'g>(group: &'g Group, name: &str) -> Result<&'g Arc<Dataset>, Unreadable> {
     match group.link(name.as_bytes()).and_then(|link| link.target.object()) {
         Some(Object::Dataset(dataset)) if dataset.shape.len() == 1 && !dataset.null => Ok(dataset),
-        Some(_) => Err(format!("{name} is no dataset of rank 1")),
-        None => Err(format!("no {name}")),
+        Some(_) => Err(format!("{name} is no dataset of rank 1").into()),
+        None => Err(format!("no {name}").into()),
     }
 }
 
-fn offsets(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>, String> {
+fn offsets(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>, Unreadable> {
     let dataset = member(group, "OFFSETS")?;
     if !matches!(dataset.datatype.class, Class::Integer { .. }) || dataset.datatype.size > 8 {
         return Err("OFFSETS is not of integers".into());
@@ -138,7 +138,7 @@ fn offsets(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>
     Ok(Arc::new(DatasetRows::plain(opened, u64::MAX)))
 }
 
-fn mask(parts: &Parts<'_>, path: &str, group: &Group, below: &mut Below) -> Result<Option<Arc<dyn Rows>>, String> {
+fn mask(parts: &Parts<'_>, path: &str, group: &Group, below: &mut Below) -> Result<Option<Arc<dyn Rows>>, Unreadable> {
     if group.link(b"MASK").is_none() {
         return Ok(None);
     }
@@ -157,9 +157,9 @@ fn leaf(
     path: &str,
     dataset: &Arc<Dataset>,
     tally: &Arc<Tally>,
-) -> Result<Arc<dyn Rows>, String> {
+) -> Result<Arc<dyn Rows>, Unreadable> {
     if dataset.shape.len() != 1 || dataset.null {
-        return Err(format!("VALUES has rank {}, not 1", dataset.shape.len()));
+        return Err(format!("VALUES has rank {}, not 1", dataset.shape.len()).into());
     }
     if dataset.datatype.is_variable() {
         parts.find(path, &rules::LIST_VARIABLE, "a variable-length datatype");
@@ -178,8 +178,8 @@ fn strings(
     id: ObjectId,
     (tally, below): (&Arc<Tally>, &mut Below),
     interrupt: &Interrupt,
-) -> Result<Arc<dyn Rows>, String> {
-    let group = parts.file.group(id, interrupt).map_err(|error| error.to_string())?;
+) -> Result<Arc<dyn Rows>, Unreadable> {
+    let group = parts.file.group(id, interrupt)?;
     let offsets = offsets(parts, path, &group)?;
     let mask = mask(parts, path, &group, below)?;
     let dataset = member(&group, "CHARS")?;

@@ -4,6 +4,7 @@ mod categories;
 mod declared;
 mod lists;
 
+use crate::table::Unreadable;
 use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
@@ -30,7 +31,7 @@ pub(super) struct Candidate<'a> {
     pub extent: Option<u64>,
     attributes: &'a Arc<[Attribute]>,
     /// A list column opened, or why it cannot be.
-    list: Option<Result<lists::List, String>>,
+    list: Option<Result<lists::List, Unreadable>>,
 }
 
 impl<'a> Candidate<'a> {
@@ -103,7 +104,7 @@ pub(super) fn rows(
     candidate: &Candidate<'_>,
     declared: Option<u64>,
     tally: &Arc<Tally>,
-) -> Result<Arc<dyn Rows>, String> {
+) -> Result<Arc<dyn Rows>, Unreadable> {
     let len = declared.unwrap_or(u64::MAX);
     let path = parts.path_of(candidate.name.as_bstr());
     let arrow_type = text(candidate.attributes(), ARROW_TYPE);

@@ -79,7 +79,7 @@ impl ParquetColumn {
             _ => None,
         });
         let times = column.times().map(Times::of_parquet);
-        let rows = column.shown_by(times).map_err(Misfit::Rows)?;
+        let rows = column.shown_by(times)?;
         let hints = rows.hints().clone();
         // By values of a dictionary, pyarrow skips no row group, and pandas makes categories of them.
         let is_plain =
