@@ -9,7 +9,6 @@ use super::Error;
 pub use crate::session::{Children, Kind};
 use crate::source::Interrupt;
 use crate::store::Answer;
-use crate::store::pass::Progress;
 use crate::views::{Access, Effort, Size};
 
 /// A shared node.
@@ -91,11 +90,6 @@ pub trait Node: Send + Sync {
     /// See [`Error`].
     fn opened(&self) -> Result<Option<NodeRef>, Error> {
         Ok(None)
-    }
-
-    /// The progress of the passes of [`Effort::Prepared`]; `None` where there are none. Never slow.
-    fn progress(&self) -> Option<Progress> {
-        None
     }
 
     /// How a file is usually read.

@@ -8,7 +8,6 @@ use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, S
 use crate::catalogue::Attribute;
 use crate::session::{ObjectAttributes, ShownFile};
 use crate::store::Answer;
-use crate::store::pass::Progress;
 use crate::views::Access;
 use crate::views::metadata::attribute_text;
 
@@ -68,10 +67,6 @@ impl Node for ShownFile {
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         self.view.gather(offset, length, answer, interrupt).map_err(|error| self.log(error))
-    }
-
-    fn progress(&self) -> Option<Progress> {
-        self.view.progress()
     }
 
     fn access(&self) -> Access {

@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs};
 use crate::session::{Directory, ShownFile, Use};
 use crate::store::Answer;
-use crate::store::pass::Progress;
 use crate::views::{Access, Standing};
 
 /// A file of a dataset or a column, as far as it is known by its place in a directory.
@@ -54,10 +53,6 @@ impl Node for FileName {
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         self.file(Use::Opened)?.gather(offset, length, answer, interrupt)
-    }
-
-    fn progress(&self) -> Option<Progress> {
-        self.file(Use::Seen).ok()?.progress()
     }
 
     fn access(&self) -> Access {

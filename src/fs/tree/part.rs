@@ -3,7 +3,6 @@
 use super::{Attributes, Effort, Error, Interrupt, Node, Size, Xattrs};
 use crate::session::datasets::Part;
 use crate::store::Answer;
-use crate::store::pass::Progress;
 use crate::views::Access;
 
 impl Node for Part {
@@ -23,10 +22,6 @@ impl Node for Part {
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         self.file.gather(offset, length, answer, interrupt)
-    }
-
-    fn progress(&self) -> Option<Progress> {
-        self.file.progress()
     }
 
     fn access(&self) -> Access {

@@ -3,7 +3,6 @@
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Size, Xattrs};
 use crate::session::selections::SelectionFile;
 use crate::store::Answer;
-use crate::store::pass::Progress;
 use crate::views::Access;
 
 impl Node for SelectionFile {
@@ -21,10 +20,6 @@ impl Node for SelectionFile {
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         self.file(interrupt)?.gather(offset, length, answer, interrupt)
-    }
-
-    fn progress(&self) -> Option<Progress> {
-        SelectionFile::progress(self)
     }
 
     fn access(&self) -> Access {
