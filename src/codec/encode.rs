@@ -60,8 +60,7 @@ impl Packer {
         match self.compression {
             Compression::None => out.extend_from_slice(data),
             Compression::Deflate(level) => {
-                let new = || libdeflater::Compressor::new(level_of(level));
-                let compressor = self.deflate.get_or_insert_with(new);
+                let compressor = self.deflate.get_or_insert_with(|| libdeflater::Compressor::new(level_of(level)));
                 out.resize(compressor.zlib_compress_bound(data.len()), 0);
                 let length = compressor.zlib_compress(data, &mut out).map_err(|error| error.to_string())?;
                 out.truncate(length);

@@ -178,21 +178,23 @@ pub fn tell_apart(columns: &mut [Column]) {
 pub fn distinct(names: &[BString]) -> Vec<BString> {
     let mut taken: HashSet<BString> = names.iter().cloned().collect();
     let mut met = HashMap::<&BString, u64>::new();
-    let name_of = |name| {
-        let count = met.entry(name).or_default();
-        if *count == 0 && !name.is_empty() {
-            *count = 1;
-            return name.clone();
-        }
-        loop {
-            let free = BString::from(format!("{name}.{count}"));
-            *count += 1;
-            if taken.insert(free.clone()) {
-                return free;
+    names
+        .iter()
+        .map(|name| {
+            let count = met.entry(name).or_default();
+            if *count == 0 && !name.is_empty() {
+                *count = 1;
+                return name.clone();
             }
-        }
-    };
-    names.iter().map(name_of).collect()
+            loop {
+                let free = BString::from(format!("{name}.{count}"));
+                *count += 1;
+                if taken.insert(free.clone()) {
+                    return free;
+                }
+            }
+        })
+        .collect()
 }
 
 /// The commonest of some lengths; of several, the one met first.

@@ -71,11 +71,10 @@ pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), Un
 /// How the integers of a column stand for instants: a unit of time, counted from a date. `None` where times are shown
 /// as numbers.
 pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
-    let times = || {
+    file.store().shows_times().then(|| {
         let step = step(unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
         Times::new(step, epoch_of(epoch, None)?, rows.data_type())
-    };
-    file.store().shows_times().then(times)
+    })
 }
 
 /// How the integers of a column stand for instants: steps of `step` attoseconds, from a day counted from 1970 on.

@@ -167,8 +167,8 @@ impl Form {
             }),
             Form::Text => {
                 let (units, []) = bytes.as_chunks() else { return None };
-                let character = |unit: &[u8; 4]| char::from_u32(u32::from_le_bytes(*unit)).unwrap_or('\u{fffd}');
-                let mut text: String = units.iter().map(character).collect();
+                let mut text: String =
+                    units.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit)).unwrap_or('\u{fffd}')).collect();
                 text.truncate(text.trim_end_matches('\0').len());
                 Cell::Text(text.into())
             }

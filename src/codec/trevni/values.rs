@@ -232,10 +232,6 @@ pub fn weight(kind: Kind, is_array: bool, entries: u64, size: u64) -> u64 {
 /// Values that are cut short, bytes left over, too many values.
 pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64) -> Result<Decoded, Error> {
     let mut reader = Reader::of_all(bytes);
-    let said = |stop| match stop {
-        Stop::More => "the block is cut short".into(),
-        Stop::Bad(reason) => reason,
-    };
     let decoded = match is_array {
         true => arrays(&mut reader, kind, runs, entries),
         false => {
@@ -245,7 +241,10 @@ pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64
             values.read(kind, entries, &mut reader).map(|()| Decoded { starts: None, values })
         }
     };
-    let decoded = decoded.map_err(said)?;
+    let decoded = decoded.map_err(|stop| match stop {
+        Stop::More => "the block is cut short".into(),
+        Stop::Bad(reason) => reason,
+    })?;
     match reader.left() {
         0 => Ok(decoded),
         left => Err(format!("{left} bytes are left over behind its last row").into()),

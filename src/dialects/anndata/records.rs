@@ -101,11 +101,10 @@ fn labelled(
     other: Option<&str>,
 ) -> Result<Option<Column>, Unreadable> {
     let (codes, labels) = (column.rows.clone()?, labels.labels.clone()?);
-    let has_field = |object: Object| {
+    let is_shared = other.and_then(|other| opener.at(other).ok()).is_some_and(|object| {
         matches!(&object, Object::Dataset(dataset) if matches!(&dataset.datatype.class,
             Class::Compound { fields } if fields.iter().any(|field| field.name == column.name)))
-    };
-    let is_shared = other.and_then(|other| opener.at(other).ok()).is_some_and(has_field);
+    });
     if is_shared && !are_within(codes.as_ref(), labels.len(), opener.interrupt)? {
         return Ok(None);
     }

@@ -50,11 +50,13 @@ pub(super) fn of_table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt
         let rows = datasets::line(site.file, &path, &lines, &Default::default()).ok()?;
         text_of(rows.as_ref(), interrupt)
     };
-    let attribute = || {
-        let lines = strings(attribute(&dataset.attributes, DESCRIPTION)?)?;
-        Some(lines.iter().map(|line| format!("{line}\n")).collect::<String>())
-    };
-    beside().or_else(attribute).map(|text| parsed(&text)).unwrap_or_default()
+    beside()
+        .or_else(|| {
+            let lines = strings(attribute(&dataset.attributes, DESCRIPTION)?)?;
+            Some(lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+        })
+        .map(|text| parsed(&text))
+        .unwrap_or_default()
 }
 
 /// The lines that rows of texts are; `None` where they are too many.

@@ -33,7 +33,7 @@ use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, dataset
 use crate::catalogue::{Dataset, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Nan, Rows};
-use crate::table::{Column, Finding, Table};
+use crate::table::{Finding, Table};
 
 /// The dialect.
 #[derive(Debug)]
@@ -97,8 +97,9 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt
     // Opened for itself: a reader of whole rows is none of the columns.
     let read = part_of(dataset, &read_as(&dataset.datatype, system), dataset.fill.clone());
     let whole = datasets::open(site.file, site.path, &read).ok();
-    let meant = |column: Column| if nan == Nan::Value { column } else { column.with_missing_nan(site.file) };
-    let columns: Vec<Column> = columns.into_iter().map(|column| meant(column)).collect();
+    if nan != Nan::Value {
+        columns = columns.into_iter().map(|column| column.with_missing_nan(site.file)).collect();
+    }
     let indexes = site.servant.filter(|_| system.by_pytables).map(|group| {
         let find = |names: &[BString]| fields::covered(site, dataset, system, &columns, names);
         let (folder, name) = site.path.rsplit_once('/').unwrap_or_default();

@@ -93,7 +93,7 @@ pub(super) fn descriptions<'a>(group: &'a Group) -> impl Iterator<Item = (Object
 }
 
 /// The groups that serve a table beside them: their names, themselves, and the name of the table.
-pub(super) fn servants<'a>(group: &'a Group) -> impl Iterator<Item = (&'a BString, ObjectId, &'a [u8])> {
+pub(super) fn servants(group: &Group) -> impl Iterator<Item = (&BString, ObjectId, &[u8])> {
     let serves = |link: &Link| {
         let table = link.name.strip_prefix(INDEXES_OF)?;
         let Target::Hard(Object::Group { id, attributes, .. }) = &link.target else { return None };
@@ -102,6 +102,5 @@ pub(super) fn servants<'a>(group: &'a Group) -> impl Iterator<Item = (&'a BStrin
             && group.link(table).and_then(|link| link.target.object()).is_some_and(is_table);
         serves.then_some(*id)
     };
-    let named = move |link: &'a Link| Some((&link.name, serves(link)?, link.name.strip_prefix(INDEXES_OF)?));
-    group.links.iter().filter_map(named)
+    group.links.iter().filter_map(move |link| Some((&link.name, serves(link)?, link.name.strip_prefix(INDEXES_OF)?)))
 }

@@ -148,10 +148,11 @@ pub(super) fn column_order(
     listed: &[BString],
     labels: &[BString],
 ) {
-    let may_be_listed = |candidate: &&Candidate<'_>| {
-        candidate.is_shown() || candidate.kind == Kind::Categories && parts.draft != Draft::July
-    };
-    let columns: HashSet<&BString> = candidates.iter().filter(may_be_listed).map(|candidate| candidate.name).collect();
+    let columns: HashSet<&BString> = candidates
+        .iter()
+        .filter(|candidate| candidate.is_shown() || candidate.kind == Kind::Categories && parts.draft != Draft::July)
+        .map(|candidate| candidate.name)
+        .collect();
     let mut seen = HashSet::new();
     for name in listed {
         if !seen.insert(name) {

@@ -70,12 +70,11 @@ pub(super) fn ends(datatype: &Datatype) -> Option<[Scalar; 2]> {
 
 /// What is expected of the values of a column of numbers: `valid_min`, `valid_max`, and a fill that is none of them.
 pub(super) fn expected(dataset: &Dataset, fill: &Fill, is_categorical: bool) -> Expected {
-    let bound = |name: &str| {
+    let range = VALID.map(|name| {
         let stated = attribute(&dataset.attributes, name)?;
         let is_of_column = stated.len() == Some(1) && stated.datatype.has_values_of(&dataset.datatype);
         scalar(&stated.datatype, stated.value.as_ref().ok().filter(|_| is_of_column)?)
-    };
-    let range = VALID.map(bound);
+    });
     let fill = match fill {
         Fill::Explicit(fill) if !is_categorical => {
             scalar(&dataset.datatype, fill).filter(|fill| !is_recommended(&dataset.datatype, fill))

@@ -86,11 +86,13 @@ fn is_scalar(name: &str) -> bool {
 
 fn scalar(text: &str) -> Element {
     let members = |inner: &str| {
-        let member = |part: &str| {
-            let (name, number) = part.split_once('=')?;
-            Some((name.trim().into(), number.trim().parse().ok()?))
-        };
-        inner.split(',').map(member).collect::<Option<Vec<_>>>()
+        inner
+            .split(',')
+            .map(|part| {
+                let (name, number) = part.split_once('=')?;
+                Some((name.trim().into(), number.trim().parse().ok()?))
+            })
+            .collect::<Option<Vec<_>>>()
     };
     match text.split_once('{') {
         _ if text == "bool" => Element::Boolean,

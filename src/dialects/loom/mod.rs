@@ -111,17 +111,18 @@ fn columns<'a>(
     }
     let Some(axis) = axis(path) else {
         let edges: Vec<_> = group.datasets().collect();
-        let edge =
-            |name: &&str| edges.iter().find(|(link, dataset)| *link == name && dataset.shape.len() == 1).copied();
-        let edges: Vec<_> = EDGES.iter().map(edge).collect::<Option<_>>()?;
+        let edges: Vec<_> = EDGES
+            .iter()
+            .map(|name| edges.iter().find(|(link, dataset)| *link == name && dataset.shape.len() == 1).copied())
+            .collect::<Option<_>>()?;
         let is_one = edges.iter().all(|(_, dataset)| dataset.shape == edges[0].1.shape);
         return is_one.then_some(edges);
     };
     let rows = matrix.shape.get(axis);
-    let is_column = |(_, dataset): &(&BString, &Arc<Dataset>)| {
-        matches!(dataset.shape.len(), 1 | 2) && dataset.shape.first() == rows && !dataset.null
-    };
-    let mut columns: Vec<_> = group.datasets().filter(is_column).collect();
+    let mut columns: Vec<_> = group
+        .datasets()
+        .filter(|(_, dataset)| matches!(dataset.shape.len(), 1 | 2) && dataset.shape.first() == rows && !dataset.null)
+        .collect();
     let labels = ATTRIBUTES[axis].1;
     if let Some(label) = labels.iter().find_map(|label| columns.iter().position(|(name, _)| *name == label)) {
         columns[..=label].rotate_right(1);

@@ -141,17 +141,18 @@ impl<'a> Cells<'a> {
         let mut types = values.iter().flatten().map(|value| value.data_type().clone());
         let first = types.next().ok_or("none of them has a value")?;
         let common = types.try_fold(first, |common, own| {
-            let both = || format!("{common} beside {own}");
             // Floats round integers of 64 bits.
             let is_rounded = common.is_floating() != own.is_floating()
                 && [&common, &own].iter().any(|one| matches!(one, DataType::Int64 | DataType::UInt64));
-            common_type(&common, &own).filter(|_| !is_rounded).ok_or_else(both)
+            common_type(&common, &own).filter(|_| !is_rounded).ok_or_else(|| format!("{common} beside {own}"))
         })?;
-        let as_one = |value: Option<ArrayRef>| match value {
-            Some(value) => cast(&value, &common).map_err(|error| error.to_string()),
-            None => Ok(new_null_array(&common, 1)),
-        };
-        let arrays = values.into_iter().map(as_one).collect::<Result<Vec<_>, _>>()?;
+        let arrays = values
+            .into_iter()
+            .map(|value| match value {
+                Some(value) => cast(&value, &common).map_err(|error| error.to_string()),
+                None => Ok(new_null_array(&common, 1)),
+            })
+            .collect::<Result<Vec<_>, _>>()?;
         let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
         let array = concat(&arrays)?;
         Ok(Arc::new(HeldRows::new(array, true, Hints::default())))

@@ -242,8 +242,7 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
         let column = vector(site.file, &path, name.clone(), dataset);
         let column = match is_cell {
             true => {
-                let read = || cells.texts(&path, dataset);
-                let rows = texts.entry(dataset.id).or_insert_with(read).clone();
+                let rows = texts.entry(dataset.id).or_insert_with(|| cells.texts(&path, dataset)).clone();
                 Column { in_table: rows.is_ok(), rows, ..column }
             }
             false => column,
@@ -373,15 +372,16 @@ fn lines(
     let array = rows.array(0..count, interrupt)?;
     let units = widen::unsigned(&array).ok_or("is no text")?;
     let lines = if is_one(dataset) { 1 } else { dataset.shape[1] as usize };
-    let line = |at| {
-        let units = units.values().iter().skip(at).step_by(lines);
-        // MATLAB has UTF-16; others write whole code points as well.
-        match dataset.datatype.size {
-            2 => String::from_utf16_lossy(&units.map(|unit| *unit as u16).collect::<Vec<_>>()),
-            _ => units.map(|unit| code_point(*unit)).collect(),
-        }
-    };
-    Ok((0..lines).map(line).collect())
+    Ok((0..lines)
+        .map(|at| {
+            let units = units.values().iter().skip(at).step_by(lines);
+            // MATLAB has UTF-16; others write whole code points as well.
+            match dataset.datatype.size {
+                2 => String::from_utf16_lossy(&units.map(|unit| *unit as u16).collect::<Vec<_>>()),
+                _ => units.map(|unit| code_point(*unit)).collect(),
+            }
+        })
+        .collect())
 }
 
 fn code_point(unit: u64) -> char {

@@ -114,9 +114,10 @@ impl Reading {
             (Class::Integer { order, .. }, _) if matches!(reading.dataset.datatype.class, Class::Enum { .. }) => {
                 let base = with_sign(stored);
                 let missing = reading.missing_values(stored, &base).as_ref().and_then(integers_of);
-                let element = |value: i128| stored_integer(value, stored.datatype.size, *order);
                 reading.missing = match missing {
-                    Some(values) => values.into_iter().map(element).collect(),
+                    Some(values) => {
+                        values.into_iter().map(|value| stored_integer(value, stored.datatype.size, *order)).collect()
+                    }
                     None => vec![default_fill(stored)],
                 };
             }
@@ -211,11 +212,12 @@ impl Reading {
         let range = [range[0].clone().or_else(|| least.last()), range[1].clone().or_else(|| greatest.last())];
         // Whole bounds of integers are read as these are: with the other sign, where `_Unsigned` says so.
         let read = arrow_type(&self.dataset.datatype);
-        let as_read = |bound: Scalar| match whole(&bound).filter(|_| read.is_integer()) {
-            Some(number) => integer(within(number, &read, stored).unwrap_or(number), &read),
-            None => Some(bound),
-        };
-        let range = range.map(|bound| bound.and_then(as_read));
+        let range = range.map(|bound| {
+            bound.and_then(|bound| match whole(&bound).filter(|_| read.is_integer()) {
+                Some(number) => integer(within(number, &read, stored).unwrap_or(number), &read),
+                None => Some(bound),
+            })
+        });
         let as_floats = range.each_ref().map(|bound| bound.as_ref().and_then(float));
         if let [Some(least), Some(greatest)] = as_floats
             && least > greatest

@@ -90,8 +90,9 @@ impl RowSet {
     /// Makes the column that is called as the dimension its label: it hides the variable of a group above.
     fn take_label(&mut self, names: &mut Names<'_>) {
         let name = names.name(self.dimension);
-        let called = |(link, dataset): &(BString, Arc<Dataset>)| dataset.shape.len() == 1 && shown_name(link) == name;
-        if let Some(at) = self.columns.iter().position(called) {
+        if let Some(at) =
+            self.columns.iter().position(|(link, dataset)| dataset.shape.len() == 1 && shown_name(link) == name)
+        {
             let (link, dataset) = self.columns.remove(at);
             self.label = Some(Label { link: Some(link), dataset });
         }

@@ -17,7 +17,7 @@ use bstr::BString;
 use super::columns::{elements, is_text, padded};
 use super::dimensions::{Dimensions, Label, MOST_COLUMNS, Names, Place, Variable, column_names};
 use super::{MOST_FINDINGS, Netcdf, label_of, rules};
-use crate::catalogue::{Attribute, ColumnId, Dataset, Object, ObjectId, attribute, join, product};
+use crate::catalogue::{ColumnId, Dataset, Object, ObjectId, attribute, join, product};
 use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets, scales};
 use crate::store::{Hints, Rows};
@@ -75,8 +75,7 @@ pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
     // Coordinates alone are no table.
     let coordinates = named(dimensions.variables.iter().map(|variable| variable.dataset));
     grids.retain(|grid| {
-        let is_coordinate = |(link, _): &(&BString, _)| coordinates.contains(*link);
-        product(&grid.shape).is_some() && !grid.variables.iter().all(is_coordinate)
+        product(&grid.shape).is_some() && !grid.variables.iter().all(|(link, _)| coordinates.contains(*link))
     });
     grids
 }
@@ -100,8 +99,9 @@ fn lengths(dimensions: &Dimensions<'_>) -> HashMap<ObjectId, u64> {
 /// What the attribute `coordinates` of variables names (CF §5).
 fn named<'a>(variables: impl Iterator<Item = &'a Arc<Dataset>>) -> HashSet<BString> {
     let stated = variables.filter_map(|dataset| attribute(&dataset.attributes, "coordinates"));
-    let is_short = |stated: &&Attribute| stated.datatype.size.saturating_mul(stated.len().unwrap_or(0)) <= LONGEST;
-    let stated = stated.filter(is_short).take(MOST_STATED);
+    let stated = stated
+        .filter(|stated| stated.datatype.size.saturating_mul(stated.len().unwrap_or(0)) <= LONGEST)
+        .take(MOST_STATED);
     let stated = stated.filter_map(|stated| text(std::slice::from_ref(stated), "coordinates"));
     stated.flat_map(|names| names.split_whitespace().map(BString::from).collect::<Vec<_>>()).collect()
 }
@@ -129,9 +129,10 @@ pub(super) fn table(place: &Place<'_>, path: &str, grid: &Grid<'_>, dimensions: 
             columns.push(spread.column(column, dataset, &axes));
         }
     }
-    let unread =
-        |column: &Column| Some(Finding::new(&column.path, &rules::COORDINATES, column.rows.as_ref().err()?.clone()));
-    let mut findings: Vec<Finding> = columns.iter().filter_map(unread).collect();
+    let mut findings: Vec<Finding> = columns
+        .iter()
+        .filter_map(|column| Some(Finding::new(&column.path, &rules::COORDINATES, column.rows.as_ref().err()?.clone())))
+        .collect();
     let links: Vec<&BString> = grid.variables.iter().map(|(link, _)| *link).collect();
     for ((link, dataset), name) in grid.variables.iter().zip(column_names(&links)) {
         let column = elements(place.file, &join(place.path, link), name, dataset);

@@ -34,7 +34,7 @@ use self::dimensions::{Dimensions, Label, Names, Place, RowSet, Variable, is_var
 use self::grids::Grid;
 use super::arrays::Arrays;
 use super::{About, Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales, times};
-use crate::catalogue::{Dataset, Fill, ObjectId, attribute, join};
+use crate::catalogue::{Dataset, Fill, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Single, Table, Unreadable};
 
@@ -88,9 +88,8 @@ impl Dialect for Netcdf {
         let mut claims = Claims { findings, ..Claims::default() };
         if here.group.links.len() <= MOST_NAMED {
             let mut names = Names::of(place);
-            let mut named = |id: ObjectId| names.name(id);
             let axes = dimensions.variables.iter().map(|Variable { link, axes, .. }| {
-                ((*link).clone(), axes.iter().map(|axis| axis.map(&mut named)).collect::<Arc<[_]>>())
+                ((*link).clone(), axes.iter().map(|axis| axis.map(|id| names.name(id))).collect::<Arc<[_]>>())
             });
             claims.axes = axes.collect();
         }

@@ -153,11 +153,10 @@ fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<N
             let found = format!("{length} rows, the table has {rows}");
             findings.push(Finding::new(&column.path, &rules::LENGTH, found));
         }
-        let described = || text(&dataset.attributes, "long_name");
         Column {
             in_table: column.in_table && length == rows,
             times: column.times.clone().or_else(|| instants(site, &column, dataset)),
-            description: column.description.clone().or_else(described),
+            description: column.description.clone().or_else(|| text(&dataset.attributes, "long_name")),
             ..column
         }
     });

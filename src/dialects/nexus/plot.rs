@@ -39,10 +39,10 @@ pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
     names.extend(datasets.iter().map(|(name, _)| (*name).clone()));
     let mut seen = HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
-    let is_column = |(_, dataset): &(&BString, &Arc<Dataset>)| {
-        dataset.shape.len() == 1 && dataset.shape.first() == rows && !dataset.null
-    };
-    let columns = names.iter().filter_map(|name| of(name)).filter(is_column);
+    let columns = names
+        .iter()
+        .filter_map(|name| of(name))
+        .filter(|(_, dataset)| dataset.shape.len() == 1 && dataset.shape.first() == rows && !dataset.null);
     let columns: Vec<Named<'_>> = columns.map(|(name, dataset)| (name.clone(), dataset)).collect();
     (columns.len() > 1).then_some(columns)
 }

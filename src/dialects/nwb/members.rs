@@ -38,11 +38,10 @@ impl<'a> Members<'a> {
             }
             let is_index = type_of(&dataset.attributes).as_deref() == Some("VectorIndex");
             // Ends whose reference is lost are known by their name.
-            let by_name = || {
+            let target = referred(dataset, TARGET).or_else(|| {
                 let values = name.strip_suffix(b"_index").filter(|_| is_index)?;
                 Some(members.datasets.get(values)?.1.id)
-            };
-            let target = referred(dataset, TARGET).or_else(by_name);
+            });
             if target.is_some() || is_index {
                 members.servants.insert(dataset.id);
             }
@@ -113,10 +112,10 @@ impl<'a> Members<'a> {
         let names = self.listed().unwrap_or_default();
         let listed: HashSet<&[u8]> = names.iter().map(|name| name.as_slice()).collect();
         let found = listed.iter().filter_map(|name| self.get(name)).chain(self.unlisted(&listed)).chain(self.id());
-        let is_plain = |(_, dataset): &Named<'a>| {
-            is_column(dataset) && self.levels(dataset.id).is_ok_and(|levels| levels.is_empty())
-        };
-        found.filter(is_plain).map(|(name, _)| name).collect()
+        found
+            .filter(|(_, dataset)| is_column(dataset) && self.levels(dataset.id).is_ok_and(|levels| levels.is_empty()))
+            .map(|(name, _)| name)
+            .collect()
     }
 }
 

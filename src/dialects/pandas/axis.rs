@@ -31,10 +31,10 @@ impl Kinds {
         self.has_levels |= matches!(label, Some(Label::Tuple(_)));
         let levels = match label {
             // pandas reads names of several levels as literals of Python: other labels than these have none.
-            Some(Label::Tuple(labels)) if (2..=MOST_LEVELS).contains(&labels.len()) => {
-                let plain = |label| kind(label).filter(|kind| matches!(kind, NameKind::Text | NameKind::Integer));
-                labels.iter().map(plain).collect()
-            }
+            Some(Label::Tuple(labels)) if (2..=MOST_LEVELS).contains(&labels.len()) => labels
+                .iter()
+                .map(|label| kind(label).filter(|kind| matches!(kind, NameKind::Text | NameKind::Integer)))
+                .collect(),
             label => label.and_then(kind).map(|kind| vec![kind]),
         };
         match levels {

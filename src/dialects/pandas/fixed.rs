@@ -61,8 +61,8 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     if let Some(label) = columns.first_mut().filter(|label| frame.is_nameless && is_taken && label.is_label) {
         label.name = "level_0".into();
     }
-    let of_columns = || columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())).max();
-    let rows = rows.or_else(of_columns).unwrap_or(0);
+    let rows =
+        rows.or_else(|| columns.iter().filter_map(|column| Some(column.rows.as_ref().ok()?.len())).max()).unwrap_or(0);
     for column in &mut columns {
         column.in_table = column.rows.as_ref().is_ok_and(|own| own.len() == rows);
         if let Ok(own) = column.rows.as_ref()

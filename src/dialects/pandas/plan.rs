@@ -246,8 +246,8 @@ impl<'a> Planner<'a, '_> {
         if let Some(levels) = levels {
             let names = Name::all(levels.root(), &mut { MOST_NAMES });
             let names = names.filter(|names| names.len() <= MOST_LEVELS).unwrap_or_default();
-            let place = |name: &Name| columns.iter().position(|(label, _)| label == name);
-            let places: Option<Vec<usize>> = names.iter().map(place).collect();
+            let places: Option<Vec<usize>> =
+                names.iter().map(|name| columns.iter().position(|(label, _)| label == name)).collect();
             if let Some(places) = places.filter(|places| !places.is_empty()) {
                 let labels = places.iter().map(|at| {
                     let planned = columns[*at].1.clone();

@@ -123,12 +123,14 @@ impl Content {
             .flatten()
             .collect();
         let size = texts.iter().map(|text| text.len()).max().unwrap_or(0);
-        let fill = |text: &&[u8]| {
-            let mut bytes = text.to_vec();
-            bytes.resize(size, 0);
-            Fill::Explicit(Elements { bytes, heap: Vec::new() })
-        };
-        let fills: Vec<Fill> = texts.iter().map(fill).collect();
+        let fills: Vec<Fill> = texts
+            .iter()
+            .map(|text| {
+                let mut bytes = text.to_vec();
+                bytes.resize(size, 0);
+                Fill::Explicit(Elements { bytes, heap: Vec::new() })
+            })
+            .collect();
         FillTest::any_of(&Datatype { size: size as u64, class: datatype.class.clone() }, &fills)
     }
 

@@ -200,8 +200,7 @@ impl<'a> Shapes<'a> {
         members.retain(|(_, dataset)| !has_longer || !is_value(dataset) && dataset.shape[0] > 0);
         let is_number = |dataset: &Dataset| is_line(dataset) && !is_text(dataset);
         let of_axes = AXES.map(|axes| {
-            let is_of = |(_, dataset): &&(_, &Arc<Dataset>)| is_number(dataset) && dataset.shape[0] == axes;
-            members.iter().find(is_of).map(|(name, _)| *name)
+            members.iter().find(|(_, dataset)| is_number(dataset) && dataset.shape[0] == axes).map(|(name, _)| *name)
         });
         members.retain(|(name, dataset)| !is_size(name, dataset));
         let numbers = members.iter().filter(|(_, dataset)| is_number(dataset));
@@ -264,8 +263,9 @@ impl<'a> Shapes<'a> {
 
     /// The row set that most members are of, else the one with the most lines.
     fn first(&self) -> Option<&Count<'a>> {
-        let order = |count: &&Count<'_>| (count.is_pair() && self.is_most(count), count.lines, count.wide, count.rows);
-        self.counts.values().max_by_key(order)
+        self.counts
+            .values()
+            .max_by_key(|count| (count.is_pair() && self.is_most(count), count.lines, count.wide, count.rows))
     }
 
     /// Whether most of the members are of a row set.
@@ -355,9 +355,11 @@ impl<'a> Shapes<'a> {
 
     /// Lengths of the row sets that are shown beside that of the group, ascending.
     pub fn others(&self, own: u64, is_loose: bool) -> Vec<u64> {
-        let is_set =
-            |count: &&Count<'_>| count.rows != own && count.is_pair() && self.refused(count, is_loose).is_none();
-        let mut sets: Vec<&Count<'_>> = self.counts.values().filter(is_set).collect();
+        let mut sets: Vec<&Count<'_>> = self
+            .counts
+            .values()
+            .filter(|count| count.rows != own && count.is_pair() && self.refused(count, is_loose).is_none())
+            .collect();
         sets.sort_by_key(|count| std::cmp::Reverse((count.columns(), count.rows)));
         let mut rows: Vec<u64> = sets.into_iter().take(MOST_SETS).map(|count| count.rows).collect();
         rows.sort_unstable();
@@ -430,8 +432,10 @@ fn says_nothing(name: &[u8]) -> bool {
 fn stem(name: &[u8]) -> impl Iterator<Item = u8> {
     let is_digit = |at: usize| name.get(at).is_some_and(u8::is_ascii_digit);
     let starts = move |at: usize| !is_digit(at) || at == 0 || !is_digit(at - 1);
-    let byte = move |(at, byte): (usize, &u8)| if is_digit(at) { b'0' } else { *byte };
-    name.iter().enumerate().filter(move |(at, _)| starts(*at)).map(byte)
+    name.iter()
+        .enumerate()
+        .filter(move |(at, _)| starts(*at))
+        .map(move |(at, byte)| if is_digit(at) { b'0' } else { *byte })
 }
 
 fn elements_of_row(dataset: &Dataset) -> u64 {
@@ -472,9 +476,10 @@ fn is_character(dataset: &Dataset) -> bool {
 /// What says that a group is something else than its shapes would tell. `root` are the attributes of the root group.
 pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let within =
-        |above: &&&str| path.strip_prefix(**above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if let Some(above) = OF_MATLAB.iter().find(within) {
+    if let Some(above) = OF_MATLAB
+        .iter()
+        .find(|above| path.strip_prefix(**above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    {
         return Some(format!("it lies in {above}"));
     }
     if SERVANTS.contains(&name) {

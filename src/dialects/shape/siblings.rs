@@ -300,10 +300,10 @@ impl Chain<'_> {
                 units: column.units.clone(),
                 units_vocabulary: column.units_vocabulary.clone(),
                 calendar: column.calendar.clone(),
-                description: column.description.clone().filter(|_| {
-                    let is_same = |one: &&Column| one.description == column.description;
-                    alike.iter().all(is_same)
-                }),
+                description: column
+                    .description
+                    .clone()
+                    .filter(|_| alike.iter().all(|one| one.description == column.description)),
                 origin: Origin { is_masked: alike.iter().all(|one| one.origin.is_masked), ..Origin::default() },
                 attributes: column.attributes.iter().filter(is_of_all).cloned().collect(),
                 ..own

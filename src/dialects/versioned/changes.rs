@@ -81,8 +81,7 @@ impl Walk<'_> {
             }
         }
         for (name, pair) in members {
-            let group = |member| if let Some(Member::Group(id)) = member { Some(id) } else { None };
-            let below_it = pair.map(group);
+            let below_it = pair.map(|member| if let Some(Member::Group(id)) = member { Some(id) } else { None });
             let changed = match pair.map(|member| member.filter(|member| !matches!(member, Member::Group(_)))) {
                 [Some(_), None] => Some(Changed::Added),
                 [None, Some(_)] => Some(Changed::Removed),

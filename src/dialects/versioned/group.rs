@@ -7,7 +7,7 @@ use bstr::BString;
 use super::history::{self, Kept};
 use super::rules;
 use super::{BELOW, CHANGES, STORE, Versioned, finding};
-use crate::catalogue::{Class, Dataset, Group, Layout, Link, VirtualSource, join};
+use crate::catalogue::{Class, Dataset, Group, Layout, Link, join};
 use crate::dialects::arrays;
 use crate::dialects::compound::is_record;
 use crate::dialects::{Claims, Dialect, Here, Role, Site};
@@ -40,8 +40,9 @@ pub(super) fn claims(here: &Here<'_>) -> Claims {
     let mut doubtful = doubtful(here.group, data_version).peekable();
     if doubtful.peek().is_some() && history::has_others(here.file, &kept, here.path, here.interrupt) {
         let found = format!("it is {data_version}: may hold chunks of another version");
-        let finding = |name: &BString| finding(join(here.path, name), &rules::DATA_VERSION, found.clone());
-        claims.findings.extend(doubtful.map(finding));
+        claims
+            .findings
+            .extend(doubtful.map(|name| finding(join(here.path, name), &rules::DATA_VERSION, found.clone())));
     }
     claims
 }
@@ -53,8 +54,7 @@ fn misplaced(above: &str, link: &Link) -> Option<Finding> {
     let (raw_data, rule) = (format!("/{STORE}/{below}/raw_data"), &rules::RAW_DATA);
     let found = match &dataset.layout {
         Layout::Virtual { sources } => {
-            let is_other = |source: &&VirtualSource| source.file != "." || source.dataset != raw_data.as_str();
-            let other = sources.iter().find(is_other)?;
+            let other = sources.iter().find(|source| source.file != "." || source.dataset != raw_data.as_str())?;
             format!("it maps {:?} of {:?}", other.dataset.to_string(), other.file.to_string())
         }
         _ if dataset.is_empty() => return None,

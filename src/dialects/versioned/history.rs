@@ -254,8 +254,7 @@ fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
             known[place] = Known::Depth(depth.flatten());
         }
     }
-    let depth = |known: Known| if let Known::Depth(depth) = known { depth } else { None };
-    known.into_iter().map(depth).collect()
+    known.into_iter().map(|known| if let Known::Depth(depth) = known { depth } else { None }).collect()
 }
 
 /// The committed version that the one with these attributes was made from, among all; `None` where none is there.

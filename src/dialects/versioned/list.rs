@@ -87,12 +87,14 @@ fn values(
     interrupt: &Interrupt,
 ) -> Result<ArrayRef, Unreadable> {
     let mut own = *left;
-    let of = |version: &Version| {
-        interrupt.check()?;
-        let attribute = version.attributes.iter().find(|attribute| attribute.name == *name);
-        attribute.map(|attribute| within(value(attribute)?, &mut own)).transpose()
-    };
-    let values: Vec<Option<ArrayRef>> = versions.iter().map(of).collect::<Result<_, _>>()?;
+    let values: Vec<Option<ArrayRef>> = versions
+        .iter()
+        .map(|version| {
+            interrupt.check()?;
+            let attribute = version.attributes.iter().find(|attribute| attribute.name == *name);
+            attribute.map(|attribute| within(value(attribute)?, &mut own)).transpose()
+        })
+        .collect::<Result<_, _>>()?;
     within(of_one_type(values, *left, interrupt)?, left)
 }
 
@@ -138,11 +140,13 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
             within(is_same.then_some(made).ok_or_else(several)?, &mut left)
         }
     };
-    let as_common = |value: &Option<ArrayRef>| {
-        interrupt.check()?;
-        as_common(value)
-    };
-    let values: Vec<ArrayRef> = values.iter().map(as_common).collect::<Result<_, _>>()?;
+    let values: Vec<ArrayRef> = values
+        .iter()
+        .map(|value| {
+            interrupt.check()?;
+            as_common(value)
+        })
+        .collect::<Result<_, _>>()?;
     let values: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
     concat(&values).map_err(Unreadable::from)
 }
@@ -151,7 +155,7 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
 const WITHOUT_ELEMENTS: DataType = DataType::FixedSizeBinary(0);
 
 /// A type that values of all of these have: of numbers the wider one, of arrays lists. `None` where there is none.
-fn common<'a>(types: &[&'a DataType]) -> Option<DataType> {
+fn common(types: &[&DataType]) -> Option<DataType> {
     match types {
         [only] => Some((*only).clone()),
         _ if types.iter().all(|data_type| data_type.is_integer() && **data_type != DataType::UInt64) => {
@@ -159,12 +163,13 @@ fn common<'a>(types: &[&'a DataType]) -> Option<DataType> {
         }
         _ if types.iter().all(|data_type| data_type.is_integer() || data_type.is_floating()) => Some(DataType::Float64),
         _ => {
-            let item = |data_type: &&'a DataType| match data_type {
-                DataType::FixedSizeList(item, _) => Some(item.data_type()),
-                _ => None,
-            };
             let lists = types.iter().filter(|data_type| ***data_type != WITHOUT_ELEMENTS);
-            let mut items: Vec<&DataType> = lists.map(item).collect::<Option<_>>()?;
+            let mut items: Vec<&DataType> = lists
+                .map(|data_type| match data_type {
+                    DataType::FixedSizeList(item, _) => Some(item.data_type()),
+                    _ => None,
+                })
+                .collect::<Option<_>>()?;
             items.dedup();
             Some(DataType::LargeList(Arc::new(Field::new_list_field(common(&items)?, true))))
         }

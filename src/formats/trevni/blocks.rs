@@ -521,8 +521,8 @@ fn texts(starts: Vec<i64>, bytes: Vec<u8>) -> LargeStringArray {
 /// The bytes of each value in hexadecimal.
 fn hexadecimal(starts: &[i64], bytes: &[u8]) -> LargeStringArray {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
-    let text: Vec<u8> = bytes.iter().flat_map(digits).collect();
+    let text: Vec<u8> =
+        bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]).collect();
     let starts: Vec<i64> = starts.iter().map(|start| start * 2).collect();
     LargeStringArray::new(OffsetBuffer::new(starts.into()), Buffer::from_vec(text), None)
 }

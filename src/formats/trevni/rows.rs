@@ -299,15 +299,16 @@ impl ColumnRows {
                     let count = pair[1] - pair[0];
                     return Err(self.failed(format!("{count} values where the schema has one or none")));
                 }
-                let index = |pair: &[i64]| (pair[0] < pair[1]).then_some(pair[0] as u64);
-                let indices: UInt64Array = starts.windows(2).map(index).collect();
+                let indices: UInt64Array =
+                    starts.windows(2).map(|pair| (pair[0] < pair[1]).then_some(pair[0] as u64)).collect();
                 take(&items, &indices, None).map_err(|error| self.arrow_error(&error))
             }
             (Part::Record(parts), DataType::Struct(fields)) => {
-                let array = |((_, part), field): (&(String, Part), &Arc<Field>)| {
-                    self.made(part, field.data_type(), range, interrupt)
-                };
-                let arrays = parts.iter().zip(fields).map(array).collect::<Result<Vec<_>, _>>()?;
+                let arrays = parts
+                    .iter()
+                    .zip(fields)
+                    .map(|((_, part), field)| self.made(part, field.data_type(), range, interrupt))
+                    .collect::<Result<Vec<_>, _>>()?;
                 let records = StructArray::try_new(fields.clone(), arrays, None);
                 Ok(Arc::new(records.map_err(|error| self.arrow_error(&error))?))
             }

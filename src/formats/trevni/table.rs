@@ -107,9 +107,9 @@ fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, Unrea
     let rows = |at: usize| file.columns.get(at).and_then(|seen| Some(seen.as_ref().ok()?.rows));
     let below = children.get(at).map_or(&[][..], Vec::as_slice);
     let fit = below.iter().filter(|below| rows(**below) == rows(at));
-    let field =
-        |below: &usize| Some((file.header.columns.get(*below)?.name.clone(), record(file, *below, children).ok()?));
-    let mut fields: Vec<(String, Part)> = fit.filter_map(field).collect();
+    let mut fields: Vec<(String, Part)> = fit
+        .filter_map(|below| Some((file.header.columns.get(*below)?.name.clone(), record(file, *below, children).ok()?)))
+        .collect();
     if fields.is_empty() {
         return Ok(Part::leaf(column, at));
     }

@@ -93,10 +93,9 @@ fn path_of(parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> String {
         Some(link) => parts.path_of(link.name.as_bstr()),
         None => {
             // It walks the whole file.
-            let found = || parts.file.path_of(id, interrupt).ok().flatten();
-            let unnamed =
-                || format!("{} (categories at {})", join(parts.path, CATEGORIES_GROUP.as_bytes()), id.address);
-            parts.is_full.then(found).flatten().unwrap_or_else(unnamed)
+            parts.is_full.then(|| parts.file.path_of(id, interrupt).ok().flatten()).flatten().unwrap_or_else(|| {
+                format!("{} (categories at {})", join(parts.path, CATEGORIES_GROUP.as_bytes()), id.address)
+            })
         }
     }
 }

@@ -40,11 +40,10 @@ pub(in crate::dialects::hep001) fn typed_item(
     arrow_type: &str,
     shows_times: bool,
 ) -> Option<Arc<dyn Rows>> {
-    let instants = || {
+    let data_type = parse(arrow_type).or_else(|| duration(arrow_type).map(DataType::Duration)).or_else(|| {
         let (unit, zone) = timestamp(arrow_type).filter(|_| shows_times)?;
         Some(DataType::Timestamp(unit_of(unit)?, zone.map(Into::into)))
-    };
-    let data_type = parse(arrow_type).or_else(|| duration(arrow_type).map(DataType::Duration)).or_else(instants)?;
+    })?;
     let rows = TypedRows::new(path.to_owned(), rows.clone(), data_type)?;
     Some(Arc::new(rows))
 }

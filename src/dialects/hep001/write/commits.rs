@@ -162,8 +162,8 @@ impl Steps<'_, '_> {
                 let chunk = content.layout.chunk.first().copied().unwrap_or(1).max(1) as usize;
                 let step = (WRITE_LIMIT as usize / 2 / usize::from(*bytes) / chunk).max(1) * chunk;
                 for (at, rows) in (0..).step_by(step).zip(rows.chunks(step)) {
-                    let narrow = |row: &u64| row.to_le_bytes().into_iter().take(usize::from(*bytes));
-                    let bytes = rows.iter().flat_map(narrow).collect();
+                    let bytes =
+                        rows.iter().flat_map(|row| row.to_le_bytes().into_iter().take(usize::from(*bytes))).collect();
                     let elements = h5::Elements { bytes, ..h5::Elements::default() };
                     self.elements(index, &[at], &[rows.len() as u64], &elements)?;
                 }

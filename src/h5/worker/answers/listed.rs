@@ -45,8 +45,8 @@ impl Listed {
             self.entries.truncate(*at);
             self.ends_early = true;
         }
-        let rises = |pair: &[(Option<u64>, Chunk)]| matches!(pair, [(Some(a), _), (Some(b), _)] if a < b);
-        let is_sound = self.entries.windows(2).all(rises) && self.entries.first().is_none_or(|(at, _)| at.is_some());
+        let is_sound = self.entries.windows(2).all(|pair| matches!(pair, [(Some(a), _), (Some(b), _)] if a < b))
+            && self.entries.first().is_none_or(|(at, _)| at.is_some());
         let mut chunks: Vec<Chunk> =
             self.entries.iter().filter_map(|(index, chunk)| index.map(|index| Chunk { index, ..*chunk })).collect();
         if is_sound && contested.is_empty() && !self.is_endless && !self.ends_early {
@@ -96,19 +96,19 @@ impl Listed {
     /// to each chunk, and a length may be the damage): which they are, by ascending later ones.
     fn doubled(&self) -> Vec<(usize, usize)> {
         let end = |chunk: &Chunk| chunk.address.saturating_add(chunk.size);
-        let ascend =
-            |pair: &[(Option<u64>, Chunk)]| matches!(pair, [(_, a), (_, b)] if a.size > 0 && end(a) <= b.address);
-        if self.entries.windows(2).all(ascend) {
+        if self.entries.windows(2).all(|pair| matches!(pair, [(_, a), (_, b)] if a.size > 0 && end(a) <= b.address)) {
             return Vec::new();
         }
         let listed = self.entries.iter().enumerate();
         let mut places: Vec<_> = listed.map(|(at, (_, chunk))| (chunk.address, at, chunk.size)).collect();
         places.sort_unstable();
-        let meet = |[a, b]: &[(u64, usize, u64); 2]| {
-            let apart = b.0 - a.0;
-            (apart == 0 || a.2 == b.2 && apart < a.2).then_some((a.1.min(b.1), a.1.max(b.1)))
-        };
-        let mut doubled: Vec<_> = places.array_windows().filter_map(meet).collect();
+        let mut doubled: Vec<_> = places
+            .array_windows()
+            .filter_map(|[a, b]| {
+                let apart = b.0 - a.0;
+                (apart == 0 || a.2 == b.2 && apart < a.2).then_some((a.1.min(b.1), a.1.max(b.1)))
+            })
+            .collect();
         doubled.sort_unstable_by_key(|(_, later)| *later);
         doubled
     }

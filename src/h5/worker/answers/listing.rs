@@ -92,11 +92,13 @@ fn leave_what_names_find(links: &mut Vec<Found>, group: &Id) -> Option<String> {
     for alike in places.chunk_by(|a, b| links[*a].name == links[*b].name).filter(|alike| alike.len() > 1) {
         let name = &links[alike[0]].name;
         let info = c_string(name).and_then(|name| link_info(group, &name));
-        let is_found = |at: &&usize| {
-            let Found { kind, token, .. } = &links[**at];
-            info.as_ref().is_ok_and(|info| info.kind == *kind && Token(info.value.0) == *token)
-        };
-        let kept = alike.iter().find(is_found).unwrap_or(&alike[0]);
+        let kept = alike
+            .iter()
+            .find(|at| {
+                let Found { kind, token, .. } = &links[**at];
+                info.as_ref().is_ok_and(|info| info.kind == *kind && Token(info.value.0) == *token)
+            })
+            .unwrap_or(&alike[0]);
         others.extend(alike.iter().filter(|at| *at != kept));
         if names.len() < MOST_NAMED {
             names.push(format!("{name:?}"));

@@ -433,8 +433,8 @@ impl Labels {
             ));
         }
         let bytes = LABEL + 2 * label.len() as u64;
-        let take = |room: u64| room.checked_sub(bytes);
-        if self.shared.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
+        if self.shared.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(bytes)).is_err()
+        {
             let reason = format!(
                 "it has more than {code} different texts, too many to hold as labels: leave out --categorical, or use \
                  a larger --memory"
