@@ -167,8 +167,8 @@ pub fn tell_apart(columns: &mut [Column]) {
     for (column, name) in columns.iter_mut().zip(distinct(&names)) {
         if column.name != name {
             let other = std::mem::replace(&mut column.name, name);
-            if column.origin.called == Called::Name {
-                column.origin.called = Called::Other(other.to_string());
+            if column.meaning.origin.called == Called::Name {
+                column.meaning.origin.called = Called::Other(other.to_string());
             }
         }
     }

@@ -253,7 +253,7 @@ pub fn look(table: Table, checks: Checks) -> Table {
             column.rows.as_ref().is_ok_and(|rows| is_of(rows.data_type(), &arrow_type(&dataset.datatype)));
         if let Some(nearest) = nearest.filter(|_| checks.is_full && is_as_stored) {
             let near = Near { rule: &FILL, of: of.clone(), nearest };
-            column.expected.get_or_insert_with(Box::<Expected>::default).near = Some(near);
+            column.meaning.expected.get_or_insert_with(Box::<Expected>::default).near = Some(near);
         }
         // Columns that are shown by themselves have it there.
         if !table.only_adds {

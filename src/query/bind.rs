@@ -108,7 +108,7 @@ pub(super) enum Kind {
 impl Kind {
     /// The kind of the values of a column.
     pub fn of_column(column: &Column, rows: &dyn Rows) -> Option<Self> {
-        let unit = column.duration.filter(|_| *rows.data_type() == DataType::Int64);
+        let unit = column.meaning.duration.filter(|_| *rows.data_type() == DataType::Int64);
         let times = column.times().map(Self::Time);
         times
             .or_else(|| unit.and_then(|unit| Times::counts(unit, None)).map(Self::Duration))

@@ -167,6 +167,29 @@ impl Table {
     }
 }
 
+/// The meaning of a column's values, as its dialect tells it. A column that is made of another one clones it whole, and
+/// changes what it changes.
+#[derive(Clone, Debug, Default)]
+pub struct Meaning {
+    /// Physical units and the vocabulary that explains them (its own, else the table's).
+    pub units: Option<String>,
+    /// Vocabulary of `units`.
+    pub units_vocabulary: Option<String>,
+    /// The calendar that `units` count in, where they count from a date and it is stated.
+    pub calendar: Option<String>,
+    /// How `rows`, integers as stored, stand for instants; or why they do not, though the file calls them times. `None`
+    /// of anything else.
+    pub times: Option<Box<Result<Times, Unreadable>>>,
+    /// The unit of time that `rows`, integers of 64 bits, count, where files with types show durations.
+    pub duration: Option<TimeUnit>,
+    /// Plain-text description.
+    pub description: Option<String>,
+    /// Its role in the software that wrote it.
+    pub origin: Origin,
+    /// The values that rules expect.
+    pub expected: Option<Box<Expected>>,
+}
+
 /// A column, readable or not.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -178,19 +201,12 @@ pub struct Column {
     pub id: ColumnId,
     /// It labels rows.
     pub is_label: bool,
-    /// Its role in the software that wrote it.
-    pub origin: Origin,
     /// It has as many rows as the table and stands in `table.*`.
     pub in_table: bool,
     /// Whether it does not, because another column shows its values there.
     pub is_within_another: bool,
     /// Rows, or why they cannot be had.
     pub rows: Result<Arc<dyn Rows>, Unreadable>,
-    /// How `rows`, integers as stored, stand for instants; or why they do not, though the file calls them times. `None`
-    /// of anything else.
-    pub times: Option<Box<Result<Times, Unreadable>>>,
-    /// The unit of time that `rows`, integers of 64 bits, count, where files with types show durations.
-    pub duration: Option<TimeUnit>,
     /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
     pub stored_strings: Option<Arc<dyn Rows>>,
     /// Learns the statistics of `rows` from all that is read through them; `None` without statistics. A file shows what
@@ -200,18 +216,10 @@ pub struct Column {
     pub tally: Arc<Tally>,
     /// The same of its servants, by path: labels, levels of lists.
     pub below: Vec<(String, Arc<Tally>)>,
-    /// The values that rules expect.
-    pub expected: Option<Box<Expected>>,
-    /// Physical units and the vocabulary that explains them (its own, else the table's).
-    pub units: Option<String>,
-    /// Vocabulary of `units`.
-    pub units_vocabulary: Option<String>,
-    /// The calendar that `units` count in, where they count from a date and it is stated.
-    pub calendar: Option<String>,
-    /// Plain-text description.
-    pub description: Option<String>,
     /// Position of its label set in [`Table::categories`].
     pub categories: Option<usize>,
+    /// How its values are to be understood.
+    pub meaning: Meaning,
     /// Attributes of the dataset or group.
     pub attributes: Arc<[Attribute]>,
     /// The dataset as the catalogue has it; `None` for a list column.
@@ -234,22 +242,15 @@ impl Column {
             path,
             id,
             is_label: false,
-            origin: Origin::default(),
             in_table: rows.is_ok(),
             is_within_another: false,
             rows,
-            times: None,
-            duration: None,
             stored_strings: None,
             learner: None,
             tally,
             below: Vec::new(),
-            expected: None,
-            units: None,
-            units_vocabulary: None,
-            calendar: None,
-            description: None,
             categories: None,
+            meaning: Meaning::default(),
             attributes: Arc::default(),
             dataset: None,
             storage: None,
@@ -258,9 +259,12 @@ impl Column {
 
     /// Notes beside its values, by the names of the attributes that tell them: units, description.
     pub fn notes(&self) -> Vec<(&'static str, String)> {
-        let units =
-            [("units", &self.units), ("units_vocabulary", &self.units_vocabulary), ("calendar", &self.calendar)];
-        let texts = units.into_iter().chain([("description", &self.description)]);
+        let units = [
+            ("units", &self.meaning.units),
+            ("units_vocabulary", &self.meaning.units_vocabulary),
+            ("calendar", &self.meaning.calendar),
+        ];
+        let texts = units.into_iter().chain([("description", &self.meaning.description)]);
         texts.filter_map(|(key, text)| Some((key, text.clone()?))).collect()
     }
 
@@ -276,7 +280,7 @@ impl Column {
 
     /// How its integers stand for instants, where they do.
     pub fn times(&self) -> Option<Times> {
-        self.times.as_deref()?.as_ref().ok().copied()
+        self.meaning.times.as_deref()?.as_ref().ok().copied()
     }
 
     /// The rows as files with types show them: instants or durations where `rows` are integers that stand for such.
@@ -293,12 +297,18 @@ impl Column {
     /// As [`Column::shown`].
     pub fn shown_by(&self, times: Option<Times>) -> Result<Arc<dyn Rows>, Unreadable> {
         let rows = self.rows.clone()?;
-        Ok(match (times, self.duration) {
+        Ok(match (times, self.meaning.duration) {
             (Some(times), _) => Arc::new(TimeRows::new(self.path.clone(), rows, times, self.tally.clone())),
             (None, Some(unit)) => TypedRows::new(self.path.clone(), rows.clone(), DataType::Duration(unit))
                 .map_or(rows, |typed| Arc::new(typed)),
             (None, None) => rows,
         })
+    }
+
+    /// The column with this role in the software that wrote it.
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        self.meaning.origin = origin;
+        self
     }
 
     /// The column, of floats, with NaN as missing values: the software that wrote it takes NaN for them.

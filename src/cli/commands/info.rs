@@ -278,9 +278,9 @@ fn notes(table: &Table, column: &Column, shown: &Result<Arc<dyn Rows>, Unreadabl
         let rows = Some(own).filter(|own| *own != table.rows).map(|own| format!("{own} rows: "));
         notes.push(rows.unwrap_or_default() + "not in table.*");
     }
-    notes.extend(column.units.as_ref().map(|units| format!("[{}]", printable(units))));
+    notes.extend(column.meaning.units.as_ref().map(|units| format!("[{}]", printable(units))));
     notes.extend(shown.as_ref().err().map(|reason| format!("unreadable: {}", printable(reason))));
-    notes.push(column.description.as_ref().map(|text| printable(text)).unwrap_or_default());
+    notes.push(column.meaning.description.as_ref().map(|text| printable(text)).unwrap_or_default());
     notes.join(" ")
 }
 

@@ -14,7 +14,7 @@ use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Role, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{Called, Categories, Column, CompoundRows, Finding, Origin, Rule, Table, Unreadable};
+use crate::table::{Called, Categories, Column, CompoundRows, Finding, Meaning, Origin, Rule, Table, Unreadable};
 
 /// Most parts of the name of a column, each of which is a group to look into.
 const MOST_PARTS: usize = 32;
@@ -204,12 +204,12 @@ impl Frame<'_> {
         let called = if is_label && name == INDEX { Called::Nothing } else { Called::Name };
         Some(Column {
             is_label,
-            origin: Origin { called, is_masked, ..Origin::default() },
             in_table: is_whole,
             stored_strings,
             categories,
             attributes,
             dataset: Some(dataset),
+            meaning: Meaning { origin: Origin { called, is_masked, ..Origin::default() }, ..Meaning::default() },
             ..Column::new(name.clone(), path, id, Ok(rows), tally)
         })
     }

@@ -23,7 +23,7 @@ use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, product};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::{Column, Single, Table, Unreadable};
+use crate::table::{Column, Meaning, Single, Table, Unreadable};
 
 /// The dialect of whatever no other dialect takes.
 #[derive(Debug)]
@@ -210,7 +210,8 @@ impl Array<'_> {
             Some(of_numpy) => of_numpy.times(self.file, rows.as_ref()),
             None => times::of(self.file, &self.dataset.attributes, rows.as_ref()),
         };
-        Column { times: times.map(Box::new), stored_strings, ..self.column(self.name.clone(), Ok(rows), tally) }
+        let column = self.column(self.name.clone(), Ok(rows), tally);
+        Column { stored_strings, meaning: Meaning { times: times.map(Box::new), ..column.meaning }, ..column }
     }
 
     /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
@@ -236,10 +237,13 @@ impl Array<'_> {
 
     fn column(&self, name: BString, rows: Result<Arc<dyn Rows>, Unreadable>, tally: Arc<Tally>) -> Column {
         Column {
-            units: times::units(&self.dataset.attributes).or_else(|| self.of_numpy.as_ref()?.units()),
-            calendar: times::calendar(&self.dataset.attributes),
-            description: text(&self.dataset.attributes, "description"),
             attributes: self.dataset.attributes.clone(),
+            meaning: Meaning {
+                units: times::units(&self.dataset.attributes).or_else(|| self.of_numpy.as_ref()?.units()),
+                calendar: times::calendar(&self.dataset.attributes),
+                description: text(&self.dataset.attributes, "description"),
+                ..Meaning::default()
+            },
             ..Column::new(name, self.path.to_owned(), ColumnId::whole(self.dataset.id), rows, tally)
         }
     }

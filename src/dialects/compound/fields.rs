@@ -15,7 +15,7 @@ use crate::dialects::times::{self, OfNumpy};
 use crate::dialects::{Site, datasets, stated};
 use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
-use crate::table::{Column, Finding, MaskedRows, Unreadable};
+use crate::table::{Column, Finding, MaskedRows, Meaning, Unreadable};
 
 /// How astropy's names of masks end.
 const MASK: &[u8] = b".mask";
@@ -111,10 +111,13 @@ impl Whole<'_> {
             };
         let named = |names: [&str; 2]| names.into_iter().find_map(plain);
         Column {
-            times: times.map(Box::new),
-            units: named(["units", "UNITS"]).or_else(|| of_numpy.as_ref()?.units()),
-            description: named(["description", "TITLE"]),
             dataset: Some(part_of(self.dataset, &field.datatype, self.fill(field))),
+            meaning: Meaning {
+                times: times.map(Box::new),
+                units: named(["units", "UNITS"]).or_else(|| of_numpy.as_ref()?.units()),
+                description: named(["description", "TITLE"]),
+                ..Meaning::default()
+            },
             attributes: attributes.into(),
             ..Column::new(
                 name,
@@ -173,7 +176,7 @@ pub(super) fn covered<'a>(
         let field = fields.iter().find(|field| field.name == *name)?;
         (part, offset) = (&field.datatype, offset.checked_add(field.offset)?);
     }
-    let time = reading::time(part, system).filter(|_| below.is_empty() && column.times.is_some());
+    let time = reading::time(part, system).filter(|_| below.is_empty() && column.meaning.times.is_some());
     let datatype = time.clone().map_or_else(|| reading::read_as(part, system), |(read, _)| read);
     let attributes: &[Attribute] = if below.is_empty() && time.is_none() { &column.attributes } else { &[] };
     let states_missing = !matches!(stated::fill(&datatype, attributes), Fill::Default);

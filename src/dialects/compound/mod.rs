@@ -85,8 +85,8 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt
         let mut said = astropy::of_table(site, dataset, interrupt);
         for column in &mut columns {
             let Some(said) = column.name.to_str().ok().and_then(|name| said.remove(name)) else { continue };
-            column.units = column.units.take().or(said.unit);
-            column.description = column.description.take().or(said.description);
+            column.meaning.units = column.meaning.units.take().or(said.unit);
+            column.meaning.description = column.meaning.description.take().or(said.description);
         }
     }
     if attribute(&dataset.attributes, "NROWS").is_some() && unsigned(&dataset.attributes, "NROWS") != Some(rows) {

@@ -14,7 +14,7 @@ use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datas
 use crate::catalogue::{Class, ColumnId, Dataset, Group, Object, attribute, join, product};
 use crate::source::Interrupt;
 use crate::store::{File, Rows};
-use crate::table::{Column, EvenRows, Finding, Table};
+use crate::table::{Column, EvenRows, Finding, Meaning, Table};
 
 /// What the paths of elements begin with.
 const BELOW: [&str; 2] = ["/particles/", "/observables/"];
@@ -100,8 +100,8 @@ fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interr
         };
         let in_table = found.is_none();
         findings.extend(found.map(|(rule, found)| Finding::new(&column.path, rule, found)));
-        let units = text(&dataset.attributes, "unit").or_else(|| column.units.clone());
-        Column { in_table, units, ..column }
+        let units = text(&dataset.attributes, "unit").or_else(|| column.meaning.units.clone());
+        Column { in_table, meaning: Meaning { units, ..column.meaning }, ..column }
     });
     Table {
         rows: frames,

@@ -11,7 +11,9 @@ use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Here, Role, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
-use crate::table::{Called, Categories, CategoryRows, Column, Finding, Origin, RecodedRows, Table, Unreadable};
+use crate::table::{
+    Called, Categories, CategoryRows, Column, Finding, Meaning, Origin, RecodedRows, Table, Unreadable,
+};
 
 /// The members of a factor.
 const LEVELS: &str = "levels";
@@ -120,10 +122,10 @@ impl Frame<'_> {
         let rows = datasets::line(file, &path, &dataset, &tally).ok()?;
         Some(Column {
             is_label: true,
-            origin: Origin { called: Called::Nothing, ..Origin::default() },
             stored_strings: datasets::stored_strings(file, &path, &dataset, u64::MAX),
             attributes: dataset.attributes.clone(),
             dataset: Some(dataset.clone()),
+            meaning: Meaning { origin: Origin { called: Called::Nothing, ..Origin::default() }, ..Meaning::default() },
             ..Column::new(INDEX.into(), path, ColumnId::whole(dataset.id), Ok(rows), tally)
         })
     }

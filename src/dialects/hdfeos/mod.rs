@@ -28,7 +28,7 @@ use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datas
 use crate::catalogue::{Dataset, Fill, Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Column, Finding, Table, Unreadable};
+use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 
 /// The group of swaths: fixed by the standard.
 const SWATHS: &str = "/HDFEOS/SWATHS/";
@@ -228,8 +228,15 @@ fn columns_of(site: &Site<'_>, swath: &Swath, fields: &Fields, findings: &mut Ve
                 let column = arrays::column(site.file, &path, name, dataset);
                 let said = |name| text(&dataset.attributes, name);
                 let (units, description) = (said("Units"), said("Title"));
-                let units = column.units.clone().or(units);
-                columns.push(Column { units, description: column.description.clone().or(description), ..column });
+                let units = column.meaning.units.clone().or(units);
+                columns.push(Column {
+                    meaning: Meaning {
+                        units,
+                        description: column.meaning.description.clone().or(description),
+                        ..column.meaning
+                    },
+                    ..column
+                });
             }
             // Images, and fields of more dimensions, are arrays.
             None if dimensions.len() > 1 => {}

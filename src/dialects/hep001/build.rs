@@ -16,7 +16,7 @@ use crate::dialects::attributes::{any, references, strings, text, unsigned};
 use crate::dialects::{Checks, datasets, times, versioned};
 use crate::source::Interrupt;
 use crate::store::File;
-use crate::table::{Column, Table};
+use crate::table::{Column, Meaning, Table};
 
 /// Makes the table of a group that [`recognition`](super::recognition) took for one. What is wrong with a column is
 /// kept with it, an interrupt as well: a caller that raised one must not keep the table.
@@ -218,14 +218,17 @@ fn column(
         is_label,
         in_table,
         stored_strings,
-        times: times.map(Box::new),
-        duration,
-        units: times::units(&attributes),
-        units_vocabulary: vocabulary,
-        calendar: times::calendar(&attributes),
-        description: text(&attributes, "description"),
         categories: label_set,
         below,
+        meaning: Meaning {
+            times: times.map(Box::new),
+            duration,
+            units: times::units(&attributes),
+            units_vocabulary: vocabulary,
+            calendar: times::calendar(&attributes),
+            description: text(&attributes, "description"),
+            ..Meaning::default()
+        },
         attributes,
         dataset: candidate.dataset.cloned(),
         ..Column::new(candidate.name.clone(), path, ColumnId::whole(candidate.id), content, tally)

@@ -14,7 +14,7 @@ use crate::dialects::attributes::text;
 use crate::dialects::{Dialect, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::Tally;
-use crate::table::{Column, Finding, Table};
+use crate::table::{Column, Finding, Meaning, Table};
 
 /// The table of a group that says that it is one.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
@@ -88,10 +88,9 @@ fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Obj
         in_table: rows.is_ok(),
         below: tallies,
         stored_strings,
-        units: said("units"),
-        description: said("description"),
         attributes: object.attributes().into(),
         dataset,
+        meaning: Meaning { units: said("units"), description: said("description"), ..Meaning::default() },
         ..Column::new(name.clone(), path, ColumnId::whole(object.id()), rows, tally)
     })
 }

@@ -15,7 +15,7 @@ use crate::dialects::attributes::text;
 use crate::dialects::{Dialect, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
-use crate::table::{CastRows, Column, EdgeRows, Edges, Finding, Table, Unreadable};
+use crate::table::{CastRows, Column, EdgeRows, Edges, Finding, Meaning, Table, Unreadable};
 
 /// Most edges of an axis that are stored one by one: they are read together.
 const MOST_EDGES: u64 = 1 << 20;
@@ -114,11 +114,14 @@ impl Histogram<'_> {
                 let id = ColumnId { object: group.id, field: columns.len() as u32 + 1 };
                 let rows = EdgeRows::new(axis.edges.clone(), inner, len, is_upper);
                 columns.push(Column {
-                    units: axis.units.clone(),
-                    description: axis.closed_left.map(|left| {
-                        let (open, close) = if left { ("[", ")") } else { ("(", "]") };
-                        format!("{side} edge of a bin {open}low, high{close}")
-                    }),
+                    meaning: Meaning {
+                        units: axis.units.clone(),
+                        description: axis.closed_left.map(|left| {
+                            let (open, close) = if left { ("[", ")") } else { ("(", "]") };
+                            format!("{side} edge of a bin {open}low, high{close}")
+                        }),
+                        ..Meaning::default()
+                    },
                     ..Column::new(name.clone(), join(self.site.path, &name), id, Ok(Arc::new(rows)), Arc::default())
                 });
             }
@@ -126,12 +129,15 @@ impl Histogram<'_> {
         let is_density = datasets::object(group, "isdensity").ok().and_then(|object| self.number("isdensity", object));
         let said = |what| text(&weights.attributes, what);
         columns.push(Column {
-            units: said("units"),
-            description: said("description").or_else(|| {
-                is_density.filter(|density| *density != 0.0).map(|_| "weight per volume of the bin".into())
-            }),
             attributes: weights.attributes.clone(),
             dataset: Some(weights.clone()),
+            meaning: Meaning {
+                units: said("units"),
+                description: said("description").or_else(|| {
+                    is_density.filter(|density| *density != 0.0).map(|_| "weight per volume of the bin".into())
+                }),
+                ..Meaning::default()
+            },
             ..Column::new(
                 "weight".into(),
                 path,

@@ -11,7 +11,7 @@ use crate::dialects::attributes::text;
 use crate::dialects::{compound, datasets, scales, times};
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, Tally};
-use crate::table::{Column, Expected, Near, PackedRows, PaddedRows, Times, Unreadable};
+use crate::table::{Column, Expected, Meaning, Near, PackedRows, PaddedRows, Times, Unreadable};
 
 /// Fields that tell apart the readings of a variable: by its elements, and as one text.
 const ELEMENTS: u32 = 1 << 30;
@@ -73,14 +73,17 @@ fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>,
     let said = |name| text(&stored.attributes, name);
     let stored_strings = is_line.then(|| datasets::stored_strings(file, path, stored, u64::MAX)).flatten();
     Column {
-        times,
         stored_strings,
-        expected: expected.map(Box::new),
-        units: said("units"),
-        calendar: times::calendar(&stored.attributes),
-        description: said("description").or_else(|| said("long_name")),
         attributes: stored.attributes.clone(),
         dataset: Some(stored.clone()),
+        meaning: Meaning {
+            times,
+            expected: expected.map(Box::new),
+            units: said("units"),
+            calendar: times::calendar(&stored.attributes),
+            description: said("description").or_else(|| said("long_name")),
+            ..Meaning::default()
+        },
         ..Column::new(name, path.to_owned(), ColumnId::whole(stored.id), rows, tally)
     }
 }

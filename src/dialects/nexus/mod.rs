@@ -15,7 +15,7 @@ use super::attributes::{number, text};
 use super::{About, Claims, Dialect, Here, Made, Mark, Of, Site, Subject, arrays, datasets, times};
 use crate::catalogue::{Attribute, Dataset, Group, attribute, join};
 use crate::source::Interrupt;
-use crate::table::{Column, Finding, Table, Unreadable};
+use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 
 /// The attribute that names the class of a group.
 const CLASS: &str = "NX_class";
@@ -155,8 +155,11 @@ fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<N
         }
         Column {
             in_table: column.in_table && length == rows,
-            times: column.times.clone().or_else(|| instants(site, &column, dataset)),
-            description: column.description.clone().or_else(|| text(&dataset.attributes, "long_name")),
+            meaning: Meaning {
+                times: column.meaning.times.clone().or_else(|| instants(site, &column, dataset)),
+                description: column.meaning.description.clone().or_else(|| text(&dataset.attributes, "long_name")),
+                ..column.meaning
+            },
             ..column
         }
     });

@@ -11,7 +11,7 @@ use crate::dialects::attributes::{number, said, text};
 use crate::dialects::{Dialect, Site, arrays, datasets};
 use crate::source::Interrupt;
 use crate::store::Rows;
-use crate::table::{Column, EvenRows, Finding, PackedRows, Table, Unreadable};
+use crate::table::{Column, EvenRows, Finding, Meaning, PackedRows, Table, Unreadable};
 
 /// Channels that have a conversion each.
 const MOST_CHANNELS: u64 = 1 << 20;
@@ -76,7 +76,7 @@ fn timestamps(site: &Site<'_>, series: &Series<'_>, rows: u64, interrupt: &Inter
     let (start, path) = match series.clock {
         Clock::Stored(stored) => {
             let column = arrays::column(site.file, &join(site.path, b"timestamps"), &name, stored);
-            return Column { units: unit(stored), ..column };
+            return Column { meaning: Meaning { units: unit(stored), ..column.meaning }, ..column };
         }
         Clock::Even(start) => (start, join(site.path, b"starting_time")),
     };
@@ -88,8 +88,8 @@ fn timestamps(site: &Site<'_>, series: &Series<'_>, rows: u64, interrupt: &Inter
     });
     let id = ColumnId { object: start.id, field: 1 };
     Column {
-        units: unit(start),
         attributes: start.attributes.clone(),
+        meaning: Meaning { units: unit(start), ..Meaning::default() },
         ..Column::new(name, path, id, even, Arc::default())
     }
 }
@@ -103,7 +103,7 @@ fn data(
 ) -> Column {
     let data = series.data;
     let column = arrays::column(site.file, &join(site.path, b"data"), &"data".into(), data);
-    let column = Column { units: unit(data), ..column };
+    let column = Column { meaning: Meaning { units: unit(data), ..column.meaning }, ..column };
     let stated = |name, otherwise| match attribute(&data.attributes, name) {
         Some(stated) => number(stated).filter(|stated| stated.is_finite()).ok_or(name),
         None => Ok(otherwise),
@@ -128,7 +128,13 @@ fn data(
     match PackedRows::scaled(column.path.clone(), stored, factors, offset) {
         Some(rows) => {
             let id = ColumnId { field: 1, ..column.id };
-            Column { rows: Ok(Arc::new(rows)), id, times: None, stored_strings: None, ..column }
+            Column {
+                rows: Ok(Arc::new(rows)),
+                id,
+                stored_strings: None,
+                meaning: Meaning { times: None, ..column.meaning },
+                ..column
+            }
         }
         // Text, say.
         None => column,

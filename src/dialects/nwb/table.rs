@@ -15,7 +15,7 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Rows, Tally, for_each_array};
 use crate::table::{
-    Categories, CategoryRows, Column, CompoundRows, EndRows, Finding, ListRows, Rule, Table, Unreadable,
+    Categories, CategoryRows, Column, CompoundRows, EndRows, Finding, ListRows, Meaning, Rule, Table, Unreadable,
 };
 
 /// Of this many lists ends are looked at before the table is shown; behind, a list that is wrong is missing.
@@ -145,8 +145,11 @@ impl Builder<'_> {
         let rows = Arc::new(CompoundRows::new(path.clone(), fields)?) as Arc<dyn Rows>;
         Ok(Column {
             below,
-            description: attributes::text(object.attributes(), "description"),
             attributes: object.attributes().into(),
+            meaning: Meaning {
+                description: attributes::text(object.attributes(), "description"),
+                ..Meaning::default()
+            },
             ..Column::new(name.clone(), path, ColumnId::whole(id), Ok(rows), Arc::default())
         })
     }
@@ -166,7 +169,14 @@ impl Builder<'_> {
             Err(reason) => {
                 self.report(&path, &rules::ENDS, reason.clone());
                 let id = ColumnId { field: 1, ..column.id };
-                Column { in_table: false, rows: Err(reason), stored_strings: None, times: None, id, ..column }
+                Column {
+                    in_table: false,
+                    rows: Err(reason),
+                    stored_strings: None,
+                    id,
+                    meaning: Meaning { times: None, ..column.meaning },
+                    ..column
+                }
             }
         }
     }
@@ -192,9 +202,9 @@ impl Builder<'_> {
         Ok(Some(Column {
             id: ColumnId { object: outermost.id, field: 1 },
             rows: Ok(values),
-            times: None,
             stored_strings: None,
             dataset: None,
+            meaning: Meaning { times: None, ..column.meaning.clone() },
             ..column.clone()
         }))
     }
@@ -239,7 +249,7 @@ impl Builder<'_> {
                 let rows: Arc<dyn Rows> = Arc::new(CategoryRows::new(column.path.clone(), codes, known, tally.clone()));
                 column.categories = Some(self.categories.len());
                 self.categories.push(labels);
-                (column.rows, column.tally, column.times) = (Ok(rows), tally, None);
+                (column.rows, column.tally, column.meaning.times) = (Ok(rows), tally, None);
             }
             Err(reason) => {
                 let path = column.path.clone();

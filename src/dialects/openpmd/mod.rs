@@ -21,7 +21,7 @@ use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, at
 use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::store::decode::arrow_type;
-use crate::table::{Column, EvenRows, Finding, PackedRows, Table};
+use crate::table::{Column, EvenRows, Finding, Meaning, PackedRows, Table};
 
 /// The group of what iterations have: fixed by the standard.
 const BASE: &str = "/data/";
@@ -203,11 +203,18 @@ impl Found<'_> {
         match object {
             Object::Dataset(dataset) if dataset.shape.len() == 1 && !dataset.null => {
                 let (column, found) = stored(self.site, name, path, dataset);
-                self.columns.push(Column { units: unit.filter(|_| found.is_none()).or(column.units), ..column });
+                self.columns.push(Column {
+                    meaning: Meaning {
+                        units: unit.filter(|_| found.is_none()).or(column.meaning.units),
+                        ..column.meaning
+                    },
+                    ..column
+                });
                 self.findings.extend(found);
             }
             Object::Group { id, attributes, .. } => {
-                self.columns.push(Column { units: unit, ..constant(name, path, *id, attributes) });
+                let column = constant(name, path, *id, attributes);
+                self.columns.push(Column { meaning: Meaning { units: unit, ..column.meaning }, ..column });
             }
             _ => self.findings.push(Finding::new(path, &rules::PARTICLES, "no dataset of rank 1, and no constant")),
         }
@@ -229,7 +236,10 @@ fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) ->
     match PackedRows::scaled(path.to_owned(), rows.clone(), vec![unit], 0.0) {
         Some(rows) => {
             let id = ColumnId { field: SCALED, ..column.id };
-            (Column { rows: Ok(Arc::new(rows)), id, times: None, ..column }, None)
+            (
+                Column { rows: Ok(Arc::new(rows)), id, meaning: Meaning { times: None, ..column.meaning }, ..column },
+                None,
+            )
         }
         None => {
             let found = format!("elements of type {} are shown as stored, not times {unit}", rows.data_type());

@@ -26,7 +26,7 @@ use crate::source::Interrupt;
 use crate::store::decode::{arrow_type, widen};
 use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
 use crate::table::{
-    Called, Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Origin, Table, Times,
+    Called, Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Meaning, Origin, Table, Times,
     Unreadable,
 };
 
@@ -156,7 +156,7 @@ impl<'a> Fixed<'a> {
             let made = self.categorical(key, dataset, made);
             let called = if self.is_nameless { Called::Nothing } else { Called::Name };
             let origin = Origin { called, ..Origin::default() };
-            return vec![Column { origin, ..self.column(name, key, (dataset, 0), made, true) }];
+            return vec![self.column(name, key, (dataset, 0), made, true).with_origin(origin)];
         };
         let mut columns = Vec::new();
         for (at, [codes, values]) in levels.into_iter().enumerate() {
@@ -171,7 +171,7 @@ impl<'a> Fixed<'a> {
             let made = self.values(&codes, of_codes, true);
             let labels = self.values(&values, of_values, true);
             let made = self.labelled(&values, of_values, made, labels, false);
-            columns.push(Column { origin, ..self.column(name, &codes, (of_codes, 0), made, true) });
+            columns.push(self.column(name, &codes, (of_codes, 0), made, true).with_origin(origin));
         }
         columns
     }
@@ -269,7 +269,7 @@ impl<'a> Fixed<'a> {
         // Nothing is lost that the axis does not name.
         let mut next = |name: &String| {
             let origin = Origin { axis: axis.clone(), ..Origin::default() };
-            Some(Column { origin, ..columns.get_mut(name)?.pop_front()? })
+            Some(columns.get_mut(name)?.pop_front()?.with_origin(origin))
         };
         order.iter().chain(&met).filter_map(&mut next).collect()
     }
@@ -478,10 +478,13 @@ impl<'a> Fixed<'a> {
         Column {
             is_label,
             in_table: true,
-            times: made.times.map(Box::new),
-            duration: made.units.as_deref().and_then(times::unit_of),
-            units: made.units,
             dataset: (rank == 1 && !is_pickle(dataset) && !is_empty(dataset)).then(|| dataset.clone()),
+            meaning: Meaning {
+                times: made.times.map(Box::new),
+                duration: made.units.as_deref().and_then(times::unit_of),
+                units: made.units,
+                ..Meaning::default()
+            },
             ..Column::new(name.into(), self.path(of), ColumnId { object: dataset.id, field }, made.rows, made.tally)
         }
     }

@@ -18,8 +18,8 @@ use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, Part, Rows, Tally};
 use crate::table::{
-    Called, Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Origin, Rule, SearchIndex, Table,
-    Unreadable,
+    Called, Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Meaning, Origin, Rule, SearchIndex,
+    Table, Unreadable,
 };
 
 /// The table of a group in the format `table`.
@@ -96,10 +96,11 @@ impl<'a> Frame<'a> {
             let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
             let called = if planned.is_nameless { Called::Nothing } else { Called::Name };
             let origin = Origin { called, axis: plan.names.clone().filter(|_| !planned.is_label), ..Origin::default() };
-            columns.push(Column { origin, ..self.column(planned, &content) });
+            columns.push(self.column(planned, &content).with_origin(origin));
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
             // The search index is of codes, not of the instants that they stand for.
-            let is_counted = columns.last().is_some_and(|column| column.times.is_some() || column.units.is_some());
+            let is_counted =
+                columns.last().is_some_and(|column| column.meaning.times.is_some() || column.meaning.units.is_some());
             let is_indexed = !(is_counted && matches!(content, Content::Codes { .. }));
             contents.push((is_whole && is_indexed).then_some((planned.field, content)));
         }
@@ -175,11 +176,14 @@ impl<'a> Frame<'a> {
         let times = rows.as_ref().ok().and_then(|rows| content.times(self.site.file, rows.as_ref()));
         Column {
             is_label: planned.is_label,
-            times: times.map(Box::new),
-            units: content.unit(),
-            duration: content.unit().as_deref().and_then(times::unit_of),
             categories,
             dataset: Some(compound::part_of(self.dataset, planned.datatype, Fill::Default)),
+            meaning: Meaning {
+                times: times.map(Box::new),
+                units: content.unit(),
+                duration: content.unit().as_deref().and_then(times::unit_of),
+                ..Meaning::default()
+            },
             ..Column::new(
                 planned.name.as_str().into(),
                 self.path.clone(),

@@ -17,7 +17,7 @@ use crate::dialects::datasets::distinct;
 use crate::dialects::{Checks, Dialect, Dialects, Here, Made, Of, Site};
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
-use crate::table::{ChainRows, Column, Origin, Table, Unreadable, labelled_runs};
+use crate::table::{ChainRows, Column, Meaning, Origin, Table, Unreadable, labelled_runs};
 
 /// Most columns of all groups together: each has its own description, some KiB.
 const MOST_PARTS: usize = 65_536;
@@ -156,7 +156,7 @@ fn difference(one: &Table, other: &Table) -> Option<&'static str> {
         (column.name.clone(), data_type, column.times())
     };
     let units = |column: &Column| {
-        let Column { units, units_vocabulary, calendar, duration, .. } = column;
+        let Meaning { units, units_vocabulary, calendar, duration, .. } = &column.meaning;
         (units.clone(), units_vocabulary.clone(), calendar.clone(), *duration)
     };
     if columns(one).next().is_none() || !columns(one).map(what).eq(columns(other).map(what)) {
@@ -294,18 +294,19 @@ impl Chain<'_> {
             let chain = chain.filter(|chain| chain.len() == rows).ok_or("its parts differ".into());
             let own = self.column(u32::try_from(at).ok()?.checked_add(1)?, column.name.clone(), chain);
             let is_of_all = |attribute: &&Attribute| alike.iter().all(|one| one.attributes.contains(attribute));
+            let description = column.meaning.description.clone();
             chained.push(Column {
-                times: column.times.clone(),
-                duration: column.duration,
-                units: column.units.clone(),
-                units_vocabulary: column.units_vocabulary.clone(),
-                calendar: column.calendar.clone(),
-                description: column
-                    .description
-                    .clone()
-                    .filter(|_| alike.iter().all(|one| one.description == column.description)),
-                origin: Origin { is_masked: alike.iter().all(|one| one.origin.is_masked), ..Origin::default() },
                 attributes: column.attributes.iter().filter(is_of_all).cloned().collect(),
+                meaning: Meaning {
+                    description: description
+                        .filter(|told| alike.iter().all(|one| one.meaning.description.as_ref() == Some(told))),
+                    origin: Origin {
+                        is_masked: alike.iter().all(|one| one.meaning.origin.is_masked),
+                        ..Origin::default()
+                    },
+                    expected: None,
+                    ..column.meaning.clone()
+                },
                 ..own
             });
         }

@@ -22,7 +22,7 @@ use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays,
 use crate::catalogue::{ByteOrder, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, StringRows, Table, Unreadable};
+use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, Meaning, StringRows, Table, Unreadable};
 
 /// The group of the columns.
 const COLUMNS: &str = "columns";
@@ -139,7 +139,12 @@ impl Opener<'_> {
                 let id = ColumnId::whole(object.map_or(data.id, Object::id));
                 let dataset = Some(data);
                 let attributes = attributes.into();
-                Column { times, units, attributes, dataset, ..Column::new(shown, path, id, Ok(rows), tally) }
+                Column {
+                    attributes,
+                    dataset,
+                    meaning: Meaning { times, units, ..Meaning::default() },
+                    ..Column::new(shown, path, id, Ok(rows), tally)
+                }
             }
             Err(reason) => Column::new(shown, path, ColumnId::whole(self.within.id), Err(reason), Arc::default()),
         }

@@ -20,7 +20,7 @@ use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::{Memory, Oddities, arrow_type, decode, fixed_width};
 use crate::store::{Hints, Rows};
-use crate::table::{Column, HeldRows, Table, Unreadable};
+use crate::table::{Column, HeldRows, Meaning, Table, Unreadable};
 
 /// Attributes of versions that are columns.
 const MOST_ATTRIBUTES: usize = 256;
@@ -60,7 +60,10 @@ pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History, interrupt: 
         let times = rows.as_ref().ok().filter(|_| is_time);
         let times = times.and_then(|rows| times::since(site.file, SECOND / 1_000_000, 0, rows.as_ref()));
         let path = join("/_version_data/versions", &name);
-        Column { times: times.map(Box::new), ..Column::new(name, path, id, rows, Arc::default()) }
+        Column {
+            meaning: Meaning { times: times.map(Box::new), ..Meaning::default() },
+            ..Column::new(name, path, id, rows, Arc::default())
+        }
     });
     Table {
         rows: versions.len() as u64,

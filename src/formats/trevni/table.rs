@@ -13,7 +13,7 @@ use crate::catalogue::{ColumnId, ObjectId};
 use crate::codec::trevni::{Checksum, Codec, Column as Described, Kind, Metadata, Packing};
 use crate::formats::TableFile;
 use crate::store::{Rows, Tally};
-use crate::table::{Column, Finding, Table, Unreadable};
+use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 
 /// The name of the format, as `metadata.json` tells it.
 pub(super) const FORMAT: &str = "Trevni";
@@ -75,7 +75,7 @@ fn roots(file: &Arc<File>) -> Vec<Column> {
 fn of_field(file: &Arc<File>, field: Field) -> Column {
     let made = column(file, field.column, &field.name, Ok(field.part));
     let times = field.times.filter(|_| file.opening().store().shows_times());
-    Column { times: times.map(|times| Box::new(Ok(times))), ..made }
+    Column { meaning: Meaning { times: times.map(|times| Box::new(Ok(times))), ..made.meaning }, ..made }
 }
 
 /// A column of the table that begins at a column of the file.

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 use super::schema::{CommonField, nullable, plain_field};
 use crate::catalogue::join;
 use crate::store::{Rows, Tally};
-use crate::table::{AbsentRows, CastRows, Column, Table, Times};
+use crate::table::{AbsentRows, CastRows, Column, Meaning, Table, Times};
 
 /// The column of a file as its dataset has it. A cast column has no learner: what is learnt is of the values as stored.
 /// Values that the cast rounds, or has no place for, are counted in `tally`. `None` where the file has other columns
@@ -39,7 +39,12 @@ pub(crate) fn path_of(column: &Column) -> String {
 
 /// The column with these rows in the place of its own.
 pub(super) fn with(column: &Column, rows: Arc<dyn Rows>) -> Column {
-    Column { rows: Ok(rows), times: None, duration: None, learner: None, ..column.clone() }
+    Column {
+        rows: Ok(rows),
+        learner: None,
+        meaning: Meaning { times: None, duration: None, ..column.meaning.clone() },
+        ..column.clone()
+    }
 }
 
 /// Instants or durations as counts of the unit of this type.
@@ -51,9 +56,13 @@ pub(super) fn counts(column: &Column, times: &DataType, tally: &Arc<Tally>) -> O
     match times {
         DataType::Timestamp(unit, zone) => {
             let times = Times::counts(*unit, zone.as_deref())?;
-            Some(Column { times: Some(Box::new(Ok(times))), ..counted(*unit)? })
+            let column = counted(*unit)?;
+            Some(Column { meaning: Meaning { times: Some(Box::new(Ok(times))), ..column.meaning }, ..column })
         }
-        DataType::Duration(unit) => Some(Column { duration: Some(*unit), ..counted(*unit)? }),
+        DataType::Duration(unit) => {
+            let column = counted(*unit)?;
+            Some(Column { meaning: Meaning { duration: Some(*unit), ..column.meaning }, ..column })
+        }
         _ => None,
     }
 }

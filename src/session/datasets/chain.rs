@@ -11,7 +11,9 @@ use crate::catalogue::{ColumnId, ObjectId, join};
 use crate::session::Error;
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{AbsentRows, CastRows, ChainRows, Column, Finding, Table, Unreadable, labelled_runs};
+use crate::table::{
+    AbsentRows, CastRows, ChainRows, Column, Finding, Meaning, Origin, Table, Unreadable, labelled_runs,
+};
 
 /// The column that says which file a row is of.
 const FILE: &str = "file";
@@ -81,7 +83,7 @@ impl Chain<'_> {
         }
         let kind = |column: &Column| {
             let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
-            (data_type, column.times(), column.duration)
+            (data_type, column.times(), column.meaning.duration)
         };
         let present = || parts.iter().flatten().map(|(column, _)| column);
         let first = present().next().ok_or(Error::Stale)?;
@@ -108,16 +110,16 @@ impl Chain<'_> {
         let chain = chain.map(|chain| Arc::new(chain.with_texts().cut()) as Arc<dyn Rows>);
         let is_of_all = |told: fn(&Column) -> &Option<String>| columns.iter().flatten().all(|c| told(c) == told(first));
         let same = |told: fn(&Column) -> &Option<String>| told(first).clone().filter(|_| is_of_all(told));
-        Ok(Column {
-            times: first.times.clone(),
-            duration: first.duration,
-            below,
-            units: same(|column| &column.units),
-            units_vocabulary: same(|column| &column.units_vocabulary),
-            calendar: same(|column| &column.calendar),
-            description: same(|column| &column.description),
-            ..self.named(at, field.name.clone(), chain)
-        })
+        let meaning = Meaning {
+            units: same(|column| &column.meaning.units),
+            units_vocabulary: same(|column| &column.meaning.units_vocabulary),
+            calendar: same(|column| &column.meaning.calendar),
+            description: same(|column| &column.meaning.description),
+            origin: Origin::default(),
+            expected: None,
+            ..first.meaning.clone()
+        };
+        Ok(Column { below, meaning, ..self.named(at, field.name.clone(), chain) })
     }
 
     fn named(&self, at: usize, name: BString, rows: Result<Arc<dyn Rows>, Unreadable>) -> Column {

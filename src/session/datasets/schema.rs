@@ -74,7 +74,7 @@ pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
             data_type,
             times: shown,
             nullable: field.is_nullable(),
-            units: column.units.clone(),
+            units: column.meaning.units.clone(),
         })
     };
     table.columns.iter().filter(|column| column.in_table).filter_map(field).collect()

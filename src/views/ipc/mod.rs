@@ -98,7 +98,7 @@ impl IpcColumn {
             hints: rows.hints().clone(),
             rows,
             is_label: column.is_label,
-            origin: column.origin.clone(),
+            origin: column.meaning.origin.clone(),
             notes: column.notes(),
             // Of integers without an instant it does not know.
             learner: column.learner.clone().filter(|_| column.times().is_none_or(|times| times.bounds().is_none())),

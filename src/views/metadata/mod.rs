@@ -241,7 +241,7 @@ pub fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
             value.insert("error".into(), reason.to_string().into());
         }
     }
-    if let Some(Err(reason)) = column.times.as_deref() {
+    if let Some(Err(reason)) = column.meaning.times.as_deref() {
         value.insert("not_times".into(), reason.to_string().into());
     }
     value.extend(column.notes().into_iter().map(|(key, text)| (key.into(), text.into())));

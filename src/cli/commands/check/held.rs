@@ -203,7 +203,7 @@ fn compare(a: &Scalar, b: &Scalar) -> Ordering {
 
 /// Whether nothing stands for missing values though something could: not where values reach both ends of their type.
 pub(super) fn unfilled(column: &Column) -> Option<Finding> {
-    let (rule, ends) = column.expected.as_deref()?.domain.as_ref()?;
+    let (rule, ends) = column.meaning.expected.as_deref()?.domain.as_ref()?;
     let known = column.learner.as_ref().and_then(|learner| learner.known());
     let all = known.and_then(|known| known.over(0..known.rows()));
     let reaches = |all: &Summary| [&all.min, &all.max].into_iter().flatten().eq(ends);
@@ -213,7 +213,7 @@ pub(super) fn unfilled(column: &Column) -> Option<Finding> {
 
 /// A value that stands for missing ones and lies among the others, by the statistics of a column that was read.
 pub(super) fn fill_among(column: &Column) -> Option<Finding> {
-    let Expected { fill, .. } = column.expected.as_deref()?;
+    let Expected { fill, .. } = column.meaning.expected.as_deref()?;
     let (rule, fill) = fill.as_ref()?;
     let known = column.learner.as_ref()?.known()?;
     let all = known.over(0..known.rows())?;

@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
                 |column: &&Column| column.rows.as_ref().is_ok_and(|rows| known.insert((column.id, rows.len())));
             let columns = table.columns.iter().filter(is_new);
             let columns = columns.filter_map(|column| {
-                let expected = column.expected.as_deref();
+                let expected = column.meaning.expected.as_deref();
                 let range = expected.and_then(|expected| expected.range.as_ref());
                 let near = expected.and_then(|expected| expected.near.as_ref());
                 let tests = range.map(|(rule, bounds)| Test::within(rule, bounds)).into_iter();

@@ -73,7 +73,7 @@ pub(super) fn check(
                     domain: domain.filter(|(rule, _)| has(rule) && !parts.is_in_version),
                     near,
                 };
-                column.expected = Some(Box::new(expected));
+                column.meaning.expected = Some(Box::new(expected));
             }
         }
         if candidate.kind == Kind::List {

@@ -82,8 +82,8 @@ impl ParquetColumn {
         let rows = column.shown_by(times)?;
         let hints = rows.hints().clone();
         // By values of a dictionary, pyarrow skips no row group, and pandas makes categories of them.
-        let is_plain =
-            (rows.cuts().is_some() || column.origin.is_level) && matches!(rows.data_type(), DataType::Dictionary(..));
+        let is_plain = (rows.cuts().is_some() || column.meaning.origin.is_level)
+            && matches!(rows.data_type(), DataType::Dictionary(..));
         let name = column.name.to_string();
         let mut own = Self {
             name,
@@ -94,7 +94,7 @@ impl ParquetColumn {
             times,
             is_label: column.is_label,
             zone,
-            origin: column.origin.clone(),
+            origin: column.meaning.origin.clone(),
             learner: None,
             bitmap: None,
             keeper: None,
