@@ -89,7 +89,7 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
         match &met.listed {
             Ok((directory, _)) => {
                 if is_new && met.source.is_some() {
-                    file.opened = place.session.newest();
+                    file.opened = directory.opened();
                 }
                 // Its own directory, and `columns/` in it.
                 if let Some(table) = directory.table()

@@ -258,11 +258,6 @@ impl Session {
         self.opened().iter().filter_map(|opened| opened::unfinished(opened.path())).collect()
     }
 
-    /// The source that was opened last. Its findings are told for as long as it is held.
-    pub(crate) fn newest(&self) -> Option<Arc<Opened>> {
-        self.openings.lock().last().and_then(Weak::upgrade)
-    }
-
     /// Sources that are open.
     pub(crate) fn opened(&self) -> Vec<Arc<Opened>> {
         self.openings.lock().iter().filter_map(Weak::upgrade).collect()

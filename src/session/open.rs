@@ -1,5 +1,6 @@
 //! Files and tables as programs use them that have the crate as a library.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::walk::{Astray, follow, walk};
 use super::{OpenError, Session, Spot, datasets, root};
 use crate::h5;
 use crate::query::{self, Bound, Predicate, Query, Selection, SortError, expression};
-use crate::source::Interrupt;
+use crate::source::{self, Interrupt};
 use crate::store::{self, RowRange, Rows, Store};
 use crate::table::{Finding, Table};
 use crate::views::field_metadata;
@@ -148,11 +149,15 @@ impl Session {
         Ok(Self::new(Store::new(store), workers))
     }
 
-    /// Opens a file, or a folder of files.
+    /// Opens a file.
     ///
     /// # Errors
     /// Where the file is not there, or of no format that is known.
     pub fn open(self: &Arc<Self>, path: impl AsRef<Path>) -> Result<OpenFile, OpenError> {
+        if path.as_ref().is_dir() {
+            let (path, error) = (path.as_ref().to_owned(), io::ErrorKind::IsADirectory.into());
+            return Err(source::Error::Io { path, error }.into());
+        }
         let root = root(self, &[path.as_ref().to_owned()], &Interrupt::new())?;
         Ok(OpenFile { session: self.clone(), root })
     }
