@@ -85,17 +85,16 @@ impl Described {
     /// As [`Described::members`].
     pub fn one(&self, name: &str, interrupt: &Interrupt) -> Result<Option<Value>, Error> {
         let (members, values) = (self.members(interrupt)?, self.contents.values(&self.opened, interrupt));
-        let of_column = |table: &Table, is_it: &dyn Fn(&Member) -> bool| {
-            let mut columns = table.columns.iter().zip(listing::describe_columns(table));
-            columns.find(|(_, views)| is_it(views)).map(|(column, views)| column_value(table, column, &views))
-        };
         let find = |is_it: &dyn Fn(&Member) -> bool| {
-            let member = members.iter().find(|member| is_it(member));
-            let member = member.map(|member| member.value(values.get(&member.name)));
-            member.or_else(|| of_column(self.table()?, is_it))
+            if let Some(member) = members.iter().find(|member| is_it(member)) {
+                return Some(member.value(values.get(&member.name)));
+            }
+            let table = self.table()?;
+            let mut columns = table.columns.iter().zip(listing::describe_columns(table));
+            let (column, views) = columns.find(|(_, views)| is_it(views))?;
+            Some(column_value(table, column, &views))
         };
-        let is_called = |member: &Member| member.name.to_str_lossy() == name;
-        let is_shown_so = |member: &Member| member.names().iter().any(|own| own == name);
-        Ok(find(&is_called).or_else(|| find(&is_shown_so)))
+        let called = find(&|member| member.name.to_str_lossy() == name);
+        Ok(called.or_else(|| find(&|member| member.names().iter().any(|own| own == name))))
     }
 }
