@@ -219,7 +219,7 @@ impl Learner {
         self.complete.get().is_some() || state.as_ref().is_some_and(|state| state.seen.missing(rows).is_empty())
     }
 
-    /// Learns what `rows`, for which it was made, [tell](Rows::summary) without values.
+    /// Learns what `rows`, for which it was made, [tell](crate::store::Summaries::summary) without values.
     ///
     /// # Errors
     /// [`Error::Interrupted`]; rows that fail tell nothing.

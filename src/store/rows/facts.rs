@@ -52,10 +52,10 @@ impl FromIterator<Arc<dyn Container>> for Containers {
 /// Facts of the bytes of rows as stored: after filters and encodings.
 #[derive(Clone, Debug, Default)]
 pub struct StoredFacts {
-    /// Type of the elements that [`Rows::append_stored`] gives. `None` where rows are neither the elements of one
-    /// dataset nor decoded to elements of one width.
+    /// Type of the elements that [`append`](super::StoredBytes::append) gives. `None` where rows are neither the
+    /// elements of one dataset nor decoded to elements of one width.
     pub datatype: Option<Arc<Datatype>>,
-    /// Bytes of a row, where every row has the same width: the width of [`Rows::append_stored`].
+    /// Bytes of a row, as [`append`](super::StoredBytes::append) gives them; `None` where widths differ.
     pub width: Option<u64>,
     /// Whether the bytes come out of decoded chunks, not out of the file as they are.
     pub decoded: Decoded,

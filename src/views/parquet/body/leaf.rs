@@ -212,7 +212,7 @@ impl Leaf {
         }
     }
 
-    /// Whether pages are of the [codes](crate::store::Rows::codes) of rows.
+    /// Whether pages are of the [codes](crate::store::Coded::codes) of rows.
     pub fn takes_codes(&self) -> bool {
         self.dictionary().is_some_and(|dictionary| dictionary.body().is_none())
     }
