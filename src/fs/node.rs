@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use bstr::{BStr, BString, ByteSlice};
 
 use super::Error;
+use crate::session;
 pub use crate::session::{Children, Kind};
 use crate::source::Interrupt;
 use crate::store::Answer;
@@ -31,7 +32,8 @@ pub struct Attributes {
 
 /// A directory, a file or a link. Every call may be slow unless it says otherwise; slow calls look at `interrupt`.
 ///
-/// Calls that make no sense for a kind answer [`Error::NotADirectory`] or [`Error::NotAFile`]; those are provided.
+/// Calls that make no sense for a kind answer [`NotADirectory`](session::Error::NotADirectory) or
+/// [`NotAFile`](session::Error::NotAFile); those are provided.
 pub trait Node: Send + Sync {
     /// What `stat` shows; never slow.
     fn attributes(&self) -> Attributes;
@@ -43,10 +45,10 @@ pub trait Node: Send + Sync {
     /// The child with this name, of a directory.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none.
+    /// [`session::Error::NotFound`] where there is none.
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
         let _ = (name, interrupt);
-        Err(Error::NotADirectory)
+        Err(session::Error::NotADirectory.into())
     }
 
     /// The names in a directory.
@@ -55,15 +57,15 @@ pub trait Node: Send + Sync {
     /// See [`Error`].
     fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let _ = interrupt;
-        Err(Error::NotADirectory)
+        Err(session::Error::NotADirectory.into())
     }
 
     /// The target of a symbolic link; never slow.
     ///
     /// # Errors
-    /// [`Error::NotAFile`] for anything else.
+    /// [`session::Error::NotAFile`] for anything else.
     fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::NotAFile)
+        Err(session::Error::NotAFile.into())
     }
 
     /// The size of a file; 0 for what has none, directories and live files.
@@ -81,7 +83,7 @@ pub trait Node: Send + Sync {
     /// See [`Error`].
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let _ = (offset, length, answer, interrupt);
-        Err(Error::NotAFile)
+        Err(session::Error::NotAFile.into())
     }
 
     /// What an open file reads of, where this is no more than a name of it; `None` where the node itself serves.

@@ -52,7 +52,7 @@ impl From<store::Error> for Error {
 
 impl Error {
     /// Writes the error to the log: as a warning where a file or hepfs is at fault, otherwise as a trace.
-    pub(super) fn log(&self) {
+    pub(crate) fn log(&self) {
         match self {
             Error::Store(_) | Error::Io(_) => tracing::warn!("{self}"),
             _ => tracing::trace!("{self}"),

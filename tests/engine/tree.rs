@@ -60,7 +60,7 @@ fn directories_of_selections_go_when_nobody_uses_them() {
         node = node.lookup(name.as_bytes(), &interrupt).unwrap();
         below.push(Arc::downgrade(&node));
     }
-    assert!(matches!(node.lookup(b"row:ge:1", &interrupt), Err(Error::NotFound)));
+    assert!(matches!(node.lookup(b"row:ge:1", &interrupt), Err(Error::Session(hepfs::Error::NotFound))));
     let file = node.lookup(b"table.csv", &interrupt).unwrap();
     file.size(hepfs::views::Effort::Exact, &interrupt).unwrap();
     below.push(Arc::downgrade(&file));
@@ -87,7 +87,7 @@ fn a_listing_that_was_interrupted_is_made_anew() {
             // Another node of the same group: what the worker said is known by now, and no wait for it is interrupted.
             let group = root.lookup(&name, &calm).unwrap();
             let outcome = group.children(&raised);
-            assert!(matches!(outcome, Err(Error::Interrupted)), "{name}: {outcome:?}");
+            assert!(matches!(outcome, Err(Error::Session(hepfs::Error::Interrupted))), "{name}: {outcome:?}");
             assert_eq!(listed(&group), expected, "{name}");
         }
     }
@@ -113,7 +113,7 @@ fn whoever_waits_for_another_to_open_a_file_can_be_interrupted() {
         second.raise();
         let start = Instant::now();
         let outcome = file.children(&second);
-        assert!(matches!(outcome, Err(Error::Interrupted)), "{outcome:?}");
+        assert!(matches!(outcome, Err(Error::Session(hepfs::Error::Interrupted))), "{outcome:?}");
         assert!(start.elapsed() < Duration::from_secs(2) && !opening.is_finished(), "{:?}", start.elapsed());
         first.raise();
     });

@@ -65,7 +65,7 @@ impl Gate {
         while !self.open.load(Ordering::SeqCst) {
             if interrupt.is_some_and(Interrupt::is_raised) {
                 self.interrupted.fetch_add(1, Ordering::SeqCst);
-                return Err(Error::Interrupted);
+                return Err(hepfs::Error::Interrupted.into());
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -147,14 +147,14 @@ impl Node for Directory {
     }
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
         assert_ne!(name, b"panic-in-lookup", "on purpose");
-        self.entries.lock().get(&BString::from(name)).cloned().ok_or(Error::NotFound)
+        self.entries.lock().get(&BString::from(name)).cloned().ok_or_else(|| hepfs::Error::NotFound.into())
     }
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
         let entries = self.entries.lock();
         Ok(entries.iter().map(|(name, node)| DirEntry { name: name.clone(), kind: node.attributes().kind }).collect())
     }
     fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
-        Err(Error::NotAFile)
+        Err(hepfs::Error::NotAFile.into())
     }
 }
 
@@ -167,7 +167,7 @@ impl Node for GatedNames {
     }
     fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
         self.0.pass(None)?;
-        Err(Error::NotFound)
+        Err(hepfs::Error::NotFound.into())
     }
 }
 
@@ -182,7 +182,7 @@ impl Node for Link {
         Ok(self.0.clone())
     }
     fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
-        Err(Error::NotAFile)
+        Err(hepfs::Error::NotAFile.into())
     }
 }
 
@@ -215,7 +215,7 @@ impl Node for File {
         match &self.manner {
             Manner::Gated(gate) => gate.pass(Some(interrupt))?,
             Manner::Deaf(gate) => gate.pass(None)?,
-            Manner::Damaged => return Err(Error::Io("damaged on purpose".to_owned())),
+            Manner::Damaged => return Err(hepfs::Error::Io("damaged on purpose".to_owned()).into()),
             Manner::PanicsOnOpen => panic!("on purpose"),
             _ => {}
         }

@@ -18,7 +18,7 @@ use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::MOST_NAMED;
 use crate::fs::{self, NodeRef, tree};
-use crate::session::{Kind, Settings};
+use crate::session::{self, Kind, Settings};
 use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::views::printable;
@@ -143,7 +143,8 @@ fn read(
         // The end is where the size says, or nothing would tell of what is missing.
         let outcome = outcome.and_then(|()| match node.size(Effort::Known, interrupt) {
             Ok(Size::Exact(size)) if got < wanted && offset.saturating_add(got) < size.min(end) => {
-                Err(fs::Error::Io(format!("{got} bytes at {offset} instead of {wanted}, in a file of {size}")))
+                Err(session::Error::Io(format!("{got} bytes at {offset} instead of {wanted}, in a file of {size}"))
+                    .into())
             }
             _ => Ok(piece),
         });

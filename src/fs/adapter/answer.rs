@@ -7,7 +7,6 @@ use fuser::{ReplyData, RequestId};
 
 use super::Shared;
 use super::pipe::{Filled, Pipes};
-use crate::fs::Error;
 use crate::fs::pool::{Reply, Ticket};
 use crate::fs::service::OpenFile;
 use crate::store::{Answer, AnswerPart};
@@ -63,7 +62,9 @@ impl Shared {
         answer: &mut Answer,
         ticket: &Ticket<ReplyData>,
     ) {
-        let Some(device) = self.session.device() else { return ticket.fail(&Error::Io("no session".into())) };
+        let Some(device) = self.session.device() else {
+            return ticket.fail(&crate::session::Error::Io("no session".into()).into());
+        };
         if answer.is_stored() {
             let parts: Vec<_> = answer.parts().collect();
             if let Some(filled) = device.fill(request, &parts) {
@@ -96,7 +97,7 @@ fn sent(reply: ReplyData, outcome: io::Result<()>) {
             tracing::debug!("the requester of an answer has gone");
             std::mem::forget(reply);
         }
-        Err(error) => reply.fail(&Error::Io(format!("an answer could not be sent: {error}"))),
+        Err(error) => reply.fail(&crate::session::Error::Io(format!("an answer could not be sent: {error}")).into()),
     }
 }
 

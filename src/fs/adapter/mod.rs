@@ -436,7 +436,9 @@ impl Filesystem for Adapter {
     /// Asked only where the kernel does not check modes itself, that is, of the mount's owner.
     fn access(&self, _: &Request, number: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
         self.at_once(reply, |shared, reply| {
-            let Some(inode) = shared.service.inodes().get(number.0) else { return Err((reply, Error::Stale)) };
+            let Some(inode) = shared.service.inodes().get(number.0) else {
+                return Err((reply, crate::session::Error::Stale.into()));
+            };
             let attributes = inode.node.attributes();
             if mask.contains(AccessFlags::W_OK) {
                 Err((reply, Error::ReadOnly))
@@ -592,6 +594,6 @@ fn send_xattr(reply: ReplyXattr, value: &[u8], size: u32) {
     match u32::try_from(value.len()) {
         Ok(length) if size == 0 => reply.size(length),
         Ok(length) if length <= size => reply.data(value),
-        _ => reply.fail(&Error::TooLarge),
+        _ => reply.fail(&crate::session::Error::TooLarge.into()),
     }
 }

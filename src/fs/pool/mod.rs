@@ -22,6 +22,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::Error;
+use crate::session;
 use crate::source::{Interrupt, StatMemo};
 use requester::{Requester, Waiting};
 use threads::Threads;
@@ -102,7 +103,7 @@ impl<R: Reply> Waiter for Pending<R> {
         self.interrupt.raise();
         let answer = self.answer.lock().take();
         if let Some(answer) = answer {
-            answer.fail(&Error::Interrupted);
+            answer.fail(&session::Error::Interrupted.into());
         }
     }
 }
@@ -217,7 +218,7 @@ pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("(no message)");
     tracing::error!("a request panicked: {message}; it answers EIO and the mount lives on");
-    Error::Io(format!("internal error: {message}"))
+    session::Error::Io(format!("internal error: {message}")).into()
 }
 
 impl Drop for Pool {

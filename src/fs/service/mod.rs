@@ -18,6 +18,7 @@ use parking_lot::RwLock;
 
 use super::Error;
 use super::node::{Attributes, Children, Kind, NodeRef};
+use crate::session;
 use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::views::{Effort, Size};
@@ -112,8 +113,8 @@ impl Service {
 
     /// The inode, which must be current.
     fn current(&self, number: u64) -> Result<Inode, Error> {
-        let inode = self.inodes.get(number).ok_or(Error::Stale)?;
-        if number == ROOT || inode.node.is_current() { Ok(inode) } else { Err(Error::Stale) }
+        let inode = self.inodes.get(number).ok_or(session::Error::Stale)?;
+        if number == ROOT || inode.node.is_current() { Ok(inode) } else { Err(session::Error::Stale.into()) }
     }
 
     /// Looks a name up from memory, and counts it; `None` where its node has to be asked.
@@ -139,7 +140,7 @@ impl Service {
             None => directory.node.lookup(name, interrupt)?,
         };
         if !node.is_current() {
-            return Err(Error::Stale);
+            return Err(session::Error::Stale.into());
         }
         let size = measure(&node, effort, interrupt)?;
         Ok(Found { node, size })
@@ -174,7 +175,7 @@ impl Service {
     /// The inode, if it is current or open: `fstat` carries no handle, and a reader of a file that was replaced since
     /// goes on with the old one.
     fn readable(&self, number: u64) -> Result<Inode, Error> {
-        let inode = self.inodes.get(number).ok_or(Error::Stale)?;
+        let inode = self.inodes.get(number).ok_or(session::Error::Stale)?;
         if inode.is_open { Ok(inode) } else { self.current(number) }
     }
 
@@ -188,7 +189,7 @@ impl Service {
         let inode = self.current(number)?;
         let node = inode.node;
         match node.attributes().kind {
-            Kind::Directory | Kind::Symlink => Err(Error::NotAFile),
+            Kind::Directory | Kind::Symlink => Err(session::Error::NotAFile.into()),
             Kind::LiveFile if effort == Effort::Free => Ok(None),
             Kind::LiveFile => {
                 let mut content = Answer::collect(|answer| node.gather(0, LIVE_LIMIT, answer, interrupt))?;
@@ -204,7 +205,7 @@ impl Service {
                 match size {
                     Size::Exact(size) => self.open_sized(OpenFile::new(number, node, size, None), effort, interrupt),
                     Size::AtMost(_) if effort == Effort::Exact => {
-                        Err(Error::Io("the exact size was asked for and not given".to_owned()))
+                        Err(session::Error::Io("the exact size was asked for and not given".to_owned()).into())
                     }
                     Size::AtMost(_) => Ok(None),
                 }
@@ -257,7 +258,7 @@ impl Service {
 
     /// The open file with this handle.
     pub fn file(&self, handle: u64) -> Result<Arc<OpenFile>, Error> {
-        self.files.read().get(&handle).cloned().ok_or(Error::Stale)
+        self.files.read().get(&handle).cloned().ok_or_else(|| session::Error::Stale.into())
     }
 
     /// Closes a file.
@@ -272,7 +273,7 @@ impl Service {
     pub fn open_directory(&self, number: u64, interrupt: &Interrupt) -> Result<OpenDirectory, Error> {
         let node = self.current(number)?.node;
         if node.attributes().kind != Kind::Directory {
-            return Err(Error::NotADirectory);
+            return Err(session::Error::NotADirectory.into());
         }
         let names = node.children(interrupt)?;
         Ok(OpenDirectory { number, node, names })
@@ -287,7 +288,7 @@ impl Service {
 
     /// The open directory with this handle.
     pub fn directory(&self, handle: u64) -> Result<Arc<OpenDirectory>, Error> {
-        self.directories.read().get(&handle).cloned().ok_or(Error::Stale)
+        self.directories.read().get(&handle).cloned().ok_or_else(|| session::Error::Stale.into())
     }
 
     /// Closes a directory.
@@ -428,7 +429,10 @@ fn measure(node: &NodeRef, effort: Effort, interrupt: &Interrupt) -> Result<Size
         Kind::Symlink => Ok(Size::Exact(node.readlink()?.len() as u64)),
         Kind::LiveFile => Ok(Size::AtMost(0)),
         Kind::File => match node.size(effort, interrupt) {
-            Err(error) if effort == Effort::Quick && !matches!(error, Error::Interrupted | Error::Stale) => {
+            Err(error)
+                if effort == Effort::Quick
+                    && !matches!(error, Error::Session(session::Error::Interrupted | session::Error::Stale)) =>
+            {
                 node.size(Effort::Free, interrupt)
             }
             size => size,

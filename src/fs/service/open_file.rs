@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::fs::Error;
 use crate::fs::node::NodeRef;
+use crate::session;
 use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::views::Access;
@@ -131,7 +132,10 @@ impl OpenFile {
         if got != wanted {
             // A short answer is the end of the file to the kernel: the reader would be cut off without a word.
             let size = self.size;
-            return Err(Error::Io(format!("{got} bytes at {offset} instead of {wanted}, in a file of {size}")));
+            return Err(session::Error::Io(format!(
+                "{got} bytes at {offset} instead of {wanted}, in a file of {size}"
+            ))
+            .into());
         }
         Ok(())
     }

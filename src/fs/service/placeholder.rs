@@ -6,6 +6,7 @@ use bstr::BString;
 
 use crate::fs::Error;
 use crate::fs::node::{Attributes, Children, Kind, Node, NodeRef, Xattrs};
+use crate::session;
 use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::views::{Effort, Size};
@@ -25,26 +26,26 @@ impl Node for Placeholder {
     }
 
     fn lookup(&self, _: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
-        Err(Error::Stale)
+        Err(session::Error::Stale.into())
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Err(Error::Stale)
+        Err(session::Error::Stale.into())
     }
 
     fn readlink(&self) -> Result<BString, Error> {
-        Err(Error::Stale)
+        Err(session::Error::Stale.into())
     }
 
     fn size(&self, _: Effort, _: &Interrupt) -> Result<Size, Error> {
-        Err(Error::Stale)
+        Err(session::Error::Stale.into())
     }
 
     fn gather(&self, _: u64, _: usize, _: &mut Answer, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Stale)
+        Err(session::Error::Stale.into())
     }
 
     fn xattrs(&self, _: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
-        Err(Error::Stale)
+        Err(session::Error::Stale.into())
     }
 }
