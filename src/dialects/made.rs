@@ -45,7 +45,7 @@ pub enum Made {
     Link(BString),
 }
 
-/// Keeps the plan by which a dialect opens the tables that it made up in a group, from the first of them for the others.
+/// Keeps the plan by which a dialect opens the tables that it made up in a group: the first makes it for the others.
 #[derive(Debug, Default)]
 pub struct Plan(OnceLock<Box<dyn Any + Send + Sync>>);
 

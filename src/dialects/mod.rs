@@ -140,8 +140,8 @@ pub trait Dialect: Debug + Send + Sync {
         Claims::default()
     }
 
-    /// Makes the table at a site that this dialect claimed; nothing learns of it yet: [`Dialects::open`]. What is wrong with a column is kept with the column: an
-    /// interrupt, too, so a caller that raised one must drop the table.
+    /// Makes the table at a site that this dialect claimed. It learns nothing yet: see [`Dialects::open`]. A column
+    /// keeps the reason why it cannot be read, an interrupt too, so a caller that raised one must drop the table.
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         let _ = interrupt;
         Table::empty(site.path, self.about().name)
@@ -425,7 +425,7 @@ impl Dialects {
 
     /// What becomes of a group and its members.
     pub fn claims(self, here: &Here<'_>) -> Claims {
-        // What one says of members holds whoever has the group.
+        // Claims on members hold, also where another dialect has the group.
         let (mut findings, mut nearly) = (Vec::new(), None);
         let (mut axes, mut serving) = (HashMap::new(), HashMap::new());
         let mut claims = Claims::default();

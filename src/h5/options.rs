@@ -7,7 +7,8 @@ use std::time::Duration;
 /// Settings of the workers.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The program to start; it must call [`serve_if_worker`](super::serve_if_worker) first. The running program by default.
+    /// The program to start, by default the running one. It must call [`serve_if_worker`](super::serve_if_worker)
+    /// first.
     pub program: PathBuf,
     /// Folder of HDF5 filter plugins, none by default.
     pub plugins: Option<PathBuf>,

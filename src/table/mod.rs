@@ -348,7 +348,7 @@ impl Column {
     }
 }
 
-/// The values that rules expect in a column; whoever reads all of them compares.
+/// The values that rules expect in a column. `hepfs check` holds all values against them.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
     /// The least and the greatest value there may be, and the rule that says so.

@@ -81,7 +81,7 @@ const OF_KERAS: [&str; 3] = ["keras_version", "model_config", "layer_names"];
 /// What the rule says of a group.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A table of so many rows.
+    /// A table, and its number of rows.
     Table(u64),
     /// No table, though some members are of one length.
     Nearly(String),

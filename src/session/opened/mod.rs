@@ -438,7 +438,7 @@ impl Opened {
         found
     }
 
-    /// What becomes of a group and its members; the dialects are asked once for as long as somebody keeps it.
+    /// The claims on a group and its members. The dialects are asked once while a caller holds the answer.
     pub(super) fn claims(&self, here: &Here<'_>) -> Arc<Claims> {
         // A writer may add to the group.
         let lasts = here.file.opening().has_one_content();

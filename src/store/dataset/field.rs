@@ -359,9 +359,7 @@ impl Rows for FieldRows {
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let per_row = self.per_row.max(1);
-        let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
-        Ok((end / per_row).clamp(row, self.facts.len.max(row)))
+        self.dataset.alike_until(row, self.per_row, self.facts.len, interrupt)
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {

@@ -397,6 +397,16 @@ impl Dataset {
         Ok((end.min(self.bytes) / size).max(element))
     }
 
+    /// [`Rows::alike_until`](crate::store::Rows::alike_until) of `len` rows of `per_row` elements.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    fn alike_until(&self, row: u64, per_row: u64, len: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let per_row = per_row.max(1);
+        let end = self.unwritten_until(row.saturating_mul(per_row).min(self.len()), interrupt)?;
+        Ok((end / per_row).clamp(row, len.max(row)))
+    }
+
     /// The outline of `count` rows of `datatype` from byte `offset` on; `None` where their type has none.
     fn outline(
         &self,

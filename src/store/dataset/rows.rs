@@ -251,8 +251,8 @@ impl Rows for DatasetRows {
             self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, most, &batch.heap))?;
             self.missing.decode(datatype, Buffer::from_vec(batch.bytes), count, &batch.heap, &mut oddities)
         } else {
-            // Not a `MutableBuffer`: its alignment is stricter than glibc's own, and glibc does not reuse such a block for the
-            // next one of the same length. The heap would grow with each batch.
+            // A `MutableBuffer` has a stricter alignment than glibc's own, and glibc does not reuse such a block for
+            // the next one of the same length: the heap would grow with each batch.
             let mut stored = vec![0; bytes];
             self.dataset.read_bytes(offset, &mut stored, interrupt)?;
             self.elements().array(Buffer::from_vec(stored), count, &mut oddities)
@@ -295,9 +295,7 @@ impl Rows for DatasetRows {
     }
 
     fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let per_row = self.per_row.max(1);
-        let end = self.dataset.unwritten_until(row.saturating_mul(per_row).min(self.dataset.len()), interrupt)?;
-        Ok((end / per_row).clamp(row, self.facts.len.max(row)))
+        self.dataset.alike_until(row, self.per_row, self.facts.len, interrupt)
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {

@@ -186,8 +186,7 @@ fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
     alike.into_iter().chain((0..one_by_one).flat_map(move |_| pages.iter().map(|page| (*page, 1))))
 }
 
-/// Pages of a fixed number of rows of some units, of which each takes so many bytes and entries as a rule; the last may
-/// be short.
+/// Pages of rows of some units, each of which takes about as many bytes and entries. The last page may be short.
 fn typical_pages([bytes, entries]: [u64; 2], rows: u64, unit: u64) -> impl Iterator<Item = (Page, u64)> {
     let count = (bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
     let per_page = unit / count;

@@ -322,8 +322,8 @@ impl Content {
         (self.layout.format() == Format::NulTerminated).then_some(column)
     }
 
-    /// Hands out rows as they stand in the file without an array in between, where [`StoredBytes::for_each_terminated`](crate::store::StoredBytes::for_each_terminated) can;
-    /// returns whether it did.
+    /// Hands out rows as they stand in the file, by
+    /// [`StoredBytes::for_each_terminated`](crate::store::StoredBytes::for_each_terminated). Returns whether it did.
     fn terminated(
         &self,
         rows: RowRange,

@@ -166,8 +166,7 @@ impl Session {
         listing.filter(|listing| listing.is_whole())
     }
 
-    /// Counts a request to libhdf5 about a link of a group; lists the group if it is in the old format and was asked about
-    /// [`OFTEN`] times.
+    /// Counts a request to libhdf5 about a link of a group. Lists a group in the old format after [`OFTEN`] of them.
     fn note_passed(&mut self, id: ObjectId, group: &Id) {
         let until = Instant::now() + self.page_time();
         let Some(listing) = self.listing.as_mut().filter(|listing| listing.id != id) else { return };
