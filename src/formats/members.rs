@@ -73,12 +73,13 @@ fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
 }
 
 /// Suffixes in the names of members, which stand behind `%s` in the metadata of the driver. They come from the file and
-/// end up in a command and in paths: other bytes than those of usual suffixes make one of them no suffix.
+/// end up in a command and in paths: where one has unusual bytes, there are none.
 fn templates(named: &[u8]) -> Vec<Vec<u8>> {
     let named = named.get(..NAMES).unwrap_or(named);
     let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let suffixes = named.split(|byte| *byte == 0).filter_map(|part| part.strip_prefix(b"%s"));
-    suffixes.filter(|suffix| suffix.iter().all(is_usual)).map(<[u8]>::to_vec).collect()
+    let suffixes: Vec<Vec<u8>> = suffixes.map(<[u8]>::to_vec).collect();
+    if suffixes.iter().flatten().all(is_usual) { suffixes } else { Vec::new() }
 }
 
 fn beginning(source: &Source) -> Option<Vec<u8>> {
@@ -93,7 +94,7 @@ fn split(path: &Path, templates: &[Vec<u8>]) -> String {
     let shared = templates.iter().find_map(|end| name.strip_suffix(end.as_slice())).unwrap_or(b"*").as_bstr();
     let all: Vec<String> = templates.iter().map(|end| format!("{shared}{}", end.as_bstr())).collect();
     let lacking: Vec<String> = all.iter().filter(|name| !path.with_file_name(name).exists()).cloned().collect();
-    let mut all = listed(&all);
+    let mut all = if all.is_empty() { "with unusual names".to_owned() } else { listed(&all) };
     if !lacking.is_empty() {
         all += &format!(" (not there: {})", listed(&lacking));
     }

@@ -274,7 +274,7 @@ struct Beside {
     group: Arc<Group>,
     place: GroupPlace,
     way: Way,
-    claims: Claims,
+    claims: Arc<Claims>,
 }
 
 impl Seen<'_> {
@@ -292,8 +292,7 @@ impl Seen<'_> {
         };
         let path = place.path.as_str();
         let here = Here { path, group: &group, file: self.file, interrupt: self.interrupt };
-        // Changes tell of the group, not of what is beside it here.
-        let claims = Claims { changes: None, ..(*self.opened.claims(&here)).clone() };
+        let claims = self.opened.claims(&here);
         let own: HashSet<&BString> = self.group.links.iter().map(|link| &link.name).collect();
         group.retain(|link| {
             let is_free = !own.contains(&link.name);

@@ -103,18 +103,19 @@ impl Answer {
         mut length: usize,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
+        let stored = rows.stored_bytes()?;
         while length > 0 {
             let span = match self.wanted {
-                Some(_) => rows.stored_bytes()?.span(offset, length, interrupt)?,
+                Some(_) => stored.span(offset, length, interrupt)?,
                 None => Span::Made(length),
             };
             let count = span.len();
             if count == 0 || count > length {
                 let reason = format!("a span of {count} bytes at {offset}, where {length} were asked for");
-                return Err(Error::Unsupported { path: String::new(), reason });
+                return Err(Error::unsupported("rows", reason));
             }
             match span {
-                Span::Made(count) => rows.stored_bytes()?.append(offset, count, &mut self.made, interrupt)?,
+                Span::Made(count) => stored.append(offset, count, &mut self.made, interrupt)?,
                 Span::Lent(lent) => self.lend(lent),
                 Span::Stored(run) => self.refer(run),
             }

@@ -1,5 +1,6 @@
 //! The cores of the processor, and work that takes all of them.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -7,9 +8,10 @@ use parking_lot::Mutex;
 
 use crate::source::{Interrupt, Interrupted};
 
-/// How many cores this thread may run on; 1 where the system does not say.
+/// How many cores the process may run on; 1 where the system does not say. Asked once.
 pub fn cores() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Calls `work` once on each core, but on `most` of them at most; the calling thread is one of them.
@@ -17,7 +19,7 @@ pub fn on_all_cores(most: u64, work: impl Fn() + Sync) {
     thread::scope(|scope| {
         for _ in 1..most.min(cores() as u64) {
             // Where a thread cannot be started, the others do its work.
-            let _ = thread::Builder::new().spawn_scoped(scope, &work);
+            let _ = thread::Builder::new().name("hepfs-cores".to_owned()).spawn_scoped(scope, &work);
         }
         work();
     });

@@ -148,19 +148,27 @@ impl Table {
     }
 
     /// The table, whose columns learn their statistics from all that is read of them, its search indexes included.
-    pub fn observed(mut self, file: &Arc<File>) -> Self {
+    pub fn observed(self, file: &Arc<File>) -> Self {
+        self.observed_by(file.opening())
+    }
+
+    /// The same of a file of any format.
+    pub fn observed_by(mut self, opening: &Arc<Opening>) -> Self {
         if self.is_held {
             return self;
         }
-        self.columns = std::mem::take(&mut self.columns).into_iter().map(|column| column.observed(file)).collect();
-        let forms = self.indexes.iter_mut().filter_map(|index| Arc::get_mut(index.form.as_mut().ok()?));
-        let mut forms = forms.filter(|form| !form.is_part).peekable();
-        if forms.peek().is_some() {
-            let by_name: HashMap<_, _> = self.columns.iter().map(|column| (&column.name, column)).collect();
-            for form in forms {
-                if let Some(Column { rows: Ok(rows), learner, .. }) = by_name.get(&form.column) {
-                    (form.shown, form.learner) = (rows.clone(), learner.clone());
-                }
+        // An index and its column share their rows: names may change.
+        let address = |rows: &Arc<dyn Rows>| Arc::as_ptr(rows).cast::<()>();
+        let mut places = HashMap::new();
+        if !self.indexes.is_empty() {
+            let columns = self.columns.iter().enumerate();
+            places.extend(columns.filter_map(|(at, column)| Some((address(column.rows.as_ref().ok()?), at))));
+        }
+        self.columns = self.columns.into_iter().map(|column| column.observed_by(opening)).collect();
+        for form in self.indexes.iter_mut().filter_map(|index| Arc::get_mut(index.form.as_mut().ok()?)) {
+            let column = places.get(&address(&form.shown)).and_then(|at| self.columns.get(*at));
+            if let Some(Column { rows: Ok(rows), learner, .. }) = column {
+                (form.shown, form.learner) = (rows.clone(), learner.clone());
             }
         }
         self

@@ -29,10 +29,8 @@ pub struct Single {
 
 impl Single {
     /// The same, with columns whose statistics are learnt from all that is read of them.
-    pub fn observed(mut self, file: &Arc<File>) -> Self {
-        self.whole.columns =
-            std::mem::take(&mut self.whole.columns).into_iter().map(|column| column.observed(file)).collect();
-        self
+    pub fn observed(self, file: &Arc<File>) -> Self {
+        Self { whole: self.whole.observed(file), ..self }
     }
 }
 

@@ -45,18 +45,20 @@ impl<'a> Wanted<'a> {
         taken.len()
     }
 
-    /// Appends a `part` of values, whose first byte is byte `from` of rows as stored.
+    /// Takes what is wanted of a piece of `bytes` bytes that begins at byte `start`: rows as stored, from their byte
+    /// `first` on.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn append_stored(
+    pub fn take_stored(
         &mut self,
+        (start, bytes): (u64, u64),
         rows: &dyn Rows,
-        from: u64,
-        part: &Range<u64>,
+        first: u64,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
-        self.answer.append_stored(rows, from, (part.end - part.start) as usize, interrupt)
+        let Some(part) = self.part(start, bytes) else { return Ok(()) };
+        self.answer.append_stored(rows, first + part.start, (part.end - part.start) as usize, interrupt)
     }
 
     /// Takes what is wanted of `bytes` zeros from byte `start` on.

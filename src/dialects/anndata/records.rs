@@ -9,7 +9,7 @@ use super::elements::Opener;
 use super::rules;
 use crate::catalogue::{Class, Dataset, Fill, Object, attribute, join};
 use crate::dialects::compound::{self, Compound, is_record};
-use crate::dialects::{Dialect, Dialects, Of, Site, datasets};
+use crate::dialects::{Dialect, Of, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Nan, Rows, Tally, for_each_array};
@@ -60,8 +60,9 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
 /// The column of the row labels of a data frame; `None` where there are none.
 pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Option<Column> {
     let site = Site { of: Of::Dataset(dataset), servant: None, ..*site };
-    let first = Dialects::open(&Compound, &site, interrupt).columns.into_iter().next();
-    first.filter(|_| is_frame(site.path, dataset)).map(|first| Column { is_label: true, ..first })
+    let first = Compound.open(&site, interrupt).columns.into_iter().next();
+    let first = first.filter(|_| is_frame(site.path, dataset))?.observed(site.file);
+    Some(Column { is_label: true, ..first })
 }
 
 /// The row labels of a data frame.

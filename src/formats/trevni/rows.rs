@@ -447,7 +447,7 @@ impl Rows for ColumnRows {
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {
-        Some(self)
+        self.facts.stored.width.map(|_| self as _)
     }
 
     fn coded(&self) -> Option<&dyn Coded> {
@@ -457,7 +457,7 @@ impl Rows for ColumnRows {
 
 impl StoredBytes for ColumnRows {
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let width = self.facts.stored.width.ok_or_else(|| self.failed("rows of no fixed width".into()))?;
+        let width = self.facts.stored.width.ok_or(Error::NotStored)?;
         let end = offset.checked_add(length as u64).filter(|end| *end <= self.facts.len.saturating_mul(width));
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
         let (range, before) = (offset / width..end.div_ceil(width), out.len());

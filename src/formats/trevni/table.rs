@@ -57,11 +57,12 @@ pub(super) fn table(file: &Arc<File>) -> Table {
     Table {
         revision: format!("version {}", header.version),
         rows: header.rows,
-        columns: columns.into_iter().map(|column| column.observed_by(file.opening())).collect(),
+        columns,
         storage: Some(json!({ "layout": "columns", "metadata": metadata_value(&header.metadata) })),
         findings,
         ..Table::empty("/", FORMAT)
     }
+    .observed_by(file.opening())
 }
 
 /// The columns without parent.

@@ -102,7 +102,7 @@ impl Selection {
         let natural = bound.columns.iter().filter_map(|column| column.rows.natural_rows()).max().unwrap_or(0);
         let chunk = natural.div_ceil(GRAIN).clamp(1, MOST_PER_STEP);
         // Whole chunks, and in a long table several: what search indexes tell of a block takes less than taking a step.
-        let share = blocks / (STEPS_OF_A_CORE * pass::cores() as u64);
+        let share = blocks / (STEPS_OF_A_CORE * pass::threads() as u64);
         // A chunk of a bitmap tells of more: it is decoded by one step, where that leaves enough of them.
         let of_bitmap = bound.rows_of_bitmaps() / GRAIN;
         let chunk =

@@ -289,13 +289,13 @@ impl Rows for SelectedRows {
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {
-        Some(self)
+        self.facts.stored.width.map(|_| self as _)
     }
 }
 
 impl StoredBytes for SelectedRows {
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let width = self.facts.stored.width.filter(|width| *width > 0).ok_or_else(|| self.error("no fixed width"))?;
+        let width = self.facts.stored.width.filter(|width| *width > 0).ok_or(Error::NotStored)?;
         let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.facts.len);
         let end = end.ok_or_else(|| self.error(format!("bytes from {offset} on pass the end")))?;
         let range = offset / width..end.div_ceil(width);

@@ -111,13 +111,15 @@ impl Chain<'_> {
         let is_of_all = |told: fn(&Column) -> &Option<String>| columns.iter().flatten().all(|c| told(c) == told(first));
         let same = |told: fn(&Column) -> &Option<String>| told(first).clone().filter(|_| is_of_all(told));
         let meaning = Meaning {
+            times: first.meaning.times.clone(),
+            duration: first.meaning.duration,
             units: same(|column| &column.meaning.units),
             units_vocabulary: same(|column| &column.meaning.units_vocabulary),
             calendar: same(|column| &column.meaning.calendar),
             description: same(|column| &column.meaning.description),
+            // Files differ in what they are to their software, and are checked one by one.
             origin: Origin::default(),
             expected: None,
-            ..first.meaning.clone()
         };
         Ok(Column { below, meaning, ..self.named(at, field.name.clone(), chain) })
     }

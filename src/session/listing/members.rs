@@ -152,7 +152,8 @@ impl Members<'_> {
                 Child::Directory(Box::new(Place::Made(here, name.clone(), made.clone()))),
             );
         }
-        if let Some(name) = self.claims.changes {
+        // Changes tell of the group, not of one that is shown beside it.
+        if let Some(name) = self.claims.changes.filter(|_| self.elsewhere.is_none()) {
             listing.add(name.into(), Child::Changes);
         }
         let mut directories: Vec<Directory<'_>> = Vec::new();

@@ -442,7 +442,7 @@ impl Opened {
     pub(super) fn claims(&self, here: &Here<'_>) -> Arc<Claims> {
         // A writer may add to the group.
         let lasts = here.file.opening().has_one_content();
-        if let Some(known) = self.claims.lock().get(here.path).filter(|_| lasts) {
+        if lasts && let Some(known) = self.claims.lock().get(here.path) {
             return known;
         }
         let claims = Arc::new(self.session.dialects.claims(here));

@@ -11,7 +11,7 @@ use super::rows::{fitting, shared_elements};
 use super::{Dataset, count_of};
 use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
-use crate::store::{Containers, Error, Facts, Fitting, RowRange, Rows, Shared, StoredBytes};
+use crate::store::{Coded, Containers, Error, Facts, Fitting, RowRange, Rows, Shared};
 
 /// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first
 /// NUL.
@@ -236,12 +236,12 @@ impl Rows for StoredStrings {
         Ok(Some(Shared { values: Arc::new(strings.finish()), keys }))
     }
 
-    fn bytes(&self) -> Option<&dyn StoredBytes> {
+    fn coded(&self) -> Option<&dyn Coded> {
         Some(self)
     }
 }
 
-impl StoredBytes for StoredStrings {
+impl Coded for StoredStrings {
     fn for_each_terminated(
         &self,
         range: RowRange,
@@ -253,10 +253,6 @@ impl StoredBytes for StoredStrings {
         }
         self.runs(range, interrupt, |run, _| take(run))?;
         Ok(true)
-    }
-
-    fn append(&self, _: u64, _: usize, _: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::unsupported(self.dataset.path(), "strings of variable length have no fixed width"))
     }
 }
 

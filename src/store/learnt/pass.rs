@@ -162,7 +162,7 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) -> bool {
 }
 
 /// Threads of the pool.
-pub fn cores() -> usize {
+pub fn threads() -> usize {
     pool().threads.max(1)
 }
 
@@ -378,7 +378,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     }
 
     fn start(self: &Arc<Self>, state: &mut State<T>) -> Result<(), Error> {
-        let steps = cores();
+        let steps = threads();
         let interrupt = Interrupt::new();
         state.running = Some(Running { interrupt: interrupt.clone(), next: state.known.len(), steps });
         for _ in 0..steps {

@@ -35,25 +35,10 @@ pub trait StoredBytes {
         let _ = (offset, length, interrupt);
         Ok(None)
     }
-
-    /// Calls `take` with the values of `range` as NUL-terminated texts, in pieces that end with a value, until it
-    /// returns `false`. Makes no array in between. Returns whether rows can do that; without it, `take` is not called.
-    ///
-    /// # Errors
-    /// As [`Rows::array`].
-    fn for_each_terminated(
-        &self,
-        range: RowRange,
-        interrupt: &Interrupt,
-        take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool, Error> {
-        let _ = (range, interrupt, take);
-        Ok(false)
-    }
 }
 
-/// Forms of rows that are made faster than arrays: values of bytes as stored, codes, keys of labels. Each default is of
-/// rows without that form.
+/// Forms of rows that are made faster than arrays: values of bytes as stored, terminated texts, codes, keys of labels.
+/// Each default is of rows without that form.
 pub trait Coded {
     /// The values of rows whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes of
     /// categories that it is made of, or, where making it takes long beside decoding, the bytes of each row. `None`
@@ -83,6 +68,21 @@ pub trait Coded {
     /// As [`Rows::array`].
     fn append_byte_keys(&self, range: RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<bool, Error> {
         let _ = (range, out, interrupt);
+        Ok(false)
+    }
+
+    /// Calls `take` with the values of `range` as NUL-terminated texts, in pieces that end with a value, until it
+    /// returns `false`. Makes no array in between. Returns whether rows can do that; without it, `take` is not called.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    fn for_each_terminated(
+        &self,
+        range: RowRange,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Error> {
+        let _ = (range, interrupt, take);
         Ok(false)
     }
 

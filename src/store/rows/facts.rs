@@ -39,14 +39,8 @@ pub struct Facts {
     pub outline_tells_nulls: bool,
     /// Whether rows are compounds each of whose fields [`Rows::array_for_field`] reads without the others.
     pub fields_lie_apart: bool,
-    /// All datasets that rows are read from.
+    /// The datasets whose chunk indexes are examined before the first read.
     pub containers: Containers,
-}
-
-impl FromIterator<Arc<dyn Container>> for Containers {
-    fn from_iter<I: IntoIterator<Item = Arc<dyn Container>>>(containers: I) -> Self {
-        Self(containers.into_iter().collect())
-    }
 }
 
 /// Facts of the bytes of rows as stored: after filters and encodings.
@@ -106,6 +100,12 @@ impl Containers {
     /// The first one.
     pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.0.iter().try_for_each(|container| container.examine(interrupt))
+    }
+}
+
+impl FromIterator<Arc<dyn Container>> for Containers {
+    fn from_iter<I: IntoIterator<Item = Arc<dyn Container>>>(containers: I) -> Self {
+        Self(containers.into_iter().collect())
     }
 }
 

@@ -211,11 +211,11 @@ impl Rows for Memory {
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {
-        Some(self)
+        self.facts.stored.width.map(|_| self as _)
     }
 
     fn coded(&self) -> Option<&dyn Coded> {
-        Some(self)
+        (self.terminated || self.values.is_some()).then_some(self as _)
     }
 }
 
@@ -225,20 +225,6 @@ impl StoredBytes for Memory {
         self.check(offset..offset + length as u64, width)?;
         out.extend_from_slice(&self.stored[offset as usize..][..length]);
         Ok(())
-    }
-
-    fn for_each_terminated(
-        &self,
-        range: RowRange,
-        interrupt: &Interrupt,
-        take: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool, Error> {
-        if !self.terminated {
-            return Ok(false);
-        }
-        let array = self.array(range, interrupt)?;
-        array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
-        Ok(true)
     }
 
     fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
@@ -257,6 +243,20 @@ impl StoredBytes for Memory {
 }
 
 impl Coded for Memory {
+    fn for_each_terminated(
+        &self,
+        range: RowRange,
+        interrupt: &Interrupt,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, Error> {
+        if !self.terminated {
+            return Ok(false);
+        }
+        let array = self.array(range, interrupt)?;
+        array.as_binary::<i64>().iter().flatten().all(|text| take(&[text, b"\0"].concat()));
+        Ok(true)
+    }
+
     fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         self.values.map(|values| values(bytes))
     }

@@ -90,13 +90,13 @@ impl Rows for PaddedRows {
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {
-        Some(self)
+        self.facts.stored.width.map(|_| self as _)
     }
 }
 
 impl StoredBytes for PaddedRows {
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let width = self.facts.stored.width.ok_or_else(|| self.failed("no fixed width"))?;
+        let width = self.facts.stored.width.ok_or(Error::NotStored)?;
         let end = self.rows.len().saturating_mul(width);
         let within = (end.saturating_sub(offset)).min(length as u64) as usize;
         if within > 0 {

@@ -186,7 +186,7 @@ impl IpcView {
     ) -> Result<(), Error> {
         let (from, to) = (buffer.start + part.start, buffer.start + part.end);
         if let Some((column, stored)) = file.stored(batch, buffer) {
-            return wanted.append_stored(column.rows.as_ref(), stored + from, &part, interrupt);
+            return wanted.answer.append_stored(column.rows.as_ref(), stored + from, (to - from) as usize, interrupt);
         }
         let count = (to - from) as usize;
         let position = file.position(batch, buffer.column).ok_or_else(|| nothing(from))?;
@@ -196,7 +196,8 @@ impl IpcView {
             (stream.role, plan.nodes.get(stream.node).map(|node| &node.kind))
         {
             let shared = views.shared.as_ref().ok_or_else(|| nothing(from))?;
-            wanted.answer.append(&shared.bytes, from, count);
+            let shared = shared.bytes.get(from as usize..to as usize).ok_or_else(|| nothing(from))?;
+            wanted.answer.made().extend_from_slice(shared);
             return Ok(());
         }
         let (number, part) = plan.part_of(buffer.stream).ok_or_else(|| nothing(from))?;

@@ -51,9 +51,6 @@ impl View for StoredView {
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let mut wanted = Wanted::new(offset, length, answer);
         wanted.take(0, &self.header);
-        match wanted.part(self.header.len() as u64, self.bytes) {
-            Some(part) => wanted.append_stored(self.rows.as_ref(), part.start, &part, interrupt),
-            None => Ok(()),
-        }
+        wanted.take_stored((self.header.len() as u64, self.bytes), self.rows.as_ref(), 0, interrupt)
     }
 }

@@ -218,7 +218,7 @@ impl measure::Measured for MeasuredColumn {
 
     fn measure(&self, rows: RowRange, by_values: &[bool], interrupt: &Interrupt) -> Result<UnitPages, Error> {
         let mut pages = vec![Vec::new(); self.leaves.len()];
-        self.divided(rows, by_values.contains(&true), &mut pages, interrupt)?;
+        self.divided(rows, by_values.first().copied().unwrap_or(true), &mut pages, interrupt)?;
         Ok(pages)
     }
 
@@ -317,25 +317,31 @@ impl MeasuredColumn {
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         if !by_values && let Some(outline) = self.outline(rows.clone(), interrupt)? {
-            let mut leaves = self.leaves.iter().zip(pages.iter_mut());
             let room =
                 |leaf: &Leaf, rows: &ArrayRef| self.room(leaf, rows)?.ok_or_else(|| Misfit::Array("no outline".into()));
-            return leaves.try_for_each(|((_, leaf), pages)| {
-                divide(leaf, &outline, &room, pages).map_err(|misfit| self.column.unsupported(misfit))
-            });
+            return self.divide_all(&outline, &room, pages);
         }
         let before: Vec<usize> = pages.iter().map(Vec::len).collect();
         let whole = for_each_array(self.column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |_, array| {
-            let mut leaves = self.leaves.iter().zip(pages.iter_mut());
-            leaves.try_for_each(|((_, leaf), pages)| {
-                divide(leaf, &array, &Leaf::measure, pages).map_err(|misfit| self.column.unsupported(misfit))
-            })
+            self.divide_all(&array, &Leaf::measure, pages)
         });
         if whole.is_err() {
             // The caller tries parts of the rows.
             pages.iter_mut().zip(before).for_each(|(pages, before)| pages.truncate(before));
         }
         whole
+    }
+
+    /// Cuts an array into pages, leaf by leaf.
+    fn divide_all(
+        &self,
+        array: &ArrayRef,
+        measure: &dyn Fn(&Leaf, &ArrayRef) -> Result<Body, Misfit>,
+        pages: &mut [Vec<Page>],
+    ) -> Result<(), Error> {
+        let mut leaves = self.leaves.iter().zip(pages);
+        let divided = leaves.try_for_each(|((_, leaf), pages)| divide(leaf, array, measure, pages));
+        divided.map_err(|misfit| self.column.unsupported(misfit))
     }
 }
 
@@ -353,8 +359,11 @@ fn divide(
 ) -> Result<(), Misfit> {
     let rows = array.len();
     let whole = measure(leaf, array);
-    // An error may say that there are more values than a page can count.
-    if rows > 1 && whole.as_ref().map_or(true, |body| body.bytes > PAGE_BYTES) {
+    let is_too_large = match &whole {
+        Ok(body) => body.bytes > PAGE_BYTES,
+        Err(misfit) => matches!(misfit, Misfit::Size(_)),
+    };
+    if rows > 1 && is_too_large {
         let middle = half(rows as u64) as usize;
         divide(leaf, &array.slice(0, middle), measure, pages)?;
         return divide(leaf, &array.slice(middle, rows - middle), measure, pages);

@@ -323,7 +323,7 @@ impl Content {
     }
 
     /// Hands out rows as they stand in the file, by
-    /// [`StoredBytes::for_each_terminated`](crate::store::StoredBytes::for_each_terminated). Returns whether it did.
+    /// [`Coded::for_each_terminated`](crate::store::Coded::for_each_terminated). Returns whether it did.
     fn terminated(
         &self,
         rows: RowRange,
@@ -331,7 +331,7 @@ impl Content {
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool, Error> {
         let Some(column) = self.terminated_column() else { return Ok(false) };
-        column.rows.bytes().map_or(Ok(false), |bytes| bytes.for_each_terminated(rows, interrupt, take))
+        column.rows.coded().map_or(Ok(false), |coded| coded.for_each_terminated(rows, interrupt, take))
     }
 
     /// Bytes of rows that are measured by being rendered, each piece shown to `see`; `None` for any others.

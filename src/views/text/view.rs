@@ -385,7 +385,7 @@ impl Shared {
     fn read_ahead(self: &Arc<Self>, unit: &Unit) {
         let Some(ahead) = self.streams.lock().touch(unit.start, unit.length) else { return };
         // One block for each core: the reader itself computes nothing.
-        let count = ahead.blocks.min(pass::cores());
+        let count = ahead.blocks.min(pass::threads());
         let mut next = unit.start + unit.length;
         for _ in 0..count {
             let Some(located) = self.index.locate(next) else { return };

@@ -127,10 +127,6 @@ impl CastRows {
         matches!(self.way, Way::Same)
     }
 
-    fn none(&self) -> Error {
-        Error::unsupported("cast", format!("{} has other bytes as stored", self.facts.data_type))
-    }
-
     /// Numbers as floats, and which of them were rounded.
     fn floats(&self, array: &ArrayRef, odd: &mut Oddities) -> Option<Float64Array> {
         Some(match array.data_type() {
@@ -198,7 +194,7 @@ impl Rows for CastRows {
             (Way::Form, form) => cast(&array, form).ok(),
         });
         self.tally.add(range, &odd);
-        cast.ok_or_else(|| self.none())
+        cast.ok_or_else(|| Error::unsupported("cast", format!("values that are no {}", self.facts.data_type)))
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {

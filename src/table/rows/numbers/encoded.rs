@@ -319,14 +319,14 @@ impl Rows for EncodedRows {
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {
-        Some(self)
+        self.facts.stored.width.map(|_| self as _)
     }
 }
 
 impl StoredBytes for EncodedRows {
     /// Appends decoded samples: the encoding counts as a filter.
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        let width = self.facts.stored.width.ok_or_else(|| self.failed("waveforms of several lengths"))?;
+        let width = self.facts.stored.width.ok_or(Error::NotStored)?;
         let end = offset.checked_add(length as u64).filter(|end| end.div_ceil(width) <= self.facts.len);
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
         let range = offset / width..end.div_ceil(width);

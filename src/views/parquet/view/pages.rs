@@ -86,11 +86,8 @@ impl Shared {
             let taken = wanted.take(page.start, &block);
             let behind = page.bytes.saturating_sub(block.len() as u64);
             if let Some(width) = leaf.leaf.stored_cell().filter(|_| behind > 0) {
-                if let Some(part) = wanted.part(page.start + block.len() as u64, behind) {
-                    let from = page.rows.start.saturating_mul(width) + part.start;
-                    wanted.append_stored(column.rows.as_ref(), from, &part, interrupt)?;
-                }
-                return Ok(());
+                let (start, first) = (page.start + block.len() as u64, page.rows.start.saturating_mul(width));
+                return wanted.take_stored((start, behind), column.rows.as_ref(), first, interrupt);
             }
             // A buffer that nobody holds serves the next page.
             drop(block);
@@ -119,20 +116,17 @@ impl Shared {
             }
             wanted.take(page.start + DATA_HEADER, &lead);
         }
-        if let Some(part) = wanted.part(start, rows * cells.width) {
-            let first = page.rows.start;
-            if stored(leaf, column) {
-                let from = first * cells.width + part.start;
-                wanted.append_stored(column.rows.as_ref(), from, &part, interrupt)?;
-            } else {
-                let under = first + part.start / cells.width..first + part.end.div_ceil(cells.width);
-                let skip = (part.start % cells.width) as usize;
-                let values = cells_of(leaf, column, under, interrupt)?;
-                let taken = values.get(skip..skip + (part.end - part.start) as usize);
-                wanted.answer.made().extend_from_slice(taken.ok_or_else(|| broken("cells are too short".into()))?);
-            }
+        let (first, bytes) = (page.rows.start, rows * cells.width);
+        if stored(leaf, column) {
+            wanted.take_stored((start, bytes), column.rows.as_ref(), first * cells.width, interrupt)?;
+        } else if let Some(part) = wanted.part(start, bytes) {
+            let under = first + part.start / cells.width..first + part.end.div_ceil(cells.width);
+            let skip = (part.start % cells.width) as usize;
+            let values = cells_of(leaf, column, under, interrupt)?;
+            let taken = values.get(skip..skip + (part.end - part.start) as usize);
+            wanted.answer.made().extend_from_slice(taken.ok_or_else(|| broken("cells are too short".into()))?);
         }
-        wanted.zeros(start + rows * cells.width, cells.after);
+        wanted.zeros(start + bytes, cells.after);
         Ok(())
     }
 
@@ -147,7 +141,7 @@ impl Shared {
         let is_passing = leaf_at(ahead.since) != Some(page.leaf);
         let mut next = page.start + page.bytes;
         // A core that is alone renders one.
-        for _ in 0..ahead.blocks.min(pass::cores().saturating_sub(1).max(1)) {
+        for _ in 0..ahead.blocks.min(pass::threads().saturating_sub(1).max(1)) {
             let Place::Page(next_page) = frame.layout.locate(next) else { return };
             if next_page.leaf != page.leaf && !is_passing {
                 return;
