@@ -24,8 +24,8 @@
 //! ```
 //!
 //! [`Session::table_of_many`] makes one table of the tables that many files have at one path. Nothing that a file says
-//! is believed: damaged files and hostile ones make errors, and no more. Files that change while they are open make
-//! errors as well ([`Error::Stale`]).
+//! is believed: damaged files and hostile ones make errors, and no more. Tables of a file that
+//! changed answer [`Error::Stale`]; an [`OpenFile`] finds tables in the file as it is now.
 //!
 //! # Layers
 //!

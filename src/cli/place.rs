@@ -223,13 +223,15 @@ impl Place {
     ) -> Result<Self, Error> {
         let Followed { spot, above, names } = walk::follow(root, &path, interrupt).map_err(|astray| match astray {
             // The directory of selections has no names to list, and has said what makes no sense.
-            Astray::NotFound(spot, part) => match session.errors.last().filter(|why| why.contains("/where/")) {
-                Some(why) => Error::Usage(why),
-                None => {
-                    let (error, meant) = (session::Error::NotFound, meant(&spot, &part.to_str_lossy(), interrupt));
-                    Error::Usage(format!("{name}: {error}{meant}"))
+            Astray::NotFound(spot, part) => {
+                match session.errors.last().filter(|_| matches!(spot, Spot::Where(_) | Spot::Selection(_))) {
+                    Some(why) => Error::Usage(why),
+                    None => {
+                        let (error, meant) = (session::Error::NotFound, meant(&spot, &part.to_str_lossy(), interrupt));
+                        Error::Usage(format!("{name}: {error}{meant}"))
+                    }
                 }
-            },
+            }
             Astray::Nowhere(part) => Error::Usage(format!("{name}: {} leads nowhere", printable(&part.to_str_lossy()))),
             Astray::Failed(error) => Error::Tree { path: name.clone(), error },
         })?;

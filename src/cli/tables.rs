@@ -91,12 +91,7 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
                 if is_new && met.source.is_some() {
                     file.opened = directory.opened();
                 }
-                // Its own directory, and `columns/` in it.
-                if let Some(table) = directory.table()
-                    && !file.tables.iter().any(|(_, known)| Arc::ptr_eq(known, &table))
-                {
-                    file.tables.push((met.path.to_owned(), table));
-                }
+                file.tables.extend(met.table().map(|table| (met.path.to_owned(), table)));
                 if let Some(directory) = directory.directory().filter(|_| examine) {
                     let failures = &mut file.failures;
                     directory.examine(&mut |path, reason| failures.push((path.to_owned(), reason)), interrupt);

@@ -1,4 +1,4 @@
-//! Files and tables as programs use them that have the crate as a library.
+//! The library's entry: open files and tables.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,8 @@ pub struct Start {
     pub memory: Option<u64>,
 }
 
-/// A file that is open.
+/// A file. Tables are found in the file as it is now; those found before it changed answer
+/// [`Error::Stale`](super::Error::Stale).
 ///
 /// ```standalone_crate
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -110,8 +111,6 @@ pub struct OpenTable {
     /// Columns that can be read, and their rows.
     rows: Vec<Arc<dyn Rows>>,
     schema: SchemaRef,
-    /// Held, so that findings stay known.
-    root: Spot,
 }
 
 impl Session {
@@ -131,7 +130,8 @@ impl Session {
     /// use hepfs::{Session, Start};
     ///
     /// let session = Session::start_with(Start { memory: Some(64 << 20), ..Start::default() })?;
-    /// assert!(session.open("tests/data/no such file.h5").is_err());
+    /// let error = session.open("tests/data/no such file.h5").err().unwrap();
+    /// assert!(error.to_string().contains("No such file"));
     /// # Ok(())
     /// # }
     /// ```
@@ -163,7 +163,8 @@ impl Session {
     }
 
     /// Makes one table of the tables that several files, or the files in folders, have at one path. Its columns are
-    /// those of all files, and `file`, which says which file a row is of.
+    /// those of all files, and `file`, which says which file a row is of. Files that do not fit, or cannot be read, are
+    /// left out: see [`OpenTable::left_out`].
     ///
     /// ```standalone_crate
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -172,7 +173,7 @@ impl Session {
     ///
     /// let files = ["tests/data/seed_11_1.h5", "tests/data/seed_11_2.h5"];
     /// let table = Session::start()?.table_of_many(&files, "my_table")?;
-    /// assert_eq!(table.rows(), 1000);
+    /// assert_eq!((table.rows(), table.left_out().count()), (1000, 0));
     /// assert_eq!(table.select("file = 'seed_11_2.h5'")?.rows(), 500);
     /// # Ok(())
     /// # }
@@ -187,7 +188,7 @@ impl Session {
         // The table that root groups are.
         let at = find(&root, if path.is_empty() { "%2F" } else { path })?;
         let table = at.whole_dataset(&Interrupt::new()).map_err(|error| not_found(error, path))?;
-        OpenTable::new(self, path.to_owned(), table, root)
+        Ok(OpenTable::new(self, path.to_owned(), table))
     }
 }
 
@@ -201,19 +202,15 @@ impl OpenFile {
         self.root.children(&interrupt)?;
         let mut tables: Vec<OpenTable> = Vec::new();
         walk(&self.root, &interrupt, &mut |met| {
-            // Its own directory, and `columns/` in it.
-            if let Ok((spot, _)) = met.listed
-                && let Some(table) = spot.table()
-                && !tables.iter().any(|known| Arc::ptr_eq(&known.table, &table))
-            {
-                tables.push(OpenTable::new(&self.session, met.path.to_owned(), table, self.root.clone())?);
+            if let Some(table) = met.table() {
+                tables.push(OpenTable::new(&self.session, met.path.to_owned(), table));
             }
             Ok::<bool, TableError>(true)
         })?;
         Ok(tables)
     }
 
-    /// The table of this path, as [`OpenTable::path`] tells it; of a file that is one table, the path is empty.
+    /// The table of this path, as in [`OpenTable::path`]; empty for a file that is one table.
     ///
     /// # Errors
     /// [`TableError::NotFound`] where there is no such table.
@@ -222,7 +219,7 @@ impl OpenFile {
         // A table is known once its directory was listed.
         at.children(&Interrupt::new()).map_err(|error| not_found(error, path))?;
         let table = at.table().ok_or_else(|| TableError::NotFound(path.to_owned()))?;
-        OpenTable::new(&self.session, path.to_owned(), table, self.root.clone())
+        Ok(OpenTable::new(&self.session, path.to_owned(), table))
     }
 
     /// Rules that the file breaks, as far as it was looked into: groups that were listed, values that were read.
@@ -246,7 +243,7 @@ impl OpenFile {
 }
 
 impl OpenTable {
-    fn new(session: &Arc<Session>, path: String, table: Arc<Table>, root: Spot) -> Result<Self, TableError> {
+    fn new(session: &Arc<Session>, path: String, table: Arc<Table>) -> Self {
         let (mut rows, mut fields) = (Vec::new(), Vec::new());
         for column in table.columns.iter().filter(|column| column.in_table) {
             let Ok(shown) = column.shown() else { continue };
@@ -255,7 +252,7 @@ impl OpenTable {
             rows.push(shown);
         }
         let schema = Arc::new(Schema::new(fields));
-        Ok(Self { session: session.clone(), path, table, rows, schema, root })
+        Self { session: session.clone(), path, table, rows, schema }
     }
 
     /// The path by which a mount shows it, and commands take it.
@@ -281,12 +278,19 @@ impl OpenTable {
     /// Reads some rows. What lies beyond the last row is left out.
     ///
     /// # Errors
-    /// Where they cannot be read, or take more memory than the session may have.
+    /// Where they cannot be read, or those of a column take more memory than one value may: then read fewer at once.
     pub fn read(&self, rows: RowRange) -> Result<RecordBatch, TableError> {
         let (start, end) = (rows.start.min(self.rows()), rows.end.min(self.rows()));
         let range = start..end.max(start);
         let count = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-        let interrupt = Interrupt::new();
+        let (interrupt, limit) = (Interrupt::new(), self.session.store.max_value());
+        for (rows, field) in self.rows.iter().zip(self.schema.fields()) {
+            if rows.fitting(range.clone(), limit, &interrupt)?.end < range.end {
+                let path = format!("{}/{}", self.path, field.name());
+                let (what, bytes) = (format!("{count} rows"), limit.saturating_add(1));
+                return Err(store::Error::TooLarge { path, what, bytes, limit, option: "read fewer at once" }.into());
+            }
+        }
         let arrays = self.rows.iter().map(|rows| rows.array(range.clone(), &interrupt));
         let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(count));
@@ -301,8 +305,8 @@ impl OpenTable {
     /// use hepfs::Session;
     ///
     /// let table = Session::start()?.open("tests/data/seed_11_1.h5")?.table("my_table")?;
-    /// let found = table.select("energy > 5 and label = 'electron' order by ts limit 10")?;
-    /// assert!(found.rows() <= 10);
+    /// let found = table.select("energy > 5 and label = 'electron' order by ts")?;
+    /// assert_eq!(found.rows(), 143);
     /// let error = table.select("enrgy > 5").err().unwrap();
     /// assert!(error.to_string().contains("did you mean"), "{error}");
     /// # Ok(())
@@ -331,7 +335,12 @@ impl OpenTable {
             })?;
             table = query::held(table, &places, store, &interrupt)?;
         }
-        Self::new(&self.session, self.path.clone(), Arc::new(table), self.root.clone())
+        Ok(Self::new(&self.session, self.path.clone(), Arc::new(table)))
+    }
+
+    /// Files that a table of many leaves out, as they are shown, and why.
+    pub fn left_out(&self) -> impl Iterator<Item = (String, &str)> {
+        self.table.left_out.iter().map(|(file, reason)| (file.to_string(), reason.as_ref()))
     }
 
     /// Rules that the table breaks, and values met so far that break one.

@@ -315,10 +315,15 @@ impl Sources for Folder {
 /// Several sources given by name.
 pub(crate) struct SeveralSources {
     sources: BTreeMap<BString, Found>,
-    time: SystemTime,
+    since: SystemTime,
 }
 
 impl SeveralSources {
+    /// When they were opened.
+    pub fn since(&self) -> SystemTime {
+        self.since
+    }
+
     /// Opens all sources. One that cannot be opened is reported and stops no other; from then on it is treated like
     /// one found in a folder.
     ///
@@ -357,17 +362,15 @@ impl SeveralSources {
             };
             sources.insert(name, found);
         }
-        if failures.len() == paths.len() {
-            let others = failures.len() - 1;
-            let first = failures.into_iter().next().map(Box::new);
-            return first.map_or(Ok(Self { sources, time: SystemTime::now() }), |first| {
-                Err(OpenError::NoSource { first, others })
-            });
+        let have_all_failed = failures.len() == paths.len();
+        let mut failures = failures.into_iter();
+        if have_all_failed && let Some(first) = failures.next() {
+            return Err(OpenError::NoSource { first: Box::new(first), others: failures.len() });
         }
         for error in failures {
             session.errors.add(&format!("{error}{}; the other sources are mounted", error.meant()));
         }
-        Ok(Self { sources, time: SystemTime::now() })
+        Ok(Self { sources, since: SystemTime::now() })
     }
 }
 
@@ -410,13 +413,6 @@ impl Sources for NamedSources {
 
     fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
         Ok(self.0.iter().map(|(name, found)| (name.clone(), found.clone())).collect())
-    }
-}
-
-impl SeveralSources {
-    /// When they were opened.
-    pub fn since(&self) -> SystemTime {
-        self.time
     }
 }
 

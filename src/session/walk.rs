@@ -1,11 +1,13 @@
-//! Follows paths, and walks directories: one walk for all who look for tables.
+//! Follows paths, and walks directories to find tables.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
 use super::{Children, Error, Kind, Spot};
 use crate::source::Interrupt;
+use crate::table::Table;
 
 /// Most symbolic links on the way to a place.
 const MOST_LINKS: usize = 40;
@@ -18,7 +20,7 @@ pub(crate) struct Followed {
     pub spot: Spot,
     /// The directories on the way to it, the root first.
     pub above: Vec<Spot>,
-    /// The names on the way, as if nothing had led there but directories.
+    /// Names from the root to it, symbolic links resolved.
     pub names: Vec<BString>,
 }
 
@@ -61,7 +63,7 @@ pub(crate) fn follow(root: Spot, path: &[u8], interrupt: &Interrupt) -> Result<F
             continue;
         };
         links += 1;
-        // Those of a mount lead to what lies beside them, or above.
+        // hepfs makes relative links only.
         if links > MOST_LINKS || target.starts_with(b"/") {
             return Err(Astray::Nowhere(part));
         }
@@ -78,6 +80,14 @@ pub(crate) struct Met<'a> {
     pub path: &'a str,
     /// The directory and the names in it, or the reason why there is no looking into it.
     pub listed: Result<(&'a Spot, &'a Children), &'a str>,
+}
+
+impl Met<'_> {
+    /// The table that the directory is; that of `columns/` only where the walk began there.
+    pub fn table(&self) -> Option<Arc<Table>> {
+        let (spot, _) = self.listed.as_ref().ok()?;
+        spot.table().filter(|_| self.path.is_empty() || spot.directory().is_some())
+    }
 }
 
 /// The path of a name in the directory at `path`.

@@ -3,6 +3,7 @@
 mod dialects;
 mod h5_pool;
 mod h5_worker;
+mod library;
 mod sample;
 mod store;
 mod tree;

@@ -42,12 +42,6 @@ pub(super) fn shown_xattrs(of: &ObjectAttributes, opened: &Opened, interrupt: &I
     Box::new(ShownXattrs { name: of.name.clone(), attributes: of.all(opened, interrupt) })
 }
 
-impl ShownFile {
-    fn log(&self, error: crate::store::Error) -> Error {
-        self.failed(error).into()
-    }
-}
-
 impl Node for ShownFile {
     fn attributes(&self) -> Attributes {
         self.opened.attributes(Kind::File)
@@ -62,11 +56,11 @@ impl Node for ShownFile {
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        self.view.size(effort, interrupt).map_err(|error| self.log(error))
+        Ok(ShownFile::size(self, effort, interrupt)?)
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
-        self.view.gather(offset, length, answer, interrupt).map_err(|error| self.log(error))
+        self.view.gather(offset, length, answer, interrupt).map_err(|error| self.failed(error).into())
     }
 
     fn access(&self) -> Access {

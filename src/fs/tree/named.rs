@@ -47,8 +47,7 @@ impl Node for FileName {
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
-        let used = if effort == Effort::Prepared { Use::Opened } else { Use::Seen };
-        Node::size(self.file(used)?.as_ref(), effort, interrupt)
+        Node::size(self.file(Use::Seen)?.as_ref(), effort, interrupt)
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {

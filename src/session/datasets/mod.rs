@@ -178,10 +178,6 @@ fn left_out_name(name: &BString, outcome: &Outcome) -> Option<BString> {
     (file.len() <= LONGEST_NAME && !outcome.below.contains(&file)).then_some(file)
 }
 
-fn directory(name: &BString) -> DirEntry {
-    DirEntry { name: name.clone(), kind: Kind::Directory }
-}
-
 /// The directory of a path: partitions, where files have a table there, else what lies below.
 pub(crate) struct DatasetAt {
     all: Arc<Datasets>,
@@ -225,12 +221,12 @@ impl DatasetAt {
     /// Where no source can be listed.
     pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let outcome = self.dataset.outcome(interrupt)?;
-        let mut names: Vec<DirEntry> = outcome.files.keys().map(directory).collect();
+        let mut names: Vec<DirEntry> = outcome.files.keys().cloned().map(DirEntry::directory).collect();
         let (mut listed, mut opened) = (0, 0);
         // Arrays beside a table are its columns, of which it tells.
         let has_table = outcome.below.contains(&BString::from(WITHIN));
         for name in &outcome.below {
-            names.push(directory(name));
+            names.push(DirEntry::directory(name.clone()));
             let is_looked_into = listed < MOST_LISTED && opened < MOST_OPENED && (!has_table || name == WITHIN);
             let Some(file) = left_out_name(name, &outcome).filter(|_| is_looked_into) else { continue };
             listed += 1;
