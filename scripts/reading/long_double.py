@@ -85,6 +85,10 @@ def write(folder):
         file["record"] = np.array([(at, np.longdouble(at) / 3) for at in range(3)], [("n", "i4"), ("x", np.longdouble)])
         file["pair"] = np.array([1, 2, 3], np.longdouble)
         file["pair"].attrs["_FillValue"] = np.longdouble(2)
+        # By its shape a table, which counts its own column alone.
+        for name in ("time", "energy", "exact"):
+            file[f"guessed/{name}"] = np.arange(10, dtype=np.longdouble if name == "exact" else "f8")
+        file["guessed/apart"] = np.arange(3, dtype=np.longdouble)
 
 
 def check(folder, mount):
@@ -111,6 +115,7 @@ def check(folder, mount):
             with np.errstate(over="ignore"):
                 assert file["extended"][:].astype("f8").tolist() == wanted
     assert pq.read_table(mount / "grid.parquet")["grid"].to_pylist() == np.array(wanted).reshape(-1, 3).tolist()
+    assert pd.read_parquet(mount / "guessed/table.parquet")["exact"].tolist() == list(range(10))
     assert pq.read_table(mount / "pair.parquet")["pair"].to_pylist() == [1, None, 3]
     record = pd.read_parquet(mount / "record/table.parquet")
     assert record["x"].tolist() == [at / 3 for at in range(3)], record
@@ -119,10 +124,10 @@ def check(folder, mount):
     told = [line for line in told if line["id"] == "values/long-double"]
     # A third and two thirds; in datasets by themselves they are not counted.
     found = sorted((line["path"], line.get("rows", 0), line["severity"]) for line in told)
-    alone = ["/exact", "/extended", "/grid", "/pair", "/quadruple"]
+    alone = ["/exact", "/extended", "/grid", "/guessed/apart", "/pair", "/quadruple"]
     assert found == [(name, 0, "note") for name in alone] + [("/record", 2, "note")], told
     assert not (top / ".hepfs/errors").read_text()
-    print("6 datasets")
+    print("7 datasets")
 
 
 if __name__ == "__main__":

@@ -245,7 +245,7 @@ pub(super) enum Decode {
 }
 
 impl Reading {
-    /// What all nodes of a tree over sources share.
+    /// Starts a session with these settings.
     ///
     /// # Errors
     /// [`Error::Usage`] where the plugin folder is none.

@@ -6,13 +6,13 @@ use std::fmt;
 /// Why stored bytes cannot be decoded: they are damaged, or of a form that no codec knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The filter that met it, once a pipeline knows.
+    /// Name of the filter that failed; the pipeline sets it.
     filter: Option<&'static str>,
     reason: Cow<'static, str>,
 }
 
 impl Error {
-    /// The same, met by this filter.
+    /// The error with the name of its filter.
     pub(super) fn of(self, filter: &'static str) -> Self {
         Self { filter: Some(filter), ..self }
     }

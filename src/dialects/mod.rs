@@ -110,12 +110,11 @@ pub enum Tables {
 pub struct About {
     /// Its name, as `metadata.json` tells it.
     pub name: &'static str,
-    /// The rules that its tables are held against.
+    /// Rules that its tables must keep.
     pub rules: &'static [&'static Rule],
     /// Names of attributes that it looks at. A listing has these of each member, and of others only some.
     pub attributes: &'static [&'static str],
-    /// The beginning of paths below which virtual datasets are made of chunks of one source, and the rule that others
-    /// break.
+    /// The path below which every virtual dataset must map chunks of one source, and the rule that others break.
     pub mappings: Option<(&'static str, &'static Rule)>,
 }
 
@@ -233,7 +232,7 @@ pub struct Judgement {
     pub kind: &'static str,
     /// The dialect that shows a dataset, as a directory ([`Mark::Table`]) or as files ([`Mark::Files`]).
     pub shown: Option<(&'static dyn Dialect, Mark)>,
-    /// Rules for which others refuse it.
+    /// Rules by which other dialects refuse the object.
     pub findings: Vec<Finding>,
 }
 
@@ -253,9 +252,9 @@ pub struct Here<'a> {
 /// What a dialect says of a group and its members.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
-    /// The dialect that has the group, and says so: [`Dialects::claims`].
+    /// The dialect that claims the group; set by [`Dialects::claims`].
     pub dialect: Option<&'static dyn Dialect>,
-    /// A table by its own attributes, whatever is in it: [`Dialects::claims`].
+    /// Its attributes alone mark the group as a table; set by [`Dialects::claims`].
     pub is_marked: bool,
     /// The group is a table of its own: [`Of::Group`].
     pub is_table: bool,

@@ -54,6 +54,6 @@ pub fn open(
 ) -> Result<Arc<dyn TableFile>, Error> {
     match format {
         Format::Trevni => Ok(trevni::File::open(store, source, interrupt)?),
-        Format::Hdf5 => Err(Error::Unsupported { path: "/".into(), reason: "an HDF5 file is no single table".into() }),
+        Format::Hdf5 => Err(Error::unsupported("/", "an HDF5 file is no single table")),
     }
 }

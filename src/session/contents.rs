@@ -16,8 +16,9 @@ use crate::session::Error;
 use crate::session::rules;
 use crate::session::{DirEntry, Names};
 use crate::source::Interrupt;
+use crate::store::decode::Oddity;
 use crate::store::{self, File};
-use crate::table::{Finding, Table};
+use crate::table::{Finding, Table, rule_of};
 use crate::views::metadata::{self, Called, Lines, Member};
 
 /// Bytes of the longest scalar of which `metadata.json` has the value.
@@ -86,6 +87,12 @@ impl Contents {
         contents.group = (!is_small && are_others).then(|| (place.clone(), way.clone()));
         let shown = (&mut contents.listing, &mut contents.findings);
         contents.members.append(&mut seen.list(beside.as_ref(), shown, is_small));
+        // A table of such members counts the inexact values of its columns.
+        if let Some(table) = contents.table.as_ref().filter(|table| table.only_adds) {
+            let counted: HashSet<&str> = table.columns.iter().map(|column| column.path.as_str()).collect();
+            let note = rule_of(Oddity::Nearest).id;
+            contents.findings.retain(|finding| finding.rule.id != note || !counted.contains(finding.path.as_str()));
+        }
         // What it cut short looks broken, and a listing stays for as long as its group is known.
         interrupt.check()?;
         contents._claims = is_small.then_some(claims);

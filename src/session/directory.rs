@@ -143,7 +143,7 @@ impl Directory {
     pub(crate) fn file(&self, place: (bool, usize), used: Use) -> Result<Arc<ShownFile>, Error> {
         let contents = self.contents.get().ok_or(Error::Stale)?;
         let mut files = self.files.lock();
-        // One whose layout was given up stays with who has it open.
+        // Readers of an outdated layout keep it; new ones get a fresh file.
         let known = files.get(&place).filter(|file| file.is_current());
         let file = match known {
             Some(file) => file,

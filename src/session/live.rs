@@ -1,4 +1,4 @@
-//! Makes the files of `.hepfs`, which tell what a session has learnt and done. Every open makes the bytes anew.
+//! Renders the files of `.hepfs`: errors, findings, statistics, counters. Every open makes the bytes anew.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sources that are open, the tables in them, and what is found out of them.
+//! Opens sources, finds their tables, and gathers findings.
 //!
 //! A directory belongs to one opening of a source (`Opened`). When the file under the source's path becomes another
 //! one, its directories stop being current, and a new opening answers.
@@ -11,14 +11,14 @@
 //! | `opened` | openings of a source: one for each state of the file |
 //! | `listing` | from a group's links and what was claimed of them to names, none of them twice |
 //! | `contents`, `directory` | what a directory holds once it was listed; the directories below it |
-//! | `described` | what there is to say of one |
+//! | `described` | the facts of a directory's `metadata.json` |
 //! | `files`, `file`, `recent` | the view behind each name, with the attributes of its object |
 //! | `selections` | the same over chosen rows |
 //! | `sources` | files and folders that the user named |
 //! | `datasets` | one table of many files |
 //! | `live` | reports on a session: errors, findings, counts |
 //! | `spot`, `walk` | what names lead to; what lies at a path, and below it |
-//! | `open` | files and tables, as programs use them that have the crate as a library |
+//! | `open` | the library's entry: open files and tables |
 
 mod changes;
 mod children;
@@ -89,7 +89,7 @@ const MOST_RENDERED: u64 = 64 << 20;
 pub struct Settings {
     /// How CSV is written.
     pub csv: CsvOptions,
-    /// Whether Parquet files tell what is known of their values when they are opened (`--parquet-stats`). Without it a
+    /// Whether Parquet files carry statistics of their values (`--parquet-stats`). Without it a
     /// file has the same bytes at each mount, on each machine.
     pub parquet_statistics: bool,
     /// Whether times are shown as instants (`--times`): for the store, which makes the rows.

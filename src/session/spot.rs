@@ -219,8 +219,7 @@ impl Spot {
         }
     }
 
-    /// Whether a directory holds no more than what is shown elsewhere or made anew, or what a dialect made up beside
-    /// its group: what walks a tree to do something with its tables leaves it out.
+    /// Whether a walk over tables leaves the directory out: `.hepfs`, `.datasets`, and hidden ones such as `.versions`.
     pub fn repeats(&self) -> bool {
         match self {
             Spot::Live(..) | Spot::Dataset(_) => true,

@@ -78,7 +78,7 @@ pub struct Finding {
     pub section: Option<(&'static str, &'static str)>,
     /// HDF5 path of the object.
     pub path: String,
-    /// The value met instead.
+    /// The state found instead.
     pub found: String,
     /// How many rows break it, and the first; `None` of a rule that is not about rows.
     pub rows: Option<Count>,

@@ -62,7 +62,7 @@ pub struct Table {
     pub only_adds: bool,
     /// Its rows are those of other tables, which are shown as well.
     pub repeats: bool,
-    /// Its values are held in memory: nothing is learnt of them.
+    /// Its values are in memory; its columns have no learner.
     pub is_held: bool,
     /// Attributes of the table group.
     pub attributes: Arc<[Attribute]>,

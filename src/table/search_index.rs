@@ -41,7 +41,7 @@ pub struct SearchIndex {
 pub struct Absent {
     /// The rule that it breaks.
     pub rule: &'static Rule,
-    /// The value met instead.
+    /// The state found instead.
     pub found: String,
     /// The kind of the fault.
     pub reason: Reason,

@@ -1,4 +1,4 @@
-//! What a format has no place for.
+//! Columns and arrays that a file format cannot hold.
 
 use crate::table::Unreadable;
 

@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(cache.bytes(), 0);
         let next = make(1).unwrap();
         assert!(next[..8] != [0; 8], "fresh memory");
-        // Who still holds a block keeps it.
+        // A reader that holds a block keeps it.
         cache.hand_out(&(0, 1, 0), length);
         assert_eq!((cache.bytes(), next.len()), (0, length));
         cache.hand_out(&(0, 1, 0), length);

@@ -23,8 +23,7 @@ impl<'a> Wanted<'a> {
         (self.length > 0).then_some(self.at)
     }
 
-    /// What is wanted of a piece of `bytes` bytes that begins at byte `start`, counted from its beginning; counts as
-    /// taken.
+    /// Takes the wanted range of a piece of `bytes` bytes at byte `start`, relative to its beginning.
     pub fn part(&mut self, start: u64, bytes: u64) -> Option<Range<u64>> {
         let skip = self.at.checked_sub(start)?;
         let count = bytes.checked_sub(skip)?.min(self.length as u64);

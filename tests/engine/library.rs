@@ -71,3 +71,20 @@ fn a_file_that_changes_is_read_anew() {
     assert!(matches!(error, TableError::Read(Error::Stale)), "{error}");
     assert_eq!(energies(&file.table("my_table").unwrap().read(0..2).unwrap()), [85.56001, 190.02284]);
 }
+
+#[test]
+fn a_search_index_teaches_the_learner_of_its_column() {
+    let file = session().open(data("search_indexes_pytables.h5")).unwrap();
+    let mut found = 0;
+    for table in file.tables().unwrap() {
+        let table = table.model();
+        for form in table.indexes.iter().filter_map(|index| index.form.as_ref().ok()).filter(|form| !form.is_part) {
+            let column = table.columns.iter().find(|column| column.name == form.column).unwrap();
+            let (of_column, of_form) = (column.learner.as_ref().unwrap(), form.learner.as_ref().unwrap());
+            assert!(Arc::ptr_eq(of_column, of_form), "{}/{}", table.path, form.column);
+            assert!(Arc::ptr_eq(column.rows.as_ref().unwrap(), &form.shown));
+            found += 1;
+        }
+    }
+    assert!(found > 0);
+}

@@ -214,7 +214,7 @@ impl Builder<'_> {
     fn verified(&self, ends: &dyn Rows, values: u64) -> Result<u64, Unreadable> {
         let first = if ends.len() <= MOST_VERIFIED { 0 } else { ends.len() - 1 };
         let mut last = 0;
-        let failed = |reason: String| Error::Unsupported { path: String::new(), reason };
+        let failed = |reason: String| Error::unsupported(String::new(), reason);
         let looked = for_each_array(ends, first..ends.len(), ARRAY_BYTES, self.interrupt, &mut |range, array| {
             let numbers =
                 widen::unsigned(&array).ok_or_else(|| failed(format!("ends of type {}", array.data_type())))?;

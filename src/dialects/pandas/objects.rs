@@ -45,7 +45,7 @@ impl Block {
     }
 
     fn refuse(&self, reason: impl ToString) -> Error {
-        Error::Unsupported { path: self.dataset.path().to_owned(), reason: reason.to_string() }
+        Error::unsupported(self.dataset.path(), reason)
     }
 
     /// Reads the pickle under what it takes of the budget, which is held as a whole or not at all: readers of several

@@ -47,7 +47,7 @@ struct Walk<'a> {
 /// Where a group cannot be listed, or mappings cannot be had.
 pub(super) fn since_previous(version: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, Error> {
     let Here { path, group, file, interrupt } = *version;
-    let lost = || Error::Unsupported { path: path.to_owned(), reason: "its file cannot be listed any more".into() };
+    let lost = || Error::unsupported(path, "its file cannot be listed any more");
     let all = file.group(Kept::in_file(file, interrupt).ok_or_else(lost)?.id, interrupt);
     let all = all.map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;
     let before = previous(&all, &group.attributes);
@@ -113,7 +113,7 @@ impl Walk<'_> {
     }
 
     fn too_much(&self, reason: String) -> Error {
-        Error::Unsupported { path: self.path.to_owned(), reason }
+        Error::unsupported(self.path, reason)
     }
 
     /// Whether two datasets have the same elements, as far as that is known without these.

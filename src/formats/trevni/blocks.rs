@@ -293,7 +293,7 @@ impl File {
                 blocks.push((0, block.size, block.stored));
                 Ok(())
             })?;
-            let mut at = end.map_err(|error| Error::Unsupported { path, reason: error.to_string() })?;
+            let mut at = end.map_err(|error| Error::unsupported(path, error))?;
             for (place, _, stored) in &mut blocks {
                 *place = at;
                 at = at.saturating_add(u64::from(*stored)).saturating_add(packing.checksum_size());
@@ -431,7 +431,7 @@ impl File {
         }
         // A column of other rows than the table is none that children go by.
         let reason = format!("it has no rows {}..{}, which a child has", range.start, range.end);
-        Err(Error::Unsupported { path: path_of(column), reason })
+        Err(Error::unsupported(path_of(column), reason))
     }
 
     /// Has blocks decoded on other cores: those of `range` that follow its first, and what a sequential reader will

@@ -98,7 +98,7 @@ impl File {
     /// What the header says of a column.
     pub(super) fn column(&self, at: usize) -> Result<(&Column, Kind, Packing), Error> {
         let column = self.header.columns.get(at).ok_or_else(|| refused(format!("there is no column {at}")))?;
-        let failed = |reason: &codec::Error| Error::Unsupported { path: path_of(column), reason: reason.to_string() };
+        let failed = |reason: &codec::Error| Error::unsupported(path_of(column), reason);
         let (kind, packing) = *column.form.as_ref().map_err(failed)?;
         self.columns.get(at).map_or(Ok(()), |seen| seen.as_ref().map(drop)).map_err(failed)?;
         Ok((column, kind, packing))
@@ -133,7 +133,7 @@ pub(super) fn path_of(column: &Column) -> String {
 }
 
 fn refused(reason: String) -> Error {
-    Error::Unsupported { path: "/".into(), reason }
+    Error::unsupported("/", reason)
 }
 
 /// Reads the header, from more and more of the file.

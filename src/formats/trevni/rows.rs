@@ -215,7 +215,7 @@ impl ColumnRows {
     }
 
     fn failed(&self, reason: String) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason }
+        Error::unsupported(self.path.clone(), reason)
     }
 
     /// Calls `take` with a piece for each block that rows of `range` of a column lie in.

@@ -54,7 +54,7 @@ pub fn serve_if_worker() {
         SERVES.store(true, Ordering::Relaxed);
         return;
     }
-    // Runs the nursery, and in each of its forks the worker: `hepfs hdf5-worker PARENT`.
+    // `hepfs hdf5-worker PARENT` is the nursery, which returns here in each of its forks as the worker.
     let outcome = nursery::run().and_then(|is_worker| if is_worker { run() } else { Ok(()) });
     if let Err(error) = &outcome {
         // For debugging only: the daemon knows from the closed socket.

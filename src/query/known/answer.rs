@@ -32,7 +32,7 @@ const MOST_VALUES: u64 = 1 << 20;
 /// Values that filters are asked for, at most.
 const MOST_ASKED: usize = 64;
 
-/// The use that a search index was of.
+/// How often a search index answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UsedIndex {
     /// HDF5 path.
@@ -75,7 +75,7 @@ impl Answer {
         Self { form, trust, says: OnceLock::new(), said: Mutex::default(), lacking: Mutex::default() }
     }
 
-    /// The use that it was of so far.
+    /// Its answers so far; `None` before the first.
     pub fn used(&self) -> Option<UsedIndex> {
         let blocks = self.said.lock().iter().map(|word| u64::from(word.count_ones())).sum();
         let (path, kind, column) = (self.form.path.clone(), self.form.kind.name(), self.form.column.to_string());

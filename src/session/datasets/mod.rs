@@ -185,7 +185,7 @@ pub(crate) struct DatasetAt {
 }
 
 impl DatasetAt {
-    /// When the datasets were first asked for.
+    /// When the session began to show datasets.
     pub fn since(&self) -> SystemTime {
         self.all.started
     }

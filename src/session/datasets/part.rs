@@ -32,7 +32,7 @@ impl Part {
 
 /// The directory of one file.
 pub(crate) struct Partition {
-    /// When the datasets were first asked for.
+    /// When the session began to show datasets.
     pub since: SystemTime,
     pub dataset: Arc<Dataset>,
     pub name: BString,

@@ -115,7 +115,7 @@ pub(crate) enum Child {
 }
 
 impl Child {
-    /// What kind of node it is.
+    /// Its kind.
     pub fn kind(&self) -> Kind {
         match self {
             Child::Columns | Child::Where | Child::Directory(_) => Kind::Directory,

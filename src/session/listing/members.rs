@@ -300,8 +300,7 @@ impl Members<'_> {
         let (dialect, mark) = judgement.shown?;
         if mark == Mark::Files {
             findings.extend(stated::of_array(&path, dataset, dialect));
-            // A table of such members counts those of its columns.
-            findings.extend(stated::long_double(&path, dataset).filter(|_| !self.claims.only_adds));
+            findings.extend(stated::long_double(&path, dataset));
         }
         let array = Array::new(&member.name, path, dataset, dialect, self.claims.serving.get(&member.name).copied());
         if mark == Mark::Table {

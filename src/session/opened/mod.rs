@@ -292,7 +292,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// What the mount shares.
+    /// The session that it belongs to.
     pub fn session(&self) -> &Arc<Session> {
         &self.session
     }
@@ -489,7 +489,7 @@ impl SourceFile {
         Arc::new(Self { session, path, opened: Mutex::new(None), last: Mutex::new(None) })
     }
 
-    /// What the mount shares.
+    /// The session that it belongs to.
     pub fn session(&self) -> &Arc<Session> {
         &self.session
     }

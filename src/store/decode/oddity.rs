@@ -56,7 +56,7 @@ impl Oddities {
         words[at] |= 1 << (row % 64);
     }
 
-    /// Adds an oddity of those of the first `len` rows that are odd so.
+    /// Adds `oddity` for each of the first `len` rows that `is_odd` accepts.
     pub fn add_where(&mut self, oddity: Oddity, len: usize, is_odd: impl Fn(usize) -> bool) {
         self.extend((0..len).filter(|row| is_odd(*row)).map(|row| (oddity, row as u64)));
     }

@@ -41,10 +41,7 @@ impl Learner {
             progress(length);
             Ok::<_, Error>(())
         })?;
-        self.known().ok_or_else(|| Error::Unsupported {
-            path: self.path().to_owned(),
-            reason: "the file changed while its statistics were learnt".into(),
-        })
+        self.known().ok_or_else(|| Error::unsupported(self.path(), "the file changed while its statistics were learnt"))
     }
 
     fn learn_range(&self, rows: &dyn Rows, range: Range<u64>, interrupt: &Interrupt) -> Result<(), Error> {

@@ -467,7 +467,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
 }
 
 fn failed(reason: &str) -> Error {
-    Error::Unsupported { path: "a pass over values".into(), reason: reason.into() }
+    Error::unsupported("a pass over values", reason)
 }
 
 #[cfg(test)]

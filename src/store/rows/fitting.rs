@@ -109,7 +109,7 @@ pub fn for_each_array(
         let array = rows.array(part.clone(), interrupt)?;
         if array.len() as u64 != part.end - part.start {
             let reason = format!("rows {}..{} came as {} values", part.start, part.end, array.len());
-            return Err(Error::Unsupported { path: "rows".into(), reason });
+            return Err(Error::unsupported("rows", reason));
         }
         start = part.end;
         take(part, array)?;

@@ -272,7 +272,7 @@ impl Container for Lost {
     }
 
     fn examine(&self, _: &Interrupt) -> Result<(), Error> {
-        Err(Error::Unsupported { path: "/t/x".into(), reason: "lost".into() })
+        Err(Error::unsupported("/t/x", "lost"))
     }
 }
 

@@ -123,7 +123,7 @@ impl File {
         let header = layout.header(&self.table, &nulls, usize::try_from(self.header).unwrap_or(usize::MAX));
         if header.len() as u64 != self.header {
             let reason = format!("the header of batch {batch} takes {} bytes, not {}", header.len(), self.header);
-            return Err(Error::Unsupported { path: "arrow".into(), reason });
+            return Err(Error::unsupported("arrow", reason));
         }
         Ok(header)
     }
@@ -168,7 +168,7 @@ impl File {
         let placed = self.placed.get_or_init(|| self.place(lengths).until(promised));
         if placed.size() >= LARGEST {
             let reason = format!("{} rows pass 2^62 bytes", self.table.rows);
-            return Err(Error::Unsupported { path: "arrow".into(), reason });
+            return Err(Error::unsupported("arrow", reason));
         }
         Ok(placed)
     }

@@ -227,8 +227,7 @@ impl IpcView {
         let key = (part as u64) << 32 | position.column as u64;
         self.rendered.get_or_render((self.id, key, rows.start), interrupt, |block| {
             let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
-            let refuse =
-                |misfit: Misfit| Error::Unsupported { path: column.name.to_string(), reason: misfit.to_string() };
+            let refuse = |misfit: Misfit| Error::unsupported(column.name.to_string(), misfit);
             let array = match piece.part.field {
                 None => column.rows.array(rows.clone(), interrupt)?,
                 Some(field) => {
@@ -335,5 +334,5 @@ fn take_head(head: &Head, at: u64, wanted: &mut Wanted<'_>) {
 }
 
 fn nothing(at: u64) -> Error {
-    Error::Unsupported { path: "arrow".into(), reason: format!("nothing lies at byte {at}") }
+    Error::unsupported("arrow", format!("nothing lies at byte {at}"))
 }

@@ -79,7 +79,7 @@ impl Look {
     }
 }
 
-/// What some rows tell of all.
+/// Lengths estimated from a sample of rows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Sample {
     /// Of each column, whether outlines do not tell how long it is.
@@ -91,7 +91,7 @@ pub(super) struct Sample {
     pub alike: Vec<u64>,
 }
 
-/// What is known of the lengths of some columns, and the pass that finds them.
+/// Lengths of some columns, as far as they are known, and the pass that finds them.
 pub(super) struct Meter<M: Measured> {
     shared: Arc<Shared<M>>,
     /// Units of a step of the pass.
@@ -138,7 +138,7 @@ impl<M: Measured> Meter<M> {
         self.keeper(&format!("by-values {column}"))
     }
 
-    /// What is measured.
+    /// The columns measured.
     pub fn measured(&self) -> &M {
         &self.shared.measured
     }
@@ -153,7 +153,7 @@ impl<M: Measured> Meter<M> {
         if self.shared.is_small(interrupt)? { Ok(0) } else { Ok(self.sample(interrupt)?.work) }
     }
 
-    /// What some rows tell of all.
+    /// Lengths estimated from a sample of rows.
     pub fn sample(&self, interrupt: &Interrupt) -> Result<&Sample, Error> {
         if let Some(sample) = self.sample.get() {
             return Ok(sample);
@@ -288,7 +288,7 @@ impl<M: Measured> Shared<M> {
                 Ok(numbers.map(|number| (estimate(of_places(number), alike) * unit as f64) as u64).collect::<Vec<_>>())
             };
             let (mut stored, alike) = (typical(false)?, typical(true)?);
-            // What is shown of texts may be longer than they are.
+            // Texts may take more bytes shown than stored.
             if look.shown > look.room {
                 let grown = stored.iter_mut().enumerate().filter(|(number, _)| M::grows(*number));
                 grown.for_each(|(_, number)| *number = number.saturating_mul(look.shown) / look.room.max(1));

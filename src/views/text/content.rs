@@ -233,10 +233,10 @@ impl Content {
         interrupt.check()?;
         let array = column.rows.array(rows.clone(), interrupt)?;
         if array.len() as u64 != rows.end - rows.start {
-            return Err(Error::Unsupported {
-                path: column.name.to_string(),
-                reason: format!("rows {}..{} came as {} values", rows.start, rows.end, array.len()),
-            });
+            return Err(Error::unsupported(
+                column.name.to_string(),
+                format!("rows {}..{} came as {} values", rows.start, rows.end, array.len()),
+            ));
         }
         Self::parts(column, array)
     }
@@ -246,7 +246,7 @@ impl Content {
         if !column.is_spread {
             return Ok(vec![array]);
         }
-        let unsupported = |reason| Error::Unsupported { path: column.name.to_string(), reason };
+        let unsupported = |reason| Error::unsupported(column.name.to_string(), reason);
         spread::parts(&array).map_err(|error| unsupported(error.to_string()))
     }
 
@@ -263,7 +263,7 @@ impl Content {
 
     fn no_text(&self, error: NoText) -> Error {
         let names = self.columns.iter().map(|column| column.name.to_string());
-        Error::Unsupported { path: names.collect::<Vec<_>>().join(", "), reason: error.to_string() }
+        Error::unsupported(names.collect::<Vec<_>>().join(", "), error)
     }
 
     /// Appends rows; says `false`, with anything or nothing appended, once `out` would grow past about `limit` bytes.

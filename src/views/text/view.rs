@@ -375,7 +375,7 @@ impl Shared {
                     unit.length,
                     text.len()
                 );
-                return Err(Error::Unsupported { path: "text".into(), reason });
+                return Err(Error::unsupported("text", reason));
             }
             Ok(text)
         })

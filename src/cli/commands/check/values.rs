@@ -321,7 +321,7 @@ mod tests {
         }
 
         fn array(&self, _: RowRange, _: &Interrupt) -> Result<ArrayRef, store::Error> {
-            Err(store::Error::Unsupported { path: "/t/x".into(), reason: "a damaged index".into() })
+            Err(store::Error::unsupported("/t/x", "a damaged index"))
         }
     }
 

@@ -24,7 +24,7 @@ impl BitRows {
     /// The first `len` bits.
     ///
     /// # Errors
-    /// The type that is not of bytes, or how many bytes are missing.
+    /// Rows of another type than `uint8`, or fewer bytes than `len` bits need.
     pub fn new(path: String, bytes: Arc<dyn Rows>, len: u64, is_opposite: bool) -> Result<Self, String> {
         if *bytes.data_type() != DataType::UInt8 {
             return Err(format!("bits of type {}", bytes.data_type()));

@@ -17,7 +17,7 @@ const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
 /// The type in which numbers of two types, or times, are one column; `None`: they have no type in common.
 ///
-/// - Two integers become `int64`, or `uint64` where both are unsigned; signed ones with `uint64` become nothing.
+/// - Two integers become `int64`, or `uint64` where both are unsigned; signed ones and `uint64` have no type in common.
 /// - Two floats, and floats with integers, become `float64`, which may round integers of 64 bits.
 /// - Instants of one zone, and durations, take the finer unit.
 pub fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {

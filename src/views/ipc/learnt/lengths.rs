@@ -304,7 +304,7 @@ fn add(
             }
             Ok(())
         })
-        .map_err(|misfit| Error::Unsupported { path: column.name.to_string(), reason: misfit.to_string() })
+        .map_err(|misfit| Error::unsupported(column.name.to_string(), misfit))
     })
 }
 

@@ -116,7 +116,7 @@ impl Nulls {
             }
             start = end;
         }
-        Error::Unsupported { path, reason }
+        Error::unsupported(path, reason)
     }
 
     fn counted(&self, batch: u64, interrupt: &Interrupt) -> Result<Arc<Vec<u64>>, Error> {
@@ -212,7 +212,7 @@ impl Counter {
                 }
                 Ok(())
             })
-            .map_err(|misfit| Error::Unsupported { path: shown.name.to_string(), reason: misfit.to_string() })
+            .map_err(|misfit| Error::unsupported(shown.name.to_string(), misfit))
         };
         if shown.rows.outline_tells_nulls()
             && let Some(outline) = shown.rows.outline(rows.clone(), interrupt)?

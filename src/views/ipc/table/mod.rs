@@ -177,7 +177,7 @@ impl Table {
         source: Option<u64>,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
-        let refuse = |misfit: Misfit| Error::Unsupported { path: "arrow".into(), reason: misfit.to_string() };
+        let refuse = |misfit: Misfit| Error::unsupported("arrow", misfit);
         let mut plans = Vec::with_capacity(columns.len());
         let mut dictionaries = Vec::new();
         for column in &columns {

@@ -189,7 +189,7 @@ impl ParquetColumn {
     }
 
     pub(super) fn unsupported(&self, reason: impl ToString) -> Error {
-        Error::Unsupported { path: self.path.clone(), reason: reason.to_string() }
+        Error::unsupported(self.path.clone(), reason)
     }
 }
 
@@ -275,13 +275,12 @@ impl Prepared {
         let fields: Fields = columns.iter().zip(fields).map(noted).collect();
         let physical = |leaf: &PreparedLeaf| physical_of(leaf.leaf.physical);
         let schema = schema::convert(&Schema::new(fields.clone()));
-        let schema =
-            schema.map_err(|misfit| Error::Unsupported { path: "parquet".into(), reason: misfit.to_string() })?;
+        let schema = schema.map_err(|misfit| Error::unsupported("parquet", misfit))?;
         // The schema is made by `parquet`, the pages by us: they must agree.
         let columns = schema.columns().iter().map(|column| (column.path().parts(), column.physical_type()));
         if !columns.eq(leaves.iter().map(|leaf| (leaf.leaf.path.as_slice(), physical(leaf)))) {
-            let reason = "schema and data have different leaf columns".into();
-            return Err(Error::Unsupported { path: "parquet".into(), reason });
+            let reason = "schema and data have different leaf columns";
+            return Err(Error::unsupported("parquet", reason));
         }
         Ok(Self { groups, leaves, schema, fields })
     }

@@ -220,7 +220,7 @@ impl View for ParquetView {
 }
 
 fn broken(reason: String) -> Error {
-    Error::Unsupported { path: "parquet".into(), reason }
+    Error::unsupported("parquet", reason)
 }
 
 impl Shared {
