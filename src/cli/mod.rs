@@ -35,7 +35,7 @@ use self::commands::{cat, check, convert, demo, export, import, index, info, ls,
 use crate::dialects::table_writer::Refused;
 use crate::fs::mount::MountError;
 use crate::h5;
-use crate::session::{self, OpenError};
+use crate::session::OpenError;
 use crate::views::printable;
 
 /// Shows the column tables inside HDF5 files as directories of ordinary files.
@@ -151,18 +151,10 @@ pub enum Error {
     /// It cannot be mounted or unmounted.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// A name in the tree cannot be looked up.
+    /// A name in the tree cannot be looked up, or a file of it be read.
     #[error("{path}: {error}")]
     Tree {
         /// The name as asked for.
-        path: String,
-        /// Why.
-        error: session::Error,
-    },
-    /// A file cannot be read.
-    #[error("{path}: {error}")]
-    Node {
-        /// Its name as asked for.
         path: String,
         /// Why.
         error: crate::fs::Error,

@@ -249,11 +249,11 @@ impl Reading {
     ///
     /// # Errors
     /// [`Error::Usage`] where the plugin folder is none.
-    pub fn session(&self, views: Settings) -> Result<Arc<Session>, Error> {
+    pub fn session(&self, settings: Settings) -> Result<Arc<Session>, Error> {
         if let Some(folder) = self.plugins.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
         }
-        let views = Settings { dialects: Dialects::new(self.tables, self.grids), ..views };
+        let settings = Settings { dialects: Dialects::new(self.tables, self.grids), ..settings };
         let defaults = store::Options::default();
         let cache_size = self.cache_size.unwrap_or(defaults.cache_size);
         if cache_size <= LITTLE {
@@ -269,8 +269,8 @@ impl Reading {
                 Decode::Own => Decoder::Own,
                 Decode::Libhdf5 => Decoder::Library,
             },
-            times: views.times,
-            nan: views.nan,
+            times: settings.times,
+            nan: settings.nan,
             kept_folder: self.kept_folder(),
             kept_size: self.cache_folder_size,
             ..defaults
@@ -281,7 +281,7 @@ impl Reading {
             deadline: Duration::from_secs(self.deadline),
             ..h5::Options::default()
         };
-        Ok(Session::with_settings(store, workers, views))
+        Ok(Session::with_settings(store, workers, settings))
     }
 
     /// Whether there is no folder to keep anything in.
@@ -346,7 +346,7 @@ impl Showing {
     ///
     /// # Errors
     /// [`Error::Options`] where CSV could not be read back.
-    pub fn views(&self) -> Result<Settings, Error> {
+    pub fn settings(&self) -> Result<Settings, Error> {
         let csv = CsvOptions::new(self.csv_separator.unwrap_or(SEPARATOR), &self.csv_null, !self.no_header);
         let csv = csv.map_err(|error| Error::Options(error.to_string()))?;
         let trust = match self.indexes {

@@ -52,13 +52,13 @@ impl Named {
     /// Where there is only one place and it fails, and where the output is closed.
     pub fn each(
         &self,
-        views: &Settings,
+        settings: &Settings,
         failed: u8,
         mut act: impl FnMut(&Asked) -> Result<u8, Error>,
     ) -> Result<ExitCode, Error> {
         let (mut worst, is_one_of_several) = (0, self.places.len() > 1);
         for text in &self.places {
-            let session = self.reading.session(views.clone())?;
+            let session = self.reading.session(settings.clone())?;
             let code = match act(&Asked { text, session, is_one_of_several }) {
                 Ok(code) => code,
                 Err(error) if !is_one_of_several || error.is_broken_pipe() => return Err(error),
@@ -233,7 +233,7 @@ impl Place {
                 }
             }
             Astray::Nowhere(part) => Error::Usage(format!("{name}: {} leads nowhere", printable(&part.to_str_lossy()))),
-            Astray::Failed(error) => Error::Tree { path: name.clone(), error },
+            Astray::Failed(error) => Error::Tree { path: name.clone(), error: error.into() },
         })?;
         let path = bstr::join("/", &names).into();
         let file = above.iter().chain([&spot]).position(|spot| spot.source().is_some());
@@ -283,7 +283,7 @@ impl Place {
 
     /// As an error about this place.
     pub fn failed(&self, error: session::Error) -> Error {
-        Error::Tree { path: self.name.clone(), error }
+        Error::Tree { path: self.name.clone(), error: error.into() }
     }
 
     /// The name of what lies at `path` below this place, as an argument of any command: of a file in a folder, where

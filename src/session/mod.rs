@@ -197,7 +197,7 @@ impl Session {
 
     /// A session over a store.
     #[doc(hidden)]
-    pub fn with_settings(store: Arc<Store>, workers: h5::Options, views: Settings) -> Arc<Self> {
+    pub fn with_settings(store: Arc<Store>, workers: h5::Options, settings: Settings) -> Arc<Self> {
         // Blocks of about 1 MiB that one reader or a few go through in order: a small part of the budget serves them.
         let share = (store.budget().limit() / 8).min(MOST_RENDERED);
         let blocks = Arc::new(BlockCache::new(usize::try_from(share).unwrap_or(usize::MAX)));
@@ -206,15 +206,15 @@ impl Session {
             store,
             blocks,
             _blocks_share: blocks_share,
-            csv: Arc::new(views.csv),
-            parquet_statistics: views.parquet_statistics,
-            trust: views.trust,
+            csv: Arc::new(settings.csv),
+            parquet_statistics: settings.parquet_statistics,
+            trust: settings.trust,
             verifier: Verifier::default(),
-            dialects: views.dialects,
-            formats: views.formats,
-            checks: views.checks,
-            most_described: views.most_described,
-            workers: h5::Options { attributes: views.dialects.attributes().into(), ..workers },
+            dialects: settings.dialects,
+            formats: settings.formats,
+            checks: settings.checks,
+            most_described: settings.most_described,
+            workers: h5::Options { attributes: settings.dialects.attributes().into(), ..workers },
             errors: ErrorLog::default(),
             openings: Default::default(),
             datasets: Default::default(),

@@ -86,12 +86,12 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 
 fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
     let parquet_statistics = arguments.parquet.are_shown();
-    let views = Settings { parquet_statistics, ..arguments.showing.views()? };
-    let place = Place::open(&arguments.place, arguments.reading.session(views)?, interrupt)?;
+    let settings = Settings { parquet_statistics, ..arguments.showing.settings()? };
+    let place = Place::open(&arguments.place, arguments.reading.session(settings)?, interrupt)?;
     if place.is_directory() {
         return Err(directory(&place, interrupt));
     }
-    let failed = |error| Error::Node { path: place.name.clone(), error };
+    let failed = |error| Error::Tree { path: place.name.clone(), error };
     let named = tree::node(place.spot.clone());
     let node = named.opened().map_err(failed)?.unwrap_or(named);
     let end = arguments.length.map_or(u64::MAX, |length| arguments.offset.saturating_add(length));

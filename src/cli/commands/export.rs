@@ -153,7 +153,7 @@ fn each_table(
         return Err(Error::Usage(format!("-o {shown}: {reason}")));
     }
     let interrupt = Interrupt::new();
-    let place = Place::open(&arguments.place, reading.session(arguments.showing.views()?)?, &interrupt)?;
+    let place = Place::open(&arguments.place, reading.session(arguments.showing.settings()?)?, &interrupt)?;
     let files = match tables::dataset(&place, &interrupt)? {
         Some(table) => vec![tables::in_dataset(&place, table, &interrupt)?],
         None => tables::find(&place, false, &interrupt)?,

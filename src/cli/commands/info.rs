@@ -51,8 +51,8 @@ pub(in crate::cli) struct Arguments {
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let (times, nan) = (arguments.shown_times.are_instants(), arguments.nan.policy());
-    let views = Settings { times, nan, most_described: MOST_DESCRIBED, ..Settings::default() };
-    arguments.named.each(&views, 1, |asked| {
+    let settings = Settings { times, nan, most_described: MOST_DESCRIBED, ..Settings::default() };
+    arguments.named.each(&settings, 1, |asked| {
         let interrupt = Interrupt::new();
         let mut out = BufWriter::new(std::io::stdout().lock());
         let place = match asked.find(&interrupt) {

@@ -33,8 +33,8 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
-    let views = Settings { formats: arguments.files.formats(), ..arguments.showing.views()? };
-    arguments.named.each(&views, 1, |asked| {
+    let settings = Settings { formats: arguments.files.formats(), ..arguments.showing.settings()? };
+    arguments.named.each(&settings, 1, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
         // A folder is what is listed, and no file in it.

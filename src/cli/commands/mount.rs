@@ -130,7 +130,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         return served.serve();
     }
     // The background process hands back a reason, and no exit code.
-    arguments.showing.views()?;
+    arguments.showing.settings()?;
     start_background(arguments, verbose)
 }
 
@@ -147,8 +147,8 @@ impl Served {
     fn start(arguments: &Arguments, asker: Option<Asker>) -> Result<Self, Error> {
         let parquet_statistics = arguments.parquet.are_shown();
         let formats = arguments.files.formats();
-        let views = Settings { parquet_statistics, formats, ..arguments.showing.views()? };
-        let session = arguments.reading.session(views)?;
+        let settings = Settings { parquet_statistics, formats, ..arguments.showing.settings()? };
+        let session = arguments.reading.session(settings)?;
         session.store.kept().try_out();
         allow_open_files();
         let sources = absolute(&arguments.sources)?;

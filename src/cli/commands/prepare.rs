@@ -92,8 +92,8 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.named.reading.keeps_nothing() {
         return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
     }
-    let views = Settings { formats: arguments.files.formats(), ..arguments.showing.views()? };
-    arguments.named.each(&views, 1, |asked| one(arguments, asked))
+    let settings = Settings { formats: arguments.files.formats(), ..arguments.showing.settings()? };
+    arguments.named.each(&settings, 1, |asked| one(arguments, asked))
 }
 
 fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {

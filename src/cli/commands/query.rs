@@ -157,7 +157,7 @@ impl Asked<'_> {
         let interrupt = Interrupt::new();
         let separator = self.showing.csv_separator.or_else(|| rows::separator_of(self.output?));
         let showing = Showing { csv_separator: separator, ..self.showing.clone() };
-        let session = self.reading.session(showing.views()?)?;
+        let session = self.reading.session(showing.settings()?)?;
         let place = match (self.table, self.sources) {
             (Some(table), sources) => Place::of_many(sources, table, session, &interrupt)?,
             (None, [source]) => Place::open(source, session, &interrupt)?,

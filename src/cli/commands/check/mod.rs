@@ -70,12 +70,12 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         return std::io::stdout().write_all(all.as_bytes()).map_err(Error::io("standard output")).map(|()| 0.into());
     }
     let checks = Checks { is_full: true, options: arguments.options };
-    let views = Settings { checks, ..Settings::default() };
+    let settings = Settings { checks, ..Settings::default() };
     let printed = if verbose > 0 { Severity::Note } else { Severity::Warning.min(arguments.fail_on) };
     let mut named = arguments.named.clone();
     let cache_size = named.reading.cache_size.unwrap_or(store::Options::default().cache_size.min(CACHE));
     named.reading.cache_size = Some(cache_size);
-    named.each(&views, 2, |asked| {
+    named.each(&settings, 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find_settled(&interrupt)?;
         let files = match tables::dataset(&place, &interrupt)? {
@@ -100,7 +100,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
                 return Ok(INTERRUPTED);
             };
             verified = found;
-            if place.is_whole() && !checksums(&files, &mut read, &views, &interrupt)? {
+            if place.is_whole() && !checksums(&files, &mut read, &settings, &interrupt)? {
                 interrupted();
                 return Ok(INTERRUPTED);
             }
@@ -121,11 +121,11 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
 }
 
 /// Holds the checksums in files against what these store, and says whether it came to its end.
-fn checksums(files: &[InFile], read: &mut [Read], views: &Settings, interrupt: &Interrupt) -> Result<bool, Error> {
+fn checksums(files: &[InFile], read: &mut [Read], settings: &Settings, interrupt: &Interrupt) -> Result<bool, Error> {
     let _watched = Watched::new(interrupt.clone(), 0, || 0)?;
     for (file, read) in files.iter().zip(read) {
         let Some(hdf5) = file.opened.as_ref().and_then(|opened| opened.hdf5()) else { continue };
-        read.findings.extend(views.dialects.0.iter().flat_map(|dialect| dialect.verify(hdf5, interrupt)));
+        read.findings.extend(settings.dialects.0.iter().flat_map(|dialect| dialect.verify(hdf5, interrupt)));
     }
     Ok(!interrupt.is_raised())
 }
