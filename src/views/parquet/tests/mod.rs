@@ -93,6 +93,11 @@ pub(super) fn assert_ranges(view: &ParquetView, all: &[u8], ranges: impl Iterato
         let out = answer.into_made();
         let due = &all[offset.min(all.len())..(offset + length).min(all.len())];
         assert!(out[0] == 7 && &out[1..] == due, "{length} bytes from {offset}");
+        let mut answer = Answer::referring(Vec::new(), due.len());
+        view.gather(offset as u64, length, &mut answer, &Interrupt::new()).unwrap();
+        answer.read_stored(&Interrupt::new()).unwrap();
+        let out: Vec<u8> = answer.parts().flat_map(|part| part.in_memory().to_vec()).collect();
+        assert!(out == due, "{length} bytes from {offset}, referred to");
     }
 }
 
