@@ -72,7 +72,7 @@ impl Node for Folder {
 
     fn lookup(&self, name: &[u8], _: &Interrupt) -> Result<NodeRef, Error> {
         let found = self.0.iter().find(|(known, _)| known.as_bytes() == name);
-        found.map(|(_, node)| node.clone()).ok_or(Error::NotFound)
+        found.map(|(_, node)| node.clone()).ok_or_else(|| hepfs::Error::NotFound.into())
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
@@ -104,7 +104,7 @@ impl Node for File {
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, _: &Interrupt) -> Result<(), Error> {
         let left = self.bytes.saturating_sub(offset);
         let part = self.part(offset, usize::try_from(left).map_or(length, |left| left.min(length)));
-        let part = part.ok_or(Error::NotFound)?;
+        let part = part.ok_or(hepfs::Error::NotFound)?;
         if self.copied {
             answer.append(&part, 0, length);
         } else {
