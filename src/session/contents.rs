@@ -281,7 +281,7 @@ struct Beside {
     group: Arc<Group>,
     place: GroupPlace,
     way: Way,
-    claims: Arc<Claims>,
+    claims: Claims,
 }
 
 impl Seen<'_> {
@@ -299,7 +299,8 @@ impl Seen<'_> {
         };
         let path = place.path.as_str();
         let here = Here { path, group: &group, file: self.file, interrupt: self.interrupt };
-        let claims = self.opened.claims(&here);
+        // Changes tell of the group, not of one that is shown beside it: their file takes no name here.
+        let claims = Claims { changes: None, ..(*self.opened.claims(&here)).clone() };
         let own: HashSet<&BString> = self.group.links.iter().map(|link| &link.name).collect();
         group.retain(|link| {
             let is_free = !own.contains(&link.name);

@@ -152,8 +152,7 @@ impl Members<'_> {
                 Child::Directory(Box::new(Place::Made(here, name.clone(), made.clone()))),
             );
         }
-        // Changes tell of the group, not of one that is shown beside it.
-        if let Some(name) = self.claims.changes.filter(|_| self.elsewhere.is_none()) {
+        if let Some(name) = self.claims.changes {
             listing.add(name.into(), Child::Changes);
         }
         let mut directories: Vec<Directory<'_>> = Vec::new();
