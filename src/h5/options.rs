@@ -7,8 +7,8 @@ use std::time::Duration;
 /// Settings of the workers.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The program to start, by default the running one. It must call [`serve_if_worker`](super::serve_if_worker)
-    /// first.
+    /// The program to start, by default the running one, even where another has taken its name since.
+    /// It must call [`serve_if_worker`](super::serve_if_worker) first.
     pub program: PathBuf,
     /// Folder of HDF5 filter plugins, none by default.
     pub plugins: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe")),
+            program: PathBuf::from("/proc/self/exe"),
             plugins: None,
             follow_external: false,
             deadline: Duration::from_secs(10),

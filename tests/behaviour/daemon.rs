@@ -339,6 +339,31 @@ fn a_file_that_somebody_writes_without_swmr_is_refused_until_it_is_closed() {
     assert_eq!(mounted.text("u/table.csv"), "y\n4\n");
 }
 
+/// An update of the program replaces the file that a mount was started from.
+#[test]
+fn workers_are_of_the_program_that_mounted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (files, program) = (folder.path().join("files"), folder.path().join("hepfs"));
+    let mountpoint = folder.path().join("mnt");
+    [&files, &mountpoint].map(|folder| fs::create_dir(folder).unwrap());
+    fs::copy(HEPFS, &program).unwrap();
+    for name in ["a.h5", "b.h5"] {
+        fs::copy(data("units.h5"), files.join(name)).unwrap();
+    }
+    let _unmount = Unmount(mountpoint.clone());
+    let mount = ["mount", "--foreground", "--cache-folder=none"].map(OsStr::new);
+    let mut child =
+        start(program.to_str().unwrap(), mount.into_iter().chain([files.as_os_str(), mountpoint.as_os_str()]));
+    until("the mount", || is_mounted(&mountpoint));
+    let table = |name: &str| fs::read_to_string(mountpoint.join(name).join("t/table.csv"));
+    fs::remove_file(&program).unwrap();
+    assert!(table("a.h5").unwrap().starts_with("mass,"));
+    fs::write(&program, "another version").unwrap();
+    assert_eq!(table("b.h5").unwrap(), table("a.h5").unwrap());
+    signal(child.id(), libc::SIGTERM);
+    assert!(end_of(&mut child, LONG).is_some());
+}
+
 /// A file whose root takes a second and more to list.
 fn long_to_list(folder: &Path) -> PathBuf {
     let path = folder.join("long.h5");

@@ -43,7 +43,7 @@ impl Nursery {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(READY))?;
         let mut command = Command::new(&kind.program);
-        command.arg(WORKER).arg(std::process::id().to_string());
+        command.arg0("hepfs").arg(WORKER).arg(std::process::id().to_string());
         command.env_clear().env("HDF5_USE_FILE_LOCKING", "FALSE");
         if !kind.has_plugins {
             // The library's own word for "load no plugin".
