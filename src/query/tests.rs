@@ -79,7 +79,7 @@ fn numbers(table: &Table, selection: &Selection) -> Vec<i64> {
 /// Which rows are selected changes no value, nor how it is stored, but where it lies.
 #[test]
 fn selected_rows_keep_the_facts_that_they_do_not_give_up() {
-    let given_up = ["len", "natural rows", "stride", "cuts", "decoded", "codes", "outline", "apart"];
+    let given_up = ["len", "natural rows", "stride", "cuts", "decoded", "codes", "outline", "apart", "alike"];
     let table = table(vec![column("n", Arc::new(Int64Array::from(vec![1, 2, 3])), None, false).0]);
     let store = store(1 << 20);
     let predicate = super::predicate::expression::parse("n > 1").unwrap();

@@ -67,11 +67,11 @@ pub use memory::{
     ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, SingleFlight, keep_little, machine_memory,
     try_memory,
 };
+pub use rows::{
+    Alike, Container, Containers, Decoded, Facts, Hints, Names, Nan, RowRange, Rows, StoredFacts, TextLength, ValueSet,
+};
 pub use rows::{Blocked, Cuts, Fitter, Fitting, Shared, for_each_array, for_each_counted, for_each_stored, numbered};
 pub use rows::{Coded, StoredBytes, Summaries};
-pub use rows::{
-    Container, Containers, Decoded, Facts, Hints, Names, Nan, RowRange, Rows, StoredFacts, TextLength, ValueSet,
-};
 pub use span::{Span, StoredRun};
 
 use crate::catalogue::ObjectId;

@@ -345,7 +345,7 @@ fn workers_are_of_the_program_that_mounted() {
     let folder = tempfile::tempdir().unwrap();
     let (files, program) = (folder.path().join("files"), folder.path().join("hepfs"));
     let mountpoint = folder.path().join("mnt");
-    [&files, &mountpoint].map(|folder| fs::create_dir(folder).unwrap());
+    [&files, &mountpoint].iter().for_each(|folder| fs::create_dir(folder).unwrap());
     fs::copy(HEPFS, &program).unwrap();
     for name in ["a.h5", "b.h5"] {
         fs::copy(data("units.h5"), files.join(name)).unwrap();

@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 
 use super::{Piece, Selected};
 use crate::source::Interrupt;
-use crate::store::{Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredBytes, StoredFacts};
+use crate::store::{Alike, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredBytes, StoredFacts};
 
 /// Bytes of values taken from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -56,6 +56,7 @@ impl SelectedRows {
             codes: 0,
             outline_tells_nulls: false,
             fields_lie_apart: false,
+            alike: Alike::default(),
             ..inner.clone()
         };
         Self { rows, selected, facts }

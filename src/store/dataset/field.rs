@@ -64,6 +64,7 @@ impl FieldRows {
             natural_rows: dataset.natural_rows(),
             stride: Some(stride),
             stored: StoredFacts::of(Arc::new(datatype.clone()), Decoded::Asked(dataset.clone())),
+            alike: dataset.alike(per_row),
             containers: Containers::one(dataset.clone()),
             ..Facts::new(len, arrow_type(datatype))
         };
@@ -356,10 +357,6 @@ impl Rows for FieldRows {
             self.gather(&range, &mut part, interrupt)?;
         }
         Ok(self.dataset.outline_in(datatype, &part, count))
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.dataset.alike_until(row, self.per_row, self.facts.len, interrupt)
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {

@@ -21,7 +21,7 @@ use crate::store::chunked::{ChunkReader, Chunks, Fill, FillError};
 use crate::store::decode::outline::{has_outline, outline};
 use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, Piece, Pieces, leads_on, length_of, relocate};
 use crate::store::rows::Container;
-use crate::store::{Error, File, Lent, Span};
+use crate::store::{Alike, Error, File, Lent, Span};
 
 use access::Access;
 pub use access::Reach;
@@ -397,14 +397,13 @@ impl Dataset {
         Ok((end.min(self.bytes) / size).max(element))
     }
 
-    /// [`Rows::alike_until`](crate::store::Rows::alike_until) of `len` rows of `per_row` elements.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    fn alike_until(&self, row: u64, per_row: u64, len: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let per_row = per_row.max(1);
-        let end = self.unwritten_until(row.saturating_mul(per_row).min(self.len()), interrupt)?;
-        Ok((end / per_row).clamp(row, len.max(row)))
+    /// Where rows of `per_row` elements are alike: no chunk of them was ever written.
+    fn alike(self: &Arc<Self>, per_row: u64) -> Alike {
+        let (dataset, per_row) = (self.clone(), per_row.max(1));
+        Alike::new(move |row, interrupt| {
+            let element = row.saturating_mul(per_row).min(dataset.len());
+            Ok(dataset.unwritten_until(element, interrupt)? / per_row)
+        })
     }
 
     /// The outline of `count` rows of `datatype` from byte `offset` on; `None` where their type has none.

@@ -63,6 +63,7 @@ impl DatasetRows {
             },
             natural_rows: dataset.natural_rows(),
             stored: StoredFacts::of(datatype.clone(), Decoded::Asked(dataset.clone())),
+            alike: dataset.alike(per_row),
             containers: Containers::one(dataset.clone()),
             ..Facts::new(len, arrow_type(&datatype))
         };
@@ -292,10 +293,6 @@ impl Rows for DatasetRows {
         // Nearly always a missing text is an empty one, and often most are missing.
         let empty_is_missing = self.missing.finds_rows() && self.missing.text() == Some(b"");
         Ok(outline.map(|outline| if empty_is_missing { without_empty(outline) } else { outline }))
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.dataset.alike_until(row, self.per_row, self.facts.len, interrupt)
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {

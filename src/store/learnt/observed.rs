@@ -116,10 +116,6 @@ impl Rows for Observed {
         }
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.rows.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.rows.bytes().map(|_| self as _)
     }

@@ -1,6 +1,6 @@
 //! Facts of rows: what is known before one is read.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 use arrow_schema::DataType;
@@ -39,6 +39,8 @@ pub struct Facts {
     pub outline_tells_nulls: bool,
     /// Whether rows are compounds each of whose fields [`Rows::array_for_field`] reads without the others.
     pub fields_lie_apart: bool,
+    /// Where rows are alike because nothing of them was ever stored.
+    pub alike: Alike,
     /// The datasets whose chunk indexes are examined before the first read.
     pub containers: Containers,
 }
@@ -65,6 +67,32 @@ pub enum Decoded {
     Always,
     /// A dataset tells: a virtual one knows its sources once it was read.
     Asked(Arc<dyn Container>),
+}
+
+/// Ends of runs of rows that are alike because nothing of them was ever stored.
+#[derive(Clone, Default)]
+pub struct Alike(Option<Arc<FindEnd>>);
+
+/// Finds the end of the run that a row is in.
+type FindEnd = dyn Fn(u64, &Interrupt) -> Result<u64, Error> + Send + Sync;
+
+impl Alike {
+    /// Runs whose ends `find` gives: of the run that a row is in, or that row or one before it where no run is known.
+    /// It reads no values.
+    pub fn new(find: impl Fn(u64, &Interrupt) -> Result<u64, Error> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(find)))
+    }
+
+    /// All rows are alike.
+    pub fn all() -> Self {
+        Self::new(|_, _| Ok(u64::MAX))
+    }
+}
+
+impl Debug for Alike {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Alike").field(&self.0.as_ref().map(Arc::as_ptr)).finish()
+    }
 }
 
 /// A dataset, or a column of blocks, that rows are read from.
@@ -124,6 +152,7 @@ impl Facts {
             codes: 0,
             outline_tells_nulls: false,
             fields_lie_apart: false,
+            alike: Alike::default(),
             containers: Containers::default(),
         }
     }
@@ -205,6 +234,16 @@ impl dyn Rows + '_ {
     /// [`Facts::outline_tells_nulls`].
     pub fn outline_tells_nulls(&self) -> bool {
         self.facts().outline_tells_nulls
+    }
+
+    /// The end of the run of rows from `row` on which are [alike](Facts::alike); `row` where none is known.
+    ///
+    /// # Errors
+    /// As [`Rows::array`].
+    pub fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
+        let facts = self.facts();
+        let end = facts.alike.0.as_ref().map_or(Ok(row), |find| find(row, interrupt))?;
+        Ok(end.clamp(row, facts.len.max(row)))
     }
 
     /// [`Facts::fields_lie_apart`].

@@ -15,7 +15,7 @@ use crate::catalogue::{Class, Datatype};
 use crate::source::Interrupt;
 use crate::store::decode::outline::outline_of;
 use crate::store::fixed_width;
-use crate::store::{Budget, Coded, Container, Containers, Error, Hints, Lent, StoredBytes};
+use crate::store::{Alike, Budget, Coded, Container, Containers, Error, Hints, Lent, StoredBytes};
 
 /// What a test does when rows are asked for.
 type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync>;
@@ -28,7 +28,6 @@ pub(crate) struct Memory {
     outlined: bool,
     stored: Vec<u8>,
     values: Option<fn(Buffer) -> ArrayRef>,
-    alike: bool,
     most: u64,
     broken: Range<u64>,
     hook: Option<Hook>,
@@ -52,7 +51,6 @@ impl Memory {
             outlined: false,
             stored: Vec::new(),
             values: None,
-            alike: false,
             most: u64::MAX,
             broken: 0..0,
             hook: None,
@@ -121,7 +119,7 @@ impl Memory {
 
     /// Nothing was ever stored of any row.
     pub(crate) fn alike(self) -> Self {
-        Self { alike: true, ..self }
+        self.with(|facts| facts.alike = Alike::all())
     }
 
     /// It cannot be told where the rows lie.
@@ -204,10 +202,6 @@ impl Rows for Memory {
         }
         let rows = (range.end - range.start) as usize;
         Ok(outline_of(&self.array.slice(range.start as usize, rows)))
-    }
-
-    fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
-        Ok(if self.alike { self.facts.len.max(row) } else { row })
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {
@@ -305,7 +299,7 @@ impl Rows for Endless {
 pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
     let shown = |facts: &Facts| {
         let Facts { len, data_type, nullable, hints, natural_rows, stride, cuts, stored, .. } = facts;
-        let Facts { codes, outline_tells_nulls, fields_lie_apart, containers, .. } = facts;
+        let Facts { codes, outline_tells_nulls, fields_lie_apart, alike, containers, .. } = facts;
         [
             ("len", format!("{len}")),
             ("type", format!("{data_type}")),
@@ -320,6 +314,7 @@ pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
             ("codes", format!("{codes}")),
             ("outline", format!("{outline_tells_nulls}")),
             ("apart", format!("{fields_lie_apart}")),
+            ("alike", format!("{alike:?}")),
             ("containers", format!("{containers:?}")),
         ]
     };
@@ -343,9 +338,10 @@ pub(crate) fn with_facts(rows: Memory, which: u16) -> Memory {
         facts.codes = if has(8) { 256 } else { 0 };
         facts.outline_tells_nulls = has(9);
         facts.fields_lie_apart = has(10);
+        facts.alike = if has(12) { Alike::all() } else { Alike::default() };
         facts.containers = if has(11) { Containers::one(Arc::new(Lost)) } else { Containers::default() };
     })
 }
 
 /// Bits of [`with_facts`].
-pub(crate) const FACTS: u16 = (1 << 12) - 1;
+pub(crate) const FACTS: u16 = (1 << 13) - 1;

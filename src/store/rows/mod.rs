@@ -20,7 +20,7 @@ mod stored;
 
 pub use cuts::{Blocked, Cuts};
 pub use faces::{Coded, StoredBytes, Summaries};
-pub use facts::{Container, Containers, Decoded, Facts, StoredFacts};
+pub use facts::{Alike, Container, Containers, Decoded, Facts, StoredFacts};
 pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
 pub use hints::{Hints, Names, Nan, TextLength, ValueSet};
 pub use shared::{Shared, numbered};
@@ -88,16 +88,6 @@ pub trait Rows: Debug + Send + Sync {
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let _ = fields;
         self.array(range, interrupt)
-    }
-
-    /// The end of the run of rows from `row` on which are alike, because nothing of them was ever stored; `row` where
-    /// something was, or where that is not known. Reads no values.
-    ///
-    /// # Errors
-    /// As [`Rows::array`].
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let _ = interrupt;
-        Ok(row)
     }
 
     /// The bytes of rows as stored, where rows are the elements of one dataset, or decoded to elements of one width.

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, NullArray, UInt64Array, new_null_array};
 use arrow_schema::DataType;
 
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, count_of};
+use crate::store::{Alike, Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, count_of};
 
 /// Rows that are all missing: a column that one of several tables lacks. Takes no memory but where rows are read.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl AbsentRows {
     /// `len` missing values of a type.
     pub fn new(len: u64, data_type: DataType) -> Self {
         let hints = hints(&data_type, true);
-        Self { facts: Facts { nullable: true, hints, ..Facts::new(len, data_type) } }
+        Self { facts: Facts { nullable: true, hints, alike: Alike::all(), ..Facts::new(len, data_type) } }
     }
 }
 
@@ -52,10 +52,6 @@ impl Rows for AbsentRows {
             nested if nested.is_nested() => None,
             _ => Some(Arc::new(NullArray::new(count))),
         })
-    }
-
-    fn alike_until(&self, _: u64, _: &Interrupt) -> Result<u64, Error> {
-        Ok(self.facts.len)
     }
 
     fn known(&self) -> Option<&dyn Summaries> {

@@ -120,10 +120,6 @@ impl Rows for LabelRows {
             .map_err(|error| Error::unsupported(&self.categories.path, error))
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.categories.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.categories.bytes()
     }
@@ -185,10 +181,6 @@ impl Rows for CategoryRows {
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         self.codes.outline(range, interrupt)
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.codes.alike_until(row, interrupt)
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {

@@ -12,7 +12,7 @@ use arrow_select::concat::concat;
 use arrow_select::take::take;
 
 use crate::source::Interrupt;
-use crate::store::{Containers, Cuts, Error, Facts, Fitting, Hints, RowRange, Rows};
+use crate::store::{Alike, Containers, Cuts, Error, Facts, Fitting, Hints, RowRange, Rows};
 
 /// A part, its first row among all, and some of its own rows.
 type Part<'a> = (&'a Arc<dyn Rows>, u64, Range<u64>);
@@ -20,9 +20,9 @@ type Part<'a> = (&'a Arc<dyn Rows>, u64, Range<u64>);
 /// The rows of several, which are of one type.
 #[derive(Debug)]
 pub struct ChainRows {
-    parts: Vec<Arc<dyn Rows>>,
+    parts: Arc<[Arc<dyn Rows>]>,
     /// The first row of each, and the number of all.
-    starts: Vec<u64>,
+    starts: Arc<[u64]>,
     facts: Facts,
     /// Floats are multiplied by this, and rounded to integers.
     factor: Option<f64>,
@@ -37,6 +37,7 @@ impl ChainRows {
         for part in &parts {
             starts.push(starts.last()?.checked_add(part.len())?);
         }
+        let (parts, starts): (Arc<[_]>, Arc<[_]>) = (parts.into(), starts.into());
         let all = parts.iter().map(|part| part.hints().clone()).reduce(Hints::of_either).unwrap_or_default();
         let facts = Facts {
             nullable: parts.iter().any(|part| part.nullable()),
@@ -45,7 +46,15 @@ impl ChainRows {
             stride: parts.iter().filter_map(|part| part.stride()).max(),
             outline_tells_nulls: parts.iter().all(|part| part.outline_tells_nulls()),
             fields_lie_apart: parts.iter().all(|part| part.fields_lie_apart()),
-            containers: Containers::of_all(&parts),
+            alike: Alike::new({
+                let (parts, starts) = (parts.clone(), starts.clone());
+                move |row, interrupt| {
+                    let Some(at) = starts.partition_point(|start| *start <= row).checked_sub(1) else { return Ok(row) };
+                    let Some(part) = parts.get(at) else { return Ok(row) };
+                    Ok(starts[at].saturating_add(part.alike_until(row - starts[at], interrupt)?))
+                }
+            }),
+            containers: Containers::of_all(parts.iter()),
             ..Facts::new(starts.last().copied().unwrap_or(0), data_type)
         };
         is_one.then_some(Self { parts, starts, facts, factor: None })
@@ -182,15 +191,6 @@ impl Rows for ChainRows {
         }
         self.joined(range, &|part, within| part.array_for_field(fields, within, interrupt))
     }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        if row >= self.facts.len {
-            return Ok(row);
-        }
-        let first = self.within(row..row + 1)?.next();
-        let Some((part, start, within)) = first else { return Ok(row) };
-        Ok(start.saturating_add(part.alike_until(within.start, interrupt)?.min(part.len())))
-    }
 }
 
 #[cfg(test)]
@@ -236,7 +236,7 @@ mod tests {
         let chain = ChainRows::new(vec![Arc::new(memory(24)), Arc::new(memory(40).alike())]).unwrap().cut();
         assert_eq!((chain.facts().stride, chain.facts().cuts.clone()), (Some(40), Cuts::new([3, 6])));
         let none = Interrupt::new();
-        let ends: Vec<u64> = (0..7).map(|row| chain.alike_until(row, &none).unwrap()).collect();
+        let ends: Vec<u64> = (0..7).map(|row| (&chain as &dyn Rows).alike_until(row, &none).unwrap()).collect();
         assert_eq!(ends, [0, 1, 2, 6, 6, 6, 6]);
         let lost = ChainRows::new(vec![Arc::new(memory(24)), Arc::new(memory(24).lost())]).unwrap();
         assert!(lost.facts().containers.examine(&none).is_err() && chain.facts().containers.examine(&none).is_ok());

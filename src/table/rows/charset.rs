@@ -165,10 +165,6 @@ impl Rows for DecodedRows {
         Ok(Fitting::fixed(&range, width, bytes))
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.bytes.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.bytes.bytes()
     }

@@ -10,7 +10,7 @@ use arrow_select::concat::concat;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Containers, Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredBytes};
+use crate::store::{Alike, Containers, Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredBytes};
 
 /// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. A mask of arrays
 /// tells of each item of arrays. Bytes as stored stay those of the values.
@@ -54,6 +54,15 @@ impl MaskedRows {
             // The outline is that of the values, and tells nothing of the mask.
             outline_tells_nulls: false,
             fields_lie_apart: false,
+            alike: Alike::new({
+                let (values, mask) = (values.clone(), mask.clone());
+                move |row, interrupt| {
+                    let end = values.alike_until(row, interrupt)?;
+                    // Behind the end of the mask all are missing.
+                    let is_masked = row < mask.len();
+                    Ok(if is_masked { end.min(mask.alike_until(row, interrupt)?) } else { end })
+                }
+            }),
             containers: Containers::of_all([&values, &mask]),
             ..inner.clone()
         };
@@ -154,13 +163,6 @@ impl Rows for MaskedRows {
         }
         let present = self.present(&range, interrupt)?;
         self.masked(&outline, 0, present).map(Some)
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let values = self.values.alike_until(row, interrupt)?;
-        // Behind the end of the mask all are missing.
-        let mask = if row < self.mask.len() { self.mask.alike_until(row, interrupt)? } else { u64::MAX };
-        Ok(values.min(mask).max(row))
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {

@@ -60,7 +60,7 @@ mod tests {
     /// Facts that a wrapper changes or gives up. All others are those of the rows that it wraps.
     const CHANGED: [(&str, &[&str]); 20] = [
         // An outline tells nothing of the mask, and codes stand for no missing values.
-        ("masked", &["nullable", "codes", "outline", "apart"]),
+        ("masked", &["nullable", "codes", "outline", "apart", "alike"]),
         ("NaN", &["nullable", "hints", "codes", "outline"]),
         ("typed", &["type", "codes", "outline", "apart"]),
         ("decoded", &["type", "hints", "stored type", "codes", "outline", "apart"]),
@@ -69,17 +69,20 @@ mod tests {
         ("from one", &["type", "hints", "codes", "outline"]),
         ("cast", &["type", "nullable", "hints", "stored", "codes", "outline", "apart"]),
         ("cast to itself", &["nullable", "stored type", "decoded", "codes", "apart"]),
-        ("padded", &["len", "nullable", "hints", "stored width", "codes", "apart"]),
+        ("padded", &["len", "nullable", "hints", "stored width", "codes", "apart", "alike"]),
         ("part", &["type", "nullable", "hints", "stored", "codes", "outline", "apart"]),
         ("time", &["type", "nullable", "hints", "codes", "outline", "apart"]),
         ("categories", &["type", "nullable", "hints", "codes", "outline", "apart"]),
         ("labels", &["type", "nullable", "hints", "decoded", "codes", "outline", "apart"]),
         // Rows that are repeated, chained or picked lie where none of the others does.
-        ("spread", &["hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart"]),
-        ("chain", &["natural rows", "cuts", "stored", "codes"]),
-        ("present", &["nullable", "hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart"]),
+        ("spread", &["hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"]),
+        ("chain", &["natural rows", "cuts", "stored", "codes", "alike"]),
+        (
+            "present",
+            &["nullable", "hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"],
+        ),
         // Of rows that wrap what lies in others, grain alone says something of theirs.
-        ("ends", &["len", "type", "hints", "stride", "cuts", "stored", "codes", "outline", "apart"]),
+        ("ends", &["len", "type", "hints", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"]),
         (
             "bits",
             &[
@@ -94,9 +97,10 @@ mod tests {
                 "codes",
                 "outline",
                 "apart",
+                "alike",
             ],
         ),
-        ("compound", &["type", "nullable", "hints", "stride", "cuts", "stored", "codes", "outline", "apart"]),
+        ("compound", &["type", "nullable", "hints", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"]),
     ];
 
     /// A wrapper, its name, and the rows that it wraps.

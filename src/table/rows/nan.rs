@@ -106,10 +106,6 @@ impl Rows for NanRows {
         self.rows.outline(range, interrupt)
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.rows.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.rows.bytes()
     }

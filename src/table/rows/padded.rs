@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, new_null_array};
 use arrow_select::concat::concat;
 
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredBytes, StoredFacts};
+use crate::store::{Alike, Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredBytes, StoredFacts};
 
 /// The rows of another column, and missing ones up to a length. As stored these are `fill`, as of any element that was
 /// never written.
@@ -31,6 +31,13 @@ impl PaddedRows {
             stored: StoredFacts { width, ..inner.stored.clone() },
             codes: 0,
             fields_lie_apart: false,
+            alike: Alike::new({
+                let rows = rows.clone();
+                move |row, interrupt| {
+                    let is_stored = row < rows.len();
+                    Ok(if is_stored { rows.alike_until(row, interrupt)? } else { u64::MAX })
+                }
+            }),
             ..inner.clone()
         };
         Self { facts, rows, fill, path }
@@ -82,13 +89,6 @@ impl Rows for PaddedRows {
         outline.map(|outline| self.padded(outline, &range)).transpose()
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        if row >= self.rows.len() {
-            return Ok(self.facts.len.max(row));
-        }
-        Ok(self.rows.alike_until(row, interrupt)?.min(self.rows.len()))
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.facts.stored.width.map(|_| self as _)
     }
@@ -131,7 +131,7 @@ mod tests {
         let none = Interrupt::new();
         let array = |range: RowRange| rows.array(range, &none).unwrap();
         assert_eq!(array(1..4).as_ref(), &Int64Array::from(vec![Some(2), None, None]) as &dyn Array);
-        assert_eq!((array(3..5).null_count(), rows.alike_until(2, &none).unwrap()), (2, 5));
+        assert_eq!((array(3..5).null_count(), (&rows as &dyn Rows).alike_until(2, &none).unwrap()), (2, 5));
         assert!(rows.array(4..6, &none).is_err());
         assert_eq!((rows.facts().stored.width, rows.facts().nullable), (None, true));
     }

@@ -87,8 +87,4 @@ impl Rows for PartRows {
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         self.whole.fitting(range, bytes, interrupt)
     }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.whole.alike_until(row, interrupt)
-    }
 }

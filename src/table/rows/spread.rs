@@ -8,7 +8,7 @@ use arrow_select::take::take;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
-use crate::store::{Error, Facts, Hints, RowRange, Rows, Summaries, count_of};
+use crate::store::{Alike, Error, Facts, Hints, RowRange, Rows, Summaries, count_of};
 
 /// Most rows to be spread of which the least and the greatest value are found.
 const MOST_SUMMED: u64 = 1 << 16;
@@ -34,6 +34,11 @@ impl SpreadRows {
         let facts = Facts {
             nullable: inner.nullable,
             hints: Hints { stored: false, ..inner.hints.clone() },
+            alike: Alike::new({
+                let rows = rows.clone();
+                // Rows that are repeated are alike where all of them are.
+                move |row, interrupt| Ok(if rows.alike_until(0, interrupt)? >= count { u64::MAX } else { row })
+            }),
             containers: inner.containers.clone(),
             ..Facts::new(len, inner.data_type.clone())
         };
@@ -88,11 +93,6 @@ impl Rows for SpreadRows {
             places.resize(behind as usize, (source - first) % self.count);
         }
         take(&values, &UInt64Array::from(places), None).map_err(|error| self.failed(error))
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let is_one = self.count > 0 && self.rows.alike_until(0, interrupt)? >= self.count;
-        Ok(if is_one { self.facts.len.max(row) } else { row })
     }
 
     fn known(&self) -> Option<&dyn Summaries> {

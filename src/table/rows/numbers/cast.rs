@@ -215,10 +215,6 @@ impl Rows for CastRows {
         if self.is_same() { self.rows.outline(range, interrupt) } else { Ok(None) }
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.rows.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.rows.bytes().filter(|_| self.is_same())
     }

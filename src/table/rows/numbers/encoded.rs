@@ -17,6 +17,7 @@ use crate::store::{
     ARRAY_BYTES, Containers, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts,
     Tally, cores, try_memory,
 };
+use crate::table::rows::offsets::alike_entries;
 
 /// Most samples of a waveform.
 const MOST_SAMPLES: u64 = 1 << 26;
@@ -99,6 +100,13 @@ impl EncodedRows {
                 decoded: Decoded::Never,
             },
             outline_tells_nulls: true,
+            alike: alike_entries(
+                &offsets,
+                match &samples {
+                    Samples::Each(sizes) => Some(sizes.clone()),
+                    Samples::All(_) => None,
+                },
+            ),
             containers: Containers::of_all([&offsets, &bytes]),
             ..Facts::new(rows, data_type)
         };
@@ -308,14 +316,6 @@ impl Rows for EncodedRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         self.encoded(range, bytes, interrupt, &|span, size| span.saturating_add(4 * size).saturating_add(24))
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        let end = self.offsets.alike_until(row, interrupt)?.saturating_sub(1).max(row);
-        match &self.samples {
-            Samples::Each(sizes) if end > row => Ok(end.min(sizes.alike_until(row, interrupt)?)),
-            _ => Ok(end),
-        }
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{Scalar, Summary};
-use crate::store::{Error, Facts, RowRange, Rows, Summaries};
+use crate::store::{Alike, Error, Facts, RowRange, Rows, Summaries};
 
 /// Evenly spaced numbers, in float64 or int64.
 #[derive(Debug)]
@@ -48,7 +48,13 @@ impl EvenRows {
     fn new(spacing: Spacing, len: u64) -> Self {
         let is_whole = matches!(spacing, Spacing::Whole { .. });
         let data_type = if is_whole { DataType::Int64 } else { DataType::Float64 };
-        Self { spacing, facts: Facts::new(len, data_type) }
+        let is_one = match spacing {
+            Spacing::Rate { rate, .. } => rate.is_infinite(),
+            Spacing::Step { step, .. } => step == 0.0,
+            Spacing::Whole { step, .. } => step == 0,
+        };
+        let alike = if is_one { Alike::all() } else { Alike::default() };
+        Self { spacing, facts: Facts { alike, ..Facts::new(len, data_type) } }
     }
 
     fn at(&self, row: u64) -> f64 {
@@ -73,15 +79,6 @@ impl Rows for EvenRows {
             return Ok(Arc::new(Int64Array::from_iter_values(numbers)));
         }
         Ok(Arc::new(Float64Array::from_iter_values(range.map(|row| self.at(row)))))
-    }
-
-    fn alike_until(&self, row: u64, _: &Interrupt) -> Result<u64, Error> {
-        let is_one = match self.spacing {
-            Spacing::Rate { rate, .. } => rate.is_infinite(),
-            Spacing::Step { step, .. } => step == 0.0,
-            Spacing::Whole { step, .. } => step == 0,
-        };
-        Ok(if is_one { self.facts.len } else { row })
     }
 
     fn known(&self) -> Option<&dyn Summaries> {

@@ -278,10 +278,6 @@ impl Rows for PackedRows {
         Ok(Fitting::fixed(&range, width, bytes))
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.stored.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.stored.bytes()
     }

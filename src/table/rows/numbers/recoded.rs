@@ -93,10 +93,6 @@ impl Rows for RecodedRows {
         Ok(Some(Arc::new(NullArray::new(count))))
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.rows.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.rows.bytes()
     }

@@ -87,10 +87,6 @@ impl Rows for TimeRows {
         Ok(self.timestamps(&instants))
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.numbers.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.numbers.bytes()
     }

@@ -119,10 +119,6 @@ impl Rows for TypedRows {
             .ok_or_else(|| Error::unsupported(&self.path, format!("{} as {}", array.data_type(), self.facts.data_type)))
     }
 
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.rows.alike_until(row, interrupt)
-    }
-
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         self.rows.bytes()
     }

@@ -7,7 +7,7 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Error, Facts, RowRange, Rows};
+use crate::store::{Alike, Error, Facts, RowRange, Rows};
 
 /// A zero, and behind it where each list ends.
 #[derive(Debug)]
@@ -26,6 +26,14 @@ impl EndRows {
                 let facts = Facts {
                     nullable: ends.nullable(),
                     natural_rows: ends.natural_rows(),
+                    alike: Alike::new({
+                        let ends = ends.clone();
+                        // The zero is alike to none.
+                        move |row, interrupt| match row.checked_sub(1) {
+                            Some(at) => Ok(ends.alike_until(at, interrupt)?.saturating_add(1)),
+                            None => Ok(row),
+                        }
+                    }),
                     containers: ends.facts().containers.clone(),
                     ..Facts::new(ends.len().saturating_add(1), DataType::UInt64)
                 };
@@ -52,11 +60,5 @@ impl Rows for EndRows {
             return Ok(Arc::new(ends));
         }
         Ok(Arc::new(std::iter::once(Some(0)).chain(&ends).collect::<UInt64Array>()))
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        // The zero is alike to none.
-        let Some(at) = row.checked_sub(1) else { return Ok(row) };
-        Ok(self.ends.alike_until(at, interrupt)?.saturating_add(1))
     }
 }

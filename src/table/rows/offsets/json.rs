@@ -257,6 +257,7 @@ impl JsonRows {
             nullable: true,
             hints: of_any(&data_type),
             natural_rows: inner.natural_rows,
+            alike: inner.alike.clone(),
             containers: inner.containers.clone(),
             ..Facts::new(inner.len, data_type)
         };
@@ -288,10 +289,6 @@ impl Rows for JsonRows {
         let values = Fitting::fixed(&range, fixed_width(&self.facts.data_type), bytes);
         let together = texts.bytes.saturating_mul(EXPANSION).saturating_add(values.bytes);
         Ok(Fitting { end: texts.end.min(values.end), bytes: together })
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.texts.alike_until(row, interrupt)
     }
 }
 

@@ -8,7 +8,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Error, RowRange, Rows, Tally, numbered};
+use crate::store::{Alike, Error, RowRange, Rows, Tally, numbered};
 
 /// Rows whose offsets are read together to be weighed.
 pub(super) const OFFSETS_AT_ONCE: u64 = 1 << 14;
@@ -75,6 +75,19 @@ impl Entries {
     }
 }
 
+/// Where entries are alike: neither their offsets are stored nor what is stored for each `beside` these.
+pub(in crate::table::rows) fn alike_entries(offsets: &Arc<dyn Rows>, beside: Option<Arc<dyn Rows>>) -> Alike {
+    let offsets = offsets.clone();
+    Alike::new(move |row, interrupt| {
+        // An entry ends where the next one begins.
+        let end = offsets.alike_until(row, interrupt)?.saturating_sub(1);
+        match &beside {
+            Some(beside) if end > row => Ok(end.min(beside.alike_until(row, interrupt)?)),
+            _ => Ok(end),
+        }
+    })
+}
+
 impl Level {
     /// A level of at most `len` entries; fewer where `OFFSETS` is shorter than `len + 1` or `MASK` than `len`.
     pub fn new(path: String, offsets: Arc<dyn Rows>, mask: Option<Arc<dyn Rows>>, len: u64, tally: Arc<Tally>) -> Self {
@@ -88,15 +101,9 @@ impl Level {
         [&self.offsets].into_iter().chain(&self.mask)
     }
 
-    /// The end of the run of entries from `row` on which are alike, because no offset and no mask of them is stored.
-    pub fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        // An entry ends where the next one begins.
-        let end = self.offsets.alike_until(row, interrupt)?.saturating_sub(1).max(row);
-        let end = match &self.mask {
-            Some(mask) if end > row => end.min(mask.alike_until(row, interrupt)?),
-            _ => end,
-        };
-        Ok(end.min(self.len.max(row)))
+    /// Where entries are alike: no offset and no mask of them is stored.
+    pub fn alike(&self) -> Alike {
+        alike_entries(&self.offsets, self.mask.clone())
     }
 
     /// The entries of `range`, with offsets checked against the number of values.

@@ -44,6 +44,7 @@ impl ListRows {
             nullable: true,
             hints: Hints { items: Some(Box::new(items)), nullable: true, ..Hints::default() },
             natural_rows: level.offsets.natural_rows(),
+            alike: level.alike(),
             containers: Containers::of_all(level.rows().chain([&values])),
             ..Facts::new(level.len, data_type)
         };
@@ -144,10 +145,6 @@ impl Rows for ListRows {
         let items = self.items(&entries, &|values| self.values.outline(values, interrupt), interrupt)?;
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
         Ok(items.and_then(|items| lists(OffsetBuffer::from_lengths(lengths), items)))
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.level.alike_until(row, interrupt)
     }
 }
 

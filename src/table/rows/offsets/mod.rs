@@ -10,6 +10,7 @@ mod string;
 
 pub use ends::EndRows;
 pub use json::{Json, JsonRows};
+pub(super) use level::alike_entries;
 pub use list::ListRows;
 pub use present::PresentRows;
 pub use string::StringRows;

@@ -44,6 +44,7 @@ impl StringRows {
             nullable: true,
             hints: Hints { texts: TextLength::Within(characters.len()), nullable: true, ..Hints::default() },
             natural_rows: level.offsets.natural_rows(),
+            alike: level.alike(),
             containers: Containers::of_all(level.rows().chain([&characters])),
             ..Facts::new(level.len, DataType::LargeUtf8)
         };
@@ -159,9 +160,5 @@ impl Rows for StringRows {
         let entries = self.level.entries(range, self.characters.len(), interrupt)?;
         let lengths: Vec<u64> = entries.spans.iter().map(|(start, end)| end - start).collect();
         Ok(Some(Arc::new(UInt64Array::new(lengths.into(), entries.nulls))))
-    }
-
-    fn alike_until(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
-        self.level.alike_until(row, interrupt)
     }
 }
