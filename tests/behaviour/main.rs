@@ -1,4 +1,4 @@
-//! The promises of `docs/SEMANTICS.md` as black-box tests: the real program, real mounts, real HDF5 files.
+//! The promises of `docs/promises.md` as black-box tests: the real program, real mounts, real HDF5 files.
 
 mod place;
 #[path = "../support/mod.rs"]

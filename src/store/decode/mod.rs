@@ -1,5 +1,5 @@
 //! Stored elements become Arrow arrays: the one place where the meaning of bytes is decided, so that every view says
-//! the same of a value (`docs/SEMANTICS.md`).
+//! the same of a value (`docs/reference/types.md`).
 //!
 //! Pure functions over slices. Elements arrive back to back in the layout and byte order of the file; whatever has
 //! variable length is looked up through [`Parts`].
