@@ -226,3 +226,19 @@ fn every_unsafe_block_says_why_it_is_safe() {
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
+
+/// Rust in `docs/dev/adding-a-dialect.md` is quoted, so it compiles.
+#[test]
+fn the_page_on_dialects_quotes_the_code() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let quoted =
+        ["src/dialects/mod.rs", "src/dialects/loom/mod.rs", "src/dialects/loom/rules.rs", "tests/engine/loom.rs"];
+    let quoted = quoted.map(read);
+    let page = read("docs/dev/adding-a-dialect.md");
+    let blocks: Vec<&str> = page.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 8, "only {} blocks", blocks.len());
+    for block in blocks {
+        assert!(quoted.iter().any(|code| code.contains(block)), "quoted from nowhere:\n{block}");
+    }
+}

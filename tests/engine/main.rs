@@ -4,6 +4,7 @@ mod dialects;
 mod h5_pool;
 mod h5_worker;
 mod library;
+mod loom;
 mod sample;
 mod store;
 mod tree;
