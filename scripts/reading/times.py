@@ -246,7 +246,7 @@ KNOWN = ["t > '2025-01-01'", "t::date", "strftime(t, '%H')", "epoch_ns(t)", "hou
 
 
 def zoned(folder):
-    """Why nanoseconds have no zone in Parquet (docs/READERS.md): once DuckDB has these functions, they can have one."""
+    """Why nanoseconds have no zone in Parquet (docs/dev/readers.md): once DuckDB has these functions, they can have one."""
     times = pd.date_range("2024-12-31 22:30", periods=6, freq="30min", tz="UTC").tz_convert("Europe/Zurich")
     for unit in ("us", "ns"):
         path = folder / f"{unit}.parquet"

@@ -959,7 +959,7 @@ fn very_many_files_are_looked_at_in_little_memory() {
     }
 }
 
-/// Of what a listing has of each member, a name and a few numbers stay: see `docs/PERFORMANCE.md` for 100,000.
+/// Of what a listing has of each member, a name and a few numbers stay: see `docs/dev/performance.md` for 100,000.
 #[test]
 fn very_many_datasets_are_listed_in_little_memory() {
     let folder = tempfile::tempdir().unwrap();
