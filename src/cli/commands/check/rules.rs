@@ -1,4 +1,4 @@
-//! The table of all rules: `hepfs check --rules`, `docs/CHECK.md`.
+//! The table of all rules: `hepfs check --rules`, `docs/reference/rules.md`.
 
 use crate::table::{RULES, Rule};
 use crate::{dialects, formats, session};
