@@ -33,7 +33,7 @@ mod rules {
     crate::table::rules! {
         MATRIX: Error "biom/matrix" []
             "BIOM: a matrix has a pointer for each id and one more, and an index for each value"
-                => "write the matrix anew";
+                => "rewrite the matrix";
     }
 }
 

@@ -18,7 +18,7 @@ use crate::table::{self, Expected, Finding, Near, Table};
 
 crate::table::rules! {
     FILL: Warning "values/fill-value" []
-        "an attribute _FillValue is one value that the data can have; elsewhere nothing is missing by it"
+        "an attribute _FillValue is one value that the data can have; any other one makes nothing missing"
         => "write it in the type of the data";
 }
 

@@ -5,7 +5,7 @@ crate::table::rules! {
         "a chunk index lists each chunk once, where it lies in the file"
         => "restore the file from a copy, or repack it (h5repack)";
     UNFINISHED: Error "file/unfinished-change" []
-        "a change of the file comes to its end and leaves no journal" => "run hepfs index build or drop";
+        "a change of the file is complete and leaves no journal" => "run hepfs index build or drop";
     LINKS: Error "file/links" [] "each link of a group can be listed, and has a name of its own"
         => "restore the file from a copy";
     BESIDE: Error "file/beside" [] "its members are shown at the root" => "restore the file from a copy";
@@ -13,8 +13,8 @@ crate::table::rules! {
         "members of two groups that are shown in one directory have different names" => "rename one of them";
     LINK_CHAIN: Warning "file/link-chain" []
         "a path leads through at most 16 soft and external links, the limit of the HDF5 library (H5Pset_nlinks)"
-        => "let the link lead to the object itself; a circle of links leads nowhere";
+        => "link to the object itself; a circle of links has no target";
     SCHEMA: Warning "file/dataset-schema" []
-        "the files of a dataset have the same columns and types; what differs is missing, cast or left out"
+        "the files of a dataset have the same columns and types; other columns are missing, cast or left out"
         => "write the columns in the types of the other files";
 }

@@ -16,7 +16,7 @@ use crate::store::decode::{Count, Oddity};
 pub enum Severity {
     /// Worth knowing; nothing is wrong with the file
     Note,
-    /// A recommendation (SHOULD), or what readers may stumble over
+    /// A recommendation (SHOULD), or a trap for readers
     Warning,
     /// A requirement (MUST)
     Error,
@@ -152,31 +152,33 @@ impl Serialize for Finding {
 }
 
 rules! {
-    BOOLEAN: Error "values/boolean" [] "a boolean is 0 or 1; shown as missing" => "write 0 or 1";
-    CODE_NAME: Warning "values/code-name" [] "an enumeration code has a name; shown as its number"
+    BOOLEAN: Error "values/boolean" [] "a boolean is 0 or 1; other values are shown as missing" => "write 0 or 1";
+    CODE_NAME: Warning "values/code-name" [] "an enumeration code has a name; others are shown as numbers"
         => "add a member to the enumeration, or write a code that has one";
     CATEGORY: Error "values/category-range" []
-        "a category code is less than the number of categories; shown as missing"
+        "a category code is less than the number of categories; others are shown as missing"
         => "write a code of a label, or the fill value where the category is missing";
     OFFSETS: Error "values/list-offsets" []
-        "offsets of a list go forward and stay within its values; shown as missing" => "write the offsets anew";
-    NULL_NOT_EMPTY: Warning "values/null-list" [] "a null list has no elements; they are not shown"
+        "offsets of a list do not fall, and stay within its values; other lists are shown as missing"
+        => "rewrite the offsets";
+    NULL_NOT_EMPTY: Warning "values/null-list" [] "a null list has no elements; those stored are not shown"
         => "write the same offset on both sides of a null entry";
-    TIME: Warning "values/time-range" [] "an instant fits 64 bits of the unit that it is shown in; shown as missing"
+    TIME: Warning "values/time-range" []
+        "an instant fits 64 bits of the unit that it is shown in; others are shown as missing"
         => "";
     UNDECODABLE: Error "values/waveform" []
-        "encoded waveforms are whole, and as long as is said of them; shown as missing" => "encode them anew";
+        "encoded waveforms are whole and have their stated length; others are shown as missing" => "encode them again";
     ROUNDED: Warning "values/rounded" []
-        "an integer is exact as float64, which it is where other files of the dataset have floats; shown rounded"
+        "an integer is exact as float64, if other files of the dataset have floats; others are shown rounded"
         => "write the column as one type in all files";
     NEAREST: Note "values/long-double" []
-        "a long double is exact as float64, as which it is shown; others are the nearest, and `.npy` has what is stored"
+        "a long double is exact as float64; others are shown as the nearest float64, and `.npy` has the stored value"
         => "";
     TEXT: Warning "values/utf8" [] "text is UTF-8; other bytes are shown as U+FFFD" => "write text in UTF-8";
-    UNREADABLE: Error "file/unreadable" [] "what the file says can be read"
-        => "restore the file from a copy, or look whether a plugin for a filter is missing";
-    TRUNCATED: Error "file/truncated" [] "a file is as long as it says"
-        => "it is cut short, as by a copy or a writer that was ended: copy it again, or write it anew";
+    UNREADABLE: Error "file/unreadable" [] "everything that a file describes can be read"
+        => "restore the file from a copy, or look for a missing filter plugin";
+    TRUNCATED: Error "file/truncated" [] "a file has the length that it states"
+        => "a copy or a writer stopped too early: copy the file again, or rewrite it";
 }
 
 /// The rule that a file breaks which cannot be read for this reason.

@@ -331,7 +331,7 @@ fn columns_that_overlap_are_read() {
     let Made(_folder, path) = &made(&file(3, &[sound(), again], &moved));
     let mounted = Mounted::new(&[path], &[]);
     assert_eq!(mounted.text("table.csv"), "sound,again\n1,1\n2,2\n3,3\n");
-    assert!(mounted.text(".hepfs/findings").contains("columns have no bytes in common"));
+    assert!(mounted.text(".hepfs/findings").contains("columns do not overlap"));
 }
 
 /// Apache's writer stores the checksum 0 where it compresses nothing.

@@ -2,7 +2,7 @@
 
 crate::table::rules! {
     SPARSE: Error "anndata/sparse" []
-        "AnnData: data and indices of a sparse matrix are of one length, which indptr ends with"
+        "AnnData: data and indices of a sparse matrix have the same length, which is the last value of indptr"
         => "write data, indices and indptr of one matrix";
     MATRICES: Error "anndata/matrix-rows" []
         "AnnData: obsm and varm have a row for each row of obs and var" => "write a matrix with as many rows";
@@ -22,9 +22,9 @@ crate::table::rules! {
     MASK: Error "anndata/mask-length" []
         "AnnData: a mask is as long as the values" => "write a mask for each value";
     MASK_TYPE: Warning "anndata/mask-type" []
-        "AnnData: a mask is of booleans" => "write the mask as booleans; others than zero mask a value";
+        "AnnData: a mask is boolean" => "write the mask as booleans; any value but zero masks";
     LABELS_TWICE: Error "anndata/categories-twice" []
-        "AnnData: the categories of a categorical differ from each other" => "write each category once";
+        "AnnData: the categories of a categorical are distinct" => "write each category once";
     VERSION: Warning "anndata/encoding-version" []
         "AnnData: data frames have the encoding-version 0.1.0 or 0.2.0" => "read it with a newer hepfs";
     INDEX: Error "anndata/index" [] "AnnData: _index names the row labels" => "write the name of the labels as _index";
@@ -32,5 +32,5 @@ crate::table::rules! {
     ORDER_LACKS: Warning "anndata/column-order-lacks" []
         "AnnData: column-order lists every column" => "add the column to column-order";
     NAMES: Error "anndata/column-missing" []
-        "AnnData: _index and column-order name members" => "write the member, or take the name away";
+        "AnnData: _index and column-order name existing members" => "write the member, or remove the name";
 }

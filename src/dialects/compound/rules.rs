@@ -2,23 +2,24 @@
 
 crate::table::rules! {
     TABLE: Error "compound/table" []
-        "H5TB, PyTables: a dataset of CLASS TABLE has rank 1 and compounds" => "take CLASS away, or write a compound";
+        "H5TB, PyTables: a dataset of CLASS TABLE has rank 1 and compounds" => "remove CLASS, or write a compound";
     ROWS: Warning "compound/nrows" [] "PyTables: NROWS is the number of rows" => "write the number of rows as NROWS";
     FIELD_TWICE: Warning "compound/field-name" []
         "HDF5: each field of a compound has a name of its own" => "rename the field";
     FIELD_OUTSIDE: Error "compound/field-place" []
-        "HDF5: the fields of a compound lie within it" => "write the type anew";
+        "HDF5: the fields of a compound lie within it" => "rewrite the type";
     FIELD_NAME: Warning "compound/field-attribute" []
         "H5TB, PyTables: FIELD_n_NAME is the name of a field" => "write the name of the field";
     INDEX_LISTING: Error "compound/index-listing" [] "PyTables: search indexes can be listed" => "rebuild the indexes";
     INDEX_LISTED: Error "compound/index-listed" [] "PyTables: a search index can be listed" => "rebuild the index";
-    INDEX_NAME: Warning "compound/index-name" [] "PyTables: a search index is named as its column" => "drop the index";
+    INDEX_NAME: Warning "compound/index-name" [] "PyTables: a search index is named after its column"
+        => "drop the index";
     INDEX_PARTS: Error "compound/index-parts" []
         "PyTables: an index has sorted, indices, sortedLR, indicesLR" => "rebuild the index";
     INDEX_VERSION: Note "compound/index-version" []
         "PyTables: the layout of an index is that of VERSION 2.1" => "rebuild the index with a newer PyTables";
     INDEX_DIRTY: Note "compound/index-dirty" []
-        "PyTables: DIRTY is 0 of an index that has all rows as they are" => "rebuild the index";
+        "PyTables: DIRTY is 0 for an index that is up to date" => "rebuild the index";
     INDEX_ROWS_TYPE: Error "compound/index-rows-type" []
         "PyTables: indices are unsigned integers of 1, 2, 4 or 8 bytes" => "rebuild the index";
     INDEX_COLUMN: Error "compound/index-column" [] "an index covers a column" => "rebuild the index";
@@ -39,7 +40,7 @@ crate::table::rules! {
     INDEX_BOUNDS: Error "compound/index-bounds" []
         "PyTables: ranges has the least and the greatest value of each slice" => "rebuild the index";
     INDEX_KEYS: Note "compound/index-keys" []
-        "an index tells values in the order in which they are shown" => "";
+        "an index orders values as they are shown" => "";
     INDEX_SLICES: Error "compound/index-slices" []
         "PyTables: slicesize is the number of values of a slice" => "rebuild the index";
     INDEX_ROWS: Error "compound/index-rows" []
@@ -49,9 +50,9 @@ crate::table::rules! {
     INDEX_REST_TYPE: Error "compound/index-rest-type" []
         "PyTables: indicesLR has the type of indices" => "rebuild the index";
     INDEX_LEVEL: Note "compound/index-level" []
-        "an index that pandas or PyTables keeps of a column makes queries here faster"
+        "an index of pandas or PyTables on a column is of use to hepfs"
         => "nothing is wrong, and answers are the same: for a large table, \
-            store.create_table_index(key, optlevel=9, kind=\"full\") makes an index that does";
+            store.create_table_index(key, optlevel=9, kind=\"full\") makes one that is";
     INDEX_RANGES: Error "compound/index-ranges" []
         "PyTables: ranges has two values for each slice" => "rebuild the index";
 }

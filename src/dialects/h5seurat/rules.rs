@@ -7,7 +7,7 @@ crate::table::rules! {
     LENGTHS: Error "h5seurat/column-length" []
         "h5Seurat: the columns of a data frame are as long as its row names" => "write as many values";
     NAMES: Warning "h5seurat/column-missing" []
-        "h5Seurat: colnames names members" => "write the member, or take the name away";
+        "h5Seurat: colnames names existing members" => "write the member, or remove the name";
     LEVELS_TWICE: Error "h5seurat/levels-twice" []
-        "h5Seurat: the levels of a factor differ from each other" => "write each level once";
+        "h5Seurat: the levels of a factor are distinct" => "write each level once";
 }

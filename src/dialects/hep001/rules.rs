@@ -6,7 +6,7 @@
 crate::table::rules! {
     // The table group
     CLASS_NEARLY: Warning "hep001/class-nearly" ["April 2026" "5.1", "July 2026" "7.1"]
-        "a group whose CLASS is COLUMN_TABLE is a table; another spelling is none"
+        "the CLASS of a table is spelled COLUMN_TABLE"
         => "write CLASS = \"COLUMN_TABLE\", scalar";
     CLASS_STORAGE: Error "hep001/class-storage" ["April 2026" "5.1", "July 2026" "7.1"]
         "CLASS is a scalar, fixed-length ASCII string: of 12 bytes in April, null-terminated of 13 bytes since July"
@@ -24,13 +24,13 @@ crate::table::rules! {
     VERSION_STORAGE: Error "hep001/version-storage" ["April 2026" "5.2", "July 2026" "7.2"]
         "VERSION is a scalar, fixed-length ASCII string" => "write VERSION as H5T_C_S1 of as many bytes as it has";
     NROWS_MISSING: Error "hep001/nrows-missing" ["July 2026" "7.3"]
-        "a table says by NROWS how many rows it has" => "write the number of rows as NROWS";
+        "a table has its number of rows in NROWS" => "write the number of rows as NROWS";
     NROWS_TYPE: Error "hep001/nrows-type" ["July 2026" "7.3"]
         "NROWS is a scalar uint64" => "write NROWS as one H5T_STD_U64";
     DRAFTS_MIXED: Warning "hep001/drafts-mixed" ["April 2026" "2", "July 2026" "2"]
         "a table follows one draft" => "name everything as the July draft does";
     ATTRIBUTE_STORAGE: Warning "hep001/attribute-storage" ["April 2026" "5.3", "July 2026" "7.4"]
-        "attributes that describe are fixed-length UTF-8 strings: scalar, but for column-order, which has rank 1"
+        "descriptive attributes are fixed-length UTF-8 strings: scalar, except column-order, which has rank 1"
         => "write them as fixed-length UTF-8";
     STRANGER: Error "hep001/stranger" ["July 2026" "7.6"]
         "only columns, list columns, CATEGORIES and SEARCH_INDEXES lie below a table group"
@@ -44,19 +44,19 @@ crate::table::rules! {
 
     // Order and labels
     ORDER_MISSING: Warning "hep001/column-order-missing" ["April 2026" "5.3", "July 2026" "7.4"]
-        "column-order tells the order of two columns or more" => "write column-order";
+        "a table of two columns or more has a column-order" => "write column-order";
     ORDER_TYPE: Error "hep001/column-order-type" ["April 2026" "5.3", "July 2026" "7.4"]
         "column-order holds strings" => "write it as an array of fixed-length UTF-8 strings";
     ORDER_LACKS: Error "hep001/column-order-lacks" ["April 2026" "9", "July 2026" "13"]
         "column-order lists every column" => "add the column to column-order";
     ORDER_STRANGER: Error "hep001/column-order-stranger" ["April 2026" "9", "July 2026" "13"]
-        "column-order lists columns only" => "take the name out of column-order";
+        "column-order lists columns only" => "remove the name from column-order";
     ORDER_TWICE: Error "hep001/column-order-twice" ["April 2026" "9", "July 2026" "13"]
-        "column-order lists every column once" => "take one of the two out of column-order";
+        "column-order lists every column once" => "remove one of the two from column-order";
     LABELS_TYPE: Error "hep001/index-columns-type" ["July 2026" "7.4"]
         "INDEX_COLUMNS is an array of references of rank 1" => "write it as references of rank 1";
     LABELS_TARGET: Error "hep001/index-columns-target" ["July 2026" "13"]
-        "every reference of INDEX_COLUMNS leads to a column dataset of the table"
+        "every reference of INDEX_COLUMNS refers to a column dataset of the table"
         => "refer to a column dataset of the table";
     LABELS_DIFFER: Error "hep001/index-differs" ["July 2026" "13"]
         "_index is the name of the column that INDEX_COLUMNS refers to first"
@@ -72,7 +72,7 @@ crate::table::rules! {
     REFERENCE_TYPE: Error "hep001/reference-type" ["April 2026" "6.5", "July 2026" "5"]
         "an attribute that links objects holds references" => "write a reference";
     REFERENCE_LOST: Error "hep001/reference-lost" ["April 2026" "9", "July 2026" "13"]
-        "references lead somewhere" => "write a reference to the object, or no attribute";
+        "references refer to existing objects" => "write a reference to the object, or no attribute";
     REFERENCE_OLD: Warning "hep001/reference-old" ["July 2026" "5"]
         "references are of H5T_STD_REF"
         => "write H5T_STD_REF where the library can (HDF5 1.12); h5py and h5col cannot yet";
@@ -90,11 +90,11 @@ crate::table::rules! {
         "a column sets a fill value, unless its values reach both ends of their type"
         => "set a fill value that no value has, such as the recommended one";
     FILL_UNREADABLE: Error "hep001/fill-unreadable" ["April 2026" "6.4", "July 2026" "8.5"]
-        "the fill value can be read" => "set the fill value anew";
+        "the fill value can be read" => "set the fill value again";
     FILL_FOREIGN: Note "hep001/fill-foreign" []
         "Versioned HDF5: the library sets a fill value of zeros by itself, so it means nothing" => "";
     FILL_UNDOCUMENTED: Note "hep001/fill-undocumented" ["April 2026" "6.4"]
-        "the description of a column tells of its fill value" => "write a description";
+        "the description of a column explains its fill value" => "write a description";
     FILL_VALID: Error "hep001/fill-valid" ["July 2026" "8.5"]
         "the fill value lies outside valid_min and valid_max" => "choose a fill value outside of them";
     FILL_AMONG_VALUES: Error "hep001/fill-among-values" ["July 2026" "8.5"]
@@ -112,16 +112,16 @@ crate::table::rules! {
     VALID_EXCEEDED: Error "hep001/valid-range-exceeded" ["July 2026" "8.5"]
         "values lie between valid_min and valid_max" => "write a wider range, or correct the values";
     MASK_RESERVED: Error "hep001/mask-reserved" ["July 2026" "8.5.2"]
-        "a column has no attribute MASK; missing rows are told by the fill value only" => "take the attribute away";
+        "a column has no attribute MASK; only the fill value marks missing rows" => "remove the attribute";
     BOOLEAN_TYPE: Error "hep001/boolean-type" ["July 2026" "6"]
         "a boolean is an enumeration of FALSE = 0 and TRUE = 1 over int8" => "write it in that type";
     BOOLEAN_FILL: Error "hep001/boolean-fill" ["July 2026" "8.8.2"]
         "a boolean column has no fill value"
         => "do not set one; where values are missing use the members FALSE, TRUE, MISSING = 2";
     BOOLEAN_VALUE: Error "hep001/boolean-value" ["July 2026" "8.8.1"]
-        "a boolean is 0 or 1; shown as missing" => "write 0 or 1";
+        "a boolean is 0 or 1; other values are shown as missing" => "write 0 or 1";
     CODE_NAME: Warning "hep001/code-name" ["April 2026" "6.2", "July 2026" "8.3"]
-        "an enumeration code has a name; shown as its number"
+        "an enumeration code has a name; others are shown as numbers"
         => "add a member to the enumeration, or write a code that has one";
     TEXT_UTF8: Error "hep001/text-utf8" ["April 2026" "6.2", "July 2026" "9.4"]
         "text is UTF-8; other bytes are shown as U+FFFD" => "write text in UTF-8";
@@ -131,7 +131,7 @@ crate::table::rules! {
         "a categorical column has integer codes and refers to a categories dataset of rank 1"
         => "write integer codes, and one reference to the categories";
     CATEGORY_RANGE: Error "hep001/category-range" ["April 2026" "6.6", "July 2026" "8.7"]
-        "a category code is less than the number of categories; shown as missing"
+        "a category code is less than the number of categories; others are shown as missing"
         => "write a code of a label, or the fill value where the category is missing";
     CATEGORY_FILL: Error "hep001/category-fill" ["July 2026" "13"]
         "the fill value of a categorical column is no code of a label"
@@ -142,13 +142,13 @@ crate::table::rules! {
     CATEGORY_CONTENT: Error "hep001/category-content" ["July 2026" "8.7.1"]
         "CATEGORIES holds categories datasets of rank 1 and nothing else" => "move it elsewhere";
     CATEGORY_ORPHAN: Error "hep001/category-orphan" ["July 2026" "13"]
-        "a column refers to each categories dataset" => "refer to it, or take it away";
+        "a column refers to each categories dataset" => "refer to it, or remove it";
     CATEGORY_ENCODING: Error "hep001/category-encoding" ["April 2026" "6.6"]
         "a categories dataset has encoding-type = \"categorical\"" => "write that attribute";
     CATEGORY_ORDERED: Error "hep001/category-ordered" ["April 2026" "6.6", "July 2026" "8.7.2"]
         "ordered is a scalar boolean; April requires it" => "write ordered as a boolean";
     CATEGORY_TWICE: Warning "hep001/category-twice" ["April 2026" "6.6", "July 2026" "8.7"]
-        "the labels of a categories dataset differ" => "join the labels that are the same";
+        "the labels of a categories dataset are distinct" => "merge equal labels";
 
     // List columns
     LIST_CLASS: Error "hep001/list-class" ["July 2026" "9.1"]
@@ -158,7 +158,7 @@ crate::table::rules! {
         "a list column has a KIND that is a scalar, null-terminated, fixed-length ASCII string"
         => "write KIND = \"OFFSETS\" as H5T_C_S1 of 8 bytes";
     LIST_KIND_UNKNOWN: Warning "hep001/list-kind-unknown" ["July 2026" "9.1"]
-        "a list column is of a known KIND; the column cannot be read"
+        "a list column has a known KIND; others cannot be read"
         => "read it with a newer hepfs, or write KIND = \"OFFSETS\"";
     LIST_MEMBERS: Error "hep001/list-members" ["July 2026" "9.2"]
         "a list column has OFFSETS and VALUES, strings have OFFSETS and CHARS, each of its type and rank"
@@ -172,13 +172,15 @@ crate::table::rules! {
     LIST_EXTENT: Error "hep001/list-extent" ["July 2026" "9.2"]
         "OFFSETS has one element more than there are entries, and MASK one for each" => "extend it";
     LIST_OFFSETS: Error "hep001/list-offsets-order" ["July 2026" "9.2"]
-        "offsets of a list go forward and stay within its values; shown as missing" => "write the offsets anew";
+        "offsets of a list do not fall, and stay within its values; other lists are shown as missing"
+        => "rewrite the offsets";
     LIST_NULL: Error "hep001/list-null" ["July 2026" "9.2"]
-        "a null list has no elements; they are not shown" => "write the same offset on both sides of a null entry";
+        "a null list has no elements; those stored are not shown"
+        => "write the same offset on both sides of a null entry";
     LIST_VARIABLE: Error "hep001/list-variable" ["July 2026" "9.5"]
         "nothing below a list column is of variable length" => "use STRING_VALUES, a nested list or a fixed length";
     LIST_INDEXED: Error "hep001/list-indexed" ["July 2026" "9.6"]
-        "a list column has no SEARCH_INDEX_LIST" => "take the attribute away";
+        "a list column has no SEARCH_INDEX_LIST" => "remove the attribute";
 
     // Search indexes
     INDEX_LISTING: Error "hep001/index-listing" ["April 2026" "8.1", "July 2026" "11.1"]
@@ -190,8 +192,8 @@ crate::table::rules! {
     INDEX_LINK: Error "hep001/index-backlink" ["April 2026" "8.2"]
         "a search index and its column refer to each other" => "write both references, or neither";
     INDEX_KIND: Error "hep001/index-kind" ["April 2026" "8.3", "July 2026" "13"]
-        "every search index has a KIND; other datasets are those that one refers to"
-        => "write KIND, or take the dataset away";
+        "every search index has a KIND, and refers to every other dataset there"
+        => "write KIND, or remove the dataset";
     INDEX_KIND_STORAGE: Error "hep001/index-kind-storage" ["April 2026" "8.3", "July 2026" "11.3"]
         "KIND is a scalar, fixed-length ASCII string" => "write KIND as H5T_C_S1";
     INDEX_KIND_UNKNOWN: Note "hep001/index-kind-unknown" ["April 2026" "8.3", "July 2026" "11.3"]
@@ -201,17 +203,18 @@ crate::table::rules! {
          seed uint32, hash_family a scalar ASCII string"
         => "rebuild it (hepfs index build)";
     INDEX_FIXED: Warning "hep001/index-fixed" ["July 2026" "11.3"]
-        "a search index is chunked and unlimited where it grows with the table" => "rebuild it (hepfs index build)";
+        "a search index that grows with the table is chunked and unlimited" => "rebuild it (hepfs index build)";
     INDEX_COLUMN: Error "hep001/index-column" ["April 2026" "8.2", "July 2026" "11.2"]
-        "one column refers to a search index, and is a dataset" => "refer to it from the column that it is of";
+        "exactly one column, a dataset, refers to a search index" => "refer to it from its column";
     INDEX_ORPHAN: Warning "hep001/index-orphan" ["July 2026" "11.2"]
-        "a column refers to each search index" => "refer to it, or take it away";
+        "a column refers to each search index" => "refer to it, or remove it";
     INDEX_GENERATION: Error "hep001/generation-missing" ["July 2026" "13"]
         "a table with search indexes has a GENERATION, a scalar uint64" => "write GENERATION as one H5T_STD_U64";
     INDEX_TOKENS: Error "hep001/index-tokens" ["July 2026" "13"]
         "a search index has SOURCE_GENERATION and SOURCE_NROWS, scalars of uint64" => "rebuild it (hepfs index build)";
     INDEX_STALE: Note "hep001/index-stale" ["July 2026" "12.2.3"]
-        "a search index describes the state of its table; another one is not used" => "rebuild it (hepfs index build)";
+        "a search index describes the current state of its table; a stale one is not used"
+        => "rebuild it (hepfs index build)";
     INDEX_LENGTH: Error "hep001/index-column-length" ["April 2026" "9", "July 2026" "13"]
         "a column with a search index has as many rows as its table" => "extend the column";
     INDEX_ORDER: Error "hep001/index-type" ["April 2026" "8", "July 2026" "11.5"]
@@ -220,7 +223,7 @@ crate::table::rules! {
     INDEX_OPENED: Error "hep001/index-opened" ["April 2026" "8", "July 2026" "11"]
         "a search index and its column can be opened" => "rebuild it (hepfs index build)";
     INDEX_LABELS: Error "hep001/index-labels" ["April 2026" "8", "July 2026" "11"]
-        "the categories of a column with a search index can be read" => "write the categories anew";
+        "the categories of a column with a search index can be read" => "rewrite the categories";
     INDEX_CHUNK: Error "hep001/index-chunk-shape" ["April 2026" "8.4"]
         "chunk_shape is the column's chunk shape, of a row at least" => "rebuild it (hepfs index build)";
     MINMAX_SHAPE: Error "hep001/minmax-shape" ["April 2026" "8.4", "July 2026" "11.4"]
@@ -267,7 +270,7 @@ crate::table::rules! {
     BITMAP_VALUES_TYPE: Error "hep001/bitmap-values-type" ["April 2026" "8.6", "July 2026" "11.6"]
         "values have the column's type" => "rebuild it (hepfs index build)";
     BITMAP_ACCOMPANYING: Error "hep001/bitmap-values-kind" ["July 2026" "11.1"]
-        "accompanying datasets have no KIND" => "take KIND away from the values";
+        "accompanying datasets have no KIND" => "remove KIND from the values";
     BITMAP_DISTINCT: Error "hep001/bitmap-values-twice" ["April 2026" "8.6", "July 2026" "11.6"]
         "the values of a bitmap are distinct" => "rebuild it (hepfs index build)";
     BITMAP_EXHAUSTIVE: Error "hep001/bitmap-exhaustive" ["July 2026" "11.6"]

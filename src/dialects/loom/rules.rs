@@ -2,5 +2,5 @@
 
 crate::table::rules! {
     LENGTH: Error "loom/attribute-length" []
-        "Loom: attributes are as long as the axis of the matrix that they are about" => "write as many values";
+        "Loom: attributes are as long as their axis of the matrix" => "write as many values";
 }

@@ -5,5 +5,6 @@ crate::table::rules! {
     FIELDS: Warning "matlab/struct-field" []
         "MATLAB: a field of an array of structs is a single number or text in each; others are left out" => "";
     SPARSE: Error "matlab/sparse" []
-        "MATLAB: data and ir of a sparse matrix are of one length, which jc ends with" => "write the matrix anew";
+        "MATLAB: data and ir of a sparse matrix have the same length, which is the last value of jc"
+        => "rewrite the matrix";
 }

@@ -2,11 +2,11 @@
 
 crate::table::rules! {
     FIXED: Error "pandas/fixed" []
-        "pandas: axes and blocks of the format fixed are complete and of one length" => "write the frame anew";
+        "pandas: axes and blocks of the format fixed are complete and of one length" => "rewrite the frame";
     ATTRIBUTES: Error "pandas/attributes" []
-        "pandas: its attributes tell names, order and labels of columns" => "write the frame anew";
+        "pandas: attributes of a frame have the names, order and labels of its columns" => "rewrite the frame";
     TABLE: Error "pandas/table" []
-        "pandas: a group of the format table has a dataset of compounds called table" => "write the frame anew";
-    ENCODING: Warning "pandas/encoding" [] "pandas: encoding tells how texts are encoded" => "write texts in UTF-8";
-    CATEGORIES: Error "pandas/categories" [] "pandas: the categories of a field are in meta" => "write the frame anew";
+        "pandas: a group of the format table has a dataset of compounds called table" => "rewrite the frame";
+    ENCODING: Warning "pandas/encoding" [] "pandas: encoding names a known encoding of text" => "write texts in UTF-8";
+    CATEGORIES: Error "pandas/categories" [] "pandas: the categories of a field are in meta" => "rewrite the frame";
 }

@@ -2,13 +2,13 @@
 
 crate::table::rules! {
     LISTED: Error "versioned/listing" [] "Versioned HDF5: a file lists its versions" => "restore the file from a copy";
-    GROUP: Error "versioned/version-group" [] "Versioned HDF5: a version is a group" => "take it away";
+    GROUP: Error "versioned/version-group" [] "Versioned HDF5: a version is a group" => "remove it";
     COMMITTED: Error "versioned/version-committed" [] "Versioned HDF5: a version is committed" => "delete the version";
     TIMESTAMP: Error "versioned/timestamp" [] "Versioned HDF5: timestamp is a date and a time" => "write the timestamp";
     PREVIOUS: Error "versioned/prev-version" []
-        "Versioned HDF5: prev_version names a version" => "write the name of the version before";
+        "Versioned HDF5: prev_version names a version" => "write the name of the previous version";
     FIRST: Error "versioned/first-version" []
-        "Versioned HDF5: prev_version leads to a first version" => "write the name of the version before";
+        "Versioned HDF5: the chain of prev_version ends at a first version" => "write the name of the previous version";
     CURRENT: Error "versioned/current-version" []
         "Versioned HDF5: current_version names a committed version" => "write the name of a version";
     DATA_VERSION: Warning "versioned/data-version" []
