@@ -15,6 +15,8 @@ mod indexing;
 mod inputs;
 mod limits;
 mod logging;
+#[cfg(test)]
+mod manual;
 mod options;
 mod partial;
 mod place;
@@ -44,13 +46,13 @@ use crate::views::printable;
     name = "hepfs",
     help_template = "{about-with-newline}\n{usage-heading} {usage}\n\n{before-help}Options:\n{options}{after-help}",
     after_help = "Start with `hepfs demo`, or `hepfs mount run.h5 mnt` and `ls mnt`. Every command has --help;\n\
-        `hepfs help reading` tells of the options of all commands that read files."
+        `hepfs help reading` lists the options of all commands that read files."
 )]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 
-    /// Say more of what is done: -v for what happens, -vv for every request
+    /// Log more: -v for what happens, -vv for every request
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
 }

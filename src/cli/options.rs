@@ -29,52 +29,51 @@ pub(super) const SEPARATOR: char = ',';
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct Reading {
-    /// Memory for decoded chunks, rendered text and chunk maps: bytes, or with K, M, G [default: a quarter of the
-    /// memory (of the control group's, where that is less), at most 1G]
+    /// Memory for decoded chunks, rendered text and chunk maps: bytes, or with K, M, G [default: a quarter of RAM (or
+    /// of the control group's limit), at most 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub cache_size: Option<u64>,
 
-    /// Largest chunk that is decoded, and largest value; a larger one is an input/output error, told in .hepfs/errors
-    /// [default: half of the memory, at most 1G; of values, no more than --cache-size or 64M]
+    /// Largest chunk or value to decode; anything larger fails with EIO and is named in .hepfs/errors [default: half of
+    /// RAM, at most 1G; for values at most --cache-size, or 64M if that is more]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_chunk: Option<u64>,
 
-    /// Folder of HDF5 filter plugins, for filters that hepfs does not know (none is used unless you name one)
+    /// Folder of HDF5 filter plugins, for filters that hepfs does not decode itself [default: none]
     #[arg(long, value_name = "FOLDER")]
     pub plugins: Option<PathBuf>,
 
-    /// Who makes values of what is stored: hepfs on all cores, or the HDF5 library alone, which is slower: a second
-    /// opinion where you doubt the first
+    /// Decoder of stored values. The HDF5 library is slower: a second opinion on hepfs
     #[arg(long, value_name = "own|libhdf5", value_enum, default_value_t = Decode::Own)]
     pub decode: Decode,
 
-    /// Follow external links, external storage and virtual datasets into other files below the source's own folder
-    /// (never elsewhere). Without this, a file cannot show you what lies outside it
+    /// Follow external links, external storage and virtual datasets to other files below the source's own folder, never
+    /// elsewhere. Without this, a file shows nothing that lies outside it
     #[arg(long)]
     pub follow_external: bool,
 
-    /// Seconds that the HDF5 library may take for one request before it is ended; three tenths of that may be processor
-    /// time
+    /// Seconds that the HDF5 library may take for one request before it is killed; three tenths of that may be
+    /// processor time
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub deadline: u64,
 
-    /// Which groups are tables: those that a format says are; also those whose datasets have the shape of one; also
-    /// where most datasets are of other lengths, or rows are few
+    /// Groups that are tables. `declared`: those that a format marks; `shape`: also those whose datasets have the shape
+    /// of a table; `loose`: also those with few rows, or with most datasets of other lengths
     #[arg(long, value_name = "declared|shape|loose", value_enum, default_value_t = Tables::Shape)]
     #[arg(hide_possible_values = true)]
     pub tables: Tables,
 
-    /// Also show variables of netCDF that lie on several dimensions as tables, in `tables/time,lat,lon`, with a row for
-    /// each place and its coordinates, as xarray's `to_dataframe()` has them
+    /// Also show netCDF variables on several dimensions as tables, in `tables/time,lat,lon`: a row for each place with
+    /// its coordinates, as xarray's `to_dataframe()` has them
     #[arg(long)]
     pub grids: bool,
 
-    /// Folder where what takes a pass over values (sizes of text, statistics) and what the HDF5 library says of files
-    /// is kept for later mounts, or `none`; deleting it loses nothing [default: ~/.cache/hepfs]
+    /// Folder that keeps text sizes, statistics and answers of the HDF5 library for later mounts, or `none`; deleting
+    /// it loses nothing [default: ~/.cache/hepfs]
     #[arg(long, value_name = "FOLDER|none", help_heading = "Keeping")]
     pub cache_folder: Option<PathBuf>,
 
-    /// How large that folder may become; what was used least recently goes first
+    /// Largest size of that folder; the least recently used goes first
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G", help_heading = "Keeping")]
     pub cache_folder_size: u64,
 }
@@ -82,8 +81,8 @@ pub(super) struct Reading {
 /// Which files are shown.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Files {
-    /// Which files are shown of tables, columns and datasets, separated by commas: `cp -r` and `grep -r` read each of
-    /// them [default: all]
+    /// Formats to show for tables, columns and datasets, separated by commas: `cp -r` and `grep -r` read every file
+    /// [default: all]
     #[arg(
         long,
         value_name = "FORMAT,...",
@@ -110,8 +109,8 @@ impl Files {
 /// What is shown of rows, and which rows are chosen.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Showing {
-    /// What a missing value is in CSV; a value that reads the same is quoted [default: nothing between separators, and
-    /// `""` in files of one column]
+    /// Text of a missing value in CSV; a value that reads the same is quoted [default: an empty field, and `""` in
+    /// files of one column]
     #[arg(
         long,
         value_name = "TEXT",
@@ -122,11 +121,11 @@ pub(super) struct Showing {
     )]
     pub csv_null: String,
 
-    /// The separator of the fields of CSV: one character, or `tab` [default: `,`; `tab` in a FILE.tsv that is written]
+    /// Field separator of CSV: one character, or `tab` [default: `,`; `tab` for a FILE.tsv to write]
     #[arg(long, value_name = "CHAR", value_parser = separator, help_heading = "CSV")]
     pub csv_separator: Option<char>,
 
-    /// CSV without the line of names
+    /// Leave out the header line of CSV
     #[arg(long, help_heading = "CSV")]
     pub no_header: bool,
 
@@ -136,8 +135,8 @@ pub(super) struct Showing {
     #[command(flatten)]
     pub nan: NanOption,
 
-    /// Which search indexes of the file selections use: those that were verified against their column, none, or all
-    /// that are not known to be wrong. A file can lie in them: with `trust` rows may be missing from an answer
+    /// Search indexes that selections use. An index in a file may be wrong: with `trust`, rows may be missing from an
+    /// answer
     #[arg(
         long,
         value_name = "verify|ignore|trust",
@@ -151,9 +150,8 @@ pub(super) struct Showing {
 /// What Parquet files say of their values.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Parquet {
-    /// Whether Parquet files tell the least and largest values and the missing ones of row groups, as far as they are
-    /// known when a file is first opened. `off` gives a file the same bytes on every machine, so that several can share
-    /// one
+    /// Write the minimum, maximum and null count of row groups into Parquet files, as far as they are known when a file
+    /// is first opened. `off` gives a file the same bytes on every machine, so that several can share one
     #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
     parquet_stats: Switch,
 }
@@ -168,8 +166,7 @@ impl Parquet {
 /// How times are shown, of which types follow.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ShownTimes {
-    /// How integers are shown whose units count time from a date (`seconds since 1970-01-01`): as instants in UTC,
-    /// which are timestamps in Parquet and Arrow and ISO 8601 in text, or as the numbers stored
+    /// Display of integers whose units count time from a date (`seconds since 1970-01-01`)
     #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc, help_heading = "Times")]
     pub times: Times,
 }
@@ -177,18 +174,18 @@ pub(super) struct ShownTimes {
 /// How times are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Times {
-    /// Instants.
+    /// As instants in UTC: timestamps in Parquet and Arrow, ISO 8601 in text
     Utc,
-    /// What is stored.
+    /// As the numbers stored
     Numbers,
 }
 
 /// What NaN means.
 #[derive(Clone, Debug, Args)]
 pub(super) struct NanOption {
-    /// What NaN in a column of floats is: a missing value in data frames of pandas and AnnData, as it is to them, and a
-    /// value elsewhere; a missing value in every table; or a value, as it is stored. Files of NumPy, `.raw`, and of one
-    /// column as text have NaN whatever is said here; so do Arrow files of a mount unless it is `null`
+    /// Meaning of NaN in a column of floats. `auto`: missing in data frames of pandas and AnnData, a value elsewhere;
+    /// `null`: missing in every table; `value`: a value, as stored. NumPy files, `.raw` and text files of one column
+    /// always have NaN; so do Arrow files of a mount, except with `null`
     #[arg(
         id = "nan",
         long = "nan",
@@ -218,7 +215,7 @@ impl NanOption {
 /// Which search indexes are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Indexes {
-    /// Those that were verified
+    /// Those verified against their column
     Verify,
     /// None
     Ignore,
@@ -231,16 +228,16 @@ pub(super) enum Indexes {
 pub(super) enum Switch {
     /// Yes.
     On,
-    /// No.
+    /// No
     Off,
 }
 
 /// Who makes values of what is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Decode {
-    /// hepfs, wherever it can.
+    /// hepfs, on all cores, wherever it can
     Own,
-    /// The HDF5 library.
+    /// The HDF5 library alone
     Libhdf5,
 }
 

@@ -28,8 +28,8 @@ const LONGEST_SETTLING: Duration = Duration::from_secs(4);
 /// Places, as arguments name them, and how they are read.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Named {
-    /// HDF5 files or folders, each with a path in it as a mount would show it. With several, or a folder, each line
-    /// begins with the file
+    /// HDF5 files or folders, each with an optional path in it as a mount would show it. With several, or a folder,
+    /// each line begins with the file
     #[arg(value_name = "SOURCE[:PATH]", required = true)]
     places: Vec<OsString>,
 

@@ -38,7 +38,7 @@ pub(super) struct Writing {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
 
-    /// How rows are written [default: as FILE is called: .csv, .tsv, .ndjson, .parquet, .pq, .arrow, .ipc, and text
+    /// Format of the rows [default: by the suffix of FILE: .csv, .tsv, .ndjson, .parquet, .pq, .arrow, .ipc, and text
     /// with .gz behind it; else csv]
     #[arg(long, value_enum)]
     pub format: Option<Format>,
@@ -47,9 +47,9 @@ pub(super) struct Writing {
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// Text with a line of names
+    /// Text with a header line
     Csv,
-    /// A JSON object a line
+    /// A JSON object per line
     Ndjson,
     /// A Parquet file
     Parquet,

@@ -47,14 +47,14 @@ impl Error {
 /// A kind of search index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Kind {
-    /// CHUNK_MINMAX: least and greatest value of each chunk
+    /// CHUNK_MINMAX: minimum and maximum of each chunk
     #[value(name = "minmax")]
     MinMax,
     /// SORTED_ROWS: rows in the order of their values
     Sorted,
     /// BITMAP: the rows of each distinct value
     Bitmap,
-    /// CHUNK_BLOOM: a filter for each chunk
+    /// CHUNK_BLOOM: a Bloom filter of each chunk
     Bloom,
 }
 

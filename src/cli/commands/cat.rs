@@ -39,23 +39,23 @@ const MANY: u64 = 32 << 20;
 
 /// Write a file that a mount would show to standard output, without mounting
 ///
-/// Arrays, columns, tables, selections, datasets of many files, metadata: `hepfs ls` lists what there is. The bytes are
-/// those of a mount. A closed pipe is no error; the exit code is 130 where Ctrl-C ended it.
+/// `hepfs ls` lists the files. The bytes are those of a mount. A closed pipe is no error; Ctrl-C ends the command with
+/// exit code 130.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs cat run.h5:run_042/head.csv\n  \
     hepfs cat run.h5:image.npy > image.npy\n  \
     hepfs cat run.h5:run_042/where/energy:gt:5/table.parquet | duckdb -c \"from read_parquet('/dev/stdin')\"\n  \
     hepfs cat run.h5:run_042/columns/ts.raw --offset 8M --length 64 | od -t d8")]
 pub(in crate::cli) struct Arguments {
-    /// An HDF5 file or a folder, and the path of a file in it as a mount would show it
+    /// An HDF5 file or folder, and the path of a file in it as a mount would show it
     #[arg(value_name = "SOURCE:PATH")]
     place: OsString,
 
-    /// Begin at this byte, which may be past the end: a number, or with K, M, G [default: 0]
+    /// First byte to write, which may be past the end: a number, or with K, M, G [default: 0]
     #[arg(long, value_name = "BYTES", value_parser = size, default_value = "0", hide_default_value = true)]
     offset: u64,
 
-    /// Write at most this many bytes: a number, or with K, M, G [default: all]
+    /// Number of bytes to write at most: a number, or with K, M, G [default: all]
     #[arg(long, value_name = "BYTES", value_parser = size)]
     length: Option<u64>,
 

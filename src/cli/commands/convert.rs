@@ -24,11 +24,10 @@ use crate::views::printable;
 /// The part of `--memory` that is for what is decoded, in eighths.
 const CACHE_EIGHTHS: u64 = 3;
 
-/// Write tables of an HDF5 file, of whatever kind, as tables of HEP001
+/// Write tables of an HDF5 file, of any format, as tables of HEP001
 ///
-/// Each table of IN, or the one that PATH names, goes to OUT at its own path: values, types, row labels, units and
-/// descriptions as a mount shows them. Columns that HEP001 has no type for are left out and named. OUT has its name
-/// once all is written.
+/// Each table of IN, or the one at PATH, goes to OUT at its own path: values, types, row labels, units and descriptions
+/// as a mount shows them. Columns without a type in HEP001 are left out and named. OUT appears once all is written.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs convert frame.h5 frame-h5col.h5\n  \
     hepfs convert cells.h5ad:obs obs.h5:/obs --compression deflate:6")]
@@ -37,12 +36,11 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "IN[:PATH]")]
     place: OsString,
 
-    /// An HDF5 file that is made or added to, and the path of the table in it, where there is one only
+    /// An HDF5 file to create or add to, and the path of the table in it, if there is only one
     #[arg(value_name = "OUT[:PATH]")]
     output: OsString,
 
-    /// What to do with a table that is there: leave it and refuse; append the rows to it; or put the new one in its
-    /// place, in one step
+    /// What to do if the table exists
     #[arg(long, value_enum, default_value_t = Mode::Create)]
     mode: Mode,
 

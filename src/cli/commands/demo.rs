@@ -71,8 +71,7 @@ const TOUR_WITHOUT_MOUNT: [(&str, &str); 10] = [
 /// Write a sample file, mount it and show what is there
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// A new or empty folder, in which to write sample.h5 and to mount it on mnt [default: a folder for temporary
-    /// files, removed at the end]
+    /// A new or empty folder for sample.h5 and its mount, mnt [default: a temporary folder, removed at the end]
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
 

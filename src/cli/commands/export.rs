@@ -35,8 +35,8 @@ const CACHE_EIGHTHS: u64 = 3;
 /// Write a table, or some of its rows, to a file to keep
 ///
 /// The file has the columns, types, units and descriptions that a mount shows. Parquet is compressed, with dictionaries
-/// and statistics of each page; row groups are encoded on all cores. The expression is that of `hepfs query`. With
-/// `--partition-by` there is a file for each value of some columns, in directories as Hive, pyarrow, DuckDB and Spark
+/// and statistics of each page; row groups are encoded on all cores. The expression is that of `hepfs query`.
+/// `--partition-by` writes a file for each value of some columns, in directories as Hive, pyarrow, DuckDB and Spark
 /// name them.
 #[derive(Debug, Args)]
 #[command(override_usage = "hepfs export [OPTIONS] -o <FILE> <SOURCE[:PATH]> [EXPRESSION]\n       \
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "SOURCE[:PATH]")]
     place: OsString,
 
-    /// What rows must satisfy, their order, how many [default: all]
+    /// Conditions on rows, their order, and how many [default: all]
     #[arg(value_name = "EXPRESSION")]
     expression: Option<OsString>,
 
@@ -61,26 +61,26 @@ pub(in crate::cli) struct Arguments {
     #[arg(hide = true)]
     more: Vec<OsString>,
 
-    /// The rows of the table that all SOURCEs have at this path, files or folders, as of one table; the column `file`
-    /// says which file a row is of. The EXPRESSION stands last
+    /// Export the tables at this path of all SOURCEs, files or folders, as one table; its column `file` names the file
+    /// of a row. EXPRESSION comes last
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
 
-    /// Write to this file, which is there once it is whole, and replaces one of this name; or to standard output (`-`,
+    /// Write to this file, which appears once it is whole and replaces one of its name; or to standard output (`-`,
     /// with --format). A folder, or a name that ends with `/`, takes every table, a file each
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// As many rows at most; of a folder, of each table
+    /// Number of rows at most; for a folder, of each table
     #[arg(long, value_name = "ROWS")]
     limit: Option<u64>,
 
-    /// How columns of Parquet are compressed: zstd, zstd:LEVEL (1 to 22), snappy or none
+    /// Compression of Parquet: zstd, zstd:LEVEL (1 to 22), snappy or none
     #[arg(long, value_name = "CODEC", default_value = "zstd:3", value_parser = compression)]
     compression: Compression,
 
-    /// Write a file of Parquet for each value of these columns, to FILE/COLUMN=VALUE/part-0.parquet; FILE is a folder
-    /// that is empty, or not there yet
+    /// Write a Parquet file for each value of these columns, FILE/COLUMN=VALUE/part-0.parquet; FILE is a folder that is
+    /// empty, or not there yet
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     partition_by: Vec<String>,
 

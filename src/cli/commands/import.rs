@@ -15,9 +15,9 @@ const TABLE: &str = "/table";
 
 /// Write tables of other formats into an HDF5 file
 ///
-/// Parquet, Arrow IPC, CSV and NDJSON become one table of HEP001 (H5Col), a column each. OUT is made where there is no
-/// such file; in one that is there everything else stays. The file is there, or has the table, once all is written: a
-/// run that is ended leaves what was. What is chosen for each column, `--dry-run` tells.
+/// Parquet, Arrow IPC, CSV and NDJSON become one table of HEP001 (H5Col). OUT is created if it does not exist;
+/// everything else in it stays. The file, or the table in it, appears once all is written: a run that is ended changes
+/// nothing. `--dry-run` shows how each column would be stored.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs import run.parquet run.h5\n  \
     hepfs import part-*.csv run.h5:/run_042 --units energy=MeV\n  \
@@ -30,32 +30,31 @@ pub(in crate::cli) struct Arguments {
     #[arg(value_name = "IN... OUT[:PATH]", required = true)]
     paths: Vec<OsString>,
 
-    /// What the inputs are [default: as their first bytes or suffixes say]
+    /// Format of the inputs [default: by their first bytes or suffixes]
     #[arg(long, value_enum)]
     format: Option<InputFormat>,
 
-    /// The separator of the fields of CSV: one character, or `tab` [default: `,`, of IN.tsv `tab`]
+    /// Field separator of CSV: one character, or `tab` [default: `,`; `tab` for IN.tsv]
     #[arg(long, value_name = "CHAR", value_parser = crate::cli::options::separator)]
     csv_separator: Option<char>,
 
     /// Read a column as values of this type: int8 to uint64, float16 to float64, bool, text, date, timestamp[UNIT],
-    /// timestamp[UNIT,ZONE], time[UNIT], decimal(DIGITS,SCALE), where units are s, ms, us and ns. CSV and NDJSON are
-    /// parsed so, of other inputs each value must fit; only floating-point numbers are rounded
+    /// timestamp[UNIT,ZONE], time[UNIT], decimal(DIGITS,SCALE), with the units s, ms, us and ns. CSV and NDJSON are
+    /// parsed as this type; each value of other inputs must fit it, and only floating-point numbers are rounded
     #[arg(long, value_name = "COLUMN=TYPE", value_parser = Typed::parse)]
     r#type: Vec<Typed>,
 
-    /// What to do with a table that is there: leave it and refuse; append the rows to it, which columns of these names
-    /// and types must be there for; or put the new one in its place, in one step
+    /// What to do if the table exists
     #[arg(long, value_enum, default_value_t = Mode::Create)]
     mode: Mode,
 
-    /// Write rows in the order of these columns, the first one first. Missing values come last, NaN is greater than all
-    /// numbers, text goes by its bytes; equal rows stay in their order. `--mode append` sorts the rows that it adds
+    /// Sort rows by these columns, the first one first. Missing values come last, NaN is greater than all numbers, text
+    /// is compared by its bytes, and equal rows keep their order. `--mode append` sorts the rows that it adds
     #[arg(long, value_name = "COLUMN[:desc],...", value_delimiter = ',')]
     sort_by: Vec<String>,
 
     /// Build search indexes of a column once the table is written: minmax, sorted, bitmap, bloom, as `hepfs index
-    /// build` does. `keep` builds those anew that the table has before rows are appended to it, or it is replaced
+    /// build` does. `keep` rebuilds those that the table had before the rows were appended, or the table replaced
     #[arg(long, value_name = "COLUMN:KIND,...|keep", value_parser = Indexes::parse)]
     index: Vec<Indexes>,
 

@@ -28,14 +28,14 @@ const MOST_DESCRIBED: usize = 1 << 20;
 /// Most groups that are named as nearly tables.
 const MOST_NEARLY: usize = 20;
 
-/// Say which tables and arrays a file holds, and which rules it breaks
+/// Describe the tables and arrays of a file, and the rules that it breaks
 ///
-/// Of an array, under the name that `info` of its group prints, the type, the shape, how it is stored, its attributes.
-/// Paths of groups and tables are those of a mount, as all commands take them; names are those in the file.
+/// For an array, under the name that `info` of its group prints: type, shape, storage, attributes. Paths of groups and
+/// tables are those of a mount, as in all commands; names are those in the file.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// The metadata.json of that one directory, a JSON object a line, with the key `source`; of a folder that of each
-    /// file's root group, of an array what it says there
+    /// Print the metadata.json of that directory as a line of JSON, with the key `source`; of a folder that of each
+    /// file's root group, of an array its entry there
     #[arg(long)]
     json: bool,
 

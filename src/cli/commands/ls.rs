@@ -18,7 +18,8 @@ use crate::views::{Effort, Size};
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hepfs ls -l run.h5:run_042/columns")]
 pub(in crate::cli) struct Arguments {
-    /// Sizes as well; `<=` before one that takes a pass over the values to know (`hepfs prepare` does it ahead)
+    /// Also print sizes; `<=` marks a bound, where the exact size takes a pass over the values (`hepfs prepare` makes
+    /// it ahead)
     #[arg(short, long)]
     long: bool,
 

@@ -66,8 +66,8 @@ pub(in crate::cli) struct Arguments {
     #[arg(short, long)]
     foreground: bool,
 
-    /// Let other users look as well, as far as the files' modes permit (as an ordinary user this needs
-    /// `user_allow_other` in /etc/fuse.conf)
+    /// Let other users read too, as far as the files' modes permit (an ordinary user needs `user_allow_other` in
+    /// /etc/fuse.conf)
     #[arg(long)]
     allow_other: bool,
 
@@ -75,11 +75,11 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     direct_io: bool,
 
-    /// Which extended attributes are listed; the others answer by their names
+    /// Extended attributes to list; the others can still be read by name
     #[arg(long, value_name = "WHICH", default_value = "short")]
     xattrs: ListedXattrs,
 
-    /// Where the background process logs [default: ~/.local/state/hepfs/hepfs.log]
+    /// Log file of the background process [default: ~/.local/state/hepfs/hepfs.log]
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
 

@@ -30,27 +30,27 @@ const LOOK: Duration = Duration::from_millis(2);
 /// How long what was computed may take to be written.
 const LONGEST_WRITE: Duration = Duration::from_secs(30);
 
-/// Do ahead what takes a pass over values, and keep it
+/// Compute sizes and statistics ahead of a mount, and keep them
 ///
-/// The exact size of a text file takes a pass over its values, which the first `open` in a mount waits for; so do
-/// Parquet and Arrow files with texts, lists or missing values. This does those passes now, learns the least and
-/// greatest value of every stretch of a column (Parquet files tell them, and readers skip what they need not read), and
-/// keeps it all in the cache folder (--cache-folder), where mounts find it until the HDF5 file changes. Files whose
-/// sizes are arithmetic (.npy, .raw of numbers, ...) need nothing.
+/// The exact size of a text file takes a pass over its values, for which the first `open` in a mount waits; so do
+/// Parquet and Arrow files with text, lists or missing values. This command makes these passes now, learns the minimum
+/// and maximum of every stretch of a column (Parquet files have them, and readers skip what they rule out), and keeps
+/// it all in the cache folder (--cache-folder), where mounts find it until the HDF5 file changes. Files whose sizes are
+/// arithmetic (.npy, .raw of numbers, ...) need nothing.
 ///
 /// Prints a line for each file or column: its size, the time it took, and `kept`, `was kept`, or what went wrong; then
-/// the rest is done all the same, and the exit code is 1. Ctrl-C ends it at once; what was finished stays kept. Without
-/// --csv or --stats it does everything.
+/// the others are prepared all the same, and the exit code is 1. Ctrl-C ends it at once; what was finished stays kept.
+/// Without --csv or --stats it prepares everything.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs prepare run.h5                   everything in it\n  \
     hepfs prepare --csv run.h5:run_042     table.csv and columns/*.csv of one table\n  \
     hepfs prepare --stats run.h5           statistics, so that queries skip what they can")]
 pub(in crate::cli) struct Arguments {
-    /// Only CSV: table.csv, head.csv and columns/*.csv, written as --csv-null and --csv-separator say
+    /// Only CSV: table.csv, head.csv and columns/*.csv, with --csv-null and --csv-separator
     #[arg(long)]
     csv: bool,
 
-    /// Only the statistics of columns (with --csv: those and CSV)
+    /// Only the statistics of columns (with --csv: both)
     #[arg(long)]
     stats: bool,
 

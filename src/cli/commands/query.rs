@@ -29,15 +29,14 @@ const FIRST_ROWS: u64 = 1 << 18;
 /// Write the rows of a table that satisfy an expression, without mounting
 ///
 /// Conditions are = != < <= > >=, between, in, like '%abc_', is null and is nan, joined by and, or, not, parentheses; a
-/// column of booleans may stand alone. Texts, dates and lengths of time ('10 min') stand in quotes; names of columns
-/// that are no words stand in backquotes, and fields of compounds behind a point: position.x. A missing value satisfies
-/// `is null` alone, as in SQL; labels and names of enumerations are texts, and ordered categories have their order.
-/// `order by COLUMN [desc], ...` and `limit N` may follow, or stand alone.
+/// column of booleans may stand alone. Texts, dates and lengths of time ('10 min') are quoted; names of columns that
+/// are no words stand in backquotes, and fields of compounds behind a point: position.x. A missing value satisfies `is
+/// null` alone, as in SQL. Labels and names of enumerations are text; ordered categories have their order. `order by
+/// COLUMN [desc], ...` and `limit N` may follow, or stand alone.
 ///
-/// Stretches of 65,536 rows in which no row can match are skipped where the least and largest values are known: `hepfs
-/// prepare --stats` learns them, and so does a query that reads a column in full. Search indexes of the file help as
-/// well, once `hepfs index verify` has found them right. `-v` says what helped. The exit code is 130 where Ctrl-C ended
-/// it.
+/// Stretches of 65,536 rows are skipped if their known minimum and maximum rule them out: `hepfs prepare --stats`
+/// learns these, and so does a query that reads a column in full. Search indexes of the file help as well, once `hepfs
+/// index verify` has found them right. `-v` says what helped. Ctrl-C ends the command with exit code 130.
 #[derive(Debug, Args)]
 #[command(override_usage = "hepfs query [OPTIONS] <SOURCE[:PATH]> <EXPRESSION>\n       \
     hepfs query [OPTIONS] --table <TABLE> <SOURCE>... <EXPRESSION>")]
@@ -46,11 +45,11 @@ const FIRST_ROWS: u64 = 1 << 18;
     hepfs query --table run_042 day*.h5 \"energy > 5 and file != 'day_7.h5'\"\n  \
     hepfs query run.h5:run_042 'position.x between 100 and 200' --columns ts,energy -o part.parquet")]
 pub(in crate::cli) struct Arguments {
-    /// An HDF5 file or a folder, and the path of a table in it as a mount would show it
+    /// An HDF5 file or folder, and the path of a table in it as a mount would show it
     #[arg(value_name = "SOURCE[:PATH]")]
     place: OsString,
 
-    /// What rows must satisfy, their order, how many
+    /// Conditions on rows, their order, and how many
     #[arg(value_name = "EXPRESSION")]
     expression: OsString,
 
@@ -58,19 +57,19 @@ pub(in crate::cli) struct Arguments {
     #[arg(hide = true)]
     more: Vec<OsString>,
 
-    /// The rows of the table that all SOURCEs have at this path, files or folders, as of one table; the column `file`
-    /// says which file a row is of
+    /// Query the tables at this path of all SOURCEs, files or folders, as one table; its column `file` names the file
+    /// of a row
     #[arg(long, value_name = "TABLE")]
     table: Option<String>,
 
     #[command(flatten)]
     writing: Writing,
 
-    /// Write to this file, which is there once it is whole; one of this name is replaced
+    /// Write to this file, which appears once it is whole and replaces one of its name
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// As many rows at most
+    /// Number of rows at most
     #[arg(long, value_name = "ROWS")]
     limit: Option<u64>,
 

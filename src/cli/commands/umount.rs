@@ -10,14 +10,14 @@ use crate::fs::mount::unmount;
 
 /// End a mount
 ///
-/// Also clears what a hepfs that was killed left behind ("Transport endpoint is not connected").
+/// Also clears the mount of a hepfs that was killed ("Transport endpoint is not connected").
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// Where it is mounted
+    /// Directories that a hepfs is mounted on
     #[arg(required = true, value_name = "MOUNTPOINT")]
     mountpoints: Vec<PathBuf>,
 
-    /// Detach now even where files are open; it ends when they are closed
+    /// Detach now, even if files are open; the mount ends when they are closed
     #[arg(short, long)]
     lazy: bool,
 }

@@ -52,9 +52,9 @@ pub(super) enum InputFormat {
     Parquet,
     /// An Arrow IPC file or stream
     Arrow,
-    /// Text with a line of names
+    /// Text with a header line
     Csv,
-    /// A JSON object a line
+    /// A JSON object per line
     Ndjson,
 }
 

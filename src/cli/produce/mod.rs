@@ -33,22 +33,22 @@ const LEAST_MEMORY: u64 = 64 << 20;
 /// What to do with a table that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Mode {
-    /// Refuse to write
+    /// Refuse
     Create,
-    /// Append the rows to it
+    /// Append the rows; the table must have columns of these names and types
     Append,
-    /// Put the new table in its place
+    /// Replace the table in one step
     Replace,
 }
 
 /// How a run that writes tables goes.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Running {
-    /// Tell how each column would be stored, and write nothing
+    /// Show how each column would be stored, and write nothing
     #[arg(long)]
     pub dry_run: bool,
 
-    /// Memory for rows that are read, sorted, encoded and indexed, and for labels, at least 64M
+    /// Memory for reading, sorting, encoding and indexing rows, and for labels, at least 64M
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = memory)]
     pub memory: u64,
 }

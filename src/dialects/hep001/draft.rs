@@ -51,7 +51,7 @@ impl Draft {
 /// By which draft tables are judged: what a user may choose of it.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Judging {
-    /// Revision of HEP001 to judge its tables by; `auto` takes the one that a table follows
+    /// Revision of HEP001 to judge tables by; `auto` takes the one that a table follows
     #[arg(long, value_enum, default_value_t)]
     revision: Asked,
 }

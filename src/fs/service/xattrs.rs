@@ -36,12 +36,12 @@ const FIRST: [&str; 8] = [
 /// Which extended attributes a mount lists. The others answer by their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ListedXattrs {
-    /// What fits into 2 KiB with its values, so that any file system can hold a copy
+    /// Those that fit into 2 KiB with their values, so that any file system can hold a copy
     #[default]
     Short,
-    /// What the kernel can pass on: 64 KiB of names
+    /// As many as the kernel passes on: 64 KiB of names
     All,
-    /// None at all, not by their names either
+    /// None, not even by name
     None,
 }
 

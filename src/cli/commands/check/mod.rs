@@ -30,30 +30,30 @@ use crate::views::{printable, printable_json};
 /// Memory for decoded chunks where nothing is said of it, in bytes: each value is read once.
 const CACHE: u64 = 128 << 20;
 
-/// Say which rules the tables of a file break, and whether they can be read
+/// Check files against the rules of their formats, and that all of them can be read
 ///
-/// Looks at every table and every chunk index, reads every value of every table in one pass on all cores, and holds
-/// every search index against its column in full. Of a whole file, checksums that its format keeps are held against all
-/// that it stores. 128 MB of decoded chunks are kept meanwhile, where `--cache-size` says nothing else. Each finding
-/// has the name of a rule (`--rules` lists them), the section of the specification, what was found and what to do.
-/// Notes, of which nothing is wrong, are counted, and printed with `-v`, `--json` and `--fail-on note`. Exit code: 0
-/// where no rule is broken that `--fail-on` counts, 1 where one is, 2 where something could not be read.
+/// Looks at every table and chunk index, reads every value of every table once, on all cores, and compares every search
+/// index with its column. For a whole file it also verifies the checksums that its format keeps. 128 MB of decoded
+/// chunks are kept meanwhile, unless `--cache-size` says otherwise. A finding has the name of its rule (`--rules` lists
+/// them), the section of the specification, what was found and what to do. Notes, which are no faults, are counted;
+/// `-v`, `--json` and `--fail-on note` print them. Exit code: 0 if no rule is broken that `--fail-on` counts, 1 if one
+/// is, 2 if something could not be read.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// A JSON object a line, one for each finding: source, id, severity, revision, section, path, rule, found, rows,
-    /// first_row, hint
+    /// Print a JSON object per finding: source, id, severity, revision, section, path, rule, found, rows, first_row,
+    /// hint
     #[arg(long)]
     json: bool,
 
-    /// Look at tables and chunk indexes alone: no value is read, and no search index held against its column
+    /// Look at tables and chunk indexes only: read no value, and verify no search index
     #[arg(long)]
     quick: bool,
 
-    /// What counts as broken: findings of this severity and above
+    /// Least severity that counts as broken
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = Severity::Error)]
     fail_on: Severity,
 
-    /// List all rules, as a table in Markdown, and look at no file
+    /// Print all rules as a Markdown table, and read no file
     #[arg(long, exclusive = true)]
     rules: bool,
 

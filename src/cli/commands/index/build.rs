@@ -17,15 +17,14 @@ use crate::dialects::index_writer::Kind;
 use crate::session::Settings;
 use crate::source::Interrupt;
 
-/// Build search indexes of a column into its HDF5 file
+/// Build search indexes of columns, in their HDF5 file
 ///
-/// The file must be open nowhere else: the HDF5 lock is taken for the whole run. Everything is computed before the file
-/// is touched, one index after the other; one of the same kind that the column has already is replaced. A mount of the
-/// file shows the new index a moment later. If the run is ended, however it is, the file stays readable, with the index
-/// or without; what is left of a half-made change (`hepfs check` tells of it) is undone by the next `hepfs index build`
-/// or `drop`.
+/// The file must not be open elsewhere: the command holds the HDF5 lock. Each index is computed before the file is
+/// touched, one after the other, and replaces one of the same kind. A mount of the file shows the new index a moment
+/// later. If the run dies, the file stays readable, with the index or without; the next `hepfs index build` or `drop`
+/// undoes a half-made change, which `hepfs check` reports.
 ///
-/// A table with NROWS gets indexes of HEP001's July revision, any other one those of April: --revision insists on one.
+/// A table with NROWS gets indexes of HEP001's July revision, any other one those of April; --revision insists on one.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  hepfs index build run.h5:run_042 --column ts --kind minmax,sorted\n  \
     hepfs index build run.h5:run_042 --column label --kind bitmap")]
@@ -34,7 +33,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "SOURCE:TABLE")]
     place: OsString,
 
-    /// Columns to build indexes of
+    /// Columns to index
     #[arg(long, value_name = "NAME", value_delimiter = ',', required = true)]
     column: Vec<String>,
 
@@ -45,7 +44,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     options: IndexOptions,
 
-    /// Memory that an index may take while it is built [default: half of the memory]
+    /// Memory for building one index [default: half of RAM]
     #[arg(long, value_name = "SIZE", value_parser = options::size)]
     memory: Option<u64>,
 

@@ -13,13 +13,13 @@ use crate::indexes::{Description, describe};
 use crate::session::Settings;
 use crate::source::Interrupt;
 
-/// Say which search indexes tables have, and what is known of each
+/// List the search indexes of tables, and what is known of each
 ///
-/// Reads no index and no column. Exit code: 0 where every table was listed, whatever is known of its indexes; 1 where a
-/// run of `hepfs index` was ended while it changed a file; 2 where a directory could not be listed.
+/// Reads no index and no column. Exit code: 0 if every table was listed, whatever is known of its indexes; 1 if a run
+/// of `hepfs index` ended while it changed a file; 2 if a directory could not be listed.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// A JSON object a line, as in .hepfs/indexes
+    /// Print a JSON object per line, as in .hepfs/indexes
     #[arg(long)]
     json: bool,
 

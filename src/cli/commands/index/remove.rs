@@ -14,10 +14,10 @@ use crate::session::Settings;
 use crate::source::Interrupt;
 use crate::views::printable;
 
-/// Take search indexes out of an HDF5 file
+/// Remove search indexes from an HDF5 file
 ///
-/// The file must be open nowhere else: the HDF5 lock is taken. The space that an index took stays in the file;
-/// `h5repack` gives it back. Without --column and --kind every index of the table goes, those of unknown kinds too.
+/// The file must not be open elsewhere: the command takes the HDF5 lock. The file does not shrink; `h5repack` frees the
+/// space. Without --column and --kind all indexes of the table go, those of unknown kinds too.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  hepfs index drop run.h5:run_042 --column ts --kind sorted")]
 pub(super) struct Arguments {

@@ -18,15 +18,14 @@ use crate::session::Settings;
 use crate::source::Interrupt;
 use crate::views::printable;
 
-/// Hold search indexes against their columns, in full
+/// Compare search indexes with their columns, in full
 ///
-/// Mounts and queries use an index once it is verified (--indexes). The verdict is kept in the cache folder until the
-/// file changes, and so are the statistics of the columns that were read for it. Exit code: 0 where every index is
-/// right, 1 where one is not (or breaks a rule) or a run of `hepfs index` was ended while it changed a file, 2 where
-/// one could not be verified.
+/// Mounts and queries use an index once it is verified (--indexes). The cache folder keeps the verdict until the file
+/// changes, and the statistics of the columns read. Exit code: 0 if every index is right; 1 if one is wrong or breaks a
+/// rule, or a run of `hepfs index` ended while it changed a file; 2 if one could not be verified.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
-    /// A JSON object a line, as in .hepfs/indexes
+    /// Print a JSON object per line, as in .hepfs/indexes
     #[arg(long)]
     json: bool,
 

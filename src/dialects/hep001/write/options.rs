@@ -10,16 +10,16 @@ const FALSE_POSITIVES: f64 = 0.01;
 /// How search indexes of HEP001 are written. What is said of a field is its help.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Revision of HEP001 to follow
+    /// Revision of HEP001 to follow [default: that of the table]
     #[arg(long, value_enum)]
     pub revision: Option<Revision>,
 
-    /// How references are stored [default: as the table does already, else `standard`]. `standard` is H5T_STD_REF,
-    /// which HEP001 July demands and h5py cannot read; `object` is H5T_STD_REF_OBJ, which h5py and h5col read
+    /// How references are stored. HEP001 July demands `standard`, which h5py cannot read; h5py and h5col read `object`
+    /// [default: as the table does already, else `standard`]
     #[arg(long, value_enum)]
     pub references: Option<Stored>,
 
-    /// Share of absent values that the filter of a chunk does not recognise as absent (kind bloom)
+    /// Rate of false positives of a chunk's filter (kind bloom)
     #[arg(long, value_name = "SHARE", default_value_t = FALSE_POSITIVES, value_parser = share)]
     pub bloom_fpp: f64,
 }

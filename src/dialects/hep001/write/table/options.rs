@@ -15,42 +15,40 @@ pub struct Options {
     #[arg(long, value_enum, default_value_t = Revision::July)]
     pub revision: Revision,
 
-    /// How references are stored [default: `standard`, in April `object`]. `standard` is H5T_STD_REF, which HEP001
-    /// July demands and h5py cannot read; `object` is H5T_STD_REF_OBJ, which h5py and h5col read
+    /// How references are stored. HEP001 July demands `standard`, which h5py cannot read; h5py and h5col read `object`
+    /// [default: `standard`, in April `object`]
     #[arg(long, value_enum)]
     pub references: Option<Stored>,
 
-    /// How chunks are compressed, all or those of one column: deflate or deflate:LEVEL (1 to 9), which every HDF5
-    /// library reads; zstd or zstd:LEVEL (1 to 19), which is faster and smaller, and lz4: h5py reads both with its
-    /// package hdf5plugin; none [default: deflate:6]
+    /// Compression of chunks, for all columns or one: deflate or deflate:LEVEL (1 to 9), which every HDF5 library
+    /// reads; zstd or zstd:LEVEL (1 to 19), which is faster and smaller, and lz4: h5py reads both with its package
+    /// hdf5plugin; none [default: deflate:6]
     #[arg(long, value_name = "[COLUMN=]CODEC", value_parser = codec)]
     pub compression: Vec<Codec>,
 
-    /// Rows of a chunk [default: 65536, and fewer where a row is long]
+    /// Rows per chunk [default: 65536, and fewer if a row is long]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     pub chunk_rows: Option<u64>,
 
-    /// The value that stands for a missing one in a column of numbers or text; it must not occur in the data
+    /// Fill value of a column of numbers or text, for missing values; it must not occur in the data
     #[arg(long, value_name = "COLUMN=VALUE")]
     pub fill: Vec<String>,
 
-    /// What to do where the value that HEP001 recommends for missing ones occurs in the data: take another one that is
-    /// free, and the next wider type where there is none; take the wider type; or refuse
+    /// What to do if the fill value that HEP001 recommends occurs in the data
     #[arg(long, value_enum, default_value_t = NullPolicy::Free)]
     pub null_policy: NullPolicy,
 
-    /// Columns of text to store as codes and labels; `auto` for those of up to 1,024 different texts, each of which
-    /// occurs eight times on average. Dictionaries of Arrow are stored so in any case
+    /// Columns of text to store as codes and labels; `auto` takes those of up to 1,024 different texts that occur eight
+    /// times on average. Dictionaries of Arrow are stored so in any case
     #[arg(long, value_name = "auto|COLUMN,...", value_delimiter = ',')]
     pub categorical: Vec<String>,
 
-    /// How text is stored: in as many bytes as the longest takes, or in HDF5's strings of variable length, which are
-    /// not compressed [default: fixed, unless a few texts are far longer than the others]
+    /// Storage of text [default: fixed, unless a few texts are far longer than the others]
     #[arg(long, value_enum)]
     pub string: Option<Strings>,
 
-    /// Columns that label rows, the outermost level first [default: those that do in what is read: row labels of a
-    /// table, the index that pandas tells of]
+    /// Columns that label rows, the outermost level first [default: those of the input: row labels of a table, the
+    /// index of pandas]
     #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
     pub index_columns: Vec<String>,
 
@@ -82,9 +80,9 @@ impl Options {
 /// What to do where the usual fill value occurs in the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NullPolicy {
-    /// Another value, else a wider type
+    /// Take another value that is free, else the next wider type
     Free,
-    /// A wider type
+    /// Take the next wider type
     Widen,
     /// Refuse the column
     Error,
@@ -95,7 +93,7 @@ pub enum NullPolicy {
 pub enum Strings {
     /// In as many bytes as the longest takes
     Fixed,
-    /// In HDF5's strings of variable length
+    /// In HDF5's strings of variable length, which are not compressed
     Vlen,
 }
 
