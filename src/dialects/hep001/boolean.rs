@@ -2,12 +2,12 @@
 
 use crate::h5::element::{Element, Value};
 
-/// The datatype.
+/// The element type of a boolean.
 pub(super) fn element() -> Element {
     Element::enumeration(&[("FALSE", 0i8), ("TRUE", 1)])
 }
 
-/// A boolean as the value of an attribute.
+/// An attribute value of this type.
 pub(super) fn value(value: bool) -> Value {
     Value::Scalar(element(), vec![u8::from(value)])
 }

@@ -1,4 +1,4 @@
-//! Makes a [`Table`] of a table group.
+//! Makes a [`Table`] from a table group.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Column, Meaning, Table};
 
-/// Makes the table of a group that [`recognition`](super::recognition) took for one. What is wrong with a column is
-/// kept with it, an interrupt as well: a caller that raised one must not keep the table.
+/// Makes the table of a group that [`recognition`](super::recognition) accepted. Each column keeps its own error, also
+/// an interrupt: a caller that raised one must not keep the table.
 pub fn build(file: &Arc<File>, path: &str, group: &Group, checks: Checks, interrupt: &Interrupt) -> Table {
     let is_in_version = versioned::is_in_version(file, path, interrupt);
     let sorted = members(group);
@@ -117,7 +117,7 @@ fn logical_order<'c, 'a>(
         parts.report(&rules::ORDER_TYPE, "another datatype, or unreadable");
     }
     let listed = listed.flatten();
-    // Names of links differ, so nothing is looked up where nothing is listed.
+    // Names of links differ: without a list there is nothing to look up.
     if labels.is_empty() && listed.is_none() {
         return candidates.iter().filter(|candidate| candidate.is_shown()).collect();
     }
@@ -152,7 +152,7 @@ fn logical_order<'c, 'a>(
     order
 }
 
-/// Rows of the table: `NROWS`; else the commonest length, ties to the first column. `None` without any column.
+/// Rows of the table: `NROWS`; else the commonest length of a column, ties to the first one. `None`: no columns.
 fn row_count(parts: &mut Parts<'_>, ordered: &[&Candidate<'_>]) -> Option<u64> {
     if attribute(&parts.group.attributes, ROWS).is_some() {
         if let Some(rows) = unsigned(&parts.group.attributes, ROWS) {

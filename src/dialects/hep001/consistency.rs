@@ -1,5 +1,5 @@
-//! The consistency rules of HEP001 §9 and the July draft that tell what is not shown as it should be: checked on the
-//! catalogue alone, at each mount. All others are in `conformance`.
+//! Consistency rules of HEP001 §9 and the July draft whose violation changes how a table is shown. Each mount checks
+//! them, on the catalogue alone; `conformance` has all others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use super::rules;
 use crate::catalogue::{Fill, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, text, unsigned};
 
-/// Every rule but those on `column-order` and search indexes.
+/// Checks every rule except those on `column-order` and search indexes.
 pub(super) fn check(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
     version(parts);
     lengths(parts, candidates, rows);
@@ -56,7 +56,7 @@ fn lengths(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64
     }
 }
 
-/// `_indexes` on a column and `_columns_list` on the index must name each other.
+/// Rule: `_indexes` of a column and `_columns_list` of the index name each other.
 fn index_links(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
     if !parts.draft.has(&rules::LABEL_LINK) {
         return;
@@ -92,7 +92,7 @@ fn index_links(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
     }
 }
 
-/// References of a column that lead nowhere. Of those to categories the rule of categorical columns tells.
+/// Reports references of a column that lead nowhere. The rule of categorical columns covers those to categories.
 fn dangling(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
     for names in [&INDEX_LIST, &COLUMN_LIST, &SEARCH_INDEX_LIST] {
         let Some((name, attribute)) = any(candidate.attributes(), names) else { continue };
@@ -107,7 +107,7 @@ fn dangling(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
     }
 }
 
-/// Rules on a column's values that its description alone can break.
+/// Checks rules on a column's values that its description alone can break.
 fn values(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
     let path = parts.path_of(candidate.name.as_bstr());
     if attribute(candidate.attributes(), "MASK").is_some() && candidate.kind != Kind::List {
@@ -132,7 +132,7 @@ fn values(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
     }
 }
 
-/// Whether a draft gives a name to nothing but what it says itself.
+/// Whether a draft reserves a name for its own use.
 pub(super) fn is_reserved(draft: Draft, name: &BString) -> bool {
     match draft {
         Draft::April => name == RESERVED_IN_APRIL,
@@ -140,8 +140,8 @@ pub(super) fn is_reserved(draft: Draft, name: &BString) -> bool {
     }
 }
 
-/// `column-order` lists every column once and nothing else. Row labels may be listed or not (HEP001 §7.1), and so may
-/// categories in April (§6.6).
+/// Rule: `column-order` lists every column once and nothing else. Row labels are optional in it (HEP001 §7.1), and so
+/// are categories in April (§6.6).
 pub(super) fn column_order(
     parts: &mut Parts<'_>,
     candidates: &[Candidate<'_>],
@@ -162,7 +162,7 @@ pub(super) fn column_order(
         }
     }
     for candidate in candidates.iter().filter(|candidate| matches!(candidate.kind, Kind::Column | Kind::List)) {
-        // Since July a label is a column like any other.
+        // Since July a label is an ordinary column.
         let may_lack = labels.contains(candidate.name) && parts.draft != Draft::July;
         if !seen.contains(&candidate.name) && !may_lack {
             parts.report(&rules::ORDER_LACKS, format!("column {:?} is not listed", candidate.name));

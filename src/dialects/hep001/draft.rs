@@ -1,4 +1,4 @@
-//! Which draft of HEP001 a table follows: told by the features met, since all of them write the same `VERSION`.
+//! The draft of HEP001 that a table follows. All drafts write the same `VERSION`, so the features of the group decide.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use crate::table::Rule;
 /// A draft of HEP001.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Draft {
-    /// The first one; also that of a table without any telling feature.
+    /// The first draft; also assumed for a table without a distinctive feature.
     April,
-    /// April in capitals.
+    /// April's rules with names in capitals.
     MayJune,
-    /// That with `NROWS`, `GENERATION` and list columns.
+    /// Capitals, `NROWS`, `GENERATION` and list columns.
     July,
-    /// Features of several.
+    /// Features of several drafts.
     Mixed,
 }
 
@@ -48,7 +48,7 @@ impl Draft {
     }
 }
 
-/// By which draft tables are judged: what a user may choose of it.
+/// A user's choice of the draft to judge tables by.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Judging {
     /// Revision of HEP001 to judge tables by; `auto` takes the one that a table follows
@@ -56,7 +56,7 @@ pub struct Judging {
     revision: Asked,
 }
 
-/// A draft that a user asks for.
+/// The draft that a user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Asked {
     /// The one whose features a table has
@@ -69,33 +69,33 @@ enum Asked {
 }
 
 impl Judging {
-    /// The draft by which a table group is judged, that follows `draft`.
+    /// The draft to judge a table group by, if its features are those of `draft`.
     pub(super) fn judge(self, draft: Draft, group: &Group) -> Draft {
         match (self.revision, draft) {
             (Asked::April, _) => Draft::April,
             (Asked::July, _) | (Asked::Auto, Draft::Mixed) => Draft::July,
-            // A table without any feature has at least the CLASS of its draft.
+            // Without any other feature, the length of CLASS tells the draft.
             (Asked::Auto, Draft::April) if has_class_of_july(group) && !has_names_of_april(group) => Draft::July,
-            // Names of groups are in capitals since May.
+            // Groups have names in capitals since May.
             (Asked::Auto, Draft::April) if has_groups_of_may(group) => Draft::MayJune,
             (Asked::Auto, draft) => draft,
         }
     }
 }
 
-/// Whether `CLASS` has the 13 bytes that it has since July; in April it had 12.
+/// Whether `CLASS` has 13 bytes, as since July; in April it had 12.
 fn has_class_of_july(group: &Group) -> bool {
     attribute(&group.attributes, "CLASS").is_some_and(|class| {
         class.datatype.size > TABLE_CLASS.len() as u64 && matches!(class.datatype.class, Class::FixedString { .. })
     })
 }
 
-/// Whether groups of label sets and search indexes are called as they are since May.
+/// Whether the groups of label sets and search indexes have their names since May.
 fn has_groups_of_may(group: &Group) -> bool {
     [CATEGORIES_GROUP, SEARCH_INDEX_GROUPS[0]].iter().any(|name| group.link(name.as_bytes()).is_some())
 }
 
-/// Whether a column has an attribute that only April has.
+/// Whether an object has a name or attribute that only April has.
 fn has_names_of_april(group: &Group) -> bool {
     let mut objects = group.links.iter().filter_map(|link| link.target.object());
     group.link(RESERVED_IN_APRIL.as_bytes()).is_some()
@@ -103,8 +103,8 @@ fn has_names_of_april(group: &Group) -> bool {
 }
 
 impl Draft {
-    /// Whether a rule is one of this draft. Between April and July the rules are those of April. What is no draft's
-    /// rule is everyone's.
+    /// Whether a rule belongs to this draft. Drafts between April and July have April's rules. A rule without a section
+    /// belongs to all drafts.
     pub fn has(self, rule: &Rule) -> bool {
         let is_of = |draft: &str| rule.sections.iter().any(|(revision, _)| *revision == draft);
         let (april, july) = (is_of(APRIL), is_of(JULY));

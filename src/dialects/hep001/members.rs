@@ -1,6 +1,6 @@
-//! Sorts the links of a table group into columns, servants and strangers, from the catalogue alone.
+//! Sorts the links of a table group into columns, servants and strangers.
 //!
-//! Nothing is opened and no worker is asked, so a directory listing can afford it for every group.
+//! It opens nothing and asks no worker, so a directory listing can afford it for every group.
 
 use std::collections::HashSet;
 
@@ -10,25 +10,25 @@ use super::names::{CATEGORIES, CATEGORIES_GROUP, COLUMN_LIST, COLUMN_ORDER, LIST
 use crate::catalogue::{Attribute, Group, Object, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, strings, text};
 
-/// What a member of a table group is.
+/// The role of a member of a table group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A rank-1 dataset.
     Column,
-    /// A rank-1 dataset that labels rows and is no column of its own (April).
+    /// A rank-1 dataset that labels rows without being a column (April).
     Index,
-    /// A group that holds lists.
+    /// A list column: a group.
     List,
     /// Labels of a categorical column that lie directly in the table group (April).
     Categories,
-    /// A group that serves the table: of label sets, or of search indexes.
+    /// A group of label sets or of search indexes.
     Servants,
-    /// Something that has no business under a table group.
+    /// An object that does not belong under a table group.
     Stranger,
 }
 
 impl Kind {
-    /// Whether it is shown in `columns/`.
+    /// Whether `columns/` shows it.
     pub fn is_shown(self) -> bool {
         matches!(self, Self::Column | Self::Index | Self::List)
     }
@@ -39,23 +39,22 @@ impl Kind {
 pub struct Member<'a> {
     /// Name of the link.
     pub name: &'a BString,
-    /// The object that it leads to.
+    /// The target object's identity.
     pub id: ObjectId,
-    /// What it is.
+    /// Its role.
     pub kind: Kind,
     /// The object.
     pub object: &'a Object,
 }
 
 impl Member<'_> {
-    /// Whether it is a servant of the table, not shown by itself. A list column with a reserved name counts as one,
-    /// too.
+    /// Whether it serves the table and is not shown by itself. A list column with a reserved name counts, too.
     pub fn is_servant(&self) -> bool {
         self.kind == Kind::Categories || serves(self.name, self.object)
     }
 }
 
-/// Sorts the links of a table group, in their order; those that lead to nothing are left out.
+/// Sorts the links of a table group and keeps their order; skips links that lead to nothing.
 pub fn members(group: &Group) -> Vec<Member<'_>> {
     let labels = category_targets(group);
     let listed: HashSet<BString> = attribute(&group.attributes, COLUMN_ORDER)
@@ -103,7 +102,7 @@ fn serves(name: &BString, object: &Object) -> bool {
     matches!(object, Object::Group { .. }) && reserved.any(|reserved| name == *reserved)
 }
 
-/// The datasets that columns name as their categories.
+/// Datasets that columns refer to as their categories.
 fn category_targets(group: &Group) -> HashSet<ObjectId> {
     let objects = group.links.iter().filter_map(|link| link.target.object());
     objects

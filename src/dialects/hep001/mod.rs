@@ -1,7 +1,7 @@
 //! HEP001 ("H5Col"): a group with one rank-1 dataset per column.
 //!
-//! The April 2026 draft, the July 2026 draft and those between them all say `VERSION = "1.0"`, so each feature is told
-//! by what is in the group, never by the version string; files that mix drafts are served.
+//! The April 2026 draft, the July 2026 draft and those between them all say `VERSION = "1.0"`, so hepfs recognises each
+//! feature by the members of the group, never by the version string. It also reads files that mix drafts.
 //!
 //! Each room imports from those above it in this list:
 //!
@@ -12,11 +12,11 @@
 //! | `recognition` | tells a table group by its attributes |
 //! | `parts` | holds a table group and its findings while a table is made of it |
 //! | `members` | sorts the links of a table group, from the catalogue alone |
-//! | `draft` | tells which draft a table follows, and by which it is judged |
+//! | `draft` | tells which draft a table follows, and which one judges it |
 //! | `columns` | opens the members that are columns or serve one: list columns, codes shown as labels |
-//! | `consistency` | checks the rules that tell what is not shown as it should be |
-//! | `values` | tells which rules odd values break, and what rules say of values |
-//! | `conformance` | checks all others but those on what search indexes say, for `hepfs check` |
+//! | `consistency` | checks the rules whose violation changes how a table is shown |
+//! | `values` | maps odd values to broken rules, and rules to expected values |
+//! | `conformance` | checks all other rules for `hepfs check`, except those on the contents of search indexes |
 //! | `indexes` | lists the search indexes and checks the rules on each |
 //! | `build` | makes the table |
 //! | `boolean` | makes values of the boolean datatype |
@@ -79,7 +79,7 @@ impl Dialect for Hep001 {
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
             Of::Group(group) => build::build(site.file, site.path, group, site.checks, interrupt),
-            // It marks and makes up nothing else.
+            // HEP001 opens neither datasets nor made-up directories as tables.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }

@@ -1,8 +1,8 @@
-//! Names of groups, attributes and members that the drafts of HEP001 give a meaning.
+//! Names that the drafts of HEP001 define for groups, attributes and members.
 //!
 //! Where a draft renamed something, the newer spelling comes first: capitals since May, underscores in April.
 
-/// What rules call the drafts.
+/// Names of the drafts in rules.
 pub(super) const APRIL: &str = "April 2026";
 pub(super) const JULY: &str = "July 2026";
 
@@ -17,7 +17,7 @@ pub(super) const STRINGS_CLASS: &str = "STRING_VALUES";
 
 /// Group of the search indexes of a table.
 pub(super) const SEARCH_INDEX_GROUPS: [&str; 2] = ["SEARCH_INDEXES", "_search_indexes"];
-/// Group of the label sets of a table (May and later; April keeps them beside the columns).
+/// Group of the label sets of a table (since May; April keeps them beside the columns).
 pub(super) const CATEGORIES_GROUP: &str = "CATEGORIES";
 
 /// Attribute of a column: its label set.
@@ -28,30 +28,30 @@ pub(super) const INDEX_LIST: [&str; 2] = ["INDEX_LIST", "_indexes"];
 pub(super) const COLUMN_LIST: [&str; 2] = ["COLUMN_LIST", "_columns_list"];
 /// Attribute of a column: its search indexes.
 pub(super) const SEARCH_INDEX_LIST: [&str; 2] = ["SEARCH_INDEX_LIST", "_search_indexes"];
-/// Attribute of a bitmap: its values.
+/// Attribute of a bitmap: a reference to its values.
 pub(super) const VALUES: [&str; 2] = ["VALUES", "_values"];
 
 /// Attribute of a table: its columns in logical order.
 pub(super) const COLUMN_ORDER: &str = "column-order";
-/// Attribute of a table: its rows (July).
+/// Attribute of a table: its number of rows (July).
 pub(super) const ROWS: &str = "NROWS";
-/// Attribute of a table: a number that grows with each change of its rows (July).
+/// Attribute of a table: a counter that each change of its rows increases (July).
 pub(super) const GENERATION: &str = "GENERATION";
 /// Attribute of a table: the columns that label rows, outermost first (July).
 pub(super) const INDEX_COLUMNS: &str = "INDEX_COLUMNS";
 /// Attribute of a table: the column that labels rows, by name.
 pub(super) const INDEX: &str = "_index";
-/// Attribute of a search index: the generation that it describes (July).
+/// Attribute of a search index: `GENERATION` of the rows that it covers (July).
 pub(super) const SOURCE_GENERATION: &str = "SOURCE_GENERATION";
-/// Attribute of a search index: the rows that it describes (July).
+/// Attribute of a search index: `NROWS` of the table that it covers (July).
 pub(super) const SOURCE_ROWS: &str = "SOURCE_NROWS";
 
-/// Attribute of a column, of our own: the Arrow type, where that of HDF5 does not tell it.
+/// Attribute of a column, hepfs's own: an Arrow type that HDF5's type does not imply.
 pub(super) const ARROW_TYPE: &str = "arrow_type";
 
-/// The name that no column may have in April (HEP001 §6.1).
+/// The name that April forbids for columns (HEP001 §6.1).
 pub(super) const RESERVED_IN_APRIL: &str = "_search_indexes";
-/// Names that no column and no search index may have since July (§14.2).
+/// Names that July forbids for columns and search indexes (§14.2).
 pub(super) const RESERVED: [&str; 19] = [
     CATEGORIES_GROUP,
     SEARCH_INDEX_GROUPS[0],
@@ -77,7 +77,7 @@ pub(super) const RESERVED: [&str; 19] = [
 /// Attributes of a column: the range of its values (July).
 pub(super) const VALID: [&str; 2] = ["valid_min", "valid_max"];
 
-/// Attributes of a table and of its columns that describe: scalar texts.
+/// Descriptive attributes of a table and its columns: scalar texts.
 pub(super) const TEXTS: [&str; 7] =
     ["TITLE", "description", INDEX, "units", "units_vocabulary", "encoding-type", "encoding-version"];
 
@@ -87,7 +87,7 @@ pub(super) const APRIL_NAMES: [&str; 4] = ["_indexes", "_columns_list", "_catego
 /// Fields of an entry of `CHUNK_MINMAX` (HEP001 §8.4): two values of the column, three counts.
 pub(super) const ENTRY: [&str; 5] = ["min", "max", "nan_count", "fill_count", "n"];
 
-/// Every attribute that is looked at, of tables, columns and what serves them.
+/// Every attribute that this dialect reads.
 pub(super) const ATTRIBUTES: [&str; 43] = [
     "CLASS",
     "VERSION",

@@ -1,4 +1,4 @@
-//! A table group while a table is made of it.
+//! A table group and its findings, while a table is made from it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::dialects::versioned;
 use crate::store::File;
 use crate::table::{Finding, Rule};
 
-/// The table group, and the rules that it was found to break.
+/// The table group and the rules that it breaks.
 pub(super) struct Parts<'a> {
     /// The file.
     pub file: &'a Arc<File>,
@@ -19,11 +19,11 @@ pub(super) struct Parts<'a> {
     pub path: &'a str,
     /// The table group.
     pub group: &'a Group,
-    /// It lies in a version of a Versioned HDF5 file, whose library sets fill values by itself.
+    /// Whether it lies in a version of a Versioned HDF5 file; that library sets fill values by itself.
     pub is_in_version: bool,
-    /// The draft by which it is judged.
+    /// The draft that judges it.
     pub draft: Draft,
-    /// Whether it is held against every rule.
+    /// Whether every rule is checked (`hepfs check`).
     pub is_full: bool,
     /// Rules broken so far.
     pub findings: Vec<Finding>,
@@ -40,24 +40,24 @@ impl Parts<'_> {
         if self.has_foreign_fill(dataset) { Fill::Default } else { dataset.fill.clone() }
     }
 
-    /// Whether a fill value says nothing of missing values, whatever the letter of HEP001 §6.4 is.
+    /// Whether Versioned HDF5 set the fill value. It then does not mean missing, though HEP001 §6.4 says so.
     pub fn has_foreign_fill(&self, dataset: &Dataset) -> bool {
         self.is_in_version && versioned::is_own_fill(&dataset.fill)
     }
 
-    /// Reports a broken rule on the table group.
+    /// Reports that the table group breaks a rule.
     pub fn report(&mut self, rule: &'static Rule, found: impl Into<String>) {
         self.find(self.path, rule, found);
     }
 
-    /// Reports a broken rule, where the draft has it.
+    /// Reports a broken rule, if the judging draft has it.
     pub fn find(&mut self, path: impl Into<String>, rule: &'static Rule, found: impl Into<String>) {
         if self.draft.has(rule) {
             self.findings.push(Finding::new(path, rule, found).by(self.revision()));
         }
     }
 
-    /// What findings call the draft by which the table is judged.
+    /// Name of the judging draft in findings.
     pub fn revision(&self) -> &'static str {
         if matches!(self.draft, Draft::April | Draft::MayJune) { APRIL } else { JULY }
     }

@@ -1,4 +1,4 @@
-//! Tells a table group by its attributes (HEP001 §5.1, §5.2).
+//! Recognises a table group by its attributes (HEP001 §5.1, §5.2).
 
 use bstr::ByteSlice;
 
@@ -9,13 +9,13 @@ use crate::dialects::Mark;
 use crate::dialects::attributes::{strings, text};
 use crate::table::Finding;
 
-/// Highest `MAJOR` of `VERSION` that this program implements.
+/// Highest `MAJOR` of `VERSION` that hepfs implements.
 const MAJOR: u64 = 1;
 
-/// Letters in which a class may differ from that of a table, so that it was probably meant.
+/// Most slips (wrong, missing, extra or swapped characters) in a misspelled class.
 const MOST_SLIPS: usize = 2;
 
-/// What a group is to HEP001: by its `CLASS` attribute alone (HEP001 §5.1), in any string storage.
+/// Classifies a group by its `CLASS` attribute alone (HEP001 §5.1), in any string storage.
 pub(super) fn mark(path: &str, group: &[Attribute]) -> Mark {
     let Some(attribute) = attribute(group, "CLASS") else { return Mark::No };
     let class = text(group, "CLASS");
@@ -25,7 +25,7 @@ pub(super) fn mark(path: &str, group: &[Attribute]) -> Mark {
         return said
             .map_or(Mark::No, |said| Mark::Nearly(Finding::new(path, &CLASS_NEARLY, format!("CLASS {said:?}"))));
     }
-    // A missing or odd VERSION is a finding of a table that is served all the same.
+    // A missing or malformed VERSION is a finding; the table is shown all the same.
     match text(group, "VERSION").as_deref().and_then(parse_version) {
         Some((major, _)) if major > MAJOR => Mark::Refused(Finding::new(
             path,
@@ -36,13 +36,13 @@ pub(super) fn mark(path: &str, group: &[Attribute]) -> Mark {
     }
 }
 
-/// Whether a class differs from that of a table by case, spaces, punctuation or a slip of the pen.
+/// Whether a class looks like a misspelled table class: another case, spaces around it, or up to [`MOST_SLIPS`] slips.
 fn is_nearly(class: &str) -> bool {
     let plain = class.trim().to_ascii_uppercase();
     strsim::osa_distance(&plain, TABLE_CLASS) <= MOST_SLIPS
 }
 
-/// `MAJOR.MINOR`, compared as numbers.
+/// Parses `MAJOR.MINOR` into numbers.
 pub(super) fn parse_version(version: &str) -> Option<(u64, u64)> {
     let mut parts = version.trim().split('.');
     let major = parts.next()?.parse().ok()?;

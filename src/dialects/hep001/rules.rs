@@ -1,7 +1,7 @@
-//! The rules of HEP001: what `hepfs check` holds against a table, with the section of each draft that has the rule.
+//! The rules of HEP001 that `hepfs check` applies to a table, with the section of each draft that has the rule.
 //!
-//! A draft without the rule has no section here: a table that follows it is not held against the rule. A rule without
-//! any section is no draft's.
+//! A draft without a section here does not have the rule, and tables that follow it are not checked for it. A rule
+//! without any section belongs to no draft.
 
 crate::table::rules! {
     // The table group

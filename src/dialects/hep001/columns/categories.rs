@@ -15,31 +15,31 @@ use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{Categories, CategoryRows, Unreadable};
 
-/// Label sets met so far, one for each categories dataset.
+/// The label sets opened so far, one for each categories dataset.
 #[derive(Default)]
 pub(in crate::dialects::hep001) struct CategorySets {
     sets: Vec<Categories>,
-    /// What is odd in the labels of each.
+    /// Oddities counted in the labels of each set.
     tallies: Vec<Arc<Tally>>,
     by_id: HashMap<ObjectId, usize>,
 }
 
 impl CategorySets {
-    /// What is odd in the labels of a set, with the path of that.
+    /// Path and oddities of a label set.
     pub fn below(&self, set: usize) -> Option<(String, Arc<Tally>)> {
         Some((self.sets.get(set)?.path.clone(), self.tallies.get(set)?.clone()))
     }
 
-    /// All of them.
+    /// All label sets.
     pub fn into_sets(self) -> Vec<Categories> {
         self.sets
     }
 
-    /// Shows the codes of the column at `path` as labels of the set that its attribute `name` refers to; also says
-    /// which set that is.
+    /// Shows the codes of the column at `path` as labels of the set that its attribute `name` refers to. Also returns
+    /// the number of that set.
     ///
     /// # Errors
-    /// The rule of categorical columns that it breaks.
+    /// Why the column breaks the rule of categorical columns.
     pub fn label(
         &mut self,
         parts: &Parts<'_>,
@@ -63,7 +63,7 @@ impl CategorySets {
         Ok((set, Arc::new(rows)))
     }
 
-    /// The label set of a categories dataset.
+    /// The number of the label set of a categories dataset; opens the set at first use.
     fn get(&mut self, parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> Result<usize, Unreadable> {
         if let Some(at) = self.by_id.get(&id) {
             return Ok(*at);
@@ -86,13 +86,14 @@ impl CategorySets {
     }
 }
 
-/// Where in the table a dataset lies; one elsewhere has no name here.
+/// Path of a categories dataset. One that no link of the table leads to is named by its address, except in a full
+/// check.
 fn path_of(parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> String {
     let direct = parts.group.links.iter().find(|link| link.target.object().is_some_and(|o| o.id() == id));
     match direct {
         Some(link) => parts.path_of(link.name.as_bstr()),
         None => {
-            // It walks the whole file.
+            // A search for the path walks the whole file.
             parts.is_full.then(|| parts.file.path_of(id, interrupt).ok().flatten()).flatten().unwrap_or_else(|| {
                 format!("{} (categories at {})", join(parts.path, CATEGORIES_GROUP.as_bytes()), id.address)
             })

@@ -20,29 +20,29 @@ use crate::table::{Json, JsonRows, ListRows, Rule, StringRows, Unreadable};
 /// Deepest nesting followed; each level costs a request to the worker.
 const MOST_LEVELS: usize = 32;
 
-/// An open list column: its top level with everything below.
+/// An open list column: its top level and everything below it.
 pub(super) struct List {
     path: String,
     offsets: Arc<dyn Rows>,
     values: Arc<dyn Rows>,
     mask: Option<Arc<dyn Rows>>,
-    /// What is odd in its parts, by path.
+    /// Oddities counted in its parts, by path.
     pub below: Below,
 }
 
-/// Oddities of what serves a column, by path.
+/// Oddities counted in the datasets that serve a column, by path.
 pub(in crate::dialects::hep001) type Below = Vec<(String, Arc<Tally>)>;
 
-/// Why lists cannot be read: a rule that is broken, and what was found.
+/// Why lists cannot be read: the broken rule, and the reason.
 type Broken = (&'static Rule, Unreadable);
 
 impl List {
-    /// Entries that the offsets allow.
+    /// Entries according to the offsets.
     pub fn entries(&self) -> u64 {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// At most `len` rows: lists, or what the attribute says that lists of bytes are.
+    /// At most `len` rows: lists, or texts, bytes or JSON values if the attribute `arrow_type` says so.
     pub fn rows(&self, len: u64, arrow_type: Option<&str>, tally: &Arc<Tally>) -> Arc<dyn Rows> {
         let (path, tally) = (self.path.clone(), tally.clone());
         let (offsets, values, mask) = (self.offsets.clone(), self.values.clone(), self.mask.clone());
@@ -62,7 +62,7 @@ impl List {
 /// Opens a list column group.
 ///
 /// # Errors
-/// Why its lists cannot be read: the column is then present but unreadable.
+/// Why its lists cannot be read. The column is then listed, but unreadable.
 pub(super) fn open(
     parts: &mut Parts<'_>,
     path: &str,

@@ -27,10 +27,10 @@ pub(super) struct Candidate<'a> {
     pub id: ObjectId,
     pub kind: Kind,
     pub dataset: Option<&'a Arc<Dataset>>,
-    /// Elements of the dataset, reserved ones included; of a list column, entries that its offsets allow.
+    /// Elements of the dataset, reserved ones included. List column: entries according to its offsets.
     pub extent: Option<u64>,
     attributes: &'a Arc<[Attribute]>,
-    /// A list column opened, or why it cannot be.
+    /// The opened list column, or why it cannot be read.
     list: Option<Result<lists::List, Unreadable>>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Candidate<'a> {
         self.attributes
     }
 
-    /// What is odd in the parts of a list column, by path.
+    /// Oddities counted in the parts of a list column, by path.
     pub fn below(&self) -> lists::Below {
         self.list.as_ref().and_then(|list| list.as_ref().ok()).map(|list| list.below.clone()).unwrap_or_default()
     }
@@ -50,7 +50,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Opens the members of the table group; reports the strangers among them.
+/// Opens the members of the table group; reports strangers.
 pub(super) fn open<'a>(parts: &mut Parts<'_>, sorted: &[Member<'a>], interrupt: &Interrupt) -> Vec<Candidate<'a>> {
     let mut candidates = Vec::new();
     for Member { name, id, kind, object } in sorted.iter().copied() {
@@ -88,7 +88,7 @@ pub(super) fn open<'a>(parts: &mut Parts<'_>, sorted: &[Member<'a>], interrupt: 
     candidates
 }
 
-/// What a member that is no column is.
+/// Describes a member that is no column.
 fn stranger(object: &Object) -> String {
     match object {
         Object::Dataset(dataset) => format!("a dataset of rank {}", dataset.shape.len()),
@@ -98,7 +98,7 @@ fn stranger(object: &Object) -> String {
     }
 }
 
-/// The rows of a column: at most `declared` (the table's `NROWS`), fewer where it is shorter.
+/// The rows of a column: at most `declared` (the table's `NROWS`), fewer if the column is shorter.
 pub(super) fn rows(
     parts: &Parts<'_>,
     candidate: &Candidate<'_>,

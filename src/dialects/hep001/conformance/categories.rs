@@ -71,7 +71,7 @@ pub(super) fn check(
     }
 }
 
-/// What lies in the group of label sets.
+/// Members of the group of label sets.
 fn of_group(parts: &mut Parts<'_>, interrupt: &Interrupt) -> Vec<(ObjectId, (String, Object))> {
     let link = parts.group.link(CATEGORIES_GROUP.as_bytes());
     let Some(Object::Group { id, .. }) = link.and_then(|link| link.target.object()) else { return Vec::new() };
@@ -88,7 +88,7 @@ fn of_group(parts: &mut Parts<'_>, interrupt: &Interrupt) -> Vec<(ObjectId, (Str
     }
 }
 
-/// The fill value of codes is none of them, so that a missing category differs from the others.
+/// Rule: the fill value is not a valid code, so that a missing category differs from all others.
 fn fill(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, set: Option<&Categories>) {
     let Fill::Explicit(fill) = &dataset.fill else { return };
     let code = match values::scalar(&dataset.datatype, fill) {
@@ -104,7 +104,7 @@ fn fill(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, set: Option<&Categ
     }
 }
 
-/// Rules on a set of labels.
+/// Checks the rules on a label set.
 fn of_set(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
     let attributes = &dataset.attributes;
     if parts.draft == Draft::April && text(attributes, "encoding-type").as_deref() != Some("categorical") {
@@ -113,7 +113,7 @@ fn of_set(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
     match attribute(attributes, "ordered") {
         None if parts.draft == Draft::April => parts.find(path, &rules::CATEGORY_ORDERED, "none"),
         None => {}
-        // April says no more than boolean.
+        // April demands a boolean of any form.
         Some(_) if parts.draft != Draft::July && boolean(attributes, "ordered").is_some() => {}
         Some(ordered) if is_scalar(ordered) && is_strict_boolean(&ordered.datatype) => {}
         Some(ordered) => parts.find(path, &rules::CATEGORY_ORDERED, stored(ordered)),

@@ -1,4 +1,4 @@
-//! How search indexes are stored (HEP001 §8; July §11): what no reader of them needs to hold.
+//! Rules on how search indexes are stored (HEP001 §8; July §11). Readers do not depend on them.
 
 use super::storage::{is_line, is_scalar, is_strict_boolean, is_token, is_unsigned, stored};
 use crate::catalogue::{Attribute, Dataset, Layout, attribute};
@@ -6,7 +6,7 @@ use crate::dialects::hep001::draft::Draft;
 use crate::dialects::hep001::parts::Parts;
 use crate::dialects::hep001::rules;
 
-/// Holds a search index against the rules on its attributes, and on room to grow.
+/// Checks a search index against the rules on its attributes and on room to grow.
 pub(in crate::dialects::hep001) fn check(parts: &mut Parts<'_>, path: &str, kind: Option<&str>, dataset: &Dataset) {
     let attributes = &dataset.attributes;
     if let Some(kind) = attribute(attributes, "KIND").filter(|kind| !is_token(kind, false)) {

@@ -15,10 +15,10 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{DatasetRows, Rows};
 
-/// Deepest nesting looked into.
+/// Deepest nesting checked.
 const MOST_LEVELS: usize = 32;
 
-/// Members of a level of lists, and of strings.
+/// Members of a level of lists; of strings.
 const OF_LISTS: [&str; 3] = ["OFFSETS", "VALUES", "MASK"];
 const OF_STRINGS: [&str; 3] = ["OFFSETS", "CHARS", "MASK"];
 
@@ -26,12 +26,12 @@ pub(super) fn check(parts: &mut Parts<'_>, path: &str, candidate: &Candidate<'_>
     if let Some((name, _)) = any(candidate.attributes(), &SEARCH_INDEX_LIST) {
         parts.find(path, &rules::LIST_INDEXED, name);
     }
-    // Without a number of rows there are as many entries as the offsets allow.
+    // Without `NROWS`, the offsets give the number of entries.
     let rows = unsigned(&parts.group.attributes, ROWS).or(candidate.extent).unwrap_or(0);
     level(parts, path, candidate.id, candidate.attributes(), (rows, 0), interrupt);
 }
 
-/// A level with its number of entries, and how deep it is.
+/// Checks a level that has this many entries, at this depth.
 fn level(
     parts: &mut Parts<'_>,
     path: &str,
@@ -48,7 +48,7 @@ fn level(
             _ => {}
         }
     }
-    // What keeps a group from being opened was told when its column was.
+    // Opening the column already reported why a group cannot be opened.
     let Ok(group) = parts.file.group(id, interrupt) else { return };
     let members = if is_list { OF_LISTS } else { OF_STRINGS };
     for link in group.links.iter().filter(|link| !members.iter().any(|member| link.name == *member)) {
@@ -63,7 +63,7 @@ fn level(
     let Some((offsets_path, offsets)) = dataset(&group, path, "OFFSETS") else { return };
     match offsets.datatype.class {
         Class::Integer { signed: false, .. } if offsets.datatype.size == 8 => {}
-        // Of others the list itself was told.
+        // Opening the column already reported other types.
         Class::Integer { signed, .. } => {
             let sign = if signed { "" } else { "u" };
             let found = format!("{sign}int{}", offsets.datatype.size.saturating_mul(8));
@@ -71,7 +71,7 @@ fn level(
         }
         _ => return,
     }
-    // The uppermost level was held against the rows of the table.
+    // `consistency` compared the top level with the rows of the table.
     if depth > 0 {
         extent(parts, &offsets_path, offsets, entries.saturating_add(1));
     }
@@ -95,7 +95,7 @@ fn level(
     }
 }
 
-/// A member of a level that is a dataset of rank 1, with its path. That another is none was told when it was opened.
+/// A member of a level, with its path, if it is a dataset of rank 1. Opening the column reported any other.
 fn dataset<'g>(group: &'g Group, path: &str, name: &str) -> Option<(String, &'g Arc<Dataset>)> {
     match group.link(name.as_bytes())?.target.object()? {
         Object::Dataset(dataset) if dataset.shape.len() == 1 && !dataset.null => {

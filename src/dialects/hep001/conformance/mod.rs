@@ -1,5 +1,5 @@
-//! The rules that `hepfs check` alone holds against a table: how things are stored, what producers should do, what lies
-//! in groups that no reader needs to list.
+//! Rules that only `hepfs check` applies: storage of attributes, advice to producers, and groups that readers need not
+//! list.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -34,7 +34,7 @@ use crate::dialects::datasets;
 use crate::source::Interrupt;
 use crate::table::{Expected, Table};
 
-/// Holds a table against all rules that opening it did not meet, and says what is expected of its values.
+/// Checks a table against all rules that opening it did not check, and sets the expectations for its values.
 pub(super) fn check(
     parts: &mut Parts<'_>,
     follows: Draft,
@@ -85,7 +85,7 @@ pub(super) fn check(
     join_padded(parts);
 }
 
-/// One finding of all tokens that are null-padded: a library that writes one so writes all so.
+/// Merges the findings on null-padded tokens into one: a library that pads one token pads all of them.
 fn join_padded(parts: &mut Parts<'_>) {
     let mut padded = parts.findings.extract_if(.., |finding| finding.rule == &rules::TOKEN_PADDING);
     let Some(first) = padded.next() else { return };
@@ -109,20 +109,20 @@ fn of_table(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
             parts.report(&rules::TOKEN_PADDING, "CLASS");
         }
     }
-    // Of what is no string VERSION was told before.
+    // `consistency` reported a VERSION that is no string.
     let version = of("VERSION").filter(|version| strings(version).is_some());
     if let Some(version) = version.filter(|version| !is_token(version, false)) {
         parts.report(&rules::VERSION_STORAGE, stored(version));
     }
     match of(ROWS) {
         None => parts.report(&rules::NROWS_MISSING, "none"),
-        // What holds no number was told when rows were counted.
+        // `row_count` reported an NROWS that is no number.
         Some(rows) if !is_uint64(rows) && integers(rows).is_some_and(|rows| rows.len() == 1 && rows[0] >= 0) => {
             parts.report(&rules::NROWS_TYPE, stored(rows));
         }
         Some(_) => {}
     }
-    // Where there are search indexes, they tell of it.
+    // With search indexes, their rules check GENERATION.
     let indexes = SEARCH_INDEX_GROUPS.iter().any(|name| parts.group.link(name.as_bytes()).is_some());
     if let Some(generation) = of(GENERATION).filter(|one| !indexes && !is_uint64(one)) {
         parts.report(&rules::INDEX_GENERATION, stored(generation));
@@ -143,7 +143,7 @@ fn of_table(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
     }
 }
 
-/// Attributes that describe are scalar strings in UTF-8, of fixed length.
+/// Rule: descriptive attributes are scalar strings in UTF-8 of fixed length.
 fn texts(parts: &mut Parts<'_>, path: &str, attributes: &[Attribute]) {
     for name in TEXTS {
         if let Some(text) = attribute(attributes, name).filter(|text| !(is_scalar(text) && is_utf8(text))) {
@@ -152,7 +152,7 @@ fn texts(parts: &mut Parts<'_>, path: &str, attributes: &[Attribute]) {
     }
 }
 
-/// Since July columns may be longer than the table, but all by the same. April's lengths were checked before.
+/// July allows columns longer than the table, but all of one length. `consistency` checked April's lengths.
 fn extents(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
     let declared = attribute(&parts.group.attributes, ROWS);
     let Some(rows) = declared.and_then(integers).and_then(|rows| u64::try_from(*rows.first()?).ok()) else { return };
@@ -165,7 +165,7 @@ fn extents(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
     }
 }
 
-/// Rules on columns of either kind.
+/// Checks the rules on columns of either kind.
 fn of_column(parts: &mut Parts<'_>, path: &str, candidate: &Candidate<'_>) {
     let name = candidate.name;
     if name.starts_with(b"_") && candidate.kind != Kind::Index && !is_reserved(parts.draft, name) {
@@ -183,7 +183,7 @@ fn of_column(parts: &mut Parts<'_>, path: &str, candidate: &Candidate<'_>) {
     }
 }
 
-/// Rules on columns that are datasets.
+/// Checks the rules on columns that are datasets.
 fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
     let datatype = &dataset.datatype;
     if datatype.is_variable() {
@@ -218,7 +218,8 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
             }
         }
         Fill::Default | Fill::Undefined => {
-            // Values of integers may take up all that could stand for missing ones: they tell.
+            // Integers may use every pattern as a value, so the rule on their fill needs the values
+            // (`Expected::domain`).
             if !parts.is_in_version && values::ends(&dataset.datatype).is_none() {
                 parts.find(path, &rules::FILL_MISSING, "none that was set");
             }
@@ -227,7 +228,7 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
     }
 }
 
-/// Rules on `valid_min` and `valid_max`, which leaves of list columns may have as well.
+/// Checks `valid_min` and `valid_max`, which the innermost values of list columns may have as well.
 fn range(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
     let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
     let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
@@ -250,7 +251,7 @@ fn range(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
     }
 }
 
-/// A bound of the values that a column states, where that is a number of its type.
+/// A bound that a column states; `None`: not a number of the column's type.
 fn valid(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, name: &str) -> Option<crate::store::statistics::Scalar> {
     let stated = attribute(&dataset.attributes, name)?;
     if !is_scalar(stated) || !stated.datatype.has_values_of(&dataset.datatype) {
@@ -260,13 +261,13 @@ fn valid(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, name: &str) -> Op
     values::scalar(&stated.datatype, stated.value.as_ref().ok()?)
 }
 
-/// Whether a field is one value: a number, a text, a complex number.
+/// Whether a field holds a single value: a number, a text, a complex number.
 fn is_atomic(datatype: &Datatype) -> bool {
     datatype.complex_part().is_some()
         || !matches!(datatype.class, Class::Compound { .. } | Class::Array { .. } | Class::Sequence { .. })
 }
 
-/// The code that is the fill value of an enumeration.
+/// The fill value of an enumeration as a code.
 fn code(base: &Datatype, fill: &crate::catalogue::Elements) -> Option<i128> {
     use crate::store::statistics::Scalar;
     match values::scalar(base, fill)? {
@@ -276,7 +277,7 @@ fn code(base: &Datatype, fill: &crate::catalogue::Elements) -> Option<i128> {
     }
 }
 
-/// References of a type that July no longer has: one finding for a table, of which each reference would have one.
+/// Reports references of a type that July dropped: one finding for the whole table.
 fn old_references(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], table: &Table) {
     let is_old = |attribute: &Attribute| {
         matches!(attribute.datatype.class, Class::Reference(ReferenceKind::Object | ReferenceKind::Region))

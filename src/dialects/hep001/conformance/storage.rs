@@ -1,18 +1,18 @@
-//! How attributes are stored: exactly as the drafts ask of producers, however lenient readers are.
+//! Storage of attributes: exact forms that the drafts demand from producers, though readers accept more.
 
 use crate::catalogue::{Attribute, Charset, Class, Datatype, Padding};
 
-/// Whether it is one element, of a scalar dataspace.
+/// Whether an attribute is one element in a scalar dataspace.
 pub(super) fn is_scalar(attribute: &Attribute) -> bool {
     !attribute.null && attribute.shape.is_empty()
 }
 
-/// Whether it is an array of rank 1.
+/// Whether an attribute is an array of rank 1.
 pub(super) fn is_line(attribute: &Attribute) -> bool {
     !attribute.null && attribute.shape.len() == 1
 }
 
-/// Whether it is one string of ASCII, of fixed length; with `is_terminated`, one that ends with a NUL.
+/// Whether an attribute is one ASCII string of fixed length; with `is_terminated`, null-terminated.
 pub(super) fn is_token(attribute: &Attribute, is_terminated: bool) -> bool {
     let ends = |padding: Padding| match padding {
         Padding::NullTerminated => true,
@@ -26,33 +26,33 @@ pub(super) fn is_token(attribute: &Attribute, is_terminated: bool) -> bool {
         }
 }
 
-/// Whether it is a string that is declared null-padded: of the same bytes as one that is null-terminated.
+/// Whether an attribute is a string declared null-padded that holds the bytes of a null-terminated one.
 pub(super) fn is_padded(attribute: &Attribute) -> bool {
     matches!(attribute.datatype.class, Class::FixedString { padding: Padding::NullPadded, .. })
 }
 
-/// Whether its elements are strings in UTF-8, of fixed length.
+/// Whether the elements are UTF-8 strings of fixed length.
 pub(super) fn is_utf8(attribute: &Attribute) -> bool {
     matches!(attribute.datatype.class, Class::FixedString { charset: Charset::Utf8, .. })
 }
 
-/// Whether its elements are unsigned integers of this many bytes.
+/// Whether the elements are unsigned integers of this many bytes.
 pub(super) fn is_unsigned(attribute: &Attribute, size: u64) -> bool {
     attribute.datatype.size == size && matches!(attribute.datatype.class, Class::Integer { signed: false, .. })
 }
 
-/// Whether it is one unsigned integer of 64 bits.
+/// Whether an attribute is one unsigned integer of 64 bits.
 pub(super) fn is_uint64(attribute: &Attribute) -> bool {
     is_scalar(attribute) && is_unsigned(attribute, 8)
 }
 
-/// Whether a boolean type is the one that producers write: over a signed byte.
+/// Whether a boolean type has the form that the drafts demand from producers: an enumeration over a signed byte.
 pub(super) fn is_strict_boolean(datatype: &Datatype) -> bool {
     let is_signed = |base: &Datatype| matches!(base.class, Class::Integer { signed: true, .. });
     datatype.is_boolean() && matches!(&datatype.class, Class::Enum { base, .. } if is_signed(base))
 }
 
-/// How an attribute is stored, for people.
+/// Describes the storage of an attribute for a finding.
 pub(super) fn stored(attribute: &Attribute) -> String {
     let size = attribute.datatype.size;
     let datatype = match &attribute.datatype.class {

@@ -1,4 +1,4 @@
-//! Search indexes as a table declares them (HEP001 §8): listed, not believed.
+//! Search indexes that a table declares (HEP001 §8). They are listed here, and not yet trusted.
 
 mod rules;
 mod verified;
@@ -23,7 +23,7 @@ use crate::table::{Absent, IndexForm, Reason, SearchIndex, Table};
 
 /// Lists the search indexes and checks that both sides of every link agree (HEP001 §9).
 ///
-/// `table` is the one they belong to, without them.
+/// `table` is the table without its search indexes.
 pub(super) fn find(
     parts: &mut Parts<'_>,
     candidates: &[Candidate<'_>],
@@ -74,18 +74,18 @@ pub(super) fn find(
     found
 }
 
-/// Where a search index lies.
+/// A group that holds search indexes.
 struct Place<'a> {
     group: &'a Group,
     group_path: &'a str,
     path: &'a str,
     name: &'a BString,
-    /// What the bitmaps of the group refer to as their values.
+    /// Datasets that bitmaps of the group refer to as their values.
     served: &'a HashSet<ObjectId>,
 }
 
-/// The datasets that serve a search index of the group: values of bitmaps, and what is referred to so by kinds that are
-/// not known.
+/// Datasets that serve a search index of the group: values of bitmaps, and targets of the same attribute on indexes of
+/// unknown kinds.
 fn served(group: &Group) -> HashSet<ObjectId> {
     let objects = group.links.iter().filter_map(|link| link.target.object());
     let attributes = objects.map(Object::attributes).filter(|attributes| {
@@ -95,7 +95,7 @@ fn served(group: &Group) -> HashSet<ObjectId> {
     values.flatten().flatten().copied().collect()
 }
 
-/// The columns of a table, by their objects, and those by the indexes that they refer to.
+/// Columns of a table by object, and by the indexes that they refer to.
 struct Columns<'a, 'c> {
     candidates: &'a [Candidate<'c>],
     by_id: HashMap<ObjectId, Vec<usize>>,
@@ -108,7 +108,7 @@ impl<'a, 'c> Columns<'a, 'c> {
         for (at, candidate) in candidates.iter().enumerate() {
             let of_object = columns.by_id.entry(candidate.id).or_default();
             of_object.push(at);
-            // Many links may lead to one object.
+            // Several links may lead to one object.
             if of_object.len() > 1 {
                 continue;
             }
@@ -120,7 +120,7 @@ impl<'a, 'c> Columns<'a, 'c> {
         columns
     }
 
-    /// The positions of the columns that are these objects.
+    /// Positions of the columns with these objects.
     fn of_objects<'i>(&self, ids: impl Iterator<Item = &'i ObjectId>) -> BTreeSet<usize> {
         ids.filter_map(|id| self.by_id.get(id)).flatten().copied().collect()
     }
@@ -130,7 +130,7 @@ impl<'a, 'c> Columns<'a, 'c> {
     }
 }
 
-/// Why an index of April is of no use.
+/// Why an index of April that no column lists is not used.
 const ORPHAN: &str = "no column refers to it";
 
 fn one(
@@ -163,7 +163,8 @@ fn one(
         parts.find(path, &known::INDEX_LINK, format!("only column {first:?} refers to the index, which lists none"));
     }
     if kind.is_none() {
-        // July: datasets without KIND accompany an index. April: each must have one, but a bitmap's values.
+        // July: a dataset without KIND accompanies an index. April: every dataset needs one, except the values of a
+        // bitmap.
         let accompanies = name.to_str_lossy().to_ascii_lowercase().ends_with("__values");
         let lacks = match parts.draft {
             Draft::July => !place.served.contains(&dataset.id),

@@ -1,4 +1,4 @@
-//! What a search index must be to count as one: every rule of HEP001 §8 that the catalogue can tell.
+//! Rules of HEP001 §8 that a search index must keep to be used, as far as the catalogue alone can decide.
 
 use std::sync::Arc;
 
@@ -14,37 +14,37 @@ use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, Rows};
 use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Reason, Rule, Table};
 
-/// What a filter of the April draft may mean: its words on seeds can be read in several ways.
+/// Readings of a filter of April: its text on seeds is ambiguous.
 const READINGS_OF_APRIL: [BloomScheme; 3] =
     [BloomScheme::LowHigh, BloomScheme::LowLow, BloomScheme::OneHash { seed: 0 }];
 
-/// A search index while its rules are checked.
+/// A search index under examination.
 pub(super) struct Subject<'a> {
     /// HDF5 path of the index.
     pub path: &'a str,
     /// The index.
     pub dataset: &'a Dataset,
-    /// The group it lies in.
+    /// The group that holds it.
     pub group: &'a Group,
     /// HDF5 path of that group.
     pub group_path: &'a str,
     /// Its column.
     pub candidate: &'a Candidate<'a>,
-    /// The column as it is shown.
+    /// The column as shown.
     pub column: &'a Column,
-    /// The table, but for its search indexes.
+    /// The table without its search indexes.
     pub table: &'a Table,
 }
 
 type Checked<T> = Result<T, Absent>;
 
-/// Fails with `rule` unless it holds.
+/// Fails with `rule` unless `holds`.
 fn check(holds: bool, rule: &'static Rule, found: impl FnOnce() -> String) -> Checked<()> {
     if holds { Ok(()) } else { Err(Absent::new(rule, found())) }
 }
 
 impl Subject<'_> {
-    /// Checks the rules in turn; the first one broken is the verdict.
+    /// Checks the rules in turn; the first broken one is the verdict.
     pub fn form(&self, parts: &Parts<'_>, kind: &str) -> Checked<IndexForm> {
         let is_july = self.tokens(parts)?;
         let (Some(dataset), Ok(shown)) = (self.candidate.dataset, &self.column.rows) else {
@@ -80,7 +80,7 @@ impl Subject<'_> {
         })
     }
 
-    /// Whether the index is one of the July draft, which ties it to a state of the table.
+    /// Whether the index follows July, whose tokens tie it to a state of the table.
     fn tokens(&self, parts: &Parts<'_>) -> Checked<bool> {
         let (own, of_table) = (&self.dataset.attributes, &parts.group.attributes);
         let has = |attributes, name: &str| attribute(attributes, name).is_some();
@@ -104,7 +104,7 @@ impl Subject<'_> {
         Ok(true)
     }
 
-    /// Rows of a dataset with codes instead of names, missing where they equal the fill value of `like`.
+    /// Rows of a dataset as codes instead of names; null where they equal the fill value of `like`.
     fn coded(
         &self,
         parts: &Parts<'_>,
@@ -124,7 +124,7 @@ impl Subject<'_> {
         opened.map_err(|reason| Absent::new(&known::INDEX_OPENED, format!("{path}: {reason}")))
     }
 
-    /// What codes are shown as.
+    /// Labels of the column's codes, of categories or of an enumeration.
     fn labels(&self, column: &Dataset) -> Checked<Option<Labels>> {
         if let Some(set) = self.column.categories.and_then(|at| self.table.categories.get(at)) {
             let labels = set.labels.clone().map_err(|reason| Absent::new(&known::INDEX_LABELS, reason))?;
@@ -138,7 +138,7 @@ impl Subject<'_> {
         })
     }
 
-    /// Rows of a chunk of the column, as the index has them.
+    /// Rows of a chunk of the column, according to the index.
     fn chunk(&self, column: &Dataset, kind: &str, is_july: bool) -> Checked<u64> {
         let by_chunk = matches!(kind, "CHUNK_MINMAX" | "CHUNK_BLOOM");
         let of_column = match &column.layout {
@@ -148,7 +148,7 @@ impl Subject<'_> {
         let whole = self.table.rows.max(1);
         let chunk = match attribute(&self.dataset.attributes, "chunk_shape").filter(|_| by_chunk) {
             None => {
-                // Redundant where the column has chunks, so drafts left it out there.
+                // The chunks of the column say it, too, so April lets an index of a chunked column leave it out.
                 let is_known = is_july || !by_chunk || of_column.is_some();
                 check(is_known, &known::INDEX_CHUNK, || "none".into())?;
                 of_column.unwrap_or(whole)
@@ -168,8 +168,7 @@ impl Subject<'_> {
         Ok(chunk)
     }
 
-    /// Checks the extent along which an index grows: equal to `expected`, or larger in July, which lets producers
-    /// reserve room.
+    /// Rule: the extent along the growing axis equals `expected`. July allows a larger one, as room to grow.
     fn extent(&self, axis: usize, rank: usize, expected: u64, is_july: bool, rule: &'static Rule) -> Checked<()> {
         let shape = &self.dataset.shape;
         let fits = shape.len() == rank
@@ -239,7 +238,7 @@ impl Subject<'_> {
         check(values.shape == [k], &known::BITMAP_VALUES_SHAPE, || {
             format!("{k} rows, values of shape {:?}", values.shape)
         })?;
-        // In the same byte order, so that the column's fill value is found among them.
+        // The byte order must agree, or the column's fill value would not be found among them.
         let is_same = values.datatype.has_values_of(&column.datatype)
             && byte_order(&values.datatype) == byte_order(&column.datatype);
         check(is_same, &known::BITMAP_VALUES_TYPE, || {
@@ -308,13 +307,13 @@ impl Subject<'_> {
     }
 }
 
-/// A scalar attribute of exactly this type.
+/// A scalar attribute of type uint64.
 fn uint64(attributes: &[crate::catalogue::Attribute], name: &str) -> Option<u64> {
     attribute(attributes, name).filter(|attribute| is_unsigned(&attribute.datatype, &[8]))?;
     unsigned(attributes, name)
 }
 
-/// The one number of an attribute of one element, of any rank.
+/// The number in an attribute of one element, of any rank.
 fn one_unsigned(attribute: &crate::catalogue::Attribute) -> Option<u64> {
     let Elements { bytes, .. } = attribute.value.as_ref().ok()?;
     let Class::Integer { order, .. } = attribute.datatype.class else { return None };
@@ -333,7 +332,7 @@ fn is_unsigned(datatype: &Datatype, sizes: &[u64]) -> bool {
     matches!(datatype.class, Class::Integer { signed: false, .. }) && sizes.contains(&datatype.size)
 }
 
-/// Whether HEP001 gives values of this type an order, and this program reads them as numbers or text.
+/// Whether HEP001 orders values of this type, and hepfs reads them as numbers or text.
 fn is_ordered(datatype: &Datatype) -> bool {
     match &datatype.class {
         Class::Integer { order, .. } => *order != ByteOrder::Vax && datatype.size <= 8,
@@ -344,7 +343,7 @@ fn is_ordered(datatype: &Datatype) -> bool {
     }
 }
 
-/// Whether numbers have in memory the width that they are stored with.
+/// Whether numbers are as wide in memory as they are stored.
 fn has_canonical_width(datatype: &Datatype) -> bool {
     match &datatype.class {
         Class::Integer { .. } => datatype.size.is_power_of_two(),

@@ -1,4 +1,4 @@
-//! A small table as HEP001 of April 2026 has it: object references both ways, reserved names in lower case.
+//! A small table of HEP001's April 2026 draft: object references both ways, reserved names in lower case.
 
 use std::ffi::CString;
 
@@ -53,7 +53,7 @@ pub(super) fn write(parent: &Node<'_>) -> Result<(), Error> {
 fn categories<'f>(table: &Node<'f>) -> Result<Dataset<'f>, Error> {
     let storage = Storage::contiguous(&[LABELS.len() as u64]);
     let categories = table.dataset("label_categories", &Element::VariableText, &storage, &Fill::Unset)?;
-    // None of them has a NUL.
+    // No label has a NUL.
     let labels: Vec<CString> = LABELS.iter().filter_map(|label| CString::new(*label).ok()).collect();
     categories.write_texts(0, &labels.iter().map(|label| label.as_c_str()).collect::<Vec<_>>())?;
     categories.node().attribute("encoding-type", &Value::utf8("categorical"))?;

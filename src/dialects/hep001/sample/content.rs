@@ -1,11 +1,10 @@
 //! The rows of the sample: synthetic detector events, each a pure function of its row number.
 //!
-//! Nothing but integer arithmetic and the exact operations of IEEE 754 is used, so every machine writes the same
-//! values.
+//! All arithmetic is integer or exact under IEEE 754, so every machine writes the same values.
 
 use std::ffi::CStr;
 
-/// Missing values: those that HEP001 §6.4 recommends, −1 for the category code as in its April draft.
+/// Fill values: those that HEP001 §6.4 recommends; −1 for the category code, as in its April draft.
 pub(super) mod missing {
     pub const F32: f32 = 9.969_21e36;
     pub const F64: f64 = 9.969_209_968_386_869e36;
@@ -17,14 +16,14 @@ pub(super) mod missing {
     pub const CALIB: [u8; 4] = [0xff; 4];
 }
 
-/// Categories of `label`; a code is a position in here.
+/// Categories of `label`; a code is an index into them.
 pub(super) const LABELS: [&str; 4] = ["electron", "muon", "photon", "proton"];
 
 /// Members of the enumeration of `detector`.
 pub(super) const DETECTORS: [(&str, u8); 5] =
     [("TRACKER", 1), ("ECAL", 2), ("HCAL", 3), ("MUON", 4), ("MISSING", missing::DETECTOR)];
 
-/// Bounds of `charge`: a converter of 12 bits.
+/// Bounds of `charge`: a 12-bit converter.
 pub(super) const CHARGE_RANGE: (i16, i16) = (0, 4095);
 
 /// Bytes of a `station`.
@@ -52,13 +51,13 @@ const TAGS: [&[&str]; 8] = [
     &["beam", "prescaled", "trigger \"A\", late"],
 ];
 
-/// 2026-07-09T00:00:00Z, the date of the revision that the sample is written to, in ns since 1970.
+/// 2026-07-09T00:00:00Z, the date of the July revision, in ns since 1970.
 const START: i64 = 1_783_555_200_000_000_000;
 
-/// Mean distance of two events in ns.
+/// Mean distance of two events, in ns.
 const PERIOD: i64 = 1000;
 
-/// A stretch of rows, column by column.
+/// A range of rows, column by column.
 #[derive(Debug)]
 pub(super) struct Block {
     pub event_id: Vec<u64>,
@@ -115,7 +114,7 @@ pub(super) fn time(row: u64) -> i64 {
     START + (row as i64) * PERIOD + draw(row, 3, 1000) as i64
 }
 
-/// The category of an event, in fractions of 256.
+/// The category of an event; thresholds are fractions of 256.
 fn label(row: u64) -> i8 {
     match draw(row, 4, 256) {
         0..=119 => 0,
@@ -163,7 +162,7 @@ fn detector(row: u64, label: i8) -> u8 {
 fn station(row: u64) -> [u8; STATION_SIZE] {
     let mut bytes = [0; STATION_SIZE];
     if draw(row, 15, 1000) != 0 {
-        // Stations take turns, some hundred events each.
+        // Stations alternate every 256 events.
         let name = STATIONS[(row / 256 % STATIONS.len() as u64) as usize];
         for (byte, &from) in bytes.iter_mut().zip(name.as_bytes()) {
             *byte = from;
@@ -174,14 +173,14 @@ fn station(row: u64) -> [u8; STATION_SIZE] {
 
 fn comment(row: u64) -> &'static CStr {
     match draw(row, 16, 64) {
-        // Row 1 has one, so that a look at the head of the table meets it.
+        // Row 1 has a comment, so that `head` shows one.
         _ if row == 1 => COMMENTS[3],
         0 => COMMENTS[draw(row, 17, COMMENTS.len() as u64) as usize],
         _ => c"",
     }
 }
 
-/// Where the event was, in mm from the centre, in steps of 1/4.
+/// Position of the event, in mm from the centre, in steps of 1/4.
 fn position(row: u64) -> [f32; 3] {
     if draw(row, 40, 500) == 0 {
         return [missing::F32; 3];
@@ -204,7 +203,7 @@ fn length(row: u64) -> f64 {
     }
 }
 
-/// The word of the last calibration, which holds for 4096 events.
+/// The calibration word, constant over 4096 events.
 fn calib(row: u64) -> [u8; 4] {
     let word = (row / 4096) as u16;
     let [high, low] = word.to_be_bytes();
@@ -218,7 +217,7 @@ fn readings_count(row: u64) -> Option<u64> {
     }
 }
 
-/// An even draw from `0..below`, of its own for every row and lane (SplitMix64's finaliser over both).
+/// A uniform draw from `0..below`, independent for every row and lane (SplitMix64's finaliser over both).
 fn draw(row: u64, lane: u64, below: u64) -> u64 {
     let mut z = (row ^ (lane << 56)).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -4,7 +4,7 @@ use super::content::missing;
 use crate::dialects::hep001::names::ENTRY;
 use crate::h5::element::{Element, Number};
 
-/// Type of an entry.
+/// Element type of an entry.
 pub(super) fn element() -> Element {
     let [min, max, nan_count, fill_count, n] = ENTRY;
     Element::compound([
@@ -16,7 +16,7 @@ pub(super) fn element() -> Element {
     ])
 }
 
-/// The entry of a chunk of `ts`. Counts are far below the sign.
+/// The entry of a chunk of `ts`. Its counts fit `i64`.
 pub(super) fn of(chunk: &[i64]) -> [i64; 5] {
     let present = || chunk.iter().copied().filter(|&value| value != missing::I64);
     let (least, greatest) = (present().min().unwrap_or(missing::I64), present().max().unwrap_or(missing::I64));

@@ -1,6 +1,6 @@
-//! The file that a newcomer meets first: what `hepfs demo` writes.
+//! Writes the sample file of `hepfs demo`.
 //!
-//! Synthetic detector events in a table of the July 2026 revision of HEP001 with a column of every kind, search
+//! It holds synthetic detector events in a table of HEP001's July 2026 revision with a column of every kind and search
 //! indexes, arrays beside it, and a small table of the April 2026 revision. The same number of rows gives the same
 //! bytes.
 
@@ -30,10 +30,10 @@ pub enum SampleError {
     },
 }
 
-/// Most rows of a sample; keeps all sizes far from the ends of their types (and the file below 40 GB).
+/// Most rows of a sample: all sizes stay far below the limits of their types (and the file below 40 GB).
 const MAX_ROWS: u64 = 1_000_000_000;
 
-/// Writes the sample file, with this many rows in its large table, to `path`, where nothing may be yet.
+/// Writes the sample file, with this many rows in its large table, to `path`, which must not exist yet.
 ///
 /// The file holds `/run_042` (HEP001 of July 2026), `/april/events` (HEP001 of April 2026), `/calibration` (64 × 16
 /// `float64`) and `/images` (8 × 64 × 64 `uint16`). A million rows take about 26 MB.
@@ -55,12 +55,12 @@ pub fn write(path: &Path, rows: u64) -> Result<(), SampleError> {
     Ok(())
 }
 
-/// What the sample is, in a few words.
+/// Describes the sample in a few words.
 pub fn describe(rows: u64) -> String {
     format!("a {DIALECT} table of {rows} rows, arrays, search indexes")
 }
 
-/// A two-dimensional array that is no column.
+/// A two-dimensional array outside of any table.
 fn calibration(root: &Node<'_>) -> Result<(), Error> {
     const CHANNELS: u64 = 64;
     const COEFFICIENTS: u64 = 16;
@@ -73,7 +73,7 @@ fn calibration(root: &Node<'_>) -> Result<(), Error> {
     dataset.node().attribute("description", &Value::utf8("Coefficients (columns) of the channels (rows)."))
 }
 
-/// A three-dimensional array that is no column: a spot that moves over the frames.
+/// A three-dimensional array outside of any table: a spot that moves over the frames.
 fn images(root: &Node<'_>) -> Result<(), Error> {
     const FRAMES: u64 = 8;
     const SIDE: u64 = 64;

@@ -10,17 +10,17 @@ use crate::h5::create::{Dataset, Error, Fill, Node, Storage, UNLIMITED};
 use crate::h5::element::{Element, Number, Value};
 use crate::h5::steps::References;
 
-/// Rows that are made and written at once. A multiple of every column's chunk, so that no chunk is compressed twice,
-/// and of 8, so that a bitmap's bytes are whole.
+/// Rows made and written at once. A multiple of every column's chunk, so that each chunk is compressed once, and of 8,
+/// so that a bitmap's bytes are whole.
 const BLOCK: u64 = 32_768;
 
 /// Rows in a chunk of most columns.
 const CHUNK: u64 = BLOCK;
 
-/// Rows in a chunk of wide columns: columns need not agree.
+/// Rows in a chunk of wide columns: chunks of columns may differ.
 const SMALL_CHUNK: u64 = BLOCK / 2;
 
-/// Rows preallocated for events to come; they belong to no table yet.
+/// Rows preallocated for later events; they do not belong to the table yet.
 const SPARE: u64 = 1000;
 
 /// Rows in a byte of a bitmap.
@@ -28,10 +28,10 @@ const BITS: u64 = 8;
 
 const NAME: &str = "run_042";
 
-/// State of the table that the search indexes describe.
+/// Generation of the table that the search indexes describe.
 const GENERATION: u64 = 0;
 
-/// Name of a column with a letter beyond ASCII and a space.
+/// Name of a column with a non-ASCII letter and a space.
 const LENGTH: &str = "Länge (µm)";
 
 const ORDER: [&str; 14] = [
@@ -58,7 +58,7 @@ pub(super) fn write(root: &Node<'_>, rows: u64) -> Result<(), Error> {
         indexes.write(first, &block)?;
         first += BLOCK;
     }
-    // Last: what makes the rows part of the table.
+    // NROWS comes last: it makes the rows part of the table.
     table.attribute("NROWS", &Value::number(rows))
 }
 
@@ -91,7 +91,7 @@ fn categories<'f>(table: &Node<'f>) -> Result<Dataset<'f>, Error> {
     Ok(dataset)
 }
 
-/// What a column says about itself.
+/// Writes the descriptive attributes of a column.
 fn annotate(column: &Node<'_>, description: &str, units: Option<&str>) -> Result<(), Error> {
     column.attribute("description", &Value::utf8(description))?;
     units.map_or(Ok(()), |units| column.attribute("units", &Value::utf8(units)))
@@ -124,7 +124,7 @@ impl<'f> Columns<'f> {
         let extent = rows + SPARE;
         let usual = Storage::growing(extent, CHUNK);
         let small = Storage::growing(extent, SMALL_CHUNK);
-        // Shuffling bytes that stand alone or are text only costs time.
+        // Shuffling does not help one-byte elements or text.
         let bytes = usual.clone().unshuffled();
         let text = small.clone().unshuffled();
 
@@ -234,7 +234,7 @@ impl<'f> Columns<'f> {
     }
 }
 
-/// A group that is a list column (HEP001 of July 2026 §9).
+/// Creates a list column group (HEP001 of July 2026 §9).
 fn list_column<'f>(table: &Node<'f>, name: &str, description: &str, units: Option<&str>) -> Result<Node<'f>, Error> {
     let group = table.group(name)?;
     group.attribute("CLASS", &Value::ascii("LIST_COLUMN"))?;
@@ -243,10 +243,10 @@ fn list_column<'f>(table: &Node<'f>, name: &str, description: &str, units: Optio
     Ok(group)
 }
 
-/// An `OFFSETS` dataset that is being written: where entries begin and end.
+/// An `OFFSETS` dataset under construction: boundaries of entries.
 struct Lists<'f> {
     dataset: Dataset<'f>,
-    /// The dataset has room for all entries; else it grows with them.
+    /// Whether the dataset has room for all entries; else it grows with them.
     preallocated: bool,
     /// Offsets written, one more than entries.
     written: u64,
@@ -255,7 +255,7 @@ struct Lists<'f> {
 }
 
 impl<'f> Lists<'f> {
-    /// Writes the first offset, 0, too.
+    /// Creates the dataset and writes the first offset, 0.
     fn create(group: &Node<'f>, entries: Option<u64>) -> Result<Self, Error> {
         let extent = entries.map_or(0, |entries| entries + 1);
         let dataset = group.dataset("OFFSETS", &u64::ELEMENT, &Storage::growing(extent, CHUNK), &Fill::Unset)?;
@@ -311,7 +311,7 @@ impl<'f> Indexes<'f> {
         let bitmap = group.dataset("label__bitmap", &u8::ELEMENT, &storage.unshuffled(), &Fill::Unset)?;
         bitmap.node().attribute("KIND", &Value::ascii("BITMAP"))?;
         bitmap.node().reference("VALUES", References::Standard, values.node())?;
-        // The codes have no order that means anything.
+        // The order of the codes means nothing.
         bitmap.node().attribute("ordered", &boolean::value(false))?;
         bitmap.node().attribute("exhaustive", &boolean::value(true))?;
 
@@ -337,7 +337,7 @@ impl<'f> Indexes<'f> {
     }
 }
 
-/// Codes of the labels: positions in the categories.
+/// Codes of the labels: their positions in the categories.
 const CODES: [i8; LABELS.len()] = [0, 1, 2, 3];
 
 /// Up to eight rows of a bitmap, the first in the least significant bit (§8.6).

@@ -1,12 +1,12 @@
-//! How an index comes into the file (HEP001 July, "Write ordering").
+//! The commits that write an index (HEP001 July, "Write ordering").
 //!
 //! ```text
-//! commit 1   GENERATION of the table, where it has none (July)
+//! commit 1   GENERATION of the table, if it has none (July)
 //! commit 2   the dataset, its contents │ flush │ its tokens │ flush │ its link in the group of indexes
 //! commit 3   the column's list of indexes
 //! ```
 //!
-//! A commit is all or nothing, so an index that the column lists is whole. One that it does not list is none.
+//! A commit is all or nothing, so an index that the column lists is whole. An unlisted one does not count as an index.
 
 use bstr::{BString, ByteSlice};
 
@@ -25,10 +25,10 @@ use crate::h5::steps::{Layout as NewLayout, NewElement, Object, Step};
 use crate::h5::{self, WRITE_LIMIT, Writing};
 use crate::source::Interrupt;
 
-/// Writes an index and lists it; answers its HDF5 path.
+/// Writes an index and lists it; returns its HDF5 path.
 ///
 /// # Errors
-/// See [`Error`]. The file is as it was, or has the index without the column listing it.
+/// See [`Error`]. The file is then unchanged, or holds the index without the column's listing.
 pub(super) fn write(
     writing: &mut Writing<'_>,
     subject: &Subject,
@@ -105,14 +105,14 @@ pub(super) fn write(
     Ok(join(&group, &names.0))
 }
 
-/// Type of an entry of `CHUNK_MINMAX` over a column.
+/// Element type of an entry of `CHUNK_MINMAX` over a column.
 fn entry(column: &Object) -> NewElement {
     let bounds = [NewElement::Like(column.clone()), NewElement::Like(column.clone())];
     let counts = [(); 3].map(|()| NewElement::Of(u64::ELEMENT));
     NewElement::Compound(ENTRY.map(str::to_owned).into_iter().zip(bounds.into_iter().chain(counts)).collect())
 }
 
-/// A name for the index and one for its values, which nothing in the group has.
+/// Free names in the group for the index and for its values.
 fn free_names(subject: &Subject, kind: Kind) -> (BString, BString) {
     let taken = subject.taken.as_deref().unwrap_or_default();
     let suffix = match (kind, subject.revision) {
@@ -173,7 +173,7 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Writes rows of bytes, in boxes of whole chunks.
+    /// Writes rows of bytes in boxes of whole chunks.
     fn matrix(&mut self, index: &Object, layout: &Layout, bytes: &[u8]) -> Result<(), Error> {
         let ([rows, width], [chunk_rows, chunk_width]) = (&layout.extents[..], &layout.chunk[..]) else {
             return Ok(());

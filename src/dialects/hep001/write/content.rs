@@ -1,4 +1,4 @@
-//! Computes what an index holds: one pass over the column (two for a bitmap), on all cores.
+//! Computes the contents of an index: one pass over the column (two for a bitmap), on all cores.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -27,33 +27,33 @@ use crate::source::Interrupt;
 use crate::store::statistics::Scalar;
 use crate::store::{self, cores};
 
-/// Distinct values that a bitmap may have.
+/// Most distinct values of a bitmap.
 const MOST_VALUES: usize = 65_536;
 
-/// Rows that one thread takes at once, where a chunk has fewer.
+/// Rows per block for one thread, if a chunk has fewer.
 const BLOCK_ROWS: u64 = 1 << 18;
 
-/// Bytes that one thread takes at once, where a row needs no more.
+/// Bytes per block for one thread, unless one row is longer.
 const BLOCK_BYTES: u64 = 32 << 20;
 
-/// Bytes of values of a chunk of bitmaps or filters.
+/// Bytes in a chunk of bitmaps or filters.
 const CHUNK_BYTES: u64 = 64 << 10;
 
-/// Settings of indexes.
+/// Settings for building an index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Settings {
-    /// Share of absent values that a filter does not recognise as absent.
+    /// Rate of false positives of a filter.
     pub false_positives: f64,
-    /// Seed of the hash of filters (July).
+    /// Seed of the filters' hash (July).
     pub seed: u32,
-    /// Bytes that an index may take in memory while it is built.
+    /// Most memory to use for an index under construction, in bytes.
     pub memory: u64,
 }
 
-/// What an index holds, ready to be written.
+/// The contents of an index, ready to be written.
 #[derive(Debug)]
 pub(super) struct Content {
-    /// The dataset.
+    /// The dataset's shape.
     pub layout: Layout,
     /// Its elements, box after box.
     pub elements: Data,
@@ -68,7 +68,7 @@ pub(super) struct Content {
 pub(super) struct Layout {
     /// Elements in each dimension.
     pub extents: Vec<u64>,
-    /// Which can grow with the table.
+    /// The dimensions that can grow with the table.
     pub grows: Vec<bool>,
     /// Extents of a chunk.
     pub chunk: Vec<u64>,
@@ -77,18 +77,18 @@ pub(super) struct Layout {
 /// Elements of an index.
 #[derive(Debug)]
 pub(super) enum Data {
-    /// Entries of `CHUNK_MINMAX`, for a column of the type.
+    /// Entries of `CHUNK_MINMAX`, for a column of this type.
     Entries(Vec<Entry>),
-    /// Rows in order, of 4 or 8 bytes each.
+    /// Row numbers in order, of 4 or 8 bytes each.
     Rows(Vec<u64>, u8),
-    /// Bytes in rows.
+    /// Rows of bytes.
     Bytes(Vec<u8>),
 }
 
 /// Computes an index.
 ///
 /// # Errors
-/// Where the column cannot be indexed so, memory does not suffice, or the column cannot be read.
+/// The column cannot have such an index or cannot be read, or memory does not suffice.
 pub(super) fn compute(
     subject: &Subject,
     kind: Kind,
@@ -117,7 +117,7 @@ pub(super) fn compute(
     }
 }
 
-/// Passes over the column that computing an index takes.
+/// Number of passes over the column that an index takes.
 pub(super) fn passes(kind: Kind) -> u64 {
     if kind == Kind::Bitmap { 2 } else { 1 }
 }
@@ -134,7 +134,7 @@ impl Pass<'_> {
         Error::refused(&self.subject.path, reason)
     }
 
-    /// Fails where this many bytes pass the limit of memory.
+    /// Fails if this many bytes exceed the memory limit.
     fn fits(&self, what: &str, bytes: Option<u64>) -> Result<usize, Error> {
         let limit = self.settings.memory;
         let fits = bytes.filter(|bytes| *bytes <= limit).and_then(|bytes| usize::try_from(bytes).ok());
@@ -146,7 +146,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Rows of a block: whole chunks where they are small, and whole bytes of bitmaps.
+    /// Rows of a block: whole chunks if these are small, and a multiple of 8 for bitmaps.
     fn block(&self) -> u64 {
         let width = self.subject.values.stored_width().unwrap_or(16).max(1);
         let most = (BLOCK_BYTES / width).clamp(8, BLOCK_ROWS.max(self.subject.chunk_rows()));
@@ -166,7 +166,7 @@ impl Pass<'_> {
         let threads = cores();
         let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let range = |number: u64| number * block..rows.min((number + 1) * block);
-        // A few blocks ahead of the slowest one at most: they lie in memory.
+        // The bound keeps finished blocks, which lie in memory, close to the slowest one.
         let (sender, receiver) = crossbeam_channel::bounded(threads);
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -231,7 +231,7 @@ impl Pass<'_> {
         })
     }
 
-    /// April says what a chunk of the column was.
+    /// Records the rows of a chunk, for April.
     fn chunk_shape(&self) -> Vec<(&'static str, Value)> {
         match self.subject.revision {
             Revision::April => vec![("chunk_shape", Value::numbers(&[self.subject.chunk_rows()]))],
@@ -302,7 +302,7 @@ impl Pass<'_> {
         self.each(
             |_, values| Ok(positions.bitmaps(values)),
             |rows, found| {
-                // Blocks begin at whole bytes.
+                // A block begins at a whole byte.
                 let from = (rows.start / 8) as usize;
                 for (row, found) in bits.chunks_exact_mut(row_bytes.max(1)).zip(found) {
                     if let Some(place) = row.get_mut(from..from + found.len()) {
@@ -330,7 +330,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Distinct values, the least first.
+    /// Distinct values in ascending order.
     fn in_order(&self, parts: &[ArrayRef]) -> Result<ArrayRef, Error> {
         let failed = |error: arrow_schema::ArrowError| self.refused(error.to_string());
         let parts: Vec<&dyn Array> = parts.iter().map(AsRef::as_ref).collect();
@@ -348,9 +348,9 @@ impl Pass<'_> {
         let (bits, k) = parameters(chunk.min(self.subject.rows.max(1)), self.settings.false_positives);
         let width = bits / 8;
         let bytes = self.fits("CHUNK_BLOOM", count.checked_mul(width))?;
-        // A chunk may be many blocks of rows, and its filter large: all threads fill the one.
+        // A chunk may span many blocks of rows, and its filter is large: all threads fill one filter.
         let filters: Vec<AtomicU8> = (0..bytes).map(|_| AtomicU8::new(0)).collect();
-        // A reader finds out which reading of April's seeds a writer took; this one follows its words.
+        // April's text on seeds is ambiguous. Readers try each reading; this writer follows the wording.
         let (scheme, family) = match self.subject.revision {
             Revision::July => (Scheme::OneHash { seed: self.settings.seed }, "murmur3_x64_128_double"),
             Revision::April => (Scheme::LowHigh, "murmur3_128_double"),
@@ -390,12 +390,12 @@ impl Pass<'_> {
     }
 }
 
-/// Computes the bits of a filter of this many values and its number of hashes, for a share of false positives.
+/// Bits of a filter and number of hashes, for this many values and rate of false positives.
 fn parameters(values: u64, false_positives: f64) -> (u64, u16) {
     let values = values.max(1) as f64;
     let ln2 = std::f64::consts::LN_2;
     let bits = (-values * false_positives.ln() / (ln2 * ln2)).ceil().max(8.0);
-    // Whole bytes, and a bound on size.
+    // A whole number of bytes, and an upper bound.
     let bits = (bits as u64).min(1 << 40).next_multiple_of(8);
     let k = (bits as f64 / values * ln2).round().clamp(1.0, 30.0);
     (bits, k as u16)
@@ -403,11 +403,11 @@ fn parameters(values: u64, false_positives: f64) -> (u64, u16) {
 
 fn taken(values: &ArrayRef, rows: Vec<usize>) -> ArrayRef {
     let rows: UInt64Array = rows.into_iter().map(|row| row as u64).collect();
-    // Rows of the array, and of one of its types.
+    // The fallback is unreachable: the rows lie in the array.
     arrow_select::take::take(values, &rows, None).unwrap_or_else(|_| values.slice(0, 0))
 }
 
-/// A value of an array.
+/// The value of one row of an array.
 fn scalar(array: &ArrayRef, row: usize) -> Option<Scalar> {
     macro_rules! numbers {
         ($($arrow:ident $primitive:ident $make:expr),*) => {

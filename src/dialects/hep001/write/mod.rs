@@ -1,13 +1,13 @@
-//! Building search indexes, and taking them away; writing tables.
+//! Builds and removes search indexes, and writes tables.
 //!
 //! | part | what it is |
 //! | --- | --- |
-//! | `options` | what a user may choose |
-//! | `subject` | the column, and where its table keeps indexes |
+//! | `options` | options of a user |
+//! | `subject` | the column, and the index group of its table |
 //! | `stored` | values as the column stores them |
-//! | `content` | what an index holds, computed in parallel |
-//! | `commits` | the steps in which it comes into the file |
-//! | `removal` | the steps in which it goes |
+//! | `content` | contents of an index, computed in parallel |
+//! | `commits` | the commits that write an index |
+//! | `removal` | the commits that remove an index |
 //! | `table` | writes tables |
 
 mod commits;
@@ -31,14 +31,14 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
 
-/// Writes the search indexes of tables of HEP001.
+/// Writes search indexes for tables of HEP001.
 #[derive(Clone, Debug)]
 pub struct Writer {
     options: Options,
 }
 
 impl Writer {
-    /// One that follows these options.
+    /// A writer with these options.
     pub fn new(options: Options) -> Self {
         Self { options }
     }
@@ -107,7 +107,7 @@ impl Computed for Ready<'_> {
     }
 }
 
-/// The value of the attribute `KIND`.
+/// The value of an index's attribute `KIND`.
 fn name_of(kind: Kind) -> &'static str {
     match kind {
         Kind::MinMax => "CHUNK_MINMAX",

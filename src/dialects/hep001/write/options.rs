@@ -1,4 +1,4 @@
-//! What a user may choose of a search index of HEP001.
+//! Options of a user for search indexes of HEP001.
 
 use clap::{Args, ValueEnum};
 
@@ -7,7 +7,7 @@ use crate::h5::steps::References;
 /// Default share of false positives.
 const FALSE_POSITIVES: f64 = 0.01;
 
-/// How search indexes of HEP001 are written. What is said of a field is its help.
+/// How search indexes of HEP001 are written. The field comments are the help of the command.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Revision of HEP001 to follow [default: that of the table]
@@ -30,7 +30,7 @@ impl Default for Options {
     }
 }
 
-/// A draft of HEP001, as far as search indexes go.
+/// A draft of HEP001, as far as search indexes are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Revision {
     /// July 2026

@@ -1,4 +1,4 @@
-//! How a search index goes: first out of the lists of columns, then its dataset, then the values of a bitmap.
+//! Removes a search index: first from the lists of columns, then its dataset, then the values of a bitmap.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{SearchIndex, Table};
 
-/// The search indexes of a table that are of this column, or any, and of these kinds, or any.
+/// The search indexes of a table; `column` and `kinds` restrict the result.
 ///
 /// # Errors
-/// Where the groups that hold them cannot be listed.
+/// A group that holds search indexes cannot be listed.
 pub(super) fn listed(
     file: &Arc<File>,
     table: &Table,
@@ -57,7 +57,7 @@ pub(super) fn listed(
     Ok(listed)
 }
 
-/// The attribute in which a column lists the indexes of this group: both are spelled by the same draft.
+/// The attribute in which a column lists the indexes of this group; group and attribute follow one draft's spelling.
 fn list_of(group: &str) -> &'static str {
     let name = group.rsplit('/').next().unwrap_or_default();
     let spelling = SEARCH_INDEX_GROUPS.iter().position(|known| *known == name);

@@ -1,4 +1,4 @@
-//! Steps of a change, as objects are made and described.
+//! Steps of a change: creates objects and attributes, links, writes elements.
 
 use crate::dialects::index_writer::Error;
 use crate::h5::element::Value;
@@ -6,7 +6,7 @@ use crate::h5::steps::{Object, References, Step};
 use crate::h5::{self, Writing};
 use crate::source::Interrupt;
 
-/// Takes the steps of a change.
+/// Performs the steps of a change.
 pub(super) struct Steps<'a, 'b> {
     pub writing: &'a mut Writing<'b>,
     pub interrupt: &'a Interrupt,
@@ -18,7 +18,7 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Makes an object to which nothing leads yet.
+    /// Creates an object that has no link yet.
     pub fn make(&mut self, step: Step) -> Result<Object, Error> {
         Ok(self.writing.make(step, self.interrupt)?)
     }
@@ -27,7 +27,7 @@ impl Steps<'_, '_> {
         self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
     }
 
-    /// Makes an attribute of references: a list of them, or a scalar.
+    /// Creates an attribute of references: a list, or a scalar.
     pub fn references(
         &mut self,
         object: &Object,
@@ -39,12 +39,12 @@ impl Steps<'_, '_> {
         self.step(Step::References { object: object.clone(), name: name.to_owned(), kind, to, is_list })
     }
 
-    /// Links an object at a path, which is relative to `group` where there is one.
+    /// Links an object at a path, relative to `group` if given.
     pub fn link(&mut self, object: Object, group: Option<&Object>, path: Vec<u8>) -> Result<(), Error> {
         self.step(Step::Link { object, group: group.cloned(), replaces: false, path })
     }
 
-    /// Writes elements of a box.
+    /// Writes the elements of a box.
     pub fn elements(
         &mut self,
         object: &Object,

@@ -1,4 +1,4 @@
-//! Values as a column stores them: what `min`, `max` and the values of a bitmap are.
+//! Values in the stored form of a column, for `min` and `max` entries and the values of bitmaps.
 
 use half::f16;
 
@@ -7,7 +7,7 @@ use crate::h5;
 use crate::store::decode::{Memory, Resolve};
 use crate::store::statistics::Scalar;
 
-/// Elements that are put together value by value.
+/// Builds stored elements value by value.
 #[derive(Debug)]
 pub(super) struct Encoder<'a> {
     datatype: &'a Datatype,
@@ -15,14 +15,14 @@ pub(super) struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// `fields` values of the datatype stand at the beginning of each element.
+    /// Each element begins with `fields` values of the datatype.
     pub fn new(datatype: &'a Datatype, fields: u64) -> Self {
         let strings =
             if is_variable(datatype) { (0..fields).map(|field| field * POINTER).collect() } else { Vec::new() };
         Self { datatype, elements: h5::Elements { strings, ..h5::Elements::default() } }
     }
 
-    /// Adds a value. It must be one of a column of the datatype.
+    /// Appends a value of a column with this datatype.
     pub fn value(&mut self, value: &Scalar) {
         let width = self.datatype.size as usize;
         if let (true, Scalar::Text(text)) = (is_variable(self.datatype), value) {
@@ -34,7 +34,7 @@ impl<'a> Encoder<'a> {
         encode(self.datatype, value, width, &mut self.elements.bytes);
     }
 
-    /// Adds the fill value; zero where none is set.
+    /// Appends the fill value; zero if none is set.
     pub fn fill(&mut self, fill: &Fill) {
         let (bytes, heap) = match fill {
             Fill::Explicit(Elements { bytes, heap }) => (bytes.as_slice(), heap.as_slice()),
@@ -49,7 +49,7 @@ impl<'a> Encoder<'a> {
         self.elements.bytes.resize(end, 0);
     }
 
-    /// Adds a count.
+    /// Appends a count.
     pub fn count(&mut self, count: u64) {
         self.elements.bytes.extend(count.to_le_bytes());
     }
@@ -59,19 +59,19 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// Bytes of a pointer to a string.
+/// Bytes of a string pointer.
 const POINTER: u64 = 8;
 
 fn is_variable(datatype: &Datatype) -> bool {
     matches!(datatype.class, Class::VariableString { .. })
 }
 
-/// Bytes of a value in memory where libhdf5 takes it.
+/// Bytes of a value in libhdf5's in-memory layout.
 pub(super) fn width(datatype: &Datatype) -> u64 {
     if is_variable(datatype) { POINTER } else { datatype.size }
 }
 
-/// Why values of this type cannot be written; `None` where they can.
+/// Why values of this type cannot be written. `None`: they can.
 pub(super) fn why_not(datatype: &Datatype) -> Option<&'static str> {
     match &datatype.class {
         Class::Integer { order: ByteOrder::Vax, .. } | Class::Float { order: ByteOrder::Vax, .. } => {

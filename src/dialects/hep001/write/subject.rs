@@ -1,4 +1,4 @@
-//! The column that an index is of, and how its table keeps indexes.
+//! The column to index, and the conventions of its table for indexes.
 
 use std::sync::Arc;
 
@@ -18,27 +18,27 @@ use crate::store::decode::FillTest;
 use crate::store::{Dataset, DatasetRows, File, Rows};
 use crate::table::{Column, Table, did_you_mean};
 
-/// What a table calls the parts of its indexes.
+/// The table's names for the parts of its indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Names {
-    /// The group.
+    /// The group of indexes.
     pub group: &'static str,
-    /// The column's list of indexes.
+    /// The column's list of its indexes.
     pub list: &'static str,
-    /// The list of columns of an index (April).
+    /// An index's list of its columns (April).
     pub back: &'static str,
-    /// The reference of a bitmap to its values.
+    /// A bitmap's reference to its values.
     pub values: &'static str,
 }
 
-/// Spelled as since May.
+/// The spelling since May.
 const CAPITALS: Names =
     Names { group: SEARCH_INDEX_GROUPS[0], list: SEARCH_INDEX_LIST[0], back: COLUMN_LIST[0], values: VALUES[0] };
-/// Spelled as in April.
+/// April's spelling.
 const UNDERSCORES: Names =
     Names { group: SEARCH_INDEX_GROUPS[1], list: SEARCH_INDEX_LIST[1], back: COLUMN_LIST[1], values: VALUES[1] };
 
-/// A column with everything that building an index takes.
+/// A column with everything that building an index needs.
 #[derive(Debug)]
 pub(super) struct Subject {
     /// HDF5 path of the table group.
@@ -49,33 +49,33 @@ pub(super) struct Subject {
     pub path: String,
     /// Rows of the table.
     pub rows: u64,
-    /// Rows of a chunk of the column; `None` where it is in one run.
+    /// Rows of a chunk of the column. `None`: contiguous storage.
     pub chunk: Option<u64>,
-    /// Type of an element, and what missing ones hold.
+    /// Element type.
     pub datatype: Datatype,
-    /// See `datatype`.
+    /// Fill value of missing elements.
     pub fill: Fill,
-    /// Its values: codes of an enumeration or of categories.
+    /// The values: codes of an enumeration or of categories.
     pub values: Arc<dyn Rows>,
-    /// The order of the values means something.
+    /// Whether the order of the values means something.
     pub is_ordered: bool,
-    /// The draft that indexes are written by.
+    /// The draft to write indexes by.
     pub revision: Revision,
-    /// What the table calls things.
+    /// The table's names for the parts of its indexes.
     pub names: Names,
     /// How references are stored.
     pub references: References,
-    /// `GENERATION` of the table, where it has one.
+    /// `GENERATION` of the table, if present.
     pub generation: Option<u64>,
-    /// Names in the group of indexes, where there is one.
+    /// Names in use in the group of indexes, if the group exists.
     pub taken: Option<Vec<BString>>,
 }
 
 impl Subject {
-    /// A column of a table of this file.
+    /// A column of a table in this file.
     ///
     /// # Errors
-    /// Where the table or the column can have no index.
+    /// The table or the column cannot have an index.
     pub fn new(
         file: &Arc<File>,
         table: &Table,
@@ -164,12 +164,12 @@ impl Subject {
         })
     }
 
-    /// Rows that one entry or filter is of.
+    /// Rows covered by one entry or filter.
     pub fn chunk_rows(&self) -> u64 {
         self.chunk.unwrap_or(self.rows).max(1)
     }
 
-    /// Chunks with rows of the table in them.
+    /// Chunks that hold rows of the table.
     pub fn chunks(&self) -> u64 {
         self.rows.div_ceil(self.chunk_rows())
     }
@@ -178,7 +178,7 @@ impl Subject {
 /// The group at an HDF5 path.
 ///
 /// # Errors
-/// Where there is none, or the path is shown with bytes that are no UTF-8.
+/// No group lies there, or its path as shown has bytes that are not UTF-8.
 pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Group, Error> {
     let refused = |reason: String| Error::refused(path, reason);
     let listed = |id| file.group(id, interrupt).map_err(|error| refused(error.to_string()));
@@ -195,7 +195,7 @@ pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> R
     Ok(group)
 }
 
-/// What a table calls the parts of its indexes: as it does already.
+/// Names for the parts of the table's indexes: since July always in capitals, before in the spelling of the table.
 fn names(group: &Group, revision: Revision) -> Names {
     let has = |names: &Names| {
         let link = group.link(names.group.as_bytes()).and_then(|link| link.target.object());
@@ -211,7 +211,7 @@ pub(super) fn member(group: &str, name: &BString) -> Vec<u8> {
     [group.as_bytes(), slash, name].concat()
 }
 
-/// How the table stores references; `H5T_STD_REF` where it has none.
+/// How the table already stores references; if it has none, as the revision asks.
 fn habit(table: &Table, revision: Revision) -> References {
     let kind = |attribute: &Attribute| match attribute.datatype.class {
         Class::Reference(kind) => Some(kind),

@@ -1,4 +1,4 @@
-//! From Arrow arrays to elements as they are stored.
+//! Converts Arrow arrays to stored elements.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use arrow_schema::{DataType, Field};
 
 use super::types;
 
-/// Why values were not stored.
+/// Why values could not be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// They cannot be.
+    /// The values have no stored form; the reason.
     #[error("{0}")]
     Wrong(String),
-    /// A value contradicts what was chosen without a look at all of them: how.
+    /// A value contradicts a choice that was made without seeing all values; how.
     #[error("{0}")]
     Surprise(&'static str),
-    /// What takes the chunks wants no more.
+    /// The consumer of chunks stopped.
     #[error("interrupted")]
     Stopped,
 }
@@ -27,7 +27,7 @@ pub enum Failure {
 /// How the values of an array become elements of a fixed width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cells {
-    /// Numbers of this many bytes, as they lie in memory.
+    /// Numbers of this many bytes, as in memory.
     Number(usize),
     /// Integers and decimals, sign-extended or cut to this many bytes.
     Widened(usize),
@@ -35,13 +35,13 @@ pub(super) enum Cells {
     Boolean,
     /// Text, padded with NUL.
     Text(usize),
-    /// Text, with a NUL behind it.
+    /// Text with a NUL behind it.
     Terminated(usize),
     /// Bytes.
     Bytes(usize),
-    /// Fields one behind the other.
+    /// Fields in succession.
     Fields(Vec<Cells>),
-    /// So many items one behind the other.
+    /// This many items in succession.
     Items(Box<Cells>, usize),
 }
 
@@ -65,10 +65,10 @@ fn wrong(error: impl std::fmt::Display) -> Failure {
     Failure::Wrong(error.to_string())
 }
 
-/// The same values in one of few types: numbers, booleans, 64-bit offsets; what counts time as integers.
+/// The same values in one of few types: numbers, booleans, 64-bit offsets; times as integers.
 ///
 /// # Errors
-/// Where a type has no such form.
+/// The type has no such form.
 pub(super) fn normal(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     let to = match array.data_type() {
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) => {
@@ -92,10 +92,10 @@ pub(super) fn normal(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     arrow_cast::cast(array, &to).map_err(wrong)
 }
 
-/// The lengths of lists with 64-bit offsets, and their items back to back. A missing list has none.
+/// Lengths of lists with 64-bit offsets, and their items back to back. A null list has length 0.
 ///
 /// # Errors
-/// Where the array is of anything else.
+/// The array is not of such lists.
 pub(super) fn lists(array: &ArrayRef) -> Result<(Vec<u64>, ArrayRef), Failure> {
     let lists = array.as_list_opt::<i64>().ok_or_else(|| wrong(format!("{} is no list", array.data_type())))?;
     let offsets = lists.value_offsets();
@@ -115,10 +115,10 @@ pub(super) fn lists(array: &ArrayRef) -> Result<(Vec<u64>, ArrayRef), Failure> {
     Ok((lengths, arrow_select::take::take(&within, &places, None).map_err(wrong)?))
 }
 
-/// The items of lists of one length, back to back; those of missing lists are missing.
+/// Items of fixed-size lists, back to back. The items of a null list are null.
 ///
 /// # Errors
-/// Where the array is of anything else.
+/// The array is not of such lists.
 pub(super) fn items(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     let lists = array.as_fixed_size_list_opt().ok_or_else(|| wrong(format!("{} is no list", array.data_type())))?;
     let count = lists.value_length() as usize;
@@ -127,10 +127,10 @@ pub(super) fn items(array: &ArrayRef) -> Result<ArrayRef, Failure> {
     masked(&items, nulls.as_ref())
 }
 
-/// The array, with a null also where `nulls` have one.
+/// The array with additional nulls.
 ///
 /// # Errors
-/// Where both are of different lengths.
+/// The two have different lengths.
 pub(super) fn masked(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, Failure> {
     let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) else { return Ok(array.clone()) };
     if *array.data_type() == DataType::Null {
@@ -140,8 +140,8 @@ pub(super) fn masked(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Arr
     array.to_data().into_builder().nulls(nulls).build().map(make_array).map_err(wrong)
 }
 
-/// Appends elements; `fill` for missing ones, where there may be some. Of values that are not all known, one that
-/// equals `fill` is a [`Failure::Surprise`].
+/// Appends elements, and `fill` for nulls. Unless all values are known, a value that equals `fill` is a
+/// [`Failure::Surprise`].
 ///
 /// # Errors
 /// See [`Failure`].
@@ -231,7 +231,7 @@ pub(super) fn append(
     Ok(())
 }
 
-/// Fails where a value is missing whose row is not.
+/// Fails if a value is null in a row that is not.
 fn no_nulls(values: &ArrayRef, around: Option<&NullBuffer>, is_known: bool) -> Result<(), Failure> {
     let all = NullBuffer::union(values.nulls(), around).map_or(0, |nulls| nulls.null_count());
     if all == around.map_or(0, NullBuffer::null_count) {
@@ -241,13 +241,13 @@ fn no_nulls(values: &ArrayRef, around: Option<&NullBuffer>, is_known: bool) -> R
     if is_known { Err(wrong(within)) } else { Err(Failure::Surprise(within)) }
 }
 
-/// Fails where a text has a NUL, which HDF5's strings cannot hold.
+/// Fails if a text has a NUL, which HDF5's strings cannot hold.
 pub(super) fn no_nul(texts: &LargeStringArray) -> Result<(), Failure> {
     let (first, last) = (texts.value_offsets().first(), texts.value_offsets().last());
     let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
     let bytes = texts.value_data().get(first as usize..last as usize).unwrap_or_default();
     match memchr::memchr(0, bytes) {
-        // What lies below a missing text is none.
+        // Bytes under a null do not count.
         Some(_) if texts.iter().flatten().any(|text| text.contains('\0')) => Err(wrong(
             "a text has a NUL, which HDF5's strings cannot hold: write all rows anew with --mode replace, which then \
              stores lists of bytes",
@@ -256,7 +256,7 @@ pub(super) fn no_nul(texts: &LargeStringArray) -> Result<(), Failure> {
     }
 }
 
-/// Whether a value that is not missing is stored as `fill`.
+/// Whether a value that is not null has the stored form of `fill`.
 fn collides(cells: &[u8], fill: &[u8], array: &ArrayRef) -> bool {
     fn met<const N: usize>(cells: &[u8], fill: &[u8]) -> bool {
         let Ok(fill) = <[u8; N]>::try_from(fill) else { return true };
@@ -281,7 +281,7 @@ fn widen(array: &ArrayRef, width: usize, out: &mut Vec<u8>) -> Result<(), Failur
         }
         return Ok(());
     }
-    // Integers and floating-point numbers keep their values in a wider type of their kind.
+    // Integers and floating-point numbers are exact in a wider type of their kind.
     let to = match (array.data_type(), width) {
         (DataType::Float16, 4) => DataType::Float32,
         (DataType::Float16 | DataType::Float32, _) => DataType::Float64,
@@ -296,7 +296,7 @@ fn widen(array: &ArrayRef, width: usize, out: &mut Vec<u8>) -> Result<(), Failur
     append(&Cells::Number(width), &wide, Some(&vec![0; width]), true, out)
 }
 
-/// The item of lists of any kind.
+/// The item field of a list type.
 pub(super) fn item_of(data_type: &DataType) -> Option<&Field> {
     match data_type {
         DataType::List(item)

@@ -1,4 +1,4 @@
-//! The steps in which a table comes into a file.
+//! The steps that write a table into a file.
 //!
 //! ```text
 //! group and datasets, not linked │ chunks, as they come │ labels, attributes │ NROWS │ the link of the group
@@ -25,25 +25,25 @@ use crate::h5::steps::{Layout, NewElement, Object, Step};
 use crate::h5::{self, Writing};
 use crate::source::Interrupt;
 
-/// Longest list of names that an attribute holds.
+/// Most bytes of names in an attribute.
 const MOST_NAMES: usize = 60_000;
 
-/// Most bytes of labels that are written at once.
+/// Most bytes of labels to write at once.
 const LABELS: usize = 4 << 20;
 
-/// A table that is being written.
+/// A table under construction.
 #[derive(Debug)]
 pub struct Writer<'a> {
     table: &'a Table,
     group: Object,
-    /// Objects of the parts, and how many elements each has.
+    /// Object and number of elements of each part.
     parts: Vec<(Object, u64)>,
-    /// What is linked into the group, by name.
+    /// Objects to link into the group, in the order of the columns.
     columns: Vec<Object>,
 }
 
 impl<'a> Writer<'a> {
-    /// Makes the datasets; nothing leads to them yet.
+    /// Creates the datasets; nothing links to them yet.
     ///
     /// # Errors
     /// See [`Error`].
@@ -93,8 +93,8 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes what was learnt of the columns, and the link that makes the table be there, in the place of one that is
-    /// there if it `replaces`; ends the change.
+    /// Writes labels and attributes, then the link that makes the table visible; if it `replaces`, in place of an
+    /// existing object. Ends the change.
     ///
     /// # Errors
     /// See [`Error`].
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Commits rows that were appended: first what no reader takes for rows yet, then that they are.
+    /// Commits appended rows: first everything that readers do not yet count as rows, then the new number of rows.
     fn extended(
         self,
         existing: &Existing,
@@ -189,7 +189,7 @@ impl Writer<'_> {
                 steps.texts(&object, known.labels.len() as u64, fresh, known.width)?;
             }
         }
-        // Columns of one table have one length, also where an earlier append did not come to its end.
+        // All columns of a table get one length, even if an earlier append was cut off.
         let own = |shape: &Shape| match shape {
             Shape::Cells(part, _) | Shape::Codes(part, _) | Shape::Strings(part) => Some(part.number),
             Shape::Lists { .. } | Shape::Texts { .. } => None,
@@ -213,10 +213,10 @@ impl Writer<'_> {
     }
 }
 
-/// Makes datasets of parts.
+/// Creates the datasets of parts.
 struct Maker<'s, 'a, 'b> {
     steps: &'s mut Steps<'a, 'b>,
-    /// Objects of the parts, by their numbers.
+    /// Objects of the parts, by part number.
     parts: Vec<Object>,
 }
 
@@ -253,7 +253,7 @@ impl Maker<'_, '_, '_> {
         Ok(group)
     }
 
-    /// Makes what a column, or the items of lists, consist of.
+    /// Creates the datasets of a column, or of the items of lists.
     fn shape(&mut self, shape: &Shape) -> Result<Object, Error> {
         match shape {
             Shape::Cells(part, _) | Shape::Codes(part, _) | Shape::Strings(part) => self.dataset(part),
@@ -285,7 +285,7 @@ impl Maker<'_, '_, '_> {
 }
 
 impl Steps<'_, '_> {
-    /// Writes labels from one on, in `width` bytes each.
+    /// Writes labels from `first` on, each in `width` bytes.
     fn texts(&mut self, object: &Object, first: u64, labels: &[Box<str>], width: usize) -> Result<(), Error> {
         let each = (LABELS / width.max(1)).max(1);
         for (at, labels) in (first..).step_by(each).zip(labels.chunks(each)) {
@@ -299,7 +299,7 @@ impl Steps<'_, '_> {
         Ok(())
     }
 
-    /// Makes the dataset of labels.
+    /// Creates the dataset of labels.
     fn labels(&mut self, table: &Table, labels: &[Box<str>], is_ordered: bool) -> Result<Object, Error> {
         let width = labels.iter().map(|label| label.len()).max().unwrap_or(0).max(1);
         let element = Element::Text { charset: Charset::Utf8, size: width, is_terminated: false };
@@ -309,7 +309,7 @@ impl Steps<'_, '_> {
             extents: vec![count],
             grows: vec![true],
             chunk: vec![count.clamp(64, ((LABELS / width) as u64).clamp(64, 65_536))],
-            // libhdf5 itself compresses these.
+            // libhdf5 compresses these itself.
             compression: if table.is_compressed { Compression::Deflate(6) } else { Compression::None },
             shuffles: false,
             fill: Fill::Unset,
@@ -324,7 +324,7 @@ impl Steps<'_, '_> {
     }
 }
 
-/// Whether a name can be part of a path in a file.
+/// Whether a name can be a component of an HDF5 path.
 pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty() && name != "." && CString::new(name).is_ok()
 }

@@ -1,4 +1,4 @@
-//! From the Arrow arrays of a column to its chunks, as they are stored.
+//! Encodes the Arrow arrays of a column into stored chunks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,26 +14,26 @@ use crate::codec::{Compression, Packer};
 use crate::h5::Elements;
 use crate::table::Json;
 
-/// Most bytes of strings of variable length that are written at once.
+/// Most bytes of variable-length strings to write at once.
 const STRINGS: usize = 4 << 20;
 
-/// Bytes that a label takes beside its text, which is held twice: to find its code, and in the order of codes.
+/// Memory for a label beside its text. The text is held twice: once to find its code, once in the order of codes.
 const LABEL: u64 = 96;
 
 /// A piece of a dataset, ready to be written.
 #[derive(Debug)]
 pub struct Piece {
-    /// The dataset.
+    /// Number of the dataset.
     pub(super) part: usize,
-    /// Its first element.
+    /// Its first element in the dataset.
     pub(super) start: u64,
-    /// Elements, without what pads the last chunk.
+    /// Elements, without the padding of the last chunk.
     pub(super) count: u64,
-    /// What to write.
+    /// The data.
     pub(super) content: Content,
 }
 
-/// What is written of a piece.
+/// The data of a piece.
 #[derive(Debug)]
 pub(super) enum Content {
     /// A chunk with all filters applied.
@@ -42,7 +42,7 @@ pub(super) enum Content {
     Strings(Elements),
 }
 
-/// Takes pieces; an error ends the encoding.
+/// Consumer of pieces; an error from it ends the encoding.
 pub type Take<'a> = dyn FnMut(Piece) -> Result<(), Failure> + 'a;
 
 /// Encodes a column.
@@ -54,12 +54,12 @@ pub struct Encoder {
     rows: u64,
 }
 
-/// What became of a column when all of its values were encoded.
+/// The result of encoding a column.
 #[derive(Debug, Default)]
 pub struct Encoded {
     /// Rows.
     pub rows: u64,
-    /// Labels of codes, in the order of these.
+    /// The labels, in the order of their codes.
     pub(super) labels: Vec<Box<str>>,
 }
 
@@ -72,29 +72,29 @@ enum State {
     Texts { offsets: Ends, mask: Option<Buffer>, bytes: Buffer, json: Option<Json> },
 }
 
-/// Elements of a dataset that do not fill a chunk yet.
+/// Elements of a dataset that do not yet fill a chunk.
 #[derive(Debug)]
 struct Buffer {
     part: Part,
     held: Vec<u8>,
-    /// Elements before these.
+    /// Elements already handed out.
     start: u64,
 }
 
-/// Where lists end.
+/// End offsets of lists.
 #[derive(Debug)]
 struct Ends {
     buffer: Buffer,
     end: u64,
 }
 
-/// The labels met so far.
+/// The labels seen so far.
 #[derive(Debug)]
 struct Labels {
     codes: HashMap<Box<str>, u64>,
     order: Vec<Box<str>>,
     shared: Arc<Shared>,
-    /// The dictionary met last, and the code of each of its labels.
+    /// The last dictionary, and the code of each of its labels.
     last: Option<(ArrayRef, Vec<Option<u64>>)>,
 }
 
@@ -152,7 +152,7 @@ impl Encoder {
         Self { state, shared, is_known: planned.is_known, rows: 0 }
     }
 
-    /// Encodes further values; what fills a chunk is handed out.
+    /// Encodes more values and hands out full chunks.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -162,7 +162,7 @@ impl Encoder {
         out.push(&mut self.state, array)
     }
 
-    /// Hands out what is left.
+    /// Hands out the remaining elements.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -177,7 +177,7 @@ impl Encoder {
     }
 }
 
-/// Where chunks go.
+/// The way of chunks to their consumer.
 struct Out<'a, 't> {
     shared: &'a Shared,
     take: &'a mut Take<'t>,
@@ -190,7 +190,7 @@ impl Out<'_, '_> {
             State::Cells(buffer, cells) => {
                 let array = cells::normal(array)?;
                 let fill = buffer.part.fill().map(<[u8]>::to_vec);
-                // A chunk after the other: elements may be far longer than the texts that they are made of.
+                // Chunk by chunk: fixed-width elements may be far longer than their texts.
                 let (width, chunk) = (buffer.part.width.max(1), buffer.part.chunk.max(1) as usize);
                 let mut start = 0;
                 while start < array.len() {
@@ -226,7 +226,7 @@ impl Out<'_, '_> {
             }
             State::Lists { offsets, mask, items } => {
                 let array = match array.as_fixed_size_list_opt() {
-                    // Lists of one length, some items of which are missing.
+                    // Fixed-size lists with null items become lists of any length.
                     Some(list) => {
                         let item = arrow_schema::Field::new_list_field(list.value_type(), true);
                         let to = arrow_schema::DataType::LargeList(Arc::new(item));
@@ -255,7 +255,7 @@ impl Out<'_, '_> {
                 self.mask(mask.as_mut(), &array)?;
                 for text in texts.iter().flatten() {
                     bytes.held.extend_from_slice(text);
-                    // One text alone may be long.
+                    // A single text may be long.
                     if bytes.held.len() as u64 >= 2 * bytes.part.chunk {
                         self.flush(bytes)?;
                     }
@@ -267,7 +267,7 @@ impl Out<'_, '_> {
 
     fn ends(&mut self, ends: &mut Ends, lengths: &[u64]) -> Result<(), Failure> {
         for length in lengths {
-            // Where lists of a file end that is there, the file says.
+            // Appended lists continue at the end that the file states.
             ends.end = ends.end.checked_add(*length).ok_or_else(|| Failure::Wrong("lists end past 2^64".into()))?;
             ends.buffer.held.extend_from_slice(&ends.end.to_le_bytes());
         }
@@ -285,7 +285,7 @@ impl Out<'_, '_> {
         }
     }
 
-    /// Hands out the chunks that are full.
+    /// Hands out full chunks.
     fn flush(&mut self, buffer: &mut Buffer) -> Result<(), Failure> {
         let bytes = buffer.part.chunk as usize * buffer.part.width;
         let whole = buffer.held.len() / bytes.max(1) * bytes;
@@ -327,7 +327,7 @@ impl Out<'_, '_> {
         }
     }
 
-    /// Hands out the last chunk, padded.
+    /// Hands out the last chunk with padding.
     fn last(&mut self, buffer: &mut Buffer) -> Result<(), Failure> {
         let (part, width) = (&buffer.part, buffer.part.width.max(1));
         let count = (buffer.held.len() / width) as u64;
@@ -343,12 +343,12 @@ impl Out<'_, '_> {
     }
 }
 
-/// What the encoders of all columns share.
+/// State shared by the encoders of all columns.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Compressors that no encoder uses: one takes about a megabyte.
+    /// Idle compressors: each takes about a megabyte.
     packers: Mutex<Vec<(Compression, Packer)>>,
-    /// Bytes that further labels may take.
+    /// Remaining memory for labels, in bytes.
     room: AtomicU64,
 }
 
@@ -375,7 +375,7 @@ impl Labels {
         Self { codes: HashMap::new(), order: Vec::new(), shared, last: None }
     }
 
-    /// Appends the codes of labels: of a dictionary, or of texts.
+    /// Appends the codes of labels, from a dictionary or from texts.
     fn append(&mut self, array: &ArrayRef, part: &Part, out: &mut Vec<u8>) -> Result<(), Failure> {
         let width = part.width;
         let fill = part.fill().unwrap_or_default();
@@ -386,7 +386,7 @@ impl Labels {
         let most = if matches!(part.element, crate::h5::element::Element::Signed(_)) {
             (1u64 << (width * 8 - 1)) - 1
         } else {
-            // The last one stands for a missing label.
+            // The greatest code is reserved for a missing label.
             u64::MAX.unbounded_shr(64 - width as u32 * 8) - 1
         };
         let Some(dictionary) = array.as_any_dictionary_opt() else {

@@ -1,7 +1,7 @@
-//! A table that is there, to which rows are appended (HEP001 July, "Appending rows").
+//! Appends rows to an existing table (HEP001 July, "Appending rows").
 //!
-//! Its datasets go on as they were made. Where the last chunk of one is not full, its rows are read, and the chunk is
-//! written anew with the first of the rows that come.
+//! Its datasets keep their layout. If the last chunk of a dataset is not full, its rows are read, and the chunk is
+//! rewritten together with the first new rows.
 
 use std::sync::Arc;
 
@@ -29,51 +29,51 @@ use crate::source::Interrupt;
 use crate::store::{DatasetRows, File, StoredBytes};
 use crate::table::{self, Column, Json};
 
-/// Most bytes of a chunk that is written anew.
+/// Largest chunk to rewrite, in bytes.
 const MOST: u64 = 64 << 20;
 
-/// Where a dataset goes on.
+/// Where new elements of a dataset begin.
 #[derive(Clone, Debug)]
 pub(super) struct Resumed {
     /// Its HDF5 path.
     pub path: Vec<u8>,
-    /// Elements that it has room for.
+    /// Elements for which it has room.
     pub extent: u64,
     /// First element of the chunk that is not full.
     pub start: u64,
-    /// The elements of that chunk that are there.
+    /// Existing elements of that chunk.
     pub held: Vec<u8>,
-    /// The last element, of offsets.
+    /// The last offset, for a dataset of offsets.
     pub last: u64,
 }
 
-/// A table that is there.
+/// An existing table.
 #[derive(Clone, Debug)]
 pub(super) struct Existing {
     /// Its rows.
     pub rows: u64,
-    /// Its generation, where it has one.
+    /// Its `GENERATION`, if present.
     pub generation: Option<u64>,
-    /// Search indexes, which no longer hold.
+    /// Number of search indexes that become stale.
     pub indexes: usize,
 }
 
-/// The labels of a column of codes that is there.
+/// The labels of an existing column of codes.
 #[derive(Clone, Debug)]
 pub(super) struct KnownLabels {
-    /// HDF5 path of their dataset.
+    /// HDF5 path of the dataset of labels.
     pub path: Vec<u8>,
-    /// Bytes of each.
+    /// Bytes of each label.
     pub width: usize,
     /// The labels, in the order of their codes.
     pub labels: Vec<Box<str>>,
 }
 
 impl Table {
-    /// Plans how rows of these fields are appended to a table; columns are told apart by name.
+    /// Plans how to append rows with these fields to a table; names match fields to columns.
     ///
     /// # Errors
-    /// In what the fields differ from the table's columns, a line each.
+    /// How the fields differ from the table's columns, one line each.
     pub fn extend(
         file: &Arc<File>,
         table: &table::Table,
@@ -247,7 +247,7 @@ impl Reader<'_> {
         self.part(&join(path, name.as_bytes()), dataset, element.clone(), elements)
     }
 
-    /// A dataset of which `elements` are in use.
+    /// A dataset with `elements` in use.
     fn part(&mut self, path: &str, dataset: &Arc<Dataset>, element: Element, elements: u64) -> Result<Part, String> {
         let (Layout::Chunked { chunk, partial_unfiltered: false }, [extent], [None]) =
             (&dataset.layout, dataset.shape.as_slice(), dataset.max_shape.as_slice())
@@ -274,9 +274,9 @@ impl Reader<'_> {
         if !is_variable && elements > 0 {
             let opened = datasets::open(self.file, path, dataset)?;
             let rows = DatasetRows::plain(opened, elements);
-            // The last element as well, where the chunk before is full.
+            // The last element is read even if the chunk before is full.
             let from = start.min(elements - 1);
-            // All of them take less than 2^63 bytes, or the dataset would not have been opened.
+            // The dataset could be opened, so all elements take less than 2^63 bytes.
             rows.append(from * width, ((elements - from) * width) as usize, &mut held, self.interrupt)
                 .map_err(|error| error.to_string())?;
             last = held.last_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -307,7 +307,7 @@ impl Reader<'_> {
         let array = labels.array(0..labels.len(), self.interrupt).map_err(|error| error.to_string())?;
         let texts = array.as_string_opt::<i64>().ok_or("its labels are no text")?;
         let labels = texts.iter().map(|text| text.unwrap_or_default().into()).collect();
-        // The path of labels in the group of labels is told by their number alone.
+        // The path of the label set may be made up from its address, so look for its link in the group of label sets.
         let group = join(&table.path, crate::dialects::hep001::names::CATEGORIES_GROUP.as_bytes());
         let path = self.path_of_labels(column, &group).ok_or("its labels do not lie in CATEGORIES")?;
         Ok(KnownLabels { path, width: set.datatype.size as usize, labels })
@@ -322,7 +322,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether bytes are shuffled, and how they are compressed.
+/// Whether bytes are shuffled, and the compression.
 fn packing(dataset: &Dataset) -> Option<(bool, Compression)> {
     let (shuffles, rest) = match dataset.filters.as_slice() {
         [first, rest @ ..] if first.id == 2 => (true, rest),
@@ -343,7 +343,7 @@ fn packing(dataset: &Dataset) -> Option<(bool, Compression)> {
     Some((shuffles, compression))
 }
 
-/// The type as it is written, where import writes such.
+/// The element type to write, if import writes elements of this stored type.
 fn element_of(stored: &Datatype) -> Option<Element> {
     let width = u8::try_from(stored.size).ok();
     Some(match &stored.class {
@@ -394,7 +394,7 @@ fn element_of(stored: &Datatype) -> Option<Element> {
     })
 }
 
-/// How values of an Arrow type become elements of a stored type; `None` where they do not.
+/// How values of an Arrow type become elements of a stored type. `None`: they cannot.
 fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -> Option<(Element, Cells)> {
     let element = element_of(stored)?;
     let width = usize::try_from(stored.size).ok()?;
@@ -415,7 +415,7 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
         (Element::Unsigned(_), whole) if is_plain && whole.is_unsigned_integer() && own? <= width => number(),
         (Element::Float(_), float) if is_plain && float.is_floating() && own? <= width => number(),
         (Element::Text { size, is_terminated, .. }, text) if text.is_string() => {
-            // The last byte of a terminated one is its NUL; a longer text is told of when it comes.
+            // The last byte of a terminated text is its NUL. The encoder rejects longer texts.
             if *is_terminated { return terminated(&element, *size) } else { Cells::Text(*size) }
         }
         (Element::Opaque(size), DataType::FixedSizeBinary(bytes)) if i32::try_from(*size) == Ok(*bytes) => {
@@ -443,12 +443,12 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
     Some((element, cells))
 }
 
-/// A text with room for a NUL, which is none of its bytes.
+/// A text with an extra byte for its NUL.
 fn terminated(element: &Element, size: usize) -> Option<(Element, Cells)> {
     (size > 1).then(|| (element.clone(), Cells::Terminated(size)))
 }
 
-/// A stored type, for people.
+/// Names a stored type for a message.
 fn told(stored: &Datatype) -> String {
     let arrow = crate::store::decode::arrow_type(stored);
     format!("{arrow} of {} bytes", stored.size)

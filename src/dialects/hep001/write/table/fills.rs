@@ -1,5 +1,5 @@
-//! Values that may stand for missing ones: those that HEP001 July recommends (§"Missing values"), then others that data
-//! hardly have.
+//! Candidates for fill values: first those that HEP001 July recommends (§"Missing values"), then others that are rare
+//! in data.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray};
 use arrow_schema::DataType;
 use half::f16;
 
-/// A number, as an end of a range.
+/// A number: one end of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Bound {
     /// An integer.
@@ -37,36 +37,36 @@ impl Bound {
     }
 }
 
-/// What netCDF fills with, and HEP001 recommends.
+/// netCDF's default fill value, which HEP001 recommends.
 const USUAL: f64 = 9.969_209_968_386_869e36;
 
 const SINGLE: [f32; 6] = [USUAL as f32, -(USUAL as f32), f32::MAX, f32::MIN, 1.234_567_9e30, f32::NAN];
 const DOUBLE: [f64; 6] = [USUAL, -USUAL, f64::MAX, f64::MIN, 1.234_567_890_123_456_7e300, f64::NAN];
 const HALF: [u16; 6] = [0x7bff, 0xfbff, 0x7bfe, 0xfbfe, 0x0001, 0x7e00];
 
-/// Texts; that of a column is at least as wide.
+/// Texts. A text column is at least as wide as the chosen one.
 const TEXTS: [&str; 6] = ["", "NA", "<missing>", "<null>", "\u{fffd}", "\u{1a}missing\u{1a}"];
 
-/// Bytes of the longest of them.
+/// Bytes of the longest of these texts.
 pub(super) const LONGEST_TEXT: usize = 9;
 
-/// Begins the bytes that stand for missing ones; what counts up behind it is what no flash or padding leaves.
+/// Begins each pattern of bytes. A counter follows, since neither erased flash memory nor padding leaves such bytes.
 const MARK: &[u8] = b"FILL";
 
-/// How many patterns of bytes there are to choose from.
+/// Number of patterns to choose from.
 const PATTERNS: u8 = 8;
 
-/// The texts that may stand for missing ones, the usual one first.
+/// Texts that may serve as fill values, the usual one first.
 pub(super) fn texts() -> &'static [&'static str] {
     &TEXTS
 }
 
-/// Which of [`texts`] this is.
+/// The bit of this text among [`texts`]; 0 if it is none of them.
 pub(super) fn met_text(text: &[u8]) -> u32 {
     TEXTS.iter().position(|fill| fill.as_bytes() == text).map_or(0, |at| 1 << at)
 }
 
-/// The bytes that may stand for missing ones of a width.
+/// Byte patterns of a width that may serve as fill values.
 pub(super) fn patterns(width: usize) -> Vec<Vec<u8>> {
     let pattern = |first: u8| {
         let mark = MARK.iter().copied().filter(|_| first == 1 || width > MARK.len());
@@ -75,10 +75,10 @@ pub(super) fn patterns(width: usize) -> Vec<Vec<u8>> {
     (1..=PATTERNS).map(|number| pattern(number.wrapping_mul(31).wrapping_sub(30))).collect()
 }
 
-/// Which of [`patterns`] occur.
+/// A bit for each of [`patterns`] that occurs.
 pub(super) fn met_bytes(cells: &FixedSizeBinaryArray) -> u32 {
     let patterns = patterns(usize::try_from(cells.value_length()).unwrap_or(0));
-    // Most cells begin with another byte than all of them.
+    // The first byte rules out most cells.
     let mut is_first = [false; 256];
     patterns.iter().filter_map(|pattern| pattern.first()).for_each(|first| is_first[usize::from(*first)] = true);
     let is_likely = |cell: &&[u8]| cell.first().is_none_or(|first| is_first[usize::from(*first)]);
@@ -88,7 +88,7 @@ pub(super) fn met_bytes(cells: &FixedSizeBinaryArray) -> u32 {
     })
 }
 
-/// The numbers that may stand for missing ones of a floating-point type, the usual one first.
+/// Numbers of a floating-point type that may serve as fill values, the usual one first.
 pub(super) fn floats(data_type: &DataType) -> Vec<Vec<u8>> {
     match data_type {
         DataType::Float16 => HALF.iter().map(|bits| bits.to_le_bytes().to_vec()).collect(),
@@ -97,7 +97,7 @@ pub(super) fn floats(data_type: &DataType) -> Vec<Vec<u8>> {
     }
 }
 
-/// The least and the greatest of the numbers in an array, and which of [`floats`] occur.
+/// The least and greatest number in an array, and a bit for each of [`floats`] that occurs.
 pub(super) fn numbers(array: &ArrayRef) -> (Option<[Bound; 2]>, u32) {
     fn whole<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<[Bound; 2]>
     where

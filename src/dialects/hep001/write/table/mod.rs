@@ -6,16 +6,16 @@
 //!
 //! | part | what it is |
 //! | --- | --- |
-//! | `options` | what a user may choose |
-//! | `fills` | values that may stand for missing ones |
+//! | `options` | options of a user |
+//! | `fills` | candidates for fill values |
 //! | `cells` | from arrays to elements |
-//! | `profile` | what must be known of values before |
+//! | `profile` | facts about the values that planning needs |
 //! | `plan` | how each column is stored |
-//! | `values` | how values of a fixed width are, and what stands for missing ones |
-//! | `types` | what types are called |
-//! | `encode` | from arrays to chunks as they are stored |
-//! | `extend` | how rows are appended to a table that is there |
-//! | `commit` | the steps in which a table comes into a file |
+//! | `values` | storage and fill values of fixed-width values |
+//! | `types` | names of types |
+//! | `encode` | from arrays to stored chunks |
+//! | `extend` | appends rows to an existing table |
+//! | `commit` | the steps that write a table into a file |
 
 mod cells;
 mod commit;
@@ -51,10 +51,10 @@ use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::File;
 
-/// Bytes of a chunk, however many columns there are.
+/// Least bytes of a chunk, however many columns there are.
 const LEAST_CHUNK: u64 = 8192;
 
-/// A table to be: how each of its columns is stored.
+/// A planned table: the storage of each column.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<Planned>,
@@ -65,36 +65,36 @@ pub struct Table {
     is_compressed: bool,
     /// HDF5 path.
     path: String,
-    /// It is there, and rows are appended.
+    /// The existing table, if rows are appended.
     existing: Option<Existing>,
 }
 
 /// Why a table cannot be written.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// The column that cannot be stored; `None` where it is something else.
+    /// The column that cannot be stored. `None`: another reason.
     pub column: Option<String>,
     /// Why.
     pub reason: String,
 }
 
-/// How a column will be stored, for people.
+/// The storage of a column, described for a user.
 #[derive(Clone, Copy, Debug)]
 pub struct Told<'a> {
     /// Its name.
     pub name: &'a str,
-    /// How it is stored.
+    /// Its storage.
     pub stored: &'a str,
-    /// What was chosen that a user may want to know.
+    /// A choice that a user may want to know.
     pub note: Option<&'a str>,
     /// Bytes of a row before compression, without the items of lists.
     pub row_bytes: u64,
 }
 
 impl Table {
-    /// Plans a table of these fields at an HDF5 path. `labels` are the columns that label rows, unless the user says
-    /// which do. `profiles` has one for each field; `rows` are those of the table, where they are known. Chunks of all
-    /// columns that are filled at once take `room` bytes, where that matters.
+    /// Plans a table of these fields at an HDF5 path. `labels` are the columns that label rows, unless the user's
+    /// options name them. `profiles` has one for each field; `rows` are those of the table, if known. `room`, if given,
+    /// limits the bytes of the chunks of all columns that are filled at once.
     ///
     /// # Errors
     /// Why columns cannot be stored, each with the option that helps.
@@ -162,7 +162,7 @@ impl Table {
         }
         let labels = if options.index_columns.is_empty() { labels } else { &options.index_columns };
         let labels = labels.iter().filter_map(|name| columns.iter().position(|column| column.name == *name));
-        // Rows of any length label none.
+        // List columns cannot label rows.
         let mut seen = HashSet::new();
         let labels = labels.filter(|at| !columns[*at].shape.is_group() && seen.insert(*at));
         let labels: Vec<usize> = labels.collect();
@@ -192,7 +192,7 @@ impl Table {
         })
     }
 
-    /// Search indexes that no longer hold when rows are appended.
+    /// Number of search indexes that become stale when rows are appended.
     pub fn stale_indexes(&self) -> usize {
         self.existing.as_ref().map_or(0, |existing| existing.indexes)
     }
@@ -205,28 +205,28 @@ impl Table {
         longest
     }
 
-    /// What encodes each column. Labels of all columns take `room` bytes at most.
+    /// An encoder for each column. Labels of all columns take at most `room` bytes.
     pub fn encoders(&self, room: u64) -> Vec<Encoder> {
         let shared = Arc::new(Shared::new(room));
         self.columns.iter().map(|column| Encoder::new(column, shared.clone())).collect()
     }
 }
 
-/// Why a column of this type cannot be stored, whatever its values are.
+/// Why a column of this type cannot be stored, whatever its values.
 pub fn why_not(field: &Field, options: &Options) -> Option<String> {
     let mut planner = Planner::new(options, None);
     planner.column(0, field, &Profile::unknown(field.data_type())).err()
 }
 
-/// Whether a table is of the kind that is written here.
+/// Whether a table has the dialect of this writer.
 pub fn is_own(table: &crate::table::Table) -> bool {
     table.dialect == DIALECT
 }
 
-/// Whether something has this HDF5 path, or stands in its way.
+/// Whether an object exists at this HDF5 path, or blocks it.
 ///
 /// # Errors
-/// Where a group on the way cannot be listed.
+/// A group on the way cannot be listed.
 pub fn is_there(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<bool, Error> {
     let listed = |id| file.group(id, interrupt).map_err(|error| Error::refused(path, error.to_string()));
     let mut group = listed(file.info().root)?;
@@ -241,7 +241,7 @@ pub fn is_there(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<b
     Ok(true)
 }
 
-/// Splits `COLUMN=VALUE`, where the name may have `=` in it.
+/// Splits `COLUMN=VALUE`, whose name may contain `=`.
 fn split<'a>(fields: &Fields, given: &'a str) -> Option<(usize, &'a str)> {
     given.match_indices('=').find_map(|(place, _)| {
         let (at, _) = fields.find(&given[..place])?;

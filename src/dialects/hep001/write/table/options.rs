@@ -1,4 +1,4 @@
-//! What a user may choose of a table of HEP001 that is written.
+//! Options of a user for writing a table of HEP001.
 
 use arrow_schema::Fields;
 use clap::{Args, ValueEnum};
@@ -7,7 +7,7 @@ use crate::codec::Compression;
 use crate::dialects::hep001::write::options::{Revision, Stored};
 use crate::table::listed;
 
-/// How tables of HEP001 are written. What is said of a field is its help.
+/// How tables of HEP001 are written. The field comments are the help of the command.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Table")]
 pub struct Options {
@@ -58,26 +58,26 @@ pub struct Options {
 }
 
 impl Options {
-    /// How chunks of a column are compressed; `None`: of those that nothing is said of.
+    /// Compression of a column's chunks. `None`: of columns without a choice of their own.
     pub fn compression_of(&self, column: Option<&str>) -> Compression {
         let last = |column| self.compression.iter().rfind(|codec| codec.column.as_deref() == column);
         last(column).or_else(|| last(None)).map_or(Compression::Deflate(6), |codec| codec.compression)
     }
 
-    /// The same with whole names of columns, where these have commas in them.
+    /// The same options with whole column names, for names with commas.
     pub(super) fn of_fields(&self, fields: &Fields) -> Self {
         let names = || fields.iter().map(|field| field.name().as_str());
         let categorical = listed(&self.categorical, names().chain(["auto"]));
         Self { categorical, index_columns: listed(&self.index_columns, names()), ..self.clone() }
     }
 
-    /// Whether columns of few different texts are stored as codes and labels.
+    /// Whether columns of few distinct texts become codes and labels.
     pub fn wants_labels(&self) -> bool {
         self.categorical.iter().any(|column| column == "auto")
     }
 }
 
-/// What to do where the usual fill value occurs in the data.
+/// Policy if the usual fill value occurs in the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NullPolicy {
     /// Take another value that is free, else the next wider type
@@ -97,12 +97,12 @@ pub enum Strings {
     Vlen,
 }
 
-/// How chunks are compressed.
+/// Compression of chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codec {
-    /// Of this column alone.
+    /// The column that it applies to.
     pub column: Option<String>,
-    /// How.
+    /// The compression.
     pub compression: Compression,
 }
 

@@ -1,4 +1,4 @@
-//! How each column of a table to be is stored.
+//! Plans the storage of each column.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,28 +25,28 @@ const CHUNK: u64 = 65_536;
 /// Most bytes of a chunk of long rows.
 const LONG: u64 = 4 << 20;
 
-/// Most bytes of a chunk at all, as it is handed to the worker.
+/// Most bytes of any chunk: the worker takes no more at once.
 const MOST: u64 = 16 << 20;
 
 /// Characters of texts in a chunk.
 const CHARACTERS: u64 = 1 << 20;
 
-/// Texts of up to this many bytes all take as many, however short most are.
+/// Texts of up to this many bytes have a fixed width, however short most are.
 const SHORT: usize = 64;
 
-/// Longer ones do where padding takes no more than this many times their own bytes.
+/// Longer texts have a fixed width if padding multiplies their bytes by no more than this.
 const WASTE: u64 = 8;
 
-/// With `--categorical auto`, texts are labels where each occurs this often on average.
+/// With `--categorical auto`, texts become labels if each occurs this often on average.
 const SOME_TIMES: u64 = 8;
 
 /// Longest text of a fixed length.
 pub(super) const LONGEST: usize = 1 << 16;
 
-/// A dataset to be.
+/// A planned dataset.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
-    /// Its number among those of the table.
+    /// Its number among the datasets of the table.
     pub number: usize,
     /// Type of its elements.
     pub element: Element,
@@ -56,18 +56,18 @@ pub(super) struct Part {
     pub fill: Fill,
     /// Elements of a chunk.
     pub chunk: u64,
-    /// Bytes are sorted before they are compressed.
+    /// Whether bytes are shuffled before compression.
     pub shuffles: bool,
     /// How chunks are compressed.
     pub compression: Compression,
-    /// Attributes of what lies in lists; those of a column are its own.
+    /// Attributes of a dataset inside lists; a column has its own.
     pub attributes: Vec<(&'static str, String)>,
-    /// Where it goes on, of a table that is there.
+    /// Where new elements begin, in an existing table.
     pub resumed: Option<Arc<Resumed>>,
 }
 
 impl Part {
-    /// The element that stands for a missing one.
+    /// The element that stands for null.
     pub fn fill(&self) -> Option<&[u8]> {
         match &self.fill {
             Fill::Bytes(bytes) => Some(bytes),
@@ -76,23 +76,23 @@ impl Part {
     }
 }
 
-/// The datasets that make up a column.
+/// The datasets of a column.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
-    /// A value an element.
+    /// One value per element.
     Cells(Part, Cells),
-    /// Codes of labels; whether the order of these means something.
+    /// Codes of labels, and whether their order means something.
     Codes(Part, bool),
     /// Strings of variable length.
     Strings(Part),
-    /// Lists: where each ends, which are there, their items.
+    /// Lists: end offsets, mask of present lists, items.
     Lists { offsets: Part, mask: Option<Part>, items: Box<Shape> },
-    /// Texts or bytes of any length: where each ends, which are there, their bytes. A list of bytes that says what it
-    /// stands for, or else `STRING_VALUES`, which are no column.
+    /// Texts or bytes of any length: end offsets, mask of present ones, bytes. With `stands_for`, a list of bytes whose
+    /// attribute names the type; else `STRING_VALUES`, which cannot be a column.
     Texts { offsets: Part, mask: Option<Part>, bytes: Part, stands_for: Option<StandsFor> },
 }
 
-/// What a list of bytes is.
+/// The type that a list of bytes stands for.
 #[derive(Clone, Debug)]
 pub(super) enum StandsFor {
     Text,
@@ -101,7 +101,7 @@ pub(super) enum StandsFor {
 }
 
 impl StandsFor {
-    /// The attribute `arrow_type`.
+    /// The value of the attribute `arrow_type`.
     pub fn name(&self) -> String {
         match self {
             Self::Text => "utf8".into(),
@@ -112,7 +112,7 @@ impl StandsFor {
 }
 
 impl Shape {
-    /// Whether the column is a group of datasets: rows of any length.
+    /// Whether the column is a group of datasets, for rows of any length.
     pub fn is_group(&self) -> bool {
         matches!(self, Self::Lists { .. } | Self::Texts { .. })
     }
@@ -143,7 +143,7 @@ impl Shape {
     }
 }
 
-/// A column to be.
+/// A planned column.
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
     /// Its name.
@@ -154,22 +154,22 @@ pub(super) struct Planned {
     pub attributes: Vec<(String, Value)>,
     /// Whether all values were known.
     pub is_known: bool,
-    /// How it is stored, and what stands for a missing value, for people.
+    /// Description of its storage and of the fill value, for a user.
     pub stored: String,
-    /// What was chosen that a user may want to know.
+    /// A choice that a user may want to know.
     pub note: Option<String>,
-    /// Bytes of a row before compression, where they are fixed.
+    /// Bytes of a row before compression, as far as they are fixed.
     pub row_bytes: u64,
-    /// Labels of a column of codes that is there.
+    /// Labels of an existing column of codes.
     pub known: Option<KnownLabels>,
 }
 
 /// Plans the columns.
 pub(super) struct Planner<'a> {
     pub options: &'a Options,
-    /// Rows of the table, where they are known.
+    /// Rows of the table, if known.
     pub rows: Option<u64>,
-    /// What users say of columns.
+    /// The user's fill values, by column.
     pub fills: HashMap<usize, String>,
     pub units: HashMap<usize, String>,
     /// Datasets planned so far.
@@ -181,7 +181,7 @@ pub(super) struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// One that plans no column yet.
+    /// A planner without columns.
     pub fn new(options: &'a Options, rows: Option<u64>) -> Self {
         let (fills, units) = (HashMap::new(), HashMap::new());
         let compression = options.compression_of(None);
@@ -256,12 +256,12 @@ impl<'a> Planner<'a> {
     fn is_labelled(&self, name: &str, data_type: &DataType, profile: &Profile) -> bool {
         let is_named = self.options.categorical.iter().any(|column| column == name);
         let count = profile.labels.as_ref().map(|labels| labels.len() as u64);
-        // Codes take less, and say more, where each label occurs some times.
+        // Codes take less room and carry more meaning if each label occurs several times.
         let is_few = count.is_some_and(|count| count > 0 && count.saturating_mul(SOME_TIMES) <= profile.rows);
         data_type.is_string() && (is_named || self.options.wants_labels() && is_few)
     }
 
-    /// The datasets of values of a type; what was chosen for those that are one dataset.
+    /// The datasets for values of a type; for a single dataset also the choices made.
     fn shape(
         &mut self,
         at: usize,
@@ -296,7 +296,7 @@ impl<'a> Planner<'a> {
                         let mut chosen = Chosen::new(Element::VariableText, Cells::Text(16), stored, missing);
                         chosen.note = note;
                         let part = self.part(&chosen);
-                        // libhdf5 itself writes these, and knows no other compressor.
+                        // libhdf5 itself writes these, and offers no other compression here.
                         let compression = match self.compression {
                             Compression::None => Compression::None,
                             _ => Compression::Deflate(6),
@@ -420,7 +420,7 @@ impl<'a> Planner<'a> {
         let offsets = self.offsets();
         let mask = nullable.then(|| self.mask());
         let bytes = self.dataset(u8::ELEMENT, 1, Fill::Unset, false, CHARACTERS);
-        // As many bytes as rows say nothing of how many there will be.
+        // The number of rows does not predict the number of bytes.
         let usual = CHARACTERS.min(self.most).min(bytes.chunk.max(1) * 16);
         let chunk = self.options.chunk_rows.map_or(usual, |_| bytes.chunk);
         Shape::Texts { offsets, mask, bytes: Part { chunk, ..bytes }, stands_for }

@@ -1,4 +1,4 @@
-//! What must be known of a column's values before it is decided how they are stored.
+//! Facts about a column's values that planning its storage needs.
 
 use std::collections::HashSet;
 
@@ -10,41 +10,41 @@ use super::cells::{self, Failure};
 use super::fills::{self, Bound};
 use super::types;
 
-/// Most different texts that are gathered.
+/// Most distinct texts to gather.
 const MOST_LABELS: usize = 1024;
 
-/// Bytes of the longest of them.
+/// Longest text to gather, in bytes.
 const LONGEST_LABEL: usize = 4096;
 
-/// What is known of the values of a column, or of the items of lists or the fields of structs.
+/// Facts about the values of a column, of the items of lists, or of the fields of structs.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
-    /// Every value was looked at. Otherwise a choice that some value contradicts is found out when it is written.
+    /// Whether every value was seen. Otherwise the encoder finds values that contradict a choice.
     pub is_known: bool,
-    /// Rows and missing ones were counted, or the file says how many there are.
+    /// Whether rows and nulls are counted, or known from the file.
     pub(super) is_counted: bool,
-    /// Rows, where they were counted.
+    /// Number of rows, if counted.
     pub rows: u64,
-    /// Missing ones among them.
+    /// Number of nulls among them.
     pub nulls: u64,
-    /// Least and greatest number; NaN is none.
+    /// Least and greatest number; NaN does not count.
     pub(super) range: Option<[Bound; 2]>,
-    /// Which of the values that may stand for missing ones occur, a bit for each.
+    /// A bit for each candidate fill value that occurs.
     pub(super) met: u32,
     /// Bytes of the longest text.
     pub(super) longest: usize,
     /// Bytes of all texts.
     pub(super) bytes: u64,
-    /// A text has a NUL.
+    /// Whether a text has a NUL.
     pub(super) has_nul: bool,
-    /// The texts, where these are wanted and few.
+    /// The distinct texts, if gathered and few.
     pub(super) labels: Option<HashSet<Box<str>>>,
-    /// Of items or fields.
+    /// Profiles of items or fields.
     pub(super) parts: Vec<Profile>,
 }
 
 impl Profile {
-    /// One that holds for any values of a type until [`Profile::see`] says more.
+    /// A profile that allows any values of the type, until [`Profile::see`] restricts it.
     pub fn unknown(data_type: &DataType) -> Self {
         let parts = match types::plain(data_type) {
             DataType::Struct(fields) => fields.iter().map(|field| Self::unknown(field.data_type())).collect(),
@@ -58,16 +58,16 @@ impl Profile {
         Self { parts, ..Self::default() }
     }
 
-    /// The same, which gathers the texts of a column as long as they are few.
+    /// The same profile, which also gathers distinct texts while they are few.
     pub fn gathering(self) -> Self {
         Self { labels: Some(HashSet::new()), ..self }
     }
 
-    /// Whether values of this type must be looked at before anything can be chosen. Of others nearly every choice
-    /// holds, and is given up when a value contradicts it.
+    /// Whether planning needs the values of this type beforehand. For other types nearly every choice holds, and a
+    /// value that contradicts it makes the writer start again.
     pub fn is_needed(data_type: &DataType, nullable: bool) -> bool {
         match data_type {
-            // Labels are gathered as they come.
+            // The encoder gathers labels as they come.
             DataType::Dictionary(_, labels) if labels.is_string() => return false,
             _ => {}
         }
@@ -84,7 +84,7 @@ impl Profile {
             | DataType::LargeList(item)
             | DataType::ListView(item)
             | DataType::LargeListView(item) => match types::plain(item.data_type()) {
-                // Texts in lists have no longest one.
+                // Texts in lists have no fixed width.
                 text if text.is_string() => false,
                 inner => Self::is_needed(inner, item.is_nullable()),
             },
@@ -92,10 +92,10 @@ impl Profile {
         }
     }
 
-    /// Looks at values.
+    /// Adds values to the profile.
     ///
     /// # Errors
-    /// Where they are of a type that is not stored.
+    /// The type cannot be stored.
     pub fn see(&mut self, array: &ArrayRef) -> Result<(), Failure> {
         let array = cells::normal(array)?;
         self.rows += array.len() as u64;
@@ -113,11 +113,11 @@ impl Profile {
             }
             DataType::Struct(_) => {
                 for (at, field) in array.as_struct().columns().iter().enumerate() {
-                    // What lies below a missing row is none of its values.
+                    // Values under a null row do not count.
                     let field = cells::masked(field, array.nulls())?;
                     self.part(at)?.see(&field)?;
                 }
-                // Fields of missing rows are no missing fields.
+                // Nor do their nulls.
                 for part in &mut self.parts {
                     part.nulls = part.nulls.saturating_sub(array.null_count() as u64);
                 }
@@ -136,7 +136,7 @@ impl Profile {
         let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
         let bytes = texts.value_data().get(first as usize..last as usize).unwrap_or_default();
         self.bytes += bytes.len() as u64;
-        // All at once: texts are short.
+        // One search over all texts, since these are short.
         self.has_nul |= memchr::memchr(0, bytes).is_some();
         for (row, ends) in offsets.windows(2).enumerate() {
             let length = (ends[1] - ends[0]) as usize;
@@ -156,7 +156,7 @@ impl Profile {
         }
     }
 
-    /// Takes over what a file says of the least and greatest numbers of its parts, and how many are missing.
+    /// Adopts a file's own statistics of one part: least and greatest number, rows, nulls.
     pub fn believe(&mut self, least: &ArrayRef, greatest: &ArrayRef, rows: u64, nulls: u64) {
         for bounds in [least, greatest].map(cells::normal).into_iter().flatten() {
             self.widen(fills::numbers(&bounds).0);
@@ -177,7 +177,7 @@ impl Profile {
         self.parts.get_mut(at).ok_or_else(|| Failure::Wrong("the values are of another type than before".into()))
     }
 
-    /// Says that every value was looked at.
+    /// Declares that every value was seen.
     pub fn finish(&mut self) {
         (self.is_known, self.is_counted) = (true, true);
         self.parts.iter_mut().for_each(Self::finish);

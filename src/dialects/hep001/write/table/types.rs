@@ -1,11 +1,11 @@
-//! What types are called, in attributes and by people.
+//! Names of types, for attributes and for people.
 
 use arrow_schema::{DataType, TimeUnit};
 
 use super::plan::{Part, Shape, StandsFor};
 use crate::h5::element::Element;
 
-/// The type of the values, where it is one of dictionaries or runs of them.
+/// The type of the values under dictionaries or run-end encoding.
 pub(super) fn plain(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => plain(values),
@@ -14,7 +14,7 @@ pub(super) fn plain(data_type: &DataType) -> &DataType {
     }
 }
 
-/// Names a type that HEP001 does not have, for the attribute `arrow_type`.
+/// The name, for the attribute `arrow_type`, of a type that HEP001 does not have.
 pub(super) fn declared(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Timestamp(unit, None) => format!("timestamp[{}]", short(unit)),
@@ -31,7 +31,7 @@ pub(super) fn declared(data_type: &DataType) -> Option<String> {
     })
 }
 
-/// Names the unit of a count of time, for the attribute `units`.
+/// The unit of a time type, for the attribute `units`.
 pub(super) fn units(data_type: &DataType) -> Option<String> {
     Some(match data_type {
         DataType::Timestamp(unit, _) => format!("{} since 1970-01-01 00:00:00", long(unit)),
@@ -42,7 +42,7 @@ pub(super) fn units(data_type: &DataType) -> Option<String> {
     })
 }
 
-/// How a column is stored, and what stands for a missing value.
+/// Describes the storage of a column and its fill value.
 pub(super) fn told(shape: &Shape, missing: Option<&str>) -> String {
     let of = |part: &Part| match &part.element {
         Element::Signed(width) => format!("int{}", u32::from(*width) * 8),

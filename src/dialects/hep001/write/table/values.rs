@@ -1,4 +1,4 @@
-//! How values of a fixed width are stored, and what stands for missing ones.
+//! Storage and fill values of fixed-width values.
 
 use arrow_schema::DataType;
 
@@ -12,18 +12,18 @@ use crate::catalogue::Charset;
 use crate::dialects::hep001::boolean;
 use crate::h5::element::{Element, Fill, Value};
 
-/// What is chosen for the values of a dataset.
+/// The choices for the values of a dataset.
 pub(super) struct Chosen {
     pub element: Element,
     pub cells: Cells,
     pub fill: Fill,
-    /// The least and the greatest value, where a fill value other than the usual one needs them.
+    /// The least and the greatest value, needed with a fill value other than the usual one.
     pub valid: Option<[Value; 2]>,
-    /// The Arrow type, where HDF5's says too little.
+    /// The Arrow type, if HDF5's type does not imply it.
     pub arrow_type: Option<String>,
     pub units: Option<String>,
     pub note: Option<String>,
-    /// What stands for a missing value.
+    /// The fill value, for people.
     pub missing: String,
 }
 
@@ -34,7 +34,7 @@ impl Chosen {
 }
 
 impl Planner<'_> {
-    /// Chooses how values of a fixed width are stored.
+    /// Chooses the storage of fixed-width values.
     pub(super) fn cells(
         &self,
         at: usize,
@@ -69,12 +69,12 @@ impl Planner<'_> {
                     let chosen = self.whole(at, &DataType::Int64, &Profile::unknown(&DataType::Int64))?;
                     typed(Chosen { cells: Cells::Widened(8), ..chosen }, arrow_type)
                 } else {
-                    // No decimal of 38 digits has it.
+                    // No decimal of 38 digits has this value.
                     let fill = i128::MIN.to_le_bytes().to_vec();
                     typed(Chosen::new(Element::Opaque(16), Cells::Number(16), Fill::Bytes(fill), "-2^127"), arrow_type)
                 }
             }
-            // Integers that count something, days or cents.
+            // Integers that count something: days, cents.
             counted if types::declared(counted).is_some() => {
                 let stored = if counted.primitive_width() == Some(4) { DataType::Int32 } else { DataType::Int64 };
                 let chosen = Chosen { units: types::units(counted), ..self.whole(at, &stored, profile)? };
@@ -122,7 +122,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Integers: a fill value outside of their range, or else of a wider type.
+    /// Chooses for integers: a fill value outside of their range, else a wider type.
     fn whole(&self, at: usize, data_type: &DataType, profile: &Profile) -> Result<Chosen, String> {
         let own = data_type.primitive_width().unwrap_or(8);
         let is_signed = data_type.is_signed_integer();
@@ -161,7 +161,7 @@ impl Planner<'_> {
                 return Err(format!("{usual} occurs, which stands for missing values: use --fill or --null-policy"));
             }
             if width == 8 {
-                // Where nothing is missing, every value may be one.
+                // Without nulls, every pattern may be a value.
                 if profile.is_counted && profile.nulls == 0 {
                     let bytes = own as u8;
                     let element = if is_signed { Element::Signed(bytes) } else { Element::Unsigned(bytes) };
@@ -206,7 +206,8 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        // One that lies among the values is free all the same, but outside of no range.
+        // A fill value between the extremes is free if it does not occur, but `valid_min` and `valid_max` would include
+        // it.
         let is_outside = match (own, fill.as_slice(), profile.range) {
             (4, &[a, b, c, d], Some([low, high])) => is_outside(f64::from(f32::from_le_bytes([a, b, c, d])), low, high),
             (8, bytes, Some([low, high])) => {
@@ -217,7 +218,7 @@ impl Planner<'_> {
         Ok(Chosen { note, valid: valid.filter(|_| is_outside), ..chosen })
     }
 
-    /// The first of some values that does not occur, and its place among them.
+    /// The first of these values that does not occur, and its position.
     fn free<'v>(&self, profile: &Profile, values: &'v [Vec<u8>]) -> Result<(usize, &'v Vec<u8>), String> {
         let allowed = if self.options.null_policy == NullPolicy::Free { values.len() } else { 1 };
         let free = values.iter().enumerate().take(allowed).find(|(at, _)| profile.met >> at & 1 == 0);
@@ -240,7 +241,7 @@ fn is_outside(value: f64, low: Bound, high: Bound) -> bool {
     value.is_nan() || Bound::Float(value).is_below(low) || high.is_below(Bound::Float(value))
 }
 
-/// A text in a struct, whose length is known.
+/// A text inside a struct, in a fixed width.
 fn inner_text(profile: &Profile) -> Result<Chosen, String> {
     if profile.has_nul || profile.longest > LONGEST {
         return Err("a text of a struct has a NUL, or is longer than 64 KiB: make a column of it".into());
