@@ -1,4 +1,4 @@
-//! Reads attributes leniently: in any string or integer storage that a producer chose.
+//! Reads attributes leniently, in any string or integer storage that a producer chose.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements,
 use crate::codec::pickle;
 use crate::store::decode::{Memory, Oddities, Resolve, decode};
 
-/// The strings of a string attribute, padding stripped; `None` where it holds no strings or cannot be read.
+/// The strings of a string attribute without padding. `None`: not strings, or unreadable.
 pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
     let Elements { bytes, heap } = attribute.value.as_ref().ok()?;
     let width = usize::try_from(attribute.datatype.size).ok().filter(|width| *width > 0)?;
@@ -33,23 +33,23 @@ pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
     }
 }
 
-/// The one string of a string attribute. A one-element array counts as a scalar: producers vary.
+/// The string of a string attribute. A one-element array counts as a scalar: producers vary.
 pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
     let strings = strings(attribute(attributes, name)?)?;
     let [only] = strings.as_slice() else { return None };
     Some(only.to_str_lossy().into_owned())
 }
 
-/// The same attributes, of which one is this text.
+/// The same attributes, one of them set to this text.
 pub fn with_text(attributes: &[Attribute], name: &str, text: &str) -> Arc<[Attribute]> {
     let written = text_attribute(name.into(), text);
     attributes.iter().map(|one| if one.name == name { written.clone() } else { one.clone() }).collect()
 }
 
-/// An attribute that is this text.
+/// An attribute with this text.
 fn text_attribute(name: &BStr, text: &str) -> Attribute {
     let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
-    // An element has one byte at least.
+    // An element has at least one byte.
     let bytes = if text.is_empty() { "\0" } else { text };
     let datatype = Datatype { size: bytes.len() as u64, class };
     let value = Ok(Elements { bytes: bytes.into(), heap: Vec::new() });
@@ -73,18 +73,18 @@ pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
     Some(attribute.value.as_ref().ok()?.bytes.chunks_exact(width).map(value).collect())
 }
 
-/// The value that PyTables pickled into an attribute; `None` of one that is no pickle.
+/// The value that PyTables pickled into an attribute. `None`: not a pickle.
 pub fn pickled(attribute: &Attribute) -> Option<pickle::Tree> {
     let Class::FixedString { charset, .. } = attribute.datatype.class else { return None };
     let bytes = Padding::NullPadded.strip(&attribute.value.as_ref().ok()?.bytes);
-    // What will not decode is text: Python 2 stored text as ASCII.
+    // Bytes that are not a pickle are text: Python 2 stored text as ASCII.
     if attribute.len() != Some(1) || !pickle::looks_pickled(bytes, charset == Charset::Utf8) {
         return None;
     }
     pickle::attribute(bytes).ok()
 }
 
-/// An attribute that is no pickle as PyTables reads it: bits of one byte are booleans, a text without elements is
+/// An attribute without a pickle, as PyTables reads it: bits of one byte are booleans, a text without elements is
 /// empty.
 pub fn of_pytables(attribute: &Attribute) -> Cow<'_, Attribute> {
     let Attribute { datatype, null, .. } = attribute;
@@ -98,18 +98,18 @@ pub fn of_pytables(attribute: &Attribute) -> Cow<'_, Attribute> {
     }
 }
 
-/// Whether an object is one of PyTables by its attributes, which may be pickles then.
+/// Whether the attributes belong to an object of PyTables; they may then be pickles.
 pub fn is_of_pytables(attributes: &[Attribute]) -> bool {
     ["CLASS", "VERSION", "TITLE"].iter().all(|name| attribute(attributes, name).is_some())
 }
 
-/// The one value of an integer attribute.
+/// The value of an integer attribute.
 pub fn integer(attributes: &[Attribute], name: &str) -> Option<i128> {
     let [only] = integers(attribute(attributes, name)?)?[..] else { return None };
     Some(only)
 }
 
-/// The one number of an attribute of integers or floats.
+/// The number in an attribute of integers or floats.
 pub fn number(attribute: &Attribute) -> Option<f64> {
     let [only] = numbers(attribute)?[..] else { return None };
     Some(only)
@@ -134,17 +134,17 @@ pub fn numbers(attribute: &Attribute) -> Option<Vec<f64>> {
         .map(|numbers| numbers.values().to_vec())
 }
 
-/// The one value of an unsigned integer attribute.
+/// The value of an unsigned integer attribute.
 pub fn unsigned(attributes: &[Attribute], name: &str) -> Option<u64> {
     u64::try_from(integer(attributes, name)?).ok()
 }
 
-/// A number for people, which may not be there.
+/// A number, or its absence, in words.
 pub fn said(number: Option<impl std::fmt::Display>) -> String {
     number.map_or("no number".to_owned(), |number| number.to_string())
 }
 
-/// The one value of a boolean attribute; plain integers are accepted, as Anndata writes them.
+/// The value of a boolean attribute. Plain integers count, too: AnnData writes them.
 pub fn boolean(attributes: &[Attribute], name: &str) -> Option<bool> {
     let attribute = attribute(attributes, name)?;
     let bytes = &attribute.value.as_ref().ok()?.bytes;
@@ -160,7 +160,7 @@ pub fn any<'a>(attributes: &'a [Attribute], names: &[&'static str]) -> Option<(&
     names.iter().find_map(|name| attribute(attributes, name).map(|found| (*name, found)))
 }
 
-/// What a reference attribute refers to, element by element; `None` where it holds no references.
+/// The targets of a reference attribute, element by element. `None`: not references.
 pub fn references(attribute: &Attribute) -> Option<&[Option<ObjectId>]> {
     attribute.datatype.is_reference().then_some(attribute.references.as_slice())
 }

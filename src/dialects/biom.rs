@@ -5,7 +5,7 @@
 //! /sample/ids        /sample/matrix: data indices indptr        compressed by samples
 //! ```
 //!
-//! Attributes of the root say what the file is. Members of a matrix are shown by themselves, too.
+//! Attributes of the root mark the file. Members of a matrix are also shown by themselves.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Categories, Finding, Table, Unreadable};
 
-/// The attribute of the root that says by what format it is, and what is in it.
+/// The attribute of the root that names the format, and the one that names the content.
 const FORMAT: &str = "format-url";
 const URL: &str = "biom-format.org";
 
-/// The axes, by the groups that are about them.
+/// The axes, by the names of their groups.
 const AXES: [&str; 2] = ["observation", "sample"];
 
-/// The group of a matrix in these, and the dataset of labels.
+/// The group of a matrix, and the dataset of labels, in these groups.
 const MATRIX: &str = "matrix";
 const IDS: &str = "ids";
 
-/// What a matrix keeps to.
+/// The rules of BIOM.
 mod rules {
     crate::table::rules! {
         MATRIX: Error "biom/matrix" []
@@ -37,7 +37,7 @@ mod rules {
     }
 }
 
-/// The dialect.
+/// The BIOM dialect.
 #[derive(Debug)]
 pub struct Biom;
 

@@ -1,4 +1,4 @@
-//! From a dataset of the catalogue to rows, for every dialect.
+//! Makes rows from a dataset of the catalogue, for every dialect.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,19 +16,18 @@ use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 use crate::table::{Called, Column, Finding, PackedRows, Rule, Unreadable};
 
-/// Opens a dataset for reading; the reason where its layout or size makes no sense.
+/// Opens a dataset for reading. Fails if its layout or size is nonsense.
 pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, Unreadable> {
     store::Dataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(Unreadable::from)
 }
 
-/// What the attribute `_FillValue` says stands for a missing element: in files of any kind, where it is one value that
-/// the dataset can have.
+/// The missing element that the attribute `_FillValue` states, in files of any kind, if it is a single value of the
+/// dataset's type.
 pub fn stated_fill(dataset: &Dataset) -> Fill {
     stated::fill(&dataset.datatype, &dataset.attributes)
 }
 
-/// The rows of a dataset of any type, at most `len` of them, missing where they equal `missing`, or else what its
-/// attributes state.
+/// At most `len` rows of a dataset of any type; null where they equal `missing`, or else the stated fill.
 pub fn rows(
     file: &Arc<File>,
     path: &str,
@@ -45,10 +44,10 @@ pub fn rows(
     Ok(Arc::new(DatasetRows::new(opened, len, missing, tally.clone())))
 }
 
-/// The values of a dataset of rank 1. One that equals the fill value is a value.
+/// The values of a dataset of rank 1. The fill value is an ordinary value.
 ///
 /// # Errors
-/// Why they cannot be had.
+/// Why they cannot be read.
 pub fn line(
     file: &Arc<File>,
     path: &str,
@@ -64,7 +63,7 @@ pub fn line(
 /// The dataset with this name in a group.
 ///
 /// # Errors
-/// Why there is none.
+/// The group has no dataset of this name.
 pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, Unreadable> {
     match object(group, name)? {
         Object::Dataset(dataset) => Ok(dataset),
@@ -75,7 +74,7 @@ pub fn member<'a>(group: &'a Group, name: &str) -> Result<&'a Arc<Dataset>, Unre
 /// The object with this name in a group.
 ///
 /// # Errors
-/// Where there is none.
+/// The group has no object of this name.
 pub fn object<'a>(group: &'a Group, name: &str) -> Result<&'a Object, Unreadable> {
     group.link(name.as_bytes()).and_then(|link| link.target.object()).ok_or_else(|| format!("it has no {name}").into())
 }
@@ -83,7 +82,7 @@ pub fn object<'a>(group: &'a Group, name: &str) -> Result<&'a Object, Unreadable
 /// The object at a path.
 ///
 /// # Errors
-/// Why there is none.
+/// Why the path leads to no object.
 pub fn at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Object, Unreadable> {
     let root = file.info().root;
     let mut found = None;
@@ -102,7 +101,7 @@ pub fn at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> Result<Object,
 /// All rows, as numbers.
 ///
 /// # Errors
-/// Why there are none.
+/// Why they cannot be read, or are not numbers.
 pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, Unreadable> {
     let no_numbers = format!("{} are no numbers", rows.data_type());
     let rows = PackedRows::scaled(String::new(), rows, vec![1.0], 0.0).ok_or(no_numbers)?;
@@ -113,21 +112,21 @@ pub fn numbers(rows: Arc<dyn Rows>, interrupt: &Interrupt) -> Result<Vec<f64>, U
     Ok(array.as_primitive_opt::<Float64Type>().map(|array| array.values().to_vec()).unwrap_or_default())
 }
 
-/// The one number of a scalar.
+/// The number in a scalar.
 ///
 /// # Errors
-/// Why there is none, or it is not finite.
+/// Why it cannot be read, or that it is not finite.
 pub fn scalar(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<f64, Unreadable> {
     let first = numbers(rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?, interrupt)?.into_iter().next();
     first.filter(|first| first.is_finite()).ok_or_else(|| format!("{} is no finite number", said(first)).into())
 }
 
-/// The dataset with this name in a group, of this rank and with elements.
+/// The dataset with this name in a group, if it has this rank and elements.
 pub fn of_rank<'a>(group: &'a Group, name: &str, rank: usize) -> Option<&'a Arc<Dataset>> {
     member(group, name).ok().filter(|dataset| dataset.shape.len() == rank && !dataset.null)
 }
 
-/// Variable-length strings as stored, at most `len` of them; `None` of a dataset of anything else.
+/// At most `len` variable-length strings as stored. `None`: a dataset of another type.
 pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len: u64) -> Option<Arc<dyn Rows>> {
     if !matches!(dataset.datatype.class, Class::VariableString { .. }) {
         return None;
@@ -136,14 +135,14 @@ pub fn stored_strings(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, len:
     Some(Arc::new(StoredStrings::new(opened, len)))
 }
 
-/// Whether a fill value is explicit, and zeros throughout.
+/// Whether a fill value is explicit and all zeros.
 pub fn is_zero(fill: &Fill) -> bool {
     matches!(fill, Fill::Explicit(element) if element.bytes.iter().all(|byte| *byte == 0))
 }
 
-/// The rows of a table of these columns: as many as the first one has that labels rows, else the commonest number.
-/// Columns of another number stand beside the table and break `rule`; with `all`, those without rows do, too. Of
-/// several columns of one name the second is `NAME.1`.
+/// The number of rows of a table with these columns: that of the first label column, else the commonest. Columns of
+/// another length leave the table and break `rule`; with `all`, unreadable columns do, too. A second column of the same
+/// name becomes `NAME.1`.
 pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, findings: &mut Vec<Finding>) -> u64 {
     let length = |column: &Column| column.rows.as_ref().ok().map(|rows| rows.len());
     let label = columns.iter().find(|column| column.is_label).and_then(length);
@@ -161,7 +160,7 @@ pub fn of_one_length(columns: &mut [Column], rule: &'static Rule, all: bool, fin
     rows
 }
 
-/// Gives each column a name of its own, as [`distinct`] does.
+/// Gives each column a unique name, as [`distinct`] does.
 pub fn tell_apart(columns: &mut [Column]) {
     let names: Vec<BString> = columns.iter().map(|column| column.name.clone()).collect();
     for (column, name) in columns.iter_mut().zip(distinct(&names)) {
@@ -174,7 +173,7 @@ pub fn tell_apart(columns: &mut [Column]) {
     }
 }
 
-/// The names of columns: those stated, each with a number where it has been met before, or is empty.
+/// Unique names of columns: a name that is empty or occurred before gets a number.
 pub fn distinct(names: &[BString]) -> Vec<BString> {
     let mut taken: HashSet<BString> = names.iter().cloned().collect();
     let mut met = HashMap::<&BString, u64>::new();
@@ -197,7 +196,7 @@ pub fn distinct(names: &[BString]) -> Vec<BString> {
         .collect()
 }
 
-/// The commonest of some lengths; of several, the one met first.
+/// The commonest of some lengths; ties go to the first.
 pub fn commonest(lengths: impl Iterator<Item = u64>) -> Option<u64> {
     let lengths: Vec<u64> = lengths.collect();
     let mut counts: HashMap<u64, usize> = HashMap::new();

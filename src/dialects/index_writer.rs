@@ -1,11 +1,11 @@
-//! Writing search indexes: what commands ask of the dialect of a table.
+//! The interface by which commands write search indexes; the dialect of a table implements it.
 //!
 //! ```text
 //! dialects::index_writer(table) ─► plan(column) ─► compute(kind) ─► write
 //!                              └─► listed(column, kinds) ─► remove
 //! ```
 //!
-//! Commands know the table, its columns and [`Kind`]s. Names, drafts and the steps of a commit are the dialect's.
+//! Commands know the table, its columns and [`Kind`]s. The dialect knows names, drafts and the steps of a commit.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub enum Error {
     Refused {
         /// HDF5 path of the column, table or index.
         path: String,
-        /// The rule, and what was found.
+        /// The rule, and how it is broken.
         reason: String,
     },
     /// The column cannot be read.
@@ -38,7 +38,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A table or column that cannot have an index, and why.
+    /// A refusal of a table or column, and the reason.
     pub(super) fn refused(path: &str, reason: impl Into<String>) -> Self {
         Error::Refused { path: path.to_owned(), reason: reason.into() }
     }
@@ -58,12 +58,12 @@ pub enum Kind {
     Bloom,
 }
 
-/// Writes the search indexes of the tables of a dialect.
+/// Writes search indexes of a dialect's tables.
 pub trait IndexWriter {
-    /// Checks whether a column can have search indexes, and gathers what writing one takes.
+    /// Checks whether a column can have search indexes, and gathers the facts for writing one.
     ///
     /// # Errors
-    /// Where the table or the column can have none, or cannot be read.
+    /// The table or the column cannot have an index, or cannot be read.
     fn plan(
         &self,
         file: &Arc<File>,
@@ -72,10 +72,10 @@ pub trait IndexWriter {
         interrupt: &Interrupt,
     ) -> Result<Box<dyn Plan>, Error>;
 
-    /// The indexes of a table that are of this column, or any, and of these kinds, or any.
+    /// The search indexes of a table; `column` and `kinds` restrict the result.
     ///
     /// # Errors
-    /// Where the groups that hold them cannot be listed.
+    /// A group that holds search indexes cannot be listed.
     fn listed(
         &self,
         file: &Arc<File>,
@@ -86,18 +86,18 @@ pub trait IndexWriter {
     ) -> Result<Vec<Listed>, Error>;
 }
 
-/// A column of which indexes can be built.
+/// A column for which indexes can be built.
 pub trait Plan {
     /// Rows of the column.
     fn rows(&self) -> u64;
 
-    /// Passes over the column that an index of this kind takes.
+    /// Number of passes over the column that an index of this kind takes.
     fn passes(&self, kind: Kind) -> u64;
 
-    /// Computes an index in at most `memory` bytes; tells `progress` of the rows of each pass.
+    /// Computes an index in at most `memory` bytes; reports the rows of each pass to `progress`.
     ///
     /// # Errors
-    /// Where the column cannot be indexed so, memory does not suffice, or the column cannot be read.
+    /// The column cannot have such an index or cannot be read, or memory does not suffice.
     fn compute(
         &self,
         kind: Kind,
@@ -107,12 +107,12 @@ pub trait Plan {
     ) -> Result<Box<dyn Computed + '_>, Error>;
 }
 
-/// An index that is computed and lies in memory.
+/// A computed index in memory.
 pub trait Computed {
-    /// Writes it and makes the table list it; answers its HDF5 path.
+    /// Writes the index and makes the table list it; returns its HDF5 path.
     ///
     /// # Errors
-    /// See [`Error`]. The file is as it was, or has the index without the table listing it.
+    /// See [`Error`]. The file is then unchanged, or holds the index without the table's listing.
     fn write(&self, writing: &mut Writing<'_>, description: &str, interrupt: &Interrupt) -> Result<String, Error>;
 }
 
@@ -121,12 +121,12 @@ pub trait Computed {
 pub struct Listed {
     /// HDF5 path.
     pub path: String,
-    /// What takes it away, each step a commit: after any of them the file is whole.
+    /// The steps that remove it, each a commit: the file is valid after each of them.
     pub removal: Vec<Step>,
 }
 
 impl Listed {
-    /// Takes the index away. The space that it took stays in the file.
+    /// Removes the index. The file keeps the space that it took.
     ///
     /// # Errors
     /// See [`Error`].

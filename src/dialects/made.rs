@@ -1,4 +1,4 @@
-//! What dialects show beside the links of a group: directories that are made up, groups of other places, changes.
+//! Additions of dialects to the links of a group: made-up directories, groups from other places, changes.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -9,68 +9,68 @@ use bstr::BString;
 use crate::catalogue::{ObjectId, join};
 use crate::source::Interrupt;
 
-/// A dataset that differs from what it was in an earlier state of its group.
+/// A dataset that differs from its earlier state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// How.
+    /// The kind of difference.
     pub changed: Changed,
-    /// Names of the links that lead to it from the group, a `/` between them.
+    /// Path from the group: names of links with `/` between them.
     pub path: BString,
 }
 
-/// How a dataset differs from what it was.
+/// How a dataset differs from its earlier state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// It was not there.
+    /// The dataset is new.
     Added,
-    /// It is not there any more.
+    /// The dataset no longer exists.
     Removed,
-    /// Its elements, shape or type are others, or it is not known that they are not.
+    /// Its elements, shape or type changed, or may have.
     Modified,
 }
 
-/// A directory made up by a dialect, or what is in one.
+/// A made-up directory, or an entry in one.
 #[derive(Clone, Debug)]
 pub enum Made {
     /// A directory that is no object of the file.
     Directory {
-        /// The table that it is: [`super::Of::Made`], told by this key.
+        /// The table that the directory shows: [`super::Of::Made`] with this key.
         table: Option<BString>,
-        /// What is in it, by name. Of two that would be shown under one name the first has it.
+        /// Its entries by name. Of two with the same name, the first is shown.
         children: Arc<[(BString, Made)]>,
     },
-    /// A group that is shown at another place than its link.
+    /// A group shown at another place than its link.
     Group(Elsewhere),
-    /// A symbolic link to what stands beside it under this name.
+    /// A symbolic link to a sibling of this name.
     Link(BString),
 }
 
-/// Keeps the plan by which a dialect opens the tables that it made up in a group: the first makes it for the others.
+/// The plan by which a dialect opens its made-up tables of a group; the first one opened makes it for all.
 #[derive(Debug, Default)]
 pub struct Plan(OnceLock<Box<dyn Any + Send + Sync>>);
 
 impl Plan {
-    /// Returns the plan, made by `work_out` at the first call; `None` after an interrupt. Each dialect has one type of
+    /// Returns the plan; the first call makes it by `work_out`. `None` after an interrupt. Each dialect has one type of
     /// plan.
     pub fn of<T: Any + Send + Sync>(&self, interrupt: &Interrupt, work_out: impl FnOnce() -> T) -> Option<&T> {
         if self.0.get().is_none() {
             let all = work_out();
             interrupt.check().ok()?;
-            // Of two at once the first is kept.
+            // If two are made at once, the first one stays.
             let _ = self.0.set(Box::new(all));
         }
         self.0.get()?.downcast_ref()
     }
 }
 
-/// A group that is shown at another place than its link.
+/// A group shown at another place than its link.
 #[derive(Clone, Debug)]
 pub struct Elsewhere {
     /// The group.
     pub id: ObjectId,
-    /// Names of the links that lead to it from the root.
+    /// Path from the root: names of links.
     pub links: Vec<BString>,
-    /// Last change of its directory, where the file tells one: files in it have the times of the HDF5 file.
+    /// Time of last change for its directory, if the file states one. Files inside have the times of the HDF5 file.
     pub mtime: Option<SystemTime>,
 }
 

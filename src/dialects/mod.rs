@@ -1,17 +1,16 @@
-//! Ways of keeping a table in an HDF5 file, in order, and the only answer to "is this a table, where, of what, and what
-//! serves it".
+//! Dialects: ways of keeping a table in an HDF5 file, in the order of asking. They alone decide what is a table, where
+//! it lies, and which objects make it up or serve it.
 //!
-//! A [`Dialect`] is asked three times, each time knowing more:
+//! A [`Dialect`] answers three questions, each with more knowledge:
 //!
 //! ```text
-//! mark    by the parent's listing: attributes, type, shape            no request
-//! claims  by a group's own links: columns, servants, what is made up  other groups, which are remembered
-//! open    the table or the files, when they are asked for             requests; elements only where they tell types
+//! mark    by the parent's listing: attributes, type, shape         no request
+//! claims  by a group's own links: columns, servants, directories   other groups, which are remembered
+//! open    the table or the files, at first use                     requests; elements only if types depend on them
 //! ```
 //!
-//! The first dialect of the list that marks an object has it, and ends the search: also one that says that the object
-//! is a table to be refused. A format that marks its tables stands before one that guesses. Nothing above knows which
-//! dialect a table came from.
+//! The first dialect in the list that marks an object gets it and ends the search, even if it refuses the table.
+//! Formats that mark their tables stand before those that guess. Layers above do not know which dialect made a table.
 
 mod anndata;
 pub mod arrays;
@@ -62,7 +61,7 @@ use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::{Finding, Rule, Single, Table, Unreadable};
 
-/// The dialects that are served, in the order in which they are tried; the guess by shape is the last.
+/// All dialects, in the order of asking; the guess by shape is the last.
 macro_rules! dialects {
     ($tables:expr, $grids:expr) => {
         &[
@@ -90,7 +89,7 @@ macro_rules! dialects {
     };
 }
 
-/// The dialects that are served unless [`Tables`] say otherwise.
+/// The dialects with default options (see [`Tables`]).
 pub const ALL: &[&dyn Dialect] = dialects!(Tables::Shape, false);
 
 /// Which groups are tables (`--tables`).
@@ -105,21 +104,21 @@ pub enum Tables {
     Loose,
 }
 
-/// Facts of a dialect: what is known before a file is opened.
+/// Facts about a dialect, known before any file is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// Its name, as `metadata.json` tells it.
+    /// Its name in `metadata.json`.
     pub name: &'static str,
     /// Rules that its tables must keep.
     pub rules: &'static [&'static Rule],
-    /// Names of attributes that it looks at. A listing has these of each member, and of others only some.
+    /// Names of attributes that it reads. A listing has these of each member, and not all others.
     pub attributes: &'static [&'static str],
     /// The path below which every virtual dataset must map chunks of one source, and the rule that others break.
     pub mappings: Option<(&'static str, &'static Rule)>,
 }
 
 impl About {
-    /// A dialect of this name, without rules, that looks at no attribute.
+    /// Facts of a dialect that has this name, no rules, and reads no attributes.
     pub const fn named(name: &'static str) -> Self {
         Self { name, rules: &[], attributes: &[], mappings: None }
     }
@@ -127,28 +126,29 @@ impl About {
 
 /// A way of keeping tables.
 pub trait Dialect: Debug + Send + Sync {
-    /// What is known of it before a file is opened.
+    /// Facts known before any file is opened.
     fn about(&self) -> &'static About;
 
-    /// What an object is, by what its parent's listing tells. `path` is its HDF5 path.
+    /// Classifies an object by its parent's listing. `path` is its HDF5 path.
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark;
 
-    /// What becomes of the members of a group that this dialect marked [`Mark::Table`] or [`Mark::LookInside`].
+    /// Roles of the members of a group that this dialect marked [`Mark::Table`] or [`Mark::LookInside`].
     fn claims(&self, here: &Here<'_>) -> Claims {
         let _ = here;
         Claims::default()
     }
 
-    /// Makes the table at a site that this dialect claimed. It learns nothing yet: see [`Dialects::open`]. A column
-    /// keeps the reason why it cannot be read, an interrupt too, so a caller that raised one must drop the table.
+    /// Makes the table at a site that this dialect claimed. It learns no statistics yet: see [`Dialects::open`]. A
+    /// column keeps the reason why it cannot be read, even an interrupt, so a caller that raised one must drop the
+    /// table.
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         let _ = interrupt;
         Table::empty(site.path, self.about().name)
     }
 
-    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link.
-    /// `interrupt` is `None` where only the choice of files is asked for: no request is made then, and names of parts
-    /// are left out.
+    /// Makes the files of a dataset that this dialect marked [`Mark::Files`]; `name` is that of its link. With
+    /// `interrupt` `None` the caller only needs to know which files there are: no request is made, and names of parts
+    /// are missing.
     ///
     /// # Errors
     /// Why the dataset cannot be opened.
@@ -157,37 +157,36 @@ pub trait Dialect: Debug + Send + Sync {
         Err(format!("{} shows no file of {name:?} at {}", self.about().name, site.path).into())
     }
 
-    /// Finds the datasets below a group that differ from those of an earlier state of it ([`Claims::changes`]). No
-    /// element is read.
+    /// Finds the datasets below a group that differ from an earlier state ([`Claims::changes`]). It reads no elements.
     ///
     /// # Errors
-    /// Why they cannot be compared.
+    /// Why the states cannot be compared.
     fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, store::Error> {
         let _ = (here, id);
         Ok(Vec::new())
     }
 
-    /// Holds the checksums that a file has beside what it stores against that: all of it is read. An interrupt ends it
+    /// Compares the checksums in a file with the data that they cover, which reads all of it. An interrupt ends it
     /// early.
     fn verify(&self, file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
         let _ = (file, interrupt);
         Vec::new()
     }
 
-    /// Why members are no columns of the table that this dialect claimed from inside, by name.
+    /// Members that are not columns of the table that this dialect claimed from inside: their names, and why.
     fn left_out(&self, here: &Here<'_>) -> HashMap<BString, Cow<'static, str>> {
         let _ = here;
         HashMap::new()
     }
 
-    /// What writes the search indexes of this dialect's tables; `None` where they take none.
+    /// The writer of search indexes for this dialect's tables. `None`: they cannot have any.
     fn index_writer(&self, options: &IndexOptions) -> Option<Box<dyn IndexWriter>> {
         let _ = options;
         None
     }
 }
 
-/// An object as its parent's listing tells of it.
+/// An object, as its parent's listing describes it.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'a> {
     /// A group, by its attributes.
@@ -197,7 +196,7 @@ pub enum Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The group or dataset; `None` for a committed datatype and for what cannot be read.
+    /// The group or dataset. `None`: a committed datatype, or an unreadable object.
     pub fn of(object: &'a Object) -> Option<Self> {
         match object {
             Object::Group { attributes, .. } => Some(Self::Group(attributes)),
@@ -207,32 +206,31 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What an object is to a dialect.
+/// A dialect's classification of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Nothing: the next dialect is asked.
+    /// Not an object of this dialect: the next dialect is asked.
     No,
     /// A table, shown as a directory.
     Table,
-    /// A dataset shown as files beside each other, `NAME.csv`, `NAME.npy`, …
+    /// A dataset shown as files side by side: `NAME.csv`, `NAME.npy`, …
     Files,
-    /// A table that must be refused, and is shown as if it were none; the finding says why.
+    /// A table that must be refused and is then shown as an ordinary group; the finding says why.
     Refused(Finding),
-    /// Nothing, though it nearly is a table: the finding says why not. The next dialect is asked.
+    /// Nearly a table; the finding says why not. The next dialect is asked.
     Nearly(Finding),
-    /// A group of which the listing does not tell. It is called a group wherever it is named; its [`Claims`] may add a
-    /// table.
+    /// A group that the listing cannot classify. It is always called a group; its [`Claims`] may add a table.
     LookInside,
 }
 
-/// A judgement of the dialects on an object.
+/// The dialects' verdict on an object.
 #[derive(Clone, Debug)]
 pub struct Judgement {
-    /// What the object is called where it is named: `table`, `array`, `group`.
+    /// The kind of the object in listings: `table`, `array`, `group`.
     pub kind: &'static str,
     /// The dialect that shows a dataset, as a directory ([`Mark::Table`]) or as files ([`Mark::Files`]).
     pub shown: Option<(&'static dyn Dialect, Mark)>,
-    /// Rules by which other dialects refuse the object.
+    /// Findings of dialects that refuse the object.
     pub findings: Vec<Finding>,
 }
 
@@ -243,54 +241,55 @@ pub struct Here<'a> {
     pub path: &'a str,
     /// The group.
     pub group: &'a Group,
-    /// The file, for who must look into other groups to tell what this one is. It remembers what its worker said.
+    /// The file, for dialects that must list other groups to decide. It remembers the worker's answers.
     pub file: &'a Arc<File>,
-    /// Ends such a look: a caller that raised it must drop the claims.
+    /// Ends such a listing: a caller that raised it must drop the claims.
     pub interrupt: &'a Interrupt,
 }
 
-/// What a dialect says of a group and its members.
+/// A dialect's statements about a group and its members.
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     /// The dialect that claims the group; set by [`Dialects::claims`].
     pub dialect: Option<&'static dyn Dialect>,
-    /// Its attributes alone mark the group as a table; set by [`Dialects::claims`].
+    /// Whether its attributes alone mark the group as a table; set by [`Dialects::claims`].
     pub is_marked: bool,
-    /// The group is a table of its own: [`Of::Group`].
+    /// Whether the group is a table of its own: [`Of::Group`].
     pub is_table: bool,
-    /// The table only adds names: its columns are members that are shown by themselves ([`Table::only_adds`]).
+    /// Whether the table only adds names: its columns are members that are shown by themselves, too
+    /// ([`Table::only_adds`]).
     pub only_adds: bool,
-    /// No further dialect is asked, though nothing is claimed.
+    /// Whether no further dialect is asked, even if nothing is claimed.
     pub is_final: bool,
-    /// Why the group is no table, though some of its members are of one length.
+    /// Why the group is no table, though some of its members have the same length.
     pub nearly: Option<String>,
-    /// What becomes of members, by link name; whatever is not named is marked by itself.
+    /// Roles of members, by link name; any other member is classified by itself.
     pub members: HashMap<BString, Role>,
-    /// The groups and datasets that serve members which are tables, by the names of these.
+    /// The groups and datasets that serve member tables, by the names of these tables.
     pub serving: HashMap<BString, ObjectId>,
-    /// Directories that stand for no link of the group, by name.
+    /// Directories without a link of the group, by name.
     pub made: Vec<(BString, Made)>,
-    /// The name of a file that tells which datasets differ from those of an earlier state: [`Dialect::changes`].
+    /// Name of the file that lists the datasets that differ from an earlier state: [`Dialect::changes`].
     pub changes: Option<&'static str>,
-    /// A group whose members are shown here as well, but those that have the name of a link of this one.
+    /// A group whose members are shown here as well, except those that share their name with a link of this group.
     pub beside: Option<Elsewhere>,
-    /// Names of the dimensions that members lie on, one for each axis; `None` where an axis lies on none.
+    /// Names of the dimensions of members, one for each axis; `None`: an axis without a dimension.
     pub axes: HashMap<BString, Arc<[Option<BString>]>>,
-    /// Rules broken.
+    /// Broken rules.
     pub findings: Vec<Finding>,
 }
 
-/// What becomes of a member of a group.
+/// The role of a member of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A column of the group's table: shown in `columns/`.
     Column,
-    /// It serves a table, that of the group or one beside it (labels, indexes, …): named in `metadata.json`, shown
-    /// nowhere.
+    /// It serves a table, of the group or beside it (labels, indexes, …): listed in `metadata.json`, shown nowhere
+    /// else.
     Servant,
 }
 
-/// What a table is made of.
+/// The objects to make a table from, and the context.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// The file.
@@ -299,29 +298,30 @@ pub struct Site<'a> {
     pub path: &'a str,
     /// The object or objects.
     pub of: Of<'a>,
-    /// The group or dataset beside a dataset that serves it, as the claims of their group say.
+    /// The group or dataset that serves a dataset beside it, according to the claims of their group.
     pub servant: Option<ObjectId>,
-    /// Which rules it is held against.
+    /// The rules to check.
     pub checks: Checks,
 }
 
-/// Which rules a table is held against when it is opened.
+/// The rules that opening a table checks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Checks {
-    /// Every rule, also where that takes requests of its own; else those that tell what is not shown as it should be.
+    /// Whether to check every rule, even at the cost of requests. Otherwise only those whose violation changes how the
+    /// table is shown.
     pub is_full: bool,
-    /// What a user asked of rules.
+    /// The user's options for rules.
     pub options: CheckOptions,
 }
 
-/// By what tables are judged, as far as a dialect has options of its own.
+/// Options of single dialects for judging tables.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct CheckOptions {
     #[command(flatten)]
     hep001: hep001::Judging,
 }
 
-/// The objects that a table is made of.
+/// The objects to make a table from.
 #[derive(Clone, Copy, Debug)]
 pub enum Of<'a> {
     /// A group marked as a table, or claimed from inside.
@@ -339,7 +339,7 @@ pub enum Of<'a> {
     },
 }
 
-/// A list of dialects, in the order in which they are tried.
+/// A list of dialects, in the order of asking.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialects(pub &'static [&'static dyn Dialect]);
 
@@ -362,7 +362,7 @@ impl Dialects {
         })
     }
 
-    /// Judges an object by its parent's listing.
+    /// Classifies an object by its parent's listing.
     pub fn judge(self, path: &str, object: Subject<'_>) -> Judgement {
         let is_dataset = matches!(object, Subject::Dataset(_));
         let mut judgement =
@@ -389,12 +389,12 @@ impl Dialects {
         judgement
     }
 
-    /// Names of attributes that the dialects look at.
+    /// Names of attributes that the dialects read.
     pub fn attributes(self) -> Vec<String> {
         self.0.iter().flat_map(|dialect| dialect.about().attributes).map(|name| (*name).to_owned()).collect()
     }
 
-    /// What an object is called where it is named: `table`, `array`, `group`, …
+    /// The kind of an object in listings: `table`, `array`, `group`, …
     pub fn kind(self, path: &str, object: &Object) -> &'static str {
         match (object, Subject::of(object)) {
             (_, Some(subject)) => self.judge(path, subject).kind,
@@ -403,13 +403,12 @@ impl Dialects {
         }
     }
 
-    /// Opens the table at a site that `dialect` claimed. Its columns learn their statistics from all that is read of
-    /// them.
+    /// Opens the table at a site that `dialect` claimed. Its columns then learn their statistics from every read.
     pub fn open(dialect: &dyn Dialect, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         dialect.open(site, interrupt).observed(site.file)
     }
 
-    /// Makes the files of a dataset that `dialect` marked, as [`Dialects::open`] the table of a group.
+    /// Makes the files of a dataset that `dialect` marked; see [`Dialects::open`] for groups.
     ///
     /// # Errors
     /// As [`Dialect::files`].
@@ -422,9 +421,9 @@ impl Dialects {
         Ok(dialect.files(site, name, Some(interrupt))?.observed(site.file))
     }
 
-    /// What becomes of a group and its members.
+    /// Collects the dialects' statements about a group and its members.
     pub fn claims(self, here: &Here<'_>) -> Claims {
-        // Claims on members hold, also where another dialect has the group.
+        // Axes and servants of members stay valid even if another dialect gets the group.
         let (mut findings, mut nearly) = (Vec::new(), None);
         let (mut axes, mut serving) = (HashMap::new(), HashMap::new());
         let mut claims = Claims::default();
@@ -463,7 +462,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     ALL.iter().flat_map(|dialect| dialect.about().rules).chain(stated::ALL).copied()
 }
 
-/// How search indexes are written, as far as a dialect has options of its own.
+/// Options of single dialects for writing search indexes.
 #[derive(Clone, Debug, Default, Args)]
 pub struct IndexOptions {
     #[command(flatten)]
@@ -471,16 +470,16 @@ pub struct IndexOptions {
 }
 
 impl IndexOptions {
-    /// The options of a table that is written, for its indexes.
+    /// The index options that follow from the options of a table writer.
     pub fn of_table(options: &table_writer::Options) -> Self {
         Self { hep001: hep001::write::Options { references: options.references, ..hep001::write::Options::default() } }
     }
 }
 
-/// What writes the search indexes of a table.
+/// The writer of search indexes for a table.
 ///
 /// # Errors
-/// Where tables of its dialect take none.
+/// Tables of its dialect cannot have search indexes.
 pub fn index_writer(table: &Table, options: &IndexOptions) -> Result<Box<dyn IndexWriter>, index_writer::Error> {
     let own = ALL.iter().find(|dialect| dialect.about().name == table.dialect);
     own.and_then(|dialect| dialect.index_writer(options)).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Dimension scales (HDF5 Dimension Scale Specification): datasets that label the places of an axis.
+//! Dimension scales (HDF5 Dimension Scale Specification): datasets that label the positions along an axis.
 
 use crate::catalogue::{Attribute, Class, Dataset, Elements, ObjectId, attribute};
 use crate::dialects::attributes::text;
@@ -12,8 +12,7 @@ pub fn is_scale(dataset: &Dataset) -> bool {
     text(&dataset.attributes, "CLASS").as_deref() == Some("DIMENSION_SCALE")
 }
 
-/// The first scale attached to an axis of a dataset, as its attribute `DIMENSION_LIST` says; address 0 where that
-/// refers to nothing.
+/// The first scale attached to an axis of a dataset by its attribute `DIMENSION_LIST`; address 0 for a null reference.
 pub fn attached(dataset: &Dataset, axis: usize) -> Option<ObjectId> {
     let list: &Attribute = attribute(&dataset.attributes, "DIMENSION_LIST")?;
     let Class::Sequence { base } = &list.datatype.class else { return None };
@@ -28,14 +27,13 @@ pub fn attached(dataset: &Dataset, axis: usize) -> Option<ObjectId> {
     Some(ObjectId { file: dataset.id.file, address })
 }
 
-/// Whether a scale is one that netCDF writes for a dimension without values.
+/// Whether a scale is netCDF's placeholder for a dimension without values.
 pub fn is_pure_dimension(scale: &Dataset) -> bool {
     let name = text(&scale.attributes, "NAME").unwrap_or_default();
     name.starts_with("This is a netCDF dimension but not a netCDF variable")
 }
 
-/// Whether an attribute is what libraries keep scales in order by, and tells a reader nothing: of an object with
-/// `attributes`.
+/// Whether an attribute only serves the bookkeeping of dimension scales, for an object with `attributes`.
 pub fn is_plumbing(name: &[u8], attributes: &[Attribute]) -> bool {
     match name {
         b"DIMENSION_LIST" | b"REFERENCE_LIST" | b"_Netcdf4Coordinates" | b"_Netcdf4Dimid" | b"_nc3_strict" => true,

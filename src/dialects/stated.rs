@@ -1,8 +1,8 @@
-//! What an attribute says stands for a missing element, in files of any kind.
+//! Missing elements that an attribute states, in files of any kind.
 //!
-//! The attribute may be of another type than the data: h5py makes a float64 of a Python float, and an int64 of an
-//! integer. It counts where its value is exactly one that the data can have. Elsewhere nothing equals it, as xarray and
-//! NumPy have it, which is a finding: -9999.9 of float64 is no float32.
+//! The attribute may have another type than the data: h5py makes a float64 of a Python float, and an int64 of an
+//! integer. It counts if its value is exact in the type of the data. Otherwise no element equals it, as in xarray and
+//! NumPy, and hepfs reports a finding: -9999.9 of float64 is no float32.
 
 use arrow_schema::DataType;
 use half::f16;
@@ -22,19 +22,19 @@ crate::table::rules! {
         => "write it in the type of the data";
 }
 
-/// The attribute that states it.
+/// The attribute that states the missing element.
 pub const NAME: &str = "_FillValue";
 
-/// Why nothing equals what an attribute states.
+/// Why no element equals a stated value.
 #[derive(Clone, Debug)]
 pub struct Unfit {
-    /// What it is instead of a value of the data.
+    /// The stated value, and how it misses the type of the data.
     pub found: String,
-    /// The value of the data that is nearest to it, where there is one.
+    /// The nearest value of the data's type, if there is any.
     pub nearest: Option<Scalar>,
 }
 
-/// A number, exactly.
+/// An exact number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// An integer.
@@ -44,7 +44,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The one number of an attribute.
+    /// The number in an attribute of one element.
     fn of(attribute: &Attribute) -> Option<Self> {
         let bytes = attribute.value.as_ref().ok()?.bytes.as_slice();
         let array = decode(plain(&attribute.datatype), bytes.into(), 1, &Memory(&[]), &mut Oddities::new()).ok()?;
@@ -57,16 +57,16 @@ impl Number {
         super::attributes::number(attribute).map(Self::Float)
     }
 
-    /// The integer that it is.
+    /// Its exact value as an integer.
     pub fn whole(self) -> Option<i128> {
         match self {
             Self::Whole(whole) => Some(whole),
-            // Exact: integers of 64 bits are less.
+            // Exact for every integer of 64 bits.
             Self::Float(float) => (float.fract() == 0.0 && float.abs() < 1e20).then_some(float as i128),
         }
     }
 
-    /// The float64 that it is, exactly.
+    /// Its exact value as float64.
     fn float(self) -> Option<f64> {
         match self {
             Self::Whole(whole) => Some(whole as f64).filter(|float| *float as i128 == whole),
@@ -74,13 +74,13 @@ impl Number {
         }
     }
 
-    /// The float of `size` bytes that it is, exactly.
+    /// Its exact value as a float of `size` bytes.
     pub fn float_of(self, size: u64) -> Option<f64> {
         let float = self.float()?;
         Some(rounded(float, size)).filter(|rounded| *rounded == float || float.is_nan())
     }
 
-    /// The value of elements of a type that is nearest to it.
+    /// The nearest value of a type.
     pub fn nearest(self, datatype: &Datatype) -> Option<Scalar> {
         match &plain(datatype).class {
             Class::Integer { signed, .. } => {
@@ -104,7 +104,7 @@ impl Number {
         }
     }
 
-    /// The element of a type that it is, exactly; `None` where it is none.
+    /// The element of a type with exactly this value. `None`: no such element.
     fn stored(self, datatype: &Datatype) -> Option<Vec<u8>> {
         let size = usize::try_from(datatype.size).ok()?;
         let (mut bytes, order) = match plain(datatype).class {
@@ -142,7 +142,7 @@ impl std::fmt::Display for Number {
     }
 }
 
-/// A number as a float of `size` bytes has it.
+/// A number rounded to a float of `size` bytes.
 fn rounded(float: f64, size: u64) -> f64 {
     match size {
         2 => f16::from_f64(float).to_f64(),
@@ -151,7 +151,7 @@ fn rounded(float: f64, size: u64) -> f64 {
     }
 }
 
-/// An integer, where `size` bytes hold it.
+/// An integer, if it fits into `size` bytes.
 fn within(whole: i128, signed: bool, size: u64) -> Option<i128> {
     let bits = u32::try_from(size).ok().filter(|size| (1..=8).contains(size))? * 8;
     let (least, most) = if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
@@ -166,7 +166,7 @@ fn plain(datatype: &Datatype) -> &Datatype {
     }
 }
 
-/// A text as the element of variable length that it is.
+/// A text as an element of variable length.
 pub fn stored_text(text: &[u8]) -> Elements {
     let heap = text.to_vec();
     // No attribute is as long as 2^32 bytes.
@@ -174,10 +174,10 @@ pub fn stored_text(text: &[u8]) -> Elements {
     Elements { bytes: descriptor.to_bytes().to_vec(), heap }
 }
 
-/// The element of `datatype` that an attribute states; `None` where elements of this type are never missing.
+/// The element of `datatype` that an attribute states. `None`: elements of this type are never missing.
 ///
 /// # Errors
-/// Why there is no such element.
+/// Why no element equals the attribute.
 pub fn element(datatype: &Datatype, attribute: &Attribute) -> Result<Option<Elements>, Unfit> {
     let unfit = |found: String| Unfit { found, nearest: None };
     let (name, Ok(value)) = (&attribute.name, &attribute.value) else { return Ok(None) };
@@ -221,7 +221,7 @@ pub fn element(datatype: &Datatype, attribute: &Attribute) -> Result<Option<Elem
     }
 }
 
-/// What the attribute `_FillValue` says stands for a missing element of this type.
+/// The missing element that the attribute `_FillValue` states for this type.
 pub fn fill(datatype: &Datatype, attributes: &[Attribute]) -> Fill {
     match attribute(attributes, NAME).map(|attribute| element(datatype, attribute)) {
         Some(Ok(Some(element))) => Fill::Explicit(element),
@@ -229,16 +229,15 @@ pub fn fill(datatype: &Datatype, attributes: &[Attribute]) -> Fill {
     }
 }
 
-/// Why nothing equals the attribute `_FillValue` of elements of this type, where nothing does.
+/// Why no element of this type equals the attribute `_FillValue`. `None`: no such attribute, or one that fits.
 pub fn unfit(datatype: &Datatype, attributes: &[Attribute]) -> Option<Unfit> {
     element(datatype, attribute(attributes, NAME)?).err()
 }
 
-/// Adds to a table what its columns state that nothing equals; with all checks, the values that nearly do are to be
-/// counted.
+/// Adds findings on stated values that no element equals; in a full check, also makes reading count the nearest values.
 pub fn look(table: Table, checks: Checks) -> Table {
     let mut table = table;
-    // Variables have a rule of their own. An HDF5 fill value goes before the attribute in a table of HEP001.
+    // netCDF variables have a rule of their own. In HEP001, an HDF5 fill value takes precedence over the attribute.
     let (is_of_netcdf, is_of_hep001) =
         (table.dialect == netcdf::Netcdf::NAME, table.dialect == hep001::Hep001.about().name);
     for column in table.columns.iter_mut().filter(|_| !is_of_netcdf) {
@@ -247,7 +246,7 @@ pub fn look(table: Table, checks: Checks) -> Table {
             continue;
         }
         let Some(Unfit { found, nearest }) = unfit(&dataset.datatype, &column.attributes) else { continue };
-        // Fields of one dataset are told apart by their names.
+        // Names distinguish the fields of one dataset.
         let of = if column.path == table.path { format!("{}: ", column.name) } else { String::new() };
         let is_as_stored =
             column.rows.as_ref().is_ok_and(|rows| is_of(rows.data_type(), &arrow_type(&dataset.datatype)));
@@ -255,7 +254,7 @@ pub fn look(table: Table, checks: Checks) -> Table {
             let near = Near { rule: &FILL, of: of.clone(), nearest };
             column.meaning.expected.get_or_insert_with(Box::<Expected>::default).near = Some(near);
         }
-        // Columns that are shown by themselves have it there.
+        // Columns that are also shown by themselves have the finding there.
         if !table.only_adds {
             table.findings.push(Finding::new(&column.path, &FILL, of + &found));
         }
@@ -263,20 +262,20 @@ pub fn look(table: Table, checks: Checks) -> Table {
     table
 }
 
-/// What a dataset at `path` states that nothing equals, where `dialect` shows it as files.
+/// A finding on a dataset at `path` whose stated value no element equals, if `dialect` shows it as files.
 pub fn of_array(path: &str, dataset: &Dataset, dialect: &dyn Dialect) -> Option<Finding> {
     let is_of_netcdf = dialect.about().name == netcdf::Netcdf::NAME;
     let unfit = unfit(&dataset.datatype, &dataset.attributes).filter(|_| !is_of_netcdf)?;
     Some(Finding::new(path, &FILL, unfit.found))
 }
 
-/// Notes long doubles of a dataset at `path`. It reads no values, so it counts no inexact ones.
+/// Reports a dataset of long doubles at `path`. It reads no values, so it cannot count inexact ones.
 pub fn long_double(path: &str, dataset: &Dataset) -> Option<Finding> {
     let found = "long doubles; how many are not exact is not counted in an array by itself";
     dataset.datatype.holds_wide_float().then(|| Finding::new(path, table::rule_of(Oddity::Nearest), found))
 }
 
-/// Whether values of a type are such items, or lists of them.
+/// Whether a type is `item`, or lists of it.
 fn is_of(data_type: &DataType, item: &DataType) -> bool {
     match data_type {
         DataType::FixedSizeList(field, _) => is_of(field.data_type(), item),

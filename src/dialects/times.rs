@@ -1,10 +1,10 @@
-//! Which columns are times: integers whose attribute `units` counts a unit of time from a date, as UDUNITS writes it
-//! and the CF conventions (§4.4) demand: `seconds since 1970-01-01 00:00:00 +0:00`.
+//! Recognises columns of times: integers whose attribute `units` counts a unit of time from a date, in the form of
+//! UDUNITS that the CF conventions (§4.4) demand: `seconds since 1970-01-01 00:00:00 +0:00`.
 //!
-//! An instant is a number of equal units behind an epoch, and is shown by the calendar of ISO 8601, the proleptic
-//! Gregorian one. So a `calendar` whose days are others leaves numbers, and so does an epoch before 1582-10-15 in the
-//! mixed calendar that CF calls `standard`. Months and years have no one length. A unit without a date is a duration:
-//! a number.
+//! An instant is a number of equal units after an epoch, shown in the calendar of ISO 8601 (proleptic Gregorian).
+//! Values stay numbers if `calendar` names a calendar of other days, or if the epoch lies before 1582-10-15 in the
+//! mixed calendar that CF calls `standard`. They stay numbers in months and years, which vary in length. A unit without
+//! a date is a duration: a number.
 
 use arrow_schema::TimeUnit;
 
@@ -14,10 +14,10 @@ use crate::catalogue::{Attribute, ByteOrder, Class, Datatype, Elements, Fill, at
 use crate::store::{File, Rows};
 use crate::table::{Times, Unreadable};
 
-/// 1582-10-15, the first day of the Gregorian calendar, from 1970-01-01.
+/// 1582-10-15, the first day of the Gregorian calendar, in days from 1970-01-01.
 const GREGORIAN: i64 = -141_427;
 
-/// The unit of this name, as NumPy and Arrow abbreviate it.
+/// The unit with this name in NumPy's and Arrow's abbreviations.
 pub fn unit_of(name: &str) -> Option<TimeUnit> {
     Some(match name {
         "s" => TimeUnit::Second,
@@ -28,14 +28,14 @@ pub fn unit_of(name: &str) -> Option<TimeUnit> {
     })
 }
 
-/// How the integers of a column with these attributes stand for instants; the reason where its units count from a date
-/// and it is shown as numbers all the same. `None` of anything else.
+/// The conversion of a column's integers to instants, by its attributes. `Err`: its units count from a date, but it
+/// stays numbers, and why. `None`: its units do not count from a date.
 pub fn of(file: &File, attributes: &[Attribute], rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     if !file.store().shows_times() {
         return None;
     }
     Some(counted_by(attributes)?.and_then(|(step, epoch)| match packed_by(attributes) {
-        // What is stored is not what is counted.
+        // The stored integers are not the counts.
         Some(name) => Err(format!("values are packed by {name}").into()),
         None => Times::new(step, epoch, rows.data_type()),
     }))
@@ -45,20 +45,20 @@ fn packed_by(attributes: &[Attribute]) -> Option<&'static str> {
     ["scale_factor", "add_offset"].into_iter().find(|name| attribute(attributes, name).is_some())
 }
 
-/// The units to tell of a column as it is stored. Of packed instants there are none: what reads them next, without the
-/// attributes that pack them, would take the numbers for instants.
+/// The displayed units of a column as stored. Packed instants get none: a reader without the packing attributes would
+/// take the numbers for instants.
 pub fn units(attributes: &[Attribute]) -> Option<String> {
     let units = text(attributes, "units")?;
     (packed_by(attributes).is_none() || counted(&units).is_none()).then_some(units)
 }
 
-/// The calendar that the units of a column count in, where it is stated.
+/// The calendar of a column that counts from a date, if stated.
 pub fn calendar(attributes: &[Attribute]) -> Option<String> {
     counted(&text(attributes, "units")?).and_then(|_| text(attributes, "calendar"))
 }
 
-/// What numbers with these attributes count: attoseconds of a unit, and from when on; the reason where their units
-/// count from a date and they are numbers all the same. `None` of anything else.
+/// The attoseconds of the unit and the epoch that these attributes state. `Err`: the units count from a date, but
+/// values stay numbers, and why. `None`: the units do not count from a date.
 pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), Unreadable>> {
     let (unit, epoch) = counted(&text(attributes, "units")?)?;
     let calendar = text(attributes, "calendar");
@@ -68,8 +68,8 @@ pub fn counted_by(attributes: &[Attribute]) -> Option<Result<(i128, Instant), Un
     }))
 }
 
-/// How the integers of a column stand for instants: a unit of time, counted from a date. `None` where times are shown
-/// as numbers.
+/// The conversion of a column's integers to instants: a unit of time, counted from a date. `None`: times are shown as
+/// numbers.
 pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     file.store().shows_times().then(|| {
         let step = step(unit).ok_or_else(|| format!("{unit:?} is no unit of one length"))?;
@@ -77,8 +77,8 @@ pub fn counted_from(file: &File, unit: &str, epoch: &str, rows: &dyn Rows) -> Op
     })
 }
 
-/// How the integers of a column stand for instants: steps of `step` attoseconds, from a day counted from 1970 on.
-/// `None` where times are shown as numbers.
+/// The conversion of a column's integers to instants: steps of `step` attoseconds from a day, counted from 1970.
+/// `None`: times are shown as numbers.
 pub fn since(file: &File, step: i128, days: i64, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
     let epoch = Instant { attoseconds: i128::from(days) * i128::from(DAY) * SECOND, is_exact: true };
     file.store().shows_times().then(|| Times::new(step, epoch, rows.data_type()))
@@ -87,16 +87,16 @@ pub fn since(file: &File, step: i128, days: i64, rows: &dyn Rows) -> Option<Resu
 /// A datetime or timedelta of NumPy as h5py stores it: opaque, with the tag `NUMPY:<M8[ns]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfNumpy {
-    /// The integer that it is.
+    /// The integer type to read it as.
     pub read: Datatype,
-    /// What is no time.
+    /// The element that means no time.
     pub missing: Fill,
-    /// Attoseconds of a unit since 1970; of a timedelta, of months and of years what is counted.
+    /// Attoseconds of the unit since 1970. `Err`: the displayed unit of a timedelta, or of months and years.
     pub step: Result<i128, Unreadable>,
 }
 
 impl OfNumpy {
-    /// `None` of any other type.
+    /// The type if the tag is NumPy's. `None`: any other type.
     pub fn of(stored: &Datatype) -> Option<Self> {
         let Class::Opaque { tag } = &stored.class else { return None };
         let (order, rest) = std::str::from_utf8(tag).ok()?.strip_prefix("NUMPY:")?.split_at_checked(1)?;
@@ -110,7 +110,7 @@ impl OfNumpy {
             "m" => Some(60 * SECOND),
             "D" => Some(i128::from(DAY) * SECOND),
             "W" => Some(7 * i128::from(DAY) * SECOND),
-            // Of no one length.
+            // Months and years vary in length.
             "M" | "Y" => None,
             _ => Some(step(unit)?),
         };
@@ -124,19 +124,19 @@ impl OfNumpy {
         (stored.size == 8).then(|| Self { read: Datatype { size: 8, class }, missing: not_a_time(order), step })
     }
 
-    /// How the integers stand for instants.
+    /// The conversion of the integers to instants.
     pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
         let times = since(file, *self.step.as_ref().ok()?, 0, rows)?;
         Some(times.map(|times| times.in_zone(None)))
     }
 
-    /// What is counted, where it is no instant.
+    /// The displayed unit of integers that are not instants.
     pub fn units(&self) -> Option<String> {
         self.step.as_ref().err().map(Unreadable::to_string)
     }
 }
 
-/// What NumPy and pandas store for no time.
+/// The element that NumPy and pandas store for no time.
 pub fn not_a_time(order: ByteOrder) -> Fill {
     let least = i64::MIN;
     let bytes = if order == ByteOrder::Big { least.to_be_bytes() } else { least.to_le_bytes() };
@@ -150,7 +150,7 @@ fn counted(units: &str) -> Option<(String, String)> {
     since.eq_ignore_ascii_case("since").then(|| (unit.to_owned(), epoch.trim_start().to_owned()))
 }
 
-/// The moment that is counted from.
+/// The instant from which units count.
 fn epoch_of(epoch: &str, calendar: Option<&str>) -> Result<Instant, Unreadable> {
     let calendar = calendar.map(str::to_ascii_lowercase);
     let calendar = calendar.as_deref().unwrap_or("standard");

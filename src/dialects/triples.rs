@@ -1,5 +1,4 @@
-//! Sparse matrices that are compressed along one axis (CSR, CSC), as columns: a row for each stored entry, in storage
-//! order.
+//! Sparse matrices compressed along one axis (CSR, CSC), as columns: a row for each stored entry, in storage order.
 
 use std::sync::Arc;
 
@@ -9,42 +8,42 @@ use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{Categories, CategoryRows, Column, RunRows, Unreadable};
 
-/// The members of a group that hold the matrix, as Python's libraries call them.
+/// The members of a group that hold the matrix, by the names of Python's libraries.
 pub(super) const PARTS: [&str; 3] = ["data", "indices", "indptr"];
 
-/// A dataset of a matrix as it is stored.
+/// A dataset of a matrix as stored.
 pub(super) struct Part<'a> {
     pub rows: Arc<dyn Rows>,
     pub dataset: &'a Arc<Dataset>,
-    /// What is odd in it.
+    /// Oddities counted in it.
     pub tally: Arc<Tally>,
 }
 
 /// The stored entries of a matrix, as columns of one length.
 pub(super) struct Triples<'a> {
-    /// Numbers along the compressed axis, expanded from pointers; what is wrong with these.
+    /// Indexes along the compressed axis, expanded from pointers; or why the pointers are invalid.
     pub major: Result<Arc<dyn Rows>, Unreadable>,
-    /// Numbers along the other axis.
+    /// Indexes along the other axis.
     pub minor: Part<'a>,
-    /// What is stored.
+    /// The stored values.
     pub values: Part<'a>,
-    /// The path of that.
+    /// Path of the values.
     of_values: String,
 }
 
-/// What the numbers along an axis of a matrix are called, and what they are shown as.
+/// Name and labels for the indexes along an axis.
 pub(super) struct Axis {
     pub name: &'static str,
-    /// Without any, numbers are shown.
+    /// Labels; `None`: the indexes themselves are shown.
     pub labels: Option<Categories>,
 }
 
 impl<'a> Triples<'a> {
-    /// Opens the matrix of a group: values, numbers along the minor axis, and pointers along the axis `major` of a
-    /// matrix of this `shape`, in members called `parts`. Of elements only the first and the last pointer are read.
+    /// Opens the matrix in a group: values, indexes along the minor axis, and pointers along the axis `major` of a
+    /// matrix of this `shape`, in members named `parts`. It reads only the first and the last pointer.
     ///
     /// # Errors
-    /// Why there are no entries.
+    /// Why the entries cannot be read.
     pub fn of(
         site: &Site<'_>,
         group: &'a Group,
@@ -76,8 +75,8 @@ impl<'a> Triples<'a> {
         Ok(Self { major, minor, values, of_values: join(site.path, data.as_bytes()) })
     }
 
-    /// Columns of a table at `path`: numbers along the major and along the minor axis, and `value`. Label sets that are
-    /// used are added to `categories`.
+    /// Columns of a table at `path`: indexes along the major and the minor axis, and `value`. Adds the label sets in
+    /// use to `categories`.
     pub fn columns(
         self,
         site: &Site<'_>,

@@ -1,4 +1,4 @@
-//! Opens awkward arrays: a form in JSON, and a dataset for each buffer that it names (Awkward Array, "Forms").
+//! Opens awkward arrays: a form in JSON, and a dataset for each buffer that the form names (Awkward Array, "Forms").
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::table::{
     Column, CompoundRows, EvenRows, Finding, HeldRows, ListRows, MaskedRows, PresentRows, StringRows, Table, Unreadable,
 };
 
-/// Forms of one array at most: each opens a dataset or two.
+/// Most forms of one array: each opens a dataset or two.
 const MOST_FORMS: usize = 1024;
 
-/// Forms within forms at most.
+/// Deepest nesting of forms.
 const DEEPEST: usize = 32;
 
-/// Classes that are understood.
+/// Classes of forms that hepfs reads.
 const CLASSES: [&str; 8] = [
     "ByteMaskedArray",
     "EmptyArray",
@@ -41,17 +41,17 @@ const CLASSES: [&str; 8] = [
     "UnmaskedArray",
 ];
 
-/// What rows look like.
+/// The structure of rows, as Awkward Array describes it in JSON.
 #[derive(Deserialize)]
 struct Form {
     class: String,
-    /// Begins the names of its buffers.
+    /// Prefix of the names of its buffers.
     #[serde(default)]
     form_key: String,
     content: Option<Box<Form>>,
     #[serde(default)]
     contents: Vec<Form>,
-    /// Names of the contents of records; tuples have none.
+    /// Names of the contents of records; `None`: tuples.
     fields: Option<Vec<String>>,
     #[serde(default)]
     size: u64,
@@ -64,12 +64,12 @@ struct Form {
 }
 
 impl Form {
-    /// The kind of array that it stands for, if not for itself.
+    /// The kind of array that the form stands for, such as a string; empty if none.
     fn stands_for(&self) -> &str {
         self.parameters.get("__array__").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What records are made of, with a name each; `None` of what is no record.
+    /// Fields of a record, with their names. `None`: not a record.
     fn fields(&self) -> Option<impl Iterator<Item = (String, &Form)>> {
         let name =
             |at: usize| self.fields.as_ref().map_or_else(|| Some(at.to_string()), |names| names.get(at).cloned());
@@ -77,7 +77,7 @@ impl Form {
         (self.class == "RecordArray").then_some(named)
     }
 
-    /// The forms that it is made of.
+    /// The forms inside this one.
     fn parts(&self) -> impl Iterator<Item = &Form> {
         self.content.as_deref().into_iter().chain(&self.contents)
     }
@@ -90,7 +90,7 @@ impl Form {
         1 + self.parts().map(Form::depth).max().unwrap_or(0)
     }
 
-    /// What the names of its own buffers end in.
+    /// Suffixes of the names of its own buffers.
     fn roles(&self) -> &'static [&'static str] {
         match self.class.as_str() {
             "NumpyArray" => &["data"],
@@ -101,18 +101,18 @@ impl Form {
         }
     }
 
-    /// The name of one of its buffers.
+    /// Name of one of its buffers.
     fn buffer(&self, role: &str) -> BString {
         format!("{}-{role}", self.form_key).into()
     }
 
-    /// Adds the names of its buffers, and of those of its parts.
+    /// Adds the names of all buffers, of its parts, too.
     fn add_buffers(&self, names: &mut HashSet<BString>) {
         names.extend(self.roles().iter().map(|role| self.buffer(role)));
         self.parts().for_each(|part| part.add_buffers(names));
     }
 
-    /// A class among these forms that is not understood.
+    /// The first class among these forms that hepfs cannot read.
     fn unknown(&self) -> Option<&str> {
         let own = Some(self.class.as_str()).filter(|class| !CLASSES.contains(class));
         own.or_else(|| self.parts().find_map(Form::unknown))
@@ -122,7 +122,7 @@ impl Form {
 /// The rows of the awkward array in a group at `path`.
 ///
 /// # Errors
-/// Why they cannot be had.
+/// Why the array cannot be read.
 pub(super) fn rows(
     opener: &Opener<'_>,
     path: &str,
@@ -133,7 +133,8 @@ pub(super) fn rows(
     Buffers { opener, path, group, tally }.rows(&form, length)
 }
 
-/// The members that hold the array. Where it is not understood, they are shown by themselves, as are others always.
+/// The members that hold the array. If hepfs cannot read the array, they are shown by themselves, as all other members
+/// are.
 pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     let mut names = HashSet::new();
     if let Ok((form, _)) = form(group) {
@@ -143,10 +144,10 @@ pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     links.map(|link| (link.name.clone(), Role::Servant)).collect()
 }
 
-/// The rows of a field, or why they cannot be had, and what is odd in them.
+/// Name, rows or the reason why they cannot be read, and oddities of a field.
 type Field = (String, Result<Arc<dyn Rows>, Unreadable>, Arc<Tally>);
 
-/// The table of an awkward array by itself: a column for each field of records, or else one.
+/// The table of an awkward array by itself: a column for each field of its records, or a single column.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let opener = Opener { file: site.file, interrupt };
     let mut findings = Vec::new();
@@ -182,7 +183,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// The form of the array in a group, and how many rows it has.
+/// The form of the array in a group, and its number of rows.
 fn form(group: &Group) -> Result<(Form, u64), Unreadable> {
     let form = text(&group.attributes, FORM).ok_or("it has no form")?;
     let form: Form = serde_json::from_str(&form).map_err(|error| format!("its form: {error}"))?;
@@ -196,7 +197,7 @@ fn form(group: &Group) -> Result<(Form, u64), Unreadable> {
     Ok((form, unsigned(&group.attributes, LENGTH).unwrap_or(u64::MAX)))
 }
 
-/// What buffers are opened from.
+/// Opens the buffers of a form.
 struct Buffers<'a> {
     opener: &'a Opener<'a>,
     path: &'a str,
@@ -243,7 +244,7 @@ impl Buffers<'_> {
                 let fields = fields.map(|(name, form)| Ok::<_, String>((name, self.rows(form, length)?)));
                 Arc::new(CompoundRows::new(path, fields.collect::<Result<_, _>>()?)?)
             }
-            // What Awkward Array makes of it where a type is needed.
+            // Awkward Array itself makes float64 of it where it needs a type.
             "EmptyArray" => Arc::new(HeldRows::new(new_empty_array(&DataType::Float64), false, Hints::default())),
             "IndexedOptionArray" => Arc::new(PresentRows::new(path, part("index")?, content(u64::MAX)?)?),
             "ByteMaskedArray" => {

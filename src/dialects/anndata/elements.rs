@@ -1,4 +1,4 @@
-//! Opens an element that is one column.
+//! Opens an element that makes a single column.
 
 use std::sync::Arc;
 
@@ -13,30 +13,30 @@ use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
 use crate::table::{CastRows, Categories, CategoryRows, MaskedRows, Rule, Unreadable};
 
-/// An element of which each row is a value.
+/// An element with a value for each row.
 pub(super) struct Element {
     pub rows: Arc<dyn Rows>,
-    /// Where the values lie, or their codes.
+    /// The dataset of the values, or of their codes.
     pub dataset: Arc<Dataset>,
     /// The labels of codes.
     pub categories: Option<Categories>,
-    /// A rule that it breaks, with what was found.
+    /// A broken rule, and what was found.
     pub finding: Option<(&'static Rule, String)>,
-    /// Whether it has the rows that it should have.
+    /// Whether it has as many rows as it should have.
     pub is_whole: bool,
 }
 
-/// What elements are opened from.
+/// Opens elements of a file.
 pub(super) struct Opener<'a> {
     pub file: &'a Arc<File>,
     pub interrupt: &'a Interrupt,
 }
 
 impl Opener<'_> {
-    /// The column that an object at `path` is.
+    /// The column in the object at `path`.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the object is not a column.
     pub fn element(&self, path: &str, object: &Object, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
         match object {
             Object::Dataset(dataset) => self.dataset(path, dataset, tally),
@@ -56,10 +56,10 @@ impl Opener<'_> {
         }
     }
 
-    /// A group with its links.
+    /// Lists a group.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The object is not a group, or cannot be listed.
     pub fn group(&self, object: &Object) -> Result<Group, Unreadable> {
         match object {
             Object::Group { id, .. } => self.file.group(*id, self.interrupt).map_err(Unreadable::from),
@@ -70,15 +70,15 @@ impl Opener<'_> {
     /// The object at a path.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the path leads to no object.
     pub fn at(&self, path: &str) -> Result<Object, Unreadable> {
         datasets::at(self.file, path, self.interrupt)
     }
 
-    /// The values of a dataset of rank 1. One that equals the fill value is a value.
+    /// The values of a dataset of rank 1. The fill value is an ordinary value.
     ///
     /// # Errors
-    /// Why they cannot be had.
+    /// Why they cannot be read.
     pub fn array(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, Unreadable> {
         datasets::line(self.file, path, dataset, tally)
     }
@@ -90,7 +90,7 @@ impl Opener<'_> {
         if !plain.rows.data_type().is_integer() {
             return Ok(plain);
         }
-        // Version 0.1.0 of data frames.
+        // Version 0.1.0 of data frames refers to labels by an attribute.
         Ok(match self.referred(path, target) {
             Ok(categories) => labelled(path, plain, categories, tally)?,
             Err(reason) => {
@@ -110,13 +110,13 @@ impl Opener<'_> {
         self.labels(format!("{path} (categories)"), &object, ordered)
     }
 
-    /// An element whose values label codes.
+    /// The labels that an element holds.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the element cannot hold labels.
     pub fn labels(&self, path: String, object: &Object, ordered: bool) -> Result<Categories, Unreadable> {
         let tally = Arc::default();
-        // Labels have no labels: they might be their own.
+        // Labels are never read as codes of other labels, which could lead in a circle.
         let (rows, dataset) = match object {
             Object::Dataset(dataset) => (self.array(&path, dataset, &tally)?, dataset.clone()),
             Object::Group { attributes, .. } if Encoding::of(attributes) == Encoding::Masked => {
@@ -125,7 +125,7 @@ impl Opener<'_> {
             }
             _ => return Err("labels are neither an array nor values with a mask".into()),
         };
-        // Where every row is missing, anndata writes no labels, which are of no type.
+        // If every row is missing, anndata writes labels without a type.
         let rows = match rows.len() {
             0 => Arc::new(CastRows::new(rows, Some(DataType::LargeUtf8), false)),
             _ => rows,
@@ -172,7 +172,7 @@ fn labelled(path: &str, codes: Element, categories: Categories, tally: &Arc<Tall
     Ok(Element { rows, categories: Some(categories), ..codes })
 }
 
-/// Whether a group of this kind is one column.
+/// Whether a group of this kind makes a single column.
 pub(super) fn is_element(encoding: &Encoding) -> bool {
     matches!(encoding, Encoding::Categorical | Encoding::Masked)
 }

@@ -1,4 +1,4 @@
-//! What an element is, by its attributes.
+//! The kind of an element, by its attributes.
 
 use crate::catalogue::{Attribute, attribute};
 use crate::dialects::attributes::text;
@@ -15,15 +15,15 @@ const TYPE: &str = "encoding-type";
 /// The attribute that names the version of the kind.
 const VERSION: &str = "encoding-version";
 
-/// Every attribute that is looked at.
+/// Every attribute that this dialect reads.
 pub(super) const ATTRIBUTES: [&str; 11] =
     [TYPE, VERSION, INDEX, ORDER, "categories", "ordered", OLD_SPARSE, "shape", "h5sparse_shape", FORM, LENGTH];
 
-/// The attributes of an awkward array: its form as JSON, and how many rows it has.
+/// The attributes of an awkward array: its form as JSON, and its number of rows.
 pub(super) const FORM: &str = "form";
 pub(super) const LENGTH: &str = "length";
 
-/// The attribute by which versions before 0.7 name the kind of a sparse matrix.
+/// The attribute that named the kind of a sparse matrix before version 0.7.
 const OLD_SPARSE: &str = "h5sparse_format";
 
 /// An axis of a matrix.
@@ -33,7 +33,7 @@ pub(super) enum Axis {
     Column,
 }
 
-/// What an element is.
+/// The kind of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     /// A data frame.
@@ -46,14 +46,14 @@ pub(super) enum Encoding {
     Sparse,
     /// Rows of any shape: a form and its buffers.
     Awkward,
-    /// What does not say, or is a plain array.
+    /// A plain array, or an element without a kind.
     Plain,
-    /// Something else, by this name.
+    /// Another kind, by its name.
     Other(String),
 }
 
 impl Encoding {
-    /// By the attributes of the element.
+    /// The kind that the attributes of an element state.
     pub fn of(attributes: &[Attribute]) -> Self {
         match kind(attributes).as_deref() {
             Some("dataframe") => Self::Frame,
@@ -63,14 +63,15 @@ impl Encoding {
             _ if sparse(attributes).is_some() => Self::Sparse,
             Some("array" | "string-array") => Self::Plain,
             Some(other) => Self::Other(other.to_owned()),
-            // Some producers mark a data frame by these alone.
+            // Some producers mark a data frame by these two attributes alone.
             None if attribute(attributes, INDEX).is_some() && attribute(attributes, ORDER).is_some() => Self::Frame,
             None => Self::Plain,
         }
     }
 }
 
-/// The axis along which a sparse matrix is compressed; `None` of anything else. Old files say so by another name.
+/// The axis along which a sparse matrix is compressed. `None`: not a sparse matrix. Files before version 0.7 name the
+/// axis by another attribute.
 pub(super) fn sparse(attributes: &[Attribute]) -> Option<Axis> {
     match kind(attributes).or_else(|| text(attributes, OLD_SPARSE))?.as_str() {
         "csr_matrix" | "csr" => Some(Axis::Row),
@@ -79,12 +80,12 @@ pub(super) fn sparse(attributes: &[Attribute]) -> Option<Axis> {
     }
 }
 
-/// The kind of an element, as it is written.
+/// The kind of an element, as written in the file.
 pub(super) fn kind(attributes: &[Attribute]) -> Option<String> {
     text(attributes, TYPE)
 }
 
-/// The version of the kind, where there is one.
+/// The version of the kind, if stated.
 pub(super) fn version(attributes: &[Attribute]) -> Option<String> {
     text(attributes, VERSION)
 }

@@ -16,17 +16,17 @@ use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
 use crate::table::{Called, Categories, Column, CompoundRows, Finding, Meaning, Origin, Rule, Table, Unreadable};
 
-/// Most parts of the name of a column, each of which is a group to look into.
+/// Most parts of a column's name: each part is a group to list.
 const MOST_PARTS: usize = 32;
 
-/// The group of label sets that version 0.1.0 has.
+/// The group of label sets in version 0.1.0.
 const CATEGORIES: &[u8] = b"__categories";
 
-/// What becomes of the members of a data frame: those that are columns, listed or not, and those that hold parts of
-/// columns. Anything else is shown by itself.
+/// Roles of the members of a data frame: columns, listed or not, and groups that hold parts of columns. Any other
+/// member is shown by itself.
 pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     let listed = listed(group).unwrap_or_default();
-    // `a/b` is the dataset `b` in the group `a`.
+    // The name `a/b` means the dataset `b` in the group `a`.
     let helpers: HashSet<&[u8]> = listed.iter().filter_map(|name| Some(name.split_once_str("/")?.0)).collect();
     let role = |name: &BString, object: &Object| match object {
         Object::Dataset(dataset) => (dataset.shape.len() == 1 && !dataset.null).then_some(Role::Column),
@@ -38,7 +38,7 @@ pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     links.filter_map(|link| Some((link.name.clone(), role(&link.name, link.target.object()?)?))).collect()
 }
 
-/// The columns in order, as the frame lists them; `None` where it does not. An empty list is one of numbers.
+/// The columns in the order that the frame lists. `None`: no list. An empty list has a numeric type.
 fn listed(group: &Group) -> Option<Vec<BString>> {
     let order = attribute(&group.attributes, ORDER)?;
     strings(order).or_else(|| order.is_empty().then(Vec::new))
@@ -70,22 +70,22 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// The row labels of a data frame; `None` where there are none.
+/// The row labels of a data frame. `None`: it has none that can be read.
 pub(super) fn label(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Option<Column> {
     let name = text(&group.attributes, INDEX)?;
     let opener = Opener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
-    // Labels that are codes lead into the categories of their own frame.
+    // Codes cannot label rows here: their categories belong to the other frame.
     frame.column(&name.into(), true).filter(|column| column.categories.is_none())
 }
 
-/// Rows, and what is odd in what they are made of, by path.
+/// Rows, and the oddities of their parts by path.
 pub(super) type Compounds = (Arc<dyn Rows>, Vec<(String, Arc<Tally>)>);
 
-/// The columns of a data frame but its row labels, as compounds; `None` of one that has row labels alone.
+/// The columns of a data frame except its row labels, as compounds. `None`: the frame has only row labels.
 ///
 /// # Errors
-/// Where none can be read.
+/// Why no column can be read.
 pub(super) fn compounds(
     site: &Site<'_>,
     group: &Group,
@@ -104,7 +104,7 @@ pub(super) fn compounds(
     Ok(Some((Arc::new(CompoundRows::new(site.path.to_owned(), fields.collect())?), below)))
 }
 
-/// A data frame while its columns are made.
+/// A data frame whose columns are being made.
 struct Frame<'a> {
     site: &'a Site<'a>,
     group: &'a Group,
@@ -144,7 +144,7 @@ impl Frame<'_> {
         names.into_iter().filter_map(|name| self.column(&name, label.as_ref() == Some(&name))).collect()
     }
 
-    /// The object of a column; a name with slashes leads through groups.
+    /// The object of a column. A name with slashes is a path through groups.
     fn object(&self, name: &BString) -> Result<Object, Unreadable> {
         let none = || "there is no such member".to_owned();
         let mut parts = name.split_str("/");
@@ -161,7 +161,7 @@ impl Frame<'_> {
         Ok(object)
     }
 
-    /// The column with this name; `None` of what is listed and not there, or has more than one dimension.
+    /// The column with this name. `None`: no such member, or one of several dimensions.
     fn column(&mut self, name: &BString, is_label: bool) -> Option<Column> {
         let path = join(self.site.path, name);
         let tally = Arc::<Tally>::default();
@@ -176,7 +176,7 @@ impl Frame<'_> {
         if let Err(reason) = &opened {
             let rule = &rules::COLUMN;
             self.findings.push(Finding::new(&path, rule, reason.clone()));
-            // Shown by itself.
+            // Such a dataset is shown by itself.
             if matches!(&object, Object::Dataset(dataset) if dataset.shape.len() != 1 || dataset.null) {
                 return None;
             }
@@ -200,7 +200,7 @@ impl Frame<'_> {
             self.categories.len() - 1
         });
         let is_masked = categories.is_none() && matches!(object, Object::Group { .. });
-        // anndata writes labels without a name by this one.
+        // anndata names row labels so if they have no name of their own.
         let called = if is_label && name == INDEX { Called::Nothing } else { Called::Name };
         Some(Column {
             is_label,

@@ -1,5 +1,5 @@
-//! Makes the table of `obsm` or `varm`: the matrices about the rows of a data frame, beside each other. Before version
-//! 0.7 they are the fields of a compound.
+//! Makes the table of `obsm` or `varm`: the matrices of a data frame's rows, side by side. Before version 0.7 they are
+//! the fields of a compound.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::table::{Column, Finding, Table, Unreadable};
 /// Paths of the compounds that hold matrices, each with the data frame that they belong to.
 const COMPOUNDS: [(&str, &str); 3] = [("/obsm", "/obs"), ("/varm", "/var"), ("/raw.varm", "/raw.var")];
 
-/// The path of the data frame that the matrices at `path` belong to; `None` where the path is of no such group. Their
-/// group says no more than that it is a dictionary, and before version 0.8 not even that.
+/// The path of the data frame that the matrices at `path` describe. `None`: not a group of matrices. The group itself
+/// is marked as a dictionary at most, and before version 0.8 not at all.
 pub(super) fn frame_of(path: &str, group: &[Attribute]) -> Option<String> {
     let (parent, name) = path.rsplit_once('/')?;
     let frame = match name {
@@ -34,18 +34,18 @@ pub(super) fn frame_of(path: &str, group: &[Attribute]) -> Option<String> {
     kind(group).is_none_or(|kind| kind == "dict").then(|| format!("{parent}/{frame}"))
 }
 
-/// Whether a dataset is a compound of matrices, by its place. Tables of PyTables say that they are such.
+/// Whether a dataset is a compound of matrices, by its place. Tables of PyTables are excluded: they have `CLASS`.
 pub(super) fn is_compound(path: &str, dataset: &Dataset) -> bool {
     COMPOUNDS.iter().any(|(matrices, _)| *matrices == path)
         && is_record(dataset)
         && attribute(&dataset.attributes, "CLASS").is_none()
 }
 
-/// Members of all data frames and awkward arrays of a group: it may have one of many columns very often.
+/// Most members of all data frames and awkward arrays of a group: many links may lead to one frame with many columns.
 const MOST_MEMBERS: usize = 1 << 16;
 
-/// Whether a group has a matrix, and lies beside the data frame that it is about: what is called so in a dictionary of
-/// a user is one, too. That of the root may have lost its frame.
+/// Whether a group has a matrix and lies beside the data frame that it describes: a dictionary of a user may have the
+/// same name. At the root the frame may be missing.
 pub(super) fn has_any(here: &Here<'_>) -> bool {
     let frame = frame_of(here.path, &here.group.attributes);
     let opener = Opener { file: here.file, interrupt: here.interrupt };
@@ -58,8 +58,8 @@ pub(super) fn has_any(here: &Here<'_>) -> bool {
         && frame.is_some_and(|frame| frame.matches('/').count() == 1 || is_frame(&frame))
 }
 
-/// What has a row for each row of the data frame: arrays, data frames and awkward arrays. Sparse matrices stand by
-/// themselves.
+/// Members with a row for each row of the data frame: arrays, data frames and awkward arrays. Sparse matrices have
+/// tables of their own.
 fn matrices(group: &Group) -> impl Iterator<Item = (&BString, &Object)> {
     let named = group.links.iter().filter_map(|link| Some((&link.name, link.target.object()?)));
     named.filter(|(_, object)| match object {
@@ -69,7 +69,7 @@ fn matrices(group: &Group) -> impl Iterator<Item = (&BString, &Object)> {
     })
 }
 
-/// The table of the matrices in a group: the row labels of the data frame, then a column for each.
+/// The table of the matrices in a group: the row labels of the data frame, then a column for each matrix.
 pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Interrupt) -> Table {
     let (mut findings, mut left) = (Vec::new(), MOST_MEMBERS);
     let mut columns: Vec<Column> = label(site, frame, interrupt).into_iter().collect();
@@ -105,7 +105,7 @@ pub(super) fn of_compound(site: &Site<'_>, interrupt: &Interrupt) -> Table {
     let mut table = Compound.open(site, interrupt);
     let frame = COMPOUNDS.iter().find(|(matrices, _)| *matrices == site.path).map(|(_, frame)| *frame);
     let label = frame.and_then(|frame| label(site, frame, interrupt));
-    // Without a data frame it is a compound like any other.
+    // Without its data frame it is an ordinary compound.
     let label = label.and_then(|label| Some((label.rows.as_ref().ok()?.len(), label)));
     let Some((rows, label)) = label else { return table };
     if rows == table.rows {
@@ -118,7 +118,7 @@ pub(super) fn of_compound(site: &Site<'_>, interrupt: &Interrupt) -> Table {
     Table { dialect: Anndata.about().name, revision: "compound".into(), ..table }
 }
 
-/// The row labels of the data frame at a path, which need not be there.
+/// The row labels of the data frame at a path, which may be missing.
 fn label(site: &Site<'_>, frame: &str, interrupt: &Interrupt) -> Option<Column> {
     let opener = Opener { file: site.file, interrupt };
     let site = Site { path: frame, ..*site };
@@ -128,7 +128,7 @@ fn label(site: &Site<'_>, frame: &str, interrupt: &Interrupt) -> Option<Column> 
     }
 }
 
-/// The rows of a matrix; `None` of a data frame without columns.
+/// The rows of a matrix. `None`: a data frame without columns.
 fn rows(
     site: &Site<'_>,
     path: &str,

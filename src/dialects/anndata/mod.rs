@@ -1,13 +1,13 @@
 //! AnnData (`.h5ad`, `.h5mu`): data frames are groups of columns, and some columns are groups themselves.
 //!
-//! An element says what it is by `encoding-type`; files of versions before 0.8 say it of some elements only. No value
-//! is missing because it equals a fill value: a mask says so, or the code −1 of a category.
+//! The attribute `encoding-type` names the kind of an element; before version 0.8 some elements lack it. A fill value
+//! is an ordinary value: a value is missing only by a mask or by the code −1 of a category.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `awkward` | opens rows of any shape, and makes the table of those that stand by themselves |
-//! | `encoding` | tells what an element is, by its attributes |
-//! | `elements` | opens what is one column: a dataset, codes with categories, values with a mask |
+//! | `awkward` | opens awkward arrays, and makes the table of one by itself |
+//! | `encoding` | tells the kind of an element, by its attributes |
+//! | `elements` | opens single columns: a dataset, codes with categories, values with a mask |
 //! | `frame` | makes the table of a data frame |
 //! | `matrices` | makes the table of `obsm` or `varm` |
 //! | `records` | makes the table of a data frame that is a compound, as before version 0.7 |
@@ -29,7 +29,7 @@ use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject};
 use crate::source::Interrupt;
 use crate::table::Table;
 
-/// The dialect.
+/// The AnnData dialect.
 #[derive(Debug)]
 pub struct Anndata;
 
@@ -59,7 +59,7 @@ impl Dialect for Anndata {
             Encoding::Sparse => (true, sparse::roles()),
             Encoding::Frame => (true, frame::roles(here.group)),
             Encoding::Awkward => (true, awkward::roles(here.group)),
-            // Matrices are shown by themselves, too.
+            // Matrices are also shown by themselves.
             _ => (matrices::has_any(here), HashMap::new()),
         };
         Claims { is_table, members, ..Claims::default() }
@@ -78,7 +78,7 @@ impl Dialect for Anndata {
             },
             Of::Dataset(dataset) if matrices::is_compound(site.path, dataset) => matrices::of_compound(site, interrupt),
             Of::Dataset(dataset) => records::table(site, dataset, interrupt),
-            // It makes up nothing.
+            // The dialect makes up no directories.
             Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }

@@ -1,6 +1,6 @@
 //! Makes the table of a data frame of a version before 0.7: a compound, whose first field labels rows.
 //!
-//! A category is a field of codes; its labels lie in `uns/FIELD_categories`, for `obs` and `var` alike.
+//! A categorical column is a field of codes. Its labels lie in `uns/FIELD_categories`, for `obs` and `var` alike.
 
 use std::sync::Arc;
 
@@ -15,13 +15,14 @@ use crate::store::decode::widen;
 use crate::store::{ARRAY_BYTES, Error, Nan, Rows, Tally, for_each_array};
 use crate::table::{Categories, CategoryRows, Column, Finding, Table, Unreadable};
 
-/// Paths of the data frames, each with the other one that may have fields of the same names.
+/// Paths of the data frames. The second path, if any, is a frame that may have fields of the same names.
 const FRAMES: [(&str, Option<&str>); 3] = [("/obs", Some("/var")), ("/var", Some("/obs")), ("/raw.var", None)];
 
 /// Names of the first field.
 const LABELS: [&[u8]; 2] = [b"index", b"_index"];
 
-/// Whether a dataset is a data frame: by its place and its first field. Tables of PyTables say that they are such.
+/// Whether a dataset is a data frame, by its place and its first field. Tables of PyTables are excluded: they have
+/// `CLASS`.
 pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
     let Class::Compound { fields } = &dataset.datatype.class else { return false };
     FRAMES.iter().any(|(frame, _)| *frame == path)
@@ -33,7 +34,7 @@ pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
 /// The table of a data frame.
 pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Table {
     let opener = Opener { file: site.file, interrupt };
-    // The codes of labelled columns learn, too.
+    // Columns of codes learn statistics, too, before they get labels.
     let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt).observed(site.file);
     let mut table = Table { dialect: Anndata.about().name, revision: "compound".into(), ..records };
     if let Some(first) = table.columns.first_mut() {
@@ -57,7 +58,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
     table
 }
 
-/// The column of the row labels of a data frame; `None` where there are none.
+/// The column of row labels of a data frame. `None`: it has none that can be read.
 pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Option<Column> {
     let site = Site { of: Of::Dataset(dataset), servant: None, ..*site };
     let first = Compound.open(&site, interrupt).columns.into_iter().next();
@@ -68,7 +69,7 @@ pub(super) fn label(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interru
 /// The row labels of a data frame.
 ///
 /// # Errors
-/// Why there are none.
+/// Why they cannot be read.
 pub(super) fn row_labels(
     site: &Site<'_>,
     dataset: &Arc<Dataset>,
@@ -81,7 +82,7 @@ pub(super) fn row_labels(
     Ok(Categories { path, labels: Ok(column.rows?), datatype: first.datatype.clone(), ordered: None })
 }
 
-/// The labels in `uns` by the name of a field of integers.
+/// The labels in `uns` for a field of integers, by its name.
 fn labels_of(opener: &Opener<'_>, column: &Column) -> Option<Categories> {
     column.rows.as_ref().ok().filter(|rows| rows.data_type().is_integer())?;
     let path = format!("/uns/{}_categories", column.name);
@@ -94,7 +95,7 @@ fn labels_of(opener: &Opener<'_>, column: &Column) -> Option<Categories> {
     Some(Categories { path, labels, datatype: dataset.datatype.clone(), ordered: Some(false) })
 }
 
-/// The column by its labels; `None` where these are those of the field of the same name in the other frame.
+/// The column with its labels. `None`: the labels belong to the field of the same name in the other frame.
 fn labelled(
     opener: &Opener<'_>,
     column: &Column,

@@ -45,7 +45,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// A sparse matrix while its columns are made.
+/// A sparse matrix whose columns are being made.
 struct Matrix<'a> {
     site: &'a Site<'a>,
     opener: Opener<'a>,
@@ -53,7 +53,7 @@ struct Matrix<'a> {
 }
 
 impl Matrix<'_> {
-    /// `row`, `column`, `value`, and the names of the first two where the matrix belongs to data frames.
+    /// `row`, `column`, `value`, and the names of rows and columns if the matrix belongs to data frames.
     fn columns(&mut self, group: &Group, findings: &mut Vec<Finding>) -> Result<Vec<Column>, Unreadable> {
         let major = sparse(&group.attributes).ok_or("it does not say how it is stored")?;
         let shape = shape(&group.attributes);
@@ -81,7 +81,7 @@ impl Matrix<'_> {
         for (axis, frame) in frames.iter().flatten().enumerate() {
             let codes = &columns[axis];
             let (Ok(rows), true) = (codes.rows.clone(), codes.in_table) else { continue };
-            // A frame that is not there, or has no labels, is no fault of the matrix.
+            // A missing frame, or one without labels, is no error of the matrix.
             let Ok(labels) = self.labels(frame) else { continue };
             let name = format!("{}_name", columns[axis].name);
             let id = ColumnId { field: codes.id.field + 2, ..codes.id };
@@ -123,8 +123,7 @@ impl Matrix<'_> {
     }
 }
 
-/// Paths of the data frames of which the rows and the columns of the matrix at `path` are; `None` where its place does
-/// not tell.
+/// Paths of the data frames of the rows and columns of the matrix at `path`. `None`: its place does not tell.
 fn frames(path: &str) -> Option<[String; 2]> {
     let (parent, name) = path.rsplit_once('/')?;
     let above = |place: &str| Some(parent.strip_suffix(place)?.to_owned());
@@ -136,7 +135,7 @@ fn frames(path: &str) -> Option<[String; 2]> {
     } else if let Some(base) = above("/varp") {
         of(&base, ["var", "var"])
     } else if let Some(base) = above("/uns/neighbors") {
-        // Graphs of cells, before version 0.7.
+        // Neighbour graphs of cells, before version 0.7.
         of(&base, ["obs", "obs"])
     } else if name == "raw.X" {
         of(parent, ["obs", "raw.var"])

@@ -1,13 +1,13 @@
-//! Which files a dataset has, by its type and shape alone.
+//! The files of a dataset, by its type and shape alone.
 
 use crate::catalogue::{Class, Dataset, Datatype, product};
 use crate::dialects::attributes::text;
 use crate::table::{Form, SingleFile};
 
-/// Most places of a row that become columns of a CSV file.
+/// Most elements of a row that become columns of a CSV file.
 pub(super) const MOST_PLACES: u64 = 16_384;
 
-/// Most bytes of what lies along the first axis of an array of rank 3 or more that is shown as one value.
+/// Most bytes of a row of an array of rank 3 or more in Parquet and Arrow files.
 const MOST_NESTED: u64 = 1 << 20;
 
 /// The files of a dataset, `.npy` and `.raw` first.
@@ -30,7 +30,7 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
             file(".parquet", Form::Parquet),
             file(".arrow", Form::Arrow),
         ]),
-        // Rows without places have nothing to show.
+        // Rows without elements have nothing to show.
         _ if inner == 0 => {}
         [_, places] => {
             if *places <= MOST_PLACES {
@@ -58,7 +58,7 @@ pub(super) fn is_text(dataset: &Dataset) -> bool {
     is_string && dataset.shape.is_empty() && !dataset.null
 }
 
-/// Whether elements are compounds, which complex numbers are not.
+/// Whether elements are compounds other than complex numbers.
 pub(super) fn is_compound(datatype: &Datatype) -> bool {
     matches!(datatype.class, Class::Compound { .. }) && datatype.complex_part().is_none()
 }

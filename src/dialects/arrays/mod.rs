@@ -1,13 +1,14 @@
-//! Datasets that are no column of a table: each is a table of its own, shown as files beside each other.
+//! Datasets outside of tables: each is a table of its own, shown as files side by side.
 //!
 //! | dataset | rows | columns of `.csv` |
 //! | --- | --- | --- |
 //! | scalar | one | – |
 //! | rank 1 | its elements | one, named after the dataset |
-//! | rank 2 | its rows, each a list | one for each place of a row: `0`, `1`, … |
-//! | higher rank | what lies along the first axis, as nested lists | – |
+//! | rank 2 | its rows, each a list | one for each element of a row: `0`, `1`, … |
+//! | higher rank | slices along the first axis, as nested lists | – |
 //!
-//! Nothing is missing but what equals the attribute `_FillValue`, where that is one value that the dataset can have.
+//! An element is missing only if it equals the attribute `_FillValue`, and only if that is a single value of the
+//! dataset's type.
 
 mod forms;
 
@@ -25,7 +26,7 @@ use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
 use crate::table::{Column, Meaning, Single, Table, Unreadable};
 
-/// The dialect of whatever no other dialect takes.
+/// The dialect of datasets that no other dialect claims.
 #[derive(Debug)]
 pub struct Arrays;
 
@@ -76,8 +77,8 @@ impl Dialect for Arrays {
 }
 
 impl Arrays {
-    /// Makes the files of a dataset that is shown as `whole`, with the extents `shape`: characters joined to texts, a
-    /// vector without its axis of length 1.
+    /// Makes the files of a dataset whose rows `whole` has read already, with the extents `shape`: characters joined to
+    /// texts, a vector without its axis of length 1.
     pub(super) fn of_rows(path: &str, stored: &Arc<Dataset>, shape: Vec<u64>, whole: Column) -> Single {
         let rows = shape.first().copied().unwrap_or(1);
         let parts = parts(&shape);
@@ -95,14 +96,14 @@ impl Arrays {
     }
 }
 
-/// The column that a dataset at `path` is in a table of columns: what lies along its first axis, read as the dataset is
-/// by itself.
+/// The column that a dataset at `path` makes in a table: slices along its first axis, read as for the dataset by
+/// itself.
 pub(super) fn column(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
     column_of(file, path, name, dataset, false)
 }
 
-/// The same, where a fill value that was set is missing as well, and rows of one element are that element. Zero is no
-/// such fill value: software sets it where its users set none.
+/// The same column, except that an explicit HDF5 fill value other than zero also means missing, and that rows of one
+/// element become scalars. Software sets a zero fill even if its users set none.
 pub(super) fn column_by_fill(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset>) -> Column {
     column_of(file, path, name, dataset, true)
 }
@@ -111,7 +112,7 @@ fn column_of(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset
     let of_numpy = OfNumpy::of(&dataset.datatype);
     let read = read(dataset, of_numpy.as_ref());
     let array = Array { file, path, name, dataset: &read, of_numpy, by_fill };
-    // By its elements it is another column than by what lies along its first axis.
+    // A column of elements differs from one of slices, so it gets another number.
     let field = u32::from(array.is_line() && read.shape.len() > 1);
     let column = match datasets::open(file, path, &read) {
         Ok(opened) => array.whole(&opened),
@@ -120,7 +121,7 @@ fn column_of(file: &Arc<File>, path: &str, name: &BString, dataset: &Arc<Dataset
     Column { dataset: Some(dataset.clone()), id: ColumnId { field, ..column.id }, ..column }
 }
 
-/// A dataset as who wrote it reads it: PyTables takes a bitfield for booleans, and a time for seconds.
+/// A dataset in the type that its producer means: PyTables stores booleans as bitfields, and seconds as times.
 fn read(dataset: &Arc<Dataset>, of_numpy: Option<&OfNumpy>) -> Arc<Dataset> {
     let class = text(&dataset.attributes, "CLASS");
     let datatype = match (of_numpy, class.as_deref()) {
@@ -137,14 +138,14 @@ fn read(dataset: &Arc<Dataset>, of_numpy: Option<&OfNumpy>) -> Arc<Dataset> {
     }
 }
 
-/// A dataset while its files are made.
+/// A dataset whose files are being made.
 struct Array<'a> {
     file: &'a Arc<File>,
     path: &'a str,
     name: &'a BString,
     dataset: &'a Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
-    /// A fill value that was set is missing.
+    /// Whether the HDF5 fill value means missing, too.
     by_fill: bool,
 }
 
@@ -172,7 +173,7 @@ impl Array<'_> {
         }
     }
 
-    /// The element that stands for a missing one.
+    /// The element that means missing.
     fn missing(&self) -> Fill {
         if let Some(of_numpy) = &self.of_numpy {
             return of_numpy.missing.clone();
@@ -183,15 +184,15 @@ impl Array<'_> {
         }
     }
 
-    /// Whether rows are elements.
+    /// Whether rows are single elements.
     fn is_line(&self) -> bool {
         self.dataset.shape.get(1..).is_none_or(|inner| inner.is_empty() || self.by_fill && product(inner) == Some(1))
     }
 
-    /// What lies along the first axis, as it is.
+    /// Slices along the first axis, unchanged.
     fn whole(&self, opened: &Arc<store::Dataset>) -> Column {
         let tally = Arc::<Tally>::default();
-        // Compounds are never missing.
+        // A compound is never missing.
         let missing = if forms::is_compound(&self.dataset.datatype) {
             FillTest::none()
         } else {
@@ -214,7 +215,7 @@ impl Array<'_> {
         Column { stored_strings, meaning: Meaning { times: times.map(Box::new), ..column.meaning }, ..column }
     }
 
-    /// The bytes of a scalar string; as it is shown elsewhere where it can be missing.
+    /// The bytes of a scalar string; if it can be missing, its rows as elsewhere.
     fn text(&self, opened: &Arc<store::Dataset>) -> Option<Arc<dyn Rows>> {
         match self.missing() {
             _ if !forms::is_text(self.dataset) => None,
@@ -223,7 +224,7 @@ impl Array<'_> {
         }
     }
 
-    /// The scale of the second axis of an array of rank 2, where it has a label for each place.
+    /// The scale of the second axis of an array of rank 2, if it has a label for each index.
     fn labels(&self, interrupt: &Interrupt) -> Option<Arc<dyn Rows>> {
         let [_, places @ 0..=forms::MOST_PLACES] = *self.dataset.shape.as_slice() else { return None };
         let id = scales::attached(self.dataset, 1)?;
@@ -249,7 +250,7 @@ impl Array<'_> {
     }
 }
 
-/// Names of the parts of a row of an array, as many as its CSV file has columns.
+/// Names of the elements of a row, one for each column of the CSV file.
 fn parts(shape: &[u64]) -> Vec<BString> {
     match shape {
         [_, places @ 0..=forms::MOST_PLACES] => (0..*places).map(|at| at.to_string().into()).collect(),

@@ -1,5 +1,5 @@
-//! What astropy says of the columns of a table, in lines of YAML: in a dataset `NAME.__table_column_meta__` beside the
-//! table, and in old files in an attribute of it.
+//! Descriptions of a table's columns by astropy: lines of YAML in a dataset `NAME.__table_column_meta__` beside the
+//! table; in old files, in an attribute of the table.
 //!
 //! ```text
 //! datatype:
@@ -12,9 +12,9 @@
 //! meta: …
 //! ```
 //!
-//! Only the texts of `name`, `unit` and `description` are read, out of the list `datatype` in either form. Tags make
-//! nothing, anchors and aliases lead nowhere, and what is nested is passed over: reading takes one pass, whatever a
-//! file says. What has another shape says nothing.
+//! The reader takes only the texts of `name`, `unit` and `description` from the list `datatype`, in either form. It
+//! ignores tags, anchors, aliases and nested values, so one pass suffices for any file. It skips entries of any other
+//! shape.
 
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -28,20 +28,20 @@ use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{Rows, for_each_array};
 
-/// How the name of a dataset ends that describes the table beside it; also the name of the attribute.
+/// Suffix of the dataset that describes the table beside it; also the name of the attribute.
 pub(super) const DESCRIPTION: &str = "__table_column_meta__";
 
-/// Longest description that is read, in bytes.
+/// Longest description to read, in bytes.
 const MOST: u64 = 4 << 20;
 
-/// The statements of a table about a column.
+/// Astropy's statements about a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub unit: Option<String>,
     pub description: Option<String>,
 }
 
-/// Reads the statements of a table about its columns, by their names.
+/// Reads the statements about the columns of a table, by column name.
 pub(super) fn of_table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt) -> HashMap<String, Said> {
     let beside = || {
         let id = site.servant?;
@@ -59,7 +59,7 @@ pub(super) fn of_table(site: &Site<'_>, dataset: &Dataset, interrupt: &Interrupt
         .unwrap_or_default()
 }
 
-/// The lines that rows of texts are; `None` where they are too many.
+/// The rows of a dataset of texts, as lines. `None`: too many bytes.
 fn text_of(rows: &dyn Rows, interrupt: &Interrupt) -> Option<String> {
     let fitting = rows.fitting(0..rows.len(), MOST, interrupt).ok()?;
     if fitting.end < rows.len() || fitting.bytes > MOST {
@@ -77,14 +77,14 @@ fn text_of(rows: &dyn Rows, interrupt: &Interrupt) -> Option<String> {
     Some(text)
 }
 
-/// What the list `datatype` says.
+/// Parses the list `datatype`.
 fn parsed(text: &str) -> HashMap<String, Said> {
     let is_other = |line: &&str| line.starts_with(|first: char| !first.is_whitespace() && first != '-');
     let mut lines = text.lines().skip_while(|line| line.trim_end() != "datatype:").skip(1).peekable();
     let mut all = HashMap::new();
     while let Some(first) = lines.next_if(|line| !is_other(line)) {
         let Some(first) = first.strip_prefix("- ") else { continue };
-        // Whatever goes on is indented.
+        // Further lines of an item are indented.
         let mut item = format!("  {first}\n");
         while let Some(more) = lines.next_if(|line| !is_other(line) && !line.starts_with('-')) {
             item.push_str(more);
@@ -100,16 +100,16 @@ fn parsed(text: &str) -> HashMap<String, Said> {
     all
 }
 
-/// An item of the list, character by character.
+/// Reads an item of the list, character by character.
 struct Scanner<'a> {
     rest: Peekable<Chars<'a>>,
 }
 
-/// The texts of a mapping, by their keys.
+/// Keys and texts of a mapping.
 type Pairs = Vec<(String, String)>;
 
 impl Scanner<'_> {
-    /// The texts of `{key: value, …}`.
+    /// Reads the texts of `{key: value, …}`.
     fn flow(mut self) -> Pairs {
         let mut pairs = Pairs::new();
         self.rest.find(|one| *one == '{');
@@ -128,7 +128,7 @@ impl Scanner<'_> {
         pairs
     }
 
-    /// The texts of lines `key: value`, all of which are indented by two blanks.
+    /// Reads the texts of lines `key: value`, each indented by two blanks.
     fn block(mut self) -> Pairs {
         let mut pairs = Pairs::new();
         while self.rest.peek().is_some() {
@@ -136,7 +136,7 @@ impl Scanner<'_> {
             while self.rest.next_if_eq(&' ').is_some() {
                 indent += 1;
             }
-            // What is nested is passed over.
+            // Deeper lines are nested: skip them.
             if indent == 2 && self.rest.peek().is_some_and(|first| *first != '-') {
                 let key: String = std::iter::from_fn(|| self.rest.next_if(|one| !matches!(one, ':' | '\n'))).collect();
                 if self.rest.next_if_eq(&':').is_some() {
@@ -153,7 +153,7 @@ impl Scanner<'_> {
         while self.rest.next_if(|one| one.is_whitespace()).is_some() {}
     }
 
-    /// The next text, and whatever else stands in its place as nothing.
+    /// The next text; `None` for any other value.
     fn scalar(&mut self, in_flow: bool) -> Option<String> {
         loop {
             if in_flow {
@@ -167,7 +167,7 @@ impl Scanner<'_> {
                     self.nested();
                     return None;
                 }
-                // A tag, or the name of what follows.
+                // A tag, or an anchor.
                 '!' | '&' => {
                     while self.rest.next_if(|one| !one.is_whitespace() && !matches!(one, ',' | '}')).is_some() {}
                 }
@@ -178,7 +178,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// A text without quotes. In lines it ends where one is indented no further.
+    /// A text without quotes. In block form it ends before a line that is not indented further.
     fn plain(&mut self, in_flow: bool) -> String {
         let (mut text, mut last) = (String::new(), ' ');
         loop {
@@ -190,7 +190,7 @@ impl Scanner<'_> {
                 Some(':') if ends(self.rest.clone().nth(1)) => break,
                 Some('#') if last.is_whitespace() => break,
                 Some('\n') => {
-                    // Empty lines end nothing.
+                    // An empty line ends nothing.
                     let blanks = self.rest.clone().take_while(|one| one.is_whitespace());
                     let indent = blanks.fold(0, |indent, one| if one == '\n' { 0 } else { indent + 1 });
                     if !in_flow && indent <= 2 {
@@ -210,7 +210,7 @@ impl Scanner<'_> {
         text.trim_end().to_owned()
     }
 
-    /// A text between quotes; `None` where it has no end.
+    /// A text between quotes. `None`: no closing quote.
     fn quoted(&mut self, quote: char) -> Option<String> {
         self.rest.next();
         let mut text = String::new();
@@ -222,7 +222,7 @@ impl Scanner<'_> {
                 }
                 '\'' if quote == '\'' => {
                     self.rest.next();
-                    // Two are one.
+                    // A doubled quote stands for one.
                     if self.rest.peek() != Some(&quote) {
                         return Some(text);
                     }
@@ -243,7 +243,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Ends of lines: the first is a blank, each more a line. Blanks around them count for nothing.
+    /// Folds line ends: the first becomes a blank, each further one a line end. Blanks around them are dropped.
     fn fold(&mut self, text: &mut String) {
         text.truncate(text.trim_end_matches([' ', '\t']).len());
         let mut lines = 0;
@@ -253,7 +253,7 @@ impl Scanner<'_> {
         text.push_str(&if lines > 1 { "\n".repeat(lines - 1) } else { " ".to_owned() });
     }
 
-    /// What stands behind a backslash.
+    /// Reads the character behind a backslash.
     fn escaped(&mut self, text: &mut String) -> Option<()> {
         let digits = match self.rest.next()? {
             '\n' => {
@@ -288,12 +288,12 @@ impl Scanner<'_> {
         Some(())
     }
 
-    /// Passes over what stands in brackets.
+    /// Skips a value in brackets.
     fn nested(&mut self) {
         let (mut depth, mut last) = (0_usize, ' ');
         while let Some(one) = self.rest.peek().copied() {
             match one {
-                // Within a text it is a character like others.
+                // A quote inside a text is an ordinary character.
                 '\'' | '"' if last.is_whitespace() || "{[,:".contains(last) => {
                     if self.quoted(one).is_none() {
                         return;

@@ -1,4 +1,4 @@
-//! Makes a column of each field.
+//! Makes a column from each field.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::store::decode::FillTest;
 use crate::store::{self, FieldRows, Part, Rows, Tally};
 use crate::table::{Column, Finding, MaskedRows, Meaning, Unreadable};
 
-/// How astropy's names of masks end.
+/// Suffix of the masks that astropy writes.
 const MASK: &[u8] = b".mask";
 
-/// A column for each field, in the order shown; reports what is wrong with fields.
+/// A column for each field, in display order; reports broken rules of fields.
 pub(super) fn columns(
     site: &Site<'_>,
     dataset: &Arc<Dataset>,
@@ -38,7 +38,7 @@ pub(super) fn columns(
     }
     let mut about = About::new(&dataset.attributes);
     about.check_names(site.path, &fields, stored, findings);
-    // One for all columns, since what reads ahead lives in it.
+    // All columns share one opened dataset, because it holds the state of reading ahead.
     let opened = datasets::open(site.file, site.path, dataset);
     let whole = Whole { site, dataset, opened: &opened, system };
     let column = |((position, field), name): ((usize, &&Field), BString)| {
@@ -57,7 +57,7 @@ pub(super) fn columns(
     columns
 }
 
-/// Whether elements are booleans, or arrays of such.
+/// Whether elements are booleans, or arrays of booleans.
 fn are_booleans(datatype: &Datatype) -> bool {
     match &datatype.class {
         Class::Array { base, .. } => are_booleans(base),
@@ -65,8 +65,8 @@ fn are_booleans(datatype: &Datatype) -> bool {
     }
 }
 
-/// Masks the values of fields `NAME` where the booleans of `NAME.mask` beside them are true, as astropy keeps them: of
-/// arrays item by item.
+/// Masks the values of a field `NAME` where the booleans of its neighbour `NAME.mask` are true, as astropy does; arrays
+/// item by item.
 fn mask(columns: &mut [Column], fields: &[&Field]) {
     for (at, field) in fields.iter().enumerate().filter(|(_, field)| are_booleans(&field.datatype)) {
         let Some(masked) = field.name.strip_suffix(MASK) else { continue };
@@ -79,7 +79,7 @@ fn mask(columns: &mut [Column], fields: &[&Field]) {
     }
 }
 
-/// A dataset while its columns are made.
+/// A dataset whose columns are being made.
 struct Whole<'a> {
     site: &'a Site<'a>,
     dataset: &'a Dataset,
@@ -129,7 +129,7 @@ impl Whole<'_> {
         }
     }
 
-    /// The values of a field, read as this type, missing where they equal this value.
+    /// The values of a field, read as `datatype`; null where they equal `missing`.
     fn rows(
         &self,
         field: &Field,
@@ -159,7 +159,7 @@ impl Whole<'_> {
     }
 }
 
-/// The field at a path of names, and its column.
+/// The field at a path of names, with its column.
 pub(super) fn covered<'a>(
     site: &Site<'_>,
     dataset: &Arc<Dataset>,
@@ -183,12 +183,12 @@ pub(super) fn covered<'a>(
     let values = datasets::open(site.file, site.path, dataset).and_then(|opened| {
         rows_of_part(dataset, &opened, Part { datatype, offset }, FillTest::none(), &Arc::default())
     });
-    // PyTables, which knows nothing of it, has them among the others.
+    // PyTables ignores the attribute and sorts such values among the others.
     let reordered = states_missing.then_some("some of its values stand for missing ones");
     Some(Covered { column, below: below.to_vec(), values, reordered, missing: Box::new(|_| FillTest::none()) })
 }
 
-/// A part of the elements of a dataset, as if it were a dataset by itself.
+/// A part of each element, described as a dataset of its own.
 pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill: Fill) -> Arc<Dataset> {
     let described = dataset.described(|part| {
         (part.datatype, part.fill, part.attributes) = (datatype.clone(), fill, Arc::default());
@@ -196,7 +196,7 @@ pub(in crate::dialects) fn part_of(dataset: &Dataset, datatype: &Datatype, fill:
     Arc::new(described)
 }
 
-/// What attributes of a dataset say of its fields, by number in the order shown: `FIELD_0_NAME`, `FIELD_0_ATTR_units`.
+/// Attributes of a dataset about its fields, by number in display order: `FIELD_0_NAME`, `FIELD_0_ATTR_units`.
 struct About<'a> {
     names: HashMap<usize, &'a Attribute>,
     attributes: HashMap<usize, Vec<Attribute>>,
@@ -221,7 +221,8 @@ impl<'a> About<'a> {
         about
     }
 
-    /// Reports fields that have another name, by the order shown and by that of the type. Libraries number by either.
+    /// Reports fields whose name differs from the stated one. Libraries number fields in display order or in that of
+    /// the type, so either may match.
     fn check_names(&self, path: &str, fields: &[&Field], stored: &[Field], findings: &mut Vec<Finding>) {
         for (position, (field, in_type)) in fields.iter().zip(stored).enumerate() {
             let Some(stated) = self.names.get(&position) else { continue };
@@ -236,14 +237,13 @@ impl<'a> About<'a> {
         }
     }
 
-    /// The attributes of a field, under their own names.
+    /// Removes and returns the attributes of a field, under their own names.
     fn take(&mut self, position: usize) -> Vec<Attribute> {
         self.attributes.remove(&position).unwrap_or_default()
     }
 }
 
-/// The rows of a part of the elements of a dataset, missing where `missing` says so; the reason where the part does
-/// not lie within an element.
+/// The rows of a part of each element; null where `missing` matches. Fails if the part does not lie within an element.
 pub(in crate::dialects) fn rows_of_part(
     dataset: &Dataset,
     opened: &Arc<store::Dataset>,

@@ -1,8 +1,10 @@
-//! Search indexes of PyTables: a group for each indexed column, in a group beside the table. Listed, not believed.
+//! Search indexes of PyTables: a group for each indexed column, in a group beside the table. They are listed here, and
+//! not yet trusted.
 //!
-//! Values are kept in slices, each in order, with where each comes from. Of a full index those are rows, so it tells
-//! which rows hold a value: by one search where the slices are in order as a whole (completely sorted), else by one a
-//! slice. Of all other kinds they are buckets of rows; where slices are runs of rows, their bounds tell something.
+//! An index keeps sorted slices of values, each value with its origin. In a full index the origin is a row, so a search
+//! finds the rows of a value: one search if all slices together are sorted (completely sorted), else one for each
+//! slice. In all other kinds the origin is a bucket of rows; if slices are runs of rows, their bounds still exclude
+//! some.
 
 use std::sync::Arc;
 
@@ -33,26 +35,26 @@ static VALUES: ValueRules = ValueRules {
 
 static BOUNDS: BoundsRules = BoundsRules { bounds: &rules::INDEX_BOUNDS };
 
-/// Microseconds of a second: times are indexed as seconds, and shown in these.
+/// Microseconds in a second: PyTables indexes times as seconds, hepfs shows them in microseconds.
 const PER_SECOND: f64 = 1e6;
 
-/// A field that may be indexed: a column, or a field of one.
+/// A field that may have an index: a column, or a field inside one.
 pub(in crate::dialects) struct Covered<'a> {
     pub column: &'a Column,
-    /// Names of the fields below the column.
+    /// Names of the fields inside the column.
     pub below: Vec<BString>,
-    /// The values as stored, none of them missing; or why there are none.
+    /// The values as stored, without nulls; or why they cannot be read.
     pub values: Result<Arc<dyn Rows>, Unreadable>,
-    /// Why their order is not that of what is shown, where it is not.
+    /// Why the index order differs from that of the shown values, if it does.
     pub reordered: Option<&'static str>,
-    /// Which elements of a type stand for missing values.
+    /// Makes the test for missing elements of a type.
     pub missing: Box<dyn Fn(&Datatype) -> FillTest + 'a>,
 }
 
 /// Finds the field at a path of names.
 pub(in crate::dialects) type Find<'a> = dyn Fn(&[BString]) -> Option<Covered<'a>> + 'a;
 
-/// A table whose search indexes are looked for.
+/// A table whose search indexes are to be listed.
 pub(in crate::dialects) struct Indexed<'a> {
     pub site: &'a Site<'a>,
     pub dataset: &'a Dataset,
@@ -61,7 +63,7 @@ pub(in crate::dialects) struct Indexed<'a> {
 }
 
 impl<'b> Indexed<'b> {
-    /// The search indexes in a group of them at `path`.
+    /// The search indexes in their group at `path`.
     pub fn all(&self, path: &str, group: ObjectId, findings: &mut Vec<Finding>) -> Vec<SearchIndex> {
         let mut found = Vec::new();
         self.below(path, group, &[], (&mut found, findings));
@@ -93,7 +95,7 @@ impl<'b> Indexed<'b> {
                         findings.push(Finding::new(path, &rules::INDEX_LISTED, error.to_string()));
                     }
                 },
-                // As deep as columns are.
+                // The groups of indexes nest as the fields do.
                 (Some("DINDEX"), Some(_)) => self.below(&path, *id, &fields, (&mut *found, &mut *findings)),
                 // A dialect need not show every indexed field as a column.
                 (Some("INDEX" | "DINDEX"), None) if !self.has_field(&fields) => {
@@ -105,7 +107,7 @@ impl<'b> Indexed<'b> {
         }
     }
 
-    /// Whether the dataset has a field of this name, which is below others.
+    /// Whether the dataset has a field at this path of names.
     fn has_field(&self, names: &[BString]) -> bool {
         let field = |datatype: Option<&'b Datatype>, name: &BString| match &datatype?.class {
             Class::Compound { fields } => fields.iter().find(|field| field.name == *name).map(|field| &field.datatype),
@@ -138,7 +140,7 @@ impl<'b> Indexed<'b> {
     }
 }
 
-/// What PyTables calls an index whose `indices` are of this type.
+/// PyTables' name for an index whose `indices` have this type.
 fn kind(indices: &Datatype) -> Option<&'static str> {
     let Class::Integer { signed: false, .. } = indices.class else { return None };
     Some(match indices.size {
@@ -152,12 +154,12 @@ fn kind(indices: &Datatype) -> Option<&'static str> {
 
 type Checked<T> = Result<T, Absent>;
 
-/// Fails with `rule` unless it holds.
+/// Fails with `rule` unless `holds`.
 fn check(holds: bool, rule: &'static Rule, found: impl FnOnce() -> String) -> Checked<()> {
     if holds { Ok(()) } else { Err(Absent::new(rule, found())) }
 }
 
-/// An index while its rules are checked.
+/// An index under examination.
 struct Parts<'a, 'b> {
     indexed: &'a Indexed<'b>,
     path: &'a str,
@@ -175,7 +177,7 @@ impl<'a> Parts<'a, '_> {
         self.dataset(name).ok_or_else(|| Absent::new(rule, format!("no dataset {name}")))
     }
 
-    /// Checks the rules in turn; the first one broken is the verdict.
+    /// Checks the rules in turn; the first broken one is the verdict.
     fn form(&self, id: ObjectId, column: BString) -> Checked<IndexForm> {
         let attributes = &self.group.attributes;
         let unused = |rule: &'static Rule, found: String| Absent { reason: Reason::Unused, ..Absent::new(rule, found) };
@@ -201,7 +203,7 @@ impl<'a> Parts<'a, '_> {
         }
         let values = self.covered.values.clone().map_err(|reason| Absent::new(&rules::INDEX_COLUMN, reason))?;
         let rows = values.len();
-        // Slices, and the values of each.
+        // Number of slices, and values in each.
         let [slices, slice] = indices.shape[..] else {
             return Err(Absent::new(&rules::INDEX_RANK, format!("a shape of {:?}", indices.shape)));
         };
@@ -269,7 +271,7 @@ impl<'a> Parts<'a, '_> {
         Ok(form(kind, slice, shown))
     }
 
-    /// The column, or the field of it, as it is shown.
+    /// The column, or the field inside it, as shown.
     fn shown(&self) -> Checked<Arc<dyn Rows>> {
         let Covered { column, below, .. } = self.covered;
         let rows = column.rows.clone().map_err(|reason| Absent::new(&rules::INDEX_COLUMN, reason))?;
@@ -292,7 +294,7 @@ impl<'a> Parts<'a, '_> {
         Ok(Arc::new(DatasetRows::new(opened, len, missing, Arc::default())))
     }
 
-    /// Values of an index, as the column has them.
+    /// Values of an index in the type of the column.
     fn like(&self, parts: Vec<Arc<dyn Rows>>, data_type: &arrow_schema::DataType) -> Checked<Arc<dyn Rows>> {
         use arrow_schema::DataType::{Float64, Int64};
         let chain = ChainRows::new(parts).and_then(|chain| match (&chain.facts().data_type, data_type) {

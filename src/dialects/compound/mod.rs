@@ -1,16 +1,16 @@
 //! Tables kept in one dataset of rank 1 whose elements are compounds: those of PyTables and of the HDF5 table API
-//! (H5TB), and structured arrays, as h5py and many others write them. Each field is a column.
+//! (H5TB), and structured arrays, as h5py and many other libraries write them. Each field is a column.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `recognition` | tells such a dataset, what wrote it, and the groups that serve it |
-//! | `reading` | what stored bytes mean to who wrote them |
+//! | `recognition` | recognises such a dataset, its producer, and the groups that serve it |
+//! | `reading` | the meaning of stored types for their producer |
 //! | `fields` | makes the columns |
 //! | `indexes` | the search indexes that serve a table |
-//! | `astropy` | what astropy says of the columns of a table beside it |
+//! | `astropy` | astropy's descriptions of columns |
 //!
-//! A fill value is a value, with which new rows begin in all of these; only what an attribute `FIELD_n_ATTR__FillValue`
-//! states is missing.
+//! A fill value is an ordinary value, with which all of these libraries begin new rows. A value is missing only if it
+//! equals the attribute `FIELD_n_ATTR__FillValue`.
 
 mod astropy;
 mod fields;
@@ -35,7 +35,7 @@ use crate::source::Interrupt;
 use crate::store::{DatasetRows, Nan, Rows};
 use crate::table::{Finding, Table};
 
-/// The dialect.
+/// The dialect of compounds.
 #[derive(Debug)]
 pub struct Compound;
 
@@ -48,7 +48,7 @@ impl Dialect for Compound {
 
     fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
         match object {
-            // What serves a table lies beside it.
+            // The objects that serve a table lie beside it in the group.
             Subject::Group(_) => Mark::LookInside,
             Subject::Dataset(dataset) => recognition::mark(path, dataset),
         }
@@ -69,13 +69,13 @@ impl Dialect for Compound {
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
             Of::Dataset(dataset) => table(site, dataset, Nan::Value, interrupt),
-            // It marks and makes up nothing else.
+            // This dialect claims only datasets.
             Of::Group(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
 }
 
-/// Makes the table of a dataset of compounds; `nan` is what NaN means to the software that wrote it.
+/// Makes the table of a dataset of compounds; `nan` says what NaN means to its producer.
 pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt: &Interrupt) -> Table {
     let system = System::of(site.file, dataset, interrupt);
     let rows = dataset.shape.first().copied().unwrap_or(0);
@@ -94,7 +94,7 @@ pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, nan: Nan, interrupt
         let found = format!("{rows} rows, NROWS is {stated}");
         findings.push(Finding::new(site.path, &rules::ROWS, found));
     }
-    // Opened for itself: a reader of whole rows is none of the columns.
+    // Opened separately: readers of whole rows must not disturb the reading ahead of columns.
     let read = part_of(dataset, &read_as(&dataset.datatype, system), dataset.fill.clone());
     let whole = datasets::open(site.file, site.path, &read).ok();
     if nan != Nan::Value {

@@ -1,17 +1,17 @@
-//! What stored bytes mean to who wrote them: the datatype of the file, read as that does.
+//! Interprets the datatypes of a file as the library that wrote it does.
 
 use super::recognition::System;
 use crate::calendar::SECOND;
 use crate::catalogue::{ByteOrder, Class, Datatype, Field, Padding};
 
-/// The type as which elements of a stored type are read. PyTables reads more out of some than HDF5 says:
+/// The type to read elements of a stored type as. PyTables gives some types a meaning beyond HDF5's:
 ///
 /// | stored | read as |
 /// | --- | --- |
-/// | bitfield of one byte | boolean: any but zero is true |
+/// | bitfield of one byte | boolean: every nonzero value is true |
 /// | time of 4 bytes | seconds, a signed integer |
 /// | time of 8 bytes | seconds in its upper half, microseconds in its lower one |
-/// | string that ends at a NUL | string that is filled up with NULs |
+/// | null-terminated string | null-padded string |
 pub(in crate::dialects) fn read_as(stored: &Datatype, system: System) -> Datatype {
     if !system.by_pytables {
         return stored.clone();
@@ -39,8 +39,7 @@ pub(in crate::dialects) fn read_as(stored: &Datatype, system: System) -> Datatyp
     Datatype { size: stored.size, class }
 }
 
-/// A field that is a time, as PyTables reads it: the type as an integer, and attoseconds of what it counts from 1970
-/// on.
+/// A field that PyTables reads as a time: the type as an integer, and the attoseconds of its unit, counted from 1970.
 pub(super) fn time(stored: &Datatype, system: System) -> Option<(Datatype, i128)> {
     let Class::Time { .. } = stored.class else { return None };
     let mut read = read_as(stored, system);
@@ -55,8 +54,7 @@ pub(super) fn time(stored: &Datatype, system: System) -> Option<(Datatype, i128)
     Some((read, step))
 }
 
-/// The fields of a compound in the order in which they are shown: that of the file, but for PyTables, which goes by
-/// where they lie.
+/// The fields of a compound in display order: that of the type, except that PyTables orders fields by offset.
 pub(in crate::dialects) fn in_order(fields: &[Field], system: System) -> impl Iterator<Item = &Field> {
     let mut fields: Vec<&Field> = fields.iter().collect();
     if system.by_pytables {

@@ -1,4 +1,4 @@
-//! Tells a table that is a dataset, what wrote it, and the groups that serve it.
+//! Recognises a dataset that is a table, its producer, and the groups that serve it.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Finding;
 
-/// The attribute of the root group of a file that PyTables wrote.
+/// The attribute of the root group in files of PyTables.
 const OF_PYTABLES: &str = "PYTABLES_FORMAT_VERSION";
 
-/// How the name of the group begins that holds the search indexes of a table of PyTables.
+/// Prefix of the group with the search indexes of a PyTables table.
 pub(super) const INDEXES_OF: &[u8] = b"_i_";
 
-/// What a dataset is to this dialect.
+/// Classifies a dataset.
 pub(super) fn mark(path: &str, dataset: &Dataset) -> Mark {
     if is_record(dataset) {
         return Mark::Table;
@@ -35,12 +35,13 @@ pub(super) fn mark(path: &str, dataset: &Dataset) -> Mark {
     Mark::Refused(Finding::new(path, &rules::TABLE, found))
 }
 
-/// Whether a dataset says that it is a table.
+/// Whether the attributes of a dataset declare it a table.
 fn is_declared(dataset: &Dataset) -> bool {
     text(&dataset.attributes, "CLASS").as_deref() == Some("TABLE")
 }
 
-/// Whether a dataset has rank 1, and elements with fields. A complex number has none, unless it is said to be a row.
+/// Whether a dataset has rank 1 and elements with fields. Complex numbers do not count, unless attributes declare the
+/// dataset a table.
 pub(in crate::dialects) fn is_record(dataset: &Dataset) -> bool {
     let has_fields = match &dataset.datatype.class {
         Class::Compound { fields } => {
@@ -51,12 +52,12 @@ pub(in crate::dialects) fn is_record(dataset: &Dataset) -> bool {
     has_fields && dataset.shape.len() == 1 && !dataset.null
 }
 
-/// What wrote a dataset, as far as the meaning of its values depends on it.
+/// The producer of a dataset, as far as the meaning of its values depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dialects) struct System {
-    /// The file is one of PyTables, which takes any dataset like this for a table.
+    /// Whether PyTables wrote the file; it takes any such dataset for a table.
     pub by_pytables: bool,
-    /// The dataset says that it is a table.
+    /// Whether attributes declare the dataset a table.
     pub is_declared: bool,
 }
 
@@ -70,7 +71,7 @@ impl System {
         Self { by_pytables, is_declared: is_declared(dataset) }
     }
 
-    /// What the table is called.
+    /// Name of the format.
     pub fn name(self) -> &'static str {
         match (self.is_declared, self.by_pytables) {
             (true, true) => "PyTables",
@@ -80,7 +81,7 @@ impl System {
     }
 }
 
-/// The datasets with what astropy says of tables beside them: themselves, and the names of the tables.
+/// Datasets with astropy's descriptions: their identity, and the names of the tables.
 pub(super) fn descriptions<'a>(group: &'a Group) -> impl Iterator<Item = (ObjectId, &'a [u8])> {
     let described = |link: &'a Link| {
         let table = link.name.strip_suffix(DESCRIPTION.as_bytes())?.strip_suffix(b".")?;
@@ -92,7 +93,7 @@ pub(super) fn descriptions<'a>(group: &'a Group) -> impl Iterator<Item = (Object
     group.links.iter().filter_map(described)
 }
 
-/// The groups that serve a table beside them: their names, themselves, and the name of the table.
+/// Groups that serve a table beside them: their names, their identity, and the name of the table.
 pub(super) fn servants(group: &Group) -> impl Iterator<Item = (&BString, ObjectId, &[u8])> {
     let serves = |link: &Link| {
         let table = link.name.strip_prefix(INDEXES_OF)?;

@@ -1,7 +1,7 @@
-//! H5MD: molecular simulations. An element that changes with time is a group of `step`, `time` and `value`, a row for
-//! each frame; members are shown by themselves, too.
+//! H5MD: molecular simulations. An element that changes with time is a group of `step`, `time` and `value`: a row for
+//! each frame. Its members are also shown by themselves.
 //!
-//! Nothing but its place says what a group is: below `particles` or `observables`, in a file whose root has `h5md`.
+//! Only its place marks a group: below `particles` or `observables`, in a file whose root has a group `h5md`.
 
 mod rules;
 
@@ -16,16 +16,16 @@ use crate::source::Interrupt;
 use crate::store::{File, Rows};
 use crate::table::{Column, EvenRows, Finding, Meaning, Table};
 
-/// What the paths of elements begin with.
+/// Prefixes of the paths of elements.
 const BELOW: [&str; 2] = ["/particles/", "/observables/"];
 
-/// The members of an element: numbers of integration steps, moments, values.
+/// The members of an element: step numbers, times, values.
 const PARTS: [&str; 3] = ["step", "time", "value"];
 
-/// Most bytes of the value of a frame that is in the table.
+/// Most bytes of a frame's value that is part of the table.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// The dialect.
+/// The H5MD dialect.
 #[derive(Debug)]
 pub struct H5md;
 
@@ -66,7 +66,7 @@ fn is_of_simulation(file: &Arc<File>, interrupt: &Interrupt) -> bool {
     matches!(member, Some(Object::Group { .. }))
 }
 
-/// The parts of an element, the value last; `time` need not be there.
+/// The parts of an element, the value last; `time` is optional.
 fn parts(group: &Group) -> Option<Vec<(&'static str, &Arc<Dataset>)>> {
     let part = |name: &'static str| {
         let dataset = datasets::member(group, name).ok().filter(|dataset| !dataset.null)?;
@@ -112,7 +112,7 @@ fn table(site: &Site<'_>, group: &Group, parts: &[(&str, &Arc<Dataset>)], interr
     }
 }
 
-/// Steps, or moments, of which the file has the distance alone.
+/// Steps or times of which the file stores only the increment.
 fn fixed(
     site: &Site<'_>,
     path: String,
@@ -125,7 +125,7 @@ fn fixed(
     let step = datasets::scalar(site.file, &path, scalar, interrupt);
     let rows = step.and_then(|step| {
         let first = first.ok_or("its offset is no number")?;
-        // Of these float64 has all integers.
+        // float64 has all integers below 2^53.
         let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < (1_u64 << 53) as f64;
         let rows = match scalar.datatype.class {
             Class::Integer { .. } if is_whole(first) && is_whole(step) => {

@@ -19,16 +19,16 @@ use crate::table::{
 const LEVELS: &str = "levels";
 const VALUES: &str = "values";
 
-/// The member with row names where no attribute names one.
+/// The member with row names, unless an attribute names another.
 const ROW_NAMES: &[u8] = b"row.names";
 
-/// The label sets of a data frame that was converted from AnnData, which its factors have as levels.
+/// The label sets of a data frame converted from AnnData; its factors have them as levels.
 const CATEGORIES: &[u8] = b"__categories";
 
-/// Most groups of a data frame that may be factors: each is looked into before it is listed.
+/// Most groups of a data frame that may be factors: each costs a listing.
 const MOST_FACTORS: usize = 1 << 12;
 
-/// What becomes of the members of a data frame: vectors and factors are columns, anything else is shown by itself.
+/// Roles of the members of a data frame: vectors and factors are columns. Any other member is shown by itself.
 pub(super) fn roles(here: &Here<'_>) -> HashMap<BString, Role> {
     let mut left = MOST_FACTORS;
     let links = here.group.links.iter().filter_map(|link| Some((&link.name, link.target.object()?)));
@@ -48,7 +48,7 @@ fn is_vector(dataset: &Dataset) -> bool {
     dataset.shape.len() == 1 && !dataset.null
 }
 
-/// The group of a factor; the reason where an object is none.
+/// Lists the group of a factor. Fails if the object is not a factor.
 fn factor(file: &Arc<File>, object: &Object, left: &mut usize, interrupt: &Interrupt) -> Result<Group, Unreadable> {
     let Object::Group { id, .. } = object else { return Err("neither a vector nor a factor".into()) };
     *left = left.checked_sub(1).ok_or_else(|| format!("more than {MOST_FACTORS} groups of one data frame"))?;
@@ -92,19 +92,19 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// A data frame while its columns are made.
+/// A data frame whose columns are being made.
 struct Frame<'a> {
     site: &'a Site<'a>,
     interrupt: &'a Interrupt,
     logicals: HashSet<BString>,
-    /// Groups that may still be looked into.
+    /// Number of groups that may still be listed.
     left: usize,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
 }
 
 impl Frame<'_> {
-    /// The row names, of the data frame itself or of what it is about. R's have no name.
+    /// The row names, stored in the data frame or beside it. In R, row names have no name.
     fn row_names(&self, group: &Group) -> Option<Column> {
         let file = self.site.file;
         let named = text(&group.attributes, INDEX).map_or_else(|| ROW_NAMES.into(), BString::from);
@@ -130,7 +130,7 @@ impl Frame<'_> {
         })
     }
 
-    /// A column; `None` of what is none, which is a finding.
+    /// A column. `None`: not a column; a finding says why.
     fn column(&mut self, name: &BString, object: &Object) -> Option<Column> {
         let path = join(self.site.path, name);
         let tally = Arc::<Tally>::default();
@@ -185,10 +185,10 @@ impl Frame<'_> {
     }
 }
 
-/// Rows, the dataset that holds them, and the position of their levels.
+/// Rows, the dataset that holds them, and the position of their levels in the label sets.
 type Opened = (Arc<dyn Rows>, Arc<Dataset>, Option<usize>);
 
-/// R's `NA` of integers, the least one of 32 bits; nothing stands for it elsewhere.
+/// R's `NA` of integers, the least one of 32 bits; other types have no missing value.
 fn missing(dataset: &Dataset) -> Fill {
     let bytes = i32::MIN.to_le_bytes();
     let bytes = match dataset.datatype.class {

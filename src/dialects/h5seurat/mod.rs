@@ -29,7 +29,7 @@ use crate::table::Table;
 /// The attribute of a data frame that lists its columns in order.
 const COLUMNS: &str = "colnames";
 
-/// The attribute of a data frame that lists its logical columns; and that of a vector which is one, with its value.
+/// The attribute of a data frame that lists its logical columns.
 const LOGICALS: &str = "logicals";
 const CLASS: &str = "s3class";
 const LOGICAL: &str = "logical";
@@ -37,10 +37,10 @@ const LOGICAL: &str = "logical";
 /// The attribute of a data frame that names the member with its row names.
 const INDEX: &str = "_index";
 
-/// The attribute of the root that every file of h5Seurat has.
+/// The attribute of the root that every h5Seurat file has.
 const ASSAY: &str = "active.assay";
 
-/// The dialect.
+/// The h5Seurat dialect.
 #[derive(Debug)]
 pub struct H5Seurat;
 
@@ -71,7 +71,7 @@ impl Dialect for H5Seurat {
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
             Of::Group(group) => frame::table(site, group, interrupt),
-            // It marks and makes up nothing else.
+            // This dialect claims only groups.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
@@ -82,7 +82,7 @@ fn is_listed(attributes: &[Attribute]) -> bool {
     attribute(attributes, COLUMNS).is_some_and(|listed| strings(listed).is_some())
 }
 
-/// The dataset with the row names of the data frame at a path, where that frame need not say that it is one.
+/// Path of the dataset with the row names of the data frame at a path, for frames that store their row names elsewhere.
 fn row_names(path: &str) -> Option<String> {
     if path == "/meta.data" {
         return Some("/cell.names".into());

@@ -1,5 +1,4 @@
-//! HDF-EOS5: swaths, as NASA's Earth Observing System keeps them. Which dimension a field lies on, a text of the file
-//! tells.
+//! HDF-EOS5: swaths of NASA's Earth Observing System. A text in the file names the dimensions of each field.
 //!
 //! ```text
 //! /HDFEOS/SWATHS/O3/Geolocation Fields/Time    (nTimes)             a column
@@ -33,24 +32,24 @@ use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 /// The group of swaths: fixed by the standard.
 const SWATHS: &str = "/HDFEOS/SWATHS/";
 
-/// The groups of the fields of a swath: those that tell where and when, and the others.
+/// The groups of a swath's fields: places and times of the measurements, and all others.
 const FIELDS: [&str; 2] = ["Geolocation Fields", "Data Fields"];
 
-/// The group of the text, and what its pieces are called but for their number.
+/// The group of the text, and the prefix of its numbered pieces.
 const INFORMATION: &str = "HDFEOS INFORMATION";
 const PIECE: &str = "StructMetadata.";
 
-/// Pieces of the text, each of which the library gives 32,000 bytes, and bytes of a piece at most.
+/// Most pieces of the text (the library gives each 32,000 bytes), and most bytes of a piece.
 const MOST_PIECES: usize = 64;
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Places of a field for each row at most, as of netCDF: more are an image.
+/// Most elements of a field for each row, as for netCDF: wider fields are images.
 const MOST_PLACES: u64 = 64;
 
-/// Fields that a finding tells.
+/// Most fields named in a finding.
 const MOST_NAMED: usize = 8;
 
-/// The dialect.
+/// The HDF-EOS5 dialect.
 #[derive(Debug)]
 pub struct HdfEos;
 
@@ -72,7 +71,7 @@ impl Dialect for HdfEos {
     fn claims(&self, here: &Here<'_>) -> Claims {
         let fields = Fields::of(here.file, here.group, here.interrupt);
         let is_table = fields.has_rows() && information(here.file, here.interrupt).is_some();
-        // Fields are shown by themselves, too.
+        // Fields are also shown by themselves.
         Claims { is_table, ..Claims::default() }
     }
 
@@ -84,7 +83,7 @@ impl Dialect for HdfEos {
     }
 }
 
-/// The name of the swath at a path, where one is.
+/// The name of the swath at a path. `None`: not the path of a swath.
 fn swath_of(path: &str) -> Option<&str> {
     path.strip_prefix(SWATHS).filter(|name| !name.is_empty() && !name.contains('/'))
 }
@@ -104,7 +103,7 @@ fn within(file: &Arc<File>, group: &Group, name: &str, interrupt: &Interrupt) ->
     }
 }
 
-/// The swath of this name, as the text tells of it.
+/// The description of a swath in the text.
 fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swath, Unreadable> {
     let group = information(file, interrupt).ok_or("it is not there")?;
     let mut whole = String::new();
@@ -118,13 +117,13 @@ fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swat
     swaths.find(|swath| swath.name == name).ok_or_else(|| "it tells of no such swath".into())
 }
 
-/// The text of one piece.
+/// Reads one piece of the text.
 fn read(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<String, Unreadable> {
     if dataset.datatype.size > MOST_BYTES {
         return Err(format!("it has {} bytes", dataset.datatype.size).into());
     }
     let rows = datasets::rows(file, path, dataset, 1, &Fill::Default, &Arc::default())?;
-    // A text of variable length is as long as its heap object.
+    // A text of variable length may be as long as its heap object.
     let fitting = rows.fitting(0..rows.len(), MOST_BYTES, interrupt)?;
     if fitting.bytes > MOST_BYTES {
         return Err(format!("it has {} bytes", fitting.bytes).into());
@@ -134,10 +133,10 @@ fn read(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>, interrupt: &Interr
     Ok(texts.ok_or("it is no text")?.value(0).to_owned())
 }
 
-/// Fields of a group that can be columns, by their names.
+/// Fields of a group that can be columns, by name.
 type Columns<'a> = HashMap<&'a [u8], (&'a BString, &'a Arc<Dataset>)>;
 
-/// The groups of the fields of a swath.
+/// The groups of a swath's fields.
 struct Fields {
     groups: [Option<Group>; 2],
 }
@@ -147,7 +146,7 @@ impl Fields {
         Self { groups: FIELDS.map(|name| within(file, group, name, interrupt)) }
     }
 
-    /// Those that can be columns.
+    /// The fields that can be columns.
     fn columns(&self) -> [Columns<'_>; 2] {
         self.groups.each_ref().map(|group| {
             let fields = group.iter().flat_map(|group| group.datasets()).filter(|(_, dataset)| is_column(dataset));
@@ -155,7 +154,7 @@ impl Fields {
         })
     }
 
-    /// Whether two fields or more, one of them of rank 1, are of one length, as those on one dimension are.
+    /// Whether at least two fields, one of them of rank 1, have the same length, as fields on one dimension do.
     fn has_rows(&self) -> bool {
         let columns = self.columns();
         let mut of_length = HashMap::<u64, (usize, bool)>::new();
@@ -169,12 +168,12 @@ impl Fields {
     }
 }
 
-/// Whether a field has a value, or few, for each row.
+/// Whether a field has one value, or a few, for each row.
 fn is_column(dataset: &Dataset) -> bool {
     !dataset.null && matches!(dataset.shape[..], [_] | [_, 1..=MOST_PLACES])
 }
 
-/// The dimension that most fields lie on that lie on no other, the first of several.
+/// The dimension of most one-dimensional fields; ties go to the first.
 fn longest(swath: &Swath) -> Option<&str> {
     let lines = || swath.fields.iter().filter_map(|field| <&[String; 1]>::try_from(&field.dimensions[..]).ok());
     let mut counts = HashMap::<&str, usize>::new();
@@ -221,7 +220,7 @@ fn columns_of(site: &Site<'_>, swath: &Swath, fields: &Fields, findings: &mut Ve
         let place = usize::from(!is_geolocation);
         let found = stored[place].get(name.as_bytes()).filter(|(_, dataset)| dataset.shape.len() == dimensions.len());
         match found {
-            // The first of a name has it.
+            // Of several fields with one name, the first one counts.
             Some(_) if !seen.insert(name) => gone.push(name.as_str()),
             Some((name, dataset)) => {
                 let path = join(&join(site.path, FIELDS[place].as_bytes()), name);
@@ -238,7 +237,7 @@ fn columns_of(site: &Site<'_>, swath: &Swath, fields: &Fields, findings: &mut Ve
                     ..column
                 });
             }
-            // Images, and fields of more dimensions, are arrays.
+            // Images and other fields of several dimensions are arrays.
             None if dimensions.len() > 1 => {}
             None => gone.push(name.as_str()),
         }

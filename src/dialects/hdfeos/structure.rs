@@ -1,4 +1,4 @@
-//! What `StructMetadata` tells of swaths: text in the Object Description Language, a line for each value.
+//! Reads the swaths in `StructMetadata`: text in the Object Description Language, a line for each value.
 //!
 //! ```text
 //! GROUP=SwathStructure
@@ -25,24 +25,23 @@ pub(super) struct Swath {
 pub(super) struct Field {
     /// Its name.
     pub name: String,
-    /// Whether it tells where and when the others were measured.
+    /// Whether it states the place or time of the measurements.
     pub is_geolocation: bool,
     /// Names of its dimensions, slowest first.
     pub dimensions: Vec<String>,
 }
 
-/// The swaths that a text tells of, in its order; whatever else it holds is passed over. Takes time and memory in
-/// proportion to the text.
+/// The swaths in a text, in its order; skips everything else. Time and memory are proportional to the text.
 pub(super) fn swaths(text: &str) -> Vec<Swath> {
     let mut swaths = Vec::<Swath>::new();
     let (mut is_swath, mut is_field) = (false, false);
     for line in text.lines() {
         let Some((key, value)) = line.split_once('=') else { continue };
         let (key, value) = (key.trim(), value.trim());
-        // Profiles and maps between dimensions are objects as well.
+        // Profiles and maps between dimensions are objects, too.
         is_field &= key != "OBJECT";
         match key {
-            // Grids, points and zonal averages name their fields alike.
+            // Grids, points and zonal averages name their fields in the same way.
             "GROUP" if value.ends_with("Structure") => is_swath = value == "SwathStructure",
             "SwathName" if is_swath => {
                 is_field = false;

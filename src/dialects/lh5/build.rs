@@ -16,7 +16,7 @@ use crate::source::Interrupt;
 use crate::store::Tally;
 use crate::table::{Column, Finding, Meaning, Table};
 
-/// The table of a group that says that it is one.
+/// The table of a group whose attribute declares it a table.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let mut opener = Opener { file: site.file, interrupt, findings: Vec::new(), nested: 0 };
     let names = listed(&group.attributes).unwrap_or_default();
@@ -58,7 +58,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// A column; `None` of what is none: a scalar, a struct, a table without columns.
+/// A column. `None`: not a column (a scalar, a struct, a table without columns).
 fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Object) -> Option<Column> {
     let path = join(site.path, name);
     let kind = kind(object).filter(|_| matches!(object, Object::Group { .. }));

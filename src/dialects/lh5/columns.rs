@@ -1,4 +1,4 @@
-//! Opens what is one column.
+//! Opens objects that make a single column.
 
 use std::sync::Arc;
 
@@ -19,39 +19,39 @@ use crate::table::{CompoundRows, EncodedRows, EndRows, Finding, ListRows, Sample
 /// Deepest nesting of columns; each level costs a request.
 const MOST_LEVELS: usize = 16;
 
-/// Most columns of tables within a table: links may lead to one group many times, on every level.
+/// Most columns of nested tables: on every level, many links may lead to one group.
 const MOST_NESTED: usize = 1_000;
 
-/// A column opened.
+/// An opened column.
 pub(super) struct Opened {
     pub rows: Arc<dyn Rows>,
-    /// The dataset that holds it, where one does.
+    /// The dataset that holds it, if it is a single one.
     pub dataset: Option<Arc<Dataset>>,
-    /// Attributes of what holds its values, which may lie below.
+    /// Attributes of the object with its values, which may lie inside the group of the column.
     pub below: Arc<[Attribute]>,
-    /// What is odd in what it is made of, by path.
+    /// Oddities of its parts, by path.
     pub tallies: Vec<(String, Arc<Tally>)>,
 }
 
-/// What columns are opened from.
+/// Opens columns of a file.
 pub(super) struct Opener<'a> {
     pub file: &'a Arc<File>,
     pub interrupt: &'a Interrupt,
     pub findings: Vec<Finding>,
-    /// Columns of tables within the table opened so far.
+    /// Columns of nested tables opened so far.
     pub nested: usize,
 }
 
-/// What an object says that it is.
+/// The kind that an object's attribute states.
 pub(super) fn kind(object: &Object) -> Option<Kind> {
     Kind::parse(&text(object.attributes(), DATATYPE)?)
 }
 
 impl Opener<'_> {
-    /// The column that an object at `path` is.
+    /// The column in the object at `path`.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the object is not a column.
     pub fn column(
         &mut self,
         path: &str,
@@ -80,7 +80,7 @@ impl Opener<'_> {
                 match kind {
                     Some(Kind::Table(names)) => self.compound(path, &group, &names, depth),
                     Some(Kind::Encoded) => self.encoded(path, &group, tally),
-                    // What lies in the group tells, whatever its depth is said to be.
+                    // The members of the group decide, whatever depth the attribute states.
                     _ if group.link(b"cumulative_length").is_some() => self.lists(path, &group, tally, depth),
                     Some(Kind::Struct(_)) => Err(format!("{:?}: shown by itself", said()).into()),
                     _ => Err(format!("a group with datatype {:?}", said()).into()),
@@ -102,7 +102,7 @@ impl Opener<'_> {
         }
     }
 
-    /// A dataset of any rank, whose first dimension is rows.
+    /// A dataset of any rank, with rows along its first dimension.
     fn array(
         &mut self,
         path: &str,
@@ -194,7 +194,7 @@ impl Opener<'_> {
             }
         };
         let samples = match datasets::object(group, "decoded_size")? {
-            // Of all waveforms: an attribute of the column in all but name.
+            // One size for all waveforms, stored as a scalar.
             Object::Dataset(size) if size.shape.is_empty() => {
                 let opened = datasets::open(self.file, &join(path, b"decoded_size"), size)?;
                 Samples::All(one(&DatasetRows::plain(opened, 1), self.interrupt)?)
@@ -210,26 +210,26 @@ impl Opener<'_> {
     }
 }
 
-/// The only row, which is how many samples all waveforms have.
+/// The only row: the number of samples of every waveform.
 fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, Unreadable> {
     let array = rows.array(0..1, interrupt)?;
     let size = widen::signed(&array).filter(|sizes| sizes.len() == 1).map(|sizes| sizes.value(0));
     size.and_then(|size| u32::try_from(size).ok()).ok_or_else(|| format!("decoded_size is {}", said(size)).into())
 }
 
-/// A dataset by itself as its attribute `datatype` says, where that says more than its type.
+/// A dataset by itself, in the type that its attribute `datatype` states. `None`: the attribute adds nothing.
 pub(super) fn meant(dataset: &Arc<Dataset>) -> Option<Arc<Dataset>> {
     let Kind::Array(element) = Kind::parse(&text(&dataset.attributes, DATATYPE)?)? else { return None };
     read(dataset, &element)
 }
 
-/// A dataset with the type as which its elements are read; `None` of one that is read as it is.
+/// A dataset whose elements are read as another type. `None`: they are read as stored.
 fn read(dataset: &Dataset, element: &Element) -> Option<Arc<Dataset>> {
     let datatype = read_as(&dataset.datatype, element)?;
     Some(Arc::new(dataset.described(|dataset| dataset.datatype = datatype)))
 }
 
-/// The type as which elements of a stored type are read; `None` of one that is read as it is.
+/// The type to read elements of a stored type as. `None`: they are read as stored.
 fn read_as(stored: &Datatype, element: &Element) -> Option<Datatype> {
     let Class::Integer { .. } = stored.class else { return None };
     let class = match element {

@@ -1,32 +1,32 @@
-//! The attribute `datatype`: what an object is (LEGEND data format specifications, "Data types").
+//! Parses the attribute `datatype`: the kind of an object (LEGEND data format specifications, "Data types").
 
 use bstr::BString;
 
-/// What an object is.
+/// The kind of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Columns of one length, in this order.
     Table(Vec<BString>),
     /// Members of any length.
     Struct(Vec<BString>),
-    /// A scalar, or an array of any rank, of these.
+    /// A scalar, or an array of any rank, of such elements.
     Array(Element),
-    /// Lists of different lengths, of what their values say themselves.
+    /// Lists of different lengths; their values have a `datatype` of their own.
     Lists,
     /// Encoded waveforms.
     Encoded,
 }
 
-/// What the elements of an array are.
+/// The kind of an array's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Element {
-    /// By their type in the file.
+    /// Elements of their stored type.
     Stored,
-    /// Booleans: any but zero is true.
+    /// Booleans: every nonzero value is true.
     Boolean,
     /// Numbers with names.
     Enumeration(Vec<(BString, i64)>),
-    /// Something that is not known, by this name.
+    /// An unknown kind, by this name.
     Unknown(String),
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Element {
 const MOST_LEVELS: usize = 16;
 
 impl Kind {
-    /// What a text says; `None` of one that is no datatype of LEGEND.
+    /// Parses the attribute. `None`: not a datatype of LEGEND.
     pub fn parse(text: &str) -> Option<Self> {
         Self::at_depth(text, 0)
     }
@@ -60,7 +60,7 @@ impl Kind {
             ("arrayofencodedequalsizedarrays" | "arrayofencodedarrays", Some(_)) => Self::Encoded,
             ("encodedarray", Some(_)) => Self::Encoded,
             ("array", Some(_)) if is_vector() => match Self::at_depth(inner, depth + 1) {
-                // Each element of the outer one is an array of its own length.
+                // Each element of the outer array is an array of its own length.
                 Some(Self::Array(_)) if inner.trim_start().starts_with("array<") => Self::Lists,
                 Some(Self::Encoded) => Self::Encoded,
                 Some(Self::Lists | Self::Table(_)) => Self::Lists,
@@ -104,7 +104,7 @@ fn scalar(text: &str) -> Element {
     }
 }
 
-/// The names in a list, whose brackets belong together.
+/// The names in a list with balanced brackets.
 fn names(inner: &str) -> Vec<BString> {
     let mut depth = 0_i32;
     let parts = inner.split(|c| {

@@ -17,16 +17,16 @@ use crate::source::Interrupt;
 use crate::store::{DatasetRows, Rows, Tally};
 use crate::table::{CastRows, Column, EdgeRows, Edges, Finding, Meaning, Table, Unreadable};
 
-/// Most edges of an axis that are stored one by one: they are read together.
+/// Most edges of an axis that are stored one by one: all are read at once.
 const MOST_EDGES: u64 = 1 << 20;
 
-/// How far from an integer a number of bins may be, as a part of it.
+/// Largest relative distance of a number of bins from an integer.
 const NEARLY: f64 = 1e-5;
 
 /// The members of a histogram, in bytewise order.
 const MEMBERS: [&str; 3] = ["binning", "isdensity", "weights"];
 
-/// Whether a struct of these members is a histogram.
+/// Whether a struct with these members is a histogram.
 pub(super) fn is_histogram(names: &[BString]) -> bool {
     let mut names: Vec<_> = names.iter().map(|name| name.as_bstr()).collect();
     names.sort_unstable();
@@ -51,19 +51,19 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// A histogram while its columns are made.
+/// A histogram whose columns are being made.
 struct Histogram<'a> {
     site: &'a Site<'a>,
     interrupt: &'a Interrupt,
     findings: Vec<Finding>,
 }
 
-/// An axis: its name in the file, its bins, and what is told of these.
+/// An axis: its name in the file, its bins, and their description.
 struct Axis {
     name: BString,
     edges: Arc<Edges>,
     units: Option<String>,
-    /// The lower edge is in the bin, the upper one is not.
+    /// Whether the lower edge belongs to the bin, instead of the upper one.
     closed_left: Option<bool>,
 }
 
@@ -79,7 +79,7 @@ impl Histogram<'_> {
         };
         let binning = self.group(datasets::object(group, "binning")?)?;
         let numbered = numbered(&binning);
-        // Before one is opened: there may be many.
+        // Checked before any axis is opened, since there may be many.
         if numbered.len() != weights.shape.len() {
             return Err(format!("{} axes, weights of {:?}", numbered.len(), weights.shape).into());
         }
@@ -175,7 +175,7 @@ impl Histogram<'_> {
         Ok(Axis { name, edges: Arc::new(edges), units, closed_left: closed_left.map(|closed| closed != 0.0) })
     }
 
-    /// Edges told by the first, the last, and a step or their number; steps of 1 where neither is there.
+    /// Edges given by the first, the last, and a step or their number; without either, by steps of 1.
     fn even(&self, group: &Group) -> Result<Edges, Unreadable> {
         let number = |name: &str| datasets::object(group, name).ok().and_then(|object| self.number(name, object));
         let (Some(first), Some(last)) = (number("first"), number("last")) else {
@@ -192,7 +192,7 @@ impl Histogram<'_> {
         Ok(Edges::Even { first, last, bins: whole as u64 })
     }
 
-    /// A dataset of numbers as those of 64 bits.
+    /// A dataset of numbers as float64.
     fn floats(&self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, Unreadable> {
         let rows = Arc::new(DatasetRows::plain(datasets::open(self.site.file, path, dataset)?, u64::MAX));
         match &rows.facts().data_type {
@@ -217,7 +217,7 @@ impl Histogram<'_> {
     }
 }
 
-/// The axes by their numbers: `axis_10` is behind `axis_2`.
+/// The axes by number: `axis_10` follows `axis_2`.
 fn numbered(binning: &Group) -> Vec<(u32, &BString)> {
     let number = |name: &BString| name.strip_prefix(b"axis_")?.to_str().ok()?.parse().ok();
     let names = binning.links.iter().map(|link| &link.name);

@@ -1,12 +1,13 @@
-//! LEGEND HDF5 (LH5): data of detectors. Every object says what it is by its attribute `datatype`.
+//! LEGEND HDF5 (LH5): data of detectors. The attribute `datatype` states the kind of every object.
 //!
-//! A fill value is a value; only what the attribute `_FillValue` states is missing. A table is a group of columns, of
-//! which some are groups: lists, tables, encoded waveforms. Booleans and enumerations outside of tables are files.
+//! A fill value is an ordinary value; only the attribute `_FillValue` can make values missing. A table is a group of
+//! columns. Some columns are groups themselves: lists, tables, encoded waveforms. Booleans and enumerations outside of
+//! tables are files.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `datatype` | reads the attribute |
-//! | `columns` | opens what is one column |
+//! | `columns` | opens objects that make a single column |
 //! | `build` | makes the table |
 //! | `histogram` | makes the table of a histogram: a row for each bin |
 
@@ -28,10 +29,10 @@ use crate::catalogue::{Attribute, Object};
 use crate::source::Interrupt;
 use crate::table::{Single, Table, Unreadable};
 
-/// The attribute that says what an object is.
+/// The attribute that states the kind of an object.
 const DATATYPE: &str = "datatype";
 
-/// The dialect.
+/// The LH5 dialect.
 #[derive(Debug)]
 pub struct Lh5;
 
@@ -56,7 +57,7 @@ impl Dialect for Lh5 {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         let listed: HashSet<BString> = listed(&here.group.attributes).unwrap_or_default().into_iter().collect();
-        // A table within is a column, and a table by itself; a struct is none.
+        // A nested table is a column and also a table by itself; a struct is not a column.
         let is_column = |object: &Object| match object {
             Object::Dataset(dataset) => !dataset.shape.is_empty(),
             Object::Group { .. } => matches!(columns::kind(object), Some(Kind::Array(_) | Kind::Lists | Kind::Encoded)),
@@ -72,7 +73,7 @@ impl Dialect for Lh5 {
         match site.of {
             Of::Group(group) if is_histogram(&group.attributes) => histogram::table(site, group, interrupt),
             Of::Group(group) => build::table(site, group, interrupt),
-            // It marks and makes up nothing else.
+            // This dialect claims no other objects as tables.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
@@ -81,7 +82,7 @@ impl Dialect for Lh5 {
         let Of::Dataset(stored) = site.of else { return Err("no dataset".into()) };
         let read = columns::meant(stored).ok_or("neither booleans nor an enumeration")?;
         let single = Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?;
-        // `.npy` has what is stored.
+        // `.npy` files have the stored type.
         let datatype = stored.datatype.clone();
         Ok(Single { whole: Table { dialect: self.about().name, ..single.whole }, datatype, ..single })
     }
@@ -92,7 +93,7 @@ fn is_histogram(attributes: &[Attribute]) -> bool {
     matches!(kind, Some(Kind::Struct(names)) if histogram::is_histogram(&names))
 }
 
-/// The columns of a group that says that it is a table; `None` of any other.
+/// The columns of a group that is declared a table. `None`: any other group.
 fn listed(attributes: &[Attribute]) -> Option<Vec<BString>> {
     match Kind::parse(&text(attributes, DATATYPE)?)? {
         Kind::Table(names) => Some(names),

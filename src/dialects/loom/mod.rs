@@ -1,4 +1,4 @@
-//! Loom: a matrix, and about its rows and columns a group of attributes each, beside graphs.
+//! Loom: a matrix, a group of attributes for its rows and one for its columns, and graphs.
 //!
 //! ```text
 //! /matrix       n × m
@@ -6,8 +6,8 @@
 //! /col_attrs    datasets of m rows      /col_graphs/NAME
 //! ```
 //!
-//! Nothing but its place says what a group is. A fill value is a value; only what the attribute `_FillValue`
-//! states is missing.
+//! Only its place marks a group. A fill value is an ordinary value; only the attribute `_FillValue` can make values
+//! missing.
 
 mod rules;
 
@@ -22,16 +22,16 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Column, Finding, Table};
 
-/// The groups of attributes, by the axis of the matrix, and which of their members label rows.
+/// The groups of attributes, by the axis of the matrix, and their members that label rows.
 const ATTRIBUTES: [(&str, &[&str]); 2] = [("/row_attrs", &["Gene", "Accession"]), ("/col_attrs", &["CellID"])];
 
-/// What the groups begin with that hold graphs.
+/// Prefixes of the paths of graphs.
 const GRAPHS: [&str; 2] = ["/row_graphs/", "/col_graphs/"];
 
 /// The columns of a graph.
 const EDGES: [&str; 3] = ["a", "b", "w"];
 
-/// The dialect.
+/// The Loom dialect.
 #[derive(Debug)]
 pub struct Loom;
 
@@ -65,7 +65,7 @@ impl Dialect for Loom {
         let mut findings = Vec::new();
         let shown: HashSet<&BString> = found.iter().map(|(name, _)| *name).collect();
         for (name, dataset) in group.datasets() {
-            // Beside the edges of a graph there may be more of them.
+            // A graph may have other datasets beside its edges.
             if !shown.contains(name) && (axis(site.path).is_some() || dataset.shape != [rows]) {
                 let found = format!("extents {:?}, of {rows} rows: shown by itself", dataset.shape);
                 findings.push(Finding::new(join(site.path, name), &rules::LENGTH, found));
@@ -88,12 +88,12 @@ impl Dialect for Loom {
     }
 }
 
-/// The axis of the matrix that the group at a path is about.
+/// The axis of the matrix that the group at a path describes.
 fn axis(path: &str) -> Option<usize> {
     ATTRIBUTES.iter().position(|(group, _)| *group == path)
 }
 
-/// The columns of a group, row labels first; `None` where it is no table.
+/// The columns of a group, row labels first. `None`: not a table.
 fn columns<'a>(
     file: &Arc<File>,
     path: &str,

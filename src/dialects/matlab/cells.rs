@@ -1,4 +1,4 @@
-//! Reads what the cells of a struct refer to: datasets in `/#refs#`.
+//! Reads the targets of a struct's cells: datasets in `/#refs#`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,32 +22,32 @@ use crate::table::{HeldRows, Unreadable, common_type};
 /// References as MATLAB writes them: addresses.
 const OBJECTS: Class = Class::Reference(ReferenceKind::Object);
 
-/// The group of what cells refer to.
+/// The group with the targets of cells.
 const REFERRED: &str = "#refs#";
 
 /// Most cells of a column: they are read when the table is opened.
 const MOST_CELLS: u64 = 1 << 16;
 
-/// Cells whose references are read at once: a name may have 64 KiB.
+/// Number of cells to read references of at once: a name may take 64 KiB.
 const AT_ONCE: u64 = 1 << 10;
 
-/// Cells of a struct that are asked for one by one. For more, the whole group of what cells refer to is listed: it may
-/// have millions of links, and a file thousands of structs.
+/// Number of cells of a struct to look up one by one. Beyond it, hepfs lists the whole group of targets, which may have
+/// millions of links in a file with thousands of structs.
 const ONE_BY_ONE: u64 = 1 << 10;
 
-/// Most cells of all columns of a struct, and bytes of their texts.
+/// Most cells of all columns of a struct, and most bytes of their texts.
 const ALL_CELLS: u64 = 1 << 20;
 const ALL_BYTES: usize = 64 << 20;
 
-/// What reads the cells of the columns of a struct.
+/// Reads the cells of a struct's columns.
 pub(super) struct Cells<'a> {
     site: &'a Site<'a>,
     interrupt: &'a Interrupt,
-    /// What may be referred to, by name, once it was listed.
+    /// Possible targets by name, once listed.
     known: Option<Result<HashMap<BString, Arc<Dataset>>, Unreadable>>,
-    /// Cells that may still be asked for one by one.
+    /// Cells that may still be looked up one by one.
     one_by_one: u64,
-    /// What cells may still have.
+    /// Cells and bytes of texts that may still be read.
     cells: u64,
     bytes: usize,
 }
@@ -57,7 +57,7 @@ impl<'a> Cells<'a> {
         Self { site, interrupt, known: None, one_by_one: ONE_BY_ONE, cells: ALL_CELLS, bytes: ALL_BYTES }
     }
 
-    /// What the cells of a dataset refer to, at most `most` of them: paths and datasets.
+    /// Targets of a dataset's cells, at most `most` of them: paths and datasets.
     fn referred(
         &mut self,
         path: &str,
@@ -71,7 +71,7 @@ impl<'a> Cells<'a> {
             return Err(format!("{count} cells, more than {MOST_CELLS}").into());
         }
         self.cells = self.cells.checked_sub(count).ok_or_else(more)?;
-        // References of another kind than MATLAB's are no addresses.
+        // References of other types than MATLAB's do not hold addresses.
         let width = references.stored_width().filter(|_| dataset.datatype.class == OBJECTS);
         let (mut cells, mut stored) = (Vec::new(), Vec::new());
         for start in (0..count).step_by(AT_ONCE as usize) {
@@ -99,7 +99,7 @@ impl<'a> Cells<'a> {
         Ok(cells)
     }
 
-    /// The dataset of this name among what cells refer to, which may be told to lie at an address.
+    /// The target of this name; `address` is a hint to where it lies.
     fn cell(&mut self, name: &str, address: Option<u64>) -> Result<Option<Arc<Dataset>>, Unreadable> {
         let Self { site, interrupt, .. } = *self;
         if let (Some(address), Some(left)) = (address, self.one_by_one.checked_sub(1)) {
@@ -122,7 +122,7 @@ impl<'a> Cells<'a> {
         Ok(text)
     }
 
-    /// The texts that the cells of a dataset refer to.
+    /// The texts in a dataset's cells.
     pub fn texts(&mut self, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<dyn Rows>, Unreadable> {
         let mut texts = LargeStringBuilder::new();
         for (row, (path, cell)) in self.referred(path, dataset, u64::MAX)?.into_iter().enumerate() {
@@ -131,8 +131,8 @@ impl<'a> Cells<'a> {
         Ok(Arc::new(HeldRows::new(Arc::new(texts.finish()), false, Hints::default())))
     }
 
-    /// The single numbers or texts that the cells of a dataset refer to, at most `most` of them, in one type that holds
-    /// all of them. A value without elements is missing.
+    /// The single numbers or texts in a dataset's cells, at most `most` of them, in one type for all. A value without
+    /// elements is null.
     pub fn values(&mut self, path: &str, dataset: &Arc<Dataset>, most: u64) -> Result<Arc<dyn Rows>, Unreadable> {
         let mut values = Vec::new();
         for (row, (path, cell)) in self.referred(path, dataset, most)?.into_iter().enumerate() {
@@ -141,7 +141,7 @@ impl<'a> Cells<'a> {
         let mut types = values.iter().flatten().map(|value| value.data_type().clone());
         let first = types.next().ok_or("none of them has a value")?;
         let common = types.try_fold(first, |common, own| {
-            // Floats round integers of 64 bits.
+            // Floats would round integers of 64 bits.
             let is_rounded = common.is_floating() != own.is_floating()
                 && [&common, &own].iter().any(|one| matches!(one, DataType::Int64 | DataType::UInt64));
             common_type(&common, &own).filter(|_| !is_rounded).ok_or_else(|| format!("{common} beside {own}"))
@@ -158,7 +158,7 @@ impl<'a> Cells<'a> {
         Ok(Arc::new(HeldRows::new(array, true, Hints::default())))
     }
 
-    /// The single number or text of a cell; `None` of one without elements that is no text.
+    /// The single number or text in a cell. `None`: a value without elements, other than a text.
     fn value(&mut self, path: &str, cell: &Arc<Dataset>) -> Result<Option<ArrayRef>, Unreadable> {
         if is_text(cell) {
             return Ok(Some(Arc::new(LargeStringArray::from(vec![self.text(path, cell)?]))));

@@ -1,12 +1,14 @@
-//! MATLAB 7.3: a struct whose numeric fields are vectors of one length is a table; members are shown by themselves,
-//! too. A vector is a dataset of rank 2 with an axis of length 1. Texts are cells: references to characters in
-//! `/#refs#`. A sparse matrix is a table of what it stores: `data`, `ir` (rows), `jc` (pointers of columns). Characters
-//! by themselves are texts, and bytes of class `logical` booleans.
+//! MATLAB 7.3: a struct whose numeric fields are vectors of one length is a table; its members are also shown by
+//! themselves.
+//!
+//! A vector is a dataset of rank 2 with an axis of length 1. Texts are cells: references to characters in `/#refs#`. A
+//! sparse matrix is a table of its stored entries: `data`, `ir` (rows), `jc` (pointers of columns). Characters outside
+//! of structs are texts, and bytes of class `logical` are booleans.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `cells` | reads what cells refer to |
-//! | `structs` | makes the table of an array of structs: of its fields that are single numbers or texts |
+//! | `cells` | reads the targets of cells |
+//! | `structs` | makes the table of an array of structs, from fields that are single numbers or texts |
 
 mod cells;
 mod rules;
@@ -40,23 +42,23 @@ const EMPTY: &str = "MATLAB_empty";
 /// The attribute of a struct that lists its fields.
 const FIELDS: &str = "MATLAB_fields";
 
-/// The attribute of a sparse matrix, with the number of its rows; and the members that hold it.
+/// The attribute of a sparse matrix with its number of rows, and the members that hold the matrix.
 const SPARSE: &str = "MATLAB_sparse";
 const PARTS: [&str; 3] = ["data", "ir", "jc"];
 
-/// Fewest rows of a struct that has single values, too.
+/// Least rows of a struct that also has single values.
 const SOME_ROWS: u64 = 4;
 
-/// Tells the column of a vector's elements from the dataset's own.
+/// Distinguishes the column of a vector's elements from the dataset's own.
 const VECTOR: u32 = 1 << 29;
 
-/// Most characters of texts by themselves, which stay in memory with their files.
+/// Most characters of a text outside of structs, which stays in memory with its files.
 const MOST_OF_ONE: u64 = 1 << 16;
 
-/// Most characters of a cell: each takes some 24 bytes while it is read.
+/// Most characters of a cell: each takes some 24 bytes during reading.
 const MOST_CHARACTERS: u64 = 1 << 20;
 
-/// The dialect.
+/// The MATLAB dialect.
 #[derive(Debug)]
 pub struct Matlab;
 
@@ -114,7 +116,7 @@ impl Dialect for Matlab {
         };
         let is_empty = attribute(&stored.attributes, EMPTY).is_some();
         let files = single.files.into_iter().filter(|file| !is_empty || matches!(file.form, Form::Npy | Form::Raw));
-        // `.npy` has booleans as they are stored, and complex numbers as such.
+        // `.npy` keeps booleans as stored, and complex numbers as complex.
         let datatype = if read.datatype.size == 1 { stored.datatype.clone() } else { read.datatype.clone() };
         Ok(Single {
             files: files.collect(),
@@ -126,7 +128,7 @@ impl Dialect for Matlab {
     }
 }
 
-/// Whether MATLAB reads other values than those that are stored, or rows of another number.
+/// Whether MATLAB's values, or their number of rows, differ from the stored ones.
 fn is_read_otherwise(dataset: &Dataset) -> bool {
     let has = |name| attribute(&dataset.attributes, name).is_some();
     let is_long = is_text(dataset) && dataset.len().is_none_or(|count| count > MOST_OF_ONE);
@@ -134,14 +136,14 @@ fn is_read_otherwise(dataset: &Dataset) -> bool {
     has(CLASS) && (has(EMPTY) || is_text(dataset) || is_other) && !is_long
 }
 
-/// Whether elements are characters, of one text or of a line of texts; or there is a text without any.
+/// Whether elements are characters, of one text or of several; or whether the dataset stands for an empty text.
 fn is_text(dataset: &Dataset) -> bool {
     let is_unit = matches!(dataset.datatype.class, Class::Integer { .. }) && dataset.datatype.size <= 8;
     is_unit && is(&dataset.attributes, "char") && dataset.shape.len() == 2 && !dataset.null
         || is(&dataset.attributes, "char") && attribute(&dataset.attributes, EMPTY).is_some()
 }
 
-/// The type of complex numbers, whose parts MATLAB calls `real` and `imag`.
+/// The complex type of MATLAB's compounds of `real` and `imag`.
 fn complex(dataset: &Dataset) -> Option<Datatype> {
     let Class::Compound { fields } = &dataset.datatype.class else { return None };
     let [real, imaginary] = fields.as_slice() else { return None };
@@ -170,14 +172,14 @@ fn is(attributes: &[Attribute], class: &str) -> bool {
     text(attributes, CLASS).as_deref() == Some(class)
 }
 
-/// The elements of a vector; `None` of what is none.
+/// Number of elements of a vector. `None`: not a vector.
 fn length(dataset: &Dataset) -> Option<u64> {
     let is_vector = dataset.shape.len() == 2 && dataset.shape.contains(&1) && !dataset.null;
     product(&dataset.shape).filter(|_| is_vector && attribute(&dataset.attributes, EMPTY).is_none())
 }
 
-/// The columns of a struct, in its order: numbers, which are all vectors of one length of two or more or single values,
-/// and cells as long. `None` where it is no table.
+/// The columns of a struct, in its order: vectors of numbers, all of one length of at least two, and cells of the same
+/// length. Single values do not count. `None`: not a table.
 fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
     let (mut fields, mut rows, mut has_values) = (Vec::new(), None, false);
     for link in &group.links {
@@ -197,7 +199,7 @@ fn columns(group: &Group) -> Option<Vec<Field<'_>>> {
         }
         fields.push(Field { name: &link.name, dataset, is_cell });
     }
-    // Beside single values, two or three numbers are a setting as well.
+    // Beside single values, a vector of two or three numbers may be just a setting.
     let rows = rows.filter(|rows| *rows >= if has_values { SOME_ROWS } else { 2 })?;
     fields.retain(|field| length(field.dataset) == Some(rows));
     in_order(group, &mut fields);
@@ -212,13 +214,13 @@ fn are_numbers(dataset: &Dataset) -> bool {
     is_number && attribute(&dataset.attributes, "MATLAB_object_decode").is_none()
 }
 
-/// Sorts the fields of a struct as it lists them.
+/// Sorts fields into the order that the struct lists.
 fn in_order(group: &Group, fields: &mut [Field<'_>]) {
     let order: HashMap<BString, usize> = listed(group).into_iter().zip(0..).collect();
     fields.sort_by_key(|field| order.get(field.name).copied().unwrap_or(usize::MAX));
 }
 
-/// The fields of a struct in order: sequences of characters. None where the struct does not list them.
+/// The fields in the struct's own order, from sequences of characters. Empty if the struct has no list.
 fn listed(group: &Group) -> Vec<BString> {
     let stored = attribute(&group.attributes, FIELDS).and_then(|listed| {
         let Class::Sequence { base } = &listed.datatype.class else { return None };
@@ -235,7 +237,7 @@ fn listed(group: &Group) -> Vec<BString> {
 fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| length(field.dataset)).unwrap_or(0);
     let (mut findings, mut cells) = (Vec::new(), Cells::new(site, interrupt));
-    // Several columns may be one dataset.
+    // Several columns may share one dataset.
     let mut texts = HashMap::new();
     let columns = fields.into_iter().map(|Field { name, dataset, is_cell }| {
         let path = join(site.path, name);
@@ -262,18 +264,18 @@ fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Int
     }
 }
 
-/// The column that a vector is, along whichever axis its elements lie.
+/// The column of a vector's elements, along whichever axis they lie.
 fn vector(file: &Arc<File>, path: &str, name: BString, dataset: &Arc<Dataset>) -> Column {
     let tally = Arc::<Tally>::default();
     let read = read(dataset, &dataset.attributes);
     let rows = datasets::rows(file, path, &read, u64::MAX, &Fill::Default, &tally);
-    // By its elements: what lies along the first axis of the dataset is another column.
+    // Elements make another column than slices along the first axis.
     let id = ColumnId { object: dataset.id, field: VECTOR };
     let (attributes, dataset) = (dataset.attributes.clone(), Some(dataset.clone()));
     Column { attributes, dataset, ..Column::new(name, path.to_owned(), id, rows, tally) }
 }
 
-/// The extents of a sparse matrix; `None` of anything else, and of one without elements.
+/// The extents of a sparse matrix. `None`: not a sparse matrix, or one without elements.
 fn shape(group: &Group) -> Option<[u64; 2]> {
     let rows = unsigned(&group.attributes, SPARSE)?;
     let parts = PARTS.map(|part| datasets::of_rank(group, part, 1).and_then(|part| part.len()));
@@ -281,12 +283,12 @@ fn shape(group: &Group) -> Option<[u64; 2]> {
     Some([rows, pointers.checked_sub(1)?])
 }
 
-/// The table of a sparse matrix: numbers count from 0, as they are stored.
+/// The table of a sparse matrix; row and column numbers count from 0, as stored.
 fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let (mut findings, mut columns) = (Vec::new(), Vec::new());
     match Triples::of(site, group, PARTS, shape(group), 1, interrupt) {
         Ok(mut triples) => {
-            // The class is that of the matrix, not of its parts.
+            // The class is an attribute of the matrix, not of its parts.
             let values = read(triples.values.dataset, &group.attributes);
             triples.values.dataset = &values;
             findings.extend(
@@ -307,7 +309,7 @@ fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     }
 }
 
-/// A dataset as MATLAB reads it, which the attributes say the class of: bytes of class `logical` are booleans.
+/// A dataset in MATLAB's type, by the class in the attributes: bytes of class `logical` are booleans.
 fn read(dataset: &Arc<Dataset>, attributes: &[Attribute]) -> Arc<Dataset> {
     let datatype = match complex(dataset) {
         Some(datatype) => datatype,
@@ -317,7 +319,7 @@ fn read(dataset: &Arc<Dataset>, attributes: &[Attribute]) -> Arc<Dataset> {
     Arc::new(dataset.described(|dataset| dataset.datatype = datatype))
 }
 
-/// The files of characters by themselves: those of one text, or of as many as there are lines.
+/// The files of characters outside of structs: of one text, or of one text for each line.
 fn texts(
     site: &Site<'_>,
     name: &BString,
@@ -349,12 +351,12 @@ fn texts(
     })
 }
 
-/// Whether characters are one text: along one axis, or none at all.
+/// Whether characters make up one text: along one axis, or no characters at all.
 fn is_one(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, EMPTY).is_some() || dataset.shape.iter().any(|extent| *extent <= 1)
 }
 
-/// The texts of characters, which lie along the first axis, or along the other of a vector.
+/// The texts of characters, along the first axis; a vector is one text.
 fn lines(
     dataset: &Arc<Dataset>,
     site: &Site<'_>,
@@ -375,7 +377,7 @@ fn lines(
     Ok((0..lines)
         .map(|at| {
             let units = units.values().iter().skip(at).step_by(lines);
-            // MATLAB has UTF-16; others write whole code points as well.
+            // MATLAB stores UTF-16; other software also stores whole code points.
             match dataset.datatype.size {
                 2 => String::from_utf16_lossy(&units.map(|unit| *unit as u16).collect::<Vec<_>>()),
                 _ => units.map(|unit| code_point(*unit)).collect(),

@@ -9,7 +9,7 @@ use crate::dialects::{Checks, Dialect, Here, Of, Site};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Table};
 
-/// The fields of an array of structs, in its order: references of one shape without a class. `None` of a single struct.
+/// The fields of an array of structs, in its order: references of one shape without a class. `None`: a single struct.
 pub(super) fn fields(group: &Group) -> Option<Vec<Field<'_>>> {
     let mut fields = Vec::new();
     for link in &group.links {
@@ -28,7 +28,7 @@ pub(super) fn fields(group: &Group) -> Option<Vec<Field<'_>>> {
     Some(fields)
 }
 
-/// Whether a group is an array of structs, the first of which has a number or a text.
+/// Whether a group is an array of structs whose first struct has a number or a text.
 pub(super) fn have_values(here: &Here<'_>) -> bool {
     let Some(fields) = fields(here.group) else { return false };
     let of = Of::Group(here.group);
@@ -37,7 +37,7 @@ pub(super) fn have_values(here: &Here<'_>) -> bool {
     fields.iter().any(|field| cells.values(&join(here.path, field.name), field.dataset, 1).is_ok())
 }
 
-/// The table of an array of structs: a row for each, in the order in which MATLAB numbers them.
+/// The table of an array of structs: a row for each, in MATLAB's order.
 pub(super) fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| field.dataset.len()).unwrap_or(0);
     let (mut findings, mut cells) = (Vec::new(), Cells::new(site, interrupt));
@@ -45,7 +45,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, inte
         let path = join(site.path, name);
         match cells.values(&path, dataset, u64::MAX) {
             Ok(values) => {
-                // By what is referred to: the references are another column.
+                // The targets make another column than the references.
                 let id = ColumnId { object: dataset.id, field: VECTOR };
                 let dataset = Some(dataset.clone());
                 Some(Column { dataset, ..Column::new(name.clone(), path, id, Ok(values), Arc::default()) })

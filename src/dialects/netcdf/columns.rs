@@ -1,4 +1,4 @@
-//! Opens a variable as a column, by what its attributes say.
+//! Opens a variable as a column, by its attributes.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, Tally};
 use crate::table::{Column, Expected, Meaning, Near, PackedRows, PaddedRows, Times, Unreadable};
 
-/// Fields that tell apart the readings of a variable: by its elements, and as one text.
+/// Fields that distinguish the readings of a variable: by its elements, and as one text.
 const ELEMENTS: u32 = 1 << 30;
 const TEXT: u32 = ELEMENTS + 1;
 
-/// Most letters of a text by itself.
+/// Most characters of a text outside of tables.
 const MOST_LETTERS: u64 = 1 << 20;
 
-/// Bytes of the widest element of which more are made up.
+/// Bytes of the widest element that padding makes up.
 const WIDEST_FILL: u64 = 1 << 20;
 
-/// A column of what lies along the first axis of a variable.
+/// A column of the slices along a variable's first axis.
 pub(super) fn column(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
     column_of(file, path, name, stored, stored.shape.len() <= 1)
 }
@@ -35,7 +35,7 @@ pub(super) fn elements(file: &Arc<File>, path: &str, name: BString, stored: &Arc
     Column { id: ColumnId { field, ..column.id }, ..column }
 }
 
-/// The one text that characters on one dimension are, by themselves.
+/// The text that characters on one dimension make up.
 pub(super) fn text_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>) -> Column {
     let tally = Arc::<Tally>::default();
     let rows = joined(file, path, stored, &tally);
@@ -62,7 +62,7 @@ fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>,
     let tally = Arc::<Tally>::default();
     let rows = rows(file, path, stored, &reading, is_line, &tally);
     let range = reading.range.clone().map(|range| (&rules::VALID_EXCEEDED, range));
-    // What is shown of packed numbers is none of those stated.
+    // Packed numbers are shown as other values than the attributes state.
     let near = reading.near.clone().filter(|_| reading.packing.linear.is_none() && reading.packing.count.is_none());
     let near = near.map(|nearest| Near { rule: &rules::MISSING, of: String::new(), nearest });
     let expected = (range.is_some() || near.is_some()).then(|| Expected { range, near, ..Expected::default() });
@@ -106,11 +106,11 @@ fn rows(
     };
     let rows: Arc<dyn Rows> = Arc::new(along(is_line, opened, missing, tally.clone()));
     let is_same = reading.dataset.datatype == stored.datatype;
-    // The codes of an enumeration are as stored.
+    // Codes of an enumeration are shown as stored.
     if reading.packing.is_none() && (is_same || matches!(reading.dataset.datatype.class, Class::Enum { .. })) {
         return Ok(rows);
     }
-    // The time of an array is a number.
+    // In an array, a time stays a number.
     let mut packing = reading.packing.clone();
     packing.count = packing.count.filter(|_| is_line);
     let datatype = (!is_same).then(|| {
@@ -120,7 +120,7 @@ fn rows(
     Ok(Arc::new(PackedRows::new(path.to_owned(), rows, packing, datatype.flatten(), tally.clone())))
 }
 
-/// Rows of the elements of a dataset, or of what lies along its first axis.
+/// Rows of a dataset's elements, or of its slices along the first axis.
 fn along(is_line: bool, dataset: Arc<store::Dataset>, missing: FillTest, tally: Arc<Tally>) -> DatasetRows {
     match is_line {
         true => DatasetRows::new(dataset, u64::MAX, missing, tally),
@@ -128,7 +128,7 @@ fn along(is_line: bool, dataset: Arc<store::Dataset>, missing: FillTest, tally: 
     }
 }
 
-/// The same column with missing rows behind its last one.
+/// The same column, padded with nulls behind its last row.
 pub(super) fn padded(column: Column, stored: &Dataset, rows: u64) -> Column {
     let Ok(own) = &column.rows else { return column };
     if own.len() >= rows {
@@ -150,12 +150,12 @@ pub(super) fn padded(column: Column, stored: &Dataset, rows: u64) -> Column {
     Column { rows: Ok(Arc::new(padded)), stored_strings: texts, ..column }
 }
 
-/// Whether a variable is of characters that are texts along its last axis.
+/// Whether a variable holds characters that make texts along its last axis.
 pub(super) fn is_text(dataset: &Dataset) -> bool {
     is_character(dataset) && dataset.shape.len() >= 2 && dataset.shape.last() != Some(&0)
 }
 
-/// Whether a variable is one text by itself: characters on one dimension that they do not label.
+/// Whether a variable is a single text: characters along a dimension that they do not label.
 pub(super) fn is_one_text(dataset: &Dataset) -> bool {
     is_character(dataset) && matches!(dataset.shape[..], [1..=MOST_LETTERS]) && !scales::is_scale(dataset)
 }

@@ -1,5 +1,5 @@
-//! What a variable's attributes say of its values: the CF conventions (§2.5.1 missing data, §3.5 flags, §4.4 time, §8.1
-//! packed data), the defaults of the netCDF library, and what xarray adds.
+//! Interprets a variable's attributes: the CF conventions (§2.5.1 missing data, §3.5 flags, §4.4 time, §8.1 packed
+//! data), the defaults of the netCDF library, and xarray's additions.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
 use crate::store::statistics::{Scalar, summary};
 use crate::table::{Linear, Packing, Rule, UnitCount, Unreadable};
 
-/// The attributes that say it, and of which dimensions a variable is.
+/// Every attribute that this dialect reads.
 pub(super) const ATTRIBUTES: [&str; 24] = [
     "CLASS",
     "DIMENSION_LIST",
@@ -55,30 +55,30 @@ pub(super) const ATTRIBUTES: [&str; 24] = [
 /// The attributes that state missing values.
 const STATED: [&str; 2] = [stated::NAME, "missing_value"];
 
-/// Most values of an attribute that are looked at.
+/// Most values of an attribute to read.
 const MOST_VALUES: usize = 4096;
 
-/// How the elements of a variable are read.
+/// How to read the elements of a variable.
 #[derive(Debug)]
 pub(super) struct Reading {
-    /// The variable as its elements are read: of another type than stored where the producer means another one.
+    /// The variable with the type to read its elements as, which may differ from the stored one.
     pub dataset: Arc<Dataset>,
-    /// The elements that stand for missing ones, where `packing` tells none.
+    /// The elements that mean missing, unless `packing` lists the missing numbers.
     pub missing: Vec<Fill>,
-    /// What numbers stand for.
+    /// The meaning of numbers.
     pub packing: Packing,
-    /// Integers that count time as they are: attoseconds of a unit, and from when on.
+    /// Integers that count time without further conversion: attoseconds of the unit, and the epoch.
     pub times: Option<Result<(i128, Instant), Unreadable>>,
-    /// The least and the greatest of the numbers shown, as the file says.
+    /// The least and the greatest shown number, according to the file.
     pub range: Option<[Option<Scalar>; 2]>,
-    /// The number nearest to one that states missing values and that nothing equals.
+    /// The number nearest to a stated missing value that is not exact in the variable's type.
     pub near: Option<Scalar>,
-    /// Rules broken, with what was found.
+    /// Broken rules, and what was found.
     pub findings: Vec<(&'static Rule, String)>,
 }
 
 impl Reading {
-    /// By the attributes of `stored`. Instants are numbers unless they are wanted.
+    /// Reads the attributes of `stored`. Without `wants_times`, instants stay numbers.
     pub fn of(stored: &Arc<Dataset>, wants_times: bool) -> Self {
         let mut reading = Self {
             dataset: stored.clone(),
@@ -101,7 +101,7 @@ impl Reading {
         match (&stored.datatype.class, is_number(&reading.dataset.datatype)) {
             (Class::FixedString { .. }, _) if stored.datatype.size == 1 => {
                 reading.find_encoding(stored);
-                // Characters along a second axis are texts, of which none is missing.
+                // Characters along a second axis make texts, which are never missing.
                 if stored.shape.len() == 1 {
                     reading.missing = reading.stated(stored).into_iter().collect();
                 }
@@ -147,12 +147,12 @@ impl Reading {
         }
     }
 
-    /// The names of an enumeration of such integers by `flag_values`; `None` where there is none.
+    /// The names of an enumeration by `flag_values`. `None`: no enumeration.
     fn flags(&mut self, stored: &Dataset, plain: &Datatype) -> Option<Vec<Member>> {
         let attributes = &stored.attributes;
         let values = attribute(attributes, "flag_values")?;
         let is_packed = ["scale_factor", "add_offset"].iter().any(|name| attribute(attributes, name).is_some());
-        // Masks make several flags of a number.
+        // Masks combine several flags in one number.
         if is_packed || attribute(attributes, "flag_masks").is_some() {
             return None;
         }
@@ -190,7 +190,7 @@ impl Reading {
         }
     }
 
-    /// The least and the greatest of the numbers shown.
+    /// The least and the greatest shown number.
     fn valid_range(&mut self, stored: &Dataset) -> Option<[Option<Scalar>; 2]> {
         let mut bounds = |name: &str, count: usize| {
             let values = values(attribute(&stored.attributes, name)?).filter(|values| values.len() == count);
@@ -210,7 +210,7 @@ impl Reading {
         let mut stated = both;
         let range = [stated.next(), stated.next()];
         let range = [range[0].clone().or_else(|| least.last()), range[1].clone().or_else(|| greatest.last())];
-        // Whole bounds of integers are read as these are: with the other sign, where `_Unsigned` says so.
+        // Integral bounds follow the type of the data, so `_Unsigned` changes their sign, too.
         let read = arrow_type(&self.dataset.datatype);
         let range = range.map(|bound| {
             bound.and_then(|bound| match whole(&bound).filter(|_| read.is_integer()) {
@@ -262,7 +262,7 @@ impl Reading {
         let missing = match self.missing_values(stored, &read) {
             None => default_fill(stored),
             Some(missing) if self.packing.linear.is_none() && missing.len() == 1 && read == stored.datatype => {
-                // One pattern of the stored type: as any dataset has it.
+                // A single pattern of the stored type can be tested as in any dataset.
                 stated_element(stored).unwrap_or_else(|| {
                     self.packing.missing = Some(missing);
                     Fill::Default
@@ -293,14 +293,14 @@ impl Reading {
             let found = format!("{reason}: numbers are shown");
             self.find(&rules::TIMES, found);
         }
-        // A test of single patterns would be for numbers of the stored type.
+        // A test of single patterns works for unpacked numbers only.
         match missing {
             Fill::Explicit(fill) if !self.packing.is_none() => self.packing.missing = decoded(&read, &fill.bytes),
             missing => self.missing.push(missing),
         }
         match not_a_time(stored) {
             fill if self.packing.is_none() => self.missing.extend(fill),
-            // Missing values that attributes state have it among them.
+            // Missing values from attributes already include this one.
             Some(Fill::Explicit(fill)) if self.packing.missing.is_none() && read == stored.datatype => {
                 self.packing.missing = decoded(&read, &fill.bytes);
             }
@@ -308,7 +308,7 @@ impl Reading {
         }
     }
 
-    /// What is done to stored numbers.
+    /// The linear packing of stored numbers.
     fn linear(&mut self, stored: &Dataset) -> Option<Linear> {
         let mut number = |name: &str| {
             let attribute = attribute(&stored.attributes, name)?;
@@ -342,7 +342,7 @@ impl Reading {
         })
     }
 
-    /// The stored values that stand for missing ones, of the type that is read; `None` where nothing is said.
+    /// The stored values that mean missing, in the type to read. `None`: no attribute states any.
     fn missing_values(&mut self, stored: &Dataset, read: &Datatype) -> Option<ArrayRef> {
         let found = STATED.map(|name| Some((name, attribute(&stored.attributes, name)?)));
         let found: Vec<_> = found.into_iter().flatten().collect();
@@ -369,7 +369,7 @@ impl Reading {
                     Some(floats) if is_float(read) => {
                         broken.extend(self.exact(name, floats.into_iter().map(Number::Float), read));
                     }
-                    // A number that integers have is one of them.
+                    // A float attribute of integral value means that integer.
                     Some(floats) => {
                         let exact =
                             |value: &f64| (value.fract() == 0.0 && value.abs() < 1e19).then_some(*value as i128);
@@ -394,7 +394,7 @@ impl Reading {
         Some(if is_float(read) { floats_as(&data_type, &broken) } else { integers_as(&data_type, &whole) })
     }
 
-    /// The numbers that are floats of a type, exactly, as xarray compares them; reports one that is none.
+    /// The numbers that are exact in a float type, as xarray compares them; reports one that is not.
     fn exact(&mut self, name: &str, numbers: impl Iterator<Item = Number>, read: &Datatype) -> Vec<f64> {
         let (mut exact, mut unfit) = (Vec::new(), None);
         for number in numbers {
@@ -410,7 +410,7 @@ impl Reading {
         exact
     }
 
-    /// The element that an attribute states; reports one that is none.
+    /// The element that an attribute states; reports one that does not fit.
     fn element(&mut self, stored: &Dataset, attribute: &Attribute) -> Option<Fill> {
         match stated::element(&stored.datatype, attribute) {
             Ok(element) => element.map(Fill::Explicit),
@@ -421,13 +421,13 @@ impl Reading {
         }
     }
 
-    /// The one element that stands for missing ones.
+    /// The element that means missing, as an attribute states it.
     fn stated(&mut self, stored: &Dataset) -> Option<Fill> {
         self.element(stored, stating(stored)?)
     }
 }
 
-/// The type of stored integers, with the sign that `_Unsigned` says they have.
+/// The type of stored integers, with the sign that `_Unsigned` states.
 fn with_sign(stored: &Dataset) -> Datatype {
     let mut datatype = stored.datatype.clone();
     let said = text(&stored.attributes, "_Unsigned").map(|text| text.to_ascii_lowercase());
@@ -441,8 +441,8 @@ fn with_sign(stored: &Dataset) -> Datatype {
     datatype
 }
 
-/// The integer that xarray writes for no instant and no difference: the least of 64 bits, of variables that count time
-/// or say that they are differences. `None` of all others.
+/// The integer that xarray writes for a missing instant or difference: the least one of 64 bits. `None`: a variable
+/// that does not count time.
 fn not_a_time(stored: &Dataset) -> Option<Fill> {
     let Class::Integer { order, signed: true, .. } = stored.datatype.class else { return None };
     let is_difference = || text(&stored.attributes, "dtype").is_some_and(|dtype| dtype.starts_with("timedelta64"));
@@ -450,7 +450,7 @@ fn not_a_time(stored: &Dataset) -> Option<Fill> {
     (stored.datatype.size == 8 && is_time()).then(|| times::not_a_time(order))
 }
 
-/// Whether elements are numbers that attributes can stand for others.
+/// Whether elements are numbers that attributes can unpack.
 fn is_number(datatype: &Datatype) -> bool {
     let data_type = arrow_type(datatype);
     matches!(datatype.class, Class::Integer { .. } | Class::Float { .. })
@@ -466,13 +466,13 @@ fn stating(stored: &Dataset) -> Option<&Attribute> {
     STATED.iter().find_map(|name| attribute(&stored.attributes, name))
 }
 
-/// The element that it states, where it is one of the stored type.
+/// The element that this attribute states, if it fits the stored type.
 fn stated_element(stored: &Dataset) -> Option<Fill> {
     stated::element(&stored.datatype, stating(stored)?).ok().flatten().map(Fill::Explicit)
 }
 
-/// What the netCDF library fills numbers of two bytes and more with that no one wrote, where the HDF5 fill value says
-/// so. A byte and a character have no such value: it is a value like all others.
+/// The value that the netCDF library fills unwritten numbers of two bytes and more with, if the HDF5 fill value
+/// confirms it. Bytes and characters have no such value: their fill is an ordinary value.
 pub(super) fn default_fill(stored: &Dataset) -> Fill {
     let Fill::Explicit(fill) = &stored.fill else { return Fill::Default };
     let is_default = decoded(&stored.datatype, &fill.bytes).is_some_and(|fill| match fill.data_type() {
@@ -488,7 +488,7 @@ pub(super) fn default_fill(stored: &Dataset) -> Fill {
     if is_default { Fill::Explicit(Elements { bytes: fill.bytes.clone(), heap: Vec::new() }) } else { Fill::Default }
 }
 
-/// An integer as it is stored.
+/// An integer in its stored form.
 fn stored_integer(value: i128, size: u64, order: ByteOrder) -> Fill {
     let mut bytes = value.to_le_bytes().into_iter().take(size as usize).collect::<Vec<u8>>();
     if order == ByteOrder::Big {
@@ -497,7 +497,7 @@ fn stored_integer(value: i128, size: u64, order: ByteOrder) -> Fill {
     Fill::Explicit(Elements { bytes, heap: Vec::new() })
 }
 
-/// A stored integer as one of the type that is read, which may have the other sign.
+/// A stored integer in the type to read, which may have the other sign.
 fn within(value: i128, data_type: &DataType, stored: &Dataset) -> Option<i128> {
     let bits = 8 * stored.datatype.size as u32;
     let is_signed = data_type.is_signed_integer();
@@ -517,7 +517,7 @@ fn values(attribute: &Attribute) -> Option<ArrayRef> {
     decoded(&attribute.datatype, bytes).filter(|_| is_short && is_number(&attribute.datatype))
 }
 
-/// Elements as an array; `None` of anything that leads elsewhere.
+/// Decodes elements. `None`: elements with references or heap data, or of no width.
 fn decoded(datatype: &Datatype, bytes: &[u8]) -> Option<ArrayRef> {
     let width = usize::try_from(datatype.size).ok().filter(|width| *width > 0)?;
     decode(datatype, Buffer::from(bytes), bytes.len() / width, &Memory(&[]), &mut Oddities::new()).ok()
@@ -546,7 +546,7 @@ fn floats(array: &ArrayRef) -> Option<Vec<f64>> {
     })
 }
 
-/// A whole number.
+/// A number of integral value, as an integer.
 fn whole(number: &Scalar) -> Option<i128> {
     match number {
         Scalar::Int(number) => Some((*number).into()),
@@ -555,7 +555,7 @@ fn whole(number: &Scalar) -> Option<i128> {
     }
 }
 
-/// A number of a type of integers; `None` where it has none so small or so large.
+/// A number of an integer type. `None`: out of range.
 fn integer(number: i128, data_type: &DataType) -> Option<Scalar> {
     match data_type.is_signed_integer() {
         true => number.try_into().ok().map(Scalar::Int),
@@ -573,7 +573,7 @@ fn float(number: &Scalar) -> Option<f64> {
     }
 }
 
-/// Integers of a type, all of which are within it.
+/// An array of integers, all in range of the type.
 fn integers_as(data_type: &DataType, values: &[i128]) -> ArrayRef {
     macro_rules! of {
         ($array:ty, $native:ty) => {
@@ -592,7 +592,7 @@ fn integers_as(data_type: &DataType, values: &[i128]) -> ArrayRef {
     }
 }
 
-/// Floats of a type, rounded to it.
+/// An array of floats, rounded to the type.
 fn floats_as(data_type: &DataType, values: &[f64]) -> ArrayRef {
     match data_type {
         DataType::Float16 => {
@@ -603,8 +603,8 @@ fn floats_as(data_type: &DataType, values: &[f64]) -> ArrayRef {
     }
 }
 
-/// The name of a variable: netCDF puts something before that of one which is called like a dimension that it does not
-/// label.
+/// The displayed name of a variable: without the prefix that netCDF adds if a variable has the name of a dimension that
+/// it does not label.
 pub(super) fn shown_name(link: &BString) -> BString {
     link.strip_prefix(b"_nc4_non_coord_").map_or_else(|| link.clone(), BString::from)
 }

@@ -1,7 +1,6 @@
-//! The dimensions of the variables of a group, and the tables that these make: one for each dimension that variables
-//! of rank 1 lie on.
+//! The dimensions of a group's variables, and the tables on them: one for each dimension that has variables of rank 1.
 //!
-//! A dimension is the scale that stands for it, wherever that lies: two of one length are two.
+//! A dimension is the scale that stands for it, wherever that lies: two scales of equal length are two dimensions.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,38 +17,38 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Finding, Unreadable};
 
-/// Most places of the second axis of a variable that is a column of lists.
+/// Most elements along the second axis of a variable that becomes a column of lists.
 const MOST_PLACES: u64 = 64;
 
-/// Most columns of a table: what is opened of each takes about 2 KiB.
+/// Most columns of a table: each opened column takes about 2 KiB.
 pub(super) const MOST_COLUMNS: usize = 1 << 17;
 
-/// Most scales outside of a group that its variables lie on.
+/// Most scales outside of a group that its variables may refer to.
 const MOST_ELSEWHERE: usize = 1024;
 
-/// Groups above each other in which a scale is looked for.
+/// Deepest nesting of groups in which to look for a scale.
 const DEEPEST: usize = 64;
 
-/// Findings of a group about dimensions, before they are counted alone.
+/// Most findings of a group about dimensions; the rest is only counted.
 const MOST_FINDINGS: usize = 100;
 
-/// The rows that variables of a group have in common.
+/// The variables of a group along one dimension.
 #[derive(Debug)]
 pub(super) struct RowSet {
     /// The scale.
     pub dimension: ObjectId,
-    /// The variable that labels the dimension's places: of the group, or of one above.
+    /// The variable that labels the dimension, of this group or of one above.
     pub label: Option<Label>,
-    /// Links of the columns, in their order, without the label.
+    /// Links of the columns in their order, except the label.
     pub columns: Vec<(BString, Arc<Dataset>)>,
-    /// Rows of the longest.
+    /// Number of rows: that of the longest variable.
     pub rows: u64,
 }
 
 /// The coordinate variable of a dimension.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
-    /// The name of its link; `None` outside of the group.
+    /// Name of its link. `None`: it lies outside of the group.
     pub link: Option<BString>,
     /// The variable.
     pub dataset: Arc<Dataset>,
@@ -62,32 +61,32 @@ pub(super) struct Variable<'a> {
     pub link: &'a BString,
     /// The variable.
     pub dataset: &'a Arc<Dataset>,
-    /// The dimension that each axis lies on; `None` where it lies on none.
+    /// The dimension of each axis. `None`: no dimension.
     pub axes: Vec<Option<ObjectId>>,
 }
 
 /// The dimensions of a group.
 #[derive(Debug, Default)]
 pub(super) struct Dimensions<'a> {
-    /// The tables that there are, in the order in which their dimensions are met.
+    /// The tables, in the order in which their dimensions occur.
     pub tables: Vec<RowSet>,
     /// All variables that have axes.
     pub variables: Vec<Variable<'a>>,
     /// The variables of the group that label its dimensions.
     pub labels: HashMap<ObjectId, Label>,
-    /// Whether the one table has all variables of the group that have rows.
+    /// Whether the only table has all variables of the group that have rows.
     pub is_one: bool,
     /// Rules broken.
     pub findings: Vec<Finding>,
 }
 
 impl RowSet {
-    /// Its one dimension.
+    /// Its dimension, as a slice.
     pub fn dimensions(&self) -> &[ObjectId] {
         std::slice::from_ref(&self.dimension)
     }
 
-    /// Makes the column that is called as the dimension its label: it hides the variable of a group above.
+    /// Makes the column with the dimension's name its label. It hides the variable of a group above.
     fn take_label(&mut self, names: &mut Names<'_>) {
         let name = names.name(self.dimension);
         if let Some(at) =
@@ -99,7 +98,7 @@ impl RowSet {
     }
 }
 
-/// A group whose dimensions are looked for.
+/// A group whose dimensions are to be found.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub file: &'a Arc<File>,
@@ -108,7 +107,7 @@ pub(super) struct Place<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// A scale that some axis lies on.
+/// A scale that an axis refers to.
 #[derive(Clone, Debug)]
 struct Scale {
     /// The name of its link in the group.
@@ -118,7 +117,7 @@ struct Scale {
 }
 
 impl<'a> Place<'a> {
-    /// Whether a variable of the group says on which dimension it lies.
+    /// Whether a variable of the group names its dimensions.
     pub fn has_any(&self) -> bool {
         datasets(self.group).any(|(_, dataset)| is_variable(dataset))
     }
@@ -130,7 +129,7 @@ impl<'a> Place<'a> {
         scales.of_group();
         let (mut sets, mut places): (Vec<RowSet>, HashMap<ObjectId, usize>) = Default::default();
         let (mut all, mut taken, mut on) = (0, 0, Vec::new());
-        // Dimensions that texts alone lie on, with their characters along it, have no rows.
+        // A dimension has no rows if only texts lie on it, along their characters.
         let others: HashSet<ObjectId> = datasets(self.group)
             .filter(|(_, dataset)| !is_character(dataset) && !scales::is_pure_dimension(dataset))
             .flat_map(|(_, dataset)| scales::attached(dataset, 0).or_else(|| own_scale(dataset)))
@@ -169,7 +168,7 @@ impl<'a> Place<'a> {
         let mut names = Names::of(*self);
         sets.iter_mut().filter(|set| set.label.is_none()).for_each(|set| set.take_label(&mut names));
         let labels = sets.iter().filter_map(|set| Some((set.dimension, set.label.clone()?))).collect();
-        // A label alone is no table.
+        // A label alone makes no table.
         let tables = sets.into_iter().filter(|set| !set.columns.is_empty());
         let (tables, wide): (Vec<RowSet>, Vec<_>) = tables.partition(|set| set.columns.len() <= MOST_COLUMNS);
         let mut findings = scales.findings();
@@ -184,7 +183,7 @@ impl<'a> Place<'a> {
         Dimensions { tables, variables: on, labels, is_one, findings }
     }
 
-    /// The names of tables on these dimensions, in their order.
+    /// Names of the tables on these dimensions, in the same order.
     pub fn names<'d>(&self, tables: impl Iterator<Item = &'d [ObjectId]>) -> Vec<BString> {
         let (mut names, mut known) = (Names::of(*self), HashSet::new());
         let name = |dimensions: &[ObjectId]| {
@@ -201,12 +200,12 @@ impl<'a> Place<'a> {
         tables.map(name).collect()
     }
 
-    /// The path and the name of an object in this group or in one above.
+    /// Path and name of an object in this group or in one above.
     pub fn find(&self, id: ObjectId) -> Option<(String, BString)> {
         found_above(&self.above(), id)
     }
 
-    /// The groups above, from the root down, with their paths. Names that are no UTF-8 end the search.
+    /// The groups above, from the root down, with their paths. A name that is not UTF-8 ends the search.
     fn above(&self) -> Vec<(String, Group)> {
         let (mut found, mut path) = (Vec::new(), "/".to_owned());
         let mut id = self.file.info().root;
@@ -226,7 +225,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The nearest place of an object in groups above each other.
+/// The nearest place of an object in nested groups.
 fn found_above(above: &[(String, Group)], id: ObjectId) -> Option<(String, BString)> {
     above.iter().rev().find_map(|(path, group)| {
         let (name, _) = datasets(group).find(|(_, dataset)| dataset.id == id)?;
@@ -234,23 +233,23 @@ fn found_above(above: &[(String, Group)], id: ObjectId) -> Option<(String, BStri
     })
 }
 
-/// Names of dimensions, found once each.
+/// Names of dimensions, each looked up once.
 pub(super) struct Names<'a> {
     place: Place<'a>,
     known: HashMap<ObjectId, BString>,
-    /// The groups above, once they are asked for.
+    /// The groups above, once needed.
     above: Option<Vec<(String, Group)>>,
 }
 
 impl<'a> Names<'a> {
-    /// As they are seen from a group.
+    /// Names of dimensions as seen from a group.
     pub fn of(place: Place<'a>) -> Self {
         let own = datasets(place.group).filter(|(_, dataset)| scales::is_scale(dataset));
         let known = own.map(|(name, dataset)| (dataset.id, name.clone())).collect();
         Self { place, known, above: None }
     }
 
-    /// The name of a dimension: that of its link in this group, in one above, or what the scale itself says.
+    /// The name of a dimension: that of its link in this group or in one above, else the scale's own.
     pub fn name(&mut self, id: ObjectId) -> BString {
         if let Some(known) = self.known.get(&id) {
             return known.clone();
@@ -267,16 +266,16 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The scales that axes of a group's variables lie on.
+/// The scales of the axes of a group's variables.
 struct Scales<'a> {
     place: Place<'a>,
-    /// `None` of what is none.
+    /// Scales looked up so far; `None`: not a dimension scale.
     known: HashMap<ObjectId, Option<Scale>>,
     elsewhere: usize,
-    /// Dimensions of the group by the numbers that netCDF gives them, once they are asked for.
+    /// Dimensions of the group by netCDF's numbers, once needed.
     numbers: Option<HashMap<i128, ObjectId>>,
     failed: Vec<Finding>,
-    /// Findings that are counted alone.
+    /// Number of findings that are only counted.
     beyond: usize,
 }
 
@@ -289,9 +288,9 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// The dimension that each axis of a variable lies on.
+    /// The dimension of each axis of a variable.
     fn axes(&mut self, name: &BString, dataset: &Dataset) -> Vec<Option<ObjectId>> {
-        // What lies on none is no column, however many axes it has.
+        // Datasets without dimensions make no column, however many axes they have.
         let rank = dataset.shape.len().min(32);
         if !is_variable(dataset) {
             return vec![None; rank];
@@ -306,7 +305,7 @@ impl<'a> Scales<'a> {
                 {
                     return Some(own);
                 }
-                // A coordinate variable of several axes tells the others by their numbers.
+                // A coordinate variable of several axes refers to the others by number.
                 let number =
                     attribute(&dataset.attributes, "_Netcdf4Coordinates").and_then(integers)?.get(axis).copied()?;
                 self.numbered(number)
@@ -323,7 +322,7 @@ impl<'a> Scales<'a> {
         numbers.get(&number).copied()
     }
 
-    /// A scale in this group or elsewhere; `None` of what is none.
+    /// A scale in this group or elsewhere. `None`: not a dimension scale.
     fn scale(&mut self, name: &BString, id: ObjectId) -> Option<&Scale> {
         if !self.known.contains_key(&id) {
             let found = self.look(id);
@@ -360,7 +359,7 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// Whether a variable is a column of the table of its first axis.
+    /// Whether a variable is a column of the table on its first axis.
     fn is_column(&self, dataset: &Dataset, first: ObjectId, axes: &[Option<ObjectId>]) -> bool {
         if dataset.null || compound::is_record(dataset) {
             return false;
@@ -369,7 +368,7 @@ impl<'a> Scales<'a> {
             ([_], _) => true,
             ([_, _], _) if is_text(dataset) => true,
             ([_, 1..=MOST_PLACES], [_, second]) => {
-                // An axis whose places have labels of their own makes a grid.
+                // A labelled second axis makes a grid.
                 let is_pure = |id: &ObjectId| self.known.get(id).and_then(Option::as_ref).is_none_or(|one| one.is_pure);
                 *second != Some(first) && second.as_ref().is_none_or(is_pure)
             }
@@ -377,7 +376,7 @@ impl<'a> Scales<'a> {
         }
     }
 
-    /// The same with the label of its dimension, where that is a variable elsewhere.
+    /// The same set with the label of its dimension, if that is a variable elsewhere.
     fn labelled(&self, set: RowSet) -> RowSet {
         let scale = self.known.get(&set.dimension).and_then(Option::as_ref);
         let is_label = |scale: &&Scale| !scale.is_pure && scale.dataset.shape.len() == 1 && !scale.dataset.null;
@@ -412,17 +411,17 @@ pub(super) fn datasets(group: &Group) -> impl Iterator<Item = (&BString, &Arc<Da
     })
 }
 
-/// Whether a dataset says on which dimensions it lies.
+/// Whether a dataset names its dimensions.
 pub(super) fn is_variable(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, "DIMENSION_LIST").is_some() || scales::is_scale(dataset)
 }
 
-/// The dimension that a scale is of its own first axis.
+/// The dimension of a scale's own first axis: the scale itself.
 fn own_scale(dataset: &Dataset) -> Option<ObjectId> {
     scales::is_scale(dataset).then_some(dataset.id)
 }
 
-/// The name of a column of the table with these: what netCDF puts before some names goes, unless another one has that.
+/// Names of columns: netCDF's prefix goes, unless the name without it is taken.
 pub(super) fn column_names(links: &[&BString]) -> Vec<BString> {
     let plain: HashSet<&[u8]> = links.iter().map(|name| name.as_bytes()).collect();
     links

@@ -1,11 +1,11 @@
-//! Shows grids as tables (`--grids`): a row for each place of the variables on the same dimensions.
+//! Shows grids as tables (`--grids`): a row for each grid point of the variables on the same dimensions.
 //!
 //! ```text
 //! rain(time, lat, lon)   tables/time,lat,lon: the coordinates time, lat, lon as row labels, then rain
 //! ```
 //!
-//! Rows are in the order in which values are stored, so a column of a variable is its elements; coordinates are
-//! computed from the variables that label the dimensions. A dimension without labels has its places, from 0.
+//! Rows are in storage order, so the column of a variable is its elements. Coordinates are computed from the variables
+//! that label the dimensions; an unlabelled dimension has its indexes, from 0.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -23,31 +23,31 @@ use crate::dialects::{compound, datasets, scales};
 use crate::store::{Hints, Rows};
 use crate::table::{Categories, CategoryRows, Column, EvenRows, Finding, HeldRows, SpreadRows, Table, Unreadable};
 
-/// Most coordinates along an axis that are read when the table is opened, so that it is known whether one is missing.
+/// Most coordinates along an axis to read when the table is opened, which shows whether one is missing.
 const MOST_HELD: u64 = 1 << 16;
 
-/// Most coordinates on some of the dimensions of a table; attributes that name them, and bytes of one.
+/// Most auxiliary coordinates of a table; most attributes that name them; longest such attribute.
 const MOST_COORDINATES: usize = 64;
 const MOST_STATED: usize = 8192;
 const LONGEST: u64 = 4096;
 
-/// Marks the field of a spread column, which is not the variable's own.
+/// Flags the field of a spread column, which differs from the variable's own.
 const SPREAD: u32 = 1 << 31;
 
-/// Variables that lie on the same two dimensions or more.
+/// Variables that share two or more dimensions.
 #[derive(Debug)]
 pub(super) struct Grid<'a> {
     /// The dimensions, outermost first.
     pub dimensions: Vec<ObjectId>,
     /// Links of the variables, in their order.
     variables: Vec<(&'a BString, &'a Arc<Dataset>)>,
-    /// Places along each axis.
+    /// Extent along each axis.
     shape: Vec<u64>,
-    /// Variables of other extents, and those of too many.
+    /// Variables of other extents, and those beyond the limit.
     left_out: Vec<(&'a BString, &'a Arc<Dataset>)>,
 }
 
-/// The grids of a group, in the order in which their dimensions are met.
+/// The grids of a group, in the order in which their dimensions occur.
 pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
     let columns = dimensions.tables.iter().flat_map(|set| &set.columns);
     let columns: HashSet<ObjectId> = columns.map(|(_, dataset)| dataset.id).collect();
@@ -67,12 +67,12 @@ pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
             grids.len() - 1
         });
         let grid = &mut grids[at];
-        // A variable may end early along a dimension without limit: along the first, that leaves its other values
-        // where they are.
+        // A variable may end early along an unlimited dimension. Along the first axis this does not move its other
+        // values.
         let is_column = grid.shape[1..] == dataset.shape[1..] && grid.variables.len() < MOST_COLUMNS;
         if is_column { &mut grid.variables } else { &mut grid.left_out }.push((link, dataset));
     }
-    // Coordinates alone are no table.
+    // Coordinates alone make no table.
     let coordinates = named(dimensions.variables.iter().map(|variable| variable.dataset));
     grids.retain(|grid| {
         product(&grid.shape).is_some() && !grid.variables.iter().all(|(link, _)| coordinates.contains(*link))
@@ -80,7 +80,7 @@ pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
     grids
 }
 
-/// The places of each dimension: as many as the longest has of what lies on it, or labels it.
+/// The length of each dimension: that of the longest variable, label or table on it.
 fn lengths(dimensions: &Dimensions<'_>) -> HashMap<ObjectId, u64> {
     let of_variables = dimensions.variables.iter().flat_map(|Variable { dataset, axes, .. }| {
         axes.iter().copied().zip(&dataset.shape).filter_map(|(dimension, extent)| Some((dimension?, *extent)))
@@ -96,7 +96,7 @@ fn lengths(dimensions: &Dimensions<'_>) -> HashMap<ObjectId, u64> {
     lengths
 }
 
-/// What the attribute `coordinates` of variables names (CF §5).
+/// Names in the `coordinates` attributes of variables (CF §5).
 fn named<'a>(variables: impl Iterator<Item = &'a Arc<Dataset>>) -> HashSet<BString> {
     let stated = variables.filter_map(|dataset| attribute(&dataset.attributes, "coordinates"));
     let stated = stated
@@ -155,7 +155,7 @@ pub(super) fn table(place: &Place<'_>, path: &str, grid: &Grid<'_>, dimensions: 
     }
 }
 
-/// The variable that labels a dimension, in another group or without any other variable on it.
+/// The label of a dimension in another group, or without any other variable on it.
 fn elsewhere(place: &Place<'_>, dimensions: &Dimensions<'_>, id: ObjectId) -> Option<Label> {
     let Object::Dataset(dataset) = place.file.object(id, place.interrupt).ok()? else { return None };
     let is_label = scales::is_scale(&dataset) && !scales::is_pure_dimension(&dataset);
@@ -164,7 +164,7 @@ fn elsewhere(place: &Place<'_>, dimensions: &Dimensions<'_>, id: ObjectId) -> Op
     (is_label && dataset.shape.len() == 1 && !dataset.null).then_some(Label { link, dataset })
 }
 
-/// The coordinates of a grid's variables that lie on some of its axes, one behind the other, and these.
+/// The auxiliary coordinates of a grid's variables that lie on consecutive axes of the grid, with these axes.
 fn coordinates<'d, 'a>(grid: &Grid<'a>, dimensions: &'d Dimensions<'a>) -> Vec<(&'d Variable<'a>, Range<usize>)> {
     let named = named(grid.variables.iter().map(|(_, dataset)| *dataset));
     let axes_of = |variable: &Variable<'_>| {
@@ -181,7 +181,7 @@ fn coordinates<'d, 'a>(grid: &Grid<'a>, dimensions: &'d Dimensions<'a>) -> Vec<(
     found.filter_map(|variable| Some((variable, axes_of(variable)?))).collect()
 }
 
-/// Spreads variables on some axes of a grid over its rows.
+/// Repeats variables on some axes of a grid over all its rows.
 struct Spread<'a> {
     place: &'a Place<'a>,
     path: &'a str,
@@ -191,7 +191,7 @@ struct Spread<'a> {
 }
 
 impl Spread<'_> {
-    /// Identifies a spread column for the statistics kept of it: another grid may spread the same variable otherwise.
+    /// Identifies a spread column for its statistics: another grid may spread the same variable differently.
     fn id(&self, object: ObjectId, axes: &Range<usize>) -> ColumnId {
         let of_grid = self.grid.variables.first().map_or(0, |(_, dataset)| dataset.id.address);
         let told: Vec<u8> =
@@ -199,7 +199,7 @@ impl Spread<'_> {
         ColumnId { object, field: SPREAD | xxhash_rust::xxh3::xxh3_64(&told) as u32 }
     }
 
-    /// The rows of a variable on `axes`, one for each row of the table.
+    /// The rows of a variable on `axes`, repeated over all rows of the table.
     fn rows(&self, path: &str, rows: Arc<dyn Rows>, axes: &Range<usize>) -> Arc<dyn Rows> {
         // Both divide the number of rows, so neither overflows.
         let count = product(&self.grid.shape[axes.clone()]).unwrap_or(0);
@@ -207,7 +207,7 @@ impl Spread<'_> {
         Arc::new(SpreadRows::new(path.to_owned(), rows, count, run, self.rows))
     }
 
-    /// The places of an axis that nothing labels.
+    /// The indexes along an unlabelled axis.
     fn places(&self, name: BString, id: ObjectId, axis: usize) -> Column {
         let path = join(self.path, &name);
         let places = numbered(self.grid.shape[axis]);
@@ -241,7 +241,7 @@ impl Spread<'_> {
         Column { id, rows, in_table, categories, stored_strings: None, ..column }
     }
 
-    /// Reads coordinates into memory where they are few.
+    /// Reads coordinates into memory if they are few.
     fn held(&self, rows: Arc<dyn Rows>) -> Result<Arc<dyn Rows>, Unreadable> {
         if rows.len() > MOST_HELD {
             return Ok(rows);

@@ -1,5 +1,5 @@
-//! netCDF-4, and any other file with dimension scales: variables that lie on dimensions, and say by the CF conventions
-//! what their values stand for.
+//! netCDF-4, and any other file with dimension scales: variables on dimensions, with values to be read by the CF
+//! conventions.
 //!
 //! ```text
 //! time(time)            the label of the dimension    name(time, length)  texts, a column
@@ -7,14 +7,13 @@
 //! rain(time, lat, lon)  a grid: an array              crs                 a scalar: an array
 //! ```
 //!
-//! Where all variables lie on one dimension, the group is a table. Else there is a directory `tables` with a table for
-//! each dimension that variables of rank 1 lie on, and all variables are arrays as well. Who asks for it has tables of
-//! grids there, too.
+//! If all variables lie on one dimension, the group is a table. Otherwise a directory `tables` has a table for each
+//! dimension with variables of rank 1, and all variables are also arrays. With `--grids`, `tables` has grids, too.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `dimensions` | finds the dimensions of variables, and the tables that these make |
-//! | `conventions` | reads what attributes say of values |
+//! | `dimensions` | finds the dimensions of variables, and the tables on them |
+//! | `conventions` | interprets the attributes of variables |
 //! | `columns` | opens a variable as a column |
 //! | `grids` | makes a table of variables on several dimensions |
 
@@ -38,16 +37,16 @@ use crate::catalogue::{Dataset, Fill, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Single, Table, Unreadable};
 
-/// The directory of the tables of a group that has others beside them.
+/// The directory of tables in a group with several.
 const TABLES: &str = "tables";
 
-/// Links of a group of whose members the dimensions are named.
+/// Most links of a group to name the dimensions of.
 const MOST_NAMED: usize = 4096;
 
-/// Findings of a group about values, before they are counted alone.
+/// Most findings of a group about values; the rest is only counted.
 const MOST_FINDINGS: usize = 100;
 
-/// The dialect.
+/// The netCDF dialect.
 #[derive(Debug)]
 pub struct Netcdf {
     /// Whether grids are tables.
@@ -128,7 +127,7 @@ impl Dialect for Netcdf {
                 let opened = plan.and_then(|plan| plan.open(&place, &path, key, self));
                 (group, path, opened)
             }
-            // It marks no dataset as a table.
+            // This dialect marks no dataset as a table.
             Of::Dataset(_) => return Table::empty(site.path, self.about().name),
         };
         match opened {
@@ -149,7 +148,7 @@ impl Dialect for Netcdf {
                 attribute(&root.attributes, "_NCProperties").is_some() || has_variable()
             })
         };
-        // A scalar says nothing of dimensions. Of its files, what its attributes say changes none.
+        // A scalar names no dimensions. The choice of its files does not depend on its attributes.
         if !is_variable(stored) && !interrupt.is_some_and(is_of_netcdf) {
             return Arrays.files(site, name, interrupt);
         }
@@ -174,7 +173,7 @@ impl Dialect for Netcdf {
     }
 }
 
-/// Whether a scalar may stand for another number, for an instant or a word, or for nothing.
+/// Whether a scalar may mean another number, an instant, a word or a null.
 fn is_coded_scalar(dataset: &Dataset) -> bool {
     const PACKING: [&str; 6] = ["scale_factor", "add_offset", "_Unsigned", "missing_value", "flag_values", "dtype"];
     let is_packed = || PACKING.iter().any(|name| attribute(&dataset.attributes, name).is_some());
@@ -183,7 +182,7 @@ fn is_coded_scalar(dataset: &Dataset) -> bool {
     dataset.shape.is_empty() && (is_packed() || counts_time() || is_missing())
 }
 
-/// Rules that attributes of a group's variables break.
+/// Findings on the attributes of a group's variables.
 fn of_values(here: &Here<'_>) -> Vec<Finding> {
     let (mut findings, mut beyond) = (Vec::new(), 0);
     let variables = dimensions::datasets(here.group).filter(|(_, dataset)| is_variable(dataset));
@@ -203,17 +202,17 @@ fn of_values(here: &Here<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The names of the tables of a group: those of dimensions, then those of grids.
+/// Names of the tables of a group: those on dimensions, then grids.
 fn names(place: &Place<'_>, dimensions: &Dimensions<'_>, grids: &[Grid<'_>]) -> Vec<BString> {
     let tables = dimensions.tables.iter().map(RowSet::dimensions);
     place.names(tables.chain(grids.iter().map(|grid| grid.dimensions.as_slice())))
 }
 
-/// The tables of a group: a group may have one for each of very many dimensions.
+/// The tables of a group: it may have one for each of very many dimensions.
 struct Planned {
-    /// Those of dimensions, with the names of these.
+    /// Tables on dimensions, with the dimensions' names.
     sets: Vec<(RowSet, BString)>,
-    /// Their numbers by name, then those of grids.
+    /// Numbers by name: tables on dimensions, then grids.
     numbers: HashMap<BString, usize>,
 }
 
@@ -241,13 +240,13 @@ impl Planned {
     }
 }
 
-/// The path of the variable that labels a dimension, and the name of its column.
+/// Path of the variable that labels a dimension, and the name of its column.
 fn label_of(place: &Place<'_>, label: &Label) -> (String, BString) {
     if let Some(link) = &label.link {
         return (join(place.path, link), link.clone());
     }
     place.find(label.dataset.id).unwrap_or_else(|| {
-        // In no group above: what it calls itself, and where it lies, if that can be told.
+        // Not in this group or above: use the scale's own name, and its path if it can be found.
         let name = super::attributes::text(&label.dataset.attributes, "NAME").unwrap_or_default();
         let name = BString::from(name);
         let path = place.file.path_of(label.dataset.id, place.interrupt).ok().flatten();

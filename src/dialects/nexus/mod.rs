@@ -1,8 +1,8 @@
-//! NeXus: groups that say by `NX_class` what they are. Three classes are tables by what the standard says of their
-//! members: `NXdata` of one axis, `NXlog`, `NXevent_data`.
+//! NeXus: the attribute `NX_class` states the class of a group. Three classes are tables by the standard's rules for
+//! their members: `NXdata` of one axis, `NXlog`, `NXevent_data`.
 //!
-//! Members are shown by themselves, too: most are links to what an instrument has. Any other class is left to those who
-//! look at shapes.
+//! Members are also shown by themselves: most are links to data of an instrument. Groups of any other class are left to
+//! the dialect `shape`.
 
 mod plot;
 mod rules;
@@ -20,18 +20,18 @@ use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 /// The attribute that names the class of a group.
 const CLASS: &str = "NX_class";
 
-/// The directory of the tables of events that are no events.
+/// The directory of the tables of events beside the events themselves.
 const TABLES: &str = "tables";
 
-/// What a table of a class has, a row for each of one thing: the first two always, others where they are as long.
+/// A table of a class. Its first two columns are required; others join if they have the same length.
 struct Kind {
     class: &'static str,
-    /// The directory below `tables/`; that of the group where there is none.
+    /// Its directory below `tables/`; `None`: the group itself.
     key: Option<&'static str>,
     columns: &'static [&'static str],
 }
 
-/// The tables that are known by the names of their columns.
+/// The tables recognised by the names of their columns.
 const KINDS: [Kind; 4] = [
     Kind { class: "NXlog", key: None, columns: &["time", "value", "raw_value"] },
     Kind { class: "NXevent_data", key: None, columns: &["event_id", "event_time_offset", "event_weight"] },
@@ -39,7 +39,7 @@ const KINDS: [Kind; 4] = [
     Kind { class: "NXevent_data", key: Some("cues"), columns: &["cue_timestamp_zero", "cue_index"] },
 ];
 
-/// The dialect.
+/// The NeXus dialect.
 #[derive(Debug)]
 pub struct Nexus;
 
@@ -88,7 +88,7 @@ impl Dialect for Nexus {
             false => vec![(TABLES.into(), Made::Directory { table: None, children: tables })],
         };
         let is_table = columns(class, here.group).is_some();
-        // What is plotted along several axes is no table, though the axes may be of one length.
+        // A plot along several axes is no table, even if the axes have one length.
         let is_final = !is_table && class == plot::CLASS && plot::has_several_axes(here.group);
         Claims { is_table, is_final, made, ..Claims::default() }
     }
@@ -112,13 +112,13 @@ impl Dialect for Nexus {
     }
 }
 
-/// The class of a group, where it is one of those that may be tables.
+/// The class of a group, if groups of this class may be tables.
 fn class(attributes: &[Attribute]) -> Option<&'static str> {
     let class = text(attributes, CLASS)?;
     KINDS.iter().map(|kind| kind.class).chain([plot::CLASS]).find(|known| *known == class)
 }
 
-/// The columns of the table that a group is, those that have its rows first.
+/// The columns of a group that is a table; the columns that decide its rows come first.
 fn columns<'a>(class: &str, group: &'a Group) -> Option<Vec<Named<'a>>> {
     if class == plot::CLASS {
         return plot::columns(group);
@@ -127,8 +127,7 @@ fn columns<'a>(class: &str, group: &'a Group) -> Option<Vec<Named<'a>>> {
 }
 
 impl Kind {
-    /// The columns, if the first two are there: the first of rank 1, others of rank 1 or 2. `None` where there is no
-    /// such table.
+    /// The columns, if the first two exist: the first of rank 1, others of rank 1 or 2. `None`: no such table.
     fn columns<'a>(&self, group: &'a Group) -> Option<Vec<Named<'a>>> {
         let member = |name: &&str| {
             let found = (1..=2).find_map(|rank| datasets::of_rank(group, name, rank))?;
@@ -142,7 +141,7 @@ impl Kind {
     }
 }
 
-/// A table of members, as long as the first of them.
+/// A table of members with as many rows as the first member.
 fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<Named<'_>>) -> Table {
     let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);
     let mut findings = Vec::new();
@@ -173,7 +172,7 @@ fn table(site: &Site<'_>, group: &Group, path: String, class: &str, found: Vec<N
     }
 }
 
-/// How integers stand for instants that count from the attribute `start` of logs, or `offset` of events.
+/// The conversion of integers to instants, counted from the attribute `start` of logs or `offset` of events.
 fn instants(
     site: &Site<'_>,
     column: &Column,
@@ -183,7 +182,7 @@ fn instants(
     let start = ["start", "offset"].into_iter().find_map(|name| text(&dataset.attributes, name))?;
     let units = text(&dataset.attributes, "units")?;
     let times = times::counted_from(site.file, &units, &start, rows.as_ref())?;
-    // What is stored is not what is counted.
+    // The stored integers are not the counts.
     let factor = attribute(&dataset.attributes, "scaling_factor").filter(|factor| number(factor) != Some(1.0));
     Some(Box::new(if factor.is_some() { Err("values are packed by scaling_factor".into()) } else { times }))
 }

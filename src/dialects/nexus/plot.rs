@@ -1,4 +1,4 @@
-//! `NXdata`: what is plotted, against what. In three generations of the standard.
+//! `NXdata`: a signal and its axes, in three generations of the standard.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use super::Named;
 use crate::catalogue::{Attribute, Dataset, Group, attribute};
 use crate::dialects::attributes::{integer, integers, strings, text};
 
-/// The class.
+/// The class of these groups.
 pub(super) const CLASS: &str = "NXdata";
 
-/// The columns of a group whose signal is of rank 1: axes, the signal and its errors, other signals, then whatever else
-/// is as long. Axes of another length (the edges of bins) are none. `None` of any other group, and of one column.
+/// The columns of a group whose signal has rank 1: axes, the signal and its errors, other signals, then every other
+/// dataset of the same length. Axes of another length (bin edges) are left out. `None`: any other group, or a single
+/// column.
 pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
     let datasets: Vec<(&BString, &Arc<Dataset>)> = group.datasets().collect();
     let by_name: HashMap<&[u8], (&BString, &Arc<Dataset>)> =
@@ -47,17 +48,17 @@ pub(super) fn columns(group: &Group) -> Option<Vec<Named<'_>>> {
     (columns.len() > 1).then_some(columns)
 }
 
-/// Whether a group says that it has more than one axis.
+/// Whether a group names more than one axis.
 pub(super) fn has_several_axes(group: &Group) -> bool {
     listed(attribute(&group.attributes, "axes")).len() > 1
 }
 
-/// Names of axes, as the group says, or the signal.
+/// Names of axes, as the group or the signal states them.
 fn axes(group: &Group, signal: &Dataset) -> Vec<BString> {
     listed(attribute(&group.attributes, "axes").or_else(|| attribute(&signal.attributes, "axes")))
 }
 
-/// A list of names: texts, or one with colons or commas between.
+/// A list of names: several texts, or one with colons or commas between names.
 fn listed(stated: Option<&Attribute>) -> Vec<BString> {
     match stated.and_then(strings).unwrap_or_default().as_slice() {
         [one] => {

@@ -1,4 +1,4 @@
-//! What each member of a `DynamicTable` is to it.
+//! Roles of the members of a `DynamicTable`.
 
 use crate::table::Unreadable;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use super::{COLUMNS, ELEMENTS, ID, TARGET, type_of};
 use crate::catalogue::{Dataset, Group, ObjectId, attribute};
 use crate::dialects::attributes::{references, strings};
 
-/// A member, by its name.
+/// A member, with its name.
 pub(super) type Named<'a> = (&'a BString, &'a Arc<Dataset>);
 
 /// Deepest nesting of lists.
@@ -20,14 +20,14 @@ const MOST_LEVELS: usize = 16;
 pub(super) struct Members<'a> {
     group: &'a Group,
     datasets: HashMap<&'a [u8], Named<'a>>,
-    /// The ends of the lists that a dataset holds the values of, by the object of the latter.
+    /// For each dataset of list values: the dataset of ends of its lists.
     ends: HashMap<ObjectId, Named<'a>>,
-    /// Ends, and labels of codes.
+    /// Datasets of ends, and labels of codes.
     servants: HashSet<ObjectId>,
 }
 
 impl<'a> Members<'a> {
-    /// Those of a group.
+    /// The members of a group.
     pub fn of(group: &'a Group) -> Self {
         let datasets: HashMap<&[u8], Named<'a>> = group.datasets().map(|named| (named.0.as_slice(), named)).collect();
         let mut members = Self { group, datasets, ends: HashMap::new(), servants: HashSet::new() };
@@ -37,7 +37,7 @@ impl<'a> Members<'a> {
                 members.servants.insert(labels);
             }
             let is_index = type_of(&dataset.attributes).as_deref() == Some("VectorIndex");
-            // Ends whose reference is lost are known by their name.
+            // Ends with a lost reference are recognised by their name.
             let target = referred(dataset, TARGET).or_else(|| {
                 let values = name.strip_suffix(b"_index").filter(|_| is_index)?;
                 Some(members.datasets.get(values)?.1.id)
@@ -46,7 +46,7 @@ impl<'a> Members<'a> {
                 members.servants.insert(dataset.id);
             }
             let Some(target) = target else { continue };
-            // Of several, the one that is named after the values.
+            // Of several datasets of ends, the one named after the values.
             let values = name.strip_suffix(b"_index").and_then(|values| members.datasets.get(values));
             let is_named = values.is_some_and(|(_, values)| values.id == target);
             if is_named || !members.ends.contains_key(&target) {
@@ -61,22 +61,22 @@ impl<'a> Members<'a> {
         self.datasets.get(name).copied()
     }
 
-    /// Row labels.
+    /// The row labels.
     pub fn id(&self) -> Option<Named<'a>> {
         self.get(ID.as_bytes())
     }
 
-    /// The columns in order, as the table lists them; `None` where it does not. One may be listed twice.
+    /// The columns in the order that the table lists. `None`: no list. A name may occur twice.
     pub fn listed(&self) -> Option<Vec<BString>> {
         let listed = attribute(&self.group.attributes, COLUMNS)?;
         strings(listed).or_else(|| listed.is_empty().then(Vec::new))
     }
 
-    /// The ends of the lists that a dataset holds the values of, those of the innermost lists first; none where it
-    /// holds one value for each row.
+    /// The datasets of ends above a dataset of list values, innermost first; empty if the dataset holds one value for
+    /// each row.
     ///
     /// # Errors
-    /// Where there is no outermost list.
+    /// The references lead in a circle or are nested too deep.
     pub fn levels(&self, values: ObjectId) -> Result<Vec<Named<'a>>, Unreadable> {
         let (mut levels, mut met, mut last) = (Vec::new(), HashSet::from([values]), values);
         while let Some(ends) = self.ends.get(&last) {
@@ -92,7 +92,7 @@ impl<'a> Members<'a> {
         Ok(levels)
     }
 
-    /// Columns that are not listed, in the order of links: as long as row labels, and serving no other column.
+    /// Unlisted columns, in the order of links: as long as the row labels, and not serving another column.
     pub fn unlisted(&self, listed: &HashSet<&[u8]>) -> Vec<Named<'a>> {
         let rows = self.id().and_then(|(_, dataset)| dataset.shape.first());
         let is_column = |(name, dataset): &Named<'a>| {
@@ -106,8 +106,8 @@ impl<'a> Members<'a> {
         self.group.links.iter().filter_map(|link| self.get(&link.name)).filter(is_column).collect()
     }
 
-    /// Names of the members that are columns as they are. Values of lists, ends and labels of codes are shown by
-    /// themselves, too.
+    /// Names of members that are columns by themselves. Values of lists, ends and labels of codes are also shown as
+    /// arrays.
     pub fn plain_columns(&self) -> Vec<&'a BString> {
         let names = self.listed().unwrap_or_default();
         let listed: HashSet<&[u8]> = names.iter().map(|name| name.as_slice()).collect();

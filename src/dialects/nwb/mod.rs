@@ -1,12 +1,13 @@
-//! HDMF and NWB (Neurodata Without Borders): groups that say by an attribute what they are.
+//! HDMF and NWB (Neurodata Without Borders): an attribute states the type of a group.
 //!
-//! A `DynamicTable` lists its columns in `colnames`; a list column is a dataset of values and one of ends, which names
-//! it by `target`; tables as long as it, which `categories` lists, are columns of structs. A `TimeSeries` has `data`
-//! and either `timestamps` or a rate. A fill value is a value; only what the attribute `_FillValue` states is missing.
+//! A `DynamicTable` lists its columns in `colnames`; a list column is a dataset of values and one of ends, which refers
+//! to it by `target`. Aligned tables, which `categories` lists, are columns of structs. A `TimeSeries` has `data` and
+//! either `timestamps` or a rate. A fill value is an ordinary value; only the attribute `_FillValue` can make values
+//! missing.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `members` | tells what each member of a table is to it |
+//! | `members` | tells the role of each member of a table |
 //! | `table` | makes the table of a `DynamicTable` |
 //! | `series` | makes the table of a `TimeSeries` |
 
@@ -30,7 +31,7 @@ const TYPES: [&str; 2] = ["neurodata_type", "data_type"];
 /// The member that labels rows.
 const ID: &str = "id";
 
-/// The attribute of ends that refers to the values.
+/// The attribute of ends that refers to their values.
 const TARGET: &str = "target";
 
 /// The attribute of codes that refers to their labels.
@@ -39,10 +40,10 @@ const ELEMENTS: &str = "elements";
 /// The attribute of row numbers that refers to the table.
 const TABLE: &str = "table";
 
-/// The attribute of a table that lists the tables which are as long as it.
+/// The attribute of a table that lists its aligned tables.
 const ALIGNED: &str = "categories";
 
-/// The dialect.
+/// The NWB dialect.
 #[derive(Debug)]
 pub struct Nwb;
 
@@ -75,7 +76,7 @@ impl Dialect for Nwb {
         let Subject::Group(attributes) = object else { return Mark::No };
         match (is_table(attributes), is_typed(attributes)) {
             (true, true) => Mark::Table,
-            // A table where it has row labels; a series where it has data.
+            // Row labels make it a table, data make it a series.
             (true, false) | (false, true) => Mark::LookInside,
             (false, false) => Mark::No,
         }
@@ -88,7 +89,7 @@ impl Dialect for Nwb {
             let members = columns.into_iter().map(|name| (name.clone(), Role::Column)).collect();
             return Claims { is_table: true, members, ..Claims::default() };
         }
-        // Data and time stamps are shown by themselves, too.
+        // Data and time stamps are also shown by themselves.
         Claims { is_table: series::Series::of(here.group).is_some(), ..Claims::default() }
     }
 
@@ -116,7 +117,7 @@ fn is_typed(attributes: &[Attribute]) -> bool {
     TYPES.iter().any(|name| attribute(attributes, name).is_some())
 }
 
-/// What the type of an object is called: its own name, or that of the standard.
+/// Name of an object's type: its own, or that of the standard.
 fn type_of(attributes: &[Attribute]) -> Option<String> {
     TYPES.iter().find_map(|name| super::attributes::text(attributes, name))
 }

@@ -13,7 +13,7 @@ use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::table::{Column, EvenRows, Finding, Meaning, PackedRows, Table, Unreadable};
 
-/// Channels that have a conversion each.
+/// Most channels with a conversion each.
 const MOST_CHANNELS: u64 = 1 << 20;
 
 /// The members of a series.
@@ -22,17 +22,16 @@ pub(super) struct Series<'a> {
     clock: Clock<'a>,
 }
 
-/// When samples were taken.
+/// The times of samples.
 enum Clock<'a> {
     /// As stored.
     Stored(&'a Arc<Dataset>),
-    /// From a moment on, with a rate.
+    /// A start and a rate.
     Even(&'a Arc<Dataset>),
 }
 
 impl<'a> Series<'a> {
-    /// The series that a group is: samples that are numbers or vectors, and when they were taken. `None` of any other
-    /// group.
+    /// The series of a group: samples that are numbers or vectors, and their times. `None`: not a series.
     pub fn of(group: &'a Group) -> Option<Self> {
         let data = datasets::of_rank(group, "data", 1).or_else(|| datasets::of_rank(group, "data", 2))?;
         let stored = datasets::of_rank(group, "timestamps", 1).map(Clock::Stored);
@@ -136,12 +135,12 @@ fn data(
                 ..column
             }
         }
-        // Text, say.
+        // Text, for example.
         None => column,
     }
 }
 
-/// What samples of each channel are multiplied by; one number where all channels have the same.
+/// The conversion factor of each channel; a single one if all channels share it.
 fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrupt) -> Result<Vec<f64>, Unreadable> {
     const NAME: &str = "channel_conversion";
     let Some(conversion) = datasets::of_rank(group, NAME, 1) else { return Ok(vec![1.0]) };
@@ -155,7 +154,7 @@ fn channels(site: &Site<'_>, group: &Group, data: &Dataset, interrupt: &Interrup
     datasets::numbers(rows, interrupt)
 }
 
-/// NWB has a word of its own for units.
+/// NWB names units by an attribute of its own.
 fn unit(dataset: &Dataset) -> Option<String> {
     text(&dataset.attributes, "unit")
 }

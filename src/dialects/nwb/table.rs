@@ -1,4 +1,4 @@
-//! Makes the table of a `DynamicTable`, and of an `AlignedDynamicTable`, which has tables as long as it beside columns.
+//! Makes the table of a `DynamicTable`, and of an `AlignedDynamicTable`, which also has aligned tables.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::table::{
     Categories, CategoryRows, Column, CompoundRows, EndRows, Finding, ListRows, Meaning, Rule, Table, Unreadable,
 };
 
-/// Of this many lists ends are looked at before the table is shown; behind, a list that is wrong is missing.
+/// Up to this many lists, all ends are checked before the table is shown. In longer columns, an invalid list is null.
 const MOST_VERIFIED: u64 = 1 << 20;
 
-/// Columns at most of all tables within a table, and tables: each costs a request.
+/// Most columns of all aligned tables, and most such tables: each costs a request.
 const MOST_ALIGNED: usize = 1_000;
 
-/// Names that a finding tells.
+/// Most names in a finding.
 const MOST_NAMED: usize = 8;
 
 /// The table of a group.
@@ -45,7 +45,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// A table while its columns are made.
+/// A table whose columns are being made.
 struct Builder<'a> {
     site: &'a Site<'a>,
     members: Members<'a>,
@@ -97,7 +97,7 @@ impl Builder<'_> {
         columns
     }
 
-    /// The tables that an `AlignedDynamicTable` has beside its columns, each as a column of structs.
+    /// The aligned tables of an `AlignedDynamicTable`, each as a column of structs.
     fn aligned(&mut self, group: &Group) -> Vec<Column> {
         let Some(listed) = attribute(&group.attributes, ALIGNED) else { return Vec::new() };
         let Some(names) = attributes::strings(listed).or_else(|| listed.is_empty().then(Vec::new)) else {
@@ -118,7 +118,8 @@ impl Builder<'_> {
         columns
     }
 
-    /// One of these, whose own directory tells what is wrong with it. `left` is how many columns all may still have.
+    /// One of these tables; its own directory shows its findings. `left` is the number of columns that all may still
+    /// have.
     fn category(&self, group: &Group, name: &BString, left: &mut usize) -> Result<Column, Unreadable> {
         let object = group.link(name).and_then(|link| link.target.object()).ok_or("there is no such group")?;
         let id = match object {
@@ -181,7 +182,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The column of lists of what a column has; `None` where it holds no lists.
+    /// The column of lists over a column's values. `None`: not a list column.
     fn lists(&mut self, column: &Column, levels: &[Named<'_>]) -> Result<Option<Column>, Unreadable> {
         let Some((_, outermost)) = levels.last() else { return Ok(None) };
         let mut values = column.rows.clone()?;
@@ -195,7 +196,7 @@ impl Builder<'_> {
                 let found = format!("the last is {last}, of {} values: the rest is in no list", values.len());
                 self.report(&path, &rules::ENDS, found);
             }
-            // What is odd in an inner list is counted by numbers that are not of rows.
+            // Inner lists count oddities by entry numbers, which are not rows.
             let tally = if at + 1 == levels.len() { column.tally.clone() } else { Arc::default() };
             values = Arc::new(ListRows::new(column.path.clone(), offsets, values, None, u64::MAX, tally));
         }
@@ -209,8 +210,8 @@ impl Builder<'_> {
         }))
     }
 
-    /// The last of some ends, which never fall and lie within this many values. Of very many ends only the last is
-    /// looked at.
+    /// The last end, if ends never fall and stay within this many values. Of very many ends only the last one is
+    /// checked.
     fn verified(&self, ends: &dyn Rows, values: u64) -> Result<u64, Unreadable> {
         let first = if ends.len() <= MOST_VERIFIED { 0 } else { ends.len() - 1 };
         let mut last = 0;
@@ -237,7 +238,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Codes by the labels that they refer to, where they do.
+    /// Replaces codes by the labels that they refer to, if any.
     fn labelled(&mut self, column: &mut Column, dataset: &Arc<Dataset>) {
         if attribute(&dataset.attributes, ELEMENTS).is_none() {
             return;
@@ -258,7 +259,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The codes of a column, and what they refer to.
+    /// The codes of a column, and the labels that they refer to.
     fn labels(&self, column: &Column, dataset: &Dataset) -> Result<(Arc<dyn Rows>, Categories), Unreadable> {
         let codes = column.rows.clone()?;
         if !codes.data_type().is_integer() {
@@ -278,7 +279,7 @@ impl Builder<'_> {
         Ok((codes, Categories { path, labels: Ok(rows), datatype, ordered: Some(false) }))
     }
 
-    /// Says of row numbers of which table they are.
+    /// Notes the table that row numbers refer to.
     fn region(&mut self, column: &mut Column, dataset: &Dataset) {
         let id = referred(dataset, TABLE);
         let path = id.map(|id| self.site.file.path_of(id, self.interrupt));
@@ -300,7 +301,7 @@ impl Builder<'_> {
     }
 }
 
-/// How many, and the first names.
+/// The count, and the first names.
 fn named(what: &str, names: &[&BString]) -> String {
     let first = names.iter().take(MOST_NAMED).map(|name| name.as_bstr().to_string()).collect::<Vec<_>>().join(", ");
     format!("{} {what}: {first}", names.len())

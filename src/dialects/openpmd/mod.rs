@@ -1,5 +1,5 @@
-//! openPMD: particles of simulations. A species is a group of records; a record is a dataset, or a group of components,
-//! and a component that is the same for all particles is a group without members.
+//! openPMD: particles of simulations. A species is a group of records. A record is a dataset or a group of components.
+//! A component with one value for all particles is a group without members.
 //!
 //! ```text
 //! /data/100/particles/electrons/position/x     a dataset
@@ -23,28 +23,28 @@ use crate::store::Rows;
 use crate::store::decode::arrow_type;
 use crate::table::{Column, EvenRows, Finding, Meaning, PackedRows, Table};
 
-/// The group of what iterations have: fixed by the standard.
+/// The group of all iterations: fixed by the standard.
 const BASE: &str = "/data/";
 
-/// Columns of a species after which no further record is opened.
+/// Columns of a species beyond which no further record is opened.
 const MOST_COLUMNS: usize = 10_000;
 
-/// The attribute of a group of particles that is a species.
+/// The attribute of a group of particles that is itself a species.
 const SPECIES: &str = "speciesType";
 
-/// The attribute of a record that tells its unit in SI.
+/// The attribute of a record that states its unit in SI.
 const DIMENSION: &str = "unitDimension";
 
 /// The base units of SI, in the order of `unitDimension`.
 const UNITS: [&str; 7] = ["m", "kg", "s", "A", "K", "mol", "cd"];
 
-/// Tells the column of a component in SI units from the dataset's own.
+/// Distinguishes the column of a component in SI units from the dataset's own.
 const SCALED: u32 = 1 << 28;
 
-/// A member of a species that is no record.
+/// A member of a species that is not a record.
 const PATCHES: &str = "particlePatches";
 
-/// The dialect.
+/// The openPMD dialect.
 #[derive(Debug)]
 pub struct OpenPmd;
 
@@ -74,7 +74,8 @@ impl Dialect for OpenPmd {
         };
         let mut links = here.group.links.iter();
         let has_record = links.any(|link| link.target.object().is_some_and(|object| is_record(&link.name, object)));
-        // Records keep their files, but are no tables by shape: components are stored in other units than SI there.
+        // Records keep their files, but must not become tables by shape: their components are stored in other units
+        // than SI.
         match place(here) {
             Some(Place::Species) => Claims { is_table: has_record, ..Claims::default() },
             Some(Place::Record) => Claims { is_final: true, ..Claims::default() },
@@ -90,21 +91,21 @@ impl Dialect for OpenPmd {
     }
 }
 
-/// What a group is among particles.
+/// The role of a group among particles.
 enum Place {
     Species,
-    /// A record of a species, or what lies below one.
+    /// A record of a species, or a group below one.
     Record,
 }
 
-/// What a group is where the root says that it is a file of openPMD: `/data/ITERATION/particles/SPECIES/RECORD`, or the
-/// group of particles is the only species.
+/// The role of a group in a file whose root declares openPMD: `/data/ITERATION/particles/SPECIES/RECORD`, or a group of
+/// particles that is the only species.
 fn place(here: &Here<'_>) -> Option<Place> {
     let root = here.file.group(here.file.info().root, here.interrupt).ok()?;
     attribute(&root.attributes, "openPMD")?;
     let particles = text(&root.attributes, "particlesPath").unwrap_or_else(|| "particles/".into());
     let below = here.path.strip_prefix(BASE)?.split_once('/').map_or("", |(_, below)| below);
-    // With an empty path any group could hold particles.
+    // With an empty path, any group could hold particles.
     let particles = Some(particles.trim_matches(['.', '/'])).filter(|particles| !particles.is_empty())?;
     let species = below.strip_prefix(particles)?;
     match species.trim_start_matches('/') {
@@ -221,7 +222,7 @@ impl Found<'_> {
     }
 }
 
-/// A component that is stored, in SI units, or what keeps it from being so.
+/// A stored component in SI units, and a finding if the conversion fails.
 fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) -> (Column, Option<Finding>) {
     let column = arrays::column(site.file, path, &name, dataset);
     let unit = match attribute(&dataset.attributes, "unitSI").map(|unit| (unit, number(unit))) {
@@ -248,7 +249,7 @@ fn stored(site: &Site<'_>, name: BString, path: &str, dataset: &Arc<Dataset>) ->
     }
 }
 
-/// A component that is the same for all particles, in SI units.
+/// A component with one value for all particles, in SI units.
 fn constant(name: BString, path: &str, id: ObjectId, attributes: &Arc<[Attribute]>) -> Column {
     let count = attribute(attributes, "shape").and_then(integers).and_then(|shape| match shape[..] {
         [count] => u64::try_from(count).ok(),

@@ -1,4 +1,4 @@
-//! What the names of a frame's columns are beside texts.
+//! Types of the names of a frame's columns, where they are more than texts.
 
 use std::sync::Arc;
 
@@ -8,29 +8,29 @@ use super::plan::MOST_LEVELS;
 use crate::codec::pickle::Label;
 use crate::table::{NameAxis, NameKind, NameLevel};
 
-/// Gathers the kinds of an axis' labels, level by level.
+/// Collects the types of an axis' labels, level by level.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
     levels: Vec<NameKind>,
-    /// Labels are of several kinds, or of one that is not told.
+    /// Whether labels have different types, or an unknown one.
     is_unknown: bool,
-    /// Some have several levels.
+    /// Whether some labels have several levels.
     has_levels: bool,
 }
 
 impl Kinds {
-    /// Gathers them of these labels; `None` is a label that is not understood.
+    /// Collects the types of these labels; `None` is an unknown label.
     pub fn of<'a>(labels: impl IntoIterator<Item = Option<Label<'a>>>) -> Self {
         let mut kinds = Self::default();
         labels.into_iter().for_each(|label| kinds.add(label.as_ref()));
         kinds
     }
 
-    /// Adds what one more label is.
+    /// Adds the type of one label.
     pub fn add(&mut self, label: Option<&Label<'_>>) {
         self.has_levels |= matches!(label, Some(Label::Tuple(_)));
         let levels = match label {
-            // pandas reads names of several levels as literals of Python: other labels than these have none.
+            // pandas reads names of several levels as literals of Python, and only these types have literals.
             Some(Label::Tuple(labels)) if (2..=MOST_LEVELS).contains(&labels.len()) => labels
                 .iter()
                 .map(|label| kind(label).filter(|kind| matches!(kind, NameKind::Text | NameKind::Integer)))
@@ -48,7 +48,7 @@ impl Kinds {
         }
     }
 
-    /// Makes the axis; `name` tells what a level is called. `None` where names are no more than their texts.
+    /// Makes the axis; `name` gives the name of a level. `None`: all names are plain texts.
     pub fn axis(self, name: impl Fn(usize) -> Option<String>) -> Option<Arc<NameAxis>> {
         let levels = match self.is_unknown {
             true if self.has_levels => return None,

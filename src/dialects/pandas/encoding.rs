@@ -1,20 +1,20 @@
-//! Encodings by the names that Python has for them.
+//! Text encodings, by Python's names.
 
 use crate::table::{TextEncoding, Variant};
 
-/// What an attribute `encoding` says.
+/// The encoding that an attribute `encoding` names.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Encoding {
     Utf8,
-    /// Texts are decoded.
+    /// Texts must be decoded.
     Other(TextEncoding),
-    /// By this name: texts are shown as if in UTF-8.
+    /// An unknown encoding of this name: texts are shown as if in UTF-8.
     Unknown(String),
 }
 
 impl Encoding {
-    /// Of a name, as Python takes it: without case, and with any punctuation. What Python decodes otherwise than the
-    /// WHATWG Encoding Standard is unknown.
+    /// Looks up a name as Python does: without case, and with any punctuation. An encoding that Python decodes
+    /// differently from the WHATWG Encoding Standard is unknown.
     pub fn of(name: Option<&str>) -> Self {
         let letters: String = name
             .filter(|name| !name.is_empty())

@@ -33,7 +33,7 @@ use crate::table::{
 /// Most labels of an axis of columns.
 const MOST_COLUMNS: u64 = 100_000;
 
-/// Most codes and labels of all levels of such an axis.
+/// Most codes and labels of all levels of an axis of columns.
 const MOST_OF_LEVELS: usize = 1 << 20;
 
 /// The members that hold a frame or a series.
@@ -85,7 +85,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// A group while its columns are made.
+/// A group whose columns are being made.
 struct Fixed<'a> {
     site: &'a Site<'a>,
     group: &'a Group,
@@ -93,19 +93,19 @@ struct Fixed<'a> {
     interrupt: &'a Interrupt,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
-    /// The row labels have no name.
+    /// Whether the row labels have no name.
     is_nameless: bool,
 }
 
-/// Where the columns of a dataset come from.
+/// The source of a dataset's columns.
 enum Source {
-    /// Elements of these.
+    /// Elements of this dataset.
     Elements(Arc<store::Dataset>),
-    /// Python objects, each column until it was taken.
+    /// Python objects; each column is taken once.
     Objects(Vec<Option<Objects>>),
 }
 
-/// The rows of a column, and how integers among them are times.
+/// The rows of a column, and the conversion of its integers to times.
 struct Made {
     rows: Result<Arc<dyn Rows>, Unreadable>,
     times: Option<Result<Times, Unreadable>>,
@@ -132,7 +132,7 @@ impl<'a> Fixed<'a> {
         join(self.site.path, name.as_bytes())
     }
 
-    /// Names of the parts of an axis: itself, or codes and values of each of its levels.
+    /// Names of an axis' datasets: the axis itself, or codes and values of each level.
     fn levels(&self, key: &str) -> Option<Vec<[String; 2]>> {
         if text(&self.group.attributes, &format!("{key}_variety")).as_deref() != Some("multi") {
             return None;
@@ -176,7 +176,7 @@ impl<'a> Fixed<'a> {
         columns
     }
 
-    /// Codes of an axis of categories, by their labels.
+    /// Replaces the codes of a categorical axis by their labels.
     fn categorical(&mut self, key: &str, dataset: &Arc<Dataset>, made: Made) -> Made {
         let name = format!("{key}_categories");
         match self.dataset(&name) {
@@ -226,7 +226,7 @@ impl<'a> Fixed<'a> {
         let mut columns: HashMap<String, VecDeque<Column>> = HashMap::new();
         let (mut met, mut present, mut absent) = (Vec::new(), 0, None);
         let count = count.unwrap_or(0);
-        // Each block that is there has a link, so a count of more is no work.
+        // Each existing block has a link, so a larger count causes no extra work.
         for block in 0..count.min(MOST_COLUMNS).min(self.group.links.len() as u64) {
             let (items, values) = (format!("block{block}_items"), format!("block{block}_values"));
             let Some(dataset) = self.dataset(&values) else {
@@ -266,7 +266,7 @@ impl<'a> Fixed<'a> {
             let name = levels.as_ref().map_or("axis0", |levels| &levels[level][1]);
             Stored::label(&self.dataset(name)?.attributes, "name")
         });
-        // Nothing is lost that the axis does not name.
+        // Columns that the axis does not name are kept.
         let mut next = |name: &String| {
             let origin = Origin { axis: axis.clone(), ..Origin::default() };
             Some(columns.get_mut(name)?.pop_front()?.with_origin(origin))
@@ -274,7 +274,7 @@ impl<'a> Fixed<'a> {
         order.iter().chain(&met).filter_map(&mut next).collect()
     }
 
-    /// The labels of an axis of columns, as text, and what they are.
+    /// The labels of an axis of columns as text, and their types.
     fn names(&mut self, key: &str) -> Result<(Vec<String>, Kinds), Unreadable> {
         let levels = self.levels(key);
         let is_one = levels.is_none();
@@ -288,7 +288,7 @@ impl<'a> Fixed<'a> {
                 return Ok((names, Kinds::of(labels.into_iter().map(Some))));
             }
         };
-        // Several levels may be one dataset.
+        // Several levels may share one dataset.
         let (mut left, mut bytes_left) = (MOST_OF_LEVELS, MOST_NAMES);
         let mut read = |key: &str| {
             let labels = self.read(key)?;
@@ -319,7 +319,7 @@ impl<'a> Fixed<'a> {
                 own => own.to_string(),
             };
             kinds.add(Some(&own).filter(|_| !is_one));
-            // And many labels one text.
+            // Many labels may share one long text.
             left = left.checked_sub(name.len()).ok_or_else(too_long)?;
             Ok(name)
         };
@@ -348,7 +348,7 @@ impl<'a> Fixed<'a> {
         let array = rows.array(0..rows.len(), self.interrupt)?;
         match shown {
             Some(Shown::Mixed) => {
-                // Names of columns are texts, not JSON.
+                // The names of columns are the texts inside the JSON values.
                 self.findings.truncate(findings);
                 return Ok(array.as_string::<i64>().iter().map(label_of_json).collect());
             }
@@ -390,7 +390,7 @@ impl<'a> Fixed<'a> {
         Ok(Source::Objects(columns.map_err(advice)?.into_iter().map(Some).collect()))
     }
 
-    /// The type as which elements are read: texts in other encodings are bytes.
+    /// The type to read elements as: texts in other encodings stay bytes.
     fn read_as(&self, dataset: &Dataset) -> Datatype {
         match (&self.encoding, &dataset.datatype.class) {
             (Encoding::Other(_), Class::FixedString { .. }) => DecodedRows::undecoded(dataset.datatype.size),
@@ -427,7 +427,7 @@ impl<'a> Fixed<'a> {
             }
             Err(reason) => return Made::failed(reason.clone()),
         };
-        // The placeholder of an empty array names the type of its elements.
+        // The placeholder of an empty array names the element type.
         let of_none = text(&dataset.attributes, "value_type").filter(|_| is_empty(dataset));
         let of_none = of_none.and_then(|name| values::stored_as(&name));
         let datatype = of_none.clone().unwrap_or_else(|| self.read_as(dataset));
@@ -441,7 +441,7 @@ impl<'a> Fixed<'a> {
             _ if of_none.is_some() => {
                 Arc::new(HeldRows::new(new_empty_array(&arrow_type(&datatype)), false, Hints::default()))
             }
-            // A placeholder for nothing, or a block of columns without rows, which lies on its side.
+            // A placeholder for nothing, or a block of columns without rows, which is stored transposed.
             shape if shape.contains(&0) || is_empty(dataset) => {
                 Arc::new(DatasetRows::new(opened, 0, missing, tally.clone()))
             }
@@ -495,7 +495,7 @@ fn is_empty(dataset: &Dataset) -> bool {
     attribute(&dataset.attributes, "shape").is_some()
 }
 
-/// The zone that attributes name.
+/// The time zone that attributes name.
 fn zone_in(attributes: &[Attribute]) -> Option<String> {
     Stored::of(attributes, "tz").map(|zone| match zone {
         Stored::Text(text) => values::known(pickle::named(&text)),
@@ -503,18 +503,18 @@ fn zone_in(attributes: &[Attribute]) -> Option<String> {
     })
 }
 
-/// Why labels are not read.
+/// The error for labels that are too long.
 fn too_long() -> Unreadable {
     format!("labels of more than {MOST_NAMES} bytes").into()
 }
 
-/// Reads the label of a value that is shown as JSON.
+/// Reads a label from a value shown as JSON.
 fn label_of_json(json: Option<&str>) -> Label<'static> {
     match json.map(serde_json::from_str) {
         Some(Ok(Json::String(text))) => Label::Text(text.into()),
         Some(Ok(Json::Bool(value))) => Label::Bool(value),
         Some(Ok(Json::Number(number))) => match json.and_then(|json| json.parse().ok()) {
-            // Of more than 64 bits, too.
+            // Also beyond 64 bits.
             Some(integer) => Label::Integer(integer),
             None => Label::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
@@ -522,7 +522,7 @@ fn label_of_json(json: Option<&str>) -> Label<'static> {
     }
 }
 
-/// A missing label beside others.
+/// The missing label that pandas has beside a label of this type.
 fn missing(other: Option<&Label<'_>>) -> Label<'static> {
     match other {
         Some(Label::Timestamp { .. } | Label::Timedelta { .. } | Label::NotATime) => Label::NotATime,
@@ -530,7 +530,7 @@ fn missing(other: Option<&Label<'_>>) -> Label<'static> {
     }
 }
 
-/// The labels of an array whose integers stand for `counted`.
+/// The labels of an array; `counted` makes one from an integer.
 fn labels_of(array: &ArrayRef, counted: impl Fn(i64) -> Label<'static>) -> Result<Vec<Label<'static>>, Unreadable> {
     let nan = Label::Float(f64::NAN);
     let floats = |value: Option<f64>| Label::Float(value.unwrap_or(f64::NAN));

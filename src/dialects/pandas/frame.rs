@@ -46,10 +46,10 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
     }
 }
 
-/// The field that a column shows as a whole, and what it holds.
+/// The field that a column shows as a whole, and its content.
 type Whole<'a> = Option<(&'a Field, Content)>;
 
-/// The categories of a field, and what they hold.
+/// The categories of a field, and their content.
 struct Labels {
     path: String,
     labels: Arc<dyn Rows>,
@@ -57,12 +57,12 @@ struct Labels {
     content: Content,
 }
 
-/// A frame while its columns are made.
+/// A frame whose columns are being made.
 struct Frame<'a> {
     site: &'a Site<'a>,
     group: &'a Group,
     dataset: &'a Arc<Dataset>,
-    /// One for all columns, since what reads ahead lives in it.
+    /// All columns share one opened dataset, because it holds the state of reading ahead.
     opened: Result<Arc<store::Dataset>, Unreadable>,
     path: String,
     encoding: Encoding,
@@ -79,7 +79,7 @@ impl<'a> Frame<'a> {
         Self { site, group, dataset, opened, path, encoding, interrupt, categories: Vec::new(), findings: Vec::new() }
     }
 
-    /// The columns, and which field each shows, of those that show a whole one, with what it holds.
+    /// The columns, and for each that shows a whole field, the field and its content.
     fn columns(&mut self) -> (Vec<Column>, Vec<Whole<'a>>) {
         let Class::Compound { fields } = &self.dataset.datatype.class else { return Default::default() };
         let fields = compound::in_order(fields, System::PYTABLES).collect();
@@ -98,7 +98,7 @@ impl<'a> Frame<'a> {
             let origin = Origin { called, axis: plan.names.clone().filter(|_| !planned.is_label), ..Origin::default() };
             columns.push(self.column(planned, &content).with_origin(origin));
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
-            // The search index is of codes, not of the instants that they stand for.
+            // The search index covers codes, not the instants that they stand for.
             let is_counted =
                 columns.last().is_some_and(|column| column.meaning.times.is_some() || column.meaning.units.is_some());
             let is_indexed = !(is_counted && matches!(content, Content::Codes { .. }));
@@ -194,7 +194,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The values of a part as stored, but for those that are missing.
+    /// The values of a part as stored, with nulls.
     fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, Unreadable> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
         let stored = compound::read_as(planned.datatype, System::PYTABLES);
@@ -211,7 +211,7 @@ impl<'a> Frame<'a> {
         Ok(Arc::new(decoded))
     }
 
-    /// The categories of a field: the values of a series of their own, `meta/FIELD/meta`.
+    /// The categories of a field: the values of a separate series, `meta/FIELD/meta`.
     fn labels(&self, field: &[u8]) -> Option<Labels> {
         let below = |group: &Group, name: &[u8]| match group.link(name)?.target.object()? {
             Object::Group { id, .. } => self.site.file.group(*id, self.interrupt).ok(),

@@ -1,16 +1,16 @@
 //! Data frames and series of pandas (`to_hdf`, `HDFStore`): a group with the attribute `pandas_type`.
 //!
 //! In the format `table` the frame is one PyTables table, whose fields hold several columns of one type each (blocks);
-//! attributes, most of them pickles, say which. What will not decode costs names and order, never the table. A write
-//! that failed leaves a group without rows behind, which is a table without columns.
+//! attributes, most of them pickles, say which. An attribute that does not decode costs names and order, never the
+//! table. A failed write leaves a group without rows, which hepfs shows as a table without columns.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `stored` | reads attributes: texts, numbers, pickles |
-//! | `axis` | tells what names of columns are beside texts |
-//! | `plan` | tells which part of which field each column is, by the attributes |
-//! | `encoding` | tells how texts are encoded |
-//! | `values` | what a part holds: times, texts that stand for missing, categories |
+//! | `axis` | tells the types of names of columns |
+//! | `plan` | maps columns to fields and their elements, by the attributes |
+//! | `encoding` | looks up text encodings |
+//! | `values` | the content of a part: times, texts that mean missing, categories |
 //! | `frame` | makes the table of the format `table` |
 //! | `objects` | columns of Python objects: values of one pickle |
 //! | `fixed` | makes the table of the format `fixed`: axes of labels, blocks of columns, most texts in pickles |
@@ -36,10 +36,10 @@ use crate::catalogue::{Attribute, Dataset, Group, Object};
 use crate::source::Interrupt;
 use crate::table::Table;
 
-/// The attribute by which a group of pandas is known.
+/// The attribute that marks a group of pandas.
 const TYPE: &str = "pandas_type";
 
-/// The dialect.
+/// The pandas dialect.
 #[derive(Debug)]
 pub struct Pandas;
 
@@ -71,7 +71,7 @@ impl Dialect for Pandas {
         match site.of {
             Of::Group(group) if is_fixed(&group.attributes) => fixed::table(site, group, interrupt),
             Of::Group(group) => frame::table(site, group, interrupt),
-            // It marks and makes up nothing else.
+            // This dialect claims only groups.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }

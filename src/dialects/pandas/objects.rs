@@ -1,4 +1,4 @@
-//! Columns of Python objects: one pickle of a NumPy array, of which values are found by a scan and never built.
+//! Columns of Python objects: one pickle of a NumPy array. A scan finds the values and never builds objects.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ struct Pickled {
     _held: [Reservation; 2],
 }
 
-/// A dataset that is one pickle of an array of objects. It lies in memory while it is in use, under the budget.
+/// A dataset that is one pickle of an array of objects. The pickle stays in memory during use, under the budget.
 #[derive(Debug)]
 pub(super) struct Block {
     dataset: Arc<store::Dataset>,
@@ -48,8 +48,8 @@ impl Block {
         Error::unsupported(self.dataset.path(), reason)
     }
 
-    /// Reads the pickle under what it takes of the budget, which is held as a whole or not at all: readers of several
-    /// pickles would wait for each other's parts.
+    /// Reads the pickle. It reserves all memory at once or none: otherwise readers of several pickles could wait for
+    /// each other's parts.
     fn load(&self, interrupt: &Interrupt) -> Result<Pickled, Error> {
         let budget = self.dataset.file().store().budget();
         let reserve = |bytes| {
@@ -88,15 +88,15 @@ impl Block {
         self.pickled.get_or_make(&(), interrupt, || self.load(interrupt))
     }
 
-    /// The columns of the array, `most` at most.
+    /// The columns of the array, at most `most`.
     ///
     /// # Errors
-    /// Why the pickle is not read.
+    /// Why the pickle cannot be read.
     pub fn columns(self: &Arc<Self>, most: u64, interrupt: &Interrupt) -> Result<Vec<Objects>, Error> {
         let pickled = self.pickled(interrupt)?;
         let (mut rows, mut columns) = (pickled.array.rows(), pickled.array.columns().unwrap_or(1));
         if columns == 0 {
-            // A block of columns without rows lies on its side.
+            // A block of columns without rows is stored transposed.
             (rows, columns) = (0, rows);
         }
         if columns as u64 > most {
@@ -116,7 +116,7 @@ impl Block {
     }
 }
 
-/// What the objects of a column are shown as.
+/// The displayed form of a column's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
     Texts,
@@ -130,14 +130,14 @@ pub(super) enum Shown {
         is_fine: bool,
         is_zoned: bool,
     },
-    /// The digits of decimal numbers, or of integers of more than 64 bits.
+    /// The digits of decimal numbers, or of integers beyond 64 bits.
     Decimals,
-    /// JSON of each.
+    /// JSON of each value.
     Mixed,
 }
 
 impl Shown {
-    /// By how many there are of each kind.
+    /// Chooses the form by the number of values of each kind.
     fn of(counts: [usize; Kind::ALL.len()]) -> Self {
         let has = |kind: Kind| counts[kind as usize] > 0;
         let is_missing = |kind: &Kind| matches!(kind, Kind::None | Kind::Nan | Kind::Other);
@@ -160,7 +160,7 @@ impl Shown {
         }
     }
 
-    /// Attoseconds that an integer stands for, of those that are times.
+    /// The attoseconds of an integer's unit, for forms that are times.
     pub fn step(self) -> Option<i128> {
         match self {
             Self::Dates => Some(i128::from(DAY) * SECOND),
@@ -170,7 +170,7 @@ impl Shown {
         }
     }
 
-    /// The zone of instants.
+    /// The time zone of instants.
     pub fn zone(self) -> Option<&'static str> {
         matches!(self, Self::Times { is_zoned: true, .. }).then_some("UTC")
     }
@@ -186,7 +186,7 @@ impl Shown {
     }
 }
 
-/// A column of a pickled array. `None`, NaN and what is neither text, number, date nor time are missing.
+/// A column of a pickled array. `None`, NaN and objects that are neither text, number, date nor time are null.
 #[derive(Debug)]
 pub(super) struct Objects {
     block: Arc<Block>,
@@ -201,18 +201,18 @@ impl Objects {
         self.shown
     }
 
-    /// How many values are objects of other kinds, and so missing.
+    /// Number of values of other kinds, which are null.
     pub fn others(&self) -> usize {
         self.others
     }
 
-    /// Bytes of the text in a row, as stored, or of digits that are made.
+    /// Bytes of a row's text as stored, or of the digits to be made.
     fn length(&self, pickled: &Pickled, row: usize) -> u64 {
         let digits = if matches!(self.shown, Shown::Decimals | Shown::Mixed) { LONGEST_INTEGER } else { 0 };
         digits.max(pickled.array.text_length(row, self.column, &pickled.bytes) as u64)
     }
 
-    /// Bytes that an array of these rows takes at most.
+    /// Upper bound of the bytes in an array of these rows.
     fn taken(&self, pickled: &Pickled, rows: impl Iterator<Item = usize>) -> u64 {
         let length = |row| self.length(pickled, row);
         rows.map(|row| length(row) * 3 + 8).fold(0, u64::saturating_add)
@@ -264,7 +264,7 @@ impl Objects {
         }
     }
 
-    /// The text of a value among others.
+    /// The JSON text of a value.
     fn json(cell: &Cell<'_>) -> Option<String> {
         let quoted = |label: Label<'_>| format!("\"{label}\"");
         Some(match cell {
@@ -317,7 +317,7 @@ impl Rows for Objects {
         store::count_of(&range, self.facts.len, self.block.dataset.path())?;
         let pickled = self.block.pickled(interrupt)?;
         let rows = range.start as usize..range.end as usize;
-        // A text that is the value of several rows stands in the pickle once.
+        // A text shared by several rows is stored once in the pickle.
         let (places, keys) = numbered(rows.clone().map(|row| pickled.array.place(row, self.column)));
         let mut first = vec![0; places.len()];
         rows.zip(&keys).rev().for_each(|(row, key)| first[*key as usize] = row);

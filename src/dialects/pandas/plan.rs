@@ -1,4 +1,4 @@
-//! Which part of which field each column of a frame is, in the order of the frame.
+//! Maps each column of a frame to its field and element, in the order of the frame.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::catalogue::{Attribute, Class, Datatype, Field, product};
 use crate::codec::pickle::{Label, Tree, Value, class_of, label};
 use crate::table::{Finding, NameAxis};
 
-/// Most columns of fields whose labels cannot be read; those of more are columns of arrays.
+/// Most columns of fields with unreadable labels. Wider fields become columns of arrays.
 const MOST_UNNAMED: u64 = 10_000;
 
-/// Bytes of all labels that are read, each of which takes some beside its text.
+/// Most bytes of all labels to read, and overhead of each beside its text.
 pub(super) const MOST_NAMES: usize = 64 << 20;
 const OF_A_NAME: usize = 64;
 
@@ -25,13 +25,13 @@ pub(super) const MOST_LEVELS: usize = 1000;
 pub(super) struct Planned<'a> {
     pub name: String,
     pub field: &'a Field,
-    /// Type of the part, as stored, and bytes of the row before it.
+    /// Type of the part as stored, and its offset in the row.
     pub datatype: &'a Datatype,
     pub offset: u64,
-    /// Number among all parts of the table's rows, from 1 on.
+    /// Number among all parts of the table's rows, from 1.
     pub part: u32,
     pub is_label: bool,
-    /// Row labels to which the frame gives no name.
+    /// Whether these are row labels without a name.
     pub is_nameless: bool,
 }
 
@@ -44,20 +44,20 @@ impl<'a> Planned<'a> {
 /// The columns of a frame, row labels first.
 pub(super) struct Plan<'a> {
     pub columns: Vec<Planned<'a>>,
-    /// The field of row labels: `index`. In a frame that was appended along its columns these are rows, and `columns`
-    /// has their labels.
+    /// The field of row labels: `index`. In a frame that was appended along its columns, `index` holds data rows, and
+    /// `columns` the labels.
     pub axis: String,
-    /// What the names of columns are beside texts.
+    /// Types of the names of columns, if they are more than texts.
     pub names: Option<Arc<NameAxis>>,
-    /// What the frame says of its fields.
+    /// The frame's description of its fields.
     pub info: Option<Tree>,
 }
 
-/// A label as text, and as what it is told from others by.
+/// A column label: display text and unique key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Name {
     is_text: bool,
-    /// Else it is called by its class.
+    /// Whether the label is understood; otherwise the text is the name of its class.
     is_known: bool,
     shown: String,
 }
@@ -74,7 +74,7 @@ impl Name {
         }
     }
 
-    /// All labels of a list, of `left` bytes. A pickle may name one long text very often.
+    /// All labels of a list, limited to `left` bytes: a pickle may repeat one long text very often.
     fn all(list: Value<'_>, left: &mut usize) -> Option<Vec<Self>> {
         let mut bounded = |name: Self| {
             *left = left.checked_sub(name.shown.len().saturating_add(OF_A_NAME))?;
@@ -84,23 +84,23 @@ impl Name {
     }
 }
 
-/// Attributes while a plan is made of them.
+/// Attributes from which a plan is being made.
 struct Planner<'a, 'b> {
     path: &'b str,
-    /// Of the group, and of its table.
+    /// Attributes of the group; of its table.
     group: &'b [Attribute],
     table: &'b [Attribute],
     axis: String,
     fields: Vec<&'a Field>,
-    /// Bytes that labels of fields may still take, and columns that have none.
+    /// Bytes that labels of fields may still take, and the number of unnamed columns that may still be added.
     names_left: usize,
     unnamed_left: u64,
     findings: &'b mut Vec<Finding>,
 }
 
 impl<'a> Plan<'a> {
-    /// By the attributes of the group and of its table, which has these fields, in the order in which they lie. What
-    /// will not decode is a finding.
+    /// Makes a plan from the attributes of the group and of its table; `fields` are the fields of the table in storage
+    /// order. An attribute that does not decode is a finding.
     pub fn new(
         path: &str,
         [group, table]: [&[Attribute]; 2],
@@ -124,7 +124,7 @@ impl<'a> Plan<'a> {
         Self { columns, axis: planner.axis, names, info }
     }
 
-    /// What the frame says of a field.
+    /// The frame's description of a field.
     pub fn about(&self, field: &str) -> Option<Value<'_>> {
         self.info.as_ref()?.root().get(field)
     }
@@ -136,7 +136,7 @@ impl<'a> Planner<'a, '_> {
         self.findings.push(Finding::new(self.path, rule, format!("{attribute} cannot be read: {without}")));
     }
 
-    /// The columns of all value fields, in the order of these, each with its label.
+    /// The columns of all value fields in the order of the fields, each with its label.
     fn values(&mut self) -> Vec<(Name, Planned<'a>)> {
         let names = Stored::tree(self.group, "values_cols");
         let names = names.as_ref().and_then(|names| {
@@ -160,7 +160,7 @@ impl<'a> Planner<'a, '_> {
                 self.fields.iter().copied().filter(|field| field.name != *self.axis).collect()
             }
         };
-        // Scalars have the numbers of fields, elements of arrays those behind.
+        // Scalars are numbered by their fields; elements of arrays come behind all fields.
         let mut next = self.fields.len() as u32 + 1;
         let mut columns = Vec::new();
         for field in fields {
@@ -217,7 +217,7 @@ impl<'a> Planner<'a, '_> {
         }
     }
 
-    /// The columns in the order of the frame. Of several with one label, the first comes first.
+    /// The columns in the order of the frame. Columns with the same label keep their order.
     fn ordered(&mut self, columns: Vec<(Name, Planned<'a>)>, axes: Option<&Tree>) -> Vec<(Name, Planned<'a>)> {
         let axis = axes.and_then(|axes| Name::all(axes.root().item(0)?.item(1)?, &mut { MOST_NAMES }));
         let Some(axis) = axis else {
@@ -231,7 +231,7 @@ impl<'a> Planner<'a, '_> {
         let mut columns: Vec<Option<_>> = columns.into_iter().map(Some).collect();
         let places = axis.iter().filter_map(|name| by_name.get_mut(name)?.pop_front());
         let mut ordered: Vec<_> = places.filter_map(|at| columns[at].take()).collect();
-        // Nothing is lost that the axis does not name.
+        // Columns that the axis does not name are kept.
         ordered.extend(columns.into_iter().flatten());
         ordered
     }
@@ -264,7 +264,7 @@ impl<'a> Planner<'a, '_> {
             let named = info.and_then(|info| Some(Name::of(info.root().get(&self.axis)?.get("index_name")?)));
             let is_taken = planned.iter().any(|column| column.name == "index");
             let nameless = if is_taken { "level_0" } else { "index" };
-            // `None` is no name, though it has one as a label.
+            // `None` means nameless, though as a label it has a text.
             let name = named.filter(|name| name.is_known && (name.is_text || name.shown != "None"));
             let is_nameless = name.is_none();
             let name = name.map_or_else(|| nameless.to_owned(), |name| name.shown);
@@ -276,7 +276,7 @@ impl<'a> Planner<'a, '_> {
     }
 }
 
-/// The axis of column names: its labels but for those that are levels of row labels, and what its levels are called.
+/// The axis of column names: its labels except the levels of row labels, and the names of its levels.
 fn names(axes: &Tree, levels: Option<&Tree>, info: Option<&Tree>) -> Option<Arc<NameAxis>> {
     let axis = axes.root().item(0)?;
     let levels = levels.and_then(|levels| Name::all(levels.root(), &mut { MOST_NAMES }));
@@ -290,7 +290,7 @@ fn names(axes: &Tree, levels: Option<&Tree>, info: Option<&Tree>) -> Option<Arc<
     Kinds::of(columns.map(label)).axis(|level| called(level).map(|label| label.to_string()))
 }
 
-/// Whether pandas made up this name of a level that has none.
+/// Whether pandas made up this name for a nameless level.
 fn is_made_up(name: &str) -> bool {
     let number = name.strip_prefix("level_");
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))

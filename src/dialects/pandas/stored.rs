@@ -1,4 +1,4 @@
-//! Attributes as PyTables stores them: text, numbers, and anything else as a pickle.
+//! Reads attributes of PyTables: text, numbers, and pickles for all other values.
 
 use crate::catalogue::{Attribute, Class, attribute};
 use crate::codec::pickle::{Label, Tree, label};
@@ -7,13 +7,13 @@ use crate::dialects::attributes::{integer, number, pickled, text};
 /// An attribute of pandas.
 pub(super) enum Stored {
     Text(String),
-    /// What was pickled.
+    /// A pickled value.
     Tree(Tree),
 }
 
 impl Stored {
-    /// An attribute that is text or a pickle; `None` where there is none, or it is neither. PyTables stores an empty
-    /// text as an attribute without an element.
+    /// An attribute that is text or a pickle. `None`: missing, or of another type. PyTables stores an empty text as an
+    /// attribute without elements.
     pub fn of(attributes: &[Attribute], name: &str) -> Option<Self> {
         let found = attribute(attributes, name)?;
         if found.null && matches!(found.datatype.class, Class::FixedString { .. }) {
@@ -22,7 +22,7 @@ impl Stored {
         pickled(found).map(Self::Tree).or_else(|| text(attributes, name).map(Self::Text))
     }
 
-    /// A name as Python's `str` shows it, whatever it is; `None` where there is none, or it is `None`.
+    /// A name of any type in the form of Python's `str`. `None`: missing, or Python's `None`.
     pub fn label(attributes: &[Attribute], name: &str) -> Option<String> {
         match Self::of(attributes, name) {
             Some(Self::Text(text)) => Some(text),
@@ -45,7 +45,7 @@ impl Stored {
         }
     }
 
-    /// The text; a pickled one counts.
+    /// The text, stored plainly or as a pickle.
     pub fn text(attributes: &[Attribute], name: &str) -> Option<String> {
         match Self::of(attributes, name)? {
             Self::Tree(tree) => tree.root().text().map(str::to_owned),
@@ -54,7 +54,7 @@ impl Stored {
     }
 }
 
-/// Whether a number of one byte, as NumPy's booleans are stored, is not zero.
+/// Whether a one-byte number, NumPy's form of booleans, is not zero.
 pub(super) fn is_set(attributes: &[Attribute], name: &str) -> bool {
     let value = attribute(attributes, name).and_then(|attribute| attribute.value.as_ref().ok());
     value.is_some_and(|value| matches!(value.bytes.as_slice(), [byte] if *byte != 0))

@@ -1,4 +1,4 @@
-//! What the parts of fields hold.
+//! The content of the parts of fields.
 
 use arrow_array::timezone::Tz;
 
@@ -12,15 +12,15 @@ use crate::store::decode::FillTest;
 use crate::store::{File, Rows};
 use crate::table::{Times, Unreadable};
 
-/// The first day of 1970, as Python counts days.
+/// The first day of 1970 in Python's count of days.
 pub(super) const FIRST_OF_1970: i64 = 719_163;
 
-/// What a column holds, by attributes of the group and of its table.
+/// The content of a column, by attributes of the group and of its table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
     /// Values as their type says.
     Plain,
-    /// Text, of which this one stands for a missing value.
+    /// Text; this one, if any, means missing.
     Text(Option<String>),
     /// Units since 1970 in UTC: units in a second, and the zone.
     Instants { per_second: i128, zone: Option<String> },
@@ -30,12 +30,12 @@ pub(super) enum Content {
     Days,
     /// Codes of categories, which may have an order.
     Codes { ordered: bool },
-    /// Codes of categories that are not there: pandas keeps none of none.
+    /// Codes of categories without a stored set: pandas does not store an empty set.
     Unlabelled,
 }
 
 impl Content {
-    /// Of the parts of a field, which has elements of this type.
+    /// The content of a field's parts; their elements have this type.
     pub fn of(
         field: &str,
         datatype: &Datatype,
@@ -61,7 +61,7 @@ impl Content {
         })
     }
 
-    /// By what pandas calls the type of values, or the kind of an axis.
+    /// The content by pandas' name for the type of values, or for the kind of an axis.
     pub fn of_kind(
         kind: &str,
         datatype: &Datatype,
@@ -90,12 +90,12 @@ impl Content {
         matches!(self, Self::Instants { .. } | Self::Durations(_) | Self::Days)
     }
 
-    /// The unit of differences.
+    /// The unit of durations.
     pub fn unit(&self) -> Option<String> {
         if let Self::Durations(unit) = self { Some(unit.clone()) } else { None }
     }
 
-    /// How integers stand for instants.
+    /// The conversion of integers to instants.
     pub fn times(&self, file: &File, rows: &dyn Rows) -> Option<Result<Times, Unreadable>> {
         let (times, zone) = match self {
             Self::Instants { per_second, zone } => {
@@ -107,13 +107,13 @@ impl Content {
         times.map(|times| times.map(|times| times.in_zone(zone)))
     }
 
-    /// Tells missing elements: those that stand for nothing here, and those that attributes state.
+    /// The test for missing elements: those that mean missing here, and those that attributes state.
     pub fn missing(&self, datatype: &Datatype, stated: &Fill) -> FillTest {
         let (Self::Text(Some(text)), Class::FixedString { padding, .. }) = (self, &datatype.class) else {
             return FillTest::any_of(datatype, &[self.element(datatype), stated.clone()]);
         };
-        // Texts are compared without padding. So that of the test need not be as long as a field, which may have
-        // 4 GiB in a file without rows.
+        // The test compares texts without padding, so its pattern need not be as long as a field, which may have 4 GiB
+        // in a file without rows.
         let stated = match stated {
             Fill::Explicit(stated) => Some(padding.strip(&stated.bytes)),
             _ => None,
@@ -134,7 +134,7 @@ impl Content {
         FillTest::any_of(&Datatype { size: size as u64, class: datatype.class.clone() }, &fills)
     }
 
-    /// The number that stands for a missing value.
+    /// The number that means missing.
     fn element(&self, datatype: &Datatype) -> Fill {
         match (self, &datatype.class) {
             (Self::Instants { .. } | Self::Durations(_), Class::Integer { order, .. }) => times::not_a_time(*order),
@@ -147,7 +147,7 @@ impl Content {
     }
 }
 
-/// The text that stands for a missing row label; before pandas 3.1 nothing said so.
+/// The text that means a missing row label; before pandas 3.1 no attribute stated it.
 pub(super) fn index_nan(stated: Option<String>) -> Option<String> {
     match stated {
         None => Some("nan".into()),
@@ -155,30 +155,29 @@ pub(super) fn index_nan(stated: Option<String>) -> Option<String> {
     }
 }
 
-/// The name of a zone. One that is none of those known is shown in UTC.
+/// Name of a time zone; UTC if it is unknown.
 pub(super) fn zone_of(value: pickle::Value<'_>) -> String {
     known(pickle::zone(value))
 }
 
-/// The zone, where readers know it: of an Arrow file with another pyarrow makes no frame at all.
+/// The time zone if readers know it, else UTC: pyarrow makes no frame of an Arrow file with an unknown zone.
 pub(super) fn known(zone: Option<String>) -> String {
     zone.filter(|zone| zone.parse::<Tz>().is_ok()).unwrap_or_else(|| "UTC".into())
 }
 
-/// The unit of a type of times; without one it is of before pandas 2.
+/// The unit in the name of a time type. A name without a unit is from before pandas 2 and means ns.
 pub(super) fn unit(kind: &str, name: &str) -> Option<String> {
     let unit = kind.strip_prefix(name)?;
     Some(unit.strip_prefix('[').and_then(|unit| unit.strip_suffix(']')).unwrap_or("ns").to_owned())
 }
 
-/// The datatype of an array without elements, by the name that NumPy has for it. `None`: neither numbers, booleans nor
-/// bytes.
+/// The datatype for NumPy's type name of an array without elements. `None`: neither numbers, booleans nor bytes.
 pub(super) fn stored_as(name: &str) -> Option<Datatype> {
     let name = name.strip_prefix(['|', '<', '=']).unwrap_or(name);
     let (kind, length) = name.split_at(name.find(|letter: char| letter.is_ascii_digit()).unwrap_or(name.len()));
     let order = ByteOrder::Little;
     if kind == "S" {
-        // Whatever length is stated, no element has it.
+        // The stated length does not matter, since the array has no elements.
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Ascii };
         return Some(Datatype { size: 1, class });
     }

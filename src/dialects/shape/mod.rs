@@ -1,14 +1,14 @@
-//! Groups that do not say that they are tables, and have the shape of one: datasets of one length beside each other.
+//! Unmarked groups that have the shape of a table: datasets of one length side by side.
 //!
-//! A guess, and the last of the list. It looks at shapes, types and attributes that the listing of the group has, so it
-//! makes no request and reads no value. It only adds names: members are shown as if there were no table, so a wrong
-//! guess takes nothing away.
+//! This dialect guesses, so it is the last in the list. It uses the shapes, types and attributes in the group's
+//! listing, so it makes no request and reads no value. It only adds names: all members are also shown by themselves, so
+//! a wrong guess takes nothing away.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `rule` | says whether a group is a table, of how many rows, and why not |
+//! | `rule` | decides whether a group is a table and of how many rows, or says why not |
 //! | `table` | makes the table of a row set |
-//! | `siblings` | makes one table of those of groups beside each other |
+//! | `siblings` | joins the tables of sibling groups into one |
 
 mod rule;
 mod siblings;
@@ -29,16 +29,16 @@ use crate::table::Table;
 /// Name of the dialect.
 const NAME: &str = "shape";
 
-/// The directory of the row sets beside the first.
+/// The directory of all row sets but the first.
 const SETS: &str = "tables";
 
-/// What the names of these begin with; their rows follow.
+/// Prefix of their names; the number of rows follows.
 const SET: &str = "rows-";
 
-/// The table of groups beside each other, in the same directory.
+/// The table of sibling groups, in the same directory.
 const ALL: &str = "ALL";
 
-/// The dialect, by the tables that are asked for.
+/// The dialect of shapes, with the user's choice of tables.
 #[derive(Debug)]
 pub struct Shape(pub Tables);
 
@@ -51,7 +51,7 @@ impl Dialect for Shape {
 
     fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
         match object {
-            // Tables that formats tell of may lie beside each other, too.
+            // Tables of other dialects may also lie in sibling groups.
             Subject::Group(_) => Mark::LookInside,
             Subject::Dataset(_) => Mark::No,
         }
@@ -98,7 +98,7 @@ impl Dialect for Shape {
                 let path = format!("{}/{SETS}/{key}", site.path.trim_end_matches('/'));
                 Table { path, attributes: Arc::default(), ..table.unwrap_or_else(|| Table::empty(site.path, NAME)) }
             }
-            // It marks none.
+            // This dialect marks no datasets.
             Of::Dataset(_) => Table::empty(site.path, NAME),
         }
     }
@@ -110,7 +110,7 @@ impl Shape {
         table::table(site, group, &Shapes::of(group), rows, self.is_loose())
     }
 
-    /// What a group is by its own members.
+    /// The claims on a group by its own members.
     fn own(&self, here: &Here<'_>) -> Claims {
         let shapes = Shapes::of(here.group);
         if !shapes.is_pair() {
@@ -128,7 +128,7 @@ impl Shape {
         Claims { nearly, ..Claims::default() }
     }
 
-    /// The row sets beside that of a group which is a table.
+    /// The further row sets of a group that is a table.
     fn sets(&self, group: &Group, claims: &Claims) -> Vec<(BString, Made)> {
         if !claims.is_table {
             return Vec::new();

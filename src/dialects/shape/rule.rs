@@ -1,7 +1,7 @@
-//! The rule: what a listing tells of a group's children, and whether that makes a table.
+//! The rule that decides, by a group's listing, whether its children make a table.
 //!
-//! No value is looked at, and of names only numbers and the few below mean anything. `scripts/check-shape` has the rule
-//! a second time.
+//! It uses no values, and of names only numbers and the few below. `scripts/check-shape` implements the rule a second
+//! time.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -12,95 +12,97 @@ use bstr::{BString, ByteSlice};
 use crate::catalogue::{Attribute, Class, Dataset, Group, Link, Object, Target, attribute, product};
 use crate::dialects::attributes::text;
 
-/// Counts up when the rule says otherwise of some group.
+/// To be increased when the rule changes its verdict on any group.
 pub(super) const VERSION: u32 = 7;
 
-/// Tables of no more rows than this need [`SOME_COLUMNS`], or texts or compounds as well, or three of texts.
+/// Tables of up to this many rows need [`SOME_COLUMNS`], or texts or compounds beside other columns, or three columns
+/// of texts.
 const FEW_ROWS: u64 = 3;
 const SOME_COLUMNS: usize = 4;
 
-/// Tables of no more rows than this are more than two thirds of the members, others more than half.
+/// Up to this many rows, more than two thirds of the members must be in the table; beyond, more than half.
 const SHORT: u64 = 16;
 
-/// Columns of three floats are vectors in space, unless there are as many as this.
+/// In tables of three rows, fewer columns of floats than this are vectors in space.
 const SOME_VECTORS: usize = 6;
 
-/// Arrays of more elements in a row, all alike and without a line beside them, are fields on a grid.
+/// Arrays of one inner shape with more elements in a row than this, and no line beside them, are fields on a grid.
 const MOST_ALIKE: u64 = 16;
 
-/// Parts of names, and names that may end in a number, that say nothing of what is in a dataset.
+/// Name parts, and names before a number, that do not describe the content of a dataset.
 const NO_NAMES: [&str; 2] = ["dataset", "dset"];
 const TYPES: [&str; 7] = ["int", "uint", "float", "double", "bool", "string", "complex"];
 
-/// More single values for each column than this are a record, beside two or three rows as many as there are columns.
+/// With more single values per column than this, the group is a record. Groups of two or three rows may have only as
+/// many single values as columns.
 const MOST_VALUES: usize = 4;
 
-/// Most columns of a table: each takes some KiB for as long as its group is listed.
+/// Most columns of a table: each takes some KiB while its group is listed.
 const MOST_COLUMNS: usize = 16_384;
 
-/// Dimensions of space: as many columns may be its axes.
+/// Dimensions of space: as many columns may be the axes of space.
 const AXES: [u64; 2] = [2, 3];
 
-/// Most row sets shown beside the first.
+/// Most further row sets to show.
 const MOST_SETS: usize = 64;
 
-/// Most elements in a row of a column; of rank 3 or more, where they may be images, beside two columns without them.
+/// Most elements in a row of a column; fewer for rank 3 or more, which may be images, beside two other columns.
 const MOST_WIDE: u64 = 1 << 20;
 const MOST_NESTED: u64 = 1_024;
 
-/// Names of groups that serve what lies beside them.
+/// Names of groups that serve their siblings.
 const SERVANTS: [&str; 3] = ["__categories", "@library", "indexes"];
 
-/// How names of pointers into compressed rows or columns end: what is beside them is as long as it is by chance.
+/// Suffix of pointers into compressed rows or columns: the lengths of their siblings agree by chance only.
 const POINTERS: &str = "indptr";
 
-/// Names of members that are parts of one thing.
+/// Pairs of names of members that belong to one thing.
 const PARTS: [[&str; 2]; 6] = [
     ["eigenvalues", "eigenvectors"],
     ["ir", "jc"],
     ["cumulative_length", "flattened_data"],
     ["values", "mask"],
     ["values", "offsets"],
-    // A positioner of NeXus: where it was, and where it should have been.
+    // A positioner of NeXus: actual and demanded position.
     ["value", "value_set"],
 ];
 
-/// How the name of a dataset ends that tells of a table of astropy, line by line.
+/// Suffix of astropy's descriptions of a table, which have a line for each row.
 const DESCRIPTION: &str = ".__table_column_meta__";
 
-/// Names of members with a number for each axis of something, and most axes.
+/// Names of members with a number for each axis, and the most axes.
 const SIZES: [&str; 6] = ["dims", "dimension", "dimensions", "shape", "origin", "spacing"];
 const MOST_AXES: u64 = 8;
 
-/// What MATLAB keeps beside its variables.
+/// Groups that MATLAB keeps beside its variables.
 const OF_MATLAB: [&str; 2] = ["/#refs#", "/#subsystem#"];
 
 /// Attributes of the root group of a file of Keras.
 const OF_KERAS: [&str; 3] = ["keras_version", "model_config", "layer_names"];
 
-/// What the rule says of a group.
+/// The verdict on a group.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A table, and its number of rows.
     Table(u64),
-    /// No table, though some members are of one length.
+    /// Not a table, though some members have the same length.
     Nearly(String),
     Nothing,
 }
 
-/// The members of a group that may be columns, and what is counted of them.
+/// The members of a group that may be columns, and counts of them.
 #[derive(Debug)]
 pub(super) struct Shapes<'a> {
     members: Vec<(&'a BString, &'a Arc<Dataset>)>,
-    /// By the length of the first axis.
+    /// Counts by length of the first axis.
     counts: HashMap<u64, Count<'a>>,
-    /// Some member is longer than one: those of one element, or of none, are set aside.
+    /// Whether some member is longer than one; then members of one element, or of none, do not count.
     has_longer: bool,
-    /// Scalars, and whatever else has one element.
+    /// Number of members with one element, scalars included.
     values: usize,
-    /// A member that the lines label along two axes.
+    /// A member that lines label along two axes.
     grid: Option<&'a BString>,
-    /// Members with one number for each axis, by how many: an origin, a spacing.
+    /// For each number of axes, a member with as many numbers: an origin, a spacing.
     of_axes: [Option<&'a BString>; AXES.len()],
 }
 
@@ -108,28 +110,28 @@ pub(super) struct Shapes<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Count<'a> {
     rows: u64,
-    /// Of any rank.
+    /// Members of any rank.
     all: usize,
-    /// Neither images nor wider than columns are.
+    /// Members that are neither images nor wider than columns may be.
     narrow: usize,
-    /// Of rank 1, or with one element in a row.
+    /// Members of rank 1, or with one element in a row.
     lines: usize,
-    /// Of a higher rank, and not [deep](is_deep).
+    /// Members of a higher rank that are not [deep](is_deep).
     wide: usize,
     /// Lines of numbers.
     numbers: usize,
-    /// Columns with a letter in their name, and with a name that says nothing.
+    /// Number of columns with a letter in their name; with a name that does not describe them.
     named: usize,
     nameless: usize,
-    /// A column, and whether the names of all others are as its own but for their numbers.
+    /// The name of one column; whether all other names differ from it in numbers only.
     name: Option<&'a BString>,
     alike: bool,
-    /// The inner extents of a column, and whether all others have the same.
+    /// The inner extents of one column; whether all others have the same.
     inner: Option<&'a [u64]>,
     uniform: bool,
-    /// The most elements of a column along an axis but the first.
+    /// The largest extent of a column along an axis other than the first.
     longest: u64,
-    /// A line of numbers is as long as a column is along another axis.
+    /// Whether a line of numbers is as long as a column along an axis other than the first.
     labelled: bool,
     integers: usize,
     floats: usize,
@@ -139,7 +141,7 @@ struct Count<'a> {
     compounds: usize,
     /// Columns of texts of one byte.
     characters: usize,
-    /// All of these can grow.
+    /// Whether all columns can grow.
     grows: bool,
 }
 
@@ -171,20 +173,20 @@ impl Count<'_> {
         self.lines + self.wide
     }
 
-    /// Whether images are columns: there are not two others.
+    /// Whether images count as columns: fewer than two other members have this length.
     fn has_images(&self) -> bool {
         self.narrow < 2
     }
 
-    /// Whether there are columns to speak of.
+    /// Whether there are enough columns for a table.
     fn is_pair(&self) -> bool {
         self.columns() >= 2 && (self.lines >= 1 || self.is_of_arrays())
     }
 
-    /// Whether the first axis is that of rows, where no line says so: it is longer than all others, which no line of
-    /// numbers labels, and the columns are of several kinds.
+    /// Whether the first axis is that of rows, though no line shows it: it is longer than all others, no line of
+    /// numbers labels these, and the columns differ.
     fn is_of_arrays(&self) -> bool {
-        // Columns are not so wide that their product overflows.
+        // Columns are narrow enough for this product.
         let elements = self.inner.unwrap_or_default().iter().product::<u64>();
         let is_field = self.uniform && elements > MOST_ALIKE;
         self.rows > FEW_ROWS && self.longest < self.rows && !self.labelled && !self.alike && !is_field
@@ -241,7 +243,7 @@ impl<'a> Shapes<'a> {
         }
         let is_grid = |(_, dataset): &&(&BString, &Arc<Dataset>)| {
             let Some((rows, inner)) = dataset.shape.split_first() else { return false };
-            // Beside more lines than it has axes, these are no labels of the axes: it is a column of arrays.
+            // With more lines than the dataset has axes, the lines do not label its axes: it is a column of arrays.
             if counts.get(rows).is_some_and(|count| count.lines > dataset.shape.len()) {
                 return false;
             }
@@ -249,8 +251,8 @@ impl<'a> Shapes<'a> {
             let has_lines = |extent: &u64| counts.get(extent).is_some_and(|count| count.lines >= 2);
             let is_vector = |extent: &u64| AXES.contains(extent) && extent != rows && has_lines(extent);
             let extents = || std::iter::once(rows).chain(inner).filter(|extent| **extent > 1 && !is_vector(extent));
-            // Texts and compounds say what rows are, or elements of a row, as the sites beside a time line do. Where
-            // no numbers do so, they are the names of a matrix's rows and columns.
+            // With numbers, texts and compounds name rows or elements of a row, as sites beside a time line. Without
+            // numbers, they name the rows and columns of a matrix.
             if of_numbers.is_empty() {
                 extents().filter(|extent| of_names.contains(*extent)).collect::<HashSet<_>>().len() >= 2
             } else {
@@ -261,25 +263,25 @@ impl<'a> Shapes<'a> {
         Self { members, counts, has_longer, values, grid, of_axes }
     }
 
-    /// The row set that most members are of, else the one with the most lines.
+    /// The row set that most members belong to, else the one with the most lines.
     fn first(&self) -> Option<&Count<'a>> {
         self.counts
             .values()
             .max_by_key(|count| (count.is_pair() && self.is_most(count), count.lines, count.wide, count.rows))
     }
 
-    /// Whether most of the members are of a row set.
+    /// Whether most members belong to a row set.
     fn is_most(&self, count: &Count<'_>) -> bool {
         let all = self.members.len();
         if count.rows > SHORT { 2 * count.all > all } else { 3 * count.all > 2 * all }
     }
 
-    /// Whether there are columns of one length to speak of.
+    /// Whether some row set has enough columns for a table.
     pub fn is_pair(&self) -> bool {
         self.first().is_some_and(Count::is_pair)
     }
 
-    /// The table that the group is. `is_loose`: also where most members are no columns, or rows are few.
+    /// The verdict on the group. With `is_loose`, most members may be no columns, and rows may be few.
     pub fn table(&self, is_loose: bool) -> Found {
         let Some(count) = self.first().filter(|count| count.is_pair()) else { return Found::Nothing };
         let (rows, columns) = (count.rows, count.columns());
@@ -293,7 +295,7 @@ impl<'a> Shapes<'a> {
         Found::Table(rows)
     }
 
-    /// Why the members of a length are no table.
+    /// Why the members of one length are no table.
     fn refused(&self, count: &Count<'_>, is_loose: bool) -> Option<String> {
         let (rows, columns) = (count.rows, count.columns());
         if columns > MOST_COLUMNS {
@@ -343,7 +345,7 @@ impl<'a> Shapes<'a> {
         None
     }
 
-    /// Whether the compounds of a length have fields of the same names.
+    /// Whether the compounds of one length have the same field names.
     fn is_of_like_fields(&self, rows: u64) -> bool {
         let mut names = self.columns(rows).map(|(_, dataset)| match &dataset.datatype.class {
             Class::Compound { fields } => fields.iter().map(|field| &field.name).collect(),
@@ -353,7 +355,7 @@ impl<'a> Shapes<'a> {
         names.all(|own| Some(own) == first)
     }
 
-    /// Lengths of the row sets that are shown beside that of the group, ascending.
+    /// Lengths of the further row sets of the group, ascending.
     pub fn others(&self, own: u64, is_loose: bool) -> Vec<u64> {
         let mut sets: Vec<&Count<'_>> = self
             .counts
@@ -370,13 +372,14 @@ impl<'a> Shapes<'a> {
         self.counts.get(&rows).is_some_and(Count::has_images)
     }
 
-    /// The columns of the row set of a length.
+    /// The columns of the row set of one length.
     pub fn columns(&self, rows: u64) -> impl Iterator<Item = (&'a BString, &'a Arc<Dataset>)> {
         let with_images = self.has_images(rows);
         self.members.iter().filter(move |(_, dataset)| no_column(dataset, rows, with_images).is_none()).copied()
     }
 
-    /// Why the dataset behind a link is no column of the group's table; `None` of one that is, and of anything else.
+    /// Why the dataset behind a link is not a column of the group's table. `None`: it is one, or the link leads to
+    /// another object.
     pub fn left_out(&self, link: &Link, rows: u64) -> Option<Cow<'static, str>> {
         link.target.dataset()?;
         match member(link) {
@@ -388,7 +391,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-/// Why a member is no column of the row set of a length.
+/// Why a member is not a column of the row set of one length.
 fn no_column(dataset: &Dataset, rows: u64, with_images: bool) -> Option<Cow<'static, str>> {
     let own = dataset.shape[0];
     if own != rows {
@@ -398,37 +401,37 @@ fn no_column(dataset: &Dataset, rows: u64, with_images: bool) -> Option<Cow<'sta
     is_deep(dataset, with_images).then(|| format!("rank {rank} with {inner} elements in a row").into())
 }
 
-/// Whether a row has more elements than one of a column. `with_images`: images are columns.
+/// Whether a row has more elements than a column may have. `with_images`: images count as columns.
 fn is_deep(dataset: &Dataset, with_images: bool) -> bool {
     let is_narrow = dataset.shape.len() > 2 && !with_images;
     elements_of_row(dataset) > if is_narrow { MOST_NESTED } else { MOST_WIDE }
 }
 
-/// Whether there is one element.
+/// Whether a dataset has one element.
 fn is_value(dataset: &Dataset) -> bool {
     !dataset.null && product(&dataset.shape) == Some(1)
 }
 
-/// Whether a row has one element. Few rows of a higher rank do not tell which axis is theirs.
+/// Whether a row has one element. With few rows, a higher rank does not show which axis has the rows.
 fn is_line(dataset: &Dataset) -> bool {
     dataset.shape.len() == 1 || elements_of_row(dataset) == 1 && dataset.shape[0] > FEW_ROWS
 }
 
-/// Whether a member has a number for each axis of something.
+/// Whether a member holds a number for each axis.
 fn is_size(name: &BString, dataset: &Dataset) -> bool {
     SIZES.iter().any(|size| name.eq_ignore_ascii_case(size.as_bytes()))
         && matches!(*dataset.shape, [axes] if axes <= MOST_AXES)
         && !is_text(dataset)
 }
 
-/// Whether a name says nothing of what is in a dataset.
+/// Whether a name does not describe the content of a dataset.
 fn says_nothing(name: &[u8]) -> bool {
     let word = name.trim_end_with(|end| end.is_ascii_digit());
     TYPES.iter().any(|datatype| word.eq_ignore_ascii_case(datatype.as_bytes()))
         || NO_NAMES.iter().any(|part| name.windows(part.len()).any(|own| own.eq_ignore_ascii_case(part.as_bytes())))
 }
 
-/// A name with one zero for each number in it.
+/// The name with each number replaced by a zero.
 fn stem(name: &[u8]) -> impl Iterator<Item = u8> {
     let is_digit = |at: usize| name.get(at).is_some_and(u8::is_ascii_digit);
     let starts = move |at: usize| !is_digit(at) || at == 0 || !is_digit(at - 1);
@@ -442,7 +445,7 @@ fn elements_of_row(dataset: &Dataset) -> u64 {
     product(&dataset.shape[1..]).unwrap_or(u64::MAX)
 }
 
-/// The dataset behind a link that may be a column; why it is none.
+/// The dataset behind a link, if it may be a column; else the reason.
 fn member(link: &Link) -> Result<(&BString, &Arc<Dataset>), &'static str> {
     let dataset = match &link.target {
         Target::Hard(Object::Dataset(dataset)) => dataset,
@@ -463,7 +466,7 @@ fn is_text(dataset: &Dataset) -> bool {
     matches!(dataset.datatype.class, Class::FixedString { .. } | Class::VariableString { .. }) || is_compound(dataset)
 }
 
-/// Whether elements are compounds, and no complex numbers.
+/// Whether elements are compounds other than complex numbers.
 fn is_compound(dataset: &Dataset) -> bool {
     matches!(dataset.datatype.class, Class::Compound { .. }) && dataset.datatype.complex_part().is_none()
 }
@@ -473,7 +476,7 @@ fn is_character(dataset: &Dataset) -> bool {
     matches!(dataset.datatype.class, Class::FixedString { .. }) && dataset.datatype.size == 1
 }
 
-/// What says that a group is something else than its shapes would tell. `root` are the attributes of the root group.
+/// Evidence that a group is something other than its shapes suggest. `root` are the attributes of the root group.
 pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or_default();
     if let Some(above) = OF_MATLAB
@@ -511,7 +514,7 @@ pub(super) fn marked(path: &str, group: &Group, root: &[Attribute]) -> Option<St
     })
 }
 
-/// The attribute by which a group says that it is something else.
+/// The attribute that states another kind for a group.
 fn marked_by(attributes: &[Attribute]) -> Option<String> {
     if let Some(name) = ["MATLAB_class", "encoding-type"].iter().find(|name| attribute(attributes, name).is_some()) {
         return Some((*name).to_owned());

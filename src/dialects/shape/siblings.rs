@@ -1,9 +1,10 @@
-//! Groups beside each other whose tables have the same columns and types, as one table: `tables/ALL`, with the name of
-//! the group in the first column. Episodes, beams, channels.
+//! One table of sibling groups whose tables have the same columns and types (episodes, beams, channels): `tables/ALL`,
+//! with the name of the group in the first column.
 //!
-//! Which groups belong together, names tell: the largest set that begin alike up to their first digit. Whether there
-//! is such a table, two alike among the first four of them tell, which are listed for it; the others are when it is
-//! opened. Where there are none, the groups within them may be: `tables/ALL/NAME` is made of all that are called NAME.
+//! Names decide which groups belong together: the largest set whose names agree up to the first digit. Two equal tables
+//! among the first four groups decide that there is such a table; only these groups are listed beforehand, all others
+//! when the table is opened. Without such a pair, groups inside the siblings may match: `tables/ALL/NAME` joins all
+//! that are called NAME.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -19,19 +20,19 @@ use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
 use crate::table::{ChainRows, Column, Meaning, Origin, Table, Unreadable, labelled_runs};
 
-/// Most columns of all groups together: each has its own description, some KiB.
+/// Most columns of all groups together: each has a description of some KiB.
 const MOST_PARTS: usize = 65_536;
 
-/// Groups that are looked into for two that are alike.
+/// Most groups to list in search of two equal tables.
 const MOST_LOOKED: usize = 4;
 
-/// Most groups within a group that are looked into.
+/// Most groups inside a group to look at.
 const MOST_WITHIN: usize = 8;
 
 /// The column with the name of the group.
 const LABEL: &str = "group";
 
-/// Column numbers from here on are those of such tables.
+/// Numbers of columns in such tables begin here.
 const FIRST_FIELD: u32 = 1 << 31;
 
 /// A group of a series.
@@ -40,7 +41,7 @@ struct Sibling<'a> {
     id: ObjectId,
 }
 
-/// The groups that belong together by their names, in the order of the numbers in these.
+/// The groups whose names belong together, in the order of their numbers.
 fn series(group: &Group) -> Vec<Sibling<'_>> {
     let mut series = HashMap::<&[u8], Vec<Sibling<'_>>>::new();
     for link in &group.links {
@@ -52,7 +53,7 @@ fn series(group: &Group) -> Vec<Sibling<'_>> {
     }
     for siblings in series.values_mut() {
         siblings.sort_by_cached_key(|sibling| parts(sibling.name));
-        // Further names of a group are no further groups.
+        // Further names of one group do not count.
         let mut met = HashSet::new();
         siblings.retain(|sibling| met.insert(sibling.id));
     }
@@ -60,7 +61,7 @@ fn series(group: &Group) -> Vec<Sibling<'_>> {
     largest.map(|(_, siblings)| siblings).unwrap_or_default()
 }
 
-/// A name in parts that compare as one reads it: numbers by their value.
+/// A name in parts that sort in natural order: numbers by their value.
 fn parts(name: &[u8]) -> Vec<(bool, usize, BString)> {
     let mut parts = Vec::new();
     let mut rest = name;
@@ -76,12 +77,12 @@ fn parts(name: &[u8]) -> Vec<(bool, usize, BString)> {
         ));
         rest = behind;
     }
-    // Of numbers of one value the shorter is first.
+    // Of numbers with equal value, the shorter one comes first.
     parts.push((false, name.len(), BString::default()));
     parts
 }
 
-/// What is looked into.
+/// Looks up the tables of siblings.
 #[derive(Clone, Copy)]
 struct Look<'a> {
     shape: &'a Shape,
@@ -94,18 +95,19 @@ impl Look<'_> {
         self.file.group(id, self.interrupt).ok()
     }
 
-    /// The table that a group is by itself, or else beside another of its series.
+    /// The table of a group, by itself or as a continuation of another table in its series.
     fn table(&self, path: &str, group: &Group, beside: Option<&Table>) -> Option<Table> {
         let here = Here { path, group, file: self.file, interrupt: self.interrupt };
         let site = Site { file: self.file, path, of: Of::Group(group), servant: None, checks: Checks::default() };
-        // Of this dialect its own table alone: what is within is not looked for once more.
+        // Of this dialect, only the group's own table counts, which ends the recursion.
         let Dialects(all) = Dialects::new(self.shape.0, false);
         let claims = Dialects(all.split_last().map_or(all, |(_, before)| before)).claims(&here);
         let opened = match claims.dialect {
             Some(dialect) => claims.is_table.then(|| dialect.open(&site, self.interrupt))?,
             None if self.shape.own(&here).is_table => self.shape.open(&site, self.interrupt),
             None => {
-                // By chance an episode has as many rows as an array has elements in a row, which looks like a grid.
+                // An episode may happen to have as many rows as an array has elements in a row, which looks like a
+                // grid.
                 let beside = beside.filter(|beside| beside.recognised_by == "shape")?;
                 let Object::Dataset(first) = group.link(&columns(beside).next()?.name)?.target.object()? else {
                     return None;
@@ -114,17 +116,17 @@ impl Look<'_> {
                 difference(beside, &table).is_none().then_some(table)?
             }
         };
-        // Each part of a chain learns by itself.
+        // Each part of a chain learns its own statistics.
         Some(opened.observed(self.file))
     }
 
-    /// The first of the groups of a series, of those that are looked into, that holds groups.
+    /// The first of the listed siblings that holds groups.
     fn outer(&self, siblings: &[Sibling<'_>]) -> Option<Group> {
         let listed = siblings.iter().take(MOST_LOOKED).filter_map(|sibling| self.group(sibling.id));
         listed.into_iter().find(|group| groups(group).next().is_some())
     }
 
-    /// The table of a group of a series in the group at `path`: its own, or that of the group in it called `within`.
+    /// The table of a sibling in the group at `path`: its own, or that of the group called `within` inside it.
     fn sibling(
         &self,
         path: &str,
@@ -144,12 +146,12 @@ fn groups(group: &Group) -> impl Iterator<Item = &Link> {
     group.links.iter().filter(|link| matches!(link.target, Target::Hard(Object::Group { .. })))
 }
 
-/// The columns that a table has in common with those beside it.
+/// The columns that can be joined with those of other tables.
 fn columns(table: &Table) -> impl Iterator<Item = &Column> {
     table.columns.iter().filter(|column| column.in_table && column.rows.is_ok())
 }
 
-/// What keeps two tables from being one: other columns, types or units. `None` where nothing does.
+/// Why two tables cannot be joined: other columns, types or units. `None`: they can.
 fn difference(one: &Table, other: &Table) -> Option<&'static str> {
     let what = |column: &Column| {
         let data_type = column.rows.as_ref().ok().map(|rows| rows.data_type().clone());
@@ -165,7 +167,7 @@ fn difference(one: &Table, other: &Table) -> Option<&'static str> {
     (!columns(one).map(units).eq(columns(other).map(units))).then_some("other units")
 }
 
-/// The first of these tables that has another like it among them, and is what the others are held against.
+/// The first table that has an equal among these. It is the model for all others.
 fn first_alike(tables: impl Iterator<Item = Option<Table>>) -> Option<Table> {
     let mut met = Vec::<Table>::new();
     for table in tables.take(MOST_LOOKED).flatten() {
@@ -177,7 +179,7 @@ fn first_alike(tables: impl Iterator<Item = Option<Table>>) -> Option<Table> {
     None
 }
 
-/// What is made up in a group for the tables of several within it; `None` where there is nothing.
+/// The directory for the joined tables of a group. `None`: no two siblings match.
 pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
     let siblings = series(here.group);
     if siblings.len() < 2 {
@@ -201,7 +203,7 @@ pub(super) fn made(shape: &Shape, here: &Here<'_>) -> Option<Made> {
     (!children.is_empty()).then_some(Made::Directory { table: None, children })
 }
 
-/// The table of all siblings, or of the groups in them that are called `within`.
+/// The joined table of all siblings, or of the groups called `within` inside them.
 pub(super) fn table(
     shape: &Shape,
     site: &Site<'_>,
@@ -233,7 +235,7 @@ pub(super) fn table(
         };
         left_out.push((sibling.name.clone(), reason.into()));
     }
-    // The place of what they are called tells the tables of one group apart.
+    // The position of `within` distinguishes the tables of one group.
     let place = within.and_then(|within| {
         let outer = look.outer(&siblings)?;
         outer.links.iter().position(|link| link.name == *within)
@@ -254,26 +256,26 @@ pub(super) fn table(
     }
 }
 
-/// The number of the first column of a table, by the place of what it is called.
+/// The number of a table's first column, by the position of its name.
 fn field(place: Option<usize>) -> u32 {
     let place = place.map_or(0, |place| place.saturating_add(1));
-    // Fewer than `MOST_PARTS` columns lie between.
+    // A table has fewer than `MOST_PARTS` columns, so ranges of numbers do not overlap.
     (u32::try_from(place).unwrap_or(u32::MAX) & 0x3FFF) << 17
 }
 
-/// Tables one behind the other.
+/// Tables in succession.
 struct Chain<'a> {
     path: &'a str,
     /// The group that they lie in.
     id: ObjectId,
     first_field: u32,
-    /// Names of their groups.
+    /// Names of the tables' groups.
     labels: Vec<String>,
     tables: Vec<Table>,
 }
 
 impl Chain<'_> {
-    /// All rows, and the columns: the names of groups, then what the tables have.
+    /// The number of rows, and the columns: names of groups, then the common columns.
     fn columns(&self, interrupt: &Interrupt) -> Option<(u64, Vec<Column>)> {
         let first = self.tables.first()?;
         let mut pointers = vec![0_i64];

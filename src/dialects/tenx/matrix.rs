@@ -1,4 +1,4 @@
-//! The counts of a matrix, a row for each stored one; its barcodes, its genes.
+//! The counts of a matrix, a row for each stored one; its barcodes and genes.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::table::{Categories, Column, Finding, Table, Unreadable};
 
-/// The directories of tables.
+/// The directories of the tables.
 const BARCODES: &str = "barcodes";
 const COUNTS: &str = "matrix";
 const GENES: &str = "genes";
 
-/// Whether a barcode is that of a cell, where the file says so.
+/// A member that flags the barcodes of cells, if the file has it.
 const FLAG: &str = "filtered_barcodes";
 
 /// A group that holds a matrix, compressed by barcodes.
@@ -28,16 +28,16 @@ pub(super) struct Matrix<'a> {
     features: Features<'a>,
 }
 
-/// Where the features of a matrix lie.
+/// The place of a matrix' features.
 enum Features<'a> {
-    /// A group beside it.
+    /// A group of features.
     Group(ObjectId),
-    /// Identifiers, before version 3.
+    /// A dataset of identifiers, before version 3.
     Genes(&'a Arc<Dataset>),
 }
 
 impl<'a> Matrix<'a> {
-    /// The matrix of a group; `None` of any other.
+    /// The matrix in a group. `None`: not a matrix.
     pub fn of(group: &'a Group) -> Option<Self> {
         let barcodes = datasets::of_rank(group, BARCODES, 1)?;
         if PARTS.iter().chain(&["shape"]).any(|part| datasets::of_rank(group, part, 1).is_none()) {
@@ -137,7 +137,7 @@ impl<'a> Matrix<'a> {
 /// The identifiers in a group of features.
 ///
 /// # Errors
-/// Why there are none.
+/// Why they cannot be read.
 pub(super) fn identifiers(
     site: &Site<'_>,
     path: &str,
@@ -155,7 +155,7 @@ pub(super) fn labels(site: &Site<'_>, path: String, dataset: &Arc<Dataset>) -> C
     Categories { labels, datatype: dataset.datatype.clone(), ordered: Some(false), path }
 }
 
-/// Features and barcodes, as the matrix states them.
+/// The numbers of features and barcodes that the matrix states.
 fn stated(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Option<[u64; 2]> {
     let dataset = datasets::of_rank(group, "shape", 1).filter(|dataset| dataset.shape == [2])?;
     let rows = datasets::line(site.file, &join(site.path, b"shape"), dataset, &Arc::default()).ok()?;

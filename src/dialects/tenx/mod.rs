@@ -1,4 +1,4 @@
-//! 10x Genomics (Cell Ranger, Space Ranger, and who writes as they do): counts of features in barcodes.
+//! 10x Genomics (Cell Ranger, Space Ranger and compatible software): counts of features in barcodes.
 //!
 //! ```text
 //! /matrix       barcodes data indices indptr shape features/     version 3
@@ -6,13 +6,13 @@
 //! /             barcode_idx feature_idx umi count … barcodes features/     molecules
 //! ```
 //!
-//! Nothing says by an attribute what it is: names, ranks and lengths decide. A fill value is a value; only what the
-//! attribute `_FillValue` states is missing.
+//! No attribute marks an object: names, ranks and lengths decide. A fill value is an ordinary value; only the attribute
+//! `_FillValue` can make values missing.
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `matrix` | the counts of a matrix, a row for each stored one; its barcodes, its genes |
-//! | `molecules` | the molecules that were counted |
+//! | `matrix` | the counts of a matrix, a row for each stored one; its barcodes and genes |
+//! | `molecules` | the counted molecules |
 
 mod matrix;
 mod molecules;
@@ -35,13 +35,13 @@ const TABLES: &str = "tables";
 /// The group of the features that a matrix counts.
 const FEATURES: &str = "features";
 
-/// The columns that every group of features has; the first labels rows.
+/// The columns of every group of features; the first labels rows.
 const OF_FEATURES: [&str; 3] = ["id", "name", "feature_type"];
 
-/// A member of a group of features that is about its other members.
+/// A member of a group of features that describes its other members.
 const TAGS: &str = "_all_tag_keys";
 
-/// The dialect.
+/// The 10x Genomics dialect.
 #[derive(Debug)]
 pub struct TenX;
 
@@ -61,7 +61,7 @@ impl Dialect for TenX {
 
     fn claims(&self, here: &Here<'_>) -> Claims {
         if let Some(matrix) = Matrix::of(here.group) {
-            // Its parts are shown by themselves, too.
+            // Its parts are also shown by themselves.
             let tables = matrix.tables().iter().map(|key| {
                 let table = Made::Directory { table: Some((*key).into()), children: [].into() };
                 (BString::from(*key), table)
@@ -93,10 +93,10 @@ impl Dialect for TenX {
     }
 }
 
-/// A member of a group, by its name.
+/// A member of a group, with its name.
 type Named<'a> = (&'a BString, &'a Arc<Dataset>);
 
-/// The datasets of rank 1 and of this length among the members of a group; those of these names first.
+/// The datasets of rank 1 and of this length in a group; those with the names `first` come first.
 fn of_length<'a>(group: &'a Group, length: Option<u64>, first: &'a [&str]) -> Vec<Named<'a>> {
     let has_length = |dataset: &Dataset| dataset.shape.len() == 1 && dataset.shape.first().copied() == length;
     let mut columns: Vec<_> = group.datasets().filter(|(_, dataset)| has_length(dataset) && !dataset.null).collect();
@@ -104,7 +104,7 @@ fn of_length<'a>(group: &'a Group, length: Option<u64>, first: &'a [&str]) -> Ve
     columns
 }
 
-/// The columns of a group of features, the identifier first; none of any other group.
+/// The columns of a group of features, the identifier first; empty for any other group.
 fn features<'a>(path: &str, group: &'a Group) -> Vec<Named<'a>> {
     let length = |name| datasets::of_rank(group, name, 1).and_then(|dataset| dataset.shape.first().copied());
     let count = length(OF_FEATURES[0]);
@@ -116,7 +116,7 @@ fn features<'a>(path: &str, group: &'a Group) -> Vec<Named<'a>> {
     columns
 }
 
-/// A dataset of the group as a column that is called so.
+/// A dataset of the group as a column named `shown`.
 fn column(site: &Site<'_>, shown: &BString, name: &BString, dataset: &Arc<Dataset>) -> Column {
     arrays::column(site.file, &join(site.path, name), shown, dataset)
 }

@@ -1,4 +1,4 @@
-//! The molecules that were counted (`molecule_info.h5`): columns beside each other at the root.
+//! The counted molecules (`molecule_info.h5`): columns side by side at the root.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::source::Interrupt;
 use crate::store::Tally;
 use crate::table::{Categories, CategoryRows, Column, Finding, Table, Unreadable};
 
-/// The columns by which such a file is known, in version 3 and before.
+/// The columns that mark such a file, in version 3 and before.
 const KNOWN: [[&str; 4]; 2] = [["barcode_idx", "feature_idx", "umi", "count"], ["barcode", "gem_group", "gene", "umi"]];
 
-/// Columns of numbers, what these are called, and where.
+/// Columns of numbers, the names of the columns with their labels, and the datasets of labels.
 const LABELLED: [(&str, &str, &str); 3] =
     [("barcode_idx", "barcode", "barcodes"), ("feature_idx", "feature", FEATURES), ("gene", "gene_id", "gene_ids")];
 
-/// The columns of the root group; none where it holds no molecules.
+/// The columns of the root group; empty if it holds no molecules.
 pub(super) fn columns(group: &Group) -> Vec<Named<'_>> {
     let length = |name: &str| datasets::of_rank(group, name, 1).and_then(|dataset| dataset.shape.first().copied());
     let known = KNOWN.iter().find(|known| {
@@ -28,7 +28,7 @@ pub(super) fn columns(group: &Group) -> Vec<Named<'_>> {
     known.map(|known| of_length(group, length(known[0]), known)).unwrap_or_default()
 }
 
-/// The table of the root group: its columns, then the labels of those that are numbers.
+/// The table of the root group: its columns, then labels for the columns of numbers.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let found = columns(group);
     let mut columns: Vec<Column> = found.iter().map(|(name, dataset)| column(site, name, name, dataset)).collect();

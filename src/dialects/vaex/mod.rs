@@ -3,7 +3,7 @@
 //! ```text
 //! /table                type = "table"
 //! /table/columns        column_order = "a,b"
-//! /table/columns/a      data, and mask or null_bitmap where rows can be missing
+//! /table/columns/a      data, and mask or null_bitmap if rows can be missing
 //! /table/columns/b      data (characters), indices (offsets), null_bitmap
 //! /table/columns/c      type = "dictionary_encoded": dictionary (a column), indices (another, of codes)
 //! ```
@@ -27,7 +27,7 @@ use crate::table::{BitRows, CategoryRows, Column, Finding, MaskedRows, Meaning, 
 /// The group of the columns.
 const COLUMNS: &str = "columns";
 
-/// The dialect.
+/// The vaex dialect.
 #[derive(Debug)]
 pub struct Vaex;
 
@@ -54,7 +54,7 @@ impl Dialect for Vaex {
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
             Of::Group(group) => table(site, group, interrupt),
-            // It marks and makes up nothing else.
+            // This dialect claims only groups.
             Of::Dataset(_) | Of::Made { .. } => Table::empty(site.path, self.about().name),
         }
     }
@@ -95,7 +95,7 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     }
 }
 
-/// Names of the columns: those that the group lists, then others in the order of links.
+/// Names of the columns: the listed ones, then others in the order of links.
 fn ordered(within: &Group) -> Vec<BString> {
     let known: HashSet<&BString> = within.links.iter().map(|link| &link.name).collect();
     let listed = text(&within.attributes, "column_order").unwrap_or_default();
@@ -106,7 +106,7 @@ fn ordered(within: &Group) -> Vec<BString> {
     names
 }
 
-/// What columns are opened from.
+/// Opens the columns of a table.
 struct Opener<'a> {
     site: &'a Site<'a>,
     within: &'a Group,
@@ -135,7 +135,7 @@ impl Opener<'_> {
                 let of_numpy = of_numpy.as_ref();
                 let times = of_numpy.and_then(|of_numpy| of_numpy.times(self.site.file, rows.as_ref())).map(Box::new);
                 let units = text(&data.attributes, "units").or_else(|| of_numpy?.units());
-                // By the group: what `data` is by itself is another column.
+                // The group identifies the column: `data` by itself is another column.
                 let id = ColumnId::whole(object.map_or(data.id, Object::id));
                 let dataset = Some(data);
                 let attributes = attributes.into();
@@ -150,7 +150,7 @@ impl Opener<'_> {
         }
     }
 
-    /// Opens codes of labels. One that has no label, such as the least integer, is missing.
+    /// Opens codes of labels. A code without a label, such as the least integer, is null.
     fn encoded(&self, path: &str, object: &Object) -> Result<Opened, Unreadable> {
         let group = self.site.file.group(object.id(), self.interrupt)?;
         let part = |name: &str| self.open(&join(path, name.as_bytes()), datasets::object(&group, name)?);
@@ -195,7 +195,7 @@ impl Opener<'_> {
         if let Some(dtype) = dtype.filter(|_| of_numpy.is_some() && data.shape.len() > 1) {
             return Err(format!("{dtype} of rank {}", data.shape.len()).into());
         }
-        // Of other types there is no such value.
+        // Other types have no value that means missing.
         let missing = match (&of_numpy, &data.datatype.class) {
             (Some(_), Class::Integer { order, .. }) if data.datatype.size == 8 => times::not_a_time(*order),
             _ => Fill::Default,
@@ -227,21 +227,21 @@ impl Opener<'_> {
     }
 }
 
-/// A column opened.
+/// An opened column.
 struct Opened {
     rows: Arc<dyn Rows>,
-    /// Of the values as they are read.
+    /// Oddities counted while reading the values.
     tally: Arc<Tally>,
     data: Arc<Dataset>,
     of_numpy: Option<OfNumpy>,
-    /// Values that a mask tells of, where there are more.
+    /// Length of the mask, if there are more values than that.
     unmasked: Option<u64>,
 }
 
-/// Characters as bytes.
+/// The type to read characters as: bytes.
 ///
 /// # Errors
-/// The type of what are none.
+/// The type is not one of characters.
 fn byte(stored: &Datatype) -> Result<Datatype, Unreadable> {
     match stored.class {
         Class::FixedString { .. } | Class::Integer { .. } if stored.size == 1 => {
@@ -252,7 +252,7 @@ fn byte(stored: &Datatype) -> Result<Datatype, Unreadable> {
     }
 }
 
-/// The type of NumPy as which integers are read: `datetime64[ns]`.
+/// NumPy's type for reading integers: `datetime64[ns]`.
 fn numpy(dtype: &str) -> Option<OfNumpy> {
     let (kind, unit) = dtype.trim_end_matches(']').split_once('[')?;
     let kind = match kind {

@@ -1,4 +1,4 @@
-//! Which datasets of a version differ from those of the one before it, by what they map: no element is read.
+//! Datasets of a version that differ from the version before, by comparing mappings: no element is read.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::h5;
 use crate::source::Interrupt;
 use crate::store::{Error, File};
 
-/// Groups looked into. Links of a hostile file pair each group of a version with each of another.
+/// Most groups to list. Links of a hostile file can pair every group of one version with every group of the other.
 const MOST_GROUPS: usize = 1 << 20;
 
-/// Bytes of the paths of groups to come and of datasets found.
+/// Most bytes of the paths of pending groups and of datasets found.
 const MOST_BYTES: usize = 64 << 20;
 
-/// What a link of a version leads to.
+/// The target of a link in a version.
 #[derive(Clone, Copy)]
 enum Member<'a> {
     Group(ObjectId),
@@ -27,24 +27,24 @@ enum Member<'a> {
     Unreadable,
 }
 
-/// Two versions while their groups are walked side by side.
+/// Walks the groups of two versions side by side.
 struct Walk<'a> {
     file: &'a Arc<File>,
     interrupt: &'a Interrupt,
     /// HDF5 path of the later version.
     path: &'a str,
-    /// Pairs of groups to come, that of the version first, and their path in both.
+    /// Pending pairs of groups, the later version first, with their path in both.
     pairs: VecDeque<([Option<ObjectId>; 2], BString)>,
-    /// Those met so far: each is compared once, however many links lead to it.
+    /// Pairs seen so far: each is compared once, however many links lead to it.
     met: HashSet<[Option<ObjectId>; 2]>,
     found: Vec<Change>,
     bytes: usize,
 }
 
-/// The datasets that were added, removed and changed since the version before. Where none is there, all were added.
+/// The datasets added, removed and changed since the version before. Without such a version, all are added.
 ///
 /// # Errors
-/// Where a group cannot be listed, or mappings cannot be had.
+/// A group cannot be listed, or mappings cannot be read.
 pub(super) fn since_previous(version: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, Error> {
     let Here { path, group, file, interrupt } = *version;
     let lost = || Error::unsupported(path, "its file cannot be listed any more");
@@ -62,7 +62,7 @@ pub(super) fn since_previous(version: &Here<'_>, id: ObjectId) -> Result<Vec<Cha
 }
 
 impl Walk<'_> {
-    /// Compares two groups, of which one may not be there.
+    /// Compares two groups, one of which may be missing.
     fn pair(&mut self, pair: [Option<ObjectId>; 2], below: &BString) -> Result<(), Error> {
         if pair[0] == pair[1] || !self.met.insert(pair) {
             return Ok(());
@@ -102,7 +102,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// The path of a member, which is counted.
+    /// The path of a member; counts its bytes.
     fn below(&mut self, path: &BString, name: &BString) -> Result<BString, Error> {
         let below: BString = if path.is_empty() { name.clone() } else { bstr::join("/", [path, name]).into() };
         self.bytes = self.bytes.saturating_add(below.len());
@@ -116,7 +116,7 @@ impl Walk<'_> {
         Error::unsupported(self.path, reason)
     }
 
-    /// Whether two datasets have the same elements, as far as that is known without these.
+    /// Whether two datasets have the same elements, as far as that is known without reading them.
     fn is_same(&self, now: Member<'_>, before: Member<'_>, path: &str) -> Result<bool, Error> {
         let (Member::Dataset(now), Member::Dataset(before)) = (now, before) else { return Ok(false) };
         if now.id == before.id {
@@ -128,7 +128,7 @@ impl Walk<'_> {
         if now.is_empty() {
             return Ok(true);
         }
-        // What the library sets by itself is what there is without.
+        // The library's own fill is the same as none.
         let fill = |dataset: &'_ Dataset| Some(dataset.fill.clone()).filter(|fill| !is_plain(fill));
         if fill(now) != fill(before) {
             return Ok(false);
@@ -139,7 +139,7 @@ impl Walk<'_> {
         })
     }
 
-    /// What a dataset maps, by chunks of its source; `None` where that is not what it is made of.
+    /// The mappings of a dataset in chunks of its source. `None`: the dataset is not built that way.
     fn mappings(&self, dataset: &Dataset, path: &str) -> Result<Option<Mappings>, Error> {
         if !matches!(dataset.layout, Layout::Virtual { .. }) {
             return Ok(None);
@@ -153,7 +153,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a fill value is zeros, set or not.
+/// Whether a fill value is zero, explicit or not.
 fn is_plain(fill: &Fill) -> bool {
     matches!(fill, Fill::Undefined | Fill::Default) || is_zero(fill)
 }

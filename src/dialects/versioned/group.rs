@@ -1,4 +1,4 @@
-//! Groups in a version: those that hold nothing but arrays of rank 1 and of one length are tables.
+//! Groups in a version: a group that holds only arrays of rank 1 and of one length is a table.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::dialects::compound::is_record;
 use crate::dialects::{Claims, Dialect, Here, Role, Site};
 use crate::table::{Finding, Table};
 
-/// The columns of a group, where it is a table.
+/// The columns of a group. `None`: not a table.
 fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
     let column = |dataset: &Arc<Dataset>| dataset.shape.len() == 1 && !dataset.null && !is_record(dataset);
     let member = |link| -> Option<(&BString, &Arc<Dataset>)> {
@@ -25,7 +25,7 @@ fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
     columns.iter().all(|(_, dataset)| dataset.shape == first.shape).then_some(columns)
 }
 
-/// What is a table in a version, and what of it may be of another version.
+/// The tables in a version, and findings on datasets that may hold another version's data.
 pub(super) fn claims(here: &Here<'_>) -> Claims {
     let Some(kept) = Kept::in_file(here.file, here.interrupt) else { return Claims::default() };
     let is_version = here.path.strip_prefix(BELOW).is_some_and(|below| !below.contains('/'));
@@ -47,7 +47,7 @@ pub(super) fn claims(here: &Here<'_>) -> Claims {
     claims
 }
 
-/// What a dataset is made of, where that is not its `raw_data`. One without elements need not be.
+/// A finding on a dataset that is not made from its `raw_data`. One without elements is exempt.
 fn misplaced(above: &str, link: &Link) -> Option<Finding> {
     let (path, dataset) = (join(above, &link.name), link.target.dataset()?);
     let (_, below) = path.strip_prefix(BELOW)?.split_once('/')?;
@@ -63,7 +63,7 @@ fn misplaced(above: &str, link: &Link) -> Option<Finding> {
     Some(finding(path, rule, found))
 }
 
-/// The datasets that files of a `data_version` may have confused with those of other versions.
+/// Datasets that the library may have confused with those of other versions, by the file's `data_version`.
 fn doubtful(group: &Group, data_version: i128) -> impl Iterator<Item = &BString> {
     group.links.iter().filter_map(move |link| {
         let dataset = link.target.dataset()?;
@@ -76,7 +76,7 @@ fn doubtful(group: &Group, data_version: i128) -> impl Iterator<Item = &BString>
     })
 }
 
-/// The table that a group is.
+/// The table of a group.
 pub(super) fn table(site: &Site<'_>, group: &Group) -> Table {
     let found = columns(group).unwrap_or_default();
     let rows = found.first().and_then(|(_, dataset)| dataset.shape.first()).copied().unwrap_or(0);

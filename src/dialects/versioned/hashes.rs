@@ -1,5 +1,5 @@
-//! Holds the chunks of `raw_data` against the hashes beside them, by which the library tells whether it has a chunk
-//! already: SHA-256 of a chunk, clipped to the extent of its dataset, and of its shape as Python prints it.
+//! Checks the chunks of `raw_data` against the hashes beside them, which the library uses to find chunks that it
+//! already has: SHA-256 of a chunk, clipped to the extent of its dataset, and of its shape in Python's notation.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -16,34 +16,34 @@ use crate::source::Interrupt;
 use crate::store::{Dataset, Error, File, Rows, StoredStrings};
 use crate::table::{Finding, UNREADABLE};
 
-/// How many records of a table are in use.
+/// The attribute with the number of used records in a table.
 pub(super) const LARGEST_INDEX: &str = "largest_index";
 
-/// Bytes of a hash, and of the first row of a chunk and the row behind it.
+/// Bytes of a hash, and of the first and end row of a chunk.
 const HASH: u64 = 32;
 const ROWS: u64 = 16;
 
-/// Bytes of a record with both, at most.
+/// Longest record, in bytes.
 const LARGEST_RECORD: u64 = 256;
 
-/// Records, and texts, that are read at once.
+/// Records, or texts, to read at once.
 const BATCH: u64 = 1 << 14;
 
-/// Bytes that are read at once.
+/// Bytes to read at once.
 const READ: u64 = 1 << 20;
 
-/// Elements of chunks of a dataset that are hashed in vain while it is found out how they were clipped: behind the
-/// first axis no record says it.
+/// Most elements of a dataset to hash in vain while trying how chunks were clipped: no record states the extents behind
+/// the first axis.
 const MOST_TRIED: u64 = 1 << 28;
 
-/// Chunks that are not what was hashed until the rest is left: a file may claim any number of them.
+/// Most chunks that fail the check before it stops: a file may claim any number of them.
 const MOST_BROKEN: u64 = 1 << 12;
 
-/// Groups looked into, and how deep.
+/// Most groups to list, and deepest nesting.
 const MOST_GROUPS: usize = 1 << 20;
 const DEEPEST: usize = 64;
 
-/// The datasets of a file whose chunks are not what was hashed, and those that cannot be read.
+/// Findings on datasets whose chunks do not match their hashes, or that cannot be read.
 pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
     let mut found = Vec::new();
     let Some(kept) = Kept::in_file(file, interrupt).filter(|kept| kept.data_version() == NEWEST_DATA) else {
@@ -82,20 +82,20 @@ pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
     found
 }
 
-/// The distinct chunks of a dataset, one behind the other along its first axis.
+/// The distinct chunks of a dataset, in succession along its first axis.
 struct Chunks<'a> {
     raw: Arc<Dataset>,
-    /// What reads texts, which are hashed one by one with their lengths.
+    /// Reads texts, which are hashed one by one with their lengths.
     texts: Option<StoredStrings>,
     extents: Vec<u64>,
-    /// Extents behind the first axis that chunks were found to be clipped to, the last one last.
+    /// Extents behind the first axis that chunks were found to be clipped to, the latest at the end.
     clipped: Vec<Vec<u64>>,
     tried: u64,
     interrupt: &'a Interrupt,
 }
 
 impl<'a> Chunks<'a> {
-    /// `None` of what is not in chunks, or of types whose bytes in memory were others.
+    /// `None`: the dataset is not chunked, or its elements have another form in NumPy's memory than in the file.
     fn new(raw: Dataset, interrupt: &'a Interrupt) -> Option<Self> {
         let description = raw.description().clone();
         let Layout::Chunked { chunk, .. } = &description.layout else { return None };
@@ -105,7 +105,7 @@ impl<'a> Chunks<'a> {
             _ => return None,
         };
         let (raw, extents) = (Arc::new(raw), chunk.clone());
-        // Numbers that NumPy pads are of more bytes than are stored.
+        // NumPy pads wider numbers, so the hashed bytes are not the stored ones.
         let is_hashed = is_text
             || description.datatype.size <= 8
             || matches!(description.datatype.class, Class::FixedString { .. });
@@ -117,7 +117,7 @@ impl<'a> Chunks<'a> {
         Some(Self { raw, texts, extents, clipped, tried: 0, interrupt })
     }
 
-    /// Holds the chunks against a table of hashes; what is found where some are others.
+    /// Checks the chunks against a table of hashes. `Some`: the mismatches.
     fn verify(&mut self, hashes: &Dataset, largest: Option<i128>) -> Result<Option<String>, Error> {
         let Some(places) = places(hashes) else { return Ok(None) };
         let all = hashes.len().min(largest.and_then(|largest| u64::try_from(largest).ok()).unwrap_or(0));
@@ -150,7 +150,7 @@ impl<'a> Chunks<'a> {
         })
     }
 
-    /// Whether rows are those of a chunk that was written.
+    /// Whether these rows make up a chunk that was written.
     fn has(&self, rows: &Range<u64>) -> Result<bool, Error> {
         let all = self.raw.description().shape.first().copied().unwrap_or(0);
         let extent = self.extents[0];
@@ -162,7 +162,7 @@ impl<'a> Chunks<'a> {
         Ok(self.raw.unwritten_until(first, self.interrupt)? == first)
     }
 
-    /// Whether the chunk of these rows is another than was hashed, however that was clipped.
+    /// Whether no way of clipping makes the hash of this chunk match.
     fn is_other(&mut self, rows: &Range<u64>, hash: &[u8]) -> Result<bool, Error> {
         for at in (0..self.clipped.len()).rev() {
             if self.hash(rows, &self.clipped[at])? == *hash {
@@ -176,7 +176,7 @@ impl<'a> Chunks<'a> {
         while let Some(axis) = extents.iter().rposition(|extent| *extent > 1) {
             extents[axis] -= 1;
             extents[axis + 1..].copy_from_slice(&behind[axis + 1..]);
-            // It is not known, then.
+            // Then it stays unknown.
             if self.tried > MOST_TRIED {
                 return Ok(false);
             }
@@ -190,7 +190,7 @@ impl<'a> Chunks<'a> {
         Ok(true)
     }
 
-    /// The hash of a chunk of these rows that is clipped behind the first axis.
+    /// The hash of these rows' chunk, clipped behind the first axis.
     fn hash(&self, rows: &Range<u64>, behind: &[u64]) -> Result<[u8; 32], Error> {
         let mut hash = Sha256::new();
         let mut extents = vec![rows.end - rows.start];
@@ -204,13 +204,13 @@ impl<'a> Chunks<'a> {
         Ok(hash.finalize().into())
     }
 
-    /// Elements between neighbours along an axis.
+    /// Number of elements between neighbours along an axis.
     fn stride(&self, axis: usize) -> u64 {
-        // No more than a chunk has.
+        // At most the number of elements in a chunk.
         self.extents[axis + 1..].iter().product()
     }
 
-    /// Hashes the elements of a box whose corner is element `first`, from an axis on.
+    /// Hashes the elements of a box with its corner at element `first`, from an axis on.
     fn feed(&self, hash: &mut Sha256, extents: &[u64], axis: usize, first: u64) -> Result<(), Error> {
         let (extent, stride) = (extents[axis], self.stride(axis));
         if extents[axis + 1..] == self.extents[axis + 1..] {
@@ -221,7 +221,7 @@ impl<'a> Chunks<'a> {
 
     fn feed_run(&self, hash: &mut Sha256, elements: Range<u64>) -> Result<(), Error> {
         let size = self.raw.element_size();
-        // Cannot overflow: all elements together are below 2^63 bytes.
+        // No overflow: all elements together take less than 2^63 bytes.
         let (mut at, step, end) = match &self.texts {
             Some(_) => (elements.start, BATCH, elements.end),
             None => (elements.start * size, READ, elements.end * size),
@@ -245,7 +245,7 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// Where a record has the hash, the first row of its chunk and the row behind it; `None` where it has not.
+/// Positions in a record of the hash, the first row of its chunk and the end row. `None`: the record has other fields.
 fn places(hashes: &Dataset) -> Option<[Range<usize>; 3]> {
     let datatype = &hashes.description().datatype;
     let Class::Compound { fields } = &datatype.class else { return None };

@@ -1,4 +1,4 @@
-//! The versions of a file: a tree, since each names the one before it.
+//! The versions of a file: a tree, since each version names its predecessor.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ const PREVIOUS: &str = "prev_version";
 const COMMITTED: &str = "committed";
 const TIMESTAMP: &str = "timestamp";
 
-/// What the library looks at.
+/// Attributes that the library uses.
 pub(super) const ATTRIBUTES: [&str; 8] =
     [CURRENT_VERSION, DATA_VERSION, PREVIOUS, COMMITTED, TIMESTAMP, "raw_data", "chunks", LARGEST_INDEX];
 
-/// What the first versions are made from. It holds nothing.
+/// The predecessor of the first versions. It is empty.
 const FIRST: &str = "__first_version__";
 
-/// The newest `data_version` there is: hashes of chunks before it could be equal though the chunks were not.
+/// The newest `data_version`. Before it, hashes of different chunks could be equal.
 pub(super) const NEWEST_DATA: i128 = 4;
 
 /// Attoseconds in a microsecond.
@@ -50,28 +50,28 @@ pub(super) struct Kept {
 pub(super) struct Version {
     pub id: ObjectId,
     pub name: BString,
-    /// The version before it, as stored; `None` of a first one.
+    /// Its predecessor, as stored. `None`: a first version.
     pub previous: Option<BString>,
     /// Microseconds since 1970, UTC.
     pub time: Option<i64>,
-    /// The user's own.
+    /// Attributes of the user.
     pub attributes: Vec<Attribute>,
-    /// How many are before it; `None` where that has no end.
+    /// Number of predecessors. `None`: they lead in a circle.
     depth: Option<usize>,
 }
 
 /// The versions of a file.
 #[derive(Debug)]
 pub(super) struct History {
-    /// By time, then by how many are before one, then by name.
+    /// Sorted by time, then by number of predecessors, then by name.
     pub versions: Vec<Version>,
-    /// Name of the current one, where it is one.
+    /// Name of the current version, if it exists.
     current: Option<BString>,
     pub findings: Vec<Finding>,
 }
 
 impl Kept {
-    /// That of a file with this root group; `None` where it is not versioned.
+    /// The group of all versions below this root group. `None`: not a versioned file.
     pub fn of(file: &Arc<File>, root: &Group, interrupt: &Interrupt) -> Option<Self> {
         let store = file.group(member(root, STORE)?.0, interrupt).ok()?;
         let (id, attributes) = member(&store, VERSIONS)?;
@@ -79,12 +79,12 @@ impl Kept {
         is_marked.then(|| Self { id, attributes: attributes.clone() })
     }
 
-    /// That of a file.
+    /// The group of all versions of a file.
     pub fn in_file(file: &Arc<File>, interrupt: &Interrupt) -> Option<Self> {
         Self::of(file, &file.group(file.info().root, interrupt).ok()?, interrupt)
     }
 
-    /// How chunks were told apart when they were written.
+    /// The version of the rules by which the library recognised equal chunks.
     pub fn data_version(&self) -> i128 {
         integer(&self.attributes, DATA_VERSION).unwrap_or(1)
     }
@@ -99,14 +99,14 @@ pub(super) fn member<'a>(group: &'a Group, name: &str) -> Option<(ObjectId, &'a 
 }
 
 impl Version {
-    /// Where it is found.
+    /// The place of its group.
     pub fn place(&self) -> Elsewhere {
         let links = vec![STORE.into(), VERSIONS.into(), self.name.clone()];
         Elsewhere { id: self.id, links, mtime: self.time.and_then(system_time) }
     }
 }
 
-/// An instant in microseconds since 1970; `None` where the system has no such time.
+/// An instant in microseconds since 1970. `None`: outside of the system's range.
 fn system_time(microseconds: i64) -> Option<SystemTime> {
     let distance = Duration::from_micros(microseconds.unsigned_abs());
     match microseconds {
@@ -178,7 +178,7 @@ impl History {
         }
     }
 
-    /// Follows each version back to a first one. A circle has none.
+    /// Counts the predecessors of each version. In a circle the count stays `None`.
     fn follow(&mut self) {
         let places: HashMap<&BString, usize> =
             self.versions.iter().enumerate().map(|(at, version)| (&version.name, at)).collect();
@@ -196,7 +196,7 @@ impl History {
         }
     }
 
-    /// What the group of all versions says.
+    /// Reads the attributes of the group of all versions.
     fn look_at(&mut self, kept: &Kept) {
         let all = BELOW.trim_end_matches('/');
         match text(&kept.attributes, CURRENT_VERSION) {
@@ -226,7 +226,8 @@ impl Version {
     }
 }
 
-/// How many steps each place of a forest is from a root, by the place before it; `None` in a circle, or behind one.
+/// Distance of each node of a forest from its root, given each node's parent. `None`: the node is in a circle, or leads
+/// to one.
 fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
     #[derive(Clone, Copy)]
     enum Known {
@@ -257,13 +258,13 @@ fn depths(before: &[Option<usize>]) -> Vec<Option<usize>> {
     known.into_iter().map(|known| if let Known::Depth(depth) = known { depth } else { None }).collect()
 }
 
-/// The committed version that the one with these attributes was made from, among all; `None` where none is there.
+/// The committed predecessor of the version with these attributes, among all. `None`: not present.
 pub(super) fn previous(all: &Group, attributes: &[Attribute]) -> Option<ObjectId> {
     let (id, attributes) = member(all, &text(attributes, PREVIOUS).filter(|name| name != FIRST)?)?;
     (boolean(attributes, COMMITTED) == Some(true)).then_some(id)
 }
 
-/// Whether a version was written when others were there, by the path of something in it.
+/// Whether a version, given the path of an object in it, had a predecessor when it was written.
 pub(super) fn has_others(file: &Arc<File>, kept: &Kept, below: &str, interrupt: &Interrupt) -> bool {
     let Ok(all) = file.group(kept.id, interrupt) else { return true };
     let name = below.strip_prefix(BELOW).and_then(|below| below.split('/').next());

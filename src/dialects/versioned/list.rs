@@ -22,13 +22,13 @@ use crate::store::decode::{Memory, Oddities, arrow_type, decode, fixed_width};
 use crate::store::{Hints, Rows};
 use crate::table::{Column, HeldRows, Meaning, Table, Unreadable};
 
-/// Attributes of versions that are columns.
+/// Most attributes of versions that become columns.
 const MOST_ATTRIBUTES: usize = 256;
 
-/// Bytes of the longest attribute of which the column has the value.
+/// Longest attribute whose value the table shows, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Bytes of the values of all columns of attributes: many names may lead to one version.
+/// Most bytes of values in all columns of attributes: many names may lead to one version.
 const MOST_BYTES: usize = 64 << 20;
 
 /// The table: a row for each version.
@@ -81,8 +81,8 @@ fn users(versions: &[Version]) -> impl Iterator<Item = &BString> {
     names.into_iter().take(MOST_ATTRIBUTES)
 }
 
-/// An attribute of each version, missing where there is none. `left` is how many bytes it may take, of which it takes
-/// what it is.
+/// An attribute of each version; null if a version lacks it. `left` is the number of bytes that may still be used, and
+/// is reduced.
 fn values(
     versions: &[Version],
     name: &BString,
@@ -101,7 +101,7 @@ fn values(
     within(of_one_type(values, *left, interrupt)?, left)
 }
 
-/// A value, of which the bytes are taken from what is left.
+/// Deducts the bytes of a value from `left`.
 fn within(value: ArrayRef, left: &mut usize) -> Result<ArrayRef, Unreadable> {
     *left = left.checked_sub(value.get_buffer_memory_size()).ok_or_else(too_much)?;
     Ok(value)
@@ -111,7 +111,7 @@ fn too_much() -> Unreadable {
     format!("attributes of all versions take more than {MOST_BYTES} bytes: see metadata.json of each version").into()
 }
 
-/// The rows of values of one row each, missing where there is none; they take at most this many bytes.
+/// Joins values of one row each; null for a missing one. The result takes at most `left` bytes.
 fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Interrupt) -> Result<ArrayRef, Unreadable> {
     let known = values.iter().flatten().map(|value| value.data_type());
     let mut types: Vec<&DataType> = Vec::new();
@@ -122,7 +122,7 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
     });
     let several = || Unreadable::from(format!("it is of {} types: see metadata.json of each version", types.len()));
     let data_type = common(&types).ok_or_else(several)?;
-    // A row takes as much where it is missing.
+    // A null row of fixed width takes as much room.
     if fixed_width(&data_type).saturating_mul(values.len() as u64) > left as u64 {
         return Err(too_much());
     }
@@ -138,7 +138,7 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
         }
         Some(value) => {
             let made = cast(value, &data_type)?;
-            // Integers that a float has not exactly would be others.
+            // A float cannot hold every integer exactly.
             let is_same = cast(&made, value.data_type()).is_ok_and(|back| back.as_ref() == value.as_ref());
             within(is_same.then_some(made).ok_or_else(several)?, &mut left)
         }
@@ -157,7 +157,7 @@ fn of_one_type(values: Vec<Option<ArrayRef>>, mut left: usize, interrupt: &Inter
 /// The type of an array without elements.
 const WITHOUT_ELEMENTS: DataType = DataType::FixedSizeBinary(0);
 
-/// A type that values of all of these have: of numbers the wider one, of arrays lists. `None` where there is none.
+/// A common type for values of these types: the wider number type, lists for arrays. `None`: no such type.
 fn common(types: &[&DataType]) -> Option<DataType> {
     match types {
         [only] => Some((*only).clone()),

@@ -1,14 +1,14 @@
 //! Versioned HDF5 (`versioned-hdf5`): a file that keeps every committed state of its datasets.
 //!
 //! ```text
-//! /_version_data/PATH/raw_data       the chunks of a dataset, of all versions, one behind the other
+//! /_version_data/PATH/raw_data       the chunks of a dataset, of all versions, in succession
 //! /_version_data/versions/NAME/PATH  the dataset in a version: virtual, each of its cells a chunk of raw_data or fill
 //! /anything else                     not versioned
 //! ```
 //!
-//! The current version is shown at the root, every version below `.versions`. Nothing in a version says that it is a
-//! table, so a group of arrays of rank 1 and of one length is one. A fill value, which the library
-//! sets by itself, is a value; only what the attribute `_FillValue` states is missing.
+//! The root shows the current version, `.versions` shows all of them. Versions have no marks of tables, so a group of
+//! arrays of rank 1 and of one length counts as one. The library itself sets fill values, so a fill value is an
+//! ordinary value; only the attribute `_FillValue` can make values missing.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -16,7 +16,7 @@
 //! | `list` | makes the table of the versions |
 //! | `group` | makes the table of a group in a version |
 //! | `changes` | compares a version with the one before it |
-//! | `hashes` | holds chunks against their hashes |
+//! | `hashes` | checks chunks against their hashes |
 
 mod changes;
 mod group;
@@ -39,19 +39,19 @@ use crate::table::{Finding, Rule, Table};
 /// The group at the root of a file that holds all versions.
 const STORE: &str = "_version_data";
 
-/// What every path in a version begins with.
+/// Prefix of every path in a version.
 const BELOW: &str = "/_version_data/versions/";
 
 /// The directory of the versions.
 const SHOWN: &str = ".versions";
 
-/// What leads to the current version in it.
+/// The link in it to the current version.
 const CURRENT: &str = "current";
 
-/// The file in a version that tells what differs from the one before it.
+/// The file in a version that lists the differences from its predecessor.
 const CHANGES: &str = "changed.txt";
 
-/// The dialect.
+/// The Versioned HDF5 dialect.
 #[derive(Debug)]
 pub struct Versioned;
 
@@ -103,7 +103,7 @@ impl Dialect for Versioned {
                 }
             }
             Of::Group(group) => group::table(site, group),
-            // It marks nothing else.
+            // This dialect marks no datasets.
             Of::Dataset(_) => Table::empty(site.path, self.about().name),
         }
     }
@@ -138,7 +138,7 @@ fn of_root(here: &Here<'_>) -> Claims {
     }
 }
 
-/// The table that a group of a version is, by whatever dialect.
+/// The table that some dialect makes of a group of a version.
 fn of_group(file: &Arc<File>, place: &Elsewhere, interrupt: &Interrupt) -> Option<Table> {
     let (path, group) = (place.path(), file.group(place.id, interrupt).ok()?);
     let claims = Dialects::default().claims(&Here { path: &path, group: &group, file, interrupt });
@@ -151,12 +151,12 @@ pub fn is_in_version(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> boo
     path.starts_with(BELOW) && Kept::in_file(file, interrupt).is_some()
 }
 
-/// Whether a fill value is one that the library sets by itself: explicit, and zeros throughout.
+/// Whether the library may have set a fill value itself: explicit, all zeros.
 pub fn is_own_fill(fill: &Fill) -> bool {
     super::datasets::is_zero(fill)
 }
 
-/// A finding by a rule of the system.
+/// A finding on a rule of the system.
 fn finding(path: impl Into<String>, rule: &'static Rule, found: impl Into<String>) -> Finding {
     Finding::new(path, rule, found)
 }
