@@ -9,8 +9,8 @@
 //! +--------------+--------------+-----+--------------+
 //! ```
 //!
-//! So the eight rows of a byte are words of eight bytes with their bytes sorted by position; in each word put together,
-//! row and column of bits are exchanged, and the bytes of all elements come out, sorted by position themselves.
+//! So the eight rows of a byte are words of eight bytes, shuffled by position. Decoding unshuffles each word and
+//! transposes its 8 × 8 bits, which gives the bytes of all elements, still shuffled by position.
 
 use super::Error;
 use super::shuffle;
@@ -20,7 +20,8 @@ thread_local! {
     static PLANES: Space = const { Space::new(Vec::new()) };
 }
 
-/// Puts the bits of elements of `size` bytes back together. Both slices have the same length, a multiple of 8 elements.
+/// Undoes the transposition of bits for elements of `size` bytes. Both slices have the same length, a multiple of 8
+/// elements.
 pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<(), Error> {
     if size == 0 {
         return Err("elements of 0 bytes".into());

@@ -1,20 +1,20 @@
 //! Filter 32008: Bitshuffle, alone or over LZ4 or Zstandard.
 //!
-//! Elements are cut into blocks of a multiple of eight; a rest of fewer than eight elements is stored as it is. Without
-//! a compressor the blocks stand one after another; with one, in the framing of [`Framed`].
+//! Elements are cut into blocks of a multiple of eight; fewer than eight remaining elements are stored unchanged.
+//! Without a compressor the blocks follow each other; with one, they have the framing of [`Framed`].
 
 use super::Error;
 use super::compressors::framing::Framed;
 use super::space::{Space, lend};
 use super::{bits, lz4, target, zstd};
 
-/// Bytes of a block that Bitshuffle aims at where none are asked for; never to be changed.
+/// Default bytes of a block. Part of the format: never to be changed.
 const TARGET: usize = 8192;
 
 /// Fewest elements of such a block.
 const FEWEST: usize = 128;
 
-/// What a dataset says of its filter.
+/// The parameters of a dataset's filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Parameters {
     /// Bytes of an element.
@@ -30,13 +30,13 @@ thread_local! {
 }
 
 impl Parameters {
-    /// Two numbers of a version, then these.
+    /// The parameters follow two version numbers.
     pub(super) fn new(parameters: &[u32]) -> Self {
         let parameter = |at: usize| parameters.get(at).copied().unwrap_or_default();
         Self { size: parameter(2) as usize, block: parameter(3) as usize, compressor: parameter(4) }
     }
 
-    /// Whether the stored bytes are as many as the elements'.
+    /// Whether the filter keeps the size of the data.
     pub(super) fn keeps_size(self) -> bool {
         !matches!(self.compressor, 2 | 3)
     }
@@ -93,7 +93,7 @@ fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usi
     Ok(length)
 }
 
-/// How many of `length` bytes are in blocks: whole eights of elements.
+/// Number of bytes in blocks, of `length`: whole groups of eight elements.
 fn shuffled(length: usize, size: usize) -> Result<usize, Error> {
     if !length.is_multiple_of(size) {
         return Err(format!("{length} bytes are no multiple of an element's {size}").into());

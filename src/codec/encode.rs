@@ -1,4 +1,4 @@
-//! Filters applied, for chunks that are to be written: what the rest of this layer undoes.
+//! Applies filters to chunks that are to be written: the inverse of the decoders in this layer.
 
 use super::Error;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use zstd_safe::CCtx;
 /// How the bytes of a chunk are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
     /// Filter 1, at a level from 1 to 9.
     Deflate(u8),
@@ -17,7 +17,7 @@ pub enum Compression {
     Lz4,
 }
 
-/// Compresses chunks one after the other; keeps what that takes.
+/// Compresses chunks one after the other and keeps its compressor and buffers.
 pub struct Packer {
     compression: Compression,
     zstandard: Option<CCtx<'static>>,
@@ -32,16 +32,16 @@ impl std::fmt::Debug for Packer {
 }
 
 impl Packer {
-    /// One that compresses so.
+    /// A packer with this compression.
     pub fn new(compression: Compression) -> Self {
         Self { compression, zstandard: None, deflate: None, planes: Vec::new() }
     }
 
-    /// The stored bytes of a chunk whose elements have `size` bytes; these are sorted by their position in the element
-    /// (filter 2) before they are compressed, if `shuffles`.
+    /// The stored bytes of a chunk whose elements have `size` bytes. With `shuffles`, bytes are shuffled (filter 2)
+    /// before compression.
     ///
     /// # Errors
-    /// Where the compressor fails.
+    /// The compressor failed.
     pub fn pack(&mut self, data: &[u8], size: usize, shuffles: bool) -> Result<Vec<u8>, Error> {
         let mut planes = std::mem::take(&mut self.planes);
         let shuffled = if shuffles {
@@ -81,7 +81,7 @@ impl Packer {
                 out.extend_from_slice(&block.to_be_bytes());
                 if block > 0 {
                     let packed = lz4::block::compress(data, None, false).map_err(|error| error.to_string())?;
-                    // A block whose stored length is its own is stored as it is.
+                    // A block whose stored length equals its own is stored uncompressed.
                     let stored = if packed.len() < data.len() { packed.as_slice() } else { data };
                     out.extend_from_slice(&(stored.len() as u32).to_be_bytes());
                     out.extend_from_slice(stored);
@@ -96,7 +96,7 @@ fn level_of(level: u8) -> libdeflater::CompressionLvl {
     libdeflater::CompressionLvl::new(i32::from(level)).unwrap_or_default()
 }
 
-/// Sorts the bytes of elements of `size` bytes by their position in the element.
+/// Shuffles the bytes of elements of `size` bytes.
 fn shuffle(data: &[u8], size: usize, out: &mut Vec<u8>) {
     out.resize(data.len(), 0);
     match size {
@@ -118,7 +118,7 @@ fn shuffle(data: &[u8], size: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Elements whose bytes are sorted while they lie in a processor's cache.
+/// Elements to shuffle at once, while they stay in the processor's cache.
 const BLOCK: usize = 256;
 
 fn planes<const N: usize>(data: &[u8], out: &mut [u8]) {

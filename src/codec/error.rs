@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why stored bytes cannot be decoded: they are damaged, or of a form that no codec knows.
+/// Why stored bytes cannot be decoded: they are damaged, or have a form that no codec supports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// Name of the filter that failed; the pipeline sets it.

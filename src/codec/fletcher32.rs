@@ -2,7 +2,7 @@
 
 use super::Error;
 
-/// Checks and takes off the checksum.
+/// Checks the checksum and removes it.
 pub(super) fn verify(data: &[u8]) -> Result<&[u8], Error> {
     let (data, stored) = data.split_last_chunk::<4>().ok_or("shorter than its checksum")?;
     let stored = u32::from_le_bytes(*stored);
@@ -19,7 +19,7 @@ pub(super) fn verify(data: &[u8]) -> Result<&[u8], Error> {
 /// Fletcher's checksum over big-endian 16-bit words, an odd last byte counting as the high half of one.
 fn checksum(data: &[u8]) -> u32 {
     let (mut low, mut high) = (0u32, 0u32);
-    // 360 words are the most for which neither sum can pass 32 bits between two foldings.
+    // 360 words are the most for which neither sum can exceed 32 bits between two foldings.
     for block in data.chunks(720) {
         let words = block.chunks_exact(2);
         let odd = words.remainder().first();

@@ -1,12 +1,12 @@
 //! Filters undone, and applied, outside libhdf5.
 //!
-//! Every codec is a pure function from a slice to a slice. A [`Pipeline`] knows how many bytes each stage must give
-//! before it runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second
-//! compressor is a size unknown, and there it is bounded. So a bomb meets the end of a buffer, never an allocation.
+//! Every codec is a pure function from a slice to a slice. A [`Pipeline`] knows the output size of each stage before it
+//! runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second compressor is
+//! a size unknown, and there it is bounded. So a decompression bomb hits the end of a buffer, never an allocation.
 //!
-//! A [`Packer`] applies filters to chunks that are written. Beside the filters, [`pickle`] reads what Python has
-//! pickled, [`waveform`] decodes encoded rows of samples, [`trevni`] reads the headers and blocks of a format of
-//! column files, and [`structure`] reads parts of the HDF5 file format itself.
+//! A [`Packer`] applies filters to chunks that are to be written. Beside the filters, [`pickle`] reads Python pickles,
+//! [`waveform`] decodes encoded rows of samples, [`trevni`] reads the headers and blocks of a format of column files,
+//! and [`structure`] reads parts of the HDF5 file format itself.
 
 mod bits;
 mod bitshuffle;
@@ -33,18 +33,18 @@ use packed::{nbit, scaleoffset, szip};
 
 use crate::catalogue::Filter;
 
-/// Most bytes a compressor may have added to what it was given: filters that grow data beyond this do not exist, and
-/// without a bound a stored size would be believed on the file's word alone.
+/// Most bytes that a compressor may have added to its input. No filter grows data beyond this, and without a bound a
+/// stored size would be trusted on the file's word alone.
 const SLACK: usize = 64 << 10;
 
-/// A filter that this program undoes itself.
+/// A filter that hepfs undoes itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Codec {
     Deflate,
     /// Bytes of an element.
     Shuffle(usize),
     Fletcher32,
-    /// The parameters in the file (so below).
+    /// The parameters in the file; likewise below.
     Szip(Box<[u32]>),
     Nbit(Box<[u32]>),
     ScaleOffset(Box<[u32]>),
@@ -57,7 +57,7 @@ enum Codec {
     Blosc2,
 }
 
-/// A filter that has no codec here.
+/// A filter without a codec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     /// Registered number.
@@ -66,8 +66,8 @@ pub struct Missing {
     pub name: String,
 }
 
-/// Names the first filter that keeps elements from being read: one that neither this program nor libhdf5 can undo, or,
-/// with `by_library`, one that libhdf5 cannot.
+/// Names the first filter that makes elements unreadable: one that neither hepfs nor libhdf5 can undo, or, with
+/// `by_library`, one that libhdf5 cannot.
 pub fn unavailable(filters: &[Filter], by_library: bool) -> Option<String> {
     let filter = filters.iter().find(|filter| !filter.available && (by_library || Codec::new(filter).is_err()))?;
     let name = if filter.name.is_empty() { String::new() } else { format!(" ({})", filter.name) };
@@ -84,18 +84,18 @@ pub struct Pipeline {
     codecs: Vec<Codec>,
 }
 
-/// What came of decoding the beginning of a chunk.
+/// The outcome of decoding the beginning of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefix {
-    /// The bytes asked for.
+    /// The requested bytes are there.
     Done,
-    /// More stored bytes are needed, if there are more.
+    /// More stored bytes are needed, if there are any.
     MoreInput,
-    /// The chunk is damaged, or has to be decoded whole.
+    /// The chunk is damaged, or must be decoded as a whole.
     Unavailable,
 }
 
-/// Bytes of scratch space that decoding a chunk takes, in two buffers.
+/// Scratch space for decoding a chunk, in two buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scratch {
     /// Bytes of the first buffer.
@@ -114,7 +114,7 @@ impl Pipeline {
         Ok(Self { codecs })
     }
 
-    /// Whether the chunk with this filter mask is stored as it is.
+    /// Whether a chunk with this filter mask is stored without any filter.
     pub fn is_identity(&self, mask: u32) -> bool {
         self.active(mask).next().is_none()
     }
@@ -127,25 +127,26 @@ impl Pipeline {
     /// Scratch space for a chunk of `size` bytes.
     pub fn scratch(&self, mask: u32, size: usize) -> Scratch {
         let direct = self.direct(mask);
-        // A checksum is looked at where the data are, and the filter undone last gives the chunk itself.
+        // Checking a checksum moves no data, and the last filter writes into the chunk itself.
         let moves = |i: &usize| !masked(mask, *i) && self.codecs[*i] != Codec::Fletcher32 && direct != Some(*i);
         let outputs = || (0..self.codecs.len()).filter(moves).map(|i| self.before(i, mask, Size::Exactly(size)).most());
         let most = outputs().max().unwrap_or(0);
         Scratch { first: most, second: if outputs().count() > 1 { most } else { 0 } }
     }
 
-    /// The filter undone last, where its output is the chunk itself: a checksum below it needs room of its own.
+    /// The last filter to undo, if it writes into the chunk itself. With a checksum still to check below it, it needs a
+    /// buffer of its own.
     fn direct(&self, mask: u32) -> Option<usize> {
         let first = (0..self.codecs.len()).find(|i| !masked(mask, *i))?;
         (self.codecs[first] != Codec::Fletcher32).then_some(first)
     }
 
-    /// The codecs that were applied to a chunk with this mask, in the order of writing.
+    /// The codecs applied to a chunk with this mask, in the order of writing.
     fn active(&self, mask: u32) -> impl DoubleEndedIterator<Item = &Codec> {
         self.codecs.iter().enumerate().filter(move |(i, _)| !masked(mask, *i)).map(|(_, codec)| codec)
     }
 
-    /// How many bytes a chunk of `chunk` bytes has before filter `stage` is applied on writing.
+    /// The size of a chunk's data before filter `stage` is applied on writing.
     fn before(&self, stage: usize, mask: u32, chunk: Size) -> Size {
         let mut bytes = chunk;
         for (i, codec) in self.codecs.iter().enumerate().take(stage) {
@@ -162,12 +163,12 @@ impl Pipeline {
         bytes
     }
 
-    /// Undoes the filters of a chunk: `stored` becomes `out`, of which only the first `needed` bytes may be looked at
-    /// where that is less: a writer may have left out the rest, which is zero then. `first` and `second` are scratch
-    /// space as [`Pipeline::scratch`] asks for.
+    /// Undoes the filters of a chunk from `stored` to `out`. If the caller needs fewer bytes than the chunk has, only
+    /// the first `needed` are valid: a writer may have left out the rest, which is then zero. `first` and `second` are
+    /// scratch space as [`Pipeline::scratch`] demands.
     ///
     /// # Errors
-    /// The filter and what it met.
+    /// The filter that failed, and why.
     pub fn decode(
         &self,
         mask: u32,
@@ -214,7 +215,7 @@ impl Pipeline {
     }
 }
 
-/// Clears what follows the `n` bytes that filters gave of a chunk, of which `needed` are looked at.
+/// Clears the bytes after the `n` that the filters produced; fails if fewer than `needed`.
 fn end(out: &mut [u8], n: usize, needed: usize) -> Result<(), Error> {
     if n < needed.min(out.len()) {
         return Err(format!("gave {n} bytes, {needed} expected").into());
@@ -231,7 +232,7 @@ impl Codec {
             2 => Codec::Shuffle(filter.parameters.first().map_or(0, |size| *size as usize)),
             3 => Codec::Fletcher32,
             4 => Codec::Szip(parameters()),
-            // Its first parameter is their number: a list too long for the catalogue is left to libhdf5.
+            // Its first parameter is their number. A list too long for the catalogue is left to libhdf5.
             5 if filter.parameters.first() == Some(&(filter.parameters.len() as u32)) => Codec::Nbit(parameters()),
             6 => Codec::ScaleOffset(parameters()),
             307 => Codec::Bzip2,
@@ -266,7 +267,7 @@ impl Codec {
         }
     }
 
-    /// Undoes one filter; returns how many bytes of `out` it filled.
+    /// Undoes one filter; returns the number of bytes written to `out`.
     fn decode(&self, data: &[u8], out: &mut [u8], expected: Size) -> Result<usize, Error> {
         let n = match self {
             Codec::Deflate => deflate::decode(data, out),
@@ -315,24 +316,24 @@ impl Size {
     }
 }
 
-/// Whether filter `i` was left out. Masks have 32 bits; libhdf5 allows 32 filters.
+/// Whether filter `i` was skipped on writing. Masks have 32 bits; libhdf5 allows 32 filters.
 fn masked(mask: u32, i: usize) -> bool {
     i < 32 && mask >> i & 1 == 1
 }
 
-/// The part of `out` that a header asks for.
+/// The part of `out` for the size in a header.
 fn target(out: &mut [u8], size: u64) -> Result<&mut [u8], Error> {
     let room = out.len();
     let part = usize::try_from(size).ok().and_then(|size| out.get_mut(..size));
     part.ok_or_else(|| format!("the header says {size} bytes, more than the {room} expected").into())
 }
 
-/// An error where a block of a chunk gave another number of bytes than it has.
+/// Fails if a block of a chunk gave another number of bytes than expected.
 fn filled(n: usize, expected: usize) -> Result<(), Error> {
     if n == expected { Ok(()) } else { Err(format!("a block gave {n} bytes, {expected} expected").into()) }
 }
 
-/// Names of registered filters, for files that store none.
+/// Names of registered filters, for files that store no names.
 fn registered(id: i32) -> &'static str {
     match id {
         5 => "nbit",

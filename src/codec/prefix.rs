@@ -1,8 +1,8 @@
-//! The beginning of a chunk, decoded without the rest of it.
+//! Decodes the beginning of a chunk without the rest.
 //!
-//! Streams of deflate, Zstandard and LZ4 give their bytes in order, so the first ones can be decoded without the last.
-//! Shuffle needs all planes of bytes, and a checksum over the whole must be checked: below these there is no beginning.
-//! (A decoder that stops early never sees the checksum that ends a zlib stream or a Zstandard frame.)
+//! Streams of deflate, Zstandard and LZ4 decode in order, so the first bytes do not need the last ones. Shuffle needs
+//! all byte planes, and a checksum needs the whole chunk, so chunks with these filters have no decodable beginning. (A
+//! decoder that stops early never reaches the checksum at the end of a zlib stream or a Zstandard frame.)
 
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
@@ -10,16 +10,16 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 use super::{Codec, Pipeline, Prefix, lz4};
 
-/// Memory for what a Zstandard stream may refer back to, as a power of two: 8 MiB, which all levels below 20 keep to.
+/// Window of a Zstandard decoder as a power of two: 8 MiB, enough for all levels below 20.
 const WINDOW: u32 = 23;
 
 impl Pipeline {
-    /// Whether chunks with this mask have a beginning that can be decoded alone.
+    /// Whether the beginning of chunks with this mask can be decoded alone.
     pub fn has_prefix(&self, mask: u32) -> bool {
         self.stream(mask).is_some()
     }
 
-    /// Fills `out` with the first bytes of a chunk, given the first bytes stored of it.
+    /// Fills `out` with the first bytes of a chunk, from its first stored bytes.
     pub fn decode_prefix(&self, mask: u32, stored: &[u8], out: &mut [u8]) -> Prefix {
         match self.stream(mask) {
             Some(Codec::Deflate) => inflate(stored, out),
@@ -29,7 +29,7 @@ impl Pipeline {
         }
     }
 
-    /// The one codec of chunks with this mask, where it gives bytes in order.
+    /// The only codec of chunks with this mask, if it decodes in order.
     fn stream(&self, mask: u32) -> Option<&Codec> {
         let mut active = self.active(mask);
         let only = active.next().filter(|codec| matches!(codec, Codec::Deflate | Codec::Zstd | Codec::Lz4))?;
@@ -37,7 +37,7 @@ impl Pipeline {
     }
 }
 
-/// libdeflate knows no beginnings; this decoder does.
+/// libdeflate cannot decode a beginning; this decoder can.
 fn inflate(stored: &[u8], out: &mut [u8]) -> Prefix {
     let flags = inflate_flags::TINFL_FLAG_PARSE_ZLIB_HEADER
         | inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF

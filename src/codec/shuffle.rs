@@ -1,12 +1,12 @@
-//! Filter 2: the bytes of elements sorted by their position in the element.
+//! Filter 2 (shuffle): the bytes of elements sorted by their position in the element.
 
 use super::Error;
 use std::array::from_fn;
 
-/// Elements of no power of two bytes that are put together at a time: those of 200 bytes stay in the first cache.
+/// Elements to unshuffle at once if their size is not a power of two: those of 200 bytes stay in the first cache.
 const TILE: usize = 128;
 
-/// Puts the bytes of elements of `size` bytes back together; returns the bytes written.
+/// Unshuffles elements of `size` bytes; returns the bytes written.
 pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, Error> {
     if size == 0 {
         return Err("elements of 0 bytes".into());
@@ -23,8 +23,8 @@ pub(super) fn decode(data: &[u8], out: &mut [u8], size: usize) -> Result<usize, 
     Ok(data.len())
 }
 
-/// Puts bytes together whose planes do not stand one after another. There are as many planes as an element has bytes,
-/// each as long as there are elements in `out`.
+/// Unshuffles planes that lie apart. There are as many planes as an element has bytes, each as long as the number of
+/// elements in `out`.
 pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), Error> {
     let size = planes.len();
     if size == 0 || planes.iter().any(|plane| plane.len().checked_mul(size) != Some(out.len())) {
@@ -34,7 +34,7 @@ pub(super) fn decode_planes(planes: &[&[u8]], out: &mut [u8]) -> Result<(), Erro
     Ok(())
 }
 
-/// Puts elements of `size` bytes together, of as many planes, each as long as there are elements.
+/// Unshuffles elements of `size` bytes from as many planes, each as long as the number of elements.
 fn together<'a>(plane: impl Fn(usize) -> &'a [u8], out: &mut [u8], size: usize) {
     match size {
         0 => {}
@@ -50,15 +50,15 @@ fn together<'a>(plane: impl Fn(usize) -> &'a [u8], out: &mut [u8], size: usize) 
     }
 }
 
-/// Puts elements together whose bytes are no power of two: parts of `N` bytes of a few elements, then the next parts.
-/// Byte by byte, each would be written to a cache line of its own.
+/// Unshuffles elements whose size is not a power of two: parts of `N` bytes of a few elements, then the next parts.
+/// Byte by byte, each write would touch another cache line.
 fn by_parts<'a, const N: usize>(plane: impl Fn(usize) -> &'a [u8], out: &mut [u8], size: usize) {
     let mut parts = [[0; N]; TILE];
     for (tile, elements) in out.chunks_mut(TILE.saturating_mul(size)).enumerate() {
         let parts = &mut parts[..elements.len() / size];
         let range = tile * TILE..tile * TILE + parts.len();
         for first in (0..size).step_by(N) {
-            // The last part begins within the one before.
+            // The last part overlaps the one before.
             let first = first.min(size - N);
             interleave::<N, false>(from_fn(|j| &plane(first + j)[range.clone()]), parts.as_flattened_mut());
             for (element, part) in elements.chunks_exact_mut(size).zip(&*parts) {
@@ -68,14 +68,14 @@ fn by_parts<'a, const N: usize>(plane: impl Fn(usize) -> &'a [u8], out: &mut [u8
     }
 }
 
-/// Puts the bits of elements of one byte together: row k of eight has bit k of every element, in as many bytes as there
-/// are words in `out`. Both slices have the same length, a multiple of 8.
+/// Joins the bits of one-byte elements: row k of eight has bit k of every element, in as many bytes as there are words
+/// in `out`. Both slices have the same length, a multiple of 8.
 pub(super) fn decode_bits(rows: &[u8], out: &mut [u8]) {
     let length = out.len() / 8;
     interleave::<8, true>(from_fn(|k| rows.get(k * length..(k + 1) * length).unwrap_or_default()), out);
 }
 
-/// Puts elements of `N` bytes, a power of two, together; with `BITS`, exchanges rows and columns of bits of each.
+/// Joins elements of `N` bytes, a power of two; with `BITS`, transposes the bits of each.
 fn interleave<const N: usize, const BITS: bool>(mut plane: [&[u8]; N], out: &mut [u8]) {
     let done = blocks::<N, BITS>(&plane, out);
     for bytes in &mut plane {
@@ -84,7 +84,7 @@ fn interleave<const N: usize, const BITS: bool>(mut plane: [&[u8]; N], out: &mut
     single::<N, BITS>(&plane, out.get_mut(done * N..).unwrap_or_default());
 }
 
-/// One element after another.
+/// Joins element by element.
 fn single<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) {
     for (i, target) in out.as_chunks_mut::<N>().0.iter_mut().enumerate() {
         for (byte, plane) in target.iter_mut().zip(plane) {
@@ -99,11 +99,10 @@ fn single<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) 
     }
 }
 
-/// Exchanges rows and columns of 8 × 8 bits, as many times as a row has bytes: in blocks of 1, then 2, then 4 (Hacker's
-/// Delight, 7-3). Of two rows, `swap` exchanges the bits of the first in `mask << shift` with those of the second in
-/// `mask`.
+/// Transposes 8 × 8 bits, as many times as a row has bytes: in blocks of 1, then 2, then 4 (Hacker's Delight, 7-3). For
+/// two rows, `swap` exchanges the bits of the first in `mask << shift` with those of the second in `mask`.
 ///
-/// It must be inlined where the registers of its rows are known, as [`weave`].
+/// It must be inlined where the registers of its rows are known, like [`weave`].
 #[inline(always)]
 fn exchange<R: Copy, const N: usize>(rows: &mut [R; N], swap: impl Fn(R, R, u8, usize) -> (R, R)) {
     for (mask, shift) in [(0x55, 1), (0x33, 2), (0x0f, 4)] {
@@ -114,8 +113,9 @@ fn exchange<R: Copy, const N: usize>(rows: &mut [R; N], swap: impl Fn(R, R, u8, 
     }
 }
 
-/// Brings the bytes of each element together, where a register holds bytes of one plane: by weaving register `i` with
-/// register `i + N / 2` byte by byte, log2 N times. `low` weaves the lower halves of two registers, `high` the others.
+/// Joins the bytes of each element, if each register holds bytes of one plane: it interleaves register `i` with
+/// register `i + N / 2` byte by byte, log2 N times. `low` interleaves the lower halves of two registers, `high` the
+/// upper ones.
 #[inline(always)]
 fn weave<R: Copy, const N: usize>(mut registers: [R; N], low: impl Fn(R, R) -> R, high: impl Fn(R, R) -> R) -> [R; N] {
     let mut woven = 1;
@@ -130,14 +130,14 @@ fn weave<R: Copy, const N: usize>(mut registers: [R; N], low: impl Fn(R, R) -> R
     registers
 }
 
-/// Puts together whole blocks of as many elements as a register holds bytes; says how many elements those are.
+/// Joins whole blocks of as many elements as a register holds bytes; returns the number of elements.
 ///
 /// The loop over single elements gives 3 GB/s of 8-byte elements where 16 bytes at once give 12; with 32, a chunk of
 /// them with LZ4 is decoded in five sixths of the time.
 #[cfg(target_arch = "x86_64")]
 fn blocks<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) -> usize {
     if std::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor was asked.
+        // SAFETY: the processor supports AVX2.
         unsafe { blocks_avx2::<N, BITS>(plane, out) }
     } else {
         // SAFETY: SSE2 is part of every x86-64 processor.
@@ -145,7 +145,7 @@ fn blocks<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) 
     }
 }
 
-/// As [`blocks`], in registers of 32 bytes. Weaving stays within their halves, which are put in order at the end.
+/// As [`blocks`], in registers of 32 bytes. Interleaving stays within their halves, which are put in order at the end.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn blocks_avx2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [u8]) -> usize {
@@ -220,7 +220,7 @@ fn blocks_sse2<const N: usize, const BITS: bool>(plane: &[&[u8]; N], out: &mut [
     done
 }
 
-/// Other processors have the loop over single elements.
+/// Other processors use the loop over single elements.
 #[cfg(not(target_arch = "x86_64"))]
 fn blocks<const N: usize, const BITS: bool>(_: &[&[u8]; N], _: &mut [u8]) -> usize {
     0

@@ -1,14 +1,14 @@
-//! BloscLZ, the compressor of Blosc's own, a descendant of FastLZ.
+//! BloscLZ, Blosc's own compressor, a descendant of FastLZ.
 //!
-//! A control byte below 32 announces that many plus one literal bytes; the first byte of a stream is one whatever its
-//! top bits are. Otherwise its top three bits are a length minus two (7: bytes follow that add to it, the last of them
+//! A control byte below 32 announces that many plus one literal bytes; the first byte of a stream always does, whatever
+//! its top bits. Otherwise its top three bits are a length minus two (7: bytes follow that add to it, the last of them
 //! below 255), and its low five bits with one more byte are a distance minus one. The largest such distance announces
-//! that two bytes (big-endian) follow with what is to be added to it.
+//! two more bytes (big-endian) that add to it.
 
 use super::super::compressors::matches::{byte, damaged, lengthened, literal, repeat};
 use crate::codec::Error;
 
-/// Largest distance in 13 bits; longer ones have 16 bits of their own.
+/// Largest distance in 13 bits; longer distances take 16 bits more.
 const NEAR: usize = 8191;
 
 /// Decompresses `data` into `out`; returns the bytes written.

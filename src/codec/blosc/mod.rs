@@ -8,9 +8,9 @@
 //! +---------+------+-------+----------+--------+------------+--------+-----------------+---------+-----
 //! ```
 //!
-//! Numbers are little-endian. A block is one stream, or one for each byte of an element ("split"); before each stands
-//! its length (u32), and a stream as long as what it stands for is stored as it is. A filter puts the bytes or bits of
-//! a block's elements in order before it is compressed.
+//! Numbers are little-endian. A block is one stream, or one for each byte of an element ("split"); its length (u32)
+//! precedes each. A stream as long as its decompressed bytes is stored uncompressed. A filter shuffles the bytes or
+//! bits of a block's elements before compression.
 
 mod blosclz;
 mod streams;
@@ -21,13 +21,13 @@ use super::Error;
 use super::space::{Space, lend};
 use super::{bits, shuffle, target};
 
-/// The elements' bytes were sorted.
+/// The bytes of elements are shuffled.
 pub(super) const SHUFFLED: u8 = 0x01;
-/// Blocks are stored as they are, without starts.
+/// Blocks are stored uncompressed, without starts.
 pub(super) const COPIED: u8 = 0x02;
-/// The elements' bits were sorted.
+/// The bits of elements are shuffled.
 pub(super) const BIT_SHUFFLED: u8 = 0x04;
-/// Of a version to come.
+/// Reserved for later versions.
 const RESERVED: u8 = 0x08;
 /// Every block is one stream.
 pub(super) const UNSPLIT: u8 = 0x10;
@@ -104,14 +104,14 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     })
 }
 
-/// What begins where the start at byte `at` says.
+/// The bytes from the start that is stored at byte `at`.
 pub(super) fn from_start(data: &[u8], at: usize) -> Result<&[u8], Error> {
     let start = data.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or("the starts of blocks are cut short")?;
     let start = u32::from_le_bytes(*start) as usize;
     data.get(start..).ok_or_else(|| format!("a block starts at byte {start} of {}", data.len()).into())
 }
 
-/// Undoes one block, whose streams begin with `input`.
+/// Decodes one block, whose streams begin with `input`.
 fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], space: &mut [u8]) -> Result<(), Error> {
     let (element, length) = (header.element, out.len());
     let is_split = header.flags & UNSPLIT == 0
@@ -135,7 +135,7 @@ fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], s
     }
 }
 
-/// Puts bits together in as many elements as are a multiple of eight; what is left over was not touched.
+/// Unshuffles the bits of as many elements as are a multiple of eight; the remaining elements were not shuffled.
 pub(super) fn unshuffle_bits(data: &[u8], out: &mut [u8], element: usize) -> Result<(), Error> {
     let whole = data.len() / element / 8 * 8 * element;
     let ((data, tail), (out, rest)) = (data.split_at(whole), out.split_at_mut(whole));

@@ -33,7 +33,7 @@ impl Compressor {
         })
     }
 
-    /// Decompresses a stream, which must fill `out`; one of its length is stored as it is.
+    /// Decompresses a stream, which must fill `out`; a stream of this length is stored uncompressed.
     pub fn decode(self, data: &[u8], out: &mut [u8]) -> Result<(), Error> {
         if data.len() == out.len() {
             out.copy_from_slice(data);
@@ -52,12 +52,12 @@ impl Compressor {
     }
 }
 
-/// What a block may hold.
+/// The kinds of streams in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Streams {
     /// Blosc 1: compressed streams.
     Only,
-    /// Blosc 2: runs of one byte too. Their length is 0 for zeros, else the byte, negative, with a token behind it.
+    /// Blosc 2: also runs of one byte. Their length is 0 for zeros, else the negative byte, followed by a token.
     OrRuns,
 }
 
@@ -68,7 +68,7 @@ enum Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Takes the next stream; before it stands its length.
+    /// Takes the next stream, which its length precedes.
     fn take(input: &mut &'a [u8], kind: Streams) -> Result<Self, Error> {
         const SHORT: &str = "a block is cut short";
         let (length, rest) = input.split_first_chunk().ok_or(SHORT)?;
@@ -104,7 +104,7 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Decompresses a block from as many streams as `streams` says.
+/// Decompresses a block of this number of streams.
 pub fn decompress(
     compressor: Compressor,
     mut input: &[u8],
@@ -118,8 +118,8 @@ pub fn decompress(
     Ok(())
 }
 
-/// Decompresses a block whose streams are planes of the bytes of its elements, and puts these together. What is stored
-/// as it is, as noise is, needs no room in `space`, which is as long as the block.
+/// Decompresses a block whose streams are byte planes of its elements, and joins these. Streams stored uncompressed,
+/// such as noise, need no room in `space`, which is as long as the block.
 pub fn decompress_planes(
     compressor: Compressor,
     mut input: &[u8],

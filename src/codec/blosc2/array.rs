@@ -1,7 +1,7 @@
 //! The metalayer `b2nd`: the blocks of a chunk tile an array.
 //!
-//! Blocks have the same shape, at the far edges with padding, and stand in row-major order, as the elements in each do.
-//! The array becomes one of row-major order.
+//! Blocks have the same shape, with padding at the far edges, and follow each other in row-major order, as do the
+//! elements in each. Decoding gives an array in row-major order.
 
 use super::super::space::{Space, lend};
 use super::super::target;
@@ -9,14 +9,14 @@ use super::chunk::Chunk;
 use super::{number, size};
 use crate::codec::Error;
 
-/// Most dimensions that Blosc2 knows.
+/// Most dimensions that Blosc 2 supports.
 const MOST_DIMENSIONS: usize = 16;
 
 thread_local! {
     static BLOCK: Space = const { Space::new(Vec::new()) };
 }
 
-/// An array and its blocks. Dimensions that a block spans, from the last on, count as part of an element.
+/// An array and its blocks. Trailing dimensions that a block spans count as part of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Array {
     dimensions: Vec<Dimension>,
@@ -32,7 +32,7 @@ struct Dimension {
 }
 
 impl Array {
-    /// Reads the metalayer: MessagePack of fixed places, three lists of numbers behind the count of dimensions.
+    /// Reads the metalayer: MessagePack at fixed offsets, three lists of numbers after the number of dimensions.
     pub(super) fn read(metalayer: &[u8], element: usize) -> Result<Self, Error> {
         if element == 0 {
             return Err("elements of 0 bytes".into());
@@ -63,7 +63,7 @@ impl Array {
         Ok(array)
     }
 
-    /// Decompresses the chunk that the array is into `out`; returns the bytes written.
+    /// Decompresses the chunk of the array into `out`; returns the bytes written.
     pub(super) fn decode(&self, chunk: &Chunk, out: &mut [u8]) -> Result<usize, Error> {
         let bytes = |length: fn(&Dimension) -> usize| {
             let product = self.dimensions.iter().map(length).try_fold(self.element, usize::checked_mul);
@@ -108,7 +108,7 @@ impl Array {
         })
     }
 
-    /// Moves to where the next block begins; `false` behind the last one.
+    /// Moves to the origin of the next block; `false` after the last one.
     fn advance(&self, origin: &mut [usize]) -> bool {
         for (start, dimension) in origin.iter_mut().zip(&self.dimensions).rev() {
             *start += dimension.block;
@@ -121,7 +121,7 @@ impl Array {
     }
 }
 
-/// Copies a block to where it begins in the array, without its padding: what lies beyond the array's end.
+/// Copies a block to its origin in the array, without its padding beyond the array's end.
 fn place(dimensions: &[Dimension], origin: &[usize], element: usize, block: &[u8], out: &mut [u8]) {
     let ([dimension, inner @ ..], [start, origin @ ..]) = (dimensions, origin) else { return };
     if inner.is_empty() {

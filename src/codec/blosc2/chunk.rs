@@ -1,8 +1,7 @@
 //! A chunk of Blosc 2.
 //!
-//! It begins as a chunk of Blosc 1 does, and has 16 bytes more: six filters, a user-defined compressor and its
-//! parameter, a parameter for each filter, two bytes of flags. A stream may also be of one byte, repeated; a whole
-//! chunk may be of one value.
+//! It begins like a chunk of Blosc 1 and has 16 bytes more: six filters, a user-defined compressor and its parameter, a
+//! parameter for each filter, two bytes of flags. A stream may also repeat one byte, and a whole chunk one value.
 
 use super::super::blosc::{
     BIT_SHUFFLED, COPIED, Compressor, Header, MOST_STREAMS, SHUFFLED, Streams, UNSPLIT, decompress, decompress_planes,
@@ -12,10 +11,10 @@ use super::super::space::{Space, lend};
 use super::super::{shuffle, target};
 use crate::codec::Error;
 
-/// Flag of both kinds of shuffling, which together say that there are 16 bytes more.
+/// Flags of both kinds of shuffling, which together announce the 16 bytes more.
 const EXTENDED: u8 = SHUFFLED | BIT_SHUFFLED;
 
-/// Where the starts of blocks begin, or a repeated value.
+/// Offset of the starts of blocks, or of a repeated value.
 const BODY: usize = 32;
 
 const FILTERS: std::ops::Range<usize> = 16..22;
@@ -25,31 +24,31 @@ thread_local! {
     static BLOCK: Space = const { Space::new(Vec::new()) };
 }
 
-/// A filter that is undone.
+/// A filter to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Bytes sorted by position, in groups of this size.
+    /// Unshuffle bytes, in groups of this size.
     Bytes(usize),
-    /// Bits sorted by position.
+    /// Unshuffle bits.
     Bits,
-    /// Words combined with those before them in the first block, with those of the first block in the others.
+    /// Undo delta: the first block combines each word with the one before, other blocks with the words of the first.
     Delta,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Content<'a> {
-    /// These bytes again and again.
+    /// These bytes repeated.
     Repeated(&'a [u8]),
-    /// All bytes.
+    /// All bytes, uncompressed.
     Copied(&'a [u8]),
     Compressed {
         compressor: Compressor,
-        /// Filters, in the order in which they are undone.
+        /// Filters in the order of undoing.
         steps: Vec<Step>,
     },
 }
 
-/// A chunk whose header is read.
+/// A chunk whose header was read.
 #[derive(Debug)]
 pub(super) struct Chunk<'a> {
     data: &'a [u8],
@@ -102,12 +101,12 @@ impl<'a> Chunk<'a> {
         };
         let mut steps = Vec::new();
         for (i, filter) in extension[FILTERS].iter().enumerate().rev() {
-            // The first versions left the sixth filter as it was in memory.
+            // The first versions left the sixth filter uninitialised.
             if i == 5 && header.version == 3 {
                 continue;
             }
             steps.push(match filter {
-                // None, and bits taken away for good.
+                // No filter; or dropped bits, which cannot be undone.
                 0 | 4 => continue,
                 1 => Step::Bytes(match extension[PARAMETERS + i] {
                     0 => header.element,
@@ -121,9 +120,9 @@ impl<'a> Chunk<'a> {
         Ok(Content::Compressed { compressor, steps })
     }
 
-    /// A chunk that is not stored: `size` bytes of one value.
+    /// A chunk without stored bytes: `size` bytes of one value.
     pub(super) fn special(kind: u8, element: usize, size: usize) -> Result<Chunk<'static>, Error> {
-        // Bits, of which Blosc2 looks at these in this order; what was never written is shown as zeros.
+        // Blosc 2 tests these bits in this order; values that were never written appear as zeros.
         let kind = if kind & 5 != 0 { 1 } else { kind };
         let content = Content::Repeated(repeated(kind, element)?);
         Ok(Chunk { data: &[], size, block: size, element, is_split: false, content })
@@ -152,7 +151,7 @@ impl<'a> Chunk<'a> {
         Ok(self.size)
     }
 
-    /// Fills `out` where the chunk is of one value.
+    /// Fills `out` if the chunk repeats one value.
     pub(super) fn fill(&self, out: &mut [u8]) -> Result<bool, Error> {
         let Content::Repeated(value) = self.content else { return Ok(false) };
         if value.is_empty() || !out.len().is_multiple_of(value.len()) {
@@ -171,7 +170,7 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// What a special chunk repeats.
+/// The value that a special chunk repeats.
 fn repeated(special: u8, element: usize) -> Result<&'static [u8], Error> {
     const NAN: [u8; 4] = f32::NAN.to_le_bytes();
     const NAN_DOUBLE: [u8; 8] = f64::NAN.to_le_bytes();
@@ -187,7 +186,7 @@ fn repeated(special: u8, element: usize) -> Result<&'static [u8], Error> {
 pub(super) struct Blocks<'a> {
     chunk: &'a Chunk<'a>,
     at: usize,
-    /// The first block, where the others refer to it.
+    /// The first block, if the others refer to it.
     first: Vec<u8>,
 }
 
@@ -221,7 +220,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// Undoes filters: `decompress` gives what they made of a block.
+    /// Decodes a block: `decompress` gives its filtered bytes, and the filters are undone.
     fn undo(
         &self,
         steps: &[Step],
@@ -263,7 +262,7 @@ impl Step {
     }
 }
 
-/// Undoes delta in a block, in the first one where there is none yet.
+/// Undoes delta in a block; with `first` empty, in the first block.
 fn undo_delta(block: &mut [u8], first: &[u8], element: usize) {
     let word = match element {
         1 | 2 | 4 => element,

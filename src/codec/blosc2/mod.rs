@@ -7,9 +7,9 @@
 //! +----------+---------------+-------------+---------------------+-------------+-------+-------+---------+
 //! ```
 //!
-//! The header is MessagePack of fixed places, its numbers big-endian; chunk and index are [`Chunk`]s, and the index
-//! holds the offset of the chunk behind the header. A negative offset stands for a chunk of one repeated value. The
-//! metalayer `b2nd` says that the blocks of the chunk tile an array of several dimensions ([`Array`]).
+//! The header is MessagePack at fixed offsets, its numbers big-endian. Chunk and index are [`Chunk`]s, and the index
+//! holds the chunk's offset from the end of the header. A negative offset means a chunk of one repeated value. With the
+//! metalayer `b2nd`, the blocks of the chunk tile an array of several dimensions ([`Array`]).
 
 mod array;
 mod chunk;
@@ -18,7 +18,7 @@ use super::Error;
 use array::Array;
 use chunk::Chunk;
 
-/// Where the metalayers begin.
+/// Offset of the metalayers.
 const METALAYERS: usize = 87;
 
 /// Decompresses `data` into `out`; returns the bytes written.
@@ -30,7 +30,7 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     }
 }
 
-/// What a frame says of its chunk.
+/// The parts of a frame.
 struct Frame<'a> {
     chunk: Chunk<'a>,
     /// Bytes of an element.
@@ -63,13 +63,13 @@ impl<'a> Frame<'a> {
         };
         let array = match metalayer(header, b"b2nd")? {
             Some(array) => Some(array),
-            // The name of the same before Blosc2 took it over.
+            // The metalayer's name before Blosc 2 adopted it.
             None => metalayer(header, b"caterva")?,
         };
         Ok(Self { chunk, element, array })
     }
 
-    /// The one offset that the index of a frame with one chunk holds.
+    /// The only offset in the index of a frame with one chunk.
     fn offset(index: &[u8]) -> Result<i64, Error> {
         let index = Chunk::read(index)?;
         let mut offset = [0; 8];
@@ -91,7 +91,7 @@ fn size(number: i64) -> Result<usize, Error> {
     usize::try_from(number).map_err(|_| format!("a size of {number}").into())
 }
 
-/// The content of a metalayer, where the frame has it.
+/// The content of a metalayer, if present.
 fn metalayer<'a>(header: &'a [u8], wanted: &[u8]) -> Result<Option<&'a [u8]>, Error> {
     const SHORT: &str = "the frame's metalayers are cut short";
     // An array, the size of the index, a map: one, three and one bytes.

@@ -11,7 +11,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Err
         let (input, room) = (data.get(taken..).unwrap_or_default(), out.get_mut(given..).unwrap_or_default());
         let full = room.is_empty();
         match stream.decompress(input, room) {
-            // What follows the stream is no part of it.
+            // Bytes after the stream are ignored.
             Ok(Status::StreamEnd) => return Ok(stream.total_out() as usize),
             Ok(Status::MemNeeded) => return Err("no memory for decompression".into()),
             Ok(_) if stream.total_in() as usize == taken && stream.total_out() as usize == given => {

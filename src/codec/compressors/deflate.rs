@@ -1,4 +1,4 @@
-//! Filter 1: a zlib stream; and what is in one.
+//! Filter 1: a zlib stream; also a raw deflate stream.
 
 use crate::codec::Error;
 use std::cell::RefCell;
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use libdeflater::{DecompressionError, Decompressor};
 
 thread_local! {
-    // A decompressor holds 30 KiB of tables; making one for each chunk shows on small chunks.
+    // A decompressor holds 30 KiB of tables; making one for each chunk is noticeable with small chunks.
     static DECOMPRESSOR: RefCell<Decompressor> = RefCell::new(Decompressor::new());
 }
 
@@ -15,7 +15,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Err
     DECOMPRESSOR.with_borrow_mut(|decompressor| said(decompressor.zlib_decompress(data, out), out.len()))
 }
 
-/// The same of a stream without the header and the checksum of zlib.
+/// Inflates a stream without zlib's header and checksum.
 pub(in crate::codec) fn decode_raw(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     DECOMPRESSOR.with_borrow_mut(|decompressor| said(decompressor.deflate_decompress(data, out), out.len()))
 }

@@ -10,7 +10,7 @@
 
 use crate::codec::Error;
 
-/// A chunk whose header is read; what is left of it begins with a block.
+/// A chunk whose header was read; its remaining bytes begin with a block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::codec) struct Framed<'a> {
     /// Bytes of the chunk.
@@ -36,7 +36,7 @@ impl<'a> Framed<'a> {
         Ok(block)
     }
 
-    /// What stands behind the blocks that were taken.
+    /// The bytes after the blocks taken so far.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }

@@ -9,7 +9,7 @@ use super::super::{Prefix, filled, target};
 use super::framing::Framed;
 use super::matches::damaged;
 
-/// Bytes of a block that is decoded for a part of it.
+/// Largest block to decode for only a part of it.
 const MAX_BLOCK: usize = 8 << 20;
 
 /// Decompresses `data` into `out`; returns the bytes written.
@@ -25,7 +25,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Err
     Ok(out.len())
 }
 
-/// Fills `out` with the first bytes, given the first bytes of the stream.
+/// Fills `out` with the chunk's first bytes, from the first bytes of the stream.
 pub(in crate::codec) fn prefix(data: &[u8], out: &mut [u8]) -> Prefix {
     let Ok(mut framed) = Framed::read(data) else { return Prefix::MoreInput };
     let Framed { size, block, .. } = framed;
@@ -50,7 +50,7 @@ pub(in crate::codec) fn prefix(data: &[u8], out: &mut [u8]) -> Prefix {
     Prefix::Done
 }
 
-/// A block as it is stored: as it is where that takes as many bytes.
+/// Decodes a stored block: uncompressed if its length is that of `out`.
 fn decode_stored(stored: &[u8], out: &mut [u8]) -> Result<(), Error> {
     if stored.len() == out.len() {
         out.copy_from_slice(stored);
@@ -61,7 +61,7 @@ fn decode_stored(stored: &[u8], out: &mut [u8]) -> Result<(), Error> {
 
 /// Decompresses one block of the format itself, which must fill `out`.
 pub(in crate::codec) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), Error> {
-    // The reference implementation counts in 32 bits; what is handed on is not looked at by the crate.
+    // The reference implementation counts in 32 bits, and the crate does not check lengths.
     let room = i32::try_from(out.len()).ok().filter(|_| i32::try_from(data.len()).is_ok());
     let room = room.ok_or_else(|| format!("a block of {} bytes, stored in {}", out.len(), data.len()))?;
     let n = decompress_to_buffer(data, Some(room), out).map_err(|_| damaged(out.len()))?;

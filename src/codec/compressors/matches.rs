@@ -1,12 +1,12 @@
-//! The two things that decompressors of the LZ77 family do: copy bytes from the input, and from what was written.
+//! The two operations of LZ77 decompressors: copy bytes from the input, and from the output.
 //!
-//! Both give `None` where the input ends, where a copy begins before the output does, and where the output is full.
-//! They must be inlined: of most streams a call copies about ten bytes. Up to 32 bytes are copied by registers of 16 or
-//! two of them, where both sides have room; what is too much is overwritten by the next call.
+//! Both give `None` if the input ends, if a copy begins before the output does, or if the output is full. They must be
+//! inlined: in most streams a call copies about ten bytes. Up to 32 bytes are copied in one or two registers of 16, if
+//! both sides have room; the next call overwrites the excess.
 
 use crate::codec::Error;
 
-/// The error of a stream for which one of these gave `None`.
+/// The error for a stream in which one of these functions failed.
 pub(in crate::codec) fn damaged(room: usize) -> Error {
     format!("the stream is damaged, or gives more than {room} bytes").into()
 }
@@ -19,7 +19,7 @@ pub(in crate::codec) fn byte(input: &mut &[u8]) -> Option<usize> {
     Some(usize::from(*byte))
 }
 
-/// A number and all bytes that follow up to one below 255.
+/// Adds the following bytes to `start`, up to and including the first below 255.
 #[inline(always)]
 pub(in crate::codec) fn lengthened(input: &mut &[u8], start: usize) -> Option<usize> {
     let mut number = start;
@@ -32,7 +32,7 @@ pub(in crate::codec) fn lengthened(input: &mut &[u8], start: usize) -> Option<us
     }
 }
 
-/// Copies the next `length` bytes of the input to place `at`.
+/// Copies the next `length` bytes of the input to position `at`.
 #[inline(always)]
 pub(in crate::codec) fn literal(input: &mut &[u8], length: usize, out: &mut [u8], at: usize) -> Option<()> {
     let target = out.get_mut(at..)?;
@@ -53,7 +53,7 @@ fn wide<const N: usize>(source: &[u8], target: &mut [u8]) -> bool {
     true
 }
 
-/// Repeats, at place `at`, the `length` bytes from `distance` bytes back; they may reach into what is being written.
+/// Repeats, at position `at`, the `length` bytes from `distance` bytes back; the source may overlap the destination.
 #[inline(always)]
 pub(in crate::codec) fn repeat(out: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
     let from = at.checked_sub(distance).filter(|from| *from < at)?;
@@ -68,7 +68,7 @@ pub(in crate::codec) fn repeat(out: &mut [u8], at: usize, distance: usize, lengt
     Some(())
 }
 
-/// All bytes are read before any is written, so those that the stream asks for may stand close by.
+/// Reads all bytes before writing any, so source and destination may overlap.
 #[inline(always)]
 fn wide_within<const N: usize>(out: &mut [u8], from: usize, at: usize) -> bool {
     let Some(bytes) = out[from..].first_chunk::<N>().copied() else { return false };
@@ -77,7 +77,7 @@ fn wide_within<const N: usize>(out: &mut [u8], from: usize, at: usize) -> bool {
     true
 }
 
-/// Repeats what stands between `from` and `at` as often as `length` asks for.
+/// Repeats the bytes between `from` and `at` until `length` bytes are written.
 #[inline(never)]
 fn overlap(out: &mut [u8], at: usize, from: usize, length: usize) {
     if at - from == 1 {
@@ -87,7 +87,7 @@ fn overlap(out: &mut [u8], at: usize, from: usize, length: usize) {
     }
     let mut done = 0;
     while done < length {
-        // What was written doubles with every step.
+        // The repeated part doubles with every step.
         let step = (at - from + done).min(length - done);
         out.copy_within(from..from + step, at + done);
         done += step;

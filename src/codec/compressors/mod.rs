@@ -1,4 +1,4 @@
-//! Compressors: each undoes its own stream of bytes.
+//! Compressors; each decompresses its own format.
 
 pub(super) mod bzip2;
 pub(super) mod deflate;

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use zstd_safe::{DCtx, get_error_name};
 
 thread_local! {
-    // A context is 150 KiB; it is kept for the thread's life.
+    // A context takes 150 KiB; each thread keeps one.
     static CONTEXT: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
 }
 
@@ -21,7 +21,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Err
     })
 }
 
-/// Decompresses one block of a format over Zstandard, which must fill `out`.
+/// Decompresses one block of a container format over Zstandard, which must fill `out`.
 pub(in crate::codec) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), Error> {
     super::super::filled(decode(data, out)?, out.len())
 }

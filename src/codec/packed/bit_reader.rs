@@ -1,8 +1,8 @@
-//! Numbers of any number of bits, the most significant bit first, without a gap between them.
+//! Reads numbers of any bit width, packed without gaps, the most significant bit first.
 
 use crate::codec::Error;
 
-/// The `width` bits (1 to 64) from bit `at` on. Bits past the end of `data` are 0: the caller has checked the length.
+/// The `width` bits (1 to 64) from bit `at`. Bits after the end of `data` are 0: the caller has checked the length.
 #[inline]
 pub(super) fn field(data: &[u8], at: usize, width: u32) -> u64 {
     let rest = data.get(at / 8..).unwrap_or_default();
@@ -12,23 +12,23 @@ pub(super) fn field(data: &[u8], at: usize, width: u32) -> u64 {
     }
 }
 
-/// As [`field`], of bits that may lie in nine bytes or in fewer than eight; `skipped` is below 8.
+/// As [`field`], for bits that span nine bytes, or near the end of `data`; `skipped` is below 8.
 fn field_at_end(data: &[u8], skipped: usize, width: u32) -> u64 {
     let mut window = [0; 16];
     window.iter_mut().zip(data.iter().take(9)).for_each(|(to, from)| *to = *from);
     (u128::from_be_bytes(window) << skipped >> (128 - width)) as u64
 }
 
-/// Reads such numbers one after the other.
+/// Reads packed numbers one after the other.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
-    /// Bits to come, from the top. Below `count` of them there may be more, as they are in `rest`.
+    /// Pending bits, from the top. Below the first `count`, bits may already repeat the beginning of `rest`.
     bits: u64,
-    /// How many of `bits` have left `rest`.
+    /// Number of bits in `bits` that were taken from `rest`.
     count: u32,
 }
 
-/// The stream ended before a number did.
+/// The stream ended within a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ended;
 
@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
         Self { rest: data, bits: 0, count: 0 }
     }
 
-    /// Takes bits from `rest`: at least 56 are there afterwards, fewer only at its end.
+    /// Refills from `rest`: at least 56 bits, fewer only at its end.
     #[inline]
     fn refill(&mut self) {
         if let Some(next) = self.rest.first_chunk::<8>() {
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Drops bits that are there, at most 63.
+    /// Drops available bits, at most 63.
     #[inline]
     fn drop(&mut self, bits: u32) {
         self.bits <<= bits;
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         Ok(value)
     }
 
-    /// How many 0 bits come before the next 1 bit; all of them are passed. Beyond 2^32 the number saturates.
+    /// Counts the 0 bits before the next 1 bit and skips all of them. The count saturates at 2^32.
     #[inline]
     pub fn zeros(&mut self) -> Result<u32, Ended> {
         let mut zeros = 0u32;

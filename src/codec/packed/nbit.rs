@@ -1,4 +1,4 @@
-//! Filter 5: elements without the bits that carry nothing.
+//! Filter 5 (N-bit): elements without their unused bits.
 //!
 //! The parameters describe an element as a tree, in the order of `H5Znbit.c`:
 //!
@@ -10,13 +10,13 @@
 //!   4 (other)    size
 //! ```
 //!
-//! Of an atomic the bits of its precision are stored, of anything else all of them, the most significant bit first and
-//! without a gap. All other bits are 0.
+//! An atomic stores the bits of its precision, anything else stores all bits, the most significant bit first and
+//! without gaps. All other bits are 0.
 
 use super::bit_reader::field;
 use crate::codec::Error;
 
-/// Deepest nesting followed: libhdf5 goes as deep as its stack allows.
+/// Deepest nesting; libhdf5 goes as deep as its stack allows.
 const DEPTH: usize = 64;
 
 /// Unpacks `data` into `out`, by the parameters in the file; returns the bytes written.
@@ -46,13 +46,13 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) 
     Ok(out.len())
 }
 
-/// How an element is packed. Its size is at least 1 byte, and that of its parts together at most its own: what
-/// unpacking takes is bounded by the bytes it gives.
+/// How an element is packed. It has at least 1 byte, and its parts together have at most its own bytes, so the output
+/// bounds the work.
 #[derive(Debug, PartialEq)]
 struct Element {
-    /// Bytes unpacked.
+    /// Bytes after unpacking.
     size: usize,
-    /// Bits packed.
+    /// Bits when packed.
     bits: usize,
     kind: Kind,
 }
@@ -65,15 +65,15 @@ enum Kind {
         /// The lowest bit stored.
         offset: usize,
     },
-    /// Elements one after the other.
+    /// Elements in succession.
     Array(Box<Element>),
-    /// Elements by the byte where they begin.
+    /// Elements by byte offset.
     Compound(Vec<(usize, Element)>),
     Bytes,
 }
 
 impl Element {
-    /// Takes the description of an element off the parameters.
+    /// Takes the description of an element from the parameters.
     fn new(tree: &mut &[u32], depth: usize) -> Result<Self, Error> {
         let depth = depth.checked_sub(1).ok_or_else(|| format!("types nested deeper than {DEPTH}"))?;
         let (class, size) = (take(tree)?, take(tree)? as usize);
@@ -123,10 +123,10 @@ impl Element {
         Ok(members)
     }
 
-    /// Unpacks elements from bit `at` on until `out` is full.
+    /// Unpacks elements from bit `at` until `out` is full.
     fn unpack_all(&self, data: &[u8], at: &mut usize, out: &mut [u8]) {
         if let Kind::Atomic { is_big_endian, precision, offset } = self.kind {
-            // The compiler makes a loop of its own for each of the sizes there are.
+            // The compiler makes a separate loop for each of these sizes.
             let bits = (precision, offset);
             match (self.size, is_big_endian) {
                 (1, _) => return integers(data, at, out, bits, |value| [value as u8]),
@@ -139,16 +139,16 @@ impl Element {
                 _ => {}
             }
         }
-        // Bits and bytes of which nothing is stored.
+        // Clears bits and bytes that are not stored.
         out.fill(0);
         out.chunks_exact_mut(self.size).for_each(|element| self.unpack(data, at, element));
     }
 
-    /// Unpacks one element from bit `at` on into as many bytes of 0 as it has.
+    /// Unpacks one element from bit `at` into its zeroed bytes.
     fn unpack(&self, data: &[u8], at: &mut usize, out: &mut [u8]) {
         match &self.kind {
             Kind::Atomic { is_big_endian, precision, offset } => {
-                // Byte by byte from the most significant one on.
+                // Byte by byte, from the most significant one.
                 let mut end = precision + offset;
                 while end > *offset {
                     let start = ((end - 1) / 8 * 8).max(*offset);
@@ -184,7 +184,7 @@ fn take(tree: &mut &[u32]) -> Result<u32, Error> {
     Ok(*first)
 }
 
-/// Integers of `N` bytes, of which the bits `(precision, offset)` are packed.
+/// Unpacks integers of `N` bytes that have the bits `(precision, offset)` packed.
 fn integers<const N: usize>(
     data: &[u8],
     at: &mut usize,

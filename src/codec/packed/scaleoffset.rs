@@ -8,9 +8,9 @@
 //! +---------+------------+----------+----------+-----------------------
 //! ```
 //!
-//! Where the dataset has a fill value, the number of which all bits are set stands for it. Floating-point numbers were
-//! multiplied by a power of ten and rounded to integers; the smallest is one of them as it was. Numbers of as many bits
-//! as the type has are stored as they are.
+//! If the dataset has a fill value, the number with all bits set stands for it. Floating-point numbers were multiplied
+//! by a power of ten and rounded to integers; the smallest is stored unchanged. Numbers as wide as the type are stored
+//! unpacked.
 
 use super::bit_reader::field;
 use crate::codec::Error;
@@ -31,7 +31,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) 
         _ => return Err(format!("scale type {scale_type} for class {class} of {size} bytes").into()),
     };
     let room = out.len();
-    // A number of bits given by the writer: of all bits nothing is packed.
+    // The writer chose the number of bits: at full width nothing is packed.
     if !is_float && factor == size * 8 {
         let out = out.get_mut(..data.len()).ok_or_else(|| format!("{} bytes, more than {room}", data.len()))?;
         out.copy_from_slice(data);
@@ -87,7 +87,7 @@ impl Scale {
         }
     }
 
-    /// In the arithmetic of libhdf5: that of the type itself, a division and an addition, each rounded.
+    /// Repeats the arithmetic of libhdf5 in the type itself: a division and an addition, each rounded.
     fn floats(&self, packed: &[u8], out: &mut [u8], size: u32, digits: i32) {
         if size == 4 {
             let (minimum, power) = (f32::from_bits(self.minimum as u32), 10f32.powf(digits as f32));
@@ -98,13 +98,13 @@ impl Scale {
         }
     }
 
-    /// Makes elements of `N` bytes, little-endian by `element`, of the numbers.
+    /// Makes little-endian elements of `N` bytes from the numbers with `element`.
     fn unpack<const N: usize>(&self, packed: &[u8], out: &mut [u8], element: impl Fn(u64) -> [u8; N]) {
         let places = out.as_chunks_mut::<N>().0;
         if self.bits as usize == N * 8 {
             places.iter_mut().zip(packed.as_chunks::<N>().0).for_each(|(place, stored)| *place = *stored);
         } else {
-            // A fill value stands for the number of which all bits are set; of 0 bits all numbers are that.
+            // The number with all bits set means the fill value. With 0 bits, every number does.
             let fill = self.fill.map(|fill| fill.to_le_bytes().first_chunk().copied().unwrap_or([0; N]));
             let filled = (1 << self.bits) - 1;
             for (i, place) in places.iter_mut().enumerate() {

@@ -8,20 +8,20 @@
 //! +---------+--------------------------------------------------------------------------
 //! ```
 //!
-//! A chunk is scanlines of samples, and each is an interval: whole blocks, of which the last is padded. With the
-//! nearest-neighbour coding (NN) an interval begins with a sample as it is, the reference, and each sample after it is
-//! its distance from the one before, folded into a number from 0 on. With entropy coding (EC) the samples are coded
-//! themselves. The option of a block tells how its numbers are written:
+//! A chunk consists of scanlines of samples. Each scanline is an interval of whole blocks; the last block is padded.
+//! With nearest-neighbour coding (NN), an interval begins with an unchanged sample, the reference, and each later
+//! sample is its distance from the one before, folded into a number from 0. With entropy coding (EC), the samples
+//! themselves are coded. The option of a block tells how its numbers are written:
 //!
 //! | option | numbers |
 //! | --- | --- |
 //! | 0, then bit 0 | all are 0, in a run of blocks whose length follows |
 //! | 0, then bit 1 | two at a time as one unary number ([`pair`]) |
 //! | 1 + k | all but the low k bits of each in unary, then the low bits of each |
-//! | all ones | as they are |
+//! | all ones | unchanged |
 //!
-//! Pixels of 32 and of 64 bits are taken apart: first the first bytes of all pixels, then the second ones, and so on,
-//! in scanlines of samples of 8 bits. The masks RAW, EC and LSB of the parameters say nothing that NN and MSB do not.
+//! Pixels of 32 and of 64 bits are split into bytes: the first bytes of all pixels, then the second ones, and so on, in
+//! scanlines of 8-bit samples. The masks RAW, EC and LSB of the parameters add nothing to NN and MSB.
 
 use super::bit_reader::Reader;
 use crate::codec::Error;
@@ -32,9 +32,9 @@ const MSB: u32 = 16;
 const NN: u32 = 32;
 /// Most samples of a block (`H5_SZIP_MAX_PIXELS_PER_BLOCK`).
 const BLOCK: usize = 32;
-/// A run of zero blocks of this length goes to the end of the segment; longer ones are written one longer.
+/// A run of zero blocks of this length extends to the end of the segment; longer runs are written one longer.
 const REST_OF_SEGMENT: u32 = 5;
-/// Blocks of a segment. No run of zero blocks crosses the end of one without saying its length.
+/// Blocks of a segment. A run of zero blocks that crosses the end of a segment states its length.
 const SEGMENT: u32 = 64;
 
 /// Decompresses `data` into `out`, by the parameters in the file; returns the bytes written.
@@ -133,7 +133,7 @@ struct Decoder<'a> {
 }
 
 impl Decoder<'_> {
-    /// Decodes an interval, of which `count` samples are wanted; what pads its last block is not.
+    /// Decodes an interval of which `count` samples are wanted; the rest is the last block's padding.
     fn interval(&mut self, count: usize) -> Result<(), Error> {
         let size = self.coding.block;
         let (mut index, mut left) = (0, count);
@@ -149,7 +149,7 @@ impl Decoder<'_> {
             if run > 1 {
                 self.block = [if self.coding.is_nearest_neighbour { self.previous } else { 0 }; BLOCK];
                 for _ in 1..run {
-                    // Nothing is left where a run passes the end of the chunk.
+                    // Stops if a run passes the end of the chunk.
                     let count = size.min(left);
                     self.store(count);
                     left -= count;
@@ -159,8 +159,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Reads the numbers of a block, the reference first where there is one. Where it begins a run of zero blocks,
-    /// returns how many blocks that are, else 1.
+    /// Reads the numbers of a block, a reference first. Returns the number of blocks if it begins a run of zero blocks,
+    /// else 1.
     fn numbers(&mut self, index: u32, is_referenced: bool) -> Result<u32, Error> {
         let (reader, bits) = (&mut self.reader, self.coding.bits);
         let Some(block) = self.block.get_mut(..self.coding.block) else { return Err("a block is too long".into()) };
@@ -180,7 +180,7 @@ impl Decoder<'_> {
             numbers => numbers,
         };
         if is_in_pairs {
-            // Pairs are counted from the reference on, of whose pair only the second number follows.
+            // Pairs begin at the reference, whose pair stores only the second number.
             if is_referenced && let Some(second) = numbers.first_mut() {
                 *second = pair(reader.zeros()?)?.1;
             }
@@ -204,7 +204,7 @@ impl Decoder<'_> {
         Ok(1)
     }
 
-    /// Reads how many blocks of zeros begin with block `index`.
+    /// Reads the number of zero blocks that begin with block `index`.
     fn run(&mut self, index: u32) -> Result<u32, Error> {
         let left = self.coding.blocks() - index;
         let run = match self.reader.zeros()?.saturating_add(1) {
@@ -218,7 +218,7 @@ impl Decoder<'_> {
         Ok(run)
     }
 
-    /// Makes the numbers of a block samples: distances from the sample before them.
+    /// Turns the numbers of a block, distances from the sample before, into samples.
     fn undo_distances(&mut self, is_referenced: bool) {
         let largest = self.coding.largest();
         let middle = largest / 2 + 1;
@@ -228,13 +228,13 @@ impl Decoder<'_> {
             previous = *reference;
         }
         for number in distances {
-            // Distances up and down alternate, until one of the two ends of the range is reached.
+            // Distances up and down alternate until one end of the range is reached.
             let distance = *number;
             let mirror = if previous & middle == 0 { 0 } else { largest };
             previous = if distance.div_ceil(2) > previous ^ mirror {
                 distance ^ mirror
             } else {
-                // Odd ones lead down, even ones up.
+                // Odd numbers lead down, even ones up.
                 previous.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg())
             };
             *number = previous;
@@ -242,7 +242,7 @@ impl Decoder<'_> {
         self.previous = previous;
     }
 
-    /// Puts the first `count` samples of the block to their places.
+    /// Writes the first `count` samples of the block.
     fn store(&mut self, count: usize) {
         let samples = self.block.get(..count).unwrap_or_default();
         let coding = self.coding;
@@ -258,7 +258,7 @@ impl Decoder<'_> {
         self.at += count * coding.pixel_bytes;
     }
 
-    /// As [`Decoder::store`], where each sample is a byte of a pixel of `planes` bytes.
+    /// As [`Decoder::store`], for samples that are single bytes of pixels with `planes` bytes.
     fn store_planes(&mut self, count: usize, planes: usize) {
         let mut samples = self.block.get(..count).unwrap_or_default();
         while !samples.is_empty() {
@@ -269,7 +269,7 @@ impl Decoder<'_> {
             if self.at < self.out.len() || now.is_empty() {
                 break;
             }
-            // Behind the last pixel come the next bytes of all pixels.
+            // After the last pixel follow the next bytes of all pixels.
             self.at = self.at + 1 - self.out.len();
             samples = later;
         }
@@ -279,16 +279,16 @@ impl Decoder<'_> {
 fn put<const N: usize>(out: &mut [u8], samples: &[u32], bytes: impl Fn(u32) -> [u8; N]) {
     let (places, rest) = out.as_chunks_mut();
     places.iter_mut().zip(samples).for_each(|(place, sample)| *place = bytes(*sample));
-    // libaec takes the bytes of elements of 3 bytes for samples of 4, of which the last may be cut.
+    // libaec takes the bytes of 3-byte elements for 4-byte samples, the last of which may be cut.
     if let Some(last) = samples.get(places.len()) {
         rest.iter_mut().zip(bytes(*last)).for_each(|(place, byte)| *place = byte);
     }
 }
 
-/// Most codes of pairs: those whose sum is at most 12.
+/// Number of valid pair codes: pairs with a sum of at most 12.
 const PAIRS: usize = 91;
 
-/// Two numbers written as one: counted by their sum, and those of one sum by the second.
+/// Two numbers in one code: codes are ordered by the sum, then by the second number.
 fn pair(code: u32) -> Result<(u32, u32), Error> {
     const TABLE: [(u8, u8); PAIRS] = {
         let mut table = [(0, 0); PAIRS];

@@ -1,11 +1,11 @@
-//! The scan of a NumPy array of objects: of each value its kind and its place, never the value.
+//! Scans a pickled NumPy array of objects: finds the kind and place of each value and never builds it.
 //!
 //! ```text
 //! Build(Call(_reconstruct, (ndarray, (0,), b"b")), (version, shape, dtype, is_fortran, [value, …]))
 //! ```
 //!
-//! What stands before the list is small, and becomes a tree as attributes do. In the list, a value is what a [`Slot`]
-//! of 8 bytes can hold: containers and objects have no content there.
+//! The part before the list is small and becomes a tree, as attributes do. In the list, a value is a [`Slot`] of 8
+//! bytes: containers and objects have no content there.
 
 use std::num::NonZeroU64;
 
@@ -16,15 +16,15 @@ use super::shapes;
 use super::tokens::{self, CUT, Container, Encoding, Token, Tokens};
 use super::tree::{self, Arena, Node, Value};
 
-/// The list begins within this many bytes: about 250 are usual.
+/// The list must begin within this many bytes: about 250 are usual.
 const BEFORE: usize = 64 << 10;
-/// Tokens between two questions whether to go on.
+/// Tokens between two calls of `keep_going`.
 const PATIENCE: usize = 1 << 16;
 
-/// What a slot can be besides a value of some [`Kind`]. In the array they are of the kind `Other`.
+/// Tags of slots that are not values of some [`Kind`]. As values of the array they have the kind `Other`.
 mod tag {
     pub const BYTES: u8 = 15;
-    /// A tuple of nothing but bytes.
+    /// A tuple of bytes only.
     pub const BYTES_TUPLE: u8 = 16;
     /// The class `datetime.date`.
     pub const DATE: u8 = 17;
@@ -34,10 +34,11 @@ mod tag {
     pub const LIST: u8 = 19;
     /// The array's state: the tuple that ends with the list.
     pub const STATE: u8 = 20;
-    /// The function that returns a scalar of NumPy, and what it takes: a data type, the bytes.
+    /// The function that returns a NumPy scalar, and its arguments: a data type, the bytes.
     pub const SCALAR: u8 = 21;
     pub const SCALAR_ARGUMENTS: u8 = 22;
-    /// The class of data types, what it takes (a code first), one of it, and the state of one (the byte order second).
+    /// The class of data types, its arguments (a code first), an instance, and an instance's state (the byte order
+    /// second).
     pub const TYPES: u8 = 23;
     pub const TYPE_ARGUMENTS: u8 = 24;
     pub const TYPE: u8 = 25;
@@ -45,15 +46,15 @@ mod tag {
     /// The classes `datetime.datetime` and `decimal.Decimal`.
     pub const TIME: u8 = 27;
     pub const DECIMAL: u8 = 28;
-    /// What returns a `Timestamp` of pandas, and what it takes: a number, a frequency, a zone or none, and since 2.0 a
-    /// unit.
+    /// The functions that return a `Timestamp` of pandas, and their arguments: a number, a frequency, a zone or none,
+    /// and since 2.0 a unit.
     pub const TIMESTAMP: u8 = 29;
     pub const TIMESTAMP_ARGUMENTS: u8 = 30;
     pub const ZONED_ARGUMENTS: u8 = 31;
 }
 
-/// A tag in the upper 8 bits, a [`Form`] in the next, and in the others where the token of the value, or of an object's
-/// class, stands. One more than that, so that an option takes 8 bytes as well.
+/// A tag in the upper 8 bits, a [`Form`] in the next, and in the rest the offset of the token of the value, or of an
+/// object's class. The number is one more than that, so that an option also takes 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot(NonZeroU64);
 
@@ -82,7 +83,7 @@ impl Slot {
         ((self.0.get() - 1) & (u64::MAX >> 16)) as usize
     }
 
-    /// The same, as a value of the array.
+    /// The same slot as a value of the array.
     fn value(self) -> Self {
         if self.tag() > Kind::Other as u8 { Self::kind(Kind::Other, self.at()) } else { self }
     }
@@ -93,7 +94,7 @@ impl Slot {
 pub struct ObjectArray {
     rows: usize,
     columns: Option<usize>,
-    /// Row after row.
+    /// The values, row by row.
     values: Vec<Slot>,
 }
 
@@ -108,25 +109,25 @@ impl ObjectArray {
         self.columns
     }
 
-    /// Bytes of memory it takes.
+    /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         self.values.capacity() * size_of::<Slot>()
     }
 
-    /// Where a value stands in the pickle. An array of one dimension has column 0 alone.
+    /// The place of a value in the pickle. A one-dimensional array has only column 0.
     pub fn place(&self, row: usize, column: usize) -> Option<Place> {
         let columns = self.columns.unwrap_or(1);
         let slot = self.values.get(row.checked_mul(columns)?.checked_add(column)?).filter(|_| column < columns)?;
         Some(Place { kind: Kind::ALL[usize::from(slot.tag())], form: slot.form(), at: slot.at() })
     }
 
-    /// Reads a value from the pickle that was scanned.
+    /// Reads a value from the scanned pickle.
     pub fn cell<'a>(&self, row: usize, column: usize, pickle: &'a [u8]) -> Option<Cell<'a>> {
         Cell::read(self.place(row, column)?, pickle)
     }
 
-    /// Bytes of a text as stored, without looking at them; 0 for what is no text. Decoded it has at most three times as
-    /// many. One long text may be the value of many rows.
+    /// Bytes of a text as stored, without reading them; 0 for other values. Decoded it has at most three times as many.
+    /// Many rows may share one long text.
     pub fn text_length(&self, row: usize, column: usize, pickle: &[u8]) -> usize {
         let place = self.place(row, column).filter(|place| matches!(place.kind, Kind::Text | Kind::Decimal));
         match place.map(|place| Tokens::new(pickle, place.at).next()) {
@@ -149,17 +150,17 @@ impl ObjectArray {
 
 /// Scans a pickled NumPy array of objects, of protocol 2 to 5, in one pass.
 ///
-/// It takes at most `limit` bytes of memory: 8 for a value, which stay, and in the meantime 8 for a memo entry (a
-/// distinct text has one, a date three) and a few kB. `keep_going` is asked every 65,536 tokens. The values are row
-/// after row, whatever the array says of its order.
+/// It takes at most `limit` bytes of memory: 8 for each value, which remain, and during the scan 8 for each memo entry
+/// (a distinct text has one, a date three) and a few kB. It calls `keep_going` every 65,536 tokens. The values are
+/// stored row by row, whatever order the array states.
 ///
 /// # Errors
-/// What is malformed, and where; the pickle of something else; a shape that is not that of the values; memory;
-/// an interruption.
+/// What is malformed, and where; a pickle that is not such an array; a shape that does not match the values; too much
+/// memory; an interruption.
 pub fn object_array(bytes: &[u8], limit: usize, keep_going: &dyn Fn() -> bool) -> Result<ObjectArray, Error> {
     let before = machine_before_list(bytes)?;
     let (rows, columns) = shape(&before)?;
-    // A value takes a byte at least, and rows without a column are as many as a walk through them can take.
+    // A value takes at least a byte, and rows without columns are limited to what a walk can take.
     let within = |extent: u64| usize::try_from(extent).ok().filter(|extent| *extent <= bytes.len());
     let count = rows.checked_mul(columns.unwrap_or(1)).and_then(within);
     let (Some(rows), Some(_), Some(count)) = (within(rows), within(columns.unwrap_or(1)), count) else {
@@ -223,7 +224,7 @@ fn machine_before_list(bytes: &[u8]) -> Result<Machine<'_, Arena>, Error> {
         let found = match machine.step() {
             Ok(true) => continue,
             Ok(false) => machine.stack.last(),
-            // Cut short by us.
+            // The cut is ours: the rest of the pickle was not passed on.
             Err(Error::Token { what: CUT, .. }) if bytes.len() > BEFORE => machine.stack.first(),
             Err(error) => return Err(error),
         };
@@ -255,7 +256,7 @@ fn shape(machine: &Machine<'_, Arena>) -> Result<(u64, Option<u64>), Error> {
     }
 }
 
-/// What is to be known of a value before the list, for a value in the list may be the same object: texts are interned.
+/// The slot of a value before the list. A value in the list may be the same object: texts are interned.
 fn known((value, origin): (Value<'_>, usize)) -> Slot {
     match value.node() {
         Node::Text(_) => Slot::kind(Kind::Text, origin),
@@ -265,7 +266,7 @@ fn known((value, origin): (Value<'_>, usize)) -> Slot {
     }
 }
 
-/// What is to be known of a class or function.
+/// The slot of a class or function.
 fn class(module: &[u8], name: &[u8], at: usize) -> Slot {
     match (module, name) {
         (b"datetime", b"date") => Slot::new(tag::DATE, at),
@@ -280,18 +281,18 @@ fn class(module: &[u8], name: &[u8], at: usize) -> Slot {
     }
 }
 
-/// Whether this is an integer that counts of time can be.
+/// Whether a slot is an integer that may count time.
 fn is_integer(slot: Slot) -> bool {
     slot.tag() == Kind::Integer as u8 || slot.tag() == Kind::Long as u8
 }
 
-/// The values of a machine that runs the list.
+/// The values of the machine that runs the list.
 struct Slots<'a> {
     bytes: &'a [u8],
     values: Vec<Slot>,
-    /// Values by the shape.
+    /// Number of values according to the shape.
     count: usize,
-    /// Whether there was a data type of another byte order than the one that is read.
+    /// Whether a data type of the other byte order occurred.
     is_swapped: bool,
 }
 
@@ -304,12 +305,12 @@ impl Slots<'_> {
         }
     }
 
-    /// The bytes of such a slot.
+    /// The bytes in a slot of that kind.
     fn content(&self, slot: Slot) -> Option<&[u8]> {
         Tokens::new(self.bytes, slot.at()).next().ok().and_then(content)
     }
 
-    /// The number of such a slot.
+    /// The number in a slot of that kind.
     fn integer(&self, slot: Slot) -> Option<i128> {
         match Tokens::new(self.bytes, slot.at()).next() {
             Ok(Token::Integer(value)) if is_integer(slot) && slot.form() == Form::Python => value,
@@ -317,7 +318,7 @@ impl Slots<'_> {
         }
     }
 
-    /// In which form a `Timestamp` is whose unit may be told.
+    /// The form of a `Timestamp`, whose unit may be stated.
     fn timestamp(&self, units: &[Slot]) -> Option<Form> {
         match units {
             [] => Some(Form::Nanoseconds),
@@ -326,11 +327,11 @@ impl Slots<'_> {
         }
     }
 
-    /// What the function for scalars of NumPy returns.
+    /// The slot of a NumPy scalar.
     fn scalar(&self, arguments: Slot) -> Option<Slot> {
         let bytes = self.content(arguments).filter(|_| !self.is_swapped)?;
         let kind = match arguments.form() {
-            // A long one may be called for again and again: it is decoded where it is shown.
+            // A long text may be shared by many rows: it is decoded only for display.
             Form::Text => bytes.len().is_multiple_of(4).then_some(Kind::Text)?,
             form => match form.scalar(bytes)? {
                 Cell::Bool(_) => Kind::Bool,

@@ -1,4 +1,4 @@
-//! A value of an array of objects: its kind, how it is stored, and reading it from its place in the pickle.
+//! A value of an array of objects: its kind, its form, and how to read it from its place in the pickle.
 
 use std::borrow::Cow;
 
@@ -7,20 +7,20 @@ use half::f16;
 use super::shapes;
 use super::tokens::{self, Container, Encoding, Token, Tokens};
 
-/// Bytes of a decimal number.
+/// Most bytes of a decimal number.
 const LONGEST_DECIMAL: usize = 1000;
 
-/// What a value of the array is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
     /// `None`, or `NA` and `NaT` of pandas.
     None,
-    /// A float that is no number: missing as well.
+    /// NaN, which also counts as missing.
     Nan,
     /// `True` or `False`.
     Bool,
-    /// An integer that a float of 64 bits has exactly.
+    /// An integer that float64 holds exactly.
     Integer,
     /// Another integer of 64 bits.
     Long,
@@ -42,7 +42,7 @@ pub enum Kind {
     ZonedNanoseconds,
     /// A `decimal.Decimal` that is a number.
     Decimal,
-    /// Anything else.
+    /// Any other value.
     Other,
 }
 
@@ -68,7 +68,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// What an integer is.
+    /// The kind of an integer.
     pub(super) fn of_integer(value: i128) -> Self {
         match i64::try_from(value) {
             Ok(short) if short.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => Kind::Integer,
@@ -78,8 +78,8 @@ impl Kind {
     }
 }
 
-/// How a value is stored: as Python does, as the little-endian bytes of a scalar of NumPy, or as a count of a unit of
-/// time since 1970.
+/// The form in which a value is stored: Python's own, the little-endian bytes of a NumPy scalar, or a count of a unit
+/// of time since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(super) enum Form {
@@ -110,7 +110,7 @@ impl Form {
         Form::Nanoseconds,
     ];
 
-    /// By NumPy's number of a unit.
+    /// The form for NumPy's number of a unit.
     pub fn of_unit(unit: i128) -> Option<Self> {
         Some(match unit {
             7 => Form::Seconds,
@@ -121,7 +121,7 @@ impl Form {
         })
     }
 
-    /// Reads a count of this unit.
+    /// Reads a count of this unit as an instant.
     pub fn timestamp(self, count: i128, is_zoned: bool) -> Option<Time> {
         let (each, is_fine) = match self {
             Form::Seconds => (1_000_000, false),
@@ -133,7 +133,7 @@ impl Form {
         Some(Time { value: i64::try_from(count.checked_mul(each)?).ok()?, is_fine, is_zoned })
     }
 
-    /// By the code of a data type: `f8`.
+    /// The form for the code of a data type, such as `f8`.
     pub fn of(code: &[u8]) -> Option<Self> {
         Some(match code.first()? {
             b'b' => Form::Bool,
@@ -145,7 +145,7 @@ impl Form {
         })
     }
 
-    /// Reads a scalar of NumPy; `None` where it has not the bytes of one.
+    /// Reads a NumPy scalar. `None`: the wrong number of bytes.
     pub fn scalar(self, bytes: &[u8]) -> Option<Cell<'static>> {
         let number = || {
             let mut number = [0; 8];
@@ -177,7 +177,7 @@ impl Form {
     }
 }
 
-/// A place in the pickle: what is the same place is the same value.
+/// A place in the pickle. Values with the same place are the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     pub(super) kind: Kind,
@@ -186,14 +186,14 @@ pub struct Place {
     pub(super) at: usize,
 }
 
-/// A point in time.
+/// An instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time {
-    /// Microseconds since 1970, or nanoseconds; in UTC where there is a zone.
+    /// Microseconds or nanoseconds since 1970; in UTC if there is a zone.
     pub value: i64,
-    /// Of nanoseconds.
+    /// Whether the unit is nanoseconds.
     pub is_fine: bool,
-    /// In a zone, whichever it is.
+    /// Whether it has a time zone, of any name.
     pub is_zoned: bool,
 }
 
@@ -216,7 +216,7 @@ impl Time {
 /// A value of the array.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell<'a> {
-    /// Missing, NaN excepted.
+    /// A missing value other than NaN.
     None,
     /// `True` or `False`.
     Bool(bool),
@@ -224,22 +224,22 @@ pub enum Cell<'a> {
     Integer(i128),
     /// A float, NaN included.
     Float(f64),
-    /// A text; what was no valid Unicode is U+FFFD.
+    /// A text; invalid Unicode became U+FFFD.
     Text(Cow<'a, str>),
     /// Days since 1970.
     Date(i32),
-    /// A point in time.
+    /// An instant.
     Time(Time),
     /// The digits of a decimal number, as Python wrote them.
     Decimal(Cow<'a, str>),
-    /// Anything else: the name of its class, as far as it is known.
+    /// Any other value: the name of its class, as far as known.
     Other(Cow<'a, str>),
 }
 
 impl<'a> Cell<'a> {
-    /// Reads a value. `None`: these are other bytes, or too few.
+    /// Reads a value. `None`: the bytes are others than scanned, or too few.
     pub(super) fn read(Place { kind, form, at }: Place, pickle: &'a [u8]) -> Option<Self> {
-        // A missing value may be that of a class.
+        // A missing value may have the token of a class.
         if kind == Kind::None {
             return Some(Cell::None);
         }
@@ -277,7 +277,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Bytes, which Python 2 had in a string.
+/// Bytes, or a string of Python 2, which also holds bytes.
 pub(super) fn content(token: Token<'_>) -> Option<&[u8]> {
     match token {
         Token::Bytes(bytes) | Token::Text(Encoding::Python2, bytes) => Some(bytes),
@@ -290,8 +290,8 @@ pub(super) fn date(token: Token<'_>) -> Option<i32> {
     shapes::day(content(token)?)?.try_into().ok()
 }
 
-/// Microseconds since 1970 of a `datetime.datetime`: the bytes of a date, whose month has a bit for the second of two
-/// equal hours of the clock; hour, minute, second, and three bytes of microseconds, the most significant one first.
+/// Microseconds since 1970 of a `datetime.datetime`: the bytes of a date, whose month has a flag for the second of two
+/// equal hours of the clock; hour, minute, second, and three bytes of microseconds, the most significant first.
 pub(super) fn micros(token: Token<'_>) -> Option<i64> {
     let [high, low, month, day, hour, minute, second, rest @ ..] = content(token)? else { return None };
     let [first, middle, last] = *rest else { return None };
@@ -302,11 +302,11 @@ pub(super) fn micros(token: Token<'_>) -> Option<i64> {
     is_time.then_some((days * 86_400 + seconds) * 1_000_000 + i64::from(micros))
 }
 
-/// What a `decimal.Decimal` of this text is; `None` where it is none, or one of more digits than anybody means.
+/// The kind of a `decimal.Decimal` with this text. `None`: not a number, or more than [`LONGEST_DECIMAL`] digits.
 pub(super) fn decimal(bytes: &[u8]) -> Option<Kind> {
     let number = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'E' | b'+' | b'-');
-    // A long one may be called for again and again.
+    // Many values may share one long number.
     match number {
         _ if number.len() > LONGEST_DECIMAL => None,
         b"Infinity" => Some(Kind::Decimal),

@@ -1,4 +1,4 @@
-//! The stack machine that a pickle is a program for.
+//! The stack machine that runs a pickle.
 
 use super::Error;
 use super::tokens::{Container, Span, Token, Tokens};
@@ -6,33 +6,33 @@ use super::tokens::{Container, Span, Token, Tokens};
 /// Entries in a page of the memo.
 const PAGE: usize = 1 << 10;
 
-/// What is made of the values of a pickle. `at` is where the token at hand begins.
+/// Builds values for the machine. `at` is the offset of the current token.
 pub(super) trait Values {
-    /// Stands for a value on the stack and in the memo.
+    /// A value on the stack and in the memo.
     type Value: Copy;
 
-    /// A value that holds no other.
+    /// A value without parts.
     fn leaf(&mut self, token: Token<'_>, at: usize) -> Result<Self::Value, Error>;
-    /// A class or function, by texts.
+    /// A class or function, by the texts of its names.
     fn symbol(&mut self, module: Self::Value, name: Self::Value, at: usize) -> Result<Self::Value, Error>;
-    /// A container; of a dict, `items` are keys and values in turn.
+    /// A container; the `items` of a dict are alternating keys and values.
     fn make(&mut self, container: Container, items: &[Self::Value], at: usize) -> Result<Self::Value, Error>;
-    /// More items for a container.
+    /// Adds items to a container.
     fn extend(&mut self, into: Self::Value, like: Container, items: &[Self::Value], at: usize) -> Result<(), Error>;
-    /// What a call would return.
+    /// The result of a call.
     fn call(&mut self, function: Self::Value, arguments: Self::Value, at: usize) -> Result<Self::Value, Error>;
-    /// An object with a state, in the place of the object.
+    /// An object with a state; it replaces the object.
     fn build(&mut self, object: Self::Value, state: Self::Value, at: usize) -> Result<Self::Value, Error>;
 }
 
-/// Elements in bytes of memory that are counted before they are taken.
+/// A memory budget that is charged before each allocation.
 pub(super) struct Budget {
     pub used: usize,
     pub limit: usize,
 }
 
 impl Budget {
-    /// Makes room for `more` elements. While they move, both places are taken.
+    /// Makes room for `more` elements. During the move, both allocations count.
     pub fn grow<T>(&mut self, elements: &mut Vec<T>, more: usize) -> Result<(), Error> {
         let before = elements.capacity() * size_of::<T>();
         let bytes = elements.len().saturating_add(more).saturating_mul(size_of::<T>());
@@ -62,14 +62,14 @@ pub(super) struct Machine<'a, V: Values> {
     pub stack: Vec<V::Value>,
     /// The stack's length at each `MARK`.
     pub marks: Vec<usize>,
-    /// In pages: it grows without moving.
+    /// In pages, so it grows without moving.
     pub memo: Vec<Vec<Option<V::Value>>>,
-    /// Entries of `memo` that are written.
+    /// Entries of `memo` in use.
     written: usize,
     /// Most entries of `memo`.
     most: usize,
     budget: Budget,
-    /// Where the token at hand begins.
+    /// Offset of the current token.
     at: usize,
 }
 
@@ -93,7 +93,7 @@ impl<'a, V: Values> Machine<'a, V> {
         self.budget.push(&mut self.marks, self.stack.len())
     }
 
-    /// Where the `n` topmost values begin, or those above the last mark, which is taken.
+    /// Index of the first of the `n` topmost values, or of those above the last mark, which is removed.
     #[inline]
     fn begin(&mut self, span: Span) -> Result<usize, Error> {
         match span {
@@ -124,7 +124,7 @@ impl<'a, V: Values> Machine<'a, V> {
         Ok(made)
     }
 
-    /// Writes an entry of the memo.
+    /// Writes a memo entry.
     #[inline]
     pub fn put(&mut self, index: usize, value: V::Value) -> Result<(), Error> {
         if index >= self.most {
@@ -140,7 +140,7 @@ impl<'a, V: Values> Machine<'a, V> {
         Ok(())
     }
 
-    /// Runs one opcode; `false` after the one that ends the pickle.
+    /// Runs one opcode; `false` after the last one.
     #[inline]
     pub fn step(&mut self) -> Result<bool, Error> {
         let at = self.tokens.at();
@@ -165,7 +165,7 @@ impl<'a, V: Values> Machine<'a, V> {
                 self.stack.truncate(begin);
                 return Ok(true);
             }
-            // Where there is no value above the last mark, the mark is one.
+            // Without a value above the last mark, the mark itself is popped.
             Token::Pop if self.marks.last() == Some(&self.stack.len()) => {
                 self.marks.pop();
                 return Ok(true);
@@ -195,7 +195,7 @@ impl<'a, V: Values> Machine<'a, V> {
                 let function = self.pop()?;
                 self.values.call(function, arguments, at)?
             }
-            // The named arguments are passed over.
+            // Named arguments are ignored.
             Token::CallNamed => {
                 self.pop()?;
                 let arguments = self.pop()?;

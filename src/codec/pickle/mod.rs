@@ -1,11 +1,11 @@
-//! Python pickles, read by structure: nothing in them is imported, called or built.
+//! Reads Python pickles by structure: it imports, calls and builds nothing of what they name.
 //!
 //! PyTables keeps attributes as pickles of protocol 0, and pandas' fixed format keeps each block of Python objects as
-//! one pickle of a NumPy array. A pickle is a program for a stack machine. What would run code in Python (`REDUCE`,
-//! `BUILD`) gives a plain record of itself here.
+//! one pickle of a NumPy array. A pickle is a program for a stack machine. Opcodes that run code in Python (`REDUCE`,
+//! `BUILD`) only leave a plain record here.
 //!
 //! [`attribute`] reads a small pickle into a [`Tree`] of values. [`object_array`] scans a large one and keeps 8 bytes
-//! for a value: its kind, and where it stands in the pickle. Both run the same `machine`.
+//! for a value: its kind, and its offset in the pickle. Both run the same `machine`.
 
 mod array;
 mod cell;
@@ -19,46 +19,46 @@ pub use cell::{Cell, Kind};
 pub use shapes::{Label, class_of, json, label, named, zone};
 pub use tree::{Tree, Value, attribute};
 
-/// Why a pickle is not read.
+/// Why a pickle cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A token that is malformed, cut short or not read, or that does not fit what is on the stack.
+    /// A token that is malformed, cut short or not supported, or that does not fit the values on the stack.
     #[error("byte {at} of the pickle: {what}")]
     Token {
-        /// Where the token begins.
+        /// Offset of the token.
         at: usize,
         /// What is wrong.
         what: &'static str,
     },
-    /// More than is read.
+    /// The pickle exceeds a limit.
     #[error("the pickle has more than {most} {what}")]
     Limit {
-        /// What there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// Most of it that is read.
+        /// The limit.
         most: usize,
     },
     /// A value that contains itself.
     #[error("a value of the pickle contains itself")]
     Cycle,
-    /// The pickle of something else than an array of objects.
+    /// The pickle is not an array of objects.
     #[error("the pickle holds {found}, not a NumPy array of objects of one or two dimensions")]
     Structure {
-        /// What it holds.
+        /// Description of its content.
         found: String,
     },
-    /// The shape of an array says another number of values than there are.
+    /// The shape of an array does not match its number of values.
     #[error("the array's shape says {expected} values, the pickle holds {found}")]
     Length {
-        /// By the shape.
+        /// Number of values according to the shape.
         expected: u64,
-        /// At least, where there are more.
+        /// Number of values found; a lower bound if there are more.
         found: u64,
     },
-    /// More memory than the caller allows.
+    /// The pickle needs more memory than the caller allows.
     #[error("reading the pickle takes {needed} bytes of memory, more than the {limit} allowed")]
     Memory {
-        /// Bytes that were about to be taken.
+        /// Bytes needed.
         needed: usize,
         /// Bytes allowed.
         limit: usize,
@@ -68,9 +68,11 @@ pub enum Error {
     Interrupted,
 }
 
-/// Whether an attribute of PyTables is worth a try of [`attribute`]: it stores text as UTF-8 and pickles as ASCII.
+/// Whether an attribute of PyTables may be a pickle for [`attribute`]: PyTables stores text as UTF-8 and pickles as
+/// ASCII.
 ///
-/// `bytes` is the value without trailing NULs. Where the try fails, the value is text: Python 2 stored text as ASCII.
+/// `bytes` is the value without trailing NULs. If [`attribute`] then fails, the value is text: Python 2 stored text as
+/// ASCII.
 pub fn looks_pickled(bytes: &[u8], is_utf8: bool) -> bool {
     !is_utf8 && bytes.last() == Some(&b'.')
 }

@@ -1,4 +1,4 @@
-//! What pandas pickles in attributes, known by its shape: labels of rows and columns, time zones.
+//! Recognises objects that pandas pickles in attributes, by their structure: labels of rows and columns, time zones.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
@@ -28,36 +28,36 @@ pub enum Label<'a> {
     Tuple(Vec<Label<'a>>),
     /// A day, counted from 1970-01-01.
     Date(i64),
-    /// A point in time. With a zone that is known it is shown in it, else in UTC: `2020-01-01 00:00:00+00:00`.
+    /// An instant. It is shown in its zone if that is known, else in UTC: `2020-01-01 00:00:00+00:00`.
     Timestamp {
-        /// Since 1970, in UTC.
+        /// The count since 1970, in UTC.
         value: i64,
         /// Units of `value` in a second: a power of 1,000.
         per_second: i64,
-        /// The zone as [`zone`] names it, `UTC` where it does not know it; `None`: without a zone.
+        /// The zone as [`zone`] names it; `UTC` if unknown. `None`: without a zone.
         zone: Option<String>,
     },
-    /// A difference of two.
+    /// A difference of two instants.
     Timedelta {
-        /// How long it is.
+        /// Its length.
         value: i64,
         /// Units of `value` in a second: a power of 1,000.
         per_second: i64,
     },
-    /// A missing one of these two.
+    /// A missing instant or difference.
     NotATime,
     /// Bytes.
     Bytes(Cow<'a, [u8]>),
-    /// What lies between two labels.
+    /// An interval between two labels.
     Interval {
-        /// The least and the greatest.
+        /// The lower and the upper end.
         ends: Box<[Label<'a>; 2]>,
-        /// Which of them belong to it: `left`, `right`, `both`, `neither`.
+        /// The ends that belong to it: `left`, `right`, `both`, `neither`.
         closed: &'a str,
     },
 }
 
-/// Reads a label. `None`: something else.
+/// Reads a label. `None`: not a label.
 pub fn label(value: Value<'_>) -> Option<Label<'_>> {
     Some(match value.node() {
         Node::None => Label::None,
@@ -72,11 +72,11 @@ pub fn label(value: Value<'_>) -> Option<Label<'_>> {
     })
 }
 
-/// A label that a call makes: a point in time, a difference, a day, an interval, a scalar of NumPy.
+/// A label made by a call: an instant, a difference, a day, an interval, a NumPy scalar.
 fn called(value: Value<'_>) -> Option<Label<'_>> {
     let (module, name, arguments) = value.call()?;
     let integer = |i| arguments.item(i)?.integer();
-    // By NumPy's number of a unit.
+    // From NumPy's number of a unit.
     let per_second = |unit| (7..=10).contains(&unit).then(|| 1000_i64.pow(unit as u32 - 7));
     let timestamp = |per_second| {
         let zoned = arguments.item(2).filter(|zone| !zone.is_none());
@@ -89,7 +89,7 @@ fn called(value: Value<'_>) -> Option<Label<'_>> {
         ("numpy._core.multiarray" | "numpy.core.multiarray", "scalar") => scalar(arguments),
         _ if !module.starts_with("pandas.") && module != "pandas" => None,
         (_, "_unpickle_timestamp") => timestamp(per_second(integer(3)?)?),
-        // As pandas wrote it before 2.0: nanoseconds.
+        // pandas before 2.0 wrote nanoseconds only.
         (_, "Timestamp") => timestamp(1_000_000_000),
         (_, "_timedelta_unpickle") => {
             Some(Label::Timedelta { value: integer(0)?, per_second: per_second(integer(1)?)? })
@@ -103,14 +103,14 @@ fn called(value: Value<'_>) -> Option<Label<'_>> {
     }
 }
 
-/// A scalar of NumPy, of a data type whose bytes are little-endian.
+/// A NumPy scalar of a little-endian data type.
 fn scalar(arguments: Value<'_>) -> Option<Label<'_>> {
     let (form, _) = element(arguments.item(0)?)?;
     of_bytes(form, &bytes(arguments.item(1)?)?)
 }
 
-/// How the elements of a data type of NumPy are stored, and how many bytes each has. `None` of other types than
-/// numbers, booleans and texts, and of another byte order than little-endian.
+/// Form and bytes of an element of a NumPy data type. `None`: neither numbers, booleans nor texts, or not
+/// little-endian.
 fn element(datatype: Value<'_>) -> Option<(Form, usize)> {
     let ("numpy", name, of) = datatype.call()? else { return None };
     let Node::Build(_, state) = datatype.node() else { return None };
@@ -121,12 +121,12 @@ fn element(datatype: Value<'_>) -> Option<(Form, usize)> {
     Some((form, if form == Form::Text { size.checked_mul(4)? } else { size }))
 }
 
-/// What the bytes of an element are.
+/// The label for the bytes of an element.
 fn of_bytes(form: Form, bytes: &[u8]) -> Option<Label<'static>> {
     Some(match form.scalar(bytes)? {
         Cell::Bool(value) => Label::Bool(value),
         Cell::Integer(value) => Label::Integer(value),
-        // The digits that tell it from others of its size.
+        // The fewest digits that identify a float32.
         Cell::Float(value) if bytes.len() == 4 => Label::Float((value as f32).to_string().parse().ok()?),
         Cell::Float(value) => Label::Float(value),
         Cell::Text(text) => Label::Text(text),
@@ -134,7 +134,7 @@ fn of_bytes(form: Form, bytes: &[u8]) -> Option<Label<'static>> {
     })
 }
 
-/// Whether a call makes an array of NumPy, whose state has what it holds.
+/// Whether a call makes a NumPy array, whose state has the content.
 pub(super) fn is_array(value: Value<'_>) -> bool {
     let Some((module, name, arguments)) = value.call() else { return false };
     let class = arguments.item(0).and_then(Value::symbol);
@@ -143,8 +143,8 @@ pub(super) fn is_array(value: Value<'_>) -> bool {
         && class.is_some_and(|(module, name)| module == "numpy" && name == "ndarray")
 }
 
-/// What an array of NumPy holds, in nested lists. `left`: how many elements of arrays may still be shown. `None`:
-/// another type, order or shape than is read, or more elements.
+/// The content of a NumPy array in nested lists. `left` is the number of array elements that may still be shown.
+/// `None`: too many elements, or an unsupported type, order or shape.
 fn array(value: Value<'_>, left: &mut usize) -> Option<Json> {
     let Node::Build(_, state) = value.node() else { return None };
     let [shape, datatype, is_fortran, content] = [1, 2, 3, 4].map(|i| value.at(*state).item(i));
@@ -152,10 +152,10 @@ fn array(value: Value<'_>, left: &mut usize) -> Option<Json> {
     let extents: Vec<usize> = extents.collect::<Option<_>>()?;
     let product = |extents: &[usize]| extents.iter().try_fold(1_usize, |all, one| all.checked_mul(*one));
     let count = product(&extents)?;
-    // Lists without elements are counted, too.
+    // Empty inner lists count, too.
     let empty = extents.iter().position(|extent| *extent == 0).unwrap_or(extents.len());
     *left = left.checked_sub(product(&extents[..empty])?)?;
-    // In the order of Fortran the first index runs fastest.
+    // In Fortran order the first index runs fastest.
     if extents.len() > MOST_AXES || extents.len() > 1 && is_fortran?.bool()? {
         return None;
     }
@@ -174,10 +174,10 @@ fn array(value: Value<'_>, left: &mut usize) -> Option<Json> {
     Some(nested(&extents, &mut flat.into_iter()))
 }
 
-/// Most axes of an array that is shown.
+/// Most axes of a displayed array.
 const MOST_AXES: usize = 8;
 
-/// Values, as many as the extents tell, as nested lists.
+/// Values as nested lists with these extents.
 fn nested(extents: &[usize], flat: &mut impl Iterator<Item = Json>) -> Json {
     match extents {
         [] => flat.next().unwrap_or_default(),
@@ -185,7 +185,7 @@ fn nested(extents: &[usize], flat: &mut impl Iterator<Item = Json>) -> Json {
     }
 }
 
-/// Bytes, which older protocols have as a text to be encoded.
+/// Bytes; older protocols store them as a text to be encoded.
 fn bytes(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
     if let Node::Bytes(bytes) = value.node() {
         return Some((&**bytes).into());
@@ -245,7 +245,7 @@ impl Display for Label<'_> {
 }
 
 impl Label<'_> {
-    /// As Python's `repr`.
+    /// Writes Python's `repr`.
     fn repr(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Label::Text(text) => quoted(text, char::is_control, f),
@@ -280,14 +280,14 @@ impl Label<'_> {
     }
 }
 
-/// What was pickled, as JSON: plain values, scalars and arrays of NumPy as such, a label or a zone as its text, keys
-/// of a dict as texts. Anything else is named in angle brackets: `<decimal.Decimal>`. Floats that JSON has not are
+/// A pickled value as JSON: plain values, NumPy scalars and arrays as such, a label or a zone as its text, keys of a
+/// dict as texts. Any other value is named in angle brackets: `<decimal.Decimal>`. Floats that JSON lacks become
 /// `"NaN"`, `"Infinity"`, `"-Infinity"`.
 pub fn json(value: Value<'_>) -> Json {
     plain(value, &mut VALUES.clone())
 }
 
-/// The same, of which `left` elements of arrays may still be shown.
+/// A value as JSON; `left` is the number of array elements that may still be shown.
 fn plain(value: Value<'_>, left: &mut usize) -> Json {
     match value.node() {
         Node::None | Node::Bool(_) | Node::Integer(_) | Node::Float(_) | Node::Text(_) => {
@@ -308,7 +308,7 @@ fn plain(value: Value<'_>, left: &mut usize) -> Json {
     }
 }
 
-/// A label as JSON: numbers, truth and texts as such, others as their text.
+/// A label as JSON: numbers, booleans and texts as such, others as their text.
 fn of_label(label: Label<'_>) -> Json {
     match label {
         Label::None => Json::Null,
@@ -326,10 +326,10 @@ fn of_label(label: Label<'_>) -> Json {
     }
 }
 
-/// The class or function that a value is made by, in angle brackets.
+/// The class or function that makes a value, in angle brackets.
 pub fn class_of(value: Value<'_>) -> String {
     match value.call() {
-        // What `copyreg`, or NumPy, makes is of the class that it is given.
+        // `copyreg` and NumPy make an instance of the class in their arguments.
         Some((module, name, arguments))
             if (matches!(module, "copy_reg" | "copyreg") || name == "_reconstruct")
                 && arguments.item(0).is_some_and(|class| class.symbol().is_some()) =>
@@ -344,7 +344,7 @@ pub fn class_of(value: Value<'_>) -> String {
     }
 }
 
-/// As Python's `repr` of a float: the shortest digits, an exponent below -4 and from 16.
+/// Writes a float as Python's `repr`: the shortest digits, an exponent below -4 and from 16.
 fn float(value: f64, f: &mut Formatter<'_>) -> fmt::Result {
     if !value.is_finite() {
         return f.write_str(if value.is_nan() {
@@ -363,7 +363,7 @@ fn float(value: f64, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// As Python's `repr` of a text, some of whose characters are shown as their numbers.
+/// Writes a text as Python's `repr`, with escapes for some characters.
 fn quoted(text: &str, is_escaped: impl Fn(char) -> bool, f: &mut Formatter<'_>) -> fmt::Result {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     write!(f, "{quote}")?;
@@ -387,7 +387,7 @@ fn date(day: i64, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{year:04}-{month:02}-{day:02}")
 }
 
-/// As pandas shows a point in time, on clocks that are `offset` seconds ahead of UTC.
+/// Writes an instant as pandas does, on clocks that are `offset` seconds ahead of UTC.
 fn instant(value: i64, per_second: i64, offset: Option<i64>, f: &mut Formatter<'_>) -> fmt::Result {
     let local = value.saturating_add(offset.unwrap_or(0).saturating_mul(per_second));
     date(local.div_euclid(per_second).div_euclid(DAY), f)?;
@@ -395,7 +395,7 @@ fn instant(value: i64, per_second: i64, offset: Option<i64>, f: &mut Formatter<'
     clock(local, per_second, f)
 }
 
-/// The time of a day: a fraction in six or nine digits where there is one.
+/// Writes the time of a day, with a fraction of six or nine digits if not zero.
 fn clock(value: i64, per_second: i64, f: &mut Formatter<'_>) -> fmt::Result {
     let time = value.div_euclid(per_second).rem_euclid(DAY);
     let nanoseconds = value.rem_euclid(per_second) * (1_000_000_000 / per_second);
@@ -407,10 +407,11 @@ fn clock(value: i64, per_second: i64, f: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
-/// Seconds within which dates of any zone can be told: some 250,000 years.
+/// Range of seconds in which every zone has dates: some 250,000 years.
 const TOLD: std::ops::Range<i64> = -8_000_000_000_000..8_000_000_000_000;
 
-/// Seconds that clocks of a zone are ahead of UTC at a time; 0 where the zone is not known, and very far from now.
+/// Seconds by which clocks of a zone are ahead of UTC at a time; 0 if the zone is unknown, or the time very far from
+/// now.
 fn offset_at(zone: &str, seconds: i64) -> i64 {
     if !TOLD.contains(&seconds) {
         return 0;
@@ -419,7 +420,7 @@ fn offset_at(zone: &str, seconds: i64) -> i64 {
     local.map_or(0, |local| local.naive_local().and_utc().timestamp() - seconds)
 }
 
-/// An offset as `+01:00`, seconds where there are some.
+/// Writes an offset as `+01:00`, with seconds if not zero.
 fn write_offset(offset: i64, colon: &str, f: &mut Formatter<'_>) -> fmt::Result {
     let (sign, offset) = (if offset < 0 { '-' } else { '+' }, offset.abs());
     write!(f, "{sign}{:02}{colon}{:02}", offset / 3600, offset / 60 % 60)?;
@@ -428,8 +429,8 @@ fn write_offset(offset: i64, colon: &str, f: &mut Formatter<'_>) -> fmt::Result 
 
 /// Reads a time zone as Arrow names it: `America/New_York`, `+05:30`, `UTC`.
 ///
-/// Understood are names (also those of dateutil), and the classes of pytz, zoneinfo, datetime and dateutil. `None`:
-/// something else, or an offset that is not in whole minutes.
+/// It accepts names (also those of dateutil), and the classes of pytz, zoneinfo, datetime and dateutil. `None`: another
+/// value, or an offset that is not in whole minutes.
 pub fn zone(value: Value<'_>) -> Option<String> {
     if let Some(text) = value.text() {
         return named(text);
@@ -448,7 +449,7 @@ pub fn zone(value: Value<'_>) -> Option<String> {
     }
 }
 
-/// The name of a zone as Arrow has it. dateutil's have a prefix, and maybe the folder of the system's zones.
+/// Arrow's name for a zone. Names of dateutil have a prefix, and perhaps the folder of the system's zones.
 pub fn named(text: &str) -> Option<String> {
     let name = match text.strip_prefix("dateutil/") {
         Some(path) => path.rsplit_once("zoneinfo/").map_or(path, |(_, name)| name),
@@ -457,7 +458,7 @@ pub fn named(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.into())
 }
 
-/// The seconds of a `datetime.timedelta(days, seconds, microseconds)`, without a fraction.
+/// The seconds of a `datetime.timedelta(days, seconds, microseconds)`. `None`: it has a fraction.
 fn seconds(value: Value<'_>) -> Option<i64> {
     let (module, name, arguments) = value.call()?;
     let part = |i| arguments.item(i).map_or(Some(0), Value::integer);
@@ -467,7 +468,7 @@ fn seconds(value: Value<'_>) -> Option<i64> {
     part(0)?.checked_mul(DAY)?.checked_add(part(1)?)
 }
 
-/// An offset east of UTC, of less than a day.
+/// The name of an offset east of UTC, of less than a day.
 fn offset(seconds: i64) -> Option<String> {
     let minutes = seconds.unsigned_abs() / 60;
     match seconds {
@@ -477,8 +478,8 @@ fn offset(seconds: i64) -> Option<String> {
     }
 }
 
-/// Days since 1970 of the bytes of a `datetime.date`: the year in two, the most significant one first, month and day.
-/// `None` where there is no such day: years of Python have one to four digits.
+/// Days since 1970 from the bytes of a `datetime.date`: the year in two bytes, the most significant first, month and
+/// day. `None`: not a day; years of Python have one to four digits.
 pub(super) fn day(bytes: &[u8]) -> Option<i64> {
     let [high, low, month, day] = *bytes else { return None };
     let year = u16::from_be_bytes([high, low]);

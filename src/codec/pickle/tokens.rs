@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::Error;
 
-/// Digits of the longest integer that is parsed: 128 bits have 39.
+/// Most digits of an integer to parse: 128 bits have 39.
 const DIGITS: usize = 64;
 
-/// What is wrong with a token that ends after the pickle.
+/// The error for a token that extends past the pickle's end.
 pub(super) const CUT: &str = "the pickle is cut short";
 
 /// How text is stored.
@@ -18,7 +18,7 @@ pub(super) enum Encoding {
     Escaped,
     /// A string of Python 2: bytes without an encoding.
     Python2,
-    /// The same as a literal in quotes.
+    /// A string literal in quotes.
     Literal,
 }
 
@@ -31,12 +31,12 @@ pub(super) enum Container {
     Set,
 }
 
-/// Which values on the stack an opcode takes.
+/// The values on the stack that an opcode takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
     /// This number of values.
     Values(usize),
-    /// Everything above the last mark.
+    /// All values above the last mark.
     Mark,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Token<'a> {
     Duplicate,
     None,
     Bool(bool),
-    /// `None` beyond 128 bits.
+    /// `None`: more than 128 bits.
     Integer(Option<i128>),
     Float(f64),
     Text(Encoding, &'a [u8]),
@@ -65,16 +65,16 @@ pub(super) enum Token<'a> {
     Put(u64),
     Memoize,
     Get(u64),
-    /// A call of the function below its arguments: `REDUCE`, and `NEWOBJ` of a class.
+    /// A call of the function below its arguments: `REDUCE`; `NEWOBJ` of a class.
     Call,
     /// As `Call`, with named arguments on top.
     CallNamed,
-    /// A call of this class with everything above the mark, by Python 2.
+    /// A call of this class with all values above the mark, by Python 2.
     Instance(&'a [u8], &'a [u8]),
-    /// The same; the class is the first above the mark.
+    /// The same; the class is the first value above the mark.
     Object,
     Build,
-    /// The protocol's number, the length of a frame.
+    /// A protocol number, or the length of a frame: no effect.
     Nothing,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Tokens<'a> {
         Self { bytes, at }
     }
 
-    /// Where the next token begins.
+    /// Offset of the next token.
     #[inline]
     pub fn at(&self) -> usize {
         self.at
@@ -110,7 +110,7 @@ impl<'a> Tokens<'a> {
         Some(u64::from_le_bytes(number))
     }
 
-    /// Bytes behind their length in `width` bytes.
+    /// Bytes after their length, a number of `width` bytes.
     #[inline]
     fn counted(&mut self, width: usize) -> Option<&'a [u8]> {
         let n = self.number(width)?;
@@ -160,7 +160,7 @@ impl<'a> Tokens<'a> {
             b'T' => Token::Text(Encoding::Python2, self.counted(4)?),
             b'C' => Token::Bytes(self.counted(1)?),
             b'B' => Token::Bytes(self.counted(4)?),
-            // Bytes, and a bytearray.
+            // Bytes and bytearray.
             0x8e | 0x96 => Token::Bytes(self.counted(8)?),
             b'I' => match self.line()? {
                 b"00" => Token::Bool(false),
@@ -192,7 +192,7 @@ impl<'a> Tokens<'a> {
             b'l' => Token::Make(Container::List, Span::Mark),
             b't' => Token::Make(Container::Tuple, Span::Mark),
             b'd' => Token::Make(Container::Dict, Span::Mark),
-            // A frozen set.
+            // A frozenset.
             0x91 => Token::Make(Container::Set, Span::Mark),
             b'a' => Token::Extend(Container::List, Span::Values(1)),
             b'e' => Token::Extend(Container::List, Span::Mark),
@@ -211,7 +211,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// An integer in two's complement; `None` beyond 128 bits.
+/// An integer in two's complement. `None`: more than 128 bits.
 fn little_endian(bytes: &[u8]) -> Option<i128> {
     let sign = if bytes.last().is_some_and(|last| *last >= 0x80) { 0xff } else { 0 };
     let mut number = [sign; 16];
@@ -235,7 +235,7 @@ fn entry(line: &[u8]) -> Result<u64, &'static str> {
     number.ok_or("no number of a memo entry")
 }
 
-/// Decodes text. What is no valid Unicode (halves of surrogate pairs, damage) becomes U+FFFD.
+/// Decodes text. Invalid Unicode (halves of surrogate pairs, damage) becomes U+FFFD.
 pub(super) fn text(encoding: Encoding, bytes: &[u8]) -> Option<Cow<'_, str>> {
     match encoding {
         Encoding::Utf8 => Some(String::from_utf8_lossy(bytes)),
@@ -250,7 +250,7 @@ pub(super) fn text(encoding: Encoding, bytes: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Decoded as UTF-8 if it is valid, else as Latin-1.
+/// Decodes as UTF-8 if valid, else as Latin-1.
 fn python2(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
     let latin1 = |bytes: &[u8]| bytes.iter().map(|byte| char::from(*byte)).collect();
     match bytes {
@@ -278,7 +278,7 @@ fn unescape_unicode(bytes: &[u8]) -> Option<String> {
             rest = after;
             u32::from(*byte)
         };
-        // Python 2 stored what lies beyond 16 bits as two halves.
+        // Python 2 stored characters beyond 16 bits as two halves.
         match (high.take(), unit) {
             (Some(high), 0xdc00..=0xdfff) => {
                 text.extend(char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (unit - 0xdc00)));
@@ -291,7 +291,7 @@ fn unescape_unicode(bytes: &[u8]) -> Option<String> {
             0xd800..=0xdbff => high = Some(unit),
             _ => text.push(char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)),
         }
-        // A backslash takes the next character with it: `\\u0041` is no escape.
+        // A backslash protects the next character: `\\u0041` is not an escape.
         if width == 0
             && *byte == b'\\'
             && let Some((next, after)) = rest.split_first()

@@ -6,22 +6,22 @@ use super::Error;
 use super::machine::{Budget, Machine, Values};
 use super::tokens::{self, Container, Token, Tokens};
 
-/// Most bytes of a pickle that is read into a tree.
+/// Largest pickle to read into a tree, in bytes.
 const BYTES: usize = 1 << 20;
 /// Most memo entries.
 const MEMO: usize = 100_000;
-/// Memory for the stack and the memo of a pickle of [`BYTES`], which can put a mark or a value on the stack in each.
+/// Memory for stack and memo. Each byte of a pickle of [`BYTES`] can push a mark or a value.
 const MEMORY: usize = 64 << 20;
-/// Most values in a pickle, those that occur more than once counted each time.
+/// Most values in a pickle; repeated ones count each time.
 pub(super) const VALUES: usize = 100_000;
-/// Bytes of all texts for each byte of the pickle, those that occur more than once counted each time; and of those that
-/// are always read, since labels of several levels say long texts again and again.
+/// Bytes of all texts per byte of the pickle, repeated ones counted each time; and the bytes that are always allowed,
+/// since labels of several levels repeat long texts.
 const TEXT: usize = 16;
 const LITTLE: usize = 1 << 20;
 /// Deepest nesting of values.
 const DEPTH: usize = 64;
 
-/// A value; what it holds are places in the arena, so values can be shared, and are freed without recursion.
+/// A value. Its parts are indexes into the arena, so values can be shared and are freed without recursion.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     None,
@@ -32,9 +32,9 @@ pub(super) enum Node {
     Bytes(Box<[u8]>),
     List(Vec<u32>),
     Tuple(Vec<u32>),
-    /// Keys and values in turn.
+    /// Alternating keys and values.
     Dict(Vec<u32>),
-    /// Its names can be texts of the pickle, in any number of symbols.
+    /// Module and name. Many symbols may share one text of the pickle.
     Symbol(Arc<str>, Arc<str>),
     /// A function and its arguments.
     Call(u32, u32),
@@ -43,7 +43,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// The `i`-th value that it holds.
+    /// Its `i`-th part.
     fn child(&self, i: usize) -> Option<usize> {
         let child = match self {
             Node::List(items) | Node::Tuple(items) | Node::Dict(items) => items.get(i),
@@ -53,7 +53,7 @@ impl Node {
         child.map(|at| *at as usize)
     }
 
-    /// Bytes of text, or of bytes, that it has itself.
+    /// Bytes of its own text or bytes.
     fn text_bytes(&self) -> usize {
         match self {
             Node::Text(text) => text.len(),
@@ -64,9 +64,9 @@ impl Node {
     }
 }
 
-/// The values of a pickle. They may be walked without care: no value contains itself, they nest at most 64 deep, and a
-/// walk through all of them meets at most 100,000, with at most 1 MiB and 16 times the pickle's bytes of text. Shared
-/// ones are counted each time.
+/// The values of a pickle. Walks through them are safe: no value contains itself, they nest at most 64 deep, and a full
+/// walk visits at most 100,000 values with at most 1 MiB and 16 times the pickle's bytes of text, shared ones counted
+/// each time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     nodes: Vec<Node>,
@@ -74,16 +74,16 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The value that was pickled.
+    /// The pickled value.
     pub fn root(&self) -> Value<'_> {
         Value { nodes: &self.nodes, at: self.root }
     }
 
-    /// Visits values, children first, and refuses cycles and what a walk would take too long for, or copy too much of.
+    /// Visits values, children first, and refuses cycles and trees that are too costly to walk or copy.
     fn check(&self, most_text: usize) -> Result<(), Error> {
-        // Of each value met; `None` while it is open.
+        // The result for each visited value; `None` while it is open.
         let mut known: Vec<Option<Option<Walk>>> = vec![None; self.nodes.len()];
-        // Of each open value: the next child, and what is known of it so far.
+        // For each open value: the next child, and the result so far.
         let open_at = |at: usize| (at, 0, Walk { depth: 0, values: 1, text: self.nodes[at].text_bytes() });
         known[self.root as usize] = Some(None);
         let mut open = vec![open_at(self.root as usize)];
@@ -120,14 +120,14 @@ impl Tree {
     }
 }
 
-/// What a walk through a value meets.
+/// The cost of a walk through a value.
 #[derive(Clone, Copy)]
 struct Walk {
-    /// Levels.
+    /// Levels of nesting.
     depth: usize,
-    /// Values, shared ones counted each time.
+    /// Number of values, shared ones counted each time.
     values: usize,
-    /// Bytes of texts, likewise.
+    /// Bytes of texts, shared ones counted each time.
     text: usize,
 }
 
@@ -140,7 +140,7 @@ pub struct Value<'a> {
 
 impl<'a> Value<'a> {
     pub(super) fn node(self) -> &'a Node {
-        // Places come from the machine, which writes no others.
+        // All indexes come from the machine, which writes valid ones.
         self.nodes.get(self.at as usize).unwrap_or(&Node::None)
     }
 
@@ -163,7 +163,7 @@ impl<'a> Value<'a> {
         if let Node::Bool(value) = self.node() { Some(*value) } else { None }
     }
 
-    /// An integer of 64 bits; a bool is one too, as in Python.
+    /// An integer of 64 bits; a bool counts as one, as in Python.
     pub fn integer(self) -> Option<i64> {
         match self.node() {
             Node::Integer(value) => i64::try_from(*value).ok(),
@@ -188,19 +188,19 @@ impl<'a> Value<'a> {
         self.items()?.nth(i)
     }
 
-    /// The keys and values of a dict as they were written. A key may repeat: the last one counts.
+    /// The keys and values of a dict in the order written. If a key repeats, the last one counts.
     pub fn entries(self) -> Option<impl ExactSizeIterator<Item = (Value<'a>, Value<'a>)>> {
         let Node::Dict(entries) = self.node() else { return None };
         // A dict's entries come in pairs.
         Some(entries.chunks_exact(2).map(move |pair| (self.at(pair[0]), self.at(pair[1]))))
     }
 
-    /// What a dict has under a text, by a search through its entries.
+    /// The value of a dict's text key, by linear search.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
         Some(self.entries()?.filter(|(other, _)| other.text() == Some(key)).last()?.1)
     }
 
-    /// Module and name of a class or function. What `getattr` would give is `Class.method`, as newer protocols say it.
+    /// Module and name of a class or function. A `getattr` becomes `Class.method`, as in newer protocols.
     pub fn symbol(self) -> Option<(&'a str, String)> {
         match self.node() {
             Node::Symbol(module, name) => Some((module, name.to_string())),
@@ -215,8 +215,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Module and name of the function that would be called, and the arguments. A state given to what the call returns
-    /// is passed over.
+    /// Module and name of the called function, and the arguments. Ignores a state that is given to the result.
     pub fn call(self) -> Option<(&'a str, String, Value<'a>)> {
         let called = if let Node::Build(object, _) = self.node() { self.at(*object) } else { self };
         let Node::Call(function, arguments) = called.node() else { return None };
@@ -224,7 +223,7 @@ impl<'a> Value<'a> {
         Some((module, name, self.at(*arguments)))
     }
 
-    /// A few words for what the value is, for errors.
+    /// A short description of the value, for errors.
     pub fn describe(self) -> String {
         match self.node() {
             Node::None => "None".into(),
@@ -248,7 +247,7 @@ impl<'a> Value<'a> {
 /// Reads a pickle of up to 1 MiB. Bytes after its end are ignored.
 ///
 /// # Errors
-/// What is malformed or not read, and where; limits; a value that contains itself.
+/// What is malformed or not supported, and where; an exceeded limit; a value that contains itself.
 pub fn attribute(bytes: &[u8]) -> Result<Tree, Error> {
     if bytes.len() > BYTES {
         return Err(Error::Limit { what: "bytes", most: BYTES });
@@ -261,21 +260,21 @@ pub fn attribute(bytes: &[u8]) -> Result<Tree, Error> {
     Ok(tree)
 }
 
-/// A machine that makes a tree.
+/// A machine that builds a tree.
 pub(super) fn machine(bytes: &[u8]) -> Machine<'_, Arena> {
     Machine::new(Tokens::new(bytes, 0), Arena::default(), MEMO, Budget { used: 0, limit: MEMORY })
 }
 
-/// The values of a machine at work; places in `nodes` stand for them.
+/// The values of a running machine; they refer to each other by index in `nodes`.
 #[derive(Default)]
 pub(super) struct Arena {
     nodes: Vec<Node>,
-    /// Where the token of each value stands.
+    /// Offset of each value's token.
     origins: Vec<usize>,
 }
 
 impl Arena {
-    /// A value, and where its token stands.
+    /// A value, and the offset of its token.
     pub fn value(&self, at: u32) -> (Value<'_>, usize) {
         (Value { nodes: &self.nodes, at }, self.origins.get(at as usize).copied().unwrap_or(0))
     }
@@ -324,7 +323,7 @@ impl Values for Arena {
             Container::Tuple => Node::Tuple(items.into()),
             Container::Dict if items.len().is_multiple_of(2) => Node::Dict(items.into()),
             Container::Dict => return Err(Error::Token { at, what: "a key without a value" }),
-            // No attribute seen has one.
+            // No known attribute has a set.
             Container::Set => return Err(Error::Token { at, what: "a set, which is not read" }),
         };
         self.push(node, at)
@@ -334,7 +333,7 @@ impl Values for Arena {
         match (self.nodes.get_mut(into as usize), like) {
             (Some(Node::List(list)), Container::List) => list.extend_from_slice(items),
             (Some(Node::Dict(dict)), Container::Dict) if items.len().is_multiple_of(2) => dict.extend_from_slice(items),
-            // What an object of a class makes of items is known to that class.
+            // Only its class knows what an object does with items.
             (Some(Node::Call(..) | Node::Build(..)), _) => {}
             _ => return Err(Error::Token { at, what: "the container on the stack does not take these items" }),
         }
@@ -345,7 +344,7 @@ impl Values for Arena {
         self.push(Node::Call(function, arguments), at)
     }
 
-    /// The object stays where it is, for others may hold it: what it was moves.
+    /// Other values may hold the object, so its index stays and its old content moves.
     fn build(&mut self, object: u32, state: u32, at: usize) -> Result<u32, Error> {
         let moved = self.push(Node::None, at)?;
         let (place, last) = (object as usize, moved as usize);

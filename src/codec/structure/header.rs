@@ -7,32 +7,32 @@
 //!   kind u8 | size u16 | flags | [order u16] | body              each message
 //! ```
 //!
-//! A continuation is a message that says where further ones lie. Checksums are not looked at: libhdf5 has read the
-//! header before.
+//! A continuation message has the address of further messages. Checksums are ignored: libhdf5 has already read the
+//! header.
 
 use super::{Rest, Widths};
 
-/// Bytes of all blocks of a header that is read.
+/// Most bytes in all blocks of a header.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Blocks of a header that is read.
+/// Most blocks of a header.
 const MOST_BLOCKS: usize = 64;
 
-/// Bytes in which the beginning of a header of either version ends.
+/// Upper bound of the length of a header's prefix, in either version.
 const PREFIX: usize = 40;
 
-/// The message that says where others lie.
+/// The message with the address of further messages.
 const CONTINUATION: u64 = 0x10;
 
-/// Flag of a message that lies elsewhere.
+/// Flag of a message stored elsewhere.
 const SHARED: u8 = 2;
 
-/// Flags of a header of version 2: its times are kept, limits of attributes are kept, messages have an order.
+/// Flags of a header of version 2: it stores times; it stores limits of attributes; messages have an order.
 const TIMES: u8 = 0x20;
 const LIMITS: u8 = 0x10;
 const ORDER: u8 = 4;
 
-/// Reads bytes at an address: fewer than asked for where the file ends, `None` where it fails.
+/// Reads bytes at an address: fewer than requested at the end of the file. `None`: reading failed.
 pub type ReadAt<'a> = dyn Fn(u64, usize) -> Option<Vec<u8>> + 'a;
 
 /// A message.
@@ -40,11 +40,11 @@ pub type ReadAt<'a> = dyn Fn(u64, usize) -> Option<Vec<u8>> + 'a;
 pub struct Message {
     /// Its number in the file format.
     pub kind: u64,
-    /// Its body as stored; `None` where that lies elsewhere.
+    /// Its body as stored. `None`: stored elsewhere.
     pub body: Option<Vec<u8>>,
 }
 
-/// The messages of the header at an address. `None` of what is no header, and of one that takes much.
+/// The messages of the header at an address. `None`: not a header, or one beyond the limits.
 pub fn messages(address: u64, widths: Widths, read: &ReadAt<'_>) -> Option<Vec<Message>> {
     let prefix = read(address, PREFIX)?;
     let mut rest = Rest(&prefix);
@@ -78,15 +78,15 @@ pub fn messages(address: u64, widths: Widths, read: &ReadAt<'_>) -> Option<Vec<M
     Some(found)
 }
 
-/// How messages lie in the blocks of a header.
+/// The layout of messages in a header's blocks.
 struct Layout {
     widths: Widths,
-    /// Those of version 2.
+    /// Flags of a header of version 2.
     flags: Option<u8>,
 }
 
 impl Layout {
-    /// The messages of a block, and the blocks that go on.
+    /// The messages of a block, and the blocks that continue it.
     fn block(
         &self,
         block: &[u8],
@@ -101,7 +101,7 @@ impl Layout {
         }
         let order = self.flags.map_or(0, |flags| if flags & ORDER != 0 { 2 } else { 0 });
         let head = if self.flags.is_some() { 4 + order } else { 8 };
-        // What is shorter than the head of a message is a gap.
+        // A rest shorter than a message's head is a gap.
         while rest.0.len() >= head {
             let kind = rest.number(if self.flags.is_some() { 1 } else { 2 })?;
             let (size, flags) = (rest.number(2)?, rest.byte()?);

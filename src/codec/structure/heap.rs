@@ -1,4 +1,4 @@
-//! How a global heap collection is laid out (file format III.E).
+//! The layout of a global heap collection (file format III.E).
 //!
 //! ```text
 //! "GCOL" | version 1 | 0 0 0 | size of the collection        header, padded to 8 bytes
@@ -10,10 +10,10 @@
 use super::little_endian;
 use crate::codec::Error;
 
-/// Everything in a collection begins at a multiple of this.
+/// Alignment of everything in a collection.
 const ALIGNMENT: usize = 8;
 
-/// Where an object's data lie in the collection.
+/// Location of an object's data in the collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Its number in the collection.
@@ -24,8 +24,8 @@ pub struct Object {
     pub length: usize,
 }
 
-/// The objects of a collection, by index. What is kept of each is where its header begins: the header lies beside the
-/// data, which are read next.
+/// The objects of a collection, by index. For each object only the offset of its header is kept: the header lies beside
+/// the data, which are read next.
 #[derive(Debug)]
 pub struct Objects {
     sizes: Sizes,
@@ -34,7 +34,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Object `index` of `collection`, the bytes that these were made of.
+    /// Object `index` of `collection`, which must be the bytes that this index was made from.
     #[inline]
     pub fn find(&self, collection: &[u8], index: u16) -> Option<Object> {
         // Indices mostly run from 1 without a gap.
@@ -50,7 +50,7 @@ impl Objects {
         self.sizes.object(collection, position(*self.places.get(at)?))
     }
 
-    /// Bytes that these take.
+    /// Bytes of memory in use.
     pub fn size(&self) -> usize {
         self.places.capacity() * size_of::<u32>()
     }
@@ -60,26 +60,26 @@ fn position(place: u32) -> usize {
     (place as usize).saturating_mul(ALIGNMENT)
 }
 
-/// Widths in a collection.
+/// Widths of the fields in a collection.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Of a length.
+    /// Bytes of a length.
     length: usize,
-    /// Of the collection's header.
+    /// Bytes of the collection's header.
     header: usize,
-    /// Of an object's header.
+    /// Bytes of an object's header.
     object: usize,
 }
 
 impl Sizes {
-    /// For a file whose lengths take this many bytes.
+    /// Widths for a file whose lengths take this many bytes.
     pub fn new(length_size: u8) -> Self {
         let length = usize::from(length_size);
         let padded = |n: usize| n.next_multiple_of(ALIGNMENT);
         Self { length, header: padded(8 + length), object: padded(8 + length) }
     }
 
-    /// The size a collection says it has.
+    /// The collection's size according to its header.
     pub fn collection(&self, head: &[u8]) -> Result<u64, Error> {
         let signature = head.get(..4).unwrap_or_default();
         if signature != b"GCOL" {
@@ -96,15 +96,15 @@ impl Sizes {
         Ok(size)
     }
 
-    /// The objects of a collection. Every step goes forward by an object's header at least.
+    /// The objects of a collection. Every step advances at least by an object's header.
     pub fn objects(self, collection: &[u8]) -> Result<Objects, Error> {
-        // Grown from here, it is copied once or twice at most; it is shrunk in the end.
+        // From this capacity, the vector is copied once or twice at most; it is shrunk at the end.
         let mut places = Vec::with_capacity(collection.len() / (2 * self.object));
         let (mut at, mut last, mut sorted) = (self.header, 0, true);
         while let Some(header) = collection.get(at..at + self.object) {
             let (index, length) = self.parse(header);
             if index == 0 {
-                // Free space, which is last. Where it is not, its size counts its header.
+                // Free space, which comes last. If it does not, its size includes its header.
                 let fits = |length: &usize| (self.object..=collection.len()).contains(length);
                 let whole = usize::try_from(length).ok().filter(|length| fits(length) && length % ALIGNMENT == 0);
                 let Some(length) = whole else { break };
@@ -123,7 +123,7 @@ impl Sizes {
         if !sorted {
             let index = |place: &u32| self.object(collection, position(*place)).map(|object| object.index);
             places.sort_by_cached_key(index);
-            // Of several with one index libhdf5 takes the last.
+            // Of several objects with one index, libhdf5 takes the last.
             places.reverse();
             places.dedup_by_key(|place| index(place));
             places.reverse();
@@ -132,7 +132,7 @@ impl Sizes {
         Ok(Objects { sizes: self, places })
     }
 
-    /// The object whose header begins at `at`.
+    /// The object with its header at `at`.
     #[inline]
     fn object(&self, collection: &[u8], at: usize) -> Option<Object> {
         let start = at.checked_add(self.object)?;
@@ -140,7 +140,7 @@ impl Sizes {
         Some(Object { index, start, length: usize::try_from(length).ok()? })
     }
 
-    /// Index and length in an object's header.
+    /// Index and length from an object's header.
     #[inline]
     fn parse(&self, header: &[u8]) -> (u16, u64) {
         // Nearly all files have lengths of 8 bytes.

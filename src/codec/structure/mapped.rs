@@ -1,8 +1,8 @@
-//! Virtual datasets as the file has them (file format IV.A.2.i, "Data Layout", and III.E.1, "Virtual Dataset Mapping").
+//! Reads virtual datasets from the file's own structures (file format IV.A.2.i, "Data Layout", and III.E.1, "Virtual
+//! Dataset Mapping").
 //!
-//! libhdf5 makes two dataspaces of several kilobytes for each mapping, and copies all of them each time that it is
-//! asked for one thing. What is read here is what nearly all virtual datasets are: boxes of elements that are boxes of
-//! other datasets.
+//! libhdf5 makes two dataspaces of several kilobytes for each mapping, and copies all of them for every query. This
+//! module reads the usual case: boxes of elements mapped to boxes of other datasets.
 //!
 //! ```text
 //! version u8 | mappings                                            in an object of the global heap
@@ -26,14 +26,14 @@ const FILTERS: u64 = 11;
 /// The class of a virtual layout.
 const VIRTUAL: u8 = 3;
 
-/// Bytes of a list of mappings that is read.
+/// Largest list of mappings, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Most bytes of a name, as libhdf5 is asked for.
+/// Longest name, as in queries to libhdf5.
 const LONGEST_NAME: usize = 1 << 20;
 
-/// Flags of a mapping in version 1: the name of the file, that of the dataset is that of another mapping; the file is
-/// the one that it lies in.
+/// Flags of a mapping in version 1: it shares the file's name with another mapping; it shares the dataset's name; its
+/// file is the one that contains it.
 const FILE_SHARED: u8 = 1;
 const DATASET_SHARED: u8 = 2;
 const SAME_FILE: u8 = 4;
@@ -43,16 +43,16 @@ const SAME_FILE: u8 = 4;
 pub struct VirtualDataset {
     /// Its extent.
     pub shape: Vec<u64>,
-    /// What stands where nothing is mapped.
+    /// The fill value of unmapped elements.
     pub fill: StoredFill,
-    /// What is mapped.
+    /// The mappings.
     pub mappings: MappingList,
 }
 
 /// A fill value as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredFill {
-    /// There is none.
+    /// No fill value.
     Undefined,
     /// Zeros.
     Default,
@@ -67,10 +67,10 @@ pub struct MappingList {
     places: Vec<Place>,
 }
 
-/// Where a mapping lies in its list.
+/// Location of a mapping in its list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
-    /// Nothing where the file is the one that the list lies in.
+    /// `None`: the file is the one that contains the list.
     file: Option<Range<u32>>,
     dataset: Range<u32>,
     selections: u32,
@@ -79,19 +79,19 @@ struct Place {
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredMapping<'a> {
-    /// Name of the file, `.` for its own.
+    /// Name of the file; `.` for the file itself.
     pub file: &'a [u8],
     /// Path of the dataset in it.
     pub dataset: &'a [u8],
-    /// What is taken of it.
+    /// The selected elements of the source.
     pub from: Selection,
-    /// Where that stands.
+    /// Their place in the virtual dataset.
     pub to: Selection,
 }
 
 impl VirtualDataset {
-    /// The virtual dataset whose object header lies at an address. `None` of any other, and of one that libhdf5 has to
-    /// say something of: mappings that are no boxes, or without limit.
+    /// The virtual dataset with its object header at an address. `None`: another object, or one that only libhdf5 can
+    /// interpret: mappings that are no boxes, or unlimited.
     pub fn read(address: u64, widths: Widths, read: &ReadAt<'_>) -> Option<Self> {
         let messages = header::messages(address, widths, read)?;
         let found = |kind| messages.iter().find(|message| message.kind == kind);
@@ -156,7 +156,7 @@ fn object(address: u64, index: u16, widths: Widths, read: &ReadAt<'_>) -> Option
 }
 
 impl MappingList {
-    /// The list that these bytes are.
+    /// Parses a list of mappings.
     fn read(bytes: Vec<u8>, widths: Widths) -> Option<Self> {
         let mut rest = Rest(&bytes);
         let version = rest.byte().filter(|version| *version <= 1)?;
@@ -184,12 +184,12 @@ impl MappingList {
         is_whole.then_some(Self { bytes, places })
     }
 
-    /// How many mappings there are.
+    /// Number of mappings.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -204,7 +204,7 @@ impl MappingList {
     }
 }
 
-/// Where the text that comes next lies, which ends with a NUL.
+/// Location of the next text, which ends with a NUL.
 fn name(bytes: &[u8], rest: &mut Rest<'_>) -> Option<Range<u32>> {
     let length = rest.0.iter().take(LONGEST_NAME + 1).position(|byte| *byte == 0)?;
     let start = bytes.len() - rest.0.len();
@@ -213,7 +213,7 @@ fn name(bytes: &[u8], rest: &mut Rest<'_>) -> Option<Range<u32>> {
 }
 
 impl Rest<'_> {
-    /// A selection that is everything or one box; `None` of all others.
+    /// A selection of everything or of one box. `None`: any other selection.
     fn selection(&mut self) -> Option<Selection> {
         match self.number(4)? {
             2 => self.area().map(Selection::Box),
@@ -235,7 +235,7 @@ impl Rest<'_> {
                 let [first, stride, blocks, block] = [(); 4].map(|()| self.number(width));
                 let (blocks, block) = (blocks?, block?);
                 start.push(first?);
-                // Blocks without room between them are one.
+                // Adjacent blocks make one block.
                 count.push(match blocks {
                     _ if blocks == unlimited || block == unlimited => return None,
                     1 => block,

@@ -1,31 +1,31 @@
-//! Structures of the HDF5 file format that are read without libhdf5, as pure functions over their bytes.
+//! Reads structures of the HDF5 file format without libhdf5, as pure functions over their bytes.
 
 pub mod header;
 pub mod heap;
 pub mod mapped;
 
-/// Bytes that an address and a length take in a file.
+/// Bytes of an address and of a length in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Widths {
-    /// Of an address.
+    /// Bytes of an address.
     pub address: usize,
-    /// Of a length.
+    /// Bytes of a length.
     pub length: usize,
 }
 
 impl Widths {
-    /// The address of what is nowhere.
+    /// The undefined address.
     pub fn undefined(self) -> Option<u64> {
         u32::try_from(self.address).ok().and_then(|bytes| u64::MAX.checked_shr(64_u32.checked_sub(8 * bytes)?))
     }
 }
 
-/// Which elements of a dataset are meant.
+/// A selection of a dataset's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
-    /// All.
+    /// All elements.
     All,
-    /// A box of them.
+    /// A box of elements.
     Box(Area),
 }
 
@@ -41,37 +41,37 @@ pub struct Area {
 /// `H5S_MAX_RANK`.
 const MAX_RANK: usize = 32;
 
-/// Flag of blocks that repeat at regular distances.
+/// Flag of a regular selection: blocks at equal distances.
 const REGULAR: u8 = 1;
 
-/// What is left to read.
+/// The remaining bytes of a slice.
 #[derive(Clone, Debug)]
 pub struct Rest<'a>(pub &'a [u8]);
 
 impl<'a> Rest<'a> {
-    /// The bytes that come next.
+    /// The next bytes.
     pub fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
-    /// A number of that many bytes.
+    /// The next number, of `width` bytes.
     pub fn number(&mut self, width: usize) -> Option<u64> {
         self.take(width).map(little_endian)
     }
 
-    /// One byte.
+    /// The next byte.
     pub fn byte(&mut self) -> Option<u8> {
         self.take(1)?.first().copied()
     }
 
-    /// Passes over bytes.
+    /// Skips bytes.
     pub fn skip(&mut self, bytes: usize) -> Option<()> {
         self.take(bytes).map(drop)
     }
 
-    /// The head of a selection of blocks, up to its rank: whether they are regular, and how wide its numbers are.
+    /// Reads the head of a hyperslab selection up to its rank: whether it is regular, and the width of its numbers.
     pub fn hyperslab(&mut self) -> Option<(bool, usize)> {
         let (flags, width) = match self.number(4)? {
             1 => self.skip(8).map(|()| (0, 4))?,
@@ -82,17 +82,17 @@ impl<'a> Rest<'a> {
         (flags <= REGULAR).then_some((flags == REGULAR, width))
     }
 
-    /// How wide the numbers of a selection are.
+    /// The width of a selection's numbers.
     pub fn width(&mut self) -> Option<usize> {
         Some(usize::from(self.byte()?)).filter(|width| matches!(width, 2 | 4 | 8))
     }
 
-    /// How many dimensions a selection has.
+    /// The number of dimensions of a selection.
     pub fn rank(&mut self) -> Option<usize> {
         usize::try_from(self.number(4)?).ok().filter(|rank| (1..=MAX_RANK).contains(rank))
     }
 
-    /// Numbers one behind the other.
+    /// Numbers in succession.
     pub fn numbers(&mut self, width: usize, count: usize) -> Option<Vec<u64>> {
         (0..count).map(|_| self.number(width)).collect()
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::{Kind, MAGIC, Packing, Reader, Stop};
 
-/// Keys with a meaning; all others are the application's.
+/// Keys defined by the format; all others belong to applications.
 const NAME: &str = "trevni.name";
 const TYPE: &str = "trevni.type";
 const CODEC: &str = "trevni.codec";
@@ -14,7 +14,7 @@ const VALUES: &str = "trevni.values";
 const ARRAY: &str = "trevni.array";
 const PARENT: &str = "trevni.parent";
 
-/// Keys and values, in the file's order. A key that comes twice has its last value.
+/// Keys and values, in the file's order. For a repeated key, the last value counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata(Vec<(String, Vec<u8>)>);
 
@@ -53,37 +53,37 @@ impl Metadata {
     }
 }
 
-/// What the header says of a column.
+/// A column according to the header.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Its name, unlike those of all others.
+    /// Its name, unique in the file.
     pub name: String,
-    /// Type of a value, and how blocks are stored; or why the column cannot be read.
+    /// Type of a value, and storage of blocks; or why the column cannot be read.
     pub form: Result<(Kind, Packing), Error>,
-    /// Each descriptor has the first value of its block.
+    /// Whether each descriptor has the first value of its block.
     pub has_values: bool,
-    /// Each row, or each value of the parent, has any number of values.
+    /// Whether each row, or each value of the parent, has any number of values.
     pub is_array: bool,
-    /// Position of the column whose values have one entry each here.
+    /// Position of the parent column: each of its values has one entry in this column.
     pub parent: Option<usize>,
-    /// Where it begins in the file.
+    /// Offset of the column in the file.
     pub start: u64,
-    /// All that is said of it.
+    /// Metadata of the column.
     pub metadata: Metadata,
 }
 
 /// The header of a file.
 #[derive(Clone, Debug)]
 pub struct Header {
-    /// 1 or 2: the same, but that 1 has no runs of lengths.
+    /// 1 or 2; version 1 only lacks runs of lengths.
     pub version: u8,
     /// Rows of the table.
     pub rows: u64,
-    /// What is said of the file.
+    /// Metadata of the file.
     pub metadata: Metadata,
     /// The columns; parents stand before their children.
     pub columns: Vec<Column>,
-    /// Its bytes.
+    /// Length of the header, in bytes.
     pub length: u64,
 }
 
@@ -91,7 +91,7 @@ impl Header {
     /// Reads the header of a file of `total` bytes that begins with `bytes`.
     ///
     /// # Errors
-    /// [`Stop::More`] where it is longer than `bytes`; rules that it breaks.
+    /// [`Stop::More`] if it is longer than `bytes`; rules that it breaks.
     pub fn read(bytes: &[u8], total: u64) -> Result<Self, Stop> {
         let reader = &mut Reader::new(bytes, total);
         if reader.take(MAGIC.len())? != MAGIC {
@@ -110,7 +110,7 @@ impl Header {
             return Err(format!("{count} columns in {} bytes", reader.left()).into());
         }
         let metadata = Metadata::read(reader)?;
-        // Looked up once: there may be many pairs, and many columns.
+        // Looked up once: there may be many pairs and many columns.
         let of_file = [CODEC, CHECKSUM].map(|key| metadata.get(key));
         let mut columns = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -156,23 +156,23 @@ fn column(
     Ok(Column { name, form, has_values, is_array, parent, start: 0, metadata })
 }
 
-/// What a column says of one of its blocks.
+/// A block according to its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// Rows of the table in it.
     pub rows: u32,
-    /// Bytes before the codec.
+    /// Bytes before compression.
     pub size: u32,
-    /// Bytes behind it, without the checksum.
+    /// Bytes after compression, without the checksum.
     pub stored: u32,
 }
 
 impl Descriptor {
-    /// Bytes of one without a first value.
+    /// Bytes of a descriptor without a first value.
     pub const BYTES: u64 = 12;
 
-    /// Reads the descriptor of a block. Of a first value of type `first`, how many bytes of it follow is returned:
-    /// they may be too many to be read.
+    /// Reads the descriptor of a block. If it has a first value, of type `first`, also returns how many bytes of that
+    /// value follow: they may be too many to read.
     ///
     /// # Errors
     /// [`Stop`].

@@ -6,8 +6,8 @@
 //! block   rows of the table in it; entries, each one value, or in an array a length and as many values
 //! ```
 //!
-//! [`Header`] and [`Descriptor`] say where blocks lie, [`Packing`] undoes their codec and holds the checksum against
-//! them, [`decode`] makes values of their bytes. Integers are little-endian; most are varints.
+//! [`Header`] and [`Descriptor`] locate blocks, [`Packing`] decompresses them and checks their checksum, [`decode`]
+//! makes values of their bytes. Integers are little-endian; most are varints.
 
 mod header;
 mod packing;
@@ -25,7 +25,7 @@ pub use values::{Decoded, Kind, Values, decode, weight};
 /// The first bytes of a file, before its version.
 pub const MAGIC: [u8; 3] = *b"Trv";
 
-/// Most values of one row: as many as the index of an Arrow list counts.
+/// Most values of one row: the range of an Arrow list's index.
 pub const MOST_OF_ROW: u64 = (1 << 31) - 1;
 
 /// Most values of a column.

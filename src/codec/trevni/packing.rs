@@ -1,14 +1,14 @@
-//! How the bytes of a block are stored: compressed, with a checksum behind them.
+//! Storage of a block: compression, with a checksum after it.
 
 use crate::codec::Error;
 use libdeflater::crc32;
 
 use crate::codec::compressors::{bzip2, deflate};
 
-/// What undoes the compression of blocks.
+/// The compression of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// Bytes as they are.
+    /// No compression.
     Null,
     /// RFC 1951, without a header.
     Deflate,
@@ -18,38 +18,38 @@ pub enum Codec {
     Bzip2,
 }
 
-/// What stands behind the stored bytes of a block.
+/// The checksum after the stored bytes of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// Nothing.
+    /// No checksum.
     Null,
-    /// CRC-32 of the bytes before they were compressed. Writers disagree about the byte order: either counts.
+    /// CRC-32 of the bytes before compression. Writers disagree about the byte order: either is accepted.
     Crc32,
 }
 
-/// How the blocks of a column are stored.
+/// Storage of a column's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
     /// The compression.
     pub codec: Codec,
-    /// What follows the compressed bytes.
+    /// The checksum after the compressed bytes.
     pub checksum: Checksum,
 }
 
-/// What came of holding a checksum against its block.
+/// The outcome of checking a block's checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// It is right, or there is none.
+    /// It matches, or there is none.
     Right,
-    /// Apache's writer stores 0, whatever the bytes, where the codec is `null`.
+    /// With codec `null`, Apache's writer stores 0 for any bytes.
     NotComputed,
 }
 
 impl Packing {
-    /// That of these names, as files have them; an absent one is `null`.
+    /// The storage with these names, as files have them; an absent one means `null`.
     ///
     /// # Errors
-    /// A name that is not known.
+    /// An unknown name.
     pub fn of(codec: Option<&[u8]>, checksum: Option<&[u8]>) -> Result<Self, Error> {
         let codec = match codec.unwrap_or(b"null") {
             b"null" => Codec::Null,
@@ -74,7 +74,7 @@ impl Packing {
         }
     }
 
-    /// Undoes the codec of a block: `stored` becomes exactly as many bytes as `out` has.
+    /// Decompresses a block: `stored` must fill `out` exactly.
     ///
     /// # Errors
     /// Bytes that do not decode, or decode to more or fewer.
@@ -98,10 +98,10 @@ impl Packing {
         if given == size { Ok(()) } else { Err(format!("it gives {given} bytes, the descriptor says {size}").into()) }
     }
 
-    /// Holds the checksum, the four bytes behind a block, against what the block holds.
+    /// Compares the checksum, the four bytes after a block, with the block's content.
     ///
     /// # Errors
-    /// A checksum of other bytes.
+    /// The checksum does not match.
     pub fn check(&self, bytes: &[u8], checksum: &[u8]) -> Result<Checked, Error> {
         if self.checksum == Checksum::Null {
             return Ok(Checked::Right);

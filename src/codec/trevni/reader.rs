@@ -2,10 +2,10 @@
 
 use crate::codec::Error;
 
-/// Why bytes were not read.
+/// Why bytes could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The slice ends here, the file does not.
+    /// The slice ends here, but the file continues.
     More,
     /// The bytes break a rule, or the file ends here.
     Bad(Error),
@@ -31,17 +31,17 @@ impl<'a> Reader<'a> {
         Self { bytes, at: 0, total }
     }
 
-    /// A reader of bytes behind which there is nothing.
+    /// A reader of bytes that are the whole file.
     pub fn of_all(bytes: &'a [u8]) -> Self {
         Self::new(bytes, bytes.len() as u64)
     }
 
-    /// Bytes read.
+    /// Number of bytes read.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Bytes that are left, in the slice or behind it.
+    /// Number of bytes left, in the slice or after it.
     pub fn left(&self) -> u64 {
         self.total.saturating_sub(self.at as u64)
     }
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// All bytes of the slice that are left.
+    /// All remaining bytes of the slice.
     pub fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }
@@ -139,10 +139,7 @@ impl<'a> Reader<'a> {
         Ok((n >> 1) as i64 ^ -((n & 1) as i64))
     }
 
-    /// The length before `bytes` and `string`, which are no longer than what is left.
-    ///
-    /// # Errors
-    /// [`Stop`].
+    /// The length before `bytes` and `string`, at most the number of bytes left.
     #[inline]
     pub fn length(&mut self) -> Result<usize, Stop> {
         let length = self.long()?;

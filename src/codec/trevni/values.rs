@@ -29,7 +29,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them, by their names.
+    /// All types with their names.
     pub const ALL: [(&str, Self); 10] = [
         ("null", Self::Null),
         ("boolean", Self::Boolean),
@@ -43,7 +43,7 @@ impl Kind {
         ("bytes", Self::Bytes),
     ];
 
-    /// The type of this name, in any case.
+    /// The type with this name, in any case.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, kind)| *kind)
     }
@@ -53,7 +53,7 @@ impl Kind {
         Self::ALL.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
-    /// Bytes of a value once decoded; those of a text are counted beside it.
+    /// Bytes of a decoded value, not counting those of a text.
     fn width(self) -> u64 {
         match self {
             Self::Null => 0,
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// Most values that so many bytes can hold; any number of `null`.
+    /// Most values that this many bytes can hold; unlimited for `null`.
     fn most_in(self, size: u64) -> u64 {
         match self {
             Self::Null => u64::MAX,
@@ -75,12 +75,12 @@ impl Kind {
     }
 }
 
-/// Decoded values, one behind the other.
+/// Decoded values in succession.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// So many of them.
+    /// This many nulls.
     Null(u64),
-    /// Bits from the lowest up, and how many there are.
+    /// Bits from the lowest up, and their number.
     Boolean(Vec<u8>, usize),
     /// `int`, `fixed32`.
     Int(Vec<i32>),
@@ -90,12 +90,12 @@ pub enum Values {
     Float(Vec<f32>),
     /// `double`.
     Double(Vec<f64>),
-    /// `string`, `bytes`: where each begins and the last ends, and all of them.
+    /// `string`, `bytes`: offsets with the final end, and all bytes.
     Bytes(Vec<i64>, Vec<u8>),
 }
 
 impl Values {
-    /// How many there are.
+    /// Number of values.
     pub fn len(&self) -> u64 {
         match self {
             Self::Null(count) => *count,
@@ -108,7 +108,7 @@ impl Values {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -129,7 +129,7 @@ impl Values {
         }
     }
 
-    /// Appends `count` values, no more than what is left can hold.
+    /// Appends `count` values, at most as many as the remaining bytes can hold.
     fn read(&mut self, kind: Kind, count: u64, reader: &mut Reader<'_>) -> Result<(), Stop> {
         if count > kind.most_in(reader.left()) {
             return Err(format!("{count} more values in {} bytes", reader.left()).into());
@@ -138,7 +138,7 @@ impl Values {
             *values = values.saturating_add(count);
             return Ok(());
         }
-        // No more than eight for each byte of the block.
+        // At most eight for each byte of the block.
         let count = count as usize;
         match self {
             Self::Null(_) => {}
@@ -168,7 +168,7 @@ impl Values {
     }
 }
 
-/// The next `count` cells of `N` bytes.
+/// The next `count` values of `N` bytes.
 fn cells<'a, const N: usize>(
     reader: &mut Reader<'a>,
     count: usize,
@@ -177,7 +177,7 @@ fn cells<'a, const N: usize>(
     Ok(bytes.as_chunks::<N>().0.iter().copied())
 }
 
-/// Appends `count` bits, from the lowest of the first byte up, to those that are held.
+/// Appends `count` bits, from the lowest of the first byte up.
 fn append_bits(bits: &mut Vec<u8>, held: &mut usize, from: &[u8], count: usize) {
     if held.is_multiple_of(8) {
         bits.extend_from_slice(from);
@@ -192,22 +192,22 @@ fn append_bits(bits: &mut Vec<u8>, held: &mut usize, from: &[u8], count: usize) 
     }
     *held += count;
     bits.truncate(held.div_ceil(8));
-    // What fills the last byte up means nothing.
+    // Padding in the last byte has no meaning.
     if let (Some(last), used @ 1..) = (bits.last_mut(), *held % 8) {
         *last &= (1 << used) - 1;
     }
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// Of an array, where the values of each entry begin, and where the last ones end.
+    /// For an array: the offset of each entry's first value, and the final end.
     pub starts: Option<Vec<i64>>,
     /// The values of all entries.
     pub values: Values,
 }
 
-/// Most bytes that [`decode`] takes for a block of `size` bytes with so many entries.
+/// Most bytes that [`decode`] takes for a block of `size` bytes with this many entries.
 pub fn weight(kind: Kind, is_array: bool, entries: u64, size: u64) -> u64 {
     let values = kind.most_in(size);
     let values = if kind == Kind::Null {
@@ -220,16 +220,16 @@ pub fn weight(kind: Kind, is_array: bool, entries: u64, size: u64) -> u64 {
     let starts = if is_array { entries.saturating_add(1).saturating_mul(8) } else { 0 };
     let texts = if matches!(kind, Kind::String | Kind::Bytes) { size.saturating_add(8) } else { 0 };
     let values = if kind == Kind::Boolean { values / 8 + 1 } else { values.saturating_mul(kind.width()) };
-    // A vector that grows may take twice what it holds.
+    // A growing vector may take twice its content.
     let values = if is_array { values.saturating_mul(2) } else { values };
     starts.saturating_add(texts).saturating_add(values)
 }
 
 /// Decodes a block of `entries` entries: rows of the table, or values of the parent. With `runs`, negative lengths are
-/// runs. Takes no more memory than [`weight`] says, which is the caller's to admit.
+/// runs. It takes at most [`weight`] bytes of memory, which the caller must have reserved.
 ///
 /// # Errors
-/// Values that are cut short, bytes left over, too many values.
+/// Truncated values, bytes left over, or too many values.
 pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64) -> Result<Decoded, Error> {
     let mut reader = Reader::of_all(bytes);
     let decoded = match is_array {
@@ -273,7 +273,7 @@ fn arrays(reader: &mut Reader<'_>, kind: Kind, runs: bool, entries: u64) -> Resu
         if more > MOST_OF_COLUMN.saturating_sub(total) {
             return Err(format!("more than {MOST_OF_COLUMN} values").into());
         }
-        // Behind each length booleans begin a new byte.
+        // After each length, booleans begin a new byte.
         match kind {
             Kind::Boolean => {
                 for _ in 0..(if length == 0 { 0 } else { times }) {

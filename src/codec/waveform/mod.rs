@@ -1,4 +1,4 @@
-//! Decodes waveforms of detectors: rows of samples, each encoded by itself (LEGEND data format specifications,
+//! Decodes waveforms of detectors: rows of samples, each encoded independently (LEGEND data format specifications,
 //! "Encoded arrays").
 
 mod sigcompress;
@@ -7,10 +7,10 @@ mod zigzag;
 /// A way of encoding a waveform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// `radware_sigcompress`: differences or values in as many bits as each section needs. The shift was added to each
-    /// sample before.
+    /// `radware_sigcompress`: differences or values, in as many bits as each section needs. The encoder added the shift
+    /// to each sample.
     Sigcompress {
-        /// Taken from each sample.
+        /// To be subtracted from each sample.
         shift: i32,
     },
     /// `uleb128_zigzag_diff`: each difference as a zigzag LEB128 number.
@@ -18,8 +18,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// How many samples one waveform has, told without decoding it; `None` where its bytes end early or say what cannot
-    /// be.
+    /// Number of samples of a waveform, without decoding it. `None`: truncated or impossible bytes.
     pub fn samples(self, bytes: &[u8]) -> Option<usize> {
         match self {
             Self::Sigcompress { .. } => sigcompress::samples(bytes),
@@ -27,8 +26,8 @@ impl Coding {
         }
     }
 
-    /// Decodes one waveform into `out`. `None`, with any samples there, where it has another number of samples or is
-    /// damaged: where [`Coding::samples`] says otherwise.
+    /// Decodes one waveform into `out`. `None`: it is damaged, or [`Coding::samples`] differs from the length of `out`,
+    /// which then holds arbitrary samples.
     pub fn decode(self, bytes: &[u8], out: &mut [i32]) -> Option<()> {
         match self {
             Self::Sigcompress { shift } => sigcompress::decode(bytes, shift, out),

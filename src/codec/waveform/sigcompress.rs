@@ -26,7 +26,7 @@ pub(super) fn decode(bytes: &[u8], shift: i32, out: &mut [i32]) -> Option<()> {
         let (samples, behind) = rest.split_at_mut(section.count);
         rest = behind;
         let least = section.least;
-        // Sums wrap as words do.
+        // Sums wrap like words.
         let shown = |sample: u16| i32::from(sample as i16).wrapping_sub(shift);
         match section.first {
             Some(first) => {
@@ -48,24 +48,24 @@ pub(super) fn decode(bytes: &[u8], shift: i32, out: &mut [i32]) -> Option<()> {
     Some(())
 }
 
-/// Sums each number and those before it, in three steps of a vector.
+/// Replaces each number by the sum of it and all before it, in three vector steps.
 fn sums(numbers: [u16; 8]) -> [u16; 8] {
     [1, 2, 4].iter().fold(numbers, |sums, &step| {
         std::array::from_fn(|at| if at < step { sums[at] } else { sums[at].wrapping_add(sums[at - step]) })
     })
 }
 
-/// Samples that are packed in the same width.
+/// Samples packed in the same width.
 struct Section<'a> {
     count: usize,
     width: u16,
-    /// Of differences, the sample before them.
+    /// For differences: the sample before them.
     first: Option<u16>,
     least: u16,
     packed: &'a [u8],
 }
 
-/// Words that are left.
+/// The remaining words.
 struct Words<'a> {
     bytes: &'a [u8],
 }
@@ -77,7 +77,7 @@ impl<'a> Words<'a> {
         Some(u16::from_be_bytes(*word))
     }
 
-    /// The next section, of at most `most` samples and one at least.
+    /// The next section, of at least one and at most `most` samples.
     fn section(&mut self, most: usize) -> Option<Section<'a>> {
         let count = usize::from(self.next()?);
         let width = self.next()?;
@@ -98,10 +98,10 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Unpacks numbers of `width` bits, 1 to 16, the highest bit first, and fills `out` with what `samples` makes of eight
-/// at a time. Numbers past the end are of any value.
+/// Unpacks numbers of `width` bits, 1 to 16, the highest bit first; `samples` turns eight at a time into samples for
+/// `out`. Numbers after the end are arbitrary.
 fn unpack(width: u16, packed: &[u8], out: &mut [i32], samples: impl FnMut([u16; 8]) -> [i32; 8]) {
-    // Where the width is known, so are all shifts.
+    // A constant width makes all shifts constant.
     macro_rules! of_width {
         ($($width:literal)*) => {
             match width {
@@ -124,7 +124,7 @@ fn unpack_known<const WIDTH: usize>(packed: &[u8], out: &mut [i32], mut samples:
                 let bits = u64::from_be_bytes(*word);
                 std::array::from_fn(|at| (bits >> (64 - (at + 1) * WIDTH)) as u16 & mask)
             }
-            // Each number lies in the four bytes from its first one on, the last one below byte 18.
+            // Each number lies in the four bytes from its first one, all below byte 18.
             (_, Some(window)) => std::array::from_fn(|at| {
                 let (byte, bit) = (at * WIDTH / 8, at * WIDTH % 8);
                 let word = u32::from_be_bytes([window[byte], window[byte + 1], window[byte + 2], window[byte + 3]]);
@@ -139,7 +139,7 @@ fn unpack_known<const WIDTH: usize>(packed: &[u8], out: &mut [i32], mut samples:
     }
 }
 
-/// Unpacks eight numbers, zeros past the end.
+/// Unpacks eight numbers, with zeros after the end.
 fn last_of<const WIDTH: usize>(packed: &[u8]) -> [u16; 8] {
     let mut bits = [0; 16];
     let length = packed.len().min(WIDTH);

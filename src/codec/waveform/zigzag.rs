@@ -1,6 +1,6 @@
 //! `uleb128_zigzag_diff`.
 
-/// Flag of a byte that another one of the same number follows.
+/// Flag of a byte that is not the last of its number.
 const MORE: u8 = 128;
 
 /// See [`Coding::samples`](super::Coding::samples).
@@ -26,7 +26,7 @@ pub(super) fn decode(bytes: &[u8], out: &mut [i32]) -> Option<()> {
     };
     let (mut bytes, mut out) = (bytes, out);
     while let Some((first, _)) = bytes.split_first() {
-        // Nearly all differences are small: eight of one byte each.
+        // Nearly all differences are small: take eight of one byte each.
         if let (Some((eight, rest)), true) = (bytes.split_first_chunk::<8>(), out.len() >= 8)
             && u64::from_le_bytes(*eight) & u64::from_le_bytes([MORE; 8]) == 0
         {
