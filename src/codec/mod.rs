@@ -134,8 +134,8 @@ impl Pipeline {
         Scratch { first: most, second: if outputs().count() > 1 { most } else { 0 } }
     }
 
-    /// The last filter to undo, if it writes into the chunk itself. With a checksum still to check below it, it needs a
-    /// buffer of its own.
+    /// The filter undone last, if it writes into the chunk itself. A checksum writes nothing, so the data before it
+    /// need a buffer.
     fn direct(&self, mask: u32) -> Option<usize> {
         let first = (0..self.codecs.len()).find(|i| !masked(mask, *i))?;
         (self.codecs[first] != Codec::Fletcher32).then_some(first)
@@ -294,7 +294,7 @@ impl Codec {
     }
 }
 
-/// What is known about the size of a stage's output.
+/// The size of a stage's output, or its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     Exactly(usize),

@@ -1,5 +1,4 @@
-//! Tells members of an HDF5 file that lies in several, which HDF5's family and split drivers write: none is a file that
-//! can be read alone.
+//! Recognises members of an HDF5 file split into several by HDF5's family or split driver: no member can be read alone.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,28 +8,28 @@ use bstr::ByteSlice;
 
 use crate::source::Source;
 
-/// The driver's name stands within so many bytes from the beginning: behind the superblock, or in its extension.
+/// Bytes from the beginning of a file in which to find the driver's name: after the superblock, or in its extension.
 const BEGINNING: u64 = 4096;
 
-/// Names of members stand within so many bytes behind that of the split driver.
+/// Bytes after the split driver's name in which to find the names of members.
 const NAMES: usize = 512;
 
-/// Members that are named.
+/// Most members to name in a message.
 const MOST_NAMED: usize = 6;
 
-/// Members of a family that are looked for.
+/// Most members of a family to look for.
 const MOST_MEMBERS: usize = 1 << 16;
 
-/// Members that may lack one behind the other.
+/// Most missing members in succession before the search ends.
 const MOST_LACKING: usize = 64;
 
-/// Names in a folder that are looked at for a member that names this one, …
+/// Most names of a folder to examine in search of the member that names this one, …
 const MOST_LISTED: usize = 1 << 16;
 
-/// … and files that are opened for it.
+/// … and most files to open for it.
 const MOST_OPENED: usize = 16;
 
-/// Tells that a file is a member, and how to make one file of all. `None`: it is no member, or nothing tells so.
+/// Describes a file that is a member, and how to join all members. `None`: not a member, or not recognisable as one.
 pub(super) fn of(source: &Source) -> Option<String> {
     let path = source.path();
     let beginning = beginning(source).unwrap_or_default();
@@ -40,7 +39,7 @@ pub(super) fn of(source: &Source) -> Option<String> {
     if beginning.contains_str(b"NCSAfami") {
         return Some(family(path));
     }
-    // A member but the first has no name of a driver.
+    // Only the first member has the name of the driver.
     let is_family = |first: &Source| self::beginning(first).is_some_and(|first| first.contains_str(b"NCSAfami"));
     let first = numbered(path, 0).and_then(|(_, first)| Source::open(&first).ok());
     if first.is_some_and(|first| first.path() != path && is_family(&first)) {
@@ -49,11 +48,12 @@ pub(super) fn of(source: &Source) -> Option<String> {
     beside(path).map(|templates| split(path, &templates))
 }
 
-/// Finds the metadata member of a data member: a file beside it whose driver names it. Returns the suffixes of all.
+/// Finds the metadata member of a data member: a sibling file whose driver names it. Returns the suffixes of all
+/// members.
 fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
     let name = path.file_name()?.as_bytes();
     let shared = &name[..name.iter().rposition(|byte| matches!(byte, b'-' | b'.')).filter(|at| *at > 0)?];
-    // Behind a suffix that is part of each name, too: `a-r.h5`.
+    // All names may share a further suffix: `a-r.h5`.
     let shared =
         shared.rfind_byteset(b"-").filter(|at| *at > 0 && name.ends_with(b".h5")).map_or(shared, |at| &shared[..at]);
     let others =
@@ -72,8 +72,8 @@ fn beside(path: &Path) -> Option<Vec<Vec<u8>>> {
     })
 }
 
-/// Suffixes in the names of members, which stand behind `%s` in the metadata of the driver. They come from the file and
-/// end up in a command and in paths: where one has unusual bytes, there are none.
+/// Suffixes of the names of members, which follow `%s` in the metadata of the driver. They come from the file and end
+/// up in a command and in paths, so the result is empty if one has unusual bytes.
 fn templates(named: &[u8]) -> Vec<Vec<u8>> {
     let named = named.get(..NAMES).unwrap_or(named);
     let is_usual = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
@@ -88,7 +88,7 @@ fn beginning(source: &Source) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Of the split driver, and others of several drivers.
+/// Describes a member of the split driver or another driver of several files.
 fn split(path: &Path, templates: &[Vec<u8>]) -> String {
     let name = path.file_name().unwrap_or_default().as_bytes();
     let shared = templates.iter().find_map(|end| name.strip_suffix(end.as_slice())).unwrap_or(b"*").as_bstr();
@@ -115,7 +115,7 @@ fn split(path: &Path, templates: &[Vec<u8>]) -> String {
     }
 }
 
-/// Of the family driver: names differ by a number, which counts from 0.
+/// Describes a member of the family driver: names differ by a number, counted from 0.
 fn family(path: &Path) -> String {
     let what = "a member of an HDF5 file that the family driver keeps in several";
     let exists = |number: usize| numbered(path, number).map(|(_, member)| member).filter(|member| member.exists());
@@ -148,11 +148,11 @@ fn listed(names: &[String]) -> String {
     text
 }
 
-/// The name of a family by the last number in that of a member, as HDF5 has it, and the path of another member.
+/// The name of a family in HDF5's notation, by the last number in a member's name; and the path of member `number`.
 fn numbered(path: &Path, number: usize) -> Option<(String, PathBuf)> {
     let name = path.file_name()?.as_bytes();
     let end = name.iter().rposition(u8::is_ascii_digit)? + 1;
-    // `h5` is no number of a member.
+    // The digit in `h5` is not a member's number.
     let end = match name[..end].strip_suffix(b".h5") {
         Some(stem) => stem.iter().rposition(u8::is_ascii_digit)? + 1,
         None => end,
@@ -170,7 +170,7 @@ fn numbered(path: &Path, number: usize) -> Option<(String, PathBuf)> {
     Some((pattern.to_str_lossy().into_owned(), path.with_file_name(OsStr::from_bytes(&member))))
 }
 
-/// Quotes a text as a word of a shell's command line, where it must be.
+/// Quotes a text as a word of a shell command, if needed.
 pub fn shell_word(text: &str) -> String {
     let is_plain = |character: char| character.is_alphanumeric() || "/._-+:@%,=".contains(character);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

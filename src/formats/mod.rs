@@ -1,7 +1,7 @@
-//! Formats of files: which one a file is of, and opened files of those that are not HDF5.
+//! Formats of files: recognises them, and opens files other than HDF5.
 //!
-//! An HDF5 file is a tree of objects in which [dialects](crate::dialects) find tables. A file of another format stands
-//! beside it at [`Rows`](crate::store::Rows): it is one table, and there is nothing in it that HDF5 has a name for.
+//! An HDF5 file is a tree of objects in which [dialects](crate::dialects) find tables. A file of another format is a
+//! single table without HDF5 objects, and gives its [`Rows`](crate::store::Rows) directly.
 
 mod members;
 mod signature;
@@ -16,7 +16,7 @@ use crate::source::{Interrupt, Source};
 use crate::store::{Error, Opening, Store};
 use crate::table::{Finding, Rule, Table};
 
-/// A format, told by the first bytes of a file; names do not count.
+/// A format, recognised by the first bytes of a file; its name does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// HDF5.
@@ -27,17 +27,17 @@ pub enum Format {
 
 /// An opened file that is one table.
 pub trait TableFile: Debug + Send + Sync {
-    /// Its bytes, and what is learnt of them.
+    /// Its bytes, and the facts learnt about them.
     fn opening(&self) -> &Arc<Opening>;
 
-    /// Makes its table. What is wrong with a column is kept with the column.
+    /// Makes its table. An unreadable column keeps its own error.
     fn table(&self) -> Table;
 
-    /// Rules found broken while values were read.
+    /// Broken rules found while reading values.
     fn findings(&self) -> Vec<Finding>;
 }
 
-/// The rules that files of these formats are held against.
+/// The rules for files of these formats.
 pub fn rules() -> &'static [&'static Rule] {
     trevni::rules::ALL
 }
@@ -45,7 +45,7 @@ pub fn rules() -> &'static [&'static Rule] {
 /// Opens a file of a format that is one table.
 ///
 /// # Errors
-/// [`Error::Unsupported`] where the file must be refused.
+/// [`Error::Unsupported`] if the file must be refused.
 pub fn open(
     format: Format,
     store: &Arc<Store>,

@@ -1,4 +1,4 @@
-//! Recognises the format of a file by its signature; names do not count.
+//! Recognises the format of a file by its signature; its name does not count.
 
 use super::{Format, members};
 use crate::codec::trevni;
@@ -7,10 +7,10 @@ use crate::source::{Error, Source};
 /// The HDF5 signature (format specification, II.A).
 const HDF5: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
-/// Versions of Trevni begin here; a letter would make the first word of a text of it.
+/// Greatest version byte of Trevni: a letter would belong to a text that begins so.
 const LAST_VERSION: u8 = 0x1f;
 
-/// How files of formats that are taken for HDF5 begin, and what to do with them.
+/// Signatures of formats that are mistaken for HDF5, and the advice for each.
 const RELATIVES: [(&[u8], &str); 5] = [
     (b"CDF\x01", CLASSIC),
     (b"CDF\x02", CLASSIC),
@@ -21,8 +21,7 @@ const RELATIVES: [(&[u8], &str); 5] = [
 const CLASSIC: &str = "; it is classic netCDF, which `nccopy -k nc4 OLD NEW` makes HDF5";
 
 impl Format {
-    /// What a file is that is of no format that is known, behind a message that says so; nothing where that cannot be
-    /// told.
+    /// Describes a file of an unknown format, to be appended to a message. Empty: nothing is known about it.
     pub fn relative(source: &Source) -> String {
         let is_one = |signature: &[u8]| {
             let mut first = vec![0; signature.len()];
@@ -34,16 +33,16 @@ impl Format {
         }
     }
 
-    /// What a file is that is a part of an HDF5 file in several; `None` where it is none.
+    /// Describes a file that is a member of a split HDF5 file. `None`: not a member.
     pub fn part(source: &Source) -> Option<String> {
         members::of(source)
     }
 
-    /// The format of a file; `None` where it is of none that is known. The HDF5 signature stands at 0, 512, 1024, 2048,
-    /// … as that format allows, that of others at 0.
+    /// The format of a file. `None`: unknown. The HDF5 signature may stand at 0, 512, 1024, 2048, …, other signatures
+    /// only at 0.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// The file cannot be read.
     pub fn of(source: &Source) -> Result<Option<Self>, Error> {
         let size = source.identity().size;
         let mut first = [0; 4];

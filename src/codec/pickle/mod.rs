@@ -1,4 +1,4 @@
-//! Reads Python pickles by structure: it imports, calls and builds nothing of what they name.
+//! Reads Python pickles by structure: it imports, calls and builds nothing that they name.
 //!
 //! PyTables keeps attributes as pickles of protocol 0, and pandas' fixed format keeps each block of Python objects as
 //! one pickle of a NumPy array. A pickle is a program for a stack machine. Opcodes that run code in Python (`REDUCE`,
@@ -27,7 +27,7 @@ pub enum Error {
     Token {
         /// Offset of the token.
         at: usize,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
     },
     /// The pickle exceeds a limit.

@@ -247,7 +247,7 @@ impl<'a> Value<'a> {
 /// Reads a pickle of up to 1 MiB. Bytes after its end are ignored.
 ///
 /// # Errors
-/// What is malformed or not supported, and where; an exceeded limit; a value that contains itself.
+/// A malformed or unsupported token, and its offset; an exceeded limit; a value that contains itself.
 pub fn attribute(bytes: &[u8]) -> Result<Tree, Error> {
     if bytes.len() > BYTES {
         return Err(Error::Limit { what: "bytes", most: BYTES });

@@ -39,7 +39,7 @@ pub struct Packing {
 /// The outcome of checking a block's checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// It matches, or there is none.
+    /// It matches, or the block has no checksum.
     Right,
     /// With codec `null`, Apache's writer stores 0 for any bytes.
     NotComputed,

@@ -1,12 +1,12 @@
-//! The schema of Avro that a file may have been shredded by: its fields, from the columns that stand for them.
+//! The Avro schema from which a file may have been shredded: matches its fields with the columns.
 //!
 //! ```text
 //! record   path#field (at the top: field), and no column of its own     map     path>  with  path>key, path>value
 //! array    path[]                                                       union   path/Branch, an array of one or none
 //! ```
 //!
-//! An array, a map or a branch of anything but simple values is a column of `null` with what is in it below. The
-//! schema is followed only where it gives exactly the columns that the file has.
+//! An array, a map or a branch of a complex type is a column of `null` with its parts below it. The schema is used only
+//! if it yields exactly the columns of the file.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use crate::calendar;
 use crate::codec::trevni::{Column, Header, Kind};
 use crate::table::{Times, Unreadable};
 
-/// The key of the file that has the schema.
+/// The key of the file's metadata with the schema.
 const KEY: &str = "avro.schema";
 
-/// Most bytes of a path, which names a column.
+/// Longest path, which names a column, in bytes.
 const LONGEST_PATH: usize = 64 << 10;
 
-/// Deepest type within types.
+/// Deepest nesting of types.
 const DEEPEST: usize = 40;
 
-/// Types looked at for each column of the file: of one, those that it lies in.
+/// Most types to visit for each column of the file: the types around one column.
 const MOST_TYPES: usize = DEEPEST;
 
 /// A field of the schema's record.
 pub(super) struct Field {
     pub name: String,
     pub part: Part,
-    /// How its integers stand for instants.
+    /// The conversion of its integers to instants.
     pub times: Option<Times>,
     /// The first of its columns.
     pub column: usize,
 }
 
-/// The fields of the schema; `None` where there is none.
+/// The fields of the schema. `None`: the file has no schema.
 ///
 /// # Errors
-/// Why it is not that of the file's columns.
+/// Why the schema does not match the columns of the file.
 pub(super) fn fields(header: &Header) -> Option<Result<Vec<Field>, Unreadable>> {
     let schema = serde_json::from_slice(header.metadata.get(KEY)?);
     Some(schema.map_err(|error| format!("it is no JSON: {error}").into()).and_then(|schema| followed(header, &schema)))
@@ -74,19 +74,19 @@ fn followed(header: &Header, schema: &Value) -> Result<Vec<Field>, Unreadable> {
     }
 }
 
-/// Goes through types and columns side by side.
+/// Walks through types and columns in parallel.
 struct Shredder<'a> {
     columns: &'a [Column],
-    /// The column that the next simple type must have.
+    /// The column that the next simple type must match.
     next: usize,
-    /// Types that have names, with the namespace around them; `None` while one is gone through.
+    /// Named types with the namespace around them. `None`: a type that is being visited.
     named: HashMap<String, Option<(&'a Value, String)>>,
-    /// Types that may still be looked at.
+    /// Number of types that may still be visited.
     left: usize,
 }
 
 impl<'a> Shredder<'a> {
-    /// The namespace within a type that has a name.
+    /// The namespace inside a named type.
     fn space(&self, schema: &Value, around: &str) -> String {
         match (text(schema, "name").and_then(|name| name.rsplit_once('.')), text(schema, "namespace")) {
             (Some((space, _)), _) | (None, Some(space)) => space.to_owned(),
@@ -94,7 +94,7 @@ impl<'a> Shredder<'a> {
         }
     }
 
-    /// A type, by itself or by its name, with the namespace around it.
+    /// A type, or the type with a given name, and the namespace around it.
     fn resolved(&mut self, schema: &'a Value, space: &str) -> Result<(&'a Value, String), Unreadable> {
         let Value::String(name) = schema else { return Ok((schema, space.to_owned())) };
         if Kind::of(name).is_some() {
@@ -108,7 +108,7 @@ impl<'a> Shredder<'a> {
         }
     }
 
-    /// Takes the next column of the file, which must be this one.
+    /// Takes the next column of the file, which must have these properties.
     fn column(&mut self, name: &str, kind: Kind, parent: Option<usize>, is_array: bool) -> Result<usize, Unreadable> {
         let at = self.next;
         let column = self.columns.get(at).ok_or_else(|| format!("the file has no column {name:?}"))?;
@@ -120,7 +120,7 @@ impl<'a> Shredder<'a> {
         Ok(at)
     }
 
-    /// The entries of a type: of a simple one in a column of its own, which may be an array.
+    /// The entries of a type; a simple type has a column of its own, which may be an array.
     fn simple(
         &mut self,
         path: &str,
@@ -170,7 +170,7 @@ impl<'a> Shredder<'a> {
         depth: usize,
     ) -> Result<Part, Unreadable> {
         self.left = self.left.checked_sub(1).filter(|_| depth < DEEPEST).ok_or("it has too many types")?;
-        // Each of its fields has a copy.
+        // Each field gets a copy of the path.
         if path.len() > LONGEST_PATH {
             return Err(format!("a path of more than {LONGEST_PATH} bytes").into());
         }
@@ -212,7 +212,7 @@ impl<'a> Shredder<'a> {
                 Ok(Part::Lists(at, Box::new(Part::Record(entry))))
             }
             _ => match schema.get("type") {
-                // A type in braces of its own.
+                // A type in nested braces.
                 Some(within @ (Value::Object(_) | Value::Array(_))) => {
                     self.part(path, within, &space, parent, depth + 1)
                 }
@@ -240,7 +240,7 @@ impl<'a> Shredder<'a> {
             let (at, item) = self.array(&format!("{path}/{name}"), branch, space, parent, depth)?;
             fields.push((name, at, item));
         }
-        // Records and lists that may be missing have no place within others in all files shown: they stay lists there.
+        // A nullable record or list inside other types cannot be shown in all files, so it stays a list there.
         let optional = |at, item: Box<Part>, is_column| match item.as_ref() {
             Part::Values(_) | Part::Names(..) => Part::Optional(at, item),
             _ if is_column => Part::Optional(at, item),
@@ -271,7 +271,7 @@ fn full(name: &str, space: &str) -> String {
     if name.contains('.') || space.is_empty() { name.to_owned() } else { format!("{space}.{name}") }
 }
 
-/// The type of the column of a simple type, with the names of an enumeration.
+/// The type of a simple type's column, with the names of an enumeration.
 fn simple(schema: &Value) -> Option<(Kind, Option<ArrayRef>)> {
     let name = schema.as_str().or_else(|| text(schema, "type"))?;
     match name {
@@ -285,7 +285,7 @@ fn simple(schema: &Value) -> Option<(Kind, Option<ArrayRef>)> {
     }
 }
 
-/// How integers of a type stand for instants, where they are dates and times: `null` may be beside them.
+/// The conversion of integers to instants for dates and times, also in a union with `null`.
 fn times(schema: &Value) -> Option<Times> {
     let schema = match schema {
         Value::Array(branches) => match branches.as_slice() {

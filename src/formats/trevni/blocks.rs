@@ -1,4 +1,4 @@
-//! The blocks of columns: where they lie, and what they hold.
+//! The blocks of columns: their places and their contents.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,32 +20,32 @@ use crate::codec::trevni::{
 use crate::source::Interrupt;
 use crate::store::{Budget, Error, Opening, Reservation, try_memory};
 
-/// Bytes of descriptors that are read first, and at most at once: a file may have very many columns, or blocks.
+/// Bytes of descriptors to read first, and most bytes to read at once: a file may have very many columns, or blocks.
 const FIRST_LOOK: u64 = 1 << 10;
 const MOST_AT_ONCE: u64 = 1 << 20;
 
-/// Blocks are handed to a thread in portions of about this many bytes, before they are decoded.
+/// Bytes of blocks to hand to a thread at once, about, before decoding.
 const PORTION: u64 = 256 << 10;
 
-/// Bytes decoded ahead for each thread.
+/// Bytes to decode ahead for each thread.
 const AHEAD: u64 = 4 << 20;
 
-/// Decoded bytes for each byte of a block, about.
+/// Approximate number of decoded bytes for each byte of a block.
 const GROWTH: u64 = 3;
 
-/// The sum of the descriptors of a column.
+/// Totals over the descriptors of a column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
     /// Rows of the table in them.
     pub rows: u64,
-    /// Bytes before the codec, and as stored.
+    /// Bytes before compression; bytes as stored.
     pub size: u64,
     pub stored: u64,
     /// Rows of the largest block.
     pub most_rows: u64,
-    /// Where the column ends.
+    /// End of the column in the file.
     pub end: u64,
 }
 
@@ -53,7 +53,7 @@ impl Survey {
     /// Adds a block.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault of the descriptor.
     pub fn add(&mut self, column: &Column, block: Descriptor) -> Result<(), codec::Error> {
         let (rows, size) = (u64::from(block.rows), u64::from(block.size));
         if let (Ok((kind, _)), false, None) = (&column.form, column.is_array, column.parent) {
@@ -62,7 +62,7 @@ impl Survey {
                 Kind::Boolean => Some(rows.div_ceil(8)),
                 Kind::Fixed32 | Kind::Float => rows.checked_mul(4),
                 Kind::Fixed64 | Kind::Double => rows.checked_mul(8),
-                // One byte at least each.
+                // Each row takes at least one byte.
                 _ => Some(size.max(rows)),
             };
             if expected != Some(size) {
@@ -71,7 +71,7 @@ impl Survey {
                 );
             }
         }
-        // Each is less than 2^32 and there are less than 2^32 of them.
+        // Each is less than 2^32, and there are less than 2^32 of them.
         self.rows += rows;
         self.size += size;
         self.stored += u64::from(block.stored);
@@ -80,10 +80,10 @@ impl Survey {
         Ok(())
     }
 
-    /// The same with the end of the column, whose descriptors end at `end`, in a file of `size` bytes.
+    /// Adds the end of the column, whose descriptors end at `end`, in a file of `size` bytes.
     ///
     /// # Errors
-    /// Where blocks lie beyond the file.
+    /// Blocks lie beyond the end of the file.
     pub fn end(self, column: &Column, end: u64, size: u64) -> Result<Self, codec::Error> {
         let packing = column.form.as_ref().map_or(0, |(_, packing)| packing.checksum_size());
         let end = end.saturating_add(self.stored).saturating_add(packing.saturating_mul(self.blocks));
@@ -98,7 +98,7 @@ impl Survey {
 pub(super) struct Descriptors<'a> {
     opening: &'a Opening,
     column: &'a Column,
-    /// Bytes of the file from `start` on.
+    /// Bytes of the file from `start`.
     bytes: Vec<u8>,
     start: u64,
     next: u64,
@@ -109,11 +109,11 @@ impl<'a> Descriptors<'a> {
         Self { opening, column, bytes: Vec::new(), start: column.start, next: FIRST_LOOK }
     }
 
-    /// Calls `see` with the descriptor of each block; returns where they end.
+    /// Calls `see` with the descriptor of each block; returns the offset after the last one.
     ///
     /// # Errors
-    /// Where the file cannot be read, or nobody waits any more. What is wrong with a descriptor, or is said by `see`,
-    /// is the answer.
+    /// The file cannot be read, or the caller was interrupted. The inner error is a fault of a descriptor, found here
+    /// or by `see`.
     pub fn read(
         mut self,
         interrupt: &Interrupt,
@@ -151,7 +151,8 @@ impl<'a> Descriptors<'a> {
         self.opening.source().identity().size.saturating_sub(self.column.start)
     }
 
-    /// What `read` makes of the bytes from `at` on, counted from the column's start, and how many it took.
+    /// The value that `read` makes of the bytes from `at`, counted from the column's start, and the number of bytes it
+    /// took.
     fn one<T>(
         &mut self,
         at: u64,
@@ -168,7 +169,7 @@ impl<'a> Descriptors<'a> {
                 Err(Stop::Bad(reason)) => return Ok(Err(reason)),
                 Err(Stop::More) => {
                     let length = self.next.min(left);
-                    // What is asked for is a few bytes: more cannot help.
+                    // A value takes only a few bytes: more bytes cannot help.
                     if (bytes.len() as u64) >= length {
                         return Ok(Err("it is cut short".into()));
                     }
@@ -182,18 +183,18 @@ impl<'a> Descriptors<'a> {
     }
 }
 
-/// Where the blocks of a column lie.
+/// The places of a column's blocks.
 #[derive(Debug)]
 pub(super) struct Places {
-    /// First row of each block, and the number of rows.
+    /// First row of each block, and the total number of rows.
     rows: Vec<u64>,
-    /// Where each begins in the file; bytes before the codec and as stored.
+    /// For each block: its offset in the file, and its bytes before compression and as stored.
     blocks: Vec<(u64, u32, u32)>,
     _share: Reservation,
 }
 
 impl Places {
-    /// The blocks that rows of `range` lie in.
+    /// The blocks that hold the rows of `range`.
     pub fn blocks(&self, range: &Range<u64>) -> Range<usize> {
         if range.is_empty() {
             return 0..0;
@@ -216,7 +217,7 @@ impl Places {
         within(range.start)..within(range.end)
     }
 
-    /// Bytes of a block before the codec.
+    /// Bytes of a block before compression.
     fn size(&self, block: usize) -> u64 {
         self.blocks.get(block).map_or(0, |(_, size, _)| u64::from(*size))
     }
@@ -225,9 +226,9 @@ impl Places {
 /// A decoded block.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// Of a child, the entries before each row and all of them; elsewhere each row is an entry.
+    /// For a child: the entries before each row, and their total. Otherwise each row is an entry.
     entries: Option<Vec<u64>>,
-    /// Of an array, the values before each entry and all of them; elsewhere each entry is a value.
+    /// For an array: the values before each entry, and their total. Otherwise each entry is a value.
     starts: Option<ScalarBuffer<i64>>,
     /// The values of all entries.
     pub values: ArrayRef,
@@ -235,17 +236,17 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The entries of some rows.
+    /// The entries of these rows.
     pub fn entries(&self, rows: &Range<usize>) -> Range<usize> {
         let at = |row: usize| match &self.entries {
-            // No more than there are values or starts, which lie in memory.
+            // At most the number of values or starts in memory.
             Some(entries) => entries.get(row).copied().unwrap_or(0) as usize,
             None => row,
         };
         at(rows.start)..at(rows.end)
     }
 
-    /// The values of some entries.
+    /// The values of these entries.
     pub fn values_of(&self, entries: &Range<usize>) -> Range<usize> {
         let at = |entry: usize| match &self.starts {
             Some(starts) => starts.get(entry).copied().unwrap_or(0) as usize,
@@ -254,16 +255,16 @@ impl Block {
         at(entries.start)..at(entries.end)
     }
 
-    /// Where the values of some entries begin and the last ones end; `None` where it is no array.
+    /// Start of each of these entries' values, and the final end. `None`: not an array.
     pub fn starts(&self, entries: &Range<usize>) -> Option<&[i64]> {
         self.starts.as_ref()?.get(entries.start..entries.end.checked_add(1)?)
     }
 }
 
-/// Blocks that no budget has room for are decoded one at a time.
+/// Blocks larger than the budget are decoded one at a time.
 static OVERSIZED: Mutex<()> = Mutex::new(());
 
-/// How long a waiter sleeps before it looks at its interrupt.
+/// Interval at which a waiting thread checks its interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 
 fn alone(interrupt: &Interrupt) -> Result<MutexGuard<'static, ()>, Error> {
@@ -276,7 +277,7 @@ fn alone(interrupt: &Interrupt) -> Result<MutexGuard<'static, ()>, Error> {
 }
 
 impl File {
-    /// Where the blocks of a column lie.
+    /// The places of a column's blocks.
     pub(super) fn places(&self, at: usize, interrupt: &Interrupt) -> Result<Arc<Places>, Error> {
         let (column, _, packing) = self.column(at)?;
         let count = self.columns.get(at).and_then(|seen| seen.as_ref().ok()).map_or(0, |survey| survey.blocks);
@@ -284,7 +285,7 @@ impl File {
             let path = path_of(column);
             let bytes = count.saturating_mul(24).saturating_add(64);
             let share = self.share(&path, bytes, interrupt)?;
-            // Counted before.
+            // The survey has counted them.
             let (mut rows, mut blocks) = (vec![0_u64], Vec::with_capacity(count as usize));
             rows.reserve_exact(count as usize);
             let end = Descriptors::new(&self.opening, column).read(interrupt, &mut |block| {
@@ -302,7 +303,7 @@ impl File {
         })
     }
 
-    /// Reserves `bytes` of the budget for something that is kept. What is larger than the budget stands beside it.
+    /// Reserves `bytes` of the budget for data to keep. Data larger than the whole budget are kept outside of it.
     fn share(&self, path: &str, bytes: u64, interrupt: &Interrupt) -> Result<Reservation, Error> {
         let store = self.opening.store();
         store.admit(path, bytes, || "a block".into())?;
@@ -392,11 +393,11 @@ impl File {
         Ok(block)
     }
 
-    /// The bytes of a block before the codec.
+    /// The bytes of a block before compression.
     fn raw(&self, packing: Packing, (place, size, stored): (u64, u32, u32)) -> Result<(Vec<u8>, Checked), Unpacked> {
         let mut bytes = Vec::new();
         let (stored, size) = (stored as usize, size as usize);
-        // A block ends in the file: the survey has seen to it.
+        // The survey has checked that the block ends in the file.
         let checksum = packing.checksum_size() as usize;
         self.opening.append_at(place, stored.saturating_add(checksum), &mut bytes)?;
         self.opening.check()?;
@@ -407,7 +408,7 @@ impl File {
         Ok((raw, checked))
     }
 
-    /// The values of an array in the rows of `range`: how many there are before each, and all of them.
+    /// For an array, the number of values before each row of `range`, and the total.
     fn counts(&self, at: usize, range: Range<u64>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         let (column, ..) = self.column(at)?;
         let rows = range.end - range.start;
@@ -429,13 +430,13 @@ impl File {
         if counts.len() as u64 == rows + 1 {
             return Ok(counts);
         }
-        // A column of other rows than the table is none that children go by.
+        // A column with fewer rows than the table cannot give its children's lengths.
         let reason = format!("it has no rows {}..{}, which a child has", range.start, range.end);
         Err(Error::unsupported(path_of(column), reason))
     }
 
-    /// Has blocks decoded on other cores: those of `range` that follow its first, and what a sequential reader will
-    /// want behind them.
+    /// Decodes blocks on other cores: those of `range` after its first, and those that a sequential reader will need
+    /// next.
     pub(super) fn ahead(&self, at: usize, places: &Places, range: &Range<u64>) {
         let store = self.opening.store();
         let threads = store.threads_ahead() as u64;
@@ -465,7 +466,7 @@ impl File {
             let decode = move || {
                 let interrupt = Interrupt::new();
                 for block in some {
-                    // Whoever wants it meets what is wrong with it.
+                    // The thread that needs the block will get its error.
                     if file.blocks.is_known(&(at, block)) || file.block(at, block, &interrupt).is_err() {
                         continue;
                     }
@@ -479,7 +480,7 @@ impl File {
     }
 }
 
-/// Why a block has no bytes.
+/// Why the bytes of a block are not available.
 enum Unpacked {
     Source(Error),
     Bad(codec::Error),
@@ -491,7 +492,7 @@ impl<E: Into<Error>> From<E> for Unpacked {
     }
 }
 
-/// Values as Arrow has them.
+/// Converts values to an Arrow array.
 fn array(kind: Kind, values: Values) -> Result<ArrayRef, codec::Error> {
     Ok(match values {
         Values::Null(count) => Arc::new(NullArray::new(usize::try_from(count).map_err(|error| error.to_string())?)),
@@ -507,7 +508,7 @@ fn array(kind: Kind, values: Values) -> Result<ArrayRef, codec::Error> {
     })
 }
 
-/// Texts; what is no UTF-8 in them becomes U+FFFD.
+/// Converts texts; invalid UTF-8 becomes U+FFFD.
 fn texts(starts: Vec<i64>, bytes: Vec<u8>) -> LargeStringArray {
     let cell = |pair: &[i64]| bytes.get(pair[0] as usize..pair[1] as usize).unwrap_or_default();
     if !starts.windows(2).all(|pair| std::str::from_utf8(cell(pair)).is_ok()) {
@@ -518,7 +519,7 @@ fn texts(starts: Vec<i64>, bytes: Vec<u8>) -> LargeStringArray {
     LargeStringArray::new(OffsetBuffer::new(starts.into()), Buffer::from_vec(bytes), None)
 }
 
-/// The bytes of each value in hexadecimal.
+/// Writes the bytes of each value in hexadecimal.
 fn hexadecimal(starts: &[i64], bytes: &[u8]) -> LargeStringArray {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let text: Vec<u8> =

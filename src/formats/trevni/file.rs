@@ -1,4 +1,4 @@
-//! An opened file: its header, and what is wrong with its columns.
+//! An opened file: its header, and the faults of its columns.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -14,16 +14,16 @@ use crate::source::{Interrupt, Source};
 use crate::store::{Cache, Content, Error, Opening, Store, Streams};
 use crate::table::{Finding, Rule, Table};
 
-/// Bytes of the longest header that is read.
+/// Longest header, in bytes.
 const LONGEST_HEADER: u64 = 16 << 20;
 
-/// Bytes of a header that are read first.
+/// Bytes of a header to read first.
 const FIRST_LOOK: u64 = 64 << 10;
 
-/// What a header takes in memory for each of its bytes, about: a pair of metadata has two bytes at least.
+/// Approximate memory for each byte of a header: a pair of metadata takes at least two bytes.
 const HEADER_WEIGHT: u64 = 16;
 
-/// Deepest column: parents above it. Each is a list of records, and views nest no deeper than 64.
+/// Most parents above a column. Each is a list of records, and views allow at most 64 levels.
 const DEEPEST: usize = 24;
 
 /// An opened Trevni file.
@@ -31,17 +31,17 @@ const DEEPEST: usize = 24;
 pub(in crate::formats) struct File {
     pub(super) opening: Arc<Opening>,
     pub(super) header: Header,
-    /// What a look at the descriptors of each column told, or why it cannot be read.
+    /// Survey of each column's descriptors, or why the column cannot be read.
     pub(super) columns: Vec<Result<Survey, codec::Error>>,
-    /// Where blocks lie, by column.
+    /// Places of blocks, by column.
     pub(super) places: Cache<usize, Places>,
     /// Decoded blocks, by column and number.
     pub(super) blocks: Cache<(usize, usize), Block>,
     /// Readers of each column.
     pub(super) streams: Vec<Streams>,
-    /// Rules found broken while blocks were read, by column.
+    /// Broken rules found while reading blocks, by column.
     met: Mutex<BTreeMap<usize, Finding>>,
-    /// Itself, for who decodes ahead.
+    /// A reference to itself, for threads that decode ahead.
     pub(super) this: Weak<Self>,
 }
 
@@ -95,7 +95,7 @@ impl File {
         }))
     }
 
-    /// What the header says of a column.
+    /// A column's header, value type and packing.
     pub(super) fn column(&self, at: usize) -> Result<(&Column, Kind, Packing), Error> {
         let column = self.header.columns.get(at).ok_or_else(|| refused(format!("there is no column {at}")))?;
         let failed = |reason: &codec::Error| Error::unsupported(path_of(column), reason);
@@ -104,7 +104,7 @@ impl File {
         Ok((column, kind, packing))
     }
 
-    /// Records a rule that a column breaks, once.
+    /// Records a broken rule of a column, once.
     pub(super) fn report(&self, at: usize, rule: &'static Rule, found: String) {
         if let Some(column) = self.header.columns.get(at) {
             self.met.lock().entry(at).or_insert_with(|| Finding::new(path_of(column), rule, found));
@@ -118,7 +118,7 @@ impl TableFile for File {
     }
 
     fn table(&self) -> Table {
-        // It is alive: somebody asks it.
+        // The upgrade succeeds, because the caller holds a reference.
         self.this.upgrade().map_or_else(|| Table::empty("/", table::FORMAT), |file| table::table(&file))
     }
 
@@ -127,7 +127,7 @@ impl TableFile for File {
     }
 }
 
-/// The path that a column is displayed as.
+/// The displayed path of a column.
 pub(super) fn path_of(column: &Column) -> String {
     format!("/{}", column.name)
 }
@@ -136,14 +136,14 @@ fn refused(reason: String) -> Error {
     Error::unsupported("/", reason)
 }
 
-/// Reads the header, from more and more of the file.
+/// Reads the header from a growing part of the file.
 fn header(opening: &Opening) -> Result<Header, Error> {
     let (total, mut length) = (opening.source().identity().size, FIRST_LOOK);
     loop {
         let bytes = length.min(total).min(LONGEST_HEADER);
         opening.store().admit("/", bytes.saturating_mul(HEADER_WEIGHT), || "the header".into())?;
         let mut first = Vec::new();
-        // No more than 16 MiB.
+        // At most 16 MiB.
         opening.append_at(0, bytes as usize, &mut first)?;
         match Header::read(&first, total) {
             Ok(header) => return Ok(header),
@@ -154,10 +154,10 @@ fn header(opening: &Opening) -> Result<Header, Error> {
     }
 }
 
-/// Looks at the descriptors of a column.
+/// Surveys the descriptors of a column.
 ///
 /// # Errors
-/// Where the file cannot be read, or nobody waits any more. What is wrong with the column is the answer.
+/// The file cannot be read, or the caller was interrupted. The inner error is a fault of the column.
 fn survey(
     opening: &Opening,
     header: &Header,

@@ -2,15 +2,15 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | `file` | opens a file: its header, what is wrong with its columns |
-//! | `blocks` | where the blocks of a column lie; decodes them, one by one when they are wanted |
+//! | `file` | opens a file: its header, the faults of its columns |
+//! | `blocks` | locates the blocks of a column and decodes them on demand |
 //! | `rows` | rows of a column, of records, of lists |
-//! | `avro` | the schema of Avro that a file may have been shredded by |
-//! | `rules` | the rules that a file is held against |
-//! | `table` | the table: which columns it has, what `metadata.json` says of them |
+//! | `avro` | the Avro schema from which a file may have been shredded |
+//! | `rules` | the rules for these files |
+//! | `table` | the table: its columns, and their entries in `metadata.json` |
 //!
-//! Columns break into blocks at rows of their own choice, so blocks of different columns do not line up. Nothing is
-//! carried from a block to the next, but to decode a block of a child takes the lengths of its parent in the same rows.
+//! Each column ends its blocks at rows of its own, so blocks of different columns do not line up. Each block can be
+//! decoded without the one before, but a child's block needs its parent's lengths in the same rows.
 
 mod avro;
 mod blocks;

@@ -1,4 +1,4 @@
-//! Rows of columns: as they are, or as lists and records.
+//! Rows of columns: plain values, lists and records.
 
 use crate::table::Unreadable;
 use std::collections::HashSet;
@@ -27,10 +27,10 @@ use crate::store::{
     TextLength, count_of, fixed_width,
 };
 
-/// Rows that are weighed together.
+/// Rows to weigh at once.
 const WEIGHED: u64 = 1 << 14;
 
-/// Bytes of a list beside its values.
+/// Bytes of a list without its values.
 const LIST: u64 = 16;
 
 /// Arrow type of a value.
@@ -46,7 +46,7 @@ pub(super) fn arrow_type(kind: Kind) -> DataType {
     }
 }
 
-/// The type of the bytes of a row in `.npy`: of numbers and booleans.
+/// The type of a row's bytes in `.npy`, for numbers and booleans.
 fn stored_type(kind: Kind) -> Option<Datatype> {
     let order = ByteOrder::Little;
     let integer = |size: u32| Datatype {
@@ -64,23 +64,23 @@ fn stored_type(kind: Kind) -> Option<Datatype> {
     }
 }
 
-/// What rows, or the values of an array, are made of.
+/// The structure of rows, or of an array's values.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
-    /// The values of a column, one for each entry; of an array all of them, one behind the other.
+    /// The values of a column, one for each entry; of an array, all values in succession.
     Values(usize),
-    /// Lists, as long as an array says, of what lies below it for each of its values.
+    /// Lists with the lengths of an array; their items are the part below it.
     Lists(usize, Box<Part>),
-    /// The same of an array of one value or none, which may be missing then.
+    /// The item of an array with at most one value per entry; null if it has none.
     Optional(usize, Box<Part>),
-    /// Parts beside each other.
+    /// Parts side by side.
     Record(Vec<(String, Part)>),
-    /// Names of numbers; one without a name is missing.
+    /// Names for numbers; a number without a name is null.
     Names(Box<Part>, ArrayRef),
 }
 
 impl Part {
-    /// A column by itself.
+    /// The part of a single column.
     pub fn leaf(column: &Column, at: usize) -> Self {
         let values = Self::Values(at);
         if column.is_array { Self::Lists(at, Box::new(values)) } else { values }
@@ -118,7 +118,7 @@ impl Part {
         }
     }
 
-    /// What is known of entries.
+    /// Hints about entries.
     fn hints(&self, file: &File) -> Hints {
         let nullable = self.nullable(file);
         match self {
@@ -135,7 +135,7 @@ impl Part {
         }
     }
 
-    /// All columns in it, some of them twice.
+    /// Collects all its columns, some of them twice.
     fn columns(&self, all: &mut Vec<usize>) {
         match self {
             Self::Values(at) => all.push(*at),
@@ -154,24 +154,25 @@ struct Piece<'a> {
     /// The first row of the block.
     first: u64,
     block: &'a Block,
-    /// Counted from there.
+    /// Rows, counted from the first row of the block.
     rows: Range<usize>,
 }
 
-/// Rows of a column of the table, or of one column alone.
+/// Rows of a column of the table, or of one column of the file alone.
 #[derive(Debug)]
 pub(super) struct ColumnRows {
     file: Arc<File>,
     path: String,
     part: Part,
-    /// The columns that are read for a row: the first has no parent.
+    /// The columns to read for a row; the first has no parent.
     columns: Vec<usize>,
-    /// Stored elements: of numbers and booleans that are one a row.
+    /// The stored elements are known for numbers and booleans with one value a row.
     facts: Facts,
 }
 
 impl ColumnRows {
-    /// The rows of `part`, whose first column has no parent, displayed as `path`. All its columns have as many rows.
+    /// The rows of `part`, displayed as `path`. Its first column has no parent, and all its columns have the same
+    /// number of rows.
     ///
     /// # Errors
     /// Why they cannot be read.
@@ -192,7 +193,7 @@ impl ColumnRows {
             _ => None,
         };
         let texts = match (columns.as_slice(), &data_type) {
-            // Of what is stored, each byte is two digits at most, or three of U+FFFD.
+            // Each stored byte becomes at most two digits, or three bytes of U+FFFD.
             ([only], DataType::LargeUtf8) => TextLength::Within(survey(only).map_or(0, |survey| survey.size)),
             _ => TextLength::Unknown,
         };
@@ -207,7 +208,7 @@ impl ColumnRows {
                 None => StoredFacts { decoded: Decoded::Always, ..StoredFacts::default() },
             },
             containers: columns.iter().map(|at| Arc::new(FileColumn { file: file.clone(), at: *at }) as _).collect(),
-            // Nothing else is ever missing.
+            // Only nullable types can be missing.
             outline_tells_nulls: !any_nullable(&data_type, nullable),
             ..Facts::new(len, data_type)
         };
@@ -218,7 +219,7 @@ impl ColumnRows {
         Error::unsupported(self.path.clone(), reason)
     }
 
-    /// Calls `take` with a piece for each block that rows of `range` of a column lie in.
+    /// Calls `take` with a piece for each block of a column that holds rows of `range`.
     fn for_each(
         &self,
         column: usize,
@@ -236,13 +237,13 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Admits so many more bytes to those of some rows.
+    /// Reserves `more` bytes in addition to those of these rows.
     fn admit(&self, range: &RowRange, bytes: &mut u64, more: u64) -> Result<(), Error> {
         *bytes = bytes.saturating_add(more);
         self.file.opening.store().admit(&self.path, *bytes, || format!("rows {}..{}", range.start, range.end))
     }
 
-    /// The values of a column in some rows.
+    /// The values of a column in these rows.
     fn values(&self, column: usize, range: &RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let (mut pieces, mut bytes): (Vec<ArrayRef>, u64) = (Vec::new(), 0);
         self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
@@ -262,7 +263,7 @@ impl ColumnRows {
         }
     }
 
-    /// Where the values of each entry of an array begin in some rows, and where the last ones end.
+    /// Start of each entry's values of an array in these rows, and the final end.
     fn starts(&self, column: usize, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<i64>, Error> {
         let (mut starts, mut bytes) = (vec![0_i64], 0);
         self.for_each(column, range, interrupt, &mut |Piece { block, rows, .. }| {
@@ -276,7 +277,7 @@ impl ColumnRows {
         Ok(starts)
     }
 
-    /// The entries of a part in some rows, of `data_type`.
+    /// The entries of a part in these rows, in the type `data_type`.
     fn made(
         &self,
         part: &Part,
@@ -328,7 +329,7 @@ impl ColumnRows {
         self.failed(error.to_string())
     }
 
-    /// Adds what each row of `range` takes in an array to `weights`.
+    /// Adds to `weights` the bytes that each row of `range` takes in an array.
     fn weigh(&self, range: &RowRange, weights: &mut [u64], interrupt: &Interrupt) -> Result<(), Error> {
         for column in self.columns.iter().copied() {
             let mut at = 0;
@@ -353,14 +354,14 @@ impl ColumnRows {
     }
 }
 
-/// What the values of an array take, about: what it shares with others counts as well.
+/// Approximate bytes of an array's values, including memory shared with others.
 fn weight(array: &ArrayRef) -> u64 {
     let texts = array.as_string_opt::<i64>().map(|texts| texts.value_offsets());
     let text = texts.and_then(|starts| Some(starts.last()? - starts.first()?)).unwrap_or(0) as u64;
     (array.len() as u64).saturating_mul(fixed_width(array.data_type())).saturating_add(text)
 }
 
-/// How long the texts and lists of an array are.
+/// The lengths of the texts and lists in an array.
 fn outline(array: &ArrayRef) -> Option<ArrayRef> {
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
@@ -382,7 +383,7 @@ fn outline(array: &ArrayRef) -> Option<ArrayRef> {
     })
 }
 
-/// Whether values of a type can be missing, themselves or any within them.
+/// Whether values of a type, or any values inside them, can be missing.
 fn any_nullable(data_type: &DataType, nullable: bool) -> bool {
     nullable
         || match data_type {
@@ -463,7 +464,7 @@ impl StoredBytes for ColumnRows {
         let (range, before) = (offset / width..end.div_ceil(width), out.len());
         let Part::Values(column) = self.part else { return Err(self.failed("rows of no fixed width".into())) };
         let appended = self.for_each(column, &range, interrupt, &mut |Piece { first, block, rows }| {
-            // The bytes of these rows that were asked for.
+            // The requested bytes of these rows.
             let byte = |row: usize| (first + row as u64) * width;
             let wanted = byte(rows.start).max(offset)..byte(rows.end).min(end);
             let place = |byte: u64| (byte - first * width) as usize;

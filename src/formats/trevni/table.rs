@@ -15,12 +15,12 @@ use crate::formats::TableFile;
 use crate::store::{Rows, Tally};
 use crate::table::{Column, Finding, Meaning, Table, Unreadable};
 
-/// The name of the format, as `metadata.json` tells it.
+/// The name of the format in `metadata.json`.
 pub(super) const FORMAT: &str = "Trevni";
 
-/// Makes the table. Its columns are the fields of the Avro schema that the file has, where it is that of its columns;
-/// else each column without parent, with its children as records in lists. Behind these, each column of a record by
-/// itself, as lists.
+/// Makes the table. Its columns are the fields of the file's Avro schema, if that matches the columns; otherwise each
+/// column without parent, with its children as records in lists. After them follows each column of a record by itself,
+/// as lists.
 pub(super) fn table(file: &Arc<File>) -> Table {
     let header = &file.header;
     let mut findings = overlaps(file);
@@ -102,7 +102,7 @@ fn children(file: &File) -> Vec<Vec<usize>> {
     children
 }
 
-/// A column with all below it that can be read.
+/// A column with all readable columns below it.
 fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, Unreadable> {
     let (column, kind, _) = file.column(at)?;
     let rows = |at: usize| file.columns.get(at).and_then(|seen| Some(seen.as_ref().ok()?.rows));
@@ -120,7 +120,7 @@ fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, Unrea
     Ok(Part::Lists(at, Box::new(Part::Record(fields))))
 }
 
-/// A column by itself, in lists of all its parents.
+/// A column by itself, in lists for all its parents.
 fn alone(file: &File, at: usize) -> Result<Part, Unreadable> {
     let column = |at: usize| file.column(at).map(|(column, ..)| column).map_err(|error| error.to_string());
     let (mut part, mut above) = (Part::leaf(column(at)?, at), column(at)?.parent);
@@ -131,7 +131,7 @@ fn alone(file: &File, at: usize) -> Result<Part, Unreadable> {
     Ok(part)
 }
 
-/// Columns that have bytes in common.
+/// Reports columns that share bytes.
 fn overlaps(file: &File) -> Vec<Finding> {
     let seen = file.header.columns.iter().zip(&file.columns);
     let mut spans: Vec<_> =
@@ -153,7 +153,7 @@ fn overlaps(file: &File) -> Vec<Finding> {
     findings
 }
 
-/// Metadata as JSON: text where it is UTF-8, else hexadecimal.
+/// Metadata as JSON: text if it is UTF-8, else hexadecimal.
 fn metadata_value(metadata: &Metadata) -> Value {
     let text = |value: &[u8]| match std::str::from_utf8(value) {
         Ok(text) => text.to_owned(),
@@ -162,7 +162,7 @@ fn metadata_value(metadata: &Metadata) -> Value {
     metadata.iter().map(|(key, value)| (key.to_owned(), Value::String(text(value)))).collect::<Map<_, _>>().into()
 }
 
-/// What `metadata.json` says of how a column is stored.
+/// The storage of a column for `metadata.json`.
 fn storage_value(file: &File, described: &Described, survey: Option<&Survey>) -> Value {
     let mut value = Map::new();
     value.insert("layout".into(), "blocks".into());

@@ -61,7 +61,7 @@ pub(super) fn texts() -> &'static [&'static str] {
     &TEXTS
 }
 
-/// The bit of this text among [`texts`]; 0 if it is none of them.
+/// The bit of this text among [`texts`]; 0 for any other text.
 pub(super) fn met_text(text: &[u8]) -> u32 {
     TEXTS.iter().position(|fill| fill.as_bytes() == text).map_or(0, |at| 1 << at)
 }
