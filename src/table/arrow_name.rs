@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-/// Names the type of values as `metadata.json` and messages do: `int64`, `dictionary<utf8>`, `list<float32>`, …
+/// Names the type of values, as in `metadata.json` and messages: `int64`, `dictionary<utf8>`, `list<float32>`, …
 pub fn arrow_name(data_type: &DataType) -> String {
     match data_type {
         DataType::LargeUtf8 | DataType::Utf8 | DataType::Utf8View => "utf8".into(),

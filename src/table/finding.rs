@@ -1,4 +1,5 @@
-//! Rules of formats as plain data, and findings: where a file breaks one. Reported, never a refusal.
+//! Rules of formats as plain data, and findings: places where a file breaks a rule. A finding is a report, never a
+//! refusal.
 
 use std::fmt;
 use std::path::Path;
@@ -39,11 +40,11 @@ pub struct Rule {
     pub id: &'static str,
     /// How much it matters.
     pub severity: Severity,
-    /// Revisions of the format that have it, each with the section there; the newest last.
+    /// Revisions of the format that have the rule, each with its section; the newest last.
     pub sections: &'static [(&'static str, &'static str)],
-    /// The condition that holds where it is kept.
+    /// The condition that a file must meet.
     pub text: &'static str,
-    /// Advice where it is broken.
+    /// Advice for a file that breaks it.
     pub hint: &'static str,
 }
 
@@ -63,40 +64,40 @@ macro_rules! rules {
                 hint: $hint,
             };
         )*
-        /// All of them.
+        /// All rules declared here.
         pub static ALL: &[&$crate::table::Rule] = &[$(&$name),*];
     };
 }
 pub(crate) use rules;
 
-/// Where a file breaks a rule.
+/// A place where a file breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// The revision by which the file is judged, and the section there.
+    /// The revision that judges the file, and the section of the rule in it.
     pub section: Option<(&'static str, &'static str)>,
     /// HDF5 path of the object.
     pub path: String,
     /// The state found instead.
     pub found: String,
-    /// How many rows break it, and the first; `None` of a rule that is not about rows.
+    /// Number of rows that break it, and the first of them. `None`: the rule is not about rows.
     pub rows: Option<Count>,
 }
 
 impl Finding {
-    /// A finding, by the newest revision that has the rule.
+    /// A finding under the newest revision that has the rule.
     pub fn new(path: impl Into<String>, rule: &'static Rule, found: impl Into<String>) -> Self {
         Self { rule, section: rule.sections.last().copied(), path: path.into(), found: found.into(), rows: None }
     }
 
-    /// The same by a revision of the format, where that has the rule.
+    /// The same finding under another revision of the format, if that has the rule.
     pub fn by(self, revision: &str) -> Self {
         let own = self.rule.sections.iter().find(|(of, _)| of.starts_with(revision));
         Self { section: own.copied().or(self.section), ..self }
     }
 
-    /// A finding about rows of an object, or of this column where it has several.
+    /// A finding about rows of an object; `column` names the column if the object has several.
     pub fn of_rows(path: impl Into<String>, column: Option<&BString>, rule: &'static Rule, rows: Count) -> Self {
         let of = column.map_or_else(String::new, |column| format!(" of {column}"));
         let found = format!("{} rows{of}, the first is row {}", rows.rows, rows.first);
@@ -105,7 +106,7 @@ impl Finding {
 }
 
 impl Finding {
-    /// The JSON object of a finding in a file.
+    /// The finding as a JSON object, with the file that breaks the rule.
     pub fn line(&self, source: &Path) -> serde_json::Value {
         let mut line = serde_json::json!({ "source": source.display().to_string() });
         if let (Some(line), Ok(serde_json::Value::Object(own))) = (line.as_object_mut(), serde_json::to_value(self)) {
@@ -115,7 +116,7 @@ impl Finding {
     }
 }
 
-/// For people: `path: severity: rule; found: what was [id, revision, section]; what to do`.
+/// For people: `path: severity: rule; found: state [id, revision, section]; advice`.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, path, found, .. } = self;
@@ -181,12 +182,12 @@ rules! {
         => "a copy or a writer stopped too early: copy the file again, or rewrite it";
 }
 
-/// The rule that a file breaks which cannot be read for this reason.
+/// The rule that a file breaks if it cannot be read for this reason.
 pub(crate) fn unreadable(reason: &str) -> &'static Rule {
     if reason.contains("the file is truncated") { &TRUNCATED } else { &UNREADABLE }
 }
 
-/// The rule that values which are odd break, where their dialect has none of its own.
+/// The rule that an oddity breaks, for dialects without a rule of their own.
 pub fn rule_of(oddity: Oddity) -> &'static Rule {
     match oddity {
         Oddity::InvalidBoolean => &BOOLEAN,

@@ -1,6 +1,6 @@
-//! The rules that verification may find broken, in the words of the dialect that the index is of.
+//! The rules that the verification of a search index may find broken, in the words of its dialect.
 //!
-//! How an index is held against its column does not depend on the dialect; what its specification calls the rule does.
+//! Verification is the same for all dialects; each dialect only names the rules by its own specification.
 
 use super::Rule;
 
@@ -26,16 +26,16 @@ pub struct SortedRules {
     pub elements: &'static Rule,
     /// Rows stand in the order of their values.
     pub order: &'static Rule,
-    /// The tails are as long as the index says.
+    /// The tails have the lengths that the index states.
     pub tails: &'static Rule,
 }
 
-/// Rules of an index of values in order, and their rows.
+/// Rules of an index of sorted values with their rows.
 #[derive(Debug)]
 pub struct ValueRules {
     /// Row numbers are rows of the column.
     pub elements: &'static Rule,
-    /// No row stands there twice.
+    /// No row occurs twice.
     pub distinct: &'static Rule,
     /// Each value is that of its row.
     pub values: &'static Rule,
@@ -43,10 +43,10 @@ pub struct ValueRules {
     pub order: &'static Rule,
 }
 
-/// Rules of an index of bounds of runs of rows.
+/// Rules of an index with bounds for runs of rows.
 #[derive(Debug)]
 pub struct BoundsRules {
-    /// They are the least and the greatest value of the run.
+    /// Bounds are the least and the greatest value of the run.
     pub bounds: &'static Rule,
 }
 
@@ -55,9 +55,9 @@ pub struct BoundsRules {
 pub struct BitmapRules {
     /// No value has two bitmaps.
     pub distinct: &'static Rule,
-    /// An index that says so has a bitmap for every value.
+    /// An index that declares itself exhaustive has a bitmap for every value.
     pub exhaustive: &'static Rule,
-    /// Bits are those of the rows with the value.
+    /// Bits are set exactly for the rows with the value.
     pub bits: &'static Rule,
 }
 

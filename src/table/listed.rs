@@ -1,10 +1,10 @@
-//! Names in a list that is separated by commas.
+//! Names in a comma-separated list.
 
 use std::collections::HashSet;
 
-/// Puts names together again that have commas in them: where a part of a list is no known name, those that follow
-/// belong to it until it is one. Of several ways, the first parts are as short as they can be while all are known.
-/// Blanks around a name are dropped unless they are part of a known one.
+/// Splits a list whose names may contain commas: a part that is no known name is joined with the following parts until
+/// it is one. If several splits fit, the first names are as short as they can be while all names are known. Blanks
+/// around a name are dropped unless they belong to a known name.
 pub fn listed<N: AsRef<str>>(parts: &[String], known: impl IntoIterator<Item = N>) -> Vec<String> {
     let known: Vec<N> = known.into_iter().collect();
     let known: HashSet<&str> = known.iter().map(AsRef::as_ref).collect();
@@ -14,7 +14,7 @@ pub fn listed<N: AsRef<str>>(parts: &[String], known: impl IntoIterator<Item = N
         (name.to_owned(), known.contains(name))
     };
     let most = known.iter().map(|name| name.matches(',').count() + 1).max().unwrap_or(1);
-    // From each part on: how many make a name, and whether they and all behind them are known.
+    // For each part: the number of parts in the name that begins there, and whether all names from there on are known.
     let mut names = vec![(1, true); parts.len() + 1];
     for at in (0..parts.len()).rev() {
         let counts = || (1..=most.min(parts.len() - at)).filter(|count| name(&parts[at..at + count]).1);

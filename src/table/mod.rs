@@ -1,4 +1,4 @@
-//! The model of a table: columns of rows, whatever file idiom they came from. No HDF5 call, no FUSE, no file.
+//! The model of a table: columns of rows, whatever format they come from. It uses no HDF5 call, no FUSE and no file.
 
 mod arrow_name;
 mod finding;
@@ -48,50 +48,50 @@ pub use unreadable::Unreadable;
 pub struct Table {
     /// HDF5 path of the table group.
     pub path: String,
-    /// The selection that its rows are, as it was asked for; `None` of a table with all of its rows.
+    /// The selection that its rows come from, as the user wrote it. `None`: all rows.
     pub selection: Option<String>,
     /// The kind of table: `HEP001`.
     pub dialect: &'static str,
-    /// By what it was recognised: `declaration`, or `shape`, which is a guess.
+    /// How the table was recognised: `declaration`, or `shape`, which is a guess.
     pub recognised_by: &'static str,
-    /// The revision's features met, such as `April 2026` or `July 2026`.
+    /// The revision whose features it has, such as `April 2026` or `July 2026`.
     pub revision: String,
     /// Rows of `table.*`.
     pub rows: u64,
-    /// Its columns are datasets that are shown by themselves, and not in `columns/`.
+    /// Whether its columns are datasets that are shown by themselves, and not in `columns/`.
     pub only_adds: bool,
-    /// Its rows are those of other tables, which are shown as well.
+    /// Whether its rows are those of other tables, which are shown as well.
     pub repeats: bool,
-    /// Its values are in memory; its columns have no learner.
+    /// Whether its values are in memory, so its columns need no learner.
     pub is_held: bool,
     /// Attributes of the table group.
     pub attributes: Arc<[Attribute]>,
     /// Row labels, then columns.
     pub columns: Vec<Column>,
-    /// Whole rows as stored, where the table is one dataset.
+    /// Whole rows as stored, if the table is one dataset.
     pub whole: Option<Arc<dyn Rows>>,
     /// Label sets of categorical columns.
     pub categories: Vec<Categories>,
     /// Search indexes found, used or not.
     pub indexes: Vec<SearchIndex>,
-    /// Names under the group that are servants of the table (categories, search indexes, …), not shown by themselves.
+    /// Names of members that serve the table (categories, search indexes, …) and are not shown by themselves.
     pub servants: Vec<BString>,
-    /// Of a table of several groups: groups that are left out, and why.
+    /// For a table of several groups: the groups left out, and why.
     pub left_out: Vec<(BString, Cow<'static, str>)>,
-    /// Rules the table breaks.
+    /// Rules that the table breaks.
     pub findings: Vec<Finding>,
-    /// The revision by which it is judged, as its rules call it; empty where they have none.
+    /// The revision that judges it, as its rules name it; empty for rules without revisions.
     pub judged_by: &'static str,
-    /// The rule that the labels of a set differ.
+    /// The rule that the labels of a set are distinct.
     pub labels_differ: Option<&'static Rule>,
-    /// The rules that odd values break.
+    /// The rule that each oddity of values breaks.
     pub rule_of: fn(Oddity) -> &'static Rule,
-    /// How it is stored, for `metadata.json`, where no catalogue tells.
+    /// Its storage for `metadata.json`, if the catalogue does not describe it.
     pub storage: Option<Value>,
 }
 
 impl Table {
-    /// Faults of the values met so far: as many findings as rules, of each column and of its parts.
+    /// Findings on the values read so far: one for each broken rule of each column and each of its parts.
     pub fn met(&self) -> Vec<Finding> {
         let mut of_path = HashMap::<&str, usize>::new();
         for column in &self.columns {
@@ -99,7 +99,7 @@ impl Table {
         }
         let mut met = Vec::new();
         for column in &self.columns {
-            // Of one dataset the columns are told apart by their names.
+            // Names distinguish the columns of one dataset.
             let name = (of_path.get(&*column.path) > Some(&1)).then_some(&column.name);
             let below = column.below.iter().map(|(path, tally)| (path, None, tally));
             for (path, name, tally) in std::iter::once((&column.path, name, &column.tally)).chain(below) {
@@ -147,17 +147,17 @@ impl Table {
         }
     }
 
-    /// The table, whose columns learn their statistics from all that is read of them, its search indexes included.
+    /// Makes the columns learn statistics from every read, including those of search indexes.
     pub fn observed(self, file: &Arc<File>) -> Self {
         self.observed_by(file.opening())
     }
 
-    /// The same of a file of any format.
+    /// [`Table::observed`] for a file of any format.
     pub fn observed_by(mut self, opening: &Arc<Opening>) -> Self {
         if self.is_held {
             return self;
         }
-        // An index and its column share their rows: names may change.
+        // A search index shares its column's rows, which identifies the column even if names changed.
         let address = |rows: &Arc<dyn Rows>| Arc::as_ptr(rows).cast::<()>();
         let mut places = HashMap::new();
         if !self.indexes.is_empty() {
@@ -175,24 +175,24 @@ impl Table {
     }
 }
 
-/// The meaning of a column's values, as its dialect tells it. A column that is made of another one clones it whole, and
-/// changes what it changes.
+/// The meaning of a column's values, stated by its dialect. A column made from another one clones it whole and changes
+/// single fields.
 #[derive(Clone, Debug, Default)]
 pub struct Meaning {
-    /// Physical units and the vocabulary that explains them (its own, else the table's).
+    /// Physical units.
     pub units: Option<String>,
-    /// Vocabulary of `units`.
+    /// The vocabulary that defines `units`: the column's own, else the table's.
     pub units_vocabulary: Option<String>,
-    /// The calendar that `units` count in, where they count from a date and it is stated.
+    /// The calendar of `units` that count from a date, if stated.
     pub calendar: Option<String>,
-    /// How `rows`, integers as stored, stand for instants; or why they do not, though the file calls them times. `None`
-    /// of anything else.
+    /// The conversion of `rows`, stored integers, to instants; or why there is none, though the file calls them times.
+    /// `None`: not times.
     pub times: Option<Box<Result<Times, Unreadable>>>,
-    /// The unit of time that `rows`, integers of 64 bits, count, where files with types show durations.
+    /// The unit of durations that `rows`, integers of 64 bits, count; typed files show them as durations.
     pub duration: Option<TimeUnit>,
     /// Plain-text description.
     pub description: Option<String>,
-    /// Its role in the software that wrote it.
+    /// The column's role in the software that wrote it.
     pub origin: Origin,
     /// The values that rules expect.
     pub expected: Option<Box<Expected>>,
@@ -205,39 +205,39 @@ pub struct Column {
     pub name: BString,
     /// HDF5 path.
     pub path: String,
-    /// The object, and the field of it, that tells the column from all others.
+    /// Object and field, which identify the column.
     pub id: ColumnId,
-    /// It labels rows.
+    /// Whether it labels rows.
     pub is_label: bool,
-    /// It has as many rows as the table and stands in `table.*`.
+    /// Whether it is in `table.*`, because it has as many rows as the table.
     pub in_table: bool,
-    /// Whether it does not, because another column shows its values there.
+    /// Whether it is missing there because another column shows its values.
     pub is_within_another: bool,
-    /// Rows, or why they cannot be had.
+    /// Rows, or why they cannot be read.
     pub rows: Result<Arc<dyn Rows>, Unreadable>,
-    /// Variable-length strings as stored, for `.raw`; `None` for any other type, whose bytes `rows` gives.
+    /// Variable-length strings as stored, for `.raw`. `None`: another type, for which `rows` gives the bytes.
     pub stored_strings: Option<Arc<dyn Rows>>,
-    /// Learns the statistics of `rows` from all that is read through them; `None` without statistics. A file shows what
-    /// [`Learner::shown`] says when it is made.
+    /// Learns the statistics of `rows` from every read. `None`: no statistics. A file shows [`Learner::shown`] of the
+    /// time when it is made.
     pub learner: Option<Arc<Learner>>,
-    /// Oddities met while reading.
+    /// Oddities counted while reading.
     pub tally: Arc<Tally>,
-    /// The same of its servants, by path: labels, levels of lists.
+    /// Oddities of its servants, by path: labels, levels of lists.
     pub below: Vec<(String, Arc<Tally>)>,
     /// Position of its label set in [`Table::categories`].
     pub categories: Option<usize>,
-    /// How its values are to be understood.
+    /// The meaning of its values.
     pub meaning: Meaning,
     /// Attributes of the dataset or group.
     pub attributes: Arc<[Attribute]>,
-    /// The dataset as the catalogue has it; `None` for a list column.
+    /// The dataset in the catalogue. `None`: a list column.
     pub dataset: Option<Arc<Dataset>>,
-    /// How it is stored, for `metadata.json`, where there is no dataset.
+    /// Its storage for `metadata.json`, if it has no dataset.
     pub storage: Option<Value>,
 }
 
 impl Column {
-    /// A column of these rows, in the table where it has some; nothing else is told of it.
+    /// A column with these rows and no further facts; in the table if the rows can be read.
     pub fn new(
         name: BString,
         path: String,
@@ -265,7 +265,7 @@ impl Column {
         }
     }
 
-    /// Notes beside its values, by the names of the attributes that tell them: units, description.
+    /// Notes about its values, by the names of their attributes: units, description.
     pub fn notes(&self) -> Vec<(&'static str, String)> {
         let units = [
             ("units", &self.meaning.units),
@@ -276,7 +276,7 @@ impl Column {
         texts.filter_map(|(key, text)| Some((key, text.clone()?))).collect()
     }
 
-    /// Why it does not stand in a table of `rows` rows.
+    /// Why it is missing in a table of `rows` rows.
     pub fn why_apart(&self, rows: u64) -> String {
         match &self.rows {
             Ok(_) if self.is_within_another => "another column shows its values".into(),
@@ -286,20 +286,20 @@ impl Column {
         }
     }
 
-    /// How its integers stand for instants, where they do.
+    /// The conversion of its integers to instants, if there is one.
     pub fn times(&self) -> Option<Times> {
         self.meaning.times.as_deref()?.as_ref().ok().copied()
     }
 
-    /// The rows as files with types show them: instants or durations where `rows` are integers that stand for such.
+    /// The rows as typed files show them: instants or durations, if `rows` are integers that count time.
     ///
     /// # Errors
-    /// The reason why it cannot be read.
+    /// Why the column cannot be read.
     pub fn shown(&self) -> Result<Arc<dyn Rows>, Unreadable> {
         self.shown_by(self.times())
     }
 
-    /// The same, as these instants.
+    /// The rows as typed files show them, with another conversion to instants.
     ///
     /// # Errors
     /// As [`Column::shown`].
@@ -313,18 +313,18 @@ impl Column {
         })
     }
 
-    /// The column with this role in the software that wrote it.
+    /// The column with another role in the software that wrote it.
     pub fn with_origin(mut self, origin: Origin) -> Self {
         self.meaning.origin = origin;
         self
     }
 
-    /// The column, of floats, with NaN as missing values: the software that wrote it takes NaN for them.
+    /// The column with NaN as missing values, for floats of software that uses NaN so.
     pub fn with_missing_nan(self, file: &File) -> Self {
         if file.store().nan() == NanPolicy::Value { self } else { self.with_nan(NanRows::missing) }
     }
 
-    /// The column, of floats, with NaN as values, where it is missing. Its statistics count NaN among what is missing.
+    /// The column with NaN as values again, if it was missing. It loses statistics that counted NaN as missing.
     pub fn with_nan_kept(&self) -> Self {
         let is_masked = self.rows.as_ref().is_ok_and(|rows| NanRows::kept(rows).is_some());
         let learner = self.learner.clone().filter(|_| !is_masked);
@@ -335,13 +335,12 @@ impl Column {
         Self { rows: self.rows.map(|rows| wrapped(&rows).map_or(rows, |rows| Arc::new(rows))), ..self }
     }
 
-    /// The column, whose statistics are learnt from all that is read of it; as it is where it can have none, or learns
-    /// already.
+    /// Makes the column learn statistics from every read; unchanged if it cannot have statistics, or learns already.
     pub fn observed(self, file: &Arc<File>) -> Self {
         self.observed_by(file.opening())
     }
 
-    /// The same of a file of any format.
+    /// [`Column::observed`] for a file of any format.
     pub fn observed_by(self, opening: &Arc<Opening>) -> Self {
         if self.learner.is_some() {
             return self;
@@ -356,25 +355,25 @@ impl Column {
     }
 }
 
-/// The values that rules expect in a column. `hepfs check` holds all values against them.
+/// The values that rules expect in a column. `hepfs check` compares all values with them.
 #[derive(Clone, Debug, Default)]
 pub struct Expected {
-    /// The least and the greatest value there may be, and the rule that says so.
+    /// The least and the greatest allowed value, and the rule that demands them.
     pub range: Option<(&'static Rule, [Option<Scalar>; 2])>,
-    /// The value that stands for a missing one, and the rule that it lies below or above all others.
+    /// The fill value, and the rule that it lies below or above all other values.
     pub fill: Option<(&'static Rule, Scalar)>,
-    /// The rule that something stands for missing values, and the ends of the type, of which values may take up all.
+    /// The rule that a column has a fill value, and the least and greatest value of its type, which data may use up.
     pub domain: Option<(&'static Rule, [Scalar; 2])>,
-    /// The value nearest to one that was to stand for missing values.
+    /// The value nearest to a stated fill that does not fit the type.
     pub near: Option<Near>,
 }
 
-/// The value nearest to one that was to stand for missing values, but that no value can be.
+/// The value nearest to a stated fill value that no element can equal.
 #[derive(Clone, Debug)]
 pub struct Near {
-    /// The rule against such values.
+    /// The rule that forbids such a fill.
     pub rule: &'static Rule,
-    /// Which column of several it is of: `NAME: `, or nothing.
+    /// The column that it belongs to, if there are several: `NAME: `; otherwise empty.
     pub of: String,
     /// The value.
     pub nearest: Scalar,
@@ -385,7 +384,7 @@ pub struct Near {
 pub struct Categories {
     /// HDF5 path of the dataset.
     pub path: String,
-    /// The labels, or why they cannot be had.
+    /// The labels, or why they cannot be read.
     pub labels: Result<Arc<dyn Rows>, Unreadable>,
     /// Type of one label.
     pub datatype: Datatype,

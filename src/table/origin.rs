@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use arrow_schema::TimeUnit;
 
-/// The role of a column in the software that wrote it, beside its name and values.
+/// The role of a column in the software that wrote it, apart from its name and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// By what text it is called.
+    /// The text that names the column there.
     pub called: Called,
-    /// The axis whose label the text is; `None` where there is nothing to tell of it.
+    /// The axis that this text labels. `None`: nothing is known about it.
     pub axis: Option<Arc<NameAxis>>,
-    /// Its codes are places among the different values of row labels of several levels, and no categories.
+    /// Whether its codes number the distinct values of one level of row labels, and are not categories.
     pub is_level: bool,
-    /// A mask tells which of its values are missing. pandas has types of its own for such numbers and booleans.
+    /// Whether a mask marks its missing values. pandas has types of its own for such numbers and booleans.
     pub is_masked: bool,
 }
 
@@ -23,13 +23,13 @@ pub enum Called {
     /// Its name.
     #[default]
     Name,
-    /// This one: another column has it as its name, or it is empty.
+    /// This text: the name is empty, or another column has it.
     Other(String),
-    /// None: row labels to which the file gives no name.
+    /// No text: row labels without a name in the file.
     Nothing,
 }
 
-/// An axis of column names: what their texts stand for, level by level. The names of several levels are a tuple.
+/// An axis of column names: the types of their texts, level by level. A name of several levels is a tuple.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameAxis {
     /// At least one.

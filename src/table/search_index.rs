@@ -1,4 +1,4 @@
-//! Search indexes of a table: what the file says they are, and what counts as one.
+//! Search indexes of a table: the file's declarations, and the forms that hepfs can use.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Learner;
 use crate::store::{Dataset, Opening, Rows};
 
-/// A search index as the file declares it. It is untrusted.
+/// A search index as the file declares it, not yet verified.
 #[derive(Clone, Debug)]
 pub struct SearchIndex {
     /// HDF5 path.
     pub path: String,
-    /// Its kind, as its dialect calls it: one this program does not know, too.
+    /// Its kind in the dialect's terms, even if unknown to hepfs.
     pub kind: Option<String>,
     /// The revision of the dialect that it follows.
     pub revision: &'static str,
@@ -26,37 +26,37 @@ pub struct SearchIndex {
     pub shape: Vec<u64>,
     /// Bytes of all elements, without filters.
     pub bytes: u64,
-    /// The generation of the table that it was built at, where it says so.
+    /// Generation of the table when it was built, if stated.
     pub source_generation: Option<u64>,
-    /// The rows that it was built over, where it says so.
+    /// Number of rows of the table when it was built, if stated.
     pub source_rows: Option<u64>,
     /// Its other attributes.
     pub attributes: Arc<[Attribute]>,
-    /// Its form, where it keeps every rule that the catalogue can tell; else it is treated as absent.
+    /// Its form, if it keeps every rule that the catalogue can decide; otherwise why it counts as absent.
     pub form: Result<Arc<IndexForm>, Absent>,
 }
 
-/// Why a search index is treated as absent.
+/// Why a search index counts as absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Absent {
     /// The rule that it breaks.
     pub rule: &'static Rule,
     /// The state found instead.
     pub found: String,
-    /// The kind of the fault.
+    /// The kind of reason.
     pub reason: Reason,
 }
 
-/// Kinds of reasons to treat a search index as absent.
+/// Kinds of reasons why a search index counts as absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The index breaks a rule.
     Broken,
     /// It describes another state of the table.
     Stale,
-    /// It says itself that it does: nothing is wrong with the file.
+    /// It says so itself, so the file is in order.
     Outdated,
-    /// It is of a kind that has no use here: nothing is wrong with the file.
+    /// hepfs has no use for its kind; the file is in order.
     Unused,
 }
 
@@ -67,26 +67,26 @@ impl Absent {
     }
 }
 
-/// A search index that has the form of one. Whether what it says is true is another question.
+/// A search index with a valid form. Its contents may still be wrong.
 #[derive(Debug)]
 pub struct IndexForm {
     /// HDF5 path.
     pub path: String,
     /// The index and its column.
     pub objects: [ObjectId; 2],
-    /// The opened file that both lie in.
+    /// The opened file that holds both.
     pub file: Arc<Opening>,
-    /// Name of the column, or of a field of one: `position.x`.
+    /// Name of the column, or of a field inside one: `position.x`.
     pub column: BString,
-    /// Whether it is a field of a column.
+    /// Whether it is a field inside a column.
     pub is_part: bool,
-    /// The column's rows as they are shown. What is read of them teaches `learner`.
+    /// The column's rows as shown. Reading them also teaches `learner`.
     pub shown: Arc<dyn Rows>,
-    /// The learner of the column's statistics, once the columns of the table [learn](super::Table::observed).
+    /// The learner of the column's statistics, once the table is [observed](super::Table::observed).
     pub learner: Option<Arc<Learner>>,
-    /// The values that the index speaks of: codes, of enumerations and categories.
+    /// The values that the index covers: codes for enumerations and categories.
     pub values: Arc<dyn Rows>,
-    /// Labels shown for codes; `None` where values are shown as they are.
+    /// Labels of codes. `None`: values are shown directly.
     pub labels: Option<Labels>,
     /// Whether NaN counts as missing there.
     pub nan_is_missing: bool,
@@ -102,18 +102,18 @@ impl IndexForm {
         self.values.len()
     }
 
-    /// Chunks that hold them.
+    /// Number of chunks that hold the rows.
     pub fn chunks(&self) -> u64 {
         self.rows().div_ceil(self.chunk.max(1))
     }
 }
 
-/// Labels shown for the codes of a column.
+/// Labels of a column's codes.
 #[derive(Clone, Debug)]
 pub enum Labels {
-    /// Code n as label n.
+    /// Label n for code n.
     Categories(Arc<dyn Rows>),
-    /// Codes of an enumeration, with their names; another one is shown as its number.
+    /// Codes of an enumeration with their names; any other code is shown as a number.
     Members(Vec<(i128, String)>),
 }
 
@@ -122,64 +122,63 @@ pub enum Labels {
 pub enum IndexKind {
     /// `CHUNK_MINMAX`: for each chunk a struct of `min`, `max`, `nan_count`, `fill_count`, `n`.
     MinMax {
-        /// As many entries as chunks, at least.
+        /// At least as many entries as chunks.
         entries: Arc<dyn Rows>,
         /// Its rules.
         rules: &'static MinMaxRules,
     },
     /// `SORTED_ROWS`: row numbers by value.
     SortedRows {
-        /// Unsigned integers, one for each row at least.
+        /// Unsigned integers, at least one for each row.
         order: Arc<dyn Rows>,
-        /// Rows in the tail of missing rows, and in that of NaN.
+        /// Number of rows in the tail of missing values, and in the tail of NaN.
         tails: [u64; 2],
         /// Its rules.
         rules: &'static SortedRules,
     },
-    /// Values in order, and the row of each. Neither is missing, and equal values stand in any order; NaN is the
-    /// greatest.
+    /// Sorted values with the row of each, without nulls. Equal values are in any order; NaN is the greatest.
     SortedValues {
-        /// The values, missing where those of the column are.
+        /// The values; null where those of the column are.
         values: Arc<dyn Rows>,
-        /// Unsigned integers, as many.
+        /// Unsigned integers, as many as values.
         order: Arc<dyn Rows>,
         /// Values ascend in each run of this length, at least 1.
         run: u64,
         /// Its rules.
         rules: &'static ValueRules,
     },
-    /// For each run of [`IndexForm::chunk`] rows its least and its greatest value, one behind the other; NaN is the
-    /// greatest. There may be rows behind the last run.
+    /// The least and the greatest value of each run of [`IndexForm::chunk`] rows, in succession; NaN is the greatest.
+    /// Rows may follow the last run.
     Bounds {
         /// Two for each run.
         bounds: Arc<dyn Rows>,
         /// Its rules.
         rules: &'static BoundsRules,
     },
-    /// `BITMAP`: for each value the rows that have it.
+    /// `BITMAP`: the rows of each value.
     Bitmap {
-        /// A bitmap for each value, one behind the other.
+        /// The bitmaps of all values, in succession.
         bits: Arc<Dataset>,
         /// Bytes of a bitmap.
         row_bytes: u64,
-        /// The values, missing where they are the column's fill value.
+        /// The values; null where they equal the column's fill value.
         values: Arc<dyn Rows>,
-        /// The same as the column shows them.
+        /// The values as the column shows them.
         shown: Arc<dyn Rows>,
-        /// Whether no other value occurs.
+        /// Whether no other values occur.
         exhaustive: bool,
         /// Its rules.
         rules: &'static BitmapRules,
     },
-    /// `CHUNK_BLOOM`: for each chunk a filter.
+    /// `CHUNK_BLOOM`: a filter for each chunk.
     Bloom {
-        /// A filter for each chunk at least, one behind the other.
+        /// At least one filter for each chunk, in succession.
         filters: Arc<Dataset>,
         /// Bytes of a filter, at least 1.
         filter_bytes: u64,
-        /// Bits of a value in a filter, at least 1.
+        /// Number of bits of each value in a filter, at least 1.
         k: u16,
-        /// Schemes that the filters may follow: several where the specification can be read in several ways.
+        /// Schemes that the filters may follow; several if the specification is ambiguous.
         schemes: Vec<BloomScheme>,
         /// Its rules.
         rules: &'static BloomRules,
@@ -187,7 +186,7 @@ pub enum IndexKind {
 }
 
 impl IndexKind {
-    /// The rule of this name among those that verification may find broken.
+    /// The rule with this name among those that verification may find broken.
     pub fn rule(&self, id: &str) -> Option<&'static Rule> {
         let all: &[&'static Rule] = match self {
             Self::MinMax { rules, .. } => &[rules.rows, rules.missing, rules.nans, rules.least, rules.greatest],
@@ -200,7 +199,7 @@ impl IndexKind {
         all.iter().copied().find(|rule| rule.id == id)
     }
 
-    /// The name in reports of the indexes used.
+    /// Its name in reports of used indexes.
     pub fn name(&self) -> &'static str {
         match self {
             Self::MinMax { .. } => "CHUNK_MINMAX",
@@ -213,7 +212,7 @@ impl IndexKind {
     }
 }
 
-/// How the two hashes of a value in a `CHUNK_BLOOM` are computed.
+/// The computation of the two hashes of a value in a `CHUNK_BLOOM`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BloomScheme {
     /// Both halves of one hash.

@@ -1,14 +1,14 @@
-//! Names that are nearly right.
+//! Suggests names for misspelled ones.
 
-/// Longest name that is compared: the work grows with the product of two lengths.
+/// Longest name to compare: the work grows with the product of two lengths.
 const LONGEST: usize = 255;
 
-/// Says which known name was probably meant: ` (did you mean "energy"?)`, or nothing where none is near. Letters that
-/// are too many, too few, others or exchanged count one each, up to a third of the name; capitals count nothing.
+/// Suggests the known name that was probably meant: ` (did you mean "energy"?)`; empty if none is near. Each missing,
+/// extra, wrong or swapped letter counts one, up to a third of the name; case does not count.
 pub fn did_you_mean<N: AsRef<str>>(name: &str, known: impl IntoIterator<Item = N>) -> String {
     let lower = name.to_lowercase();
     let length = lower.chars().count();
-    // One letter for another is no likeness where there is no more.
+    // A one-letter name is never similar to another one.
     let most = (length.max(3) / 3).min(length.saturating_sub(1));
     if name.len() > LONGEST {
         return String::new();

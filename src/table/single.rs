@@ -1,4 +1,4 @@
-//! A dataset that is a table by itself: files beside each other instead of a directory.
+//! A dataset that is a table by itself, shown as files side by side instead of a directory.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use crate::store::{File, Rows};
 /// The content of a dataset's files.
 #[derive(Debug)]
 pub struct Single {
-    /// One column: what lies along the first axis, as it is; a scalar is one row.
+    /// A table of one column: slices along the first axis, unchanged; a scalar is one row.
     pub whole: Table,
-    /// Names of the places of an array of rank 2. Left out where only the choice of files is asked for.
+    /// Names of the elements in a row of an array of rank 2. Empty if only the choice of files was asked for.
     pub parts: Vec<BString>,
-    /// The rows that label the places of an array of rank 2, as many as [`Single::parts`]; `None` where nothing does.
+    /// The labels of these elements, as many as [`Single::parts`]. `None`: no labels.
     pub labels: Option<Arc<dyn Rows>>,
     /// The bytes of a scalar string, for [`Form::Text`].
     pub text: Option<Arc<dyn Rows>>,
     /// Extents of the dataset.
     pub shape: Vec<u64>,
-    /// The type as which its elements are read.
+    /// The type that its elements are read as.
     pub datatype: Datatype,
-    /// Its files. What else the closed set of suffixes has, this dataset has no use for.
+    /// Its files. Other suffixes of the closed set do not apply to this dataset.
     pub files: Vec<SingleFile>,
 }
 
 impl Single {
-    /// The same, with columns whose statistics are learnt from all that is read of them.
+    /// Makes its columns learn statistics from every read.
     pub fn observed(self, file: &Arc<File>) -> Self {
         Self { whole: self.whole.observed(file), ..self }
     }
@@ -37,7 +37,7 @@ impl Single {
 /// A file of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SingleFile {
-    /// The end of the name: `.csv`.
+    /// Suffix of the name: `.csv`.
     pub suffix: &'static str,
     /// The form of the bytes.
     pub form: Form,
@@ -48,17 +48,17 @@ pub struct SingleFile {
 pub enum Form {
     /// Elements as stored.
     Raw,
-    /// The same behind a NumPy header.
+    /// Elements as stored after a NumPy header.
     Npy,
-    /// Lines of values, behind one of names: of parts, where there are any.
+    /// Lines of values after a line of names, which are those of parts if there are any.
     Csv,
-    /// A value a line.
+    /// A value on each line.
     Txt,
-    /// The bytes of one string: nothing added, nothing escaped.
+    /// The bytes of one string, without additions or escapes.
     Text,
-    /// A JSON object a line.
+    /// A JSON object on each line.
     Ndjson,
-    /// A JSON value a line, without a name.
+    /// A JSON value on each line, without a name.
     JsonValues,
     /// Apache Parquet.
     Parquet,

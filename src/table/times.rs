@@ -1,4 +1,4 @@
-//! Integers that stand for instants.
+//! Conversions of integers to instants.
 
 use super::Unreadable;
 use arrow_schema::{DataType, TimeUnit};
@@ -6,7 +6,7 @@ use arrow_schema::{DataType, TimeUnit};
 use crate::calendar::{self, DAY, Instant, SECOND};
 use crate::store::statistics::{Scalar, Summary};
 
-/// Units that instants are shown in, the coarsest first, in attoseconds.
+/// The displayed units of instants, the coarsest first, in attoseconds.
 const UNITS: [(TimeUnit, i128); 4] = [
     (TimeUnit::Second, SECOND),
     (TimeUnit::Millisecond, SECOND / 1_000),
@@ -14,25 +14,25 @@ const UNITS: [(TimeUnit, i128); 4] = [
     (TimeUnit::Nanosecond, SECOND / 1_000_000_000),
 ];
 
-/// A year beyond all that 64 bits of seconds reach.
+/// A year beyond the range of 64 bits of seconds.
 const FARTHEST: i64 = 999_999_999_999;
 
-/// How integers of a column stand for instants: stored × `factor` + `offset` units since 1970-01-01T00:00:00Z.
+/// The conversion of a column's integers to instants: stored × `factor` + `offset` units since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     unit: TimeUnit,
     /// At least 1.
     factor: i64,
     offset: i64,
-    /// The least and the greatest stored value that has an instant in 64 bits.
+    /// The least and the greatest stored value whose instant fits into 64 bits.
     bounds: [i128; 2],
-    /// Whether the column can hold others.
+    /// Whether the column can hold other values.
     is_partial: bool,
-    /// The time zone that the Arrow type states; instants count from 1970 in UTC whatever it is.
+    /// The time zone of the Arrow type; instants count from 1970 in UTC in any zone.
     zone: Option<Zone>,
 }
 
-/// The name of a time zone, as Arrow has it.
+/// Arrow's name for a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Zone {
     name: [u8; Zone::LONGEST],
@@ -40,10 +40,10 @@ struct Zone {
 }
 
 impl Zone {
-    /// Bytes of the longest name; that of no zone of IANA has more than 32.
+    /// Longest name in bytes; IANA's names have at most 32.
     const LONGEST: usize = 40;
 
-    /// A longer name is taken for UTC.
+    /// A longer name becomes UTC.
     fn new(name: &str) -> Self {
         let name = if name.len() > Self::LONGEST { "UTC" } else { name };
         let mut zone = Self { name: [0; Self::LONGEST], length: name.len() };
@@ -57,11 +57,11 @@ impl Zone {
 }
 
 impl Times {
-    /// Instants of `step` attoseconds for each unit of a column of `stored` integers, from `epoch` on: in the coarsest
-    /// of seconds, milli-, micro- and nanoseconds that is exact.
+    /// Instants of `step` attoseconds per unit of a column of `stored` integers, counted from `epoch`, in the coarsest
+    /// exact unit of seconds, milli-, micro- and nanoseconds.
     ///
     /// # Errors
-    /// The reason why these integers are not shown as instants.
+    /// Why these integers cannot be shown as instants.
     pub fn new(step: i128, epoch: Instant, stored: &DataType) -> Result<Self, Unreadable> {
         let range = range(stored).ok_or_else(|| format!("values of {stored} are no integers"))?;
         let finest = UNITS.iter().find(|(_, unit)| epoch.attoseconds % unit == 0 && step % unit == 0);
@@ -70,7 +70,7 @@ impl Times {
         let far = |_| "it is too far from 1970".to_owned();
         let factor = i64::try_from(step / attoseconds).map_err(far)?;
         let offset = i64::try_from(epoch.attoseconds / attoseconds).map_err(far)?;
-        // Parquet has no seconds: what is shown in them must fit as milliseconds, too.
+        // Parquet has no seconds: instants in seconds must also fit as milliseconds.
         let most = i128::from(i64::MAX) / if unit == TimeUnit::Second { 1_000 } else { 1 };
         let least = -most - i128::from(unit != TimeUnit::Second);
         let (wide, from) = (i128::from(factor), i128::from(offset));
@@ -79,23 +79,23 @@ impl Times {
         Ok(Self { unit, factor, offset, bounds, is_partial: bounds != range, zone: Some(Zone::new("UTC")) })
     }
 
-    /// Integers of 64 bits that count this unit from 1970 on.
+    /// The conversion of 64-bit integers that count this unit from 1970.
     pub fn counts(unit: TimeUnit, zone: Option<&str>) -> Option<Self> {
         let step = UNITS.iter().find(|(known, _)| *known == unit)?.1;
         let epoch = Instant { attoseconds: 0, is_exact: true };
         Some(Self::new(step, epoch, &DataType::Int64).ok()?.in_zone(zone))
     }
 
-    /// The same instants, in this time zone, or in none.
+    /// The same instants in this time zone, or in none.
     pub fn in_zone(self, zone: Option<&str>) -> Self {
         Self { zone: zone.map(Zone::new), ..self }
     }
 
-    /// The same instants in a unit that Parquet has. Nanoseconds have no zone there: DuckDB 2.0 reads those with one as
-    /// a type that `year()` and its like do not take.
+    /// The same instants in a unit that Parquet has. Nanoseconds lose their zone: DuckDB 2.0 reads nanoseconds with a
+    /// zone as a type that `year()` and similar functions reject.
     pub fn of_parquet(self) -> Self {
         match self.unit {
-            // Whatever wraps here wraps back: within the bounds an instant fits.
+            // A wrap here is undone later: within the bounds an instant fits.
             TimeUnit::Second => Self {
                 unit: TimeUnit::Millisecond,
                 factor: self.factor.wrapping_mul(1_000),
@@ -117,12 +117,12 @@ impl Times {
         self.unit
     }
 
-    /// Whether instants are the stored integers themselves, where these have 64 bits.
+    /// Whether instants equal the stored integers, if these have 64 bits.
     pub fn are_stored(&self) -> bool {
         (self.factor, self.offset, self.is_partial) == (1, 0, false)
     }
 
-    /// The least and the greatest stored value with an instant, where the column can hold others: these are missing.
+    /// The least and the greatest stored value with an instant. `None`: all values have one. Values outside are null.
     pub fn bounds(&self) -> Option<[i128; 2]> {
         self.is_partial.then_some(self.bounds)
     }
@@ -134,13 +134,13 @@ impl Times {
         is_within.then(|| self.unchecked(stored))
     }
 
-    /// The instant of a stored value that has one; anything for another.
+    /// The instant of a stored value within the bounds; arbitrary for others.
     #[inline]
     pub fn unchecked(&self, stored: i64) -> i64 {
         stored.wrapping_mul(self.factor).wrapping_add(self.offset)
     }
 
-    /// The greatest stored value not behind an instant, and whether it is that instant.
+    /// The greatest stored value at or before an instant, and whether it is exactly that instant.
     pub fn place(&self, instant: Instant) -> (i128, bool) {
         let unit = UNITS.iter().find(|(unit, _)| *unit == self.unit).map_or(SECOND, |(_, attoseconds)| *attoseconds);
         // Both are far below 2^127: 64 bits of seconds, and years of twelve digits.
@@ -149,8 +149,8 @@ impl Times {
         (since.div_euclid(step), since.rem_euclid(step) == 0 && instant.is_exact)
     }
 
-    /// The least stored value that is not before the beginning of a year in UTC. Years that no value has lie at the
-    /// ends of 128 bits.
+    /// The least stored value at or after the beginning of a year in UTC. Years beyond all values give the ends of the
+    /// 128-bit range.
     pub fn begin_of_year(&self, year: i128) -> i128 {
         let beyond = if year < 0 { i128::MIN } else { i128::MAX };
         let near = i64::try_from(year).ok().filter(|year| (-FARTHEST..=FARTHEST).contains(year));
@@ -160,7 +160,7 @@ impl Times {
         if is_there { place } else { place.saturating_add(1) }
     }
 
-    /// The summary of instants whose stored values have this one; `None` where some may be missing as instants.
+    /// The summary of instants from that of their stored values. `None`: some values may have no instant.
     pub fn summary(&self, stored: Summary) -> Option<Summary> {
         let shown = |bound: Option<Scalar>| match bound {
             None => Some(None),
@@ -175,7 +175,7 @@ impl Times {
     }
 }
 
-/// The least and the greatest integer of a type; `None` of another type.
+/// The least and the greatest integer of a type. `None`: not an integer type.
 fn range(data_type: &DataType) -> Option<[i128; 2]> {
     let bits = data_type.primitive_width().filter(|_| data_type.is_integer())? * 8;
     Some(if data_type.is_signed_integer() { [-(1 << (bits - 1)), (1 << (bits - 1)) - 1] } else { [0, (1 << bits) - 1] })

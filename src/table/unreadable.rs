@@ -1,4 +1,4 @@
-//! The reason why something in a file cannot be shown.
+//! The reason why an object in a file cannot be shown.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::ops::Deref;
 use crate::store::decode::DecodeError;
 use crate::{codec, h5, source, store};
 
-/// Why something in a file cannot be shown, as people read it: in findings and `metadata.json`.
+/// Why an object in a file cannot be shown, in words for findings and `metadata.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable(Cow<'static, str>);
 
@@ -45,7 +45,7 @@ impl From<Unreadable> for String {
     }
 }
 
-/// Errors of layers below, by their text.
+/// Converts errors of lower layers by their text.
 macro_rules! from_errors {
     ($($error:ty),*) => {
         $(impl From<$error> for Unreadable {

@@ -1,4 +1,4 @@
-//! A column of which nothing is there.
+//! A column that is entirely missing.
 
 use std::sync::Arc;
 
@@ -8,21 +8,21 @@ use arrow_schema::DataType;
 use crate::source::Interrupt;
 use crate::store::{Alike, Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, count_of};
 
-/// Rows that are all missing: a column that one of several tables lacks. Takes no memory but where rows are read.
+/// Rows of nulls only: a column that one of several tables lacks. They take memory only while being read.
 #[derive(Debug)]
 pub struct AbsentRows {
     facts: Facts,
 }
 
 impl AbsentRows {
-    /// `len` missing values of a type.
+    /// `len` nulls of a type.
     pub fn new(len: u64, data_type: DataType) -> Self {
         let hints = hints(&data_type, true);
         Self { facts: Facts { nullable: true, hints, alike: Alike::all(), ..Facts::new(len, data_type) } }
     }
 }
 
-/// Says of each part of a type whether it can be missing, as the type does.
+/// Hints for each part of a type: whether it can be missing, as the type states.
 fn hints(data_type: &DataType, nullable: bool) -> Hints {
     let (items, fields) = match data_type {
         DataType::LargeList(item) | DataType::List(item) | DataType::FixedSizeList(item, _) => {

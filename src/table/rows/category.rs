@@ -16,7 +16,7 @@ use crate::store::{
     Coded, Decoded, Error, Facts, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts, Summaries, Tally, ValueSet,
 };
 
-/// Codes shown as their labels. Code −1, the explicit fill and codes out of range are missing.
+/// Codes shown as their labels. Code −1, the explicit fill and codes out of range are null.
 #[derive(Debug)]
 pub struct CategoryRows {
     codes: Arc<dyn Rows>,
@@ -24,16 +24,16 @@ pub struct CategoryRows {
     path: String,
     facts: Facts,
     loaded: Mutex<Option<ArrayRef>>,
-    /// For summaries of codes; none where the labels give none, or cannot be read.
+    /// Labels prepared for summaries of codes. `None`: labels that allow none, or that cannot be read.
     summed: OnceLock<Option<Labels>>,
     tally: Arc<Tally>,
 }
 
 impl CategoryRows {
-    /// Labels of the largest set held in memory.
+    /// Most labels of a set that is held in memory.
     pub const MOST_LABELS: u64 = 1 << 26;
 
-    /// `codes` must be of an integer type; out-of-range codes are counted in `tally`.
+    /// `codes` must be integers; `tally` counts codes out of range.
     pub fn new(path: String, codes: Arc<dyn Rows>, labels: Arc<dyn Rows>, tally: Arc<Tally>) -> Self {
         let data_type = DataType::Dictionary(Box::new(DataType::Int64), Box::new(labels.data_type().clone()));
         let inner = codes.facts();
@@ -50,7 +50,7 @@ impl CategoryRows {
         Self { facts, codes, labels, path, loaded: Mutex::new(None), summed: OnceLock::new(), tally }
     }
 
-    /// The same, whether the order of the labels means something.
+    /// The same rows; `ordered` says whether the order of the labels means something.
     pub fn ordered(self, ordered: bool) -> Self {
         let values = ValueSet::Categories { labels: self.labels.clone(), ordered };
         let hints = Hints { values: Some(values), ..self.facts.hints };
@@ -82,8 +82,8 @@ impl CategoryRows {
     }
 }
 
-/// Codes shown as their labels, without a dictionary: labels that count time are shown by the column's unit. Bytes as
-/// stored are those of the codes.
+/// Codes shown as their labels, without a dictionary; labels that count time appear in the column's unit. Stored bytes
+/// are those of the codes.
 #[derive(Debug)]
 pub struct LabelRows {
     categories: CategoryRows,
@@ -91,7 +91,7 @@ pub struct LabelRows {
 }
 
 impl LabelRows {
-    /// Labels of `categories`; a value missing there is missing here.
+    /// The labels of `categories`, with the same nulls.
     pub fn new(categories: CategoryRows) -> Self {
         let inner = categories.codes.facts();
         let facts = Facts {
@@ -144,8 +144,8 @@ impl Rows for CategoryRows {
         let labels = self.labels(interrupt)?;
         let codes = self.codes.array(range.clone(), interrupt)?;
         let unsigned = codes.data_type().is_unsigned_integer();
-        // An unsigned code past 2^63 turns negative here, and is out of range either way; only a signed −1 is
-        // "missing".
+        // An unsigned code of 2^63 or more turns negative here, and is out of range either way; only a signed −1 means
+        // missing.
         let keys: Option<ScalarBuffer<i64>> = match codes.data_type() {
             DataType::UInt64 => Some(codes.as_primitive::<UInt64Type>().values().inner().clone().into()),
             _ => widen::signed(&codes).map(|codes| codes.values().clone()),
@@ -153,7 +153,7 @@ impl Rows for CategoryRows {
         let keys =
             keys.ok_or_else(|| Error::unsupported(&self.path, format!("codes of type {}", codes.data_type())))?;
         let count = labels.len() as i64;
-        // Nearly always all codes are labels: one look at them in a row is several times as fast as one by one.
+        // Nearly always all codes have labels, and one test over all codes is several times as fast as one for each.
         if codes.null_count() == 0 && keys.iter().fold(true, |all, key| all & (0..count).contains(key)) {
             return self.labelled(Int64Array::new(keys, None), labels);
         }
@@ -167,7 +167,7 @@ impl Rows for CategoryRows {
                 codes.is_valid(row) && !valid.value(row) && (unsigned || keys[row] != -1)
             });
             self.tally.add(range, &odd);
-            // Keys under a null must still lie in the dictionary for some readers.
+            // Keys under a null must also lie in the dictionary, for some readers.
             keys = (0..keys.len()).map(|row| if valid.value(row) { keys[row] } else { 0 }).collect();
             nulls = Some(NullBuffer::new(valid));
         }
@@ -175,7 +175,7 @@ impl Rows for CategoryRows {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
-        // The codes, and the keys they become.
+        // The codes, and the keys made from them.
         Ok(Fitting::fixed(&range, 16, bytes))
     }
 
@@ -205,7 +205,7 @@ impl Coded for CategoryRows {
             DataType::UInt8 => codes.as_primitive::<UInt8Type>().values().inner().as_slice(),
             _ => return Ok(false),
         };
-        // Negative codes are bytes from 128 on.
+        // Negative codes have bytes from 128.
         let codes_of_labels = if codes.data_type().is_signed_integer() { 128 } else { 256 };
         let labels = self.labels.len().min(codes_of_labels);
         let are_labels = bytes.iter().max().is_none_or(|most| u64::from(*most) < labels);
@@ -222,7 +222,7 @@ impl Coded for CategoryRows {
     fn summary_of(&self, codes: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         let labels = match self.summed.get() {
             Some(labels) => labels,
-            // A reader of codes alone need not wait for many labels.
+            // Reading codes should not wait for many labels.
             None if self.labels.len() > Labels::MOST => return None,
             None => match self.labels(interrupt) {
                 Err(Error::Interrupted(_)) => return None,
@@ -250,11 +250,11 @@ impl Summaries for CategoryRows {
     }
 
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
-        // As in `summary_of`: many labels are not worth reading for it.
+        // As in `summary_of`, many labels are not worth reading for a summary.
         if self.labels.len() > Labels::MOST {
             return Ok(None);
         }
-        // Labels have another order than codes, but one alone is the least and the greatest.
+        // Labels and codes have different orders, but a single label is both the least and the greatest.
         let Some(codes) = self.summary_of_codes(range, interrupt)? else { return Ok(None) };
         let code = match (&codes.min, &codes.max) {
             (Some(Scalar::Int(min)), Some(max)) if codes.nulls == 0 && *max == Scalar::Int(*min) => *min,

@@ -1,5 +1,5 @@
-//! Rows of one type that are stored in several places, one behind the other; and numbers that are stored in another
-//! unit. What search indexes, and tables of several groups, are made of.
+//! Chains rows of one type that are stored in several places, and rounds numbers of another unit. Search indexes and
+//! tables of several groups use it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use arrow_select::take::take;
 use crate::source::Interrupt;
 use crate::store::{Alike, Containers, Cuts, Error, Facts, Fitting, Hints, RowRange, Rows};
 
-/// A part, its first row among all, and some of its own rows.
+/// A part, its first row in the chain, and a range of its own rows.
 type Part<'a> = (&'a Arc<dyn Rows>, u64, Range<u64>);
 
-/// The rows of several, which are of one type.
+/// The rows of several parts of one type, in succession.
 #[derive(Debug)]
 pub struct ChainRows {
     parts: Arc<[Arc<dyn Rows>]>,
     /// The first row of each, and the number of all.
     starts: Arc<[u64]>,
     facts: Facts,
-    /// Floats are multiplied by this, and rounded to integers.
+    /// Floats are multiplied by this factor and rounded to integers.
     factor: Option<f64>,
 }
 
 impl ChainRows {
-    /// `None` where types differ, or there is nothing.
+    /// `None`: no parts, or parts of different types.
     pub fn new(parts: Vec<Arc<dyn Rows>>) -> Option<Self> {
         let data_type = parts.first()?.data_type().clone();
         let is_one = parts.iter().all(|part| *part.data_type() == data_type);
@@ -41,7 +41,7 @@ impl ChainRows {
         let all = parts.iter().map(|part| part.hints().clone()).reduce(Hints::of_either).unwrap_or_default();
         let facts = Facts {
             nullable: parts.iter().any(|part| part.nullable()),
-            // The values of a part are known, those of all are not.
+            // Value sets of single parts do not hold for the whole chain.
             hints: Hints { values: None, ..all },
             stride: parts.iter().filter_map(|part| part.stride()).max(),
             outline_tells_nulls: parts.iter().all(|part| part.outline_tells_nulls()),
@@ -60,13 +60,13 @@ impl ChainRows {
         is_one.then_some(Self { parts, starts, facts, factor: None })
     }
 
-    /// The same rows in another unit, as integers; `None` where they are not float64.
+    /// The same rows as integers in another unit. `None`: not float64.
     pub fn rounded(self, factor: f64) -> Option<Self> {
         let is_float = self.facts.data_type == DataType::Float64;
         is_float.then(|| Self { factor: Some(factor), ..self.of_type(DataType::Int64) })
     }
 
-    /// The same rows with texts for labels, of which each part may have its own.
+    /// The same rows with texts instead of labels, since each part may have labels of its own.
     pub fn with_texts(self) -> Self {
         match &self.facts.data_type {
             DataType::Dictionary(_, labels) => {
@@ -77,13 +77,13 @@ impl ChainRows {
         }
     }
 
-    /// The same rows with values of another type: what is known of arrays of parts is not known of theirs.
+    /// The same rows in another type. Facts about the arrays of parts do not hold for it.
     fn of_type(self, data_type: DataType) -> Self {
         let facts = Facts { data_type, outline_tells_nulls: false, fields_lie_apart: false, ..self.facts };
         Self { facts, ..self }
     }
 
-    /// The same rows, whose statistics and row groups end where parts do.
+    /// The same rows; statistics and row groups end where parts end.
     pub fn cut(self) -> Self {
         let facts = Facts { cuts: Cuts::new(self.starts.iter().copied()), ..self.facts };
         Self { facts, ..self }
@@ -93,7 +93,7 @@ impl ChainRows {
         Error::unsupported("rows of several", reason)
     }
 
-    /// The parts that rows lie in, each with its first row and the rows in it.
+    /// The parts that hold these rows, each with its first row and its rows in the range.
     fn within(&self, rows: RowRange) -> Result<impl Iterator<Item = Part<'_>>, Error> {
         if rows.start > rows.end || rows.end > self.facts.len {
             return Err(Self::unsupported(format!("rows {rows:?} of {}", self.facts.len)));
@@ -108,7 +108,7 @@ impl ChainRows {
         Ok(parts.filter(|(_, _, within)| within.start < within.end))
     }
 
-    /// The arrays that `read` gives of the parts of a range, one behind the other.
+    /// Joins the arrays that `read` gives for the parts of a range.
     fn joined(
         &self,
         range: RowRange,
@@ -126,7 +126,7 @@ impl ChainRows {
         }
     }
 
-    /// An array of a part as one of the chain.
+    /// Converts an array of a part to the type of the chain.
     fn shown(&self, array: ArrayRef) -> Result<ArrayRef, Error> {
         if let Some(labelled) = array.as_any_dictionary_opt().filter(|_| !self.is_plain()) {
             return take(labelled.values().as_ref(), labelled.keys(), None).map_err(Self::unsupported);
@@ -138,7 +138,7 @@ impl ChainRows {
         Ok(Arc::new(rounded))
     }
 
-    /// Whether arrays of parts are arrays of the chain.
+    /// Whether arrays of parts need no conversion.
     fn is_plain(&self) -> bool {
         self.factor.is_none() && self.parts.first().is_none_or(|part| *part.data_type() == self.facts.data_type)
     }
@@ -154,7 +154,7 @@ impl Rows for ChainRows {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
-        // Arrays that are joined exist twice; a label then exists once for each row.
+        // A joined array exists twice; without a dictionary, a label exists once for each row.
         let most = if self.is_plain() { bytes / 2 } else { bytes / 16 };
         let (mut end, mut taken) = (range.start, 0_u64);
         for (part, start, within) in self.within(range)? {
@@ -181,7 +181,7 @@ impl Rows for ChainRows {
             outlines.push(outline);
         }
         let outlines: Vec<&dyn Array> = outlines.iter().map(AsRef::as_ref).collect();
-        // Of one type where they are of one, and of none there is no telling.
+        // Outlines of different types cannot be joined, and then nothing is known.
         Ok(concat(&outlines).ok())
     }
 

@@ -21,20 +21,20 @@ pub struct TextEncoding {
     variant: Variant,
 }
 
-/// In what an encoding differs from that of its name in the WHATWG Encoding Standard.
+/// Differences from the encoding of this name in the WHATWG Encoding Standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// In nothing.
+    /// No differences.
     Standard,
-    /// Bytes 0x80 to 0x9f are the control characters of ISO 8859, where Windows has letters.
+    /// Bytes 0x80 to 0x9f are the control characters of ISO 8859; in the standard they are letters of Windows.
     Iso8859,
-    /// Six characters are those of JIS X 0208, where Windows has their fullwidth forms.
+    /// Six characters are those of JIS X 0208; in the standard they are fullwidth forms of Windows.
     Jis,
-    /// A byte order mark goes before the text, and rules.
+    /// A byte order mark before the text decides.
     Marked,
 }
 
-/// Characters of Windows, and those of JIS X 0208 in their places.
+/// Characters of Windows, and their replacements in JIS X 0208.
 const JIS: [(char, char); 6] = [
     ('\u{ff5e}', '\u{301c}'),
     ('\u{2225}', '\u{2016}'),
@@ -45,20 +45,20 @@ const JIS: [(char, char); 6] = [
 ];
 
 impl TextEncoding {
-    /// The encoding that the WHATWG Encoding Standard knows by this label; `None` where it knows none.
+    /// The encoding with this label in the WHATWG Encoding Standard. `None`: an unknown label.
     pub fn new(label: &str, variant: Variant) -> Option<Self> {
         let encoding = Encoding::for_label_no_replacement(label.as_bytes())?;
         Some(Self { encoding, variant })
     }
 
-    /// Decodes a text. What is malformed becomes U+FFFD, and `true` is answered.
+    /// Decodes a text; malformed bytes become U+FFFD. Also returns whether there were any.
     fn decode<'a>(&self, bytes: &'a [u8]) -> (Cow<'a, str>, bool) {
         if self.encoding == UTF_16LE || self.encoding == UTF_16BE {
             return self.decode_units(bytes);
         }
         let is_control = |byte: &u8| self.variant == Variant::Iso8859 && (0x80..0xa0).contains(byte);
         let (mut text, mut is_odd) = (Cow::Borrowed(""), false);
-        // One part, but for control characters.
+        // Without control characters, the text is one part.
         for part in bytes.chunk_by(|a, b| is_control(a) == is_control(b)) {
             if part.first().is_some_and(is_control) {
                 text.to_mut().extend(part.iter().map(|byte| char::from(*byte)));
@@ -77,7 +77,7 @@ impl TextEncoding {
         (text, is_odd)
     }
 
-    /// Decodes units of two bytes. The NULs that fill a place up hide those at the end of the last unit.
+    /// Decodes units of two bytes. NULs at the end of the last unit look like padding.
     fn decode_units(&self, bytes: &[u8]) -> (Cow<'static, str>, bool) {
         let mut units = bytes.to_vec();
         units.resize(bytes.len().next_multiple_of(2), 0);
@@ -88,13 +88,13 @@ impl TextEncoding {
     }
 }
 
-/// Fixed-length strings, filled up with NULs, decoded from an encoding. What is malformed becomes U+FFFD. Bytes as
-/// stored stay those of the file.
+/// Null-padded strings of fixed length, decoded from an encoding; malformed bytes become U+FFFD. Stored bytes stay
+/// those of the file.
 #[derive(Debug)]
 pub struct DecodedRows {
     bytes: Arc<dyn Rows>,
     encoding: TextEncoding,
-    /// The text that stands for a missing value.
+    /// The text that means missing.
     missing: Option<String>,
     /// Bytes of a string.
     size: u64,
@@ -104,12 +104,12 @@ pub struct DecodedRows {
 }
 
 impl DecodedRows {
-    /// The type as which [`DecodedRows::new`] takes strings of `size` bytes each.
+    /// The type to read strings of `size` bytes as, for [`DecodedRows::new`].
     pub fn undecoded(size: u64) -> Datatype {
         Datatype { size, class: Class::Opaque { tag: "".into() } }
     }
 
-    /// Elements of `datatype`, read as [`DecodedRows::undecoded`].
+    /// Strings from elements of `datatype` that were read as [`DecodedRows::undecoded`].
     pub fn new(
         path: String,
         bytes: Arc<dyn Rows>,
@@ -160,7 +160,7 @@ impl Rows for DecodedRows {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
-        // The cells, and texts of up to three bytes for each of theirs.
+        // The strings, and texts of up to three bytes for each of theirs.
         let width = self.size.saturating_mul(4).saturating_add(8);
         Ok(Fitting::fixed(&range, width, bytes))
     }

@@ -1,4 +1,4 @@
-//! Columns beside each other as one column of compounds.
+//! Joins columns into one column of compounds.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Fields};
 use crate::source::Interrupt;
 use crate::store::{Containers, Error, Facts, Fitting, Hints, RowRange, Rows};
 
-/// Compounds of which each field is a column of its own, as far as all of them have rows.
+/// Compounds with a field for each column, as long as the shortest of these.
 #[derive(Debug)]
 pub struct CompoundRows {
     fields: Vec<Arc<dyn Rows>>,
@@ -18,7 +18,7 @@ pub struct CompoundRows {
 
 impl CompoundRows {
     /// # Errors
-    /// Where there is no field.
+    /// There is no field.
     pub fn new(path: String, columns: Vec<(String, Arc<dyn Rows>)>) -> Result<Self, String> {
         let len = columns.iter().map(|(_, rows)| rows.len()).min().ok_or("no field can be read")?;
         let named = columns.iter().map(|(name, rows)| Field::new(name, rows.data_type().clone(), true));
@@ -67,7 +67,7 @@ impl Rows for CompoundRows {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
-        // Fields may be very different: each has as many rows as the one of which the fewest fit into what is left.
+        // Fields may differ greatly in size: the one with the fewest fitting rows decides for all.
         let share = bytes / (self.fields.len() as u64).max(1);
         let (mut end, mut each) = (range.end, Vec::with_capacity(self.fields.len()));
         for field in &self.fields {
@@ -77,7 +77,7 @@ impl Rows for CompoundRows {
         }
         let mut taken = 0_u64;
         for (field, fitting) in self.fields.iter().zip(each) {
-            // Asking all of them again would be two questions to each field of a field, four to each of theirs.
+            // Asking all fields again would double the questions at each level of nesting.
             let fitting = match fitting.end == end {
                 true => fitting,
                 false => field.fitting(range.start..end, u64::MAX, interrupt)?,

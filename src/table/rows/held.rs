@@ -5,7 +5,7 @@ use arrow_array::ArrayRef;
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, Hints, RowRange, Rows, Summaries};
 
-/// The rows of an array. They have no bytes as stored.
+/// The rows of an array. They have no stored bytes.
 #[derive(Debug)]
 pub struct HeldRows {
     array: ArrayRef,
@@ -13,7 +13,7 @@ pub struct HeldRows {
 }
 
 impl HeldRows {
-    /// The rows of `array`, which may be missing where it says so or `nullable` does.
+    /// The rows of `array`, nullable if it has nulls or if `nullable`.
     pub fn new(array: ArrayRef, nullable: bool, hints: Hints) -> Self {
         let nullable = nullable || array.is_nullable();
         let facts = Facts { nullable, hints, ..Facts::new(array.len() as u64, array.data_type().clone()) };
@@ -29,7 +29,7 @@ impl Rows for HeldRows {
     fn array(&self, range: RowRange, _: &Interrupt) -> Result<ArrayRef, Error> {
         let length = range.end.checked_sub(range.start).filter(|_| range.end <= self.facts.len);
         let length = length.ok_or_else(|| Error::unsupported("", format!("rows {range:?} of {}", self.facts.len)))?;
-        // Within the array.
+        // Within the bounds of the array.
         Ok(self.array.slice(range.start as usize, length as usize))
     }
 

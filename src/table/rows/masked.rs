@@ -1,4 +1,4 @@
-//! A column of values beside a mask that says which are missing.
+//! A column of values with a mask of missing ones.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{Alike, Containers, Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredBytes};
 
-/// Values, missing where a mask is true or not zero, or else where it is not, and behind its end. A mask of arrays
-/// tells of each item of arrays. Bytes as stored stay those of the values.
+/// Values that are null where a mask is true or not zero (or, inverted, where it is not), and after its end. A mask of
+/// arrays covers single items. Stored bytes stay those of the values.
 #[derive(Debug)]
 pub struct MaskedRows {
     values: Arc<dyn Rows>,
     mask: Arc<dyn Rows>,
-    /// The mask's bit of a value that is present.
+    /// The mask's bit for a value that is present.
     valid: bool,
-    /// How many arrays lie around each element of the mask.
+    /// Number of arrays around each element of the mask.
     depth: usize,
     path: String,
     facts: Facts,
@@ -28,7 +28,7 @@ pub struct MaskedRows {
 
 impl MaskedRows {
     /// # Errors
-    /// The type of a mask that is neither booleans nor integers, nor arrays of such as long as those of the values.
+    /// The type of a mask that is neither booleans nor integers, nor arrays of these with the values' extents.
     pub fn new(path: String, values: Arc<dyn Rows>, mask: Arc<dyn Rows>) -> Result<Self, String> {
         let (mut depth, mut masking, mut masked) = (0, mask.data_type(), values.data_type());
         while let (DataType::FixedSizeList(marks, length), DataType::FixedSizeList(items, own)) = (masking, masked)
@@ -51,7 +51,7 @@ impl MaskedRows {
             nullable: depth == 0 || inner.nullable,
             hints,
             codes: 0,
-            // The outline is that of the values, and tells nothing of the mask.
+            // The outline is that of the values and ignores the mask.
             outline_tells_nulls: false,
             fields_lie_apart: false,
             alike: Alike::new({
@@ -69,7 +69,7 @@ impl MaskedRows {
         Ok(Self { depth, values, mask, valid: false, path, facts })
     }
 
-    /// The same with a mask that is `valid` where a value is there.
+    /// The same with an inverted mask if `valid`: values are present where the mask is true.
     pub fn valid_when(self, valid: bool) -> Self {
         Self { valid, ..self }
     }
@@ -78,14 +78,14 @@ impl MaskedRows {
         Error::unsupported(&self.path, reason)
     }
 
-    /// Which rows of `range`, or which items of all of them, are there.
+    /// Which rows of `range`, or which of their items, are present.
     fn present(&self, range: &RowRange, interrupt: &Interrupt) -> Result<BooleanBuffer, Error> {
         let mut count = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| self.failed(error))?;
         let masked = range.start.min(self.mask.len())..range.end.min(self.mask.len());
         let mut mask = self.mask.array(masked, interrupt)?;
         for _ in 0..self.depth {
             let arrays = mask.as_fixed_size_list_opt().ok_or_else(|| self.failed("a mask of no arrays"))?;
-            // Not negative, in an array that was made.
+            // Never negative in a valid array.
             count = count.saturating_mul(arrays.value_length().unsigned_abs() as usize);
             mask = arrays.values().clone();
         }
@@ -98,7 +98,7 @@ impl MaskedRows {
         };
         let valid = if self.valid { marked } else { !&marked };
         let present = match mask.nulls() {
-            // A mask that means nothing hides no noise.
+            // A value whose mask is null is missing, too.
             Some(nulls) => &valid & nulls.inner(),
             None => valid,
         };
@@ -111,7 +111,7 @@ impl MaskedRows {
         Ok(padded.finish())
     }
 
-    /// The array, null where a row, or an item so many arrays deep, is not there.
+    /// Adds nulls to an array where a row, or an item `depth` arrays inside, is not present.
     fn masked(&self, array: &ArrayRef, depth: usize, present: BooleanBuffer) -> Result<ArrayRef, Error> {
         if let (Some(arrays), 1..) = (array.as_fixed_size_list_opt(), depth)
             && let DataType::FixedSizeList(field, length) = arrays.data_type()
@@ -145,7 +145,7 @@ impl Rows for MaskedRows {
         let shared = if self.depth == 0 { self.values.shared(range.clone(), interrupt)? } else { None };
         let Some(Shared { values, mut keys }) = shared else { return Ok(None) };
         let present = self.present(&range, interrupt)?;
-        // One more value, which is missing, for all rows that are.
+        // One additional null value for all missing rows.
         let missing = u32::try_from(values.len()).map_err(|error| self.failed(error))?;
         let none = new_null_array(values.data_type(), 1);
         let values = concat(&[values.as_ref(), none.as_ref()]).map_err(|error| self.failed(error))?;
@@ -157,7 +157,7 @@ impl Rows for MaskedRows {
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let Some(outline) = self.values.outline(range.clone(), interrupt)? else { return Ok(None) };
-        // Of items that are missing it tells the length that is stored.
+        // The outline keeps the stored lengths of missing items.
         if *outline.data_type() == DataType::Null || self.depth > 0 {
             return Ok(Some(outline));
         }

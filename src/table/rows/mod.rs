@@ -1,5 +1,5 @@
-//! Columns made of other rows: categories, values with a mask, floats whose NaN is missing, fields of compounds, texts
-//! in other encodings, rows that end early, arrays in memory; [numbers], and what lies behind [offsets].
+//! Columns made from other rows: categories, masked values, floats with NaN as missing, fields of compounds, texts in
+//! other encodings, padded rows, arrays in memory; [numbers], and values behind [offsets].
 
 mod absent;
 mod category;

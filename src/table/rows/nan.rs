@@ -1,4 +1,4 @@
-//! Floats whose NaN counts as missing, and the same floats with NaN as values again.
+//! Floats with NaN as missing values, and the same floats with NaN as values again.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
 use crate::store::{Coded, Error, Facts, Fitting, Hints, Nan, Place, RowRange, Rows, StoredBytes, Summaries};
 
-/// Masks NaN in rows of floats, or unmasks it. Bytes as stored stay as they are.
+/// Masks NaN in rows of floats, or unmasks it. Stored bytes do not change.
 ///
-/// Both directions rest on one promise of [`Rows::array`]: the slot under a null keeps its number. So rows that were
-/// selected, chained or held since NaN was masked give it back.
+/// Both directions rely on a promise of [`Rows::array`]: the slot under a null keeps its number. So NaN can be
+/// recovered even from rows that were selected, chained or held after masking.
 #[derive(Debug)]
 pub struct NanRows {
     rows: Arc<dyn Rows>,
@@ -23,14 +23,13 @@ pub struct NanRows {
 }
 
 impl NanRows {
-    /// Masks NaN. `None` where rows are no floats, where NaN is missing already, and where every value is one of a few
-    /// finite numbers.
+    /// Masks NaN. `None`: not floats, or NaN already means missing, or every value is one of a few finite numbers.
     pub fn missing(rows: &Arc<dyn Rows>) -> Option<Self> {
         let can_be = rows.data_type().is_floating() && rows.code_count() == 0 && rows.hints().nan == Nan::Value;
         can_be.then(|| Self::new(rows, Nan::Missing { alone: !rows.nullable() }, true))
     }
 
-    /// Unmasks NaN. `None` where it is no missing value.
+    /// Unmasks NaN. `None`: NaN does not mean missing.
     pub fn kept(rows: &Arc<dyn Rows>) -> Option<Self> {
         let Nan::Missing { alone } = rows.hints().nan else { return None };
         rows.data_type().is_floating().then(|| Self::new(rows, Nan::Value, !alone))
@@ -48,7 +47,7 @@ impl NanRows {
         self.facts.hints.nan != Nan::Value
     }
 
-    /// The array with NaN as these rows have it.
+    /// Sets the validity of NaN in an array as these rows define it.
     fn shown(&self, array: ArrayRef) -> ArrayRef {
         let Some(nan) = nan_in(array.as_ref()) else { return array };
         let nulls = match (self.is_masked(), array.nulls()) {
@@ -57,12 +56,12 @@ impl NanRows {
             (false, None) => return array,
         };
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-        // Only the validity changes, and it is as long as the array.
+        // Only the validity changes, and its length fits the array.
         array.to_data().into_builder().nulls(nulls).build().map_or(array, make_array)
     }
 
-    /// Rewrites the summary of the rows beneath, with NaN as these rows have it. Rows masked beneath cannot be told
-    /// apart.
+    /// Rewrites the summary of the inner rows for this meaning of NaN. `None`: the inner rows have nulls that may be
+    /// NaN.
     fn told(&self, summary: Summary) -> Option<Summary> {
         match self.is_masked() {
             true => Some(Summary { nulls: summary.nulls.saturating_add(summary.nans), nans: 0, ..summary }),
@@ -71,12 +70,12 @@ impl NanRows {
     }
 }
 
-/// A bit for each NaN in an array of floats, whatever its validity says; `None` without NaN.
+/// A bit for each NaN in an array of floats, whatever its validity. `None`: no NaN.
 pub fn nan_in(array: &dyn Array) -> Option<BooleanBuffer> {
     macro_rules! of {
         ($type:ty) => {{
             let values = array.as_primitive::<$type>().values();
-            // Mostly no value is NaN: one look at them in a row is many times as fast as a bit for each.
+            // Mostly no value is NaN, and one test over all values is many times as fast as a bit for each.
             let any = values.iter().fold(false, |any, value| any | value.is_nan());
             any.then(|| BooleanBuffer::collect_bool(values.len(), |at| values[at].is_nan()))
         }};
@@ -134,7 +133,7 @@ impl Coded for NanRows {
     }
 
     fn summary_of(&self, values: &dyn Array, _: &Interrupt) -> Option<Summary> {
-        // `values` are the numbers shown.
+        // `values` are the shown numbers.
         statistics::summary(values).filter(|_| values.data_type().is_floating())
     }
 

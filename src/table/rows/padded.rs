@@ -1,4 +1,4 @@
-//! Rows that end early, with missing ones behind them.
+//! Rows that end early, padded with nulls.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use arrow_select::concat::concat;
 use crate::source::Interrupt;
 use crate::store::{Alike, Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredBytes, StoredFacts};
 
-/// The rows of another column, and missing ones up to a length. As stored these are `fill`, as of any element that was
-/// never written.
+/// The rows of another column, followed by nulls up to a length. Stored nulls have the bytes `fill`, like elements that
+/// were never written.
 #[derive(Debug)]
 pub struct PaddedRows {
     rows: Arc<dyn Rows>,
@@ -19,7 +19,7 @@ pub struct PaddedRows {
 }
 
 impl PaddedRows {
-    /// `len` rows. There are no bytes as stored where `fill` has another width than an element.
+    /// `len` rows. They have no stored bytes if `fill` has another width than an element.
     pub fn new(path: String, rows: Arc<dyn Rows>, len: u64, fill: Vec<u8>) -> Self {
         let inner = rows.facts();
         let hints = inner.hints.clone();
@@ -47,12 +47,12 @@ impl PaddedRows {
         Error::unsupported(&self.path, reason)
     }
 
-    /// The part of a range that lies in the rows.
+    /// The part of a range within the inner rows.
     fn within(&self, range: &RowRange) -> RowRange {
         range.start.min(self.rows.len())..range.end.min(self.rows.len())
     }
 
-    /// An array of some rows that ends early, with missing ones up to `range`.
+    /// An array that ends early, padded with nulls up to `range`.
     fn padded(&self, array: ArrayRef, range: &RowRange) -> Result<ArrayRef, Error> {
         let wanted = usize::try_from(range.end.saturating_sub(range.start)).map_err(|error| self.failed(error))?;
         let missing = wanted.saturating_sub(array.len());
@@ -102,7 +102,7 @@ impl StoredBytes for PaddedRows {
         if within > 0 {
             self.rows.stored_bytes()?.append(offset, within, out, interrupt)?;
         }
-        // Rows end where an element does.
+        // Inner rows end at an element's end.
         let at = offset.max(end) % width;
         out.extend(self.fill.iter().cycle().skip(at as usize).take(length - within));
         Ok(())

@@ -1,4 +1,4 @@
-//! A field of a column of compounds, as a column.
+//! A field of a column of compounds as a column.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, StoredFacts};
 
-/// The values that compounds have in a field, or in a field of a field. Where a compound is missing, so are they.
+/// The values of a compound's field, or of a field inside a field. They are null where the compound is null.
 #[derive(Debug)]
 pub struct PartRows {
     whole: Arc<dyn Rows>,
@@ -21,8 +21,7 @@ pub struct PartRows {
 }
 
 impl PartRows {
-    /// The field of `whole` that `name` tells, with points between the fields of fields: `x`, `momentum.x`. `None`: it
-    /// has no such field.
+    /// The field `name` of `whole`, with dots for fields inside fields: `x`, `momentum.x`. `None`: no such field.
     pub fn of(whole: &Arc<dyn Rows>, name: &[u8]) -> Option<Self> {
         let name = std::str::from_utf8(name).ok()?;
         let mut fields = Vec::new();
@@ -37,7 +36,7 @@ impl PartRows {
             data_type,
             nullable: true,
             hints: Hints { stored: false, nullable: true, ..hints.clone() },
-            // A field has no bytes and no outline of its own.
+            // A field has neither bytes nor an outline of its own.
             stored: StoredFacts::default(),
             codes: 0,
             outline_tells_nulls: false,
@@ -48,7 +47,7 @@ impl PartRows {
     }
 }
 
-/// The type of a field, whose places are added to `fields`. A field whose name has points in it is found first.
+/// The type of a field; adds its positions to `fields`. A field whose own name has dots takes precedence.
 fn find<'a>(data_type: &'a DataType, name: &str, fields: &mut Vec<usize>) -> Option<&'a DataType> {
     let DataType::Struct(known) = data_type else { return None };
     if let Some((at, field)) = known.find(name) {

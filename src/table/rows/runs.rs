@@ -1,4 +1,4 @@
-//! A column of the numbers of runs: compressed pointers, expanded.
+//! A column of run numbers, expanded from compressed pointers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,33 +11,33 @@ use crate::store::statistics::{Scalar, Summary};
 use crate::store::{ARRAY_BYTES, Cuts, Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, for_each_array};
 use crate::table::rows::{CategoryRows, HeldRows};
 
-/// Of this many pointers one is kept, or of more where there would be more than [`MOST_KEPT`].
+/// Distance of the pointers that are kept in memory; larger if there would be more than [`MOST_KEPT`].
 const KEPT: u64 = 1024;
 const MOST_KEPT: u64 = 64 << 10;
 
 /// Pointers read at once.
 const AT_ONCE: u64 = 16 << 10;
 
-/// Pointers behind which those that were never stored are looked for.
+/// Number of pointers read before looking for unwritten ones again.
 const PART: u64 = ARRAY_BYTES / 8;
 
-/// The number of the run that each row lies in. Run `i` has the rows from pointer `i` to before pointer `i + 1`, so
-/// the numbers never fall. Nothing is kept but one pointer of many.
+/// The number of the run that holds each row. Run `i` has the rows from pointer `i` up to pointer `i + 1`, so numbers
+/// never fall. Memory holds only one of many pointers.
 #[derive(Debug)]
 pub struct RunRows {
     pointers: Arc<dyn Rows>,
     facts: Facts,
     path: String,
-    /// One pointer of each [`step`](Self::step), once all were found to be in order.
+    /// One pointer for each [`step`](Self::step), after all were checked to ascend.
     kept: OnceLock<Vec<u64>>,
 }
 
 impl RunRows {
-    /// The runs of `len` rows, as numbers of 64 bits if `wide`, else of 32. `path` is that of the pointers, of which
-    /// the first and the last are read.
+    /// The runs of `len` rows, numbered in int64 if `wide`, else in int32. `path` is that of the pointers; only the
+    /// first and the last are read.
     ///
     /// # Errors
-    /// The fault of the ends.
+    /// The fault of these two pointers.
     pub fn new(
         path: String,
         pointers: Arc<dyn Rows>,
@@ -58,13 +58,13 @@ impl RunRows {
         Ok(runs)
     }
 
-    /// The same rows, whose statistics and row groups end where runs do, which have these ends.
+    /// The same rows; statistics and row groups end at these ends of runs.
     pub fn cut(self, ends: impl IntoIterator<Item = u64>) -> Self {
         let facts = Facts { cuts: Cuts::new(ends), ..self.facts };
         Self { facts, ..self }
     }
 
-    /// Pointers, of which none is negative.
+    /// Reads pointers and checks that none is negative.
     fn read(&self, range: RowRange, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         let array = self.pointers.array(range.clone(), interrupt)?;
         self.numbers(range.start, &array)
@@ -85,12 +85,12 @@ impl RunRows {
         Error::unsupported(&self.path, reason)
     }
 
-    /// Of how many pointers one is kept.
+    /// Distance of the pointers that are kept.
     fn step(&self) -> u64 {
         KEPT.max(self.pointers.len().div_ceil(MOST_KEPT))
     }
 
-    /// One pointer of each step.
+    /// The kept pointers; the first call reads and checks all.
     fn kept(&self, interrupt: &Interrupt) -> Result<&[u64], Error> {
         if let Some(kept) = self.kept.get() {
             return Ok(kept);
@@ -128,7 +128,7 @@ impl RunRows {
 }
 
 impl RunRows {
-    /// Runs of which one has the row: at most [`AT_ONCE`].
+    /// Runs near a row, one of which has it: at most [`AT_ONCE`].
     fn runs_about(&self, row: u64, interrupt: &Interrupt) -> Result<RowRange, Error> {
         let behind = self.kept(interrupt)?.partition_point(|pointer| *pointer <= row) as u64;
         let step = self.step();
@@ -143,7 +143,7 @@ impl RunRows {
         Ok(runs)
     }
 
-    /// The run that a row lies in: that of the last pointer at or before it.
+    /// The run that holds a row: that of the last pointer at or before it.
     fn run_of(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let runs = self.runs_about(row, interrupt)?;
         let first = runs.start;
@@ -180,7 +180,7 @@ impl Rows for RunRows {
                 }
                 run += 1;
             }
-            // Behind very many runs without rows the next is looked for.
+            // After very many empty runs, search for the next one.
             is_near = at > before;
         }
         Ok(match self.facts.data_type {
@@ -197,7 +197,7 @@ impl Rows for RunRows {
 impl Summaries for RunRows {
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
         let Some(last) = range.end.checked_sub(1).filter(|last| *last >= range.start) else { return Ok(None) };
-        // In order, so the first is the least.
+        // Numbers ascend, so the first is the least.
         let [min, max] = [range.start, last].map(|row| self.run_of(row, interrupt));
         let [min, max] = [min?, max?].map(|run| Some(Scalar::Int(run as i64)));
         Ok(Some(Summary { rows: range.end - range.start, nulls: 0, nans: 0, min, max }))
@@ -208,8 +208,8 @@ impl Summaries for RunRows {
     }
 }
 
-/// The label of the run that each row lies in, where runs have these ends: of the parts of a table, which statistics
-/// and row groups keep to.
+/// The label of the run that holds each row, for runs with these ends: the parts of a table, where statistics and row
+/// groups end.
 ///
 /// # Errors
 /// The fault of the ends.

@@ -1,4 +1,4 @@
-//! The coordinate of an axis as a column of a grid, which has a row for each place.
+//! The coordinates along an axis, repeated as a column of a grid.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,10 +10,11 @@ use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
 use crate::store::{Alike, Error, Facts, Hints, RowRange, Rows, Summaries, count_of};
 
-/// Most rows to be spread of which the least and the greatest value are found.
+/// Most source rows to summarise.
 const MOST_SUMMED: u64 = 1 << 16;
 
-/// The first rows of another column, each `run` times, and all of these over and over. Their width must be fixed.
+/// The first `count` rows of another column, each repeated `run` times, and this sequence over and over. Rows must have
+/// a fixed width.
 #[derive(Debug)]
 pub struct SpreadRows {
     rows: Arc<dyn Rows>,
@@ -21,12 +22,13 @@ pub struct SpreadRows {
     run: u64,
     facts: Facts,
     path: String,
-    /// The summary of all rows to be spread, once it was asked for.
+    /// The summary of all source rows, once needed.
     summed: OnceLock<Option<Summary>>,
 }
 
 impl SpreadRows {
-    /// `len` rows, made of the first `count` of `rows`, each `run` times; as many as there are at most.
+    /// `len` rows from the first `count` of `rows`, each repeated `run` times; `count` is limited to the number of
+    /// rows.
     pub fn new(path: String, rows: Arc<dyn Rows>, count: u64, run: u64, len: u64) -> Self {
         let count = count.min(rows.len());
         let len = if count == 0 { 0 } else { len };
@@ -45,12 +47,12 @@ impl SpreadRows {
         Self { rows, count, run: run.max(1), facts, path, summed: OnceLock::new() }
     }
 
-    /// The rows to be spread that rows `range`, of which there is one, come from, counted on over the last one.
+    /// The source rows for a non-empty `range`, numbered on beyond the end of one cycle.
     fn sources(&self, range: &RowRange) -> RowRange {
         range.start / self.run..(range.end - 1) / self.run + 1
     }
 
-    /// The rows to be spread that are among these, each once, and the number that the first of them has.
+    /// The distinct source rows among these, and the number of the first one.
     fn values(&self, sources: &RowRange, interrupt: &Interrupt) -> Result<(ArrayRef, u64), Error> {
         let (first, behind) = (sources.start % self.count, sources.end - sources.start);
         if behind >= self.count {
@@ -114,7 +116,7 @@ impl Summaries for SpreadRows {
         if is_all {
             self.summed.get_or_init(|| summed.clone());
         }
-        // How often one of them stands here is not counted.
+        // Repetitions are not counted, so a summary with nulls or NaN would be wrong.
         let summed = summed.filter(|summed| summed.nulls == 0 && summed.nans == 0);
         Ok(summed.map(|summed| Summary { rows: range.end - range.start, ..summed }))
     }

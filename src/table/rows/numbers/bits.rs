@@ -1,4 +1,4 @@
-//! A column of booleans that are stored as bits.
+//! A column of booleans stored as bits.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, RowRange, Rows};
 
-/// Bits of bytes, the least significant one first, or their opposites.
+/// The bits of bytes, the least significant first, or their inverse.
 #[derive(Debug)]
 pub struct BitRows {
     bytes: Arc<dyn Rows>,
@@ -24,7 +24,7 @@ impl BitRows {
     /// The first `len` bits.
     ///
     /// # Errors
-    /// Rows of another type than `uint8`, or fewer bytes than `len` bits need.
+    /// The rows are not `uint8`, or have fewer bytes than `len` bits need.
     pub fn new(path: String, bytes: Arc<dyn Rows>, len: u64, is_opposite: bool) -> Result<Self, String> {
         if *bytes.data_type() != DataType::UInt8 {
             return Err(format!("bits of type {}", bytes.data_type()));

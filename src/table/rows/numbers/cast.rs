@@ -1,4 +1,4 @@
-//! Rows in a wider type, or that may be missing by their type alone: what files of one dataset need to have one schema.
+//! Rows in a wider type, or of a nullable type: files of one dataset need these to share a schema.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::store::{Coded, Error, Facts, Fitting, Hints, RowRange, Rows, Shared, 
 /// Unsigned integers up to here, and their negatives, are exact as `float64`.
 const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
-/// The type in which numbers of two types, or times, are one column; `None`: they have no type in common.
+/// The common type of two types of numbers or times. `None`: they have none.
 ///
-/// - Two integers become `int64`, or `uint64` where both are unsigned; signed ones and `uint64` have no type in common.
+/// - Two integers become `int64`, or `uint64` if both are unsigned; signed ones and `uint64` have no common type.
 /// - Two floats, and floats with integers, become `float64`, which may round integers of 64 bits.
 /// - Instants of one zone, and durations, take the finer unit.
 pub fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
@@ -43,7 +43,7 @@ fn finer(one: TimeUnit, other: TimeUnit) -> TimeUnit {
     if per_second(one) >= per_second(other) { one } else { other }
 }
 
-/// How many of a unit are a second.
+/// Units in a second.
 fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
@@ -56,17 +56,17 @@ fn per_second(unit: TimeUnit) -> i64 {
 /// The conversion of values.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// They stay, and may be missing or not.
+    /// Values stay the same; only nullability changes.
     Same,
-    /// Numbers in a wider type, out of dictionaries where they lie in such; `cast` by its own name.
+    /// Numbers in a wider type, taken out of dictionaries if necessary; `cast` does it, under this name.
     Number,
-    /// Instants and durations as counts of this unit; one that 64 bits do not hold is missing.
+    /// Counts of this unit for instants and durations; null if 64 bits cannot hold the count.
     Count(TimeUnit),
-    /// Values in another form of the same type: texts for labels.
+    /// Another form of the same values: texts for labels.
     Form,
 }
 
-/// The same values in a wider type, or in a column in which values may be missing.
+/// The same values in a wider type, or in a nullable column.
 #[derive(Debug)]
 pub struct CastRows {
     rows: Arc<dyn Rows>,
@@ -76,15 +76,14 @@ pub struct CastRows {
 }
 
 impl CastRows {
-    /// `cast` must be a number that [`common_type`] gives, or there must be no rows; without it only `nullable`
-    /// changes.
+    /// `cast` must come from [`common_type`], unless there are no rows. Without `cast`, only nullability changes.
     pub fn new(rows: Arc<dyn Rows>, cast: Option<DataType>, nullable: bool) -> Self {
         let way = if cast.is_some() { Way::Number } else { Way::Same };
         let data_type = cast.unwrap_or_else(|| rows.data_type().clone());
         Self::by(rows, way, data_type, nullable)
     }
 
-    /// Instants or durations as counts of a unit that is no coarser than theirs.
+    /// Instants or durations as counts of a unit at least as fine as theirs.
     pub fn counts(rows: Arc<dyn Rows>, unit: TimeUnit) -> Self {
         Self::by(rows, Way::Count(unit), DataType::Int64, true)
     }
@@ -100,7 +99,7 @@ impl CastRows {
         let hints = inner.hints.clone();
         let hints = match way {
             Way::Same => hints,
-            // Labels are not told one by one any more.
+            // The value set of labels does not apply to texts.
             Way::Form => Hints { values: None, stored: false, ..hints },
             _ => Hints { nan: hints.nan, ..Hints::default() },
         };
@@ -118,7 +117,7 @@ impl CastRows {
         Self { rows, way, facts, tally: Arc::default() }
     }
 
-    /// The same, which counts in `tally` the values that were rounded, or have no place in the unit.
+    /// The same rows; `tally` counts values that are rounded or have no count in the unit.
     pub fn counted(self, tally: Arc<Tally>) -> Self {
         Self { tally, ..self }
     }
@@ -127,7 +126,7 @@ impl CastRows {
         matches!(self.way, Way::Same)
     }
 
-    /// Numbers as floats, and which of them were rounded.
+    /// Numbers as floats; adds rounded ones to `odd`.
     fn floats(&self, array: &ArrayRef, odd: &mut Oddities) -> Option<Float64Array> {
         Some(match array.data_type() {
             DataType::Float16 => array.as_primitive::<Float16Type>().unary(f64::from),
@@ -145,12 +144,12 @@ impl CastRows {
                 odd.add_where(Oddity::Rounded, whole.len(), |row| whole.is_valid(row) && is_rounded(whole.value(row)));
                 whole.unary(|number| number as f64)
             }
-            // Of at most 32 bits.
+            // Integers of at most 32 bits.
             _ => widen::signed(array)?.unary(|number| number as f64),
         })
     }
 
-    /// Counts of a unit in a finer one, and which of them 64 bits do not hold.
+    /// Counts in a finer unit; adds those that 64 bits cannot hold to `odd`.
     fn scaled(&self, array: &ArrayRef, unit: TimeUnit, odd: &mut Oddities) -> Option<ArrayRef> {
         let (DataType::Timestamp(own, _) | DataType::Duration(own)) = array.data_type() else { return None };
         let factor = per_second(unit) / per_second(*own);
@@ -165,7 +164,7 @@ impl CastRows {
     }
 }
 
-/// Whether `float64` does not hold a whole number, by its absolute value.
+/// Whether `float64` rounds an integer of this absolute value.
 fn is_rounded(whole: u64) -> bool {
     whole > EXACT && whole.trailing_zeros() + f64::MANTISSA_DIGITS < u64::BITS - whole.leading_zeros()
 }
@@ -200,7 +199,8 @@ impl Rows for CastRows {
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let bytes = match self.way {
             Way::Same => bytes,
-            // A cast array exists twice, and is at most eight times as wide; a label then exists once for each row.
+            // A cast array exists twice and is at most eight times as wide; without a dictionary, a label exists once
+            // for each row.
             Way::Number | Way::Count(_) => bytes / 9,
             Way::Form => bytes / 16,
         };

@@ -1,4 +1,4 @@
-//! A column of the edges of bins.
+//! A column of bin edges.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,23 +10,23 @@ use arrow_schema::DataType;
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, RowRange, Rows, Summaries};
 
-/// Where the bins of an axis of a histogram begin and end.
+/// The edges of the bins along an axis of a histogram.
 #[derive(Debug)]
 pub enum Edges {
-    /// Bins of one width.
+    /// Bins of equal width.
     Even {
-        /// The lower edge of the first one.
+        /// The lower edge of the first bin.
         first: f64,
-        /// The upper edge of the last one.
+        /// The upper edge of the last bin.
         last: f64,
-        /// How many there are.
+        /// Number of bins.
         bins: u64,
     },
-    /// One edge more than there are bins, as numbers of 64 bits.
+    /// Stored edges as float64, one more than there are bins.
     Stored {
         /// The edges.
         rows: Arc<dyn Rows>,
-        /// All of them, once they were read.
+        /// All edges in memory, after the first read.
         read: OnceLock<Float64Array>,
     },
 }
@@ -40,7 +40,7 @@ impl Edges {
         }
     }
 
-    /// An edge, by its number; as `numpy.linspace` computes those of even bins.
+    /// An edge by its number; for even bins computed as `numpy.linspace` does.
     fn at(&self, edge: u64, interrupt: &Interrupt) -> Result<f64, Error> {
         match self {
             Self::Even { last, bins, .. } if edge >= *bins => Ok(*last),
@@ -59,19 +59,19 @@ impl Edges {
     }
 }
 
-/// An edge of the bin of each weight of a histogram, the weights of any number of axes lying in one line.
+/// An edge of the bin of each weight of a histogram. The weights of all axes lie in one sequence.
 #[derive(Debug)]
 pub struct EdgeRows {
     edges: Arc<Edges>,
-    /// Weights before the next bin of the axis.
+    /// Weights in one bin of the axis, in succession.
     inner: u64,
     facts: Facts,
-    /// 1 of the upper edge.
+    /// 1 for the upper edge.
     side: u64,
 }
 
 impl EdgeRows {
-    /// The lower edges, or the upper ones, of `len` weights of which `inner` each are in one bin of this axis.
+    /// The lower or upper edges for `len` weights, `inner` of which share a bin of this axis in succession.
     pub fn new(edges: Arc<Edges>, inner: u64, len: u64, is_upper: bool) -> Self {
         Self { edges, inner, facts: Facts::new(len, DataType::Float64), side: is_upper.into() }
     }

@@ -1,4 +1,4 @@
-//! A column of waveforms, each encoded by itself.
+//! A column of waveforms, each encoded independently.
 
 use std::sync::Arc;
 
@@ -22,26 +22,26 @@ use crate::table::rows::offsets::alike_entries;
 /// Most samples of a waveform.
 const MOST_SAMPLES: u64 = 1 << 26;
 
-/// Samples for which another core is worth its start.
+/// Samples that justify using another core.
 const WORTH_A_CORE: usize = 64 << 10;
 
 /// Rows whose sizes are read at once.
 const AT_ONCE: u64 = 16 << 10;
 
-/// Most bytes of a decoded row in `.npy` and `.raw`: a request for a part of a row decodes it whole.
+/// Most bytes of a decoded row in `.npy` and `.raw`: reading a part of a row decodes the whole row.
 const WIDEST: u64 = 1 << 20;
 
-/// How many samples each waveform has.
+/// The number of samples of each waveform.
 #[derive(Clone, Debug)]
 pub enum Samples {
-    /// All have this many.
+    /// All waveforms have this many.
     All(u32),
-    /// Each its own number.
+    /// Each waveform has its own number.
     Each(Arc<dyn Rows>),
 }
 
-/// Waveforms, decoded as they are read, on all cores. What cannot be decoded to the samples that it should have is
-/// missing.
+/// Waveforms, decoded on demand on all cores. A waveform that does not decode to the expected number of samples is
+/// null.
 #[derive(Debug)]
 pub struct EncodedRows {
     coding: Coding,
@@ -54,10 +54,10 @@ pub struct EncodedRows {
 }
 
 impl EncodedRows {
-    /// Waveform `i` is encoded in `bytes`, of one-byte unsigned integers, from offset `i` to offset `i + 1`.
+    /// Waveform `i` is encoded in `bytes`, one-byte unsigned integers, from offset `i` to offset `i + 1`.
     ///
     /// # Errors
-    /// The rows of another type, or of another length.
+    /// Rows of another type or of inconsistent length.
     pub fn new(
         path: String,
         coding: Coding,
@@ -89,7 +89,7 @@ impl EncodedRows {
         let facts = Facts {
             nullable: true,
             hints: Hints { items: Some(Box::default()), nullable: true, ..Hints::default() },
-            // Each row is decoded by itself: the chunks of the offsets say nothing of that work.
+            // Each row is decoded independently, so the chunks of the offsets do not reflect the work.
             natural_rows: match &decoded {
                 Some(row) => Some((4 * WORTH_A_CORE as u64 / row.size).max(1)),
                 None => offsets.natural_rows(),
@@ -117,20 +117,20 @@ impl EncodedRows {
         Error::unsupported(&self.path, reason)
     }
 
-    /// Samples that each waveform should have; `None` where that is no number.
+    /// The expected number of samples of each waveform. `None`: not a valid number.
     fn sizes(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<Option<usize>>, Error> {
         match &self.samples {
             Samples::All(samples) => Ok(vec![Some(*samples as usize); count(range)]),
             Samples::Each(sizes) => {
                 let sizes = widen::unsigned(&sizes.array(range.clone(), interrupt)?)
                     .ok_or_else(|| self.failed("sizes that are no integers"))?;
-                // A negative one is past 2^63.
+                // A negative number appears as 2^63 or more, which is too large.
                 Ok(sizes.iter().map(|size| size.filter(|size| *size <= MOST_SAMPLES).map(|n| n as usize)).collect())
             }
         }
     }
 
-    /// Where the bytes of each waveform lie; `None` where the offsets fall or pass the end.
+    /// The bytes of each waveform. `None`: its offsets fall or exceed the end.
     fn spans(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<Option<RowRange>>, Error> {
         let offsets = self.offsets.array(range.start..range.end.saturating_add(1), interrupt)?;
         let offsets = offsets.as_primitive::<UInt64Type>();
@@ -139,11 +139,11 @@ impl EncodedRows {
         Ok(pairs.map(|pair| (pair[0] <= pair[1] && pair[1] <= most).then(|| pair[0]..pair[1])).collect())
     }
 
-    /// The waveforms of some rows, and their bytes.
+    /// The waveforms of these rows, with their bytes.
     fn waveforms(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Waveforms, Error> {
         let spans = self.spans(range, interrupt)?;
         let sizes = self.sizes(range, interrupt)?;
-        // Offsets that fall leave gaps of any length, which are not read, and spans that overlap, which are read once.
+        // Falling offsets leave gaps of any length, which are not read, and overlapping spans, which are read once.
         let mut runs: Vec<RowRange> = spans.iter().flatten().cloned().collect();
         runs.sort_unstable_by_key(|run| run.start);
         runs.dedup_by(|next, run| {
@@ -170,7 +170,7 @@ impl EncodedRows {
         };
         let waveforms = spans.into_iter().zip(sizes).map(|(span, size)| {
             let span = span?;
-            // The last run that begins at or before it is the one that it is part of.
+            // The last run that begins at or before the span contains it.
             let run = runs.partition_point(|run| run.start <= span.start).checked_sub(1)?;
             let at = places.get(run)? + count(&(runs.get(run)?.start..span.start));
             let span = at..at + count(&span);
@@ -179,7 +179,7 @@ impl EncodedRows {
         Ok(Waveforms { waveforms: waveforms.collect(), bytes })
     }
 
-    /// The rows that fit into `bytes` bytes, where `weight` tells what bytes and samples of a waveform take.
+    /// The rows that fit into `bytes` bytes; `weight` gives the bytes for a waveform's encoded bytes and samples.
     fn encoded(
         &self,
         range: RowRange,
@@ -202,7 +202,7 @@ impl EncodedRows {
         Ok(fitter.fitting())
     }
 
-    /// The lists of some rows, those of waveforms that are damaged being missing.
+    /// The lists of these rows; damaged waveforms are null.
     fn lists(&self, waveforms: &Waveforms, items: ArrayRef) -> Result<ArrayRef, Error> {
         let nulls: NullBuffer = waveforms.waveforms.iter().map(Option::is_some).collect();
         let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
@@ -222,7 +222,7 @@ impl EncodedRows {
         lists.map_err(|error| self.failed(error))
     }
 
-    /// Samples of an array of these waveforms, those under missing ones included.
+    /// Samples of a waveform in the array; a null waveform may have some, too.
     fn room(&self, waveform: &Option<Waveform>) -> usize {
         match (waveform, &self.samples) {
             (Some((_, size)), _) => *size,
@@ -231,13 +231,13 @@ impl EncodedRows {
         }
     }
 
-    /// Decodes waveforms one behind the other.
+    /// Decodes waveforms in succession.
     fn decode(&self, bytes: &[u8], waveforms: &[Option<Waveform>], out: &mut [i32]) {
         let mut rest = out;
         for waveform in waveforms {
             let Some((samples, behind)) = rest.split_at_mut_checked(self.room(waveform)) else { return };
             if let Some(content) = waveform.as_ref().and_then(|(span, _)| bytes.get(span.clone())) {
-                // It has as many samples as were counted.
+                // The number of samples was checked before.
                 let _ = self.coding.decode(content, samples);
             }
             rest = behind;
@@ -245,13 +245,13 @@ impl EncodedRows {
     }
 }
 
-/// Where the bytes of a waveform lie, and its samples.
+/// The place of a waveform's bytes, and its number of samples.
 type Waveform = (std::ops::Range<usize>, usize);
 
 /// Waveforms as stored.
 struct Waveforms {
     bytes: ScalarBuffer<u8>,
-    /// `None` of one that is damaged.
+    /// `None`: damaged.
     waveforms: Vec<Option<Waveform>>,
 }
 
@@ -273,7 +273,7 @@ impl Rows for EncodedRows {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let waveforms = self.waveforms(&range, interrupt)?;
-        // Callers ask for as many as fit into memory.
+        // Callers ask for at most what fits into memory.
         let total: usize = waveforms.waveforms.iter().map(|waveform| self.room(waveform)).sum();
         try_memory(4 * total as u64)?;
         let mut samples = vec![0; total];
@@ -338,7 +338,7 @@ impl StoredBytes for EncodedRows {
         try_memory(bytes)?;
         let mut samples = vec![0; bytes as usize / 4];
         self.decode(&waveforms.bytes, &waveforms.waveforms, &mut samples);
-        // These rows begin at or before `offset`, and end at or behind `end`.
+        // These rows cover the bytes from `offset` to `end`.
         let skipped = (offset - range.start * width) as usize;
         out.extend_from_slice(&samples.to_byte_slice()[skipped..skipped + length]);
         Ok(())

@@ -1,4 +1,4 @@
-//! A column of evenly spaced numbers: nothing of it is stored.
+//! A column of evenly spaced numbers, none of which is stored.
 
 use std::sync::Arc;
 
@@ -16,29 +16,29 @@ pub struct EvenRows {
     facts: Facts,
 }
 
-/// From a number to the next: by what each is computed decides its last bit.
+/// The formula from row number to value; it decides the last bit.
 #[derive(Clone, Copy, Debug)]
 enum Spacing {
     /// row / rate + first.
     Rate { first: f64, rate: f64 },
     /// row · step + first.
     Step { first: f64, step: f64 },
-    /// The same of integers, none of which overflows.
+    /// The same with integers that never overflow.
     Whole { first: i64, step: i64 },
 }
 
 impl EvenRows {
-    /// `len` numbers, of which row `i` is `i / rate + first`.
+    /// `len` numbers; row `i` is `i / rate + first`.
     pub fn with_rate(first: f64, rate: f64, len: u64) -> Self {
         Self::new(Spacing::Rate { first, rate }, len)
     }
 
-    /// `len` numbers, of which row `i` is `i · step + first`.
+    /// `len` numbers; row `i` is `i · step + first`.
     pub fn with_step(first: f64, step: f64, len: u64) -> Self {
         Self::new(Spacing::Step { first, step }, len)
     }
 
-    /// The same in int64; `None` where the last is too large for that.
+    /// The same in int64. `None`: the last number is too large.
     pub fn whole(first: i64, step: i64, len: u64) -> Option<Self> {
         let last = i128::from(first) + i128::from(step) * i128::from(len.saturating_sub(1));
         i64::try_from(last).ok()?;
@@ -94,7 +94,7 @@ impl Summaries for EvenRows {
         if ends.iter().any(|end| !end.is_finite()) {
             return Ok(None);
         }
-        // Rounding keeps the order. Zeros are of the signs that Parquet asks for.
+        // Rounding keeps the order. Zeros get the signs that Parquet demands.
         let (min, max) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
         let (min, max) = (if min == 0.0 { -0.0 } else { min }, if max == 0.0 { 0.0 } else { max });
         let [min, max] = [min, max].map(|end| Some(Scalar::Float(end)));

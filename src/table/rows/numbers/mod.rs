@@ -1,4 +1,4 @@
-//! Columns of numbers and instants made of other numbers: casts, scaled and counted ones, codes of R, bits, bins,
+//! Columns of numbers and instants made from other numbers: casts, linear and time conversions, codes of R, bits, bins,
 //! even steps, waveforms.
 
 mod bits;

@@ -1,5 +1,5 @@
-//! Numbers that are stored as others: a linear function of the stored ones, with some stored values that stand for
-//! missing ones, and floating-point counts of a unit of time.
+//! Packed numbers: linear functions of stored ones, stored values that mean missing, and floating-point counts of a
+//! unit of time.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::store::{
     Coded, Error, Facts, Fitting, Hints, RowRange, Rows, Span, StoredBytes, StoredFacts, Tally, fixed_width, try_memory,
 };
 
-/// Numbers made of stored ones, also the innermost of arrays. Bytes as stored stay those of the stored ones.
+/// Numbers computed from stored ones, also inside arrays. Stored bytes stay those of the stored numbers.
 #[derive(Debug)]
 pub struct PackedRows {
     stored: Arc<dyn Rows>,
@@ -34,8 +34,8 @@ pub struct PackedRows {
 }
 
 impl PackedRows {
-    /// Numbers over `stored`, which must be numbers or arrays of them unless nothing is packed, without missing ones.
-    /// `datatype` is told as the stored type where it is given.
+    /// Numbers over `stored`, which must not have nulls and must be numbers or arrays of numbers unless the packing is
+    /// empty. `datatype`, if given, is reported as the stored type.
     pub fn new(
         path: String,
         stored: Arc<dyn Rows>,
@@ -65,8 +65,8 @@ impl PackedRows {
         Self { stored, packing, path, tally, facts }
     }
 
-    /// Numbers, or lists of one length, as stored · factor + offset in double precision: with one factor, or one for
-    /// each place of a list. `None` where `stored` are no numbers, nor lists that the factors fit.
+    /// Numbers, or lists of one length, as stored · factor + offset in double precision, with one factor or one for
+    /// each position in a list. `None`: `stored` is not of numbers, or its lists do not fit the factors.
     pub fn scaled(path: String, stored: Arc<dyn Rows>, factors: Vec<f64>, offset: f64) -> Option<Self> {
         let is_number = |data_type: &DataType| data_type.is_integer() || data_type.is_floating();
         let fits = match stored.data_type() {
@@ -89,7 +89,7 @@ impl PackedRows {
         fits.then(|| Self::new(path, stored, packing, None, Arc::default()))
     }
 
-    /// The numbers that stored ones stand for; instants out of range are added to `odd`.
+    /// Unpacks stored numbers; adds instants out of range to `odd`.
     fn numbers(&self, stored: &ArrayRef, odd: &mut Oddities) -> Result<ArrayRef, Error> {
         if self.packing.is_none() {
             return Ok(stored.clone());
@@ -136,7 +136,7 @@ impl PackedRows {
         Error::unsupported(&self.path, format!("{} are no numbers", stored.data_type()))
     }
 
-    /// The same numbers without those that stand for missing ones.
+    /// The same numbers with nulls for those that mean missing.
     fn present<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>) -> PrimitiveArray<T>
     where
         T::Native: Stored,
@@ -147,7 +147,8 @@ impl PackedRows {
         PrimitiveArray::<T>::new(stored.values().clone(), nulls)
     }
 
-    /// The stored numbers of some rows, out of a decoded chunk and not copied; `None` where they do not lie together.
+    /// The stored numbers of these rows, borrowed from a decoded chunk without a copy. `None`: they are not contiguous
+    /// there.
     fn lent(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let width = self.stored.stored_width().unwrap_or(0);
         let bytes = [range.start, range.end.saturating_sub(range.start)].map(|rows| rows.checked_mul(width));
@@ -160,7 +161,7 @@ impl PackedRows {
         }
     }
 
-    /// The numbers that these codes stand for.
+    /// Unpacks these codes.
     fn decoded(&self, codes: &dyn Array) -> Option<ArrayRef> {
         let linear = self.packing.coding(self.stored.data_type())?;
         macro_rules! of {
@@ -176,7 +177,7 @@ impl PackedRows {
         of!(Int8Type, Int16Type, UInt8Type, UInt16Type)
     }
 
-    /// The summary of numbers by that of their codes: in order, or in reverse.
+    /// The summary of numbers from that of their codes, which may be in reverse order.
     fn summary_of_coded(&self, codes: &dyn Array) -> Option<Summary> {
         let known = statistics::summary(codes)?;
         let code = |bound: &Option<Scalar>| match bound {
@@ -187,7 +188,7 @@ impl PackedRows {
         let Some((least, greatest)) = code(&known.min).zip(code(&known.max)) else { return Some(known) };
         let linear = self.packing.coding(self.stored.data_type())?;
         let ends = [least, greatest].map(|code| linear.number(code, linear.is_single));
-        // Of zeros, the least and the greatest have signs.
+        // This gives zeros the signs that bounds must have.
         let Summary { min, max, .. } = statistics::summary(&Float64Array::from(ends.to_vec()))?;
         Some(Summary { min, max, ..known })
     }
@@ -209,7 +210,7 @@ impl PackedRows {
             None => count.apply(&present),
         };
         if instants.null_count() > present.null_count() {
-            // NaN is missing, and nothing odd.
+            // NaN is missing, but no oddity.
             let scale = self.packing.linear.and_then(|linear| linear.scale).unwrap_or(1.0);
             odd.add_where(Oddity::TimeOutOfRange, instants.len(), |row| {
                 let is_number = !present.value(row).double().is_nan() && !scale.is_nan();
@@ -220,7 +221,7 @@ impl PackedRows {
     }
 }
 
-/// The codes of a type, in their order as unsigned; none of one whose codes are too many to be listed.
+/// All codes of a type, in order of their unsigned bytes. `None`: too many to list.
 fn all_codes(stored: &DataType) -> Option<ArrayRef> {
     let (short, long) = (0..=u8::MAX, 0..=u16::MAX);
     Some(match stored {
@@ -232,9 +233,10 @@ fn all_codes(stored: &DataType) -> Option<ArrayRef> {
     })
 }
 
-/// A bit for each value, unset where it is one of `missing`; `None`: no value is.
+/// A bit for each value, unset if the value is one of `missing`. `None`: no value is.
 fn present<T: Stored>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
-    // Nearly always there is one such value, and often none is met: one look is many times as fast as a bit for each.
+    // Nearly always there is one such value, which often does not occur; one test over all values is many times as fast
+    // as a bit for each.
     let is_missing = |value: T| missing.iter().fold(false, |any, one| any | value.is(*one));
     let found = match missing {
         [one] => values.iter().fold(false, |any, value| any | value.is(*one)),
@@ -246,7 +248,7 @@ fn present<T: Stored>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
     })
 }
 
-/// How many arrays lie around the numbers of a type.
+/// Number of arrays around the numbers of a type.
 fn depth(data_type: &DataType) -> usize {
     match data_type {
         DataType::FixedSizeList(item, _) => 1 + depth(item.data_type()),
@@ -307,7 +309,7 @@ impl Coded for PackedRows {
     }
 
     fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
-        // Oddities are counted for readers of values.
+        // Oddities are counted when arrays are read.
         self.numbers(&self.stored.coded()?.values(bytes)?, &mut Oddities::new()).ok()
     }
 
@@ -320,7 +322,7 @@ impl Coded for PackedRows {
     }
 }
 
-/// The same where bytes as stored are those of no value.
+/// The same hints, without the claim that stored bytes are values.
 fn without_stored(hints: Hints) -> Hints {
     Hints { stored: false, items: hints.items.map(|items| Box::new(without_stored(*items))), ..hints }
 }

@@ -1,4 +1,4 @@
-//! Decodes stored numbers: by a linear function, as counts of a unit of time, with codes for missing ones.
+//! Unpacks stored numbers: by a linear function, as counts of a unit of time, with codes that mean missing.
 
 use std::sync::Arc;
 
@@ -7,26 +7,27 @@ use arrow_array::{Array, ArrayRef, PrimitiveArray};
 use arrow_schema::DataType;
 use half::f16;
 
-/// The decoding of stored numbers. Steps are taken in the order of the fields.
+/// The steps of unpacking stored numbers, in the order of the fields.
 #[derive(Clone, Debug, Default)]
 pub struct Packing {
-    /// Stored values that stand for missing ones, of the type of the stored numbers. NaN means any NaN.
+    /// Stored values that mean missing, in the type of the stored numbers. NaN means any NaN.
     pub missing: Option<ArrayRef>,
-    /// The linear function of the others.
+    /// The linear function of all other numbers.
     pub linear: Option<Linear>,
-    /// A factor for each place of a list, in double precision; and the offset added.
+    /// A factor for each position in a list, in double precision, and the offset to add.
     pub by_place: Option<(Arc<[f64]>, f64)>,
-    /// The units of time that the results count.
+    /// The unit of time that the results count.
     pub count: Option<UnitCount>,
 }
 
 impl Packing {
-    /// Whether the numbers are what is stored.
+    /// Whether numbers are as stored.
     pub fn is_none(&self) -> bool {
         self.missing.is_none() && self.linear.is_none() && self.count.is_none()
     }
 
-    /// The linear function of each stored number, whatever is missing, where they are codes: see [`Facts::codes`].
+    /// The linear function of every stored number, whether it means missing or not, if the numbers are codes: see
+    /// [`Facts::codes`].
     ///
     /// [`Facts::codes`]: crate::store::Facts::codes
     pub(super) fn coding(&self, stored: &DataType) -> Option<Linear> {
@@ -35,7 +36,7 @@ impl Packing {
         code_bounds(stored)?.into_iter().all(|code| linear.number(code, linear.is_single).is_finite()).then_some(linear)
     }
 
-    /// The type of the numbers, by that of the stored ones.
+    /// The type of unpacked numbers, from that of the stored ones.
     pub(super) fn of_type(&self, stored: &DataType) -> DataType {
         match (stored, self.count, self.linear) {
             (DataType::FixedSizeList(item, length), ..) => {
@@ -49,7 +50,7 @@ impl Packing {
     }
 }
 
-/// The least and the greatest number of a type of codes.
+/// The least and the greatest number of a type that is short enough for codes.
 fn code_bounds(stored: &DataType) -> Option<[f64; 2]> {
     Some(match stored {
         DataType::Int8 => [i8::MIN.into(), i8::MAX.into()],
@@ -60,19 +61,19 @@ fn code_bounds(stored: &DataType) -> Option<[f64; 2]> {
     })
 }
 
-/// A number is stored × `scale` + `offset`, each rounded to the type of the result.
+/// A number is stored × `scale` + `offset`; each step is rounded to the type of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Linear {
-    /// `None` where nothing is multiplied.
+    /// `None`: no multiplication.
     pub scale: Option<f64>,
-    /// `None` where nothing is added.
+    /// `None`: no addition.
     pub offset: Option<f64>,
-    /// Numbers are float32, computed as such; else float64.
+    /// Whether numbers are float32, computed in single precision; otherwise float64.
     pub is_single: bool,
 }
 
 impl Linear {
-    /// Decodes one stored number, in single precision where that is asked for.
+    /// Unpacks one stored number, in single precision if `is_single`.
     pub fn number(&self, stored: f64, is_single: bool) -> f64 {
         let (scale, offset) = (self.scale.unwrap_or(1.0), self.offset.unwrap_or(0.0));
         match is_single {
@@ -111,7 +112,7 @@ impl Linear {
 pub struct UnitCount {
     /// Attoseconds of the unit.
     pub step: i128,
-    /// Microseconds from 1970 to the instant that is counted from.
+    /// Microseconds from 1970 to the epoch of the counts.
     pub epoch: i64,
 }
 
@@ -119,15 +120,15 @@ pub struct UnitCount {
 const MICROSECOND: i128 = 1_000_000_000_000;
 
 impl UnitCount {
-    /// Microseconds since 1970, halves rounded to even; `None` for NaN, or beyond 64 bits.
+    /// Microseconds since 1970, halves rounded to even. `None`: NaN, or more than 64 bits.
     pub fn instant(&self, count: f64) -> Option<i64> {
         let since = if self.step % MICROSECOND == 0 {
             let step = (self.step / MICROSECOND) as f64;
-            // Whole units and what is left of them each keep their digits. Both sums are even in the unit where a half
-            // may be met: only a single microsecond is odd, which is rounded as it is.
+            // Whole units and the rest are rounded separately and keep their digits. Both sums are even in the unit
+            // where a half can occur: only a single microsecond is odd, and it is rounded directly.
             let (whole, rest) = if step > 1.0 { (count.trunc(), count.fract()) } else { (0.0, count) };
             let rest = (rest * step).round_ties_even();
-            // NaN and infinity are within no bounds.
+            // The comparison excludes NaN and infinity.
             let fits = |part: f64| (-9.3e18..9.3e18).contains(&part);
             (fits(whole * step) && fits(rest)).then(|| whole as i128 * step as i128 + rest as i128)
         } else {
@@ -146,13 +147,13 @@ impl UnitCount {
     }
 }
 
-/// A number that can be stored.
+/// A type of stored numbers.
 pub(super) trait Stored: Copy + PartialEq {
-    /// It in double precision.
+    /// The number in double precision.
     fn double(self) -> f64;
-    /// It in single precision.
+    /// The number in single precision.
     fn single(self) -> f32;
-    /// Whether it stands for the same as `other`.
+    /// Whether two numbers mean the same; any NaN equals any other.
     fn is(self, other: Self) -> bool;
 }
 

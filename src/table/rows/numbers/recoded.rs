@@ -1,4 +1,4 @@
-//! Integers as what R means by them: numbers of levels, which count from one, and logicals.
+//! Integers in R's meaning: level numbers, which count from one, and logicals.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, StoredBytes, Ta
 /// The code of a missing logical.
 const MISSING: i64 = 2;
 
-/// Integers as other values. Bytes as stored stay as they are.
+/// Integers recoded as other values. Stored bytes do not change.
 #[derive(Debug)]
 pub struct RecodedRows {
     rows: Arc<dyn Rows>,
@@ -24,18 +24,18 @@ pub struct RecodedRows {
 }
 
 impl RecodedRows {
-    /// Numbers from one as codes from zero. Zero becomes −1, which is missing among codes.
+    /// Numbers from one become codes from zero. Zero becomes −1, which means missing among codes.
     ///
     /// # Errors
-    /// The type of rows that are no integers.
+    /// The type of rows that are not integers.
     pub fn from_one(path: String, rows: Arc<dyn Rows>) -> Result<Self, String> {
         Self::new(path, rows, DataType::Int64, Arc::default())
     }
 
-    /// Zeros and ones as booleans, missing where they are two; any other number is missing and counted in `tally`.
+    /// Zeros and ones become booleans, two becomes null. Any other number becomes null, and `tally` counts it.
     ///
     /// # Errors
-    /// The type of rows that are no integers.
+    /// The type of rows that are not integers.
     pub fn logicals(path: String, rows: Arc<dyn Rows>, tally: Arc<Tally>) -> Result<Self, String> {
         Self::new(path, rows, DataType::Boolean, tally)
     }
@@ -84,7 +84,7 @@ impl Rows for RecodedRows {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
-        // The numbers as they are, widened, and what they become.
+        // The widened numbers, and their results.
         Ok(Fitting::fixed(&range, 24, bytes))
     }
 

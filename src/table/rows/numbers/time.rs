@@ -15,8 +15,8 @@ use crate::store::statistics::{self, Summary};
 use crate::store::{Coded, Error, Facts, Hints, RowRange, Rows, StoredBytes, Summaries, Tally};
 use crate::table::times::Times;
 
-/// Integers shown as the instants that they stand for. Those that 64 bits of the unit cannot hold are missing. Bytes as
-/// stored stay those of the integers.
+/// Integers shown as instants. An instant that does not fit into 64 bits of its unit is null. Stored bytes stay those
+/// of the integers.
 #[derive(Debug)]
 pub struct TimeRows {
     numbers: Arc<dyn Rows>,
@@ -27,7 +27,7 @@ pub struct TimeRows {
 }
 
 impl TimeRows {
-    /// `numbers` must be of the integers that `times` was made for; what has no instant is counted in `tally`.
+    /// `numbers` must have the integer type that `times` was made for; `tally` counts numbers without an instant.
     pub fn new(path: String, numbers: Arc<dyn Rows>, times: Times, tally: Arc<Tally>) -> Self {
         let inner = numbers.facts();
         let hints = inner.hints.clone();
@@ -104,7 +104,7 @@ impl Coded for TimeRows {
     fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         let stored = self.numbers.coded()?.values(bytes)?;
         let instants = self.instants(&widen::signed(stored.as_ref())?);
-        // Those without an instant are counted where arrays are made.
+        // Numbers without an instant are counted when arrays are read.
         (instants.null_count() == stored.null_count()).then(|| self.timestamps(&instants))
     }
 
@@ -114,7 +114,7 @@ impl Coded for TimeRows {
 }
 
 impl Summaries for TimeRows {
-    /// Summarises the stored integers: statistics of times are kept of these.
+    /// Summarises the stored integers: statistics of times are kept as integers.
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
         self.numbers.known().map_or(Ok(None), |known| known.summary(range, interrupt))
     }

@@ -1,4 +1,4 @@
-//! Integers and bytes that a file says to be of another type: dates, times of day, durations, decimals, narrower
+//! Integers and bytes that a file declares to be of another type: dates, times of day, durations, decimals, narrower
 //! integers.
 
 use std::sync::Arc;
@@ -14,21 +14,20 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{Error, Facts, Hints, RowRange, Rows, StoredBytes};
 
-/// Rows shown as a type that their values stand for. Bytes as stored stay as they are.
+/// Rows shown in another type. Stored bytes do not change.
 #[derive(Debug)]
 pub struct TypedRows {
     rows: Arc<dyn Rows>,
     facts: Facts,
-    /// Units shown for one second stored.
+    /// Shown units for each stored second.
     factor: i32,
     path: String,
 }
 
 impl TypedRows {
-    /// `None` where values of the rows do not stand for this type. 32-bit integers stand for dates and for seconds,
-    /// shown as milliseconds, and milliseconds of a day, 64-bit ones for finer times of day, durations and instants,
-    /// signed ones for decimals, all for narrower ones of their kind; 16 bytes stand for decimals. A value that the
-    /// type does not have is missing.
+    /// `None`: values of the rows cannot have this type. 32-bit integers may be dates, or seconds (shown as
+    /// milliseconds) or milliseconds of a day; 64-bit ones finer times of day, durations and instants; signed ones
+    /// decimals; all of them narrower integers of their kind; 16 bytes decimals. A value outside of the type is null.
     pub fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType) -> Option<Self> {
         let stored = rows.data_type();
         let is_signed = stored.is_signed_integer();
@@ -98,7 +97,7 @@ impl TypedRows {
     }
 }
 
-/// Keeps what counts so many parts of a second since midnight, and less than a day.
+/// Keeps counts of this unit since midnight that are less than a day; `second` is the number of units in a second.
 fn of_day<T: Copy + Into<i64>>(second: i64) -> impl Fn(T) -> Option<T> {
     move |value| (0..86_400 * second).contains(&value.into()).then_some(value)
 }

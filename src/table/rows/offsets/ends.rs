@@ -1,4 +1,4 @@
-//! Offsets of lists of which only the ends are stored.
+//! Offsets of lists from stored ends.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{Alike, Error, Facts, RowRange, Rows};
 
-/// A zero, and behind it where each list ends.
+/// A zero, followed by the end of each list.
 #[derive(Debug)]
 pub struct EndRows {
     ends: Arc<dyn Rows>,
@@ -19,7 +19,7 @@ pub struct EndRows {
 
 impl EndRows {
     /// # Errors
-    /// The type of ends that are no integers.
+    /// The type of ends that are not integers.
     pub fn new(path: String, ends: Arc<dyn Rows>) -> Result<Self, String> {
         match ends.data_type() {
             integers if integers.is_integer() => {

@@ -1,4 +1,4 @@
-//! Values of nested types kept as JSON: a struct with a missing field, with times, with lists.
+//! Values of nested types kept as JSON: structs with nullable fields, with times, with lists.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -17,43 +17,43 @@ use super::StringRows;
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, fixed_width};
 
-/// The beginning of such a column's attribute.
+/// Prefix of the attribute of such a column.
 const NAME: &str = "json ";
 
 /// Deepest nesting of a type.
 const MOST_LEVELS: usize = 32;
 
-/// Bytes of a value without any content, at most.
+/// Most bytes of a value without content.
 const WIDEST: u64 = 64 << 10;
 
-/// Bytes that a byte of JSON becomes at most, in the parser and as a number.
+/// Most bytes that a byte of JSON becomes, in the parser and as a number.
 const EXPANSION: u64 = 16;
 
-/// Characters of a value that are told.
+/// Most characters of a value in a message.
 const SHOWN: usize = 200;
 
-/// Bytes that JSON of some rows becomes at most: an item of a list may be `{}`, and have room for many fields.
+/// Most bytes that the JSON of a block of rows may become: an item `{}` may have room for many fields.
 const MOST: u64 = 1 << 30;
 
-/// A nested type whose values are kept as JSON, each in the form that [`Json::texts`] gives it.
+/// A nested type whose values are kept as JSON, in the form of [`Json::texts`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Json {
     field: FieldRef,
 }
 
 impl Json {
-    /// That of values of this type, which it may simplify: text and lists have 64-bit offsets, labels are text, seconds
-    /// are milliseconds. `None` of types that JSON has no form for.
+    /// The JSON form of values of this type, which it may simplify: text and lists get 64-bit offsets, labels become
+    /// text, seconds become milliseconds. `None`: JSON has no form for the type.
     pub fn of(data_type: &DataType) -> Option<Self> {
         let json = Self::with(simple(data_type)?)?;
-        // As it will be found in the file.
+        // A reader of the file must find the same type.
         (Self::named(&json.name()).as_ref() == Some(&json)).then_some(json)
     }
 
-    /// The one that an attribute names: `json Struct("a": Int32, …)`, as arrow-rs writes types.
+    /// The form that an attribute names: `json Struct("a": Int32, …)`, in the notation of arrow-rs.
     pub fn named(name: &str) -> Option<Self> {
         let name = name.strip_prefix(NAME)?;
-        // The parser calls itself for each.
+        // The parser recurses for each.
         if name.bytes().filter(|byte| *byte == b'(').count() > MOST_LEVELS {
             return None;
         }
@@ -70,15 +70,15 @@ impl Json {
         format!("{NAME}{}", self.data_type())
     }
 
-    /// The type shown.
+    /// The displayed type.
     pub fn data_type(&self) -> &DataType {
         self.field.data_type()
     }
 
-    /// The values as JSON. NaN and infinities are texts, a missing value is missing.
+    /// The values as JSON. NaN and infinities become texts, a null stays null.
     ///
     /// # Errors
-    /// Where a value would come back as another.
+    /// A value that would come back differently.
     pub fn texts(&self, array: &ArrayRef) -> Result<LargeStringArray, String> {
         let array = arrow_cast::cast(array, self.data_type()).map_err(|error| error.to_string())?;
         let options = EncoderOptions::default().with_encoder_factory(Arc::new(Floats));
@@ -105,7 +105,7 @@ impl Json {
         Err(format!("a value comes back from JSON as another one: {text}"))
     }
 
-    /// Bytes that the values take at most.
+    /// Most bytes that the values take.
     fn weight(&self, texts: &LargeStringArray) -> u64 {
         let ends = texts.value_offsets();
         let used = ends.first().zip(ends.last()).and_then(|(first, last)| {
@@ -118,10 +118,10 @@ impl Json {
         (text.len() as u64).saturating_mul(EXPANSION).saturating_add(rows).saturating_add(items)
     }
 
-    /// The values of JSON.
+    /// Parses values from JSON.
     ///
     /// # Errors
-    /// The text that is not of the type.
+    /// A text that is not of the type.
     pub fn values(&self, texts: &LargeStringArray) -> Result<ArrayRef, String> {
         if texts.is_empty() {
             return Ok(new_empty_array(self.data_type()));
@@ -140,7 +140,7 @@ impl Json {
     }
 }
 
-/// The type that values of another are shown as.
+/// The simplified type for values of another type.
 fn simple(data_type: &DataType) -> Option<DataType> {
     let item = |field: &FieldRef| Some(Arc::new(Field::new_list_field(simple(field.data_type())?, true)));
     Some(match data_type {
@@ -166,7 +166,7 @@ fn simple(data_type: &DataType) -> Option<DataType> {
         DataType::Struct(fields) if !fields.is_empty() => {
             let fields = fields.iter().map(|field| Some(Field::new(field.name(), simple(field.data_type())?, true)));
             let fields = fields.collect::<Option<Fields>>()?;
-            // An object has a key once.
+            // Keys of a JSON object are unique.
             let mut keys = HashSet::new();
             return fields.iter().all(|field| keys.insert(field.name())).then(|| DataType::Struct(fields.clone()));
         }
@@ -177,7 +177,7 @@ fn simple(data_type: &DataType) -> Option<DataType> {
     })
 }
 
-/// Bytes of an item of lists within values of this type, at most.
+/// Most bytes of an item of lists inside values of this type.
 fn widest_item(data_type: &DataType) -> u64 {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| widest_item(field.data_type())).max().unwrap_or(0),
@@ -187,7 +187,7 @@ fn widest_item(data_type: &DataType) -> u64 {
     }
 }
 
-/// The hints of values each part of which can be missing.
+/// The hints of values whose parts can all be missing.
 fn of_any(data_type: &DataType) -> Hints {
     let known = Hints { nullable: true, ..Hints::default() };
     match data_type {
@@ -201,7 +201,7 @@ fn of_any(data_type: &DataType) -> Hints {
     }
 }
 
-/// Writes floats: those that JSON has no number for as texts, which are read as what they were.
+/// Writes floats; those without a JSON number become texts, which are read back as the same floats.
 #[derive(Debug)]
 struct Floats;
 
@@ -230,7 +230,7 @@ where
 {
     fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
         let value = self.0.value(row);
-        // As few digits as tell the value from all others of its type.
+        // The fewest digits that identify the value in its type.
         let mut text = String::new();
         let _ = write!(text, "{value:?}");
         let is_number = value.into().is_finite();
@@ -239,7 +239,7 @@ where
     }
 }
 
-/// Texts in JSON, shown as the values that they stand for.
+/// JSON texts, shown as their values.
 #[derive(Debug)]
 pub struct JsonRows {
     texts: StringRows,
@@ -249,7 +249,7 @@ pub struct JsonRows {
 }
 
 impl JsonRows {
-    /// `texts` must not have been made bytes.
+    /// `texts` must be text, not bytes ([`StringRows::as_bytes`]).
     pub fn new(path: String, texts: StringRows, json: Json) -> Self {
         let inner = texts.facts();
         let data_type = json.data_type().clone();

@@ -10,10 +10,10 @@ use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{Alike, Error, RowRange, Rows, Tally, numbered};
 
-/// Rows whose offsets are read together to be weighed.
+/// Rows whose offsets are read at once for weighing.
 pub(super) const OFFSETS_AT_ONCE: u64 = 1 << 14;
 
-/// Bytes of an entry beside its values: offsets, and what is kept while an array is made.
+/// Bytes of an entry without its values: offsets, and bookkeeping while an array is made.
 pub(super) const ENTRY: u64 = 24;
 
 /// `OFFSETS` and the optional `MASK` of one level.
@@ -26,18 +26,18 @@ pub(super) struct Level {
     pub tally: Arc<Tally>,
 }
 
-/// The entries of some rows: where each begins and ends in the values, and which are null.
+/// The entries of these rows: start and end in the values, and nulls.
 pub(super) struct Entries {
     /// Start and end of each entry; equal for null ones.
     pub spans: Vec<(u64, u64)>,
-    /// Null entries, by the mask or because their offsets are invalid.
+    /// Null entries: by the mask, or because of invalid offsets.
     pub nulls: Option<NullBuffer>,
 }
 
 impl Entries {
-    /// Entries that differ, and which of these each is.
+    /// Distinct entries, and for each entry its number among these.
     pub fn distinct(&self) -> (Self, Vec<u32>) {
-        // Where a null one lies means nothing.
+        // The place of a null entry means nothing.
         let stored = self
             .spans
             .iter()
@@ -49,19 +49,19 @@ impl Entries {
         (Self { spans, nulls: Some(nulls).filter(|nulls| nulls.null_count() > 0) }, keys)
     }
 
-    /// The range from the first to the last value of all entries; empty where no entry has a value.
+    /// The range from the first to the last value of all entries; empty if no entry has values.
     pub fn hull(&self) -> RowRange {
         let used = self.spans.iter().filter(|(start, end)| start < end);
         let hull = used.copied().reduce(|(first, last), (start, end)| (first.min(start), last.max(end)));
         hull.map_or(0..0, |(first, last)| first..last)
     }
 
-    /// The number of values of all entries, those that entries share counted for each.
+    /// Total number of values of all entries; shared values count for each entry.
     pub fn total(&self) -> u64 {
         self.spans.iter().map(|(start, end)| end - start).fold(0, u64::saturating_add)
     }
 
-    /// The values from the first to the last entry, where the entries follow each other without gaps.
+    /// The range of values of all entries. `None`: entries do not follow each other without gaps.
     pub fn contiguous(&self) -> Option<(u64, u64)> {
         let mut used = self.spans.iter().filter(|(start, end)| start < end);
         let Some(&(first, mut last)) = used.next() else { return Some((0, 0)) };
@@ -89,7 +89,7 @@ pub(in crate::table::rows) fn alike_entries(offsets: &Arc<dyn Rows>, beside: Opt
 }
 
 impl Level {
-    /// A level of at most `len` entries; fewer where `OFFSETS` is shorter than `len + 1` or `MASK` than `len`.
+    /// A level of at most `len` entries; fewer if `OFFSETS` is shorter than `len + 1` or `MASK` than `len`.
     pub fn new(path: String, offsets: Arc<dyn Rows>, mask: Option<Arc<dyn Rows>>, len: u64, tally: Arc<Tally>) -> Self {
         let len = len.min(offsets.len().saturating_sub(1));
         let len = mask.as_ref().map_or(len, |mask| len.min(mask.len()));
@@ -113,7 +113,7 @@ impl Level {
         Ok(entries)
     }
 
-    /// The same, and the oddities among them, which are not counted yet.
+    /// The entries, with oddities that are not counted yet.
     pub fn look(&self, range: RowRange, values: u64, interrupt: &Interrupt) -> Result<(Entries, Oddities), Error> {
         crate::store::count_of(&range, self.len, &self.path)?;
         if range.is_empty() {
@@ -123,7 +123,7 @@ impl Level {
         let offsets = widen::unsigned(&offsets)
             .ok_or_else(|| Error::unsupported(&self.path, format!("OFFSETS of type {}", offsets.data_type())))?;
         let mask = self.mask.as_ref().map(|mask| mask.array(range, interrupt)).transpose()?;
-        // A mask byte that is neither 0 nor 1 is null in the array: the entry is then null as well.
+        // A mask byte other than 0 and 1 is null in the array, which makes the entry null, too.
         let mask = mask.as_ref().and_then(|mask| mask.as_boolean_opt()).map(|mask| match mask.nulls() {
             Some(known) => mask.values() & known.inner(),
             None => mask.values().clone(),

@@ -1,4 +1,4 @@
-//! A list column: each row a slice of a values member (HEP001 July, "List columns").
+//! A list column: each row is a slice of the values (HEP001 July, "List columns").
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::store::{ARRAY_BYTES, Containers, Error, Facts, Fitter, Fitting, Hints
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
 
-/// Most bytes of values that are gathered for one block of rows; a hostile file can make each list span them all.
+/// Most bytes of values gathered for one block of rows; a hostile file can make each list span all values.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Lists of any depth: the values may be lists themselves.
+/// Lists of any depth: values may be lists themselves.
 #[derive(Debug)]
 pub struct ListRows {
     level: Level,
@@ -37,10 +37,10 @@ impl ListRows {
     ) -> Self {
         let data_type = DataType::LargeList(Arc::new(Field::new_list_field(values.data_type().clone(), true)));
         let level = Level::new(path, offsets, mask, len, tally);
-        // Any value of a list may be missing.
+        // Any value of a list may be null.
         let items = Hints { nullable: true, ..values.hints().clone() };
         let facts = Facts {
-            // By the mask, or because offsets are invalid.
+            // Because of the mask, or of invalid offsets.
             nullable: true,
             hints: Hints { items: Some(Box::new(items)), nullable: true, ..Hints::default() },
             natural_rows: level.offsets.natural_rows(),
@@ -51,7 +51,7 @@ impl ListRows {
         Self { level, values, facts }
     }
 
-    /// The arrays that `read` gives for the values of all entries, one behind the other.
+    /// Joins the arrays that `read` gives for the values of all entries.
     fn items(
         &self,
         entries: &Entries,
@@ -100,7 +100,7 @@ impl Rows for ListRows {
             let start = fitter.fitting().end;
             let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
             let entries = self.level.entries(start..end, self.values.len(), interrupt)?;
-            // Mostly all of them fit, one behind the other.
+            // Mostly all entries fit and follow each other.
             if let Some((first, last)) = entries.contiguous() {
                 let values = self.values.fitting(first..last, fitter.left(), interrupt)?;
                 let taken = values.bytes.saturating_add(ENTRY.saturating_mul(end - start));
@@ -115,7 +115,7 @@ impl Rows for ListRows {
                     true => self.values.fitting(first..last, left, interrupt)?,
                     false => Fitting { end: last, bytes: 0 },
                 };
-                // An entry that ends behind the values that fit takes more than is left.
+                // An entry whose values do not fit takes more than is left.
                 let taken = if values.end < last { left.saturating_add(1) } else { values.bytes };
                 if !fitter.add(1, taken.saturating_add(ENTRY)) {
                     return Ok(fitter.fitting());
@@ -149,7 +149,7 @@ impl Rows for ListRows {
 }
 
 impl ListRows {
-    /// Admits lists that jump, several of which may have the same values.
+    /// Reserves memory for lists that jump, which may share values.
     fn admit(&self, entries: &Entries, interrupt: &Interrupt) -> Result<(), Error> {
         let mut left = MOST_BYTES;
         for &(start, end) in entries.spans.iter().filter(|(start, end)| start < end) {
@@ -174,7 +174,7 @@ impl ListRows {
             self.admit(entries, interrupt)?;
         }
         let values = self.items(entries, &|values| self.values.array(values, interrupt).map(Some), interrupt)?;
-        // Any rows can be read.
+        // All rows are unused, so no values were read.
         let values = values.unwrap_or_else(|| new_empty_array(self.values.data_type()));
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
         let DataType::LargeList(field) = &self.facts.data_type else {

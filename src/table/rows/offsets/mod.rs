@@ -1,5 +1,4 @@
-//! Columns whose values lie behind offsets or indices: lists, texts and bytes, JSON, values without those that are
-//! missing.
+//! Columns with values behind offsets or indices: lists, texts and bytes, JSON, columns that store only present values.
 
 mod ends;
 mod json;

@@ -1,4 +1,4 @@
-//! A column of which only the values that are there are stored.
+//! A column that stores only the present values.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows};
 
-/// Values one behind the other, and for each row the index of its value: below zero where it is missing.
+/// Values in succession, and for each row the index of its value; a negative index means null.
 #[derive(Debug)]
 pub struct PresentRows {
     path: String,
@@ -22,7 +22,7 @@ pub struct PresentRows {
 
 impl PresentRows {
     /// # Errors
-    /// The type of indices that are no integers.
+    /// The type of indices that are not integers.
     pub fn new(path: String, indices: Arc<dyn Rows>, values: Arc<dyn Rows>) -> Result<Self, String> {
         match indices.data_type() {
             integers if integers.is_integer() => {
@@ -43,13 +43,13 @@ impl PresentRows {
         Error::unsupported(&self.path, reason)
     }
 
-    /// The indices of some rows, and the range of the values that they lead to.
+    /// The indices of these rows, and the range of values that they refer to.
     fn indices(&self, rows: RowRange, interrupt: &Interrupt) -> Result<(Int64Array, Range<u64>), Error> {
         let indices = widen::signed(&self.indices.array(rows.clone(), interrupt)?);
         let indices = indices.ok_or_else(|| self.failed("indices that are no integers"))?;
         let mut used: Option<Range<u64>> = None;
         for (row, index) in indices.iter().enumerate() {
-            // A missing index leads nowhere.
+            // A null or negative index refers to no value.
             let Some(index) = index.and_then(|index| u64::try_from(index).ok()) else { continue };
             let next = used.as_ref().map_or(index, |used| used.end);
             if index != next || index >= self.values.len() {

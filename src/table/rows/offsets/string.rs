@@ -20,7 +20,7 @@ use crate::store::{
 /// Most characters of strings that share them, in one block of rows.
 const MOST_SHARED: u64 = 64 << 20;
 
-/// Strings behind offsets, where invalid UTF-8 becomes U+FFFD; or bytes as they are.
+/// Strings behind offsets, with U+FFFD for invalid UTF-8; or plain bytes.
 #[derive(Debug)]
 pub struct StringRows {
     level: Level,
@@ -29,7 +29,7 @@ pub struct StringRows {
 }
 
 impl StringRows {
-    /// At most `len` strings over `characters`, which must be of one-byte unsigned integers.
+    /// At most `len` strings over `characters`, which must be one-byte unsigned integers.
     pub fn new(
         path: String,
         offsets: Arc<dyn Rows>,
@@ -40,7 +40,7 @@ impl StringRows {
     ) -> Self {
         let level = Level::new(path, offsets, mask, len, tally);
         let facts = Facts {
-            // By the mask, or because offsets are invalid.
+            // Because of the mask, or of invalid offsets.
             nullable: true,
             hints: Hints { texts: TextLength::Within(characters.len()), nullable: true, ..Hints::default() },
             natural_rows: level.offsets.natural_rows(),
@@ -56,10 +56,10 @@ impl StringRows {
         Self { facts: Facts { data_type: DataType::Binary, ..self.facts }, ..self }
     }
 
-    /// The strings of `entries`; those that are no UTF-8 are odd.
+    /// The strings of `entries`; adds those with invalid UTF-8 to `odd`.
     fn strings(&self, entries: &Entries, odd: &mut Oddities, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let RowRange { start: first, end: last } = entries.hull();
-        // One string may be as long as the characters may be together; several may share theirs.
+        // A single string may be as long as all characters together; several may share characters.
         let shown = entries.total();
         let is_text = self.facts.data_type == DataType::LargeUtf8;
         let limit = if is_text { u64::MAX } else { i32::MAX as u64 }.min(MOST_SHARED.max(last - first));
@@ -124,7 +124,7 @@ impl Rows for StringRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let mut fitter = Fitter::new(range.start, bytes);
-        // All characters from the first to the last are read, whatever lies between.
+        // All characters from the first to the last are read, including gaps.
         let mut read: Option<(u64, u64)> = None;
         while fitter.fitting().end < range.end {
             interrupt.check()?;
