@@ -185,7 +185,7 @@ pub struct Meaning {
     pub units_vocabulary: Option<String>,
     /// The calendar of `units` that count from a date, if stated.
     pub calendar: Option<String>,
-    /// The conversion of `rows`, stored integers, to instants; or why there is none, though the file calls them times.
+    /// The conversion of `rows`, stored integers, to instants; or why it fails, though the file calls them times.
     /// `None`: not times.
     pub times: Option<Box<Result<Times, Unreadable>>>,
     /// The unit of durations that `rows`, integers of 64 bits, count; typed files show them as durations.
