@@ -1,4 +1,4 @@
-//! Bits of `BITMAP` (HEP001 §8.6): bit r % 8 of byte r / 8, the least significant first, as Arrow has them.
+//! Bits of a `BITMAP` (HEP001 §8.6): row r has bit r % 8 of byte r / 8, the least significant first, as in Arrow.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use arrow_array::Array;
 
 use super::canonical;
 
-/// Bytes of the bitmap of a value over this many rows.
+/// Bytes of a value's bitmap over this many rows.
 pub fn bytes(rows: u64) -> u64 {
     rows.div_ceil(8)
 }
 
-/// Bytes that are tested for zero together: most bits of most values are not set.
+/// Bytes to test for zero together: most bits of most values are not set.
 const TOGETHER: usize = 64;
 
-/// How many of the first `rows` bits are set.
+/// Number of set bits among the first `rows`.
 pub fn count(bits: &[u8], rows: usize) -> u64 {
     let (whole, rest) = bits.split_at(bits.len().min(rows / 8));
     let mut groups = whole.chunks_exact(TOGETHER);
@@ -30,7 +30,7 @@ pub fn count(bits: &[u8], rows: usize) -> u64 {
     count + single.map(|byte| u64::from(byte.count_ones())).sum::<u64>()
 }
 
-/// The values that a bitmap has, by what stands for them.
+/// The values of a bitmap, found by their canonical bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     positions: HashMap<Box<[u8]>, usize>,
@@ -38,8 +38,8 @@ pub struct Values {
 }
 
 impl Values {
-    /// Adds values at the next positions; returns whether their type has canonical bytes. Missing values and NaN take a
-    /// position and equal nothing.
+    /// Adds values at the next positions; returns whether their type has canonical bytes. Nulls and NaN take a position
+    /// but equal nothing.
     ///
     /// # Errors
     /// The positions of two equal values.
@@ -57,8 +57,8 @@ impl Values {
         twice.map_or(Ok(known), Err)
     }
 
-    /// Adds the values that are new, for building a bitmap; returns their rows in `values`, in the order of their
-    /// positions. Values of a type without canonical bytes are left out.
+    /// Adds new values, for building a bitmap; returns their rows in `values`, in the order of their positions. Skips
+    /// values of a type without canonical bytes.
     pub fn extend_new(&mut self, values: &dyn Array) -> Vec<usize> {
         let mut new = Vec::new();
         canonical::for_each(values, |row, bytes| {
@@ -76,19 +76,19 @@ impl Values {
         self.positions.get(bytes).copied()
     }
 
-    /// How many values there are, those that equal nothing included.
+    /// Number of values, including nulls and NaN.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether it has no value.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Calls `see` with each row of `array` that has a value, and the position of that value, if the bitmap has it.
+    /// Calls `see` with each row of `array` that has a value, and with that value's position if the bitmap has it.
     pub fn find(&self, array: &dyn Array, mut see: impl FnMut(usize, Option<usize>)) -> bool {
-        // Values nearly always come in runs or from a few: asking for the last one costs less than hashing.
+        // Values nearly always come in runs or from a small set: comparing with the last one costs less than hashing.
         let mut last: Option<(Box<[u8]>, Option<usize>)> = None;
         canonical::for_each(array, |row, bytes| {
             let position = match &last {
@@ -103,7 +103,7 @@ impl Values {
         })
     }
 
-    /// The bits of the rows of `array`, packed, for each value.
+    /// For each value, the packed bits of the rows of `array`.
     pub fn bitmaps(&self, array: &dyn Array) -> Vec<Vec<u8>> {
         let mut bitmaps = vec![vec![0; array.len().div_ceil(8)]; self.count];
         self.find(array, |row, position| {

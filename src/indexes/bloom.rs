@@ -1,4 +1,4 @@
-//! Where the filters of `CHUNK_BLOOM` have the bits of a value: double hashing with MurmurHash3 (HEP001 §8.7).
+//! Bit positions of values in the filters of a `CHUNK_BLOOM`: double hashing with MurmurHash3 (HEP001 §8.7).
 
 use std::io::Cursor;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,7 +8,7 @@ use arrow_array::Array;
 use super::canonical;
 pub use crate::table::BloomScheme as Scheme;
 
-/// Seed of the second of two hashes.
+/// Seed of the second hash.
 const SECOND: u32 = 0x9E37_79B9;
 
 impl Scheme {
@@ -24,18 +24,18 @@ impl Scheme {
 
 /// The low and the high half of `MurmurHash3_x64_128`.
 fn halves(bytes: &[u8], seed: u32) -> [u64; 2] {
-    // Reading a slice does not fail.
+    // Reading from a slice cannot fail.
     let hash = murmur3::murmur3_x64_128(&mut Cursor::new(bytes), seed).unwrap_or_default();
     [hash as u64, (hash >> 64) as u64]
 }
 
-/// The bits of a value with these hashes in a filter of `bits` bits, of which there must be one at least.
+/// The bits of a value with these hashes in a filter of `bits` bits, at least one.
 pub fn positions(hashes: [u64; 2], k: u16, bits: u64) -> impl Iterator<Item = u64> {
     let [a, b] = hashes;
     (0..u64::from(k)).map(move |i| a.wrapping_add(i.wrapping_mul(b)) % bits.max(1))
 }
 
-/// Whether a filter may hold a value: all of its bits are set. A bit outside `filter` is not.
+/// Whether a filter may hold a value: all of its bits are set. A bit outside of `filter` counts as unset.
 pub fn may_hold(filter: &[u8], hashes: [u64; 2], k: u16) -> bool {
     positions(hashes, k, filter.len() as u64 * 8).all(|bit| {
         let byte = usize::try_from(bit / 8).ok().and_then(|byte| filter.get(byte));
@@ -43,8 +43,8 @@ pub fn may_hold(filter: &[u8], hashes: [u64; 2], k: u16) -> bool {
     })
 }
 
-/// Sets the bits of all values of `array` in `filter`, which several threads may fill. Says whether values of its type
-/// have any.
+/// Sets the bits of all values of `array` in `filter`, which several threads may fill. Returns whether the type has
+/// canonical bytes.
 pub fn insert(filter: &[AtomicU8], array: &dyn Array, scheme: Scheme, k: u16) -> bool {
     let bits = filter.len() as u64 * 8;
     canonical::for_each(array, |_, bytes| {

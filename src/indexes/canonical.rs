@@ -1,4 +1,5 @@
-//! Canonical bytes: those that stand for a value however it is stored (HEP001 July, "Canonical byte representation").
+//! Canonical bytes: the form of a value that does not depend on its storage (HEP001 July, "Canonical byte
+//! representation").
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -18,9 +19,9 @@ pub fn has_canonical(data_type: &DataType) -> bool {
         || matches!(data_type, DataType::Boolean | DataType::LargeUtf8 | DataType::FixedSizeBinary(_))
 }
 
-/// Calls `see` with the row and the canonical bytes of each value of `array` that is neither missing nor NaN; returns
-/// whether the type has any. Numbers are little-endian at the type's width, −0 as +0; strings without padding; booleans
-/// one byte.
+/// Calls `see` with the row and the canonical bytes of each value of `array` that is neither null nor NaN; returns
+/// whether the type has canonical bytes. Numbers are little-endian in the type's width, −0 as +0; strings are without
+/// padding; booleans are one byte.
 pub fn for_each(array: &dyn Array, mut see: impl FnMut(usize, &[u8])) -> bool {
     macro_rules! numbers {
         ($($arrow:ident $primitive:ident $bytes:expr),*) => {
@@ -57,7 +58,7 @@ pub fn for_each(array: &dyn Array, mut see: impl FnMut(usize, &[u8])) -> bool {
         UInt32 UInt32Type |value| Some(value.to_le_bytes()),
         UInt64 UInt64Type |value| Some(value.to_le_bytes()),
         Float16 Float16Type |value| (!value.is_nan()).then(|| half(value).to_le_bytes()),
-        // −0 + 0 is +0, any other number itself.
+        // −0 + 0 is +0; any other number stays the same.
         Float32 Float32Type |value| (!value.is_nan()).then(|| (value + 0.0).to_le_bytes()),
         Float64 Float64Type |value| (!value.is_nan()).then(|| (value + 0.0).to_le_bytes())
     );
@@ -81,7 +82,7 @@ fn values<T: ArrowPrimitiveType>(array: &dyn Array, mut see: impl FnMut(usize, T
     }
 }
 
-/// The canonical bytes of a value of a column of this type; `None` where the column cannot hold it, and of NaN.
+/// The canonical bytes of a value for a column of this type. `None`: NaN, or a value that the column cannot hold.
 pub fn of_scalar(value: &Scalar, data_type: &DataType) -> Option<Vec<u8>> {
     let wide = match value {
         Scalar::Bool(value) => return (*data_type == DataType::Boolean).then(|| vec![u8::from(*value)]),

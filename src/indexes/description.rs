@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::verdict::{self, Verdict};
 use crate::table::{Reason, Rule, SearchIndex};
 
-/// A search index and what is known of it.
+/// A search index and the current knowledge about it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
     /// Path of the HDF5 file.
@@ -16,21 +16,21 @@ pub struct Description {
     pub table: String,
     /// HDF5 path.
     pub path: String,
-    /// Its kind, as the file has it.
+    /// Its kind, as the file states it.
     pub kind: Option<String>,
     /// Columns that it covers.
     pub columns: Vec<String>,
     /// The revision of the dialect that it follows.
     pub revision: &'static str,
-    /// The generation of the table that it was built at.
+    /// The generation of the table when it was built.
     pub source_generation: Option<u64>,
-    /// The rows that it was built over.
+    /// Number of rows of the table when it was built.
     pub source_rows: Option<u64>,
     /// Bytes of its elements, without filters.
     pub bytes: u64,
-    /// Whether it is used, as far as that depends on it.
+    /// Its state, which decides whether it is used.
     pub verdict: State,
-    /// Whether something is wrong with the file.
+    /// Whether the file has a fault.
     #[serde(skip)]
     pub is_fault: bool,
     /// The rule that it breaks.
@@ -39,36 +39,36 @@ pub struct Description {
     /// The words of that rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'static str>,
-    /// Where it breaks the rule.
+    /// The place that breaks the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// The value found there; or the reason why the index could not be verified.
+    /// The content there; or why the index could not be verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
 }
 
-/// The standing of a search index.
+/// The state of a search index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It is right.
+    /// It matches its column.
     Verified,
-    /// It says what the column does not.
+    /// It contradicts its column.
     Broken,
     /// It describes another state of the table.
     Stale,
-    /// It breaks a rule that its metadata show, or is of an unknown kind.
+    /// It breaks a rule on its metadata, or its kind is unknown.
     Absent,
-    /// It is of a kind that has no use here.
+    /// hepfs has no use for its kind.
     Unused,
     /// It could not be verified.
     Unverifiable,
-    /// It was not verified yet.
+    /// It was not yet verified.
     Unknown,
 }
 
 impl State {
-    /// The word for it.
+    /// The word for the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Verified => "verified",
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-/// Describes an index by what is known now; reads nothing of it.
+/// Describes an index by current knowledge, without reading it.
 pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description {
     let verdict = index.form.as_ref().map(|form| verdict::known(form)).map_err(Clone::clone);
     let is_fault = match &verdict {

@@ -12,25 +12,25 @@ use crate::store::statistics::{Scalar, summary};
 /// Counts and bounds of a chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Entry {
-    /// The least value that is neither missing nor NaN; `None`: the chunk has no such value, and the file holds the
-    /// fill value instead.
+    /// The least value that is neither null nor NaN. `None`: the chunk has no such value, and the file holds the fill
+    /// value instead.
     pub min: Option<Scalar>,
-    /// The greatest.
+    /// The greatest such value.
     pub max: Option<Scalar>,
-    /// NaN, missing ones among them.
+    /// Number of NaN, including those that mean missing.
     pub nan_count: u64,
-    /// Missing values.
+    /// Number of nulls.
     pub fill_count: u64,
-    /// Rows.
+    /// Number of rows.
     pub n: u64,
 }
 
 impl Entry {
-    /// The entry of these values; `None` where they have no order.
+    /// The entry of these values. `None`: a type without an order.
     pub fn of(array: &dyn Array) -> Option<Self> {
         let (nan_missing, missing) = (order::nan_is_missing(array), array.null_count() as u64);
         let (min, max, nans) = match array.data_type() {
-            // Summaries cut them short.
+            // Summaries would cut texts short.
             DataType::LargeUtf8 => {
                 let texts = array.as_string::<i64>();
                 let [min, max] = bounds(texts.iter().flatten().map(str::as_bytes));
@@ -50,7 +50,7 @@ impl Entry {
         Some(Self { min, max, nan_count, fill_count: missing, n: array.len() as u64 })
     }
 
-    /// This and the entry of other rows of the same chunk.
+    /// Merges this entry with that of other rows of the same chunk.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Entry {
     }
 }
 
-/// Entries of rows that begin at row `first`, each for as many of them as lie in one chunk of `chunk` rows.
+/// Entries of rows that begin at row `first`: one for the rows in each chunk of `chunk` rows.
 pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, Entry)>> {
     let (chunk, end) = (chunk.max(1), first.checked_add(array.len() as u64)?);
     let mut entries = Vec::new();
@@ -71,7 +71,7 @@ pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, En
     while row < end {
         let number = row / chunk;
         let stop = (number + 1).saturating_mul(chunk).min(end);
-        // Within the array.
+        // Within the bounds of the array.
         let part = array.slice((row - first) as usize, (stop - row) as usize);
         entries.push((number, Entry::of(part.as_ref())?));
         row = stop;
@@ -79,7 +79,7 @@ pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, En
     Some(entries)
 }
 
-/// The value of a row as a bound; both zeros are +0. `None` for NaN and missing values.
+/// The value of a row as a bound, with both zeros as +0. `None`: NaN or null.
 pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
     if row >= array.len() || array.is_null(row) {
         return None;
@@ -91,7 +91,7 @@ pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
     })
 }
 
-/// Whether two values are the least and the greatest of a chunk; NaN is the greatest.
+/// Whether two stated values are the least and the greatest of a chunk; NaN is the greatest.
 pub fn are_bounds(said: &ArrayRef, chunk: &Entry) -> bool {
     let is = |row, expected: Option<&Scalar>| match (stored(said, row), expected) {
         (Some(said), Some(expected)) => {
@@ -102,10 +102,10 @@ pub fn are_bounds(said: &ArrayRef, chunk: &Entry) -> bool {
     said.len() == 2 && is(0, chunk.min.as_ref()) && is(1, chunk.max.as_ref().filter(|_| chunk.nan_count == 0))
 }
 
-/// Makes both zeros +0.
+/// Turns −0 into +0.
 fn one_zero(bound: Option<Scalar>) -> Option<Scalar> {
     bound.map(|bound| match bound {
-        // Either zero.
+        // This matches either zero.
         Scalar::Float(0.0) => Scalar::Float(0.0),
         other => other,
     })

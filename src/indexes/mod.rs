@@ -1,15 +1,15 @@
-//! Search indexes: what each kind says of a column. Untrusted until it is held against that column.
+//! Search indexes of every kind. None is trusted until it was compared with its column.
 //!
-//! The values that indexes speak of are those of [`crate::table::Column`] as Arrow arrays, null where they are missing;
-//! enumerations and categories by their codes. The parts are pure, and shared by verifying an index and building one.
+//! Indexes cover the values of [`crate::table::Column`] as Arrow arrays, null where missing; enumerations and
+//! categories by their codes. The parts are pure functions, used both to verify and to build an index.
 //!
 //! | part | what it is |
 //! | --- | --- |
-//! | [`verify()`] | holds an index against its column, in full |
-//! | [`Verdict`] | what came of it, kept for the source's identity |
-//! | [`Occurring`] | where the values of a verified `BITMAP` occur |
-//! | [`Trust`] | which indexes are used |
-//! | [`canonical`] | the bytes that stand for a value |
+//! | [`verify()`] | compares an index with its whole column |
+//! | [`Verdict`] | the result, kept for the source's identity |
+//! | [`Occurring`] | the places where values of a verified `BITMAP` occur |
+//! | [`Trust`] | the choice of indexes to use |
+//! | [`canonical`] | canonical bytes of values |
 //! | [`minmax`] | entries of `CHUNK_MINMAX` |
 //! | [`order`] | the order of `SORTED_ROWS` |
 //! | [`bitmap`] | bits of `BITMAP` |

@@ -1,16 +1,17 @@
-//! Which values of a `BITMAP` occur in which blocks of rows. Gathered during verification, which reads all bits anyway.
+//! The values of a `BITMAP` that occur in each block of rows. Verification gathers them, since it reads all bits
+//! anyway.
 
 use serde::{Deserialize, Serialize};
 
 use crate::store::RowRange;
 
-/// Rows of a block: those of the least row group of a Parquet file.
+/// Rows of a block: those of the smallest row group of a Parquet file.
 const BLOCK: u64 = 131_072;
 
-/// Most values of a bitmap of which it is gathered: where there are more, nearly each row group has most of them.
+/// Most values of a bitmap to gather for: of more values, nearly each row group has most.
 const MOST_VALUES: u64 = 256;
 
-/// Most bytes that it takes. They lie in the verdict.
+/// Most bytes of the result, which is part of the verdict.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A bit for each value of a bitmap in each block of rows.
@@ -18,24 +19,24 @@ const MOST_BYTES: u64 = 1 << 20;
 pub struct Occurring {
     rows: u64,
     values: u64,
-    /// Those of the first block first.
+    /// The bits of the first block come first.
     bits: Vec<u8>,
 }
 
 impl Occurring {
-    /// Whether it is gathered of this many values and rows.
+    /// Whether occurrences are gathered for this many values and rows.
     pub fn is_gathered(values: u64, rows: u64) -> bool {
         values <= MOST_VALUES && rows.div_ceil(BLOCK) <= MOST_BYTES * 8 / values.max(1)
     }
 
-    /// One in which nothing occurs yet; `None` where it is not gathered.
+    /// An empty record. `None`: too many values or rows.
     pub fn new(values: u64, rows: u64) -> Option<Self> {
         let is_gathered = Self::is_gathered(values, rows);
         // At most MOST_BYTES.
         is_gathered.then(|| Self { rows, values, bits: vec![0; (values * rows.div_ceil(BLOCK)).div_ceil(8) as usize] })
     }
 
-    /// Adds the bits of a value from a row on, which is a multiple of 8.
+    /// Adds the bits of a value from a row that is a multiple of 8.
     pub fn add(&mut self, value: u64, mut first: u64, mut bits: &[u8]) {
         while !bits.is_empty() {
             let to_next = ((BLOCK - first % BLOCK) / 8).max(1) as usize;
@@ -49,12 +50,12 @@ impl Occurring {
         }
     }
 
-    /// Whether it tells of these rows.
+    /// Whether these rows are recorded.
     pub fn covers(&self, rows: &RowRange) -> bool {
         rows.end <= self.rows
     }
 
-    /// Whether a row of the blocks in which `rows` lie has the value; true of values beyond those recorded.
+    /// Whether a block that holds some of `rows` has the value; true for values that are not recorded.
     pub fn may_occur(&self, value: u64, rows: &RowRange) -> bool {
         (rows.start / BLOCK..rows.end.div_ceil(BLOCK)).any(|block| {
             let bit = block.saturating_mul(self.values).saturating_add(value);

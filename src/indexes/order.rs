@@ -1,4 +1,4 @@
-//! The order of `SORTED_ROWS` (HEP001 §8.5): values, then missing rows, then NaN; each of equal values by row.
+//! The order of `SORTED_ROWS` (HEP001 §8.5): values, then missing rows, then NaN; equal values by row.
 
 use std::cmp::Ordering;
 use std::thread;
@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 
 use crate::store::cores;
 
-/// Values that are sorted by one thread: dividing and starting another takes as long as sorting some thousands.
+/// Fewest values worth another thread: dividing and starting one takes as long as sorting some thousands.
 const WORTH_A_THREAD: usize = 1 << 14;
 
 /// Whether values of this type have an order.
@@ -21,7 +21,7 @@ pub fn has_order(data_type: &DataType) -> bool {
     Keys::new(data_type).is_some()
 }
 
-/// Whether missing values of this array are NaN, as where the fill value is: those belong to the tail of NaN.
+/// Whether the nulls of this array are NaN, as with a fill value of NaN: they belong to the tail of NaN.
 pub(super) fn nan_is_missing(array: &dyn Array) -> bool {
     let Some(row) = array.nulls().and_then(|nulls| (0..nulls.len()).find(|row| nulls.is_null(*row))) else {
         return false;
@@ -34,19 +34,19 @@ pub(super) fn nan_is_missing(array: &dyn Array) -> bool {
     }
 }
 
-/// The same values, none of them missing: what is stored of those that are counts.
+/// The same values without nulls: the stored values count, missing or not.
 pub fn present(array: &ArrayRef) -> ArrayRef {
     let data = array.to_data().into_builder().nulls(None).build();
     data.map_or_else(|_| array.clone(), make_array)
 }
 
-/// Sort keys: values of a column as integers or bytes that compare as they do. As many bytes a value as the column has,
-/// and a bit where any is missing.
+/// Sort keys: values of a column as integers or bytes of the same order. They take as many bytes as the column, and a
+/// bit for each value if any is null.
 #[derive(Clone, Debug)]
 pub struct Keys {
     data_type: DataType,
     values: Values,
-    /// A bit for each missing value; short where none follows.
+    /// A bit for each null value; shorter if no more follow.
     missing: Vec<u64>,
 }
 
@@ -56,14 +56,14 @@ enum Values {
     Word(Vec<u16>),
     Double(Vec<u32>),
     Quad(Vec<u64>),
-    /// Texts one behind the other, and where each ends.
+    /// Texts in succession, and the end of each.
     Text {
         bytes: Vec<u8>,
         ends: Vec<u64>,
     },
 }
 
-/// Where a value stands, before its own order counts.
+/// The part of the order that a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// Among the values.
@@ -74,7 +74,7 @@ pub enum Part {
     Nan,
 }
 
-/// The bits of a float so that greater numbers are greater integers; zero has no sign, and NaN is beyond all of them.
+/// The bits of a float as an integer of the same order; both zeros are equal, and NaN is the greatest.
 macro_rules! float_key {
     ($name:ident, $float:ty, $bits:ty) => {
         fn $name(value: $float) -> $bits {
@@ -96,7 +96,7 @@ float_key!(single_key, f32, u32);
 float_key!(double_key, f64, u64);
 
 impl Keys {
-    /// No value yet; `None` for a type without an order.
+    /// Keys without values. `None`: a type without an order.
     pub fn new(data_type: &DataType) -> Option<Self> {
         let values = match data_type {
             DataType::Boolean | DataType::Int8 | DataType::UInt8 => Values::Byte(Vec::new()),
@@ -109,7 +109,7 @@ impl Keys {
         Some(Self { data_type: data_type.clone(), values, missing: Vec::new() })
     }
 
-    /// Bytes that one value takes; of strings, besides their own.
+    /// Bytes of one value; for strings, in addition to their own.
     pub fn width(&self) -> u64 {
         match &self.values {
             Values::Byte(_) => 1,
@@ -119,18 +119,18 @@ impl Keys {
         }
     }
 
-    /// Whether they are strings or bytes.
+    /// Whether values are strings or bytes.
     pub fn is_text(&self) -> bool {
         matches!(self.values, Values::Text { .. })
     }
 
-    /// Bytes that the values take.
+    /// Bytes of all values.
     pub fn bytes(&self) -> u64 {
         let texts = if let Values::Text { bytes, .. } = &self.values { bytes.len() as u64 } else { 0 };
         (self.len() as u64).saturating_mul(self.width()).saturating_add(texts)
     }
 
-    /// Values.
+    /// Number of values.
     pub fn len(&self) -> usize {
         match &self.values {
             Values::Byte(values) => values.len(),
@@ -141,12 +141,12 @@ impl Keys {
         }
     }
 
-    /// Whether it has no key.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds values; returns whether they are of the same type.
+    /// Adds values; returns whether they have the same type.
     pub fn extend(&mut self, array: &dyn Array) -> bool {
         if *array.data_type() != self.data_type {
             return false;
@@ -201,7 +201,7 @@ impl Keys {
         true
     }
 
-    /// Where a value stands.
+    /// The part of the order that a row's value belongs to.
     pub fn part(&self, row: usize) -> Part {
         if self.missing.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1) {
             return Part::Missing;
@@ -216,12 +216,13 @@ impl Keys {
         if is_nan { Part::Nan } else { Part::Value }
     }
 
-    /// The order of two rows, ties by row. A row that is not there comes before all others.
+    /// The order of two rows; ties go by row. A row out of bounds comes first.
     pub fn order(&self, a: usize, b: usize) -> Ordering {
         self.order_among(a, self, b).then(a.cmp(&b))
     }
 
-    /// The order of a value and one of other keys of the same type; equal values, missing ones and NaN are equal.
+    /// The order of a value and one of other keys of the same type. Equal values, nulls, and NaN are equal among
+    /// themselves.
     pub fn order_among(&self, a: usize, other: &Self, b: usize) -> Ordering {
         let (part, other_part) = (self.part(a), other.part(b));
         if part != other_part || part != Part::Value {
@@ -235,13 +236,13 @@ impl Keys {
             (Values::Text { bytes, ends }, Values::Text { bytes: other_bytes, ends: other_ends }) => {
                 text(bytes, ends, a).cmp(&text(other_bytes, other_ends, b))
             }
-            // Of one type they are stored alike.
+            // Keys of one type have the same variant.
             _ => Ordering::Equal,
         }
     }
 
-    /// The rows in their order, by all cores. Besides these keys that takes 8 bytes a row; where `memory` bytes are
-    /// enough for 16 it takes them, if that makes it faster.
+    /// The rows in order, sorted on all cores. This takes 8 bytes a row beside the keys; if `memory` allows 16, it may
+    /// take them to be faster.
     pub fn sorted(&self, memory: u64) -> Vec<u64> {
         let rows = self.len() as u64;
         let has_room = memory / size_of::<(u64, u64)>() as u64 >= rows;
@@ -249,7 +250,7 @@ impl Keys {
             Values::Byte(keys) => self.packed(keys),
             Values::Word(keys) => self.packed(keys),
             Values::Double(keys) if rows <= 1 << u32::BITS => self.packed(keys),
-            // Each comparison looks for two keys anywhere in memory.
+            // Each comparison fetches two keys from anywhere in memory.
             _ if !has_room => {
                 let mut sorted: Vec<u64> = (0..rows).collect();
                 sort(&mut sorted, &|a: &u64, b: &u64| self.order(*a as usize, *b as usize));
@@ -264,7 +265,7 @@ impl Keys {
         }
     }
 
-    /// The rows in their order, each sorted with its key in one number. Both must fit.
+    /// The rows in order, by sorting numbers that hold key and row. Both must fit.
     fn packed<K: Copy + Into<u64>>(&self, keys: &[K]) -> Vec<u64> {
         let bits_of_row = u64::BITS - 8 * size_of::<K>() as u32;
         let numbers = (0..).zip(keys).map(|(row, key)| (*key).into() << bits_of_row | row);
@@ -275,7 +276,7 @@ impl Keys {
         sorted
     }
 
-    /// The rows in their order, each sorted beside its key; `then` is the order of values whose keys are equal.
+    /// The rows in order, by sorting pairs of key and row; `then` orders values with equal keys.
     fn paired(&self, keys: impl Iterator<Item = u64>, then: impl Fn(u64, u64) -> Ordering + Sync) -> Vec<u64> {
         let (mut pairs, tail) = self.apart(keys.zip(0..));
         sort(&mut pairs, &|a: &(u64, u64), b: &(u64, u64)| {
@@ -286,7 +287,7 @@ impl Keys {
         sorted
     }
 
-    /// Those of these, one for each row, that are of values; and the rows behind them, which are in their order.
+    /// Separates the items of rows with values from the tails, whose rows follow in order.
     fn apart<T>(&self, of_rows: impl Iterator<Item = T>) -> (Vec<T>, Vec<u64>) {
         let (mut values, mut missing, mut nans) = (Vec::with_capacity(self.len()), Vec::new(), Vec::new());
         for (row, value) in of_rows.enumerate() {
@@ -300,7 +301,7 @@ impl Keys {
         (values, missing)
     }
 
-    /// Rows in the tail of missing rows, and in that of NaN.
+    /// Number of rows in the tail of missing values, and in the tail of NaN.
     pub fn tails(&self) -> [u64; 2] {
         let missing = self.missing.iter().map(|word| u64::from(word.count_ones())).sum();
         let nans = if self.data_type.is_floating() {
@@ -312,18 +313,18 @@ impl Keys {
     }
 }
 
-/// Sorts in place, by all cores.
+/// Sorts in place on all cores.
 fn sort<T: Send>(values: &mut [T], order: &(impl Fn(&T, &T) -> Ordering + Sync)) {
     sort_by_cores(values, order, cores());
 }
 
-/// Quicksort down to a part for each core: merging would need memory for the values once more.
+/// Quicksort down to one part for each core: merging would take the memory of all values once more.
 fn sort_by_cores<T: Send>(values: &mut [T], order: &(impl Fn(&T, &T) -> Ordering + Sync), cores: usize) {
     let fewer = cores / 2;
     if fewer == 0 || values.len() < WORTH_A_THREAD {
         return values.sort_unstable_by(order);
     }
-    // Each half as long as the cores that sort it are many.
+    // The lengths of both halves follow the numbers of cores that sort them.
     let middle = (values.len() / cores).saturating_mul(fewer);
     values.select_nth_unstable_by(middle, order);
     let (below, above) = values.split_at_mut(middle);
@@ -336,11 +337,11 @@ fn sort_by_cores<T: Send>(values: &mut [T], order: &(impl Fn(&T, &T) -> Ordering
 fn text<'a>(bytes: &'a [u8], ends: &[u64], row: usize) -> Option<&'a [u8]> {
     let end = *ends.get(row)?;
     let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-    // As long as the bytes in memory.
+    // At most the number of bytes in memory.
     bytes.get(start as usize..end as usize)
 }
 
-/// The first bytes of a text, as a number that compares as they do.
+/// The first bytes of a text, as a number of the same order.
 fn beginning(text: Option<&[u8]>) -> u64 {
     let mut bytes = [0; 8];
     bytes.iter_mut().zip(text.unwrap_or_default()).for_each(|(to, from)| *to = *from);

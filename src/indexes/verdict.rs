@@ -1,56 +1,56 @@
-//! Verdicts of verification, and when an index is used.
+//! Verdicts of verification, and the choice of indexes to use.
 
 use serde::{Deserialize, Serialize};
 
 use super::occurring::Occurring;
 use crate::table::{BloomScheme, IndexForm, IndexKind, Rule};
 
-/// Rises when verification judges an index differently.
+/// To be increased when verification changes its judgement.
 const VERSION: u32 = 4;
 
-/// Which search indexes are believed (HEP001 §12).
+/// The search indexes to use (HEP001 §12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Those that were held against their column and found right.
+    /// Indexes that verification found right.
     #[default]
     Verify,
-    /// None.
+    /// No index.
     Ignore,
-    /// All that are not known to be wrong.
+    /// All indexes that verification did not find wrong.
     Trust,
 }
 
 /// The result of comparing an index with its column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// It is right.
+    /// The index matches its column.
     Verified(Facts),
-    /// It is wrong.
+    /// The index contradicts its column.
     Broken {
         /// Name of the rule that it breaks.
         rule: String,
-        /// Where: a chunk, a row, a value.
+        /// The place: a chunk, a row, a value.
         place: String,
-        /// Its content there, and the column's.
+        /// The content there, and the column's.
         found: String,
     },
-    /// It could not be found out; the index is not used.
+    /// Verification was not possible; the index is not used.
     Unverifiable {
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
 
-/// Facts of an index that is believed.
+/// Facts about an index in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// Whether every value that occurs in the column has a bitmap.
     pub exhaustive: bool,
     /// The schemes that filters may follow. With several, a value counts as absent only if none of them may hold it.
     pub schemes: Vec<BloomScheme>,
-    /// Whether values that are in order within runs are so as a whole.
+    /// Whether values that ascend within runs ascend as a whole.
     pub is_one_run: bool,
-    /// Where the values of a bitmap occur; none where it lacks a value of the column.
+    /// The places where values of a bitmap occur. `None`: unknown, or the bitmap lacks a value of the column.
     pub occurring: Option<Occurring>,
 }
 
@@ -59,7 +59,8 @@ impl Verdict {
         Self::Broken { rule: rule.id.to_owned(), place: place.into(), found: found.into() }
     }
 
-    /// Whether to keep it for later openings of the file: it must not depend on this machine's memory.
+    /// Whether to keep the verdict for later openings of the file. A verdict that depends on this machine's memory must
+    /// not last.
     fn is_lasting(&self) -> bool {
         !matches!(self, Self::Unverifiable { .. })
     }
@@ -73,7 +74,7 @@ fn what(form: &IndexForm) -> String {
     format!("{} {index:?} {column:?} {} rows {kind} of {values} verdict {VERSION}", form.path, form.rows())
 }
 
-/// The verdict on an index, if there is one.
+/// The verdict on an index, if known.
 pub fn known(form: &IndexForm) -> Option<Verdict> {
     let bytes = form.file.recall(&what(form))?;
     match postcard::take_from_bytes(&bytes) {
@@ -82,14 +83,14 @@ pub fn known(form: &IndexForm) -> Option<Verdict> {
     }
 }
 
-/// Remembers a verdict, in the cache folder where that can be.
+/// Remembers a verdict, in the cache folder if possible.
 pub(super) fn remember(form: &IndexForm, verdict: &Verdict) {
     if let Ok(bytes) = postcard::to_stdvec(verdict) {
         form.file.note(&what(form), &bytes, verdict.is_lasting());
     }
 }
 
-/// The facts of an index that is believed; `None`: it is not.
+/// The facts about an index. `None`: it must not be used.
 pub fn facts(form: &IndexForm, trust: Trust) -> Option<Facts> {
     if trust == Trust::Ignore || !form.file.has_one_content() {
         return None;

@@ -1,4 +1,4 @@
-//! `BITMAP`: every bit of every value.
+//! Verifies a `BITMAP`: every bit of every value.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,16 +13,16 @@ use crate::indexes::verdict::Facts;
 use crate::store::{Dataset, Error, Rows};
 use crate::table::BitmapRules;
 
-/// Bytes of bits that a thread holds at once, over all values.
+/// Bytes of bits in a thread's memory, over all values.
 const MOST_BITS: u64 = 16 << 20;
 
-/// Values looked at at once while they are gathered.
+/// Values to read at once while gathering them.
 const VALUES: u64 = 1 << 16;
 
-/// Most values whose bits of eight rows fit.
+/// Most values: the bits of eight rows must fit.
 const MOST_VALUES: u64 = MOST_BITS / 8;
 
-/// The index.
+/// The index under verification.
 pub(super) struct Bits<'a> {
     pub bits: &'a Dataset,
     pub row_bytes: u64,
@@ -35,7 +35,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
         return Ok(Verdict::Unverifiable { why: format!("{count} values, more than {MOST_VALUES}") });
     }
     let mut values = Values::default();
-    // Missing values and NaN equal nothing: their bits are never read.
+    // Nulls and NaN equal nothing: their bits are never read.
     let mut is_asked = Vec::new();
     for first in (0..count).step_by(VALUES as usize) {
         let array = stored.array(first..first.saturating_add(VALUES).min(count), task.interrupt)?;
@@ -48,7 +48,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
         }
     }
     let most = (MOST_BITS * 8 / count.max(1)).max(64);
-    // A multiple of 64, so that bytes are of one part alone.
+    // A multiple of 64, so that no two parts share a byte.
     let step = (task.step().min(most) / 64).max(1) * 64;
     let complete = AtomicBool::new(true);
     let occurring = Mutex::new(Occurring::new(count, task.form.rows()));
@@ -97,7 +97,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
     Ok(broken.unwrap_or(Verdict::Verified(facts)))
 }
 
-/// Which values stand for something.
+/// Which values are neither null nor NaN.
 fn has_value(values: &ArrayRef) -> Vec<bool> {
     let mut has_value = vec![false; values.len()];
     crate::indexes::canonical::for_each(values.as_ref(), |row, _| has_value[row] = true);

@@ -1,4 +1,4 @@
-//! `CHUNK_BLOOM`: each value is found in the filter of its chunk. What else a filter holds is no error.
+//! Verifies a `CHUNK_BLOOM`: the filter of each chunk must hold all of its values. Further bits are no error.
 
 use parking_lot::Mutex;
 
@@ -9,13 +9,13 @@ use crate::indexes::{bloom, canonical};
 use crate::store::{Dataset, Error};
 use crate::table::{BloomRules, BloomScheme};
 
-/// The longest filter that is looked at.
+/// Longest filter to verify.
 const LONGEST: u64 = 64 << 20;
 
-/// Most bits of a value: a few do, and each is tested.
+/// Most bits of a value: a few suffice, and each is tested.
 const MOST_BITS: u16 = 256;
 
-/// The index.
+/// The index under verification.
 pub(super) struct Filters<'a> {
     pub filters: &'a Dataset,
     pub bytes: u64,
@@ -23,7 +23,7 @@ pub(super) struct Filters<'a> {
     pub rules: &'static BloomRules,
 }
 
-/// A value that a filter lacks: its row, its chunk.
+/// A value that a filter lacks: its row and chunk.
 type Lacking = Option<(u64, u64)>;
 
 pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomScheme]) -> Result<Verdict, Error> {
@@ -34,7 +34,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
     if index.k > MOST_BITS {
         return Ok(Verdict::Unverifiable { why: format!("{} hash functions, more than {MOST_BITS}", index.k) });
     }
-    // For each reading, the first value met that a filter lacks.
+    // For each scheme, the first value found that a filter lacks.
     let lacking: Mutex<Vec<Lacking>> = Mutex::new(vec![None; schemes.len()]);
     let broken = task.column(task.step(), &|part: Part<'_>| {
         let (mut row, end) = (part.first, part.first + part.values.len() as u64);
@@ -45,7 +45,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
             let stop = (chunk + 1).saturating_mul(task.form.chunk).min(end);
             let offset = chunk.saturating_mul(index.bytes);
             index.filters.read_bytes(offset, &mut filter, task.interrupt)?;
-            // Within the part.
+            // Within the bounds of the part.
             let values = part.values.slice((row - part.first) as usize, (stop - row) as usize);
             let open: Vec<usize> = possible(&lacking.lock()).collect();
             for reading in open {
@@ -76,12 +76,12 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
         Err(End::Decided(Verdict::broken(index.rules.values, place.unwrap_or_default(), found)))
     })?;
     let lacking = lacking.into_inner();
-    // Each reading that is left finds every value, so any of them may be used.
+    // Every remaining scheme finds all values, so any of them may be used.
     let schemes = possible(&lacking).filter_map(|reading| schemes.get(reading).copied()).take(1).collect();
     Ok(broken.unwrap_or(Verdict::Verified(Facts { schemes, ..Facts::default() })))
 }
 
-/// Readings by which no value is lacking so far.
+/// Schemes under which no value is lacking so far.
 fn possible(lacking: &[Lacking]) -> impl Iterator<Item = usize> {
     lacking.iter().enumerate().filter(|(_, lacking)| lacking.is_none()).map(|(reading, _)| reading)
 }

@@ -1,4 +1,4 @@
-//! Goes through a column on all cores.
+//! Reads a column on all cores.
 
 use std::ops::Range;
 
@@ -10,19 +10,18 @@ use super::{Task, Verdict};
 use crate::source::Interrupted;
 use crate::store::{ARRAY_BYTES, Error, for_each_array, for_each_part, rows_at_once};
 
-/// Bytes of a value of variable length, for want of better knowledge.
+/// Assumed bytes of a value of variable length.
 const ANY_WIDTH: u64 = 64;
 
-/// Bytes of values that are compared at once: some more than are read at once elsewhere, since places in an index go
-/// with them.
+/// Bytes of values to compare at once: more than other readers take, since offsets in an index come with them.
 const MOST_AT_ONCE: u64 = 2 * ARRAY_BYTES;
 
-/// U+FFFD, which stands for bytes that are no UTF-8.
+/// U+FFFD, which replaces invalid UTF-8.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
 /// Why a pass over the column ended early.
 pub(super) enum End {
-    /// It is decided.
+    /// The verdict is known.
     Decided(Verdict),
     Failed(Error),
 }
@@ -45,21 +44,21 @@ impl From<Verdict> for End {
     }
 }
 
-/// The values from a row on.
+/// Values from a row on.
 pub(super) struct Part<'a> {
     pub first: u64,
     pub values: &'a ArrayRef,
 }
 
 impl Task<'_> {
-    /// Rows that a thread takes at once.
+    /// Rows for one thread at once.
     pub fn step(&self) -> u64 {
         let values = &self.form.values;
         rows_at_once(values.natural_rows(), values.stored_width().unwrap_or(ANY_WIDTH)).max(1)
     }
 
-    /// Shows `see` all values of the column, in parts of at most `step` rows that begin at its multiples or follow
-    /// another part of the same step; a verdict that it gives ends the pass.
+    /// Passes all values of the column to `see`, in parts of at most `step` rows. A part begins at a multiple of `step`
+    /// or continues another part of the same step. A verdict from `see` ends the pass.
     pub fn column(
         &self,
         step: u64,
@@ -71,7 +70,8 @@ impl Task<'_> {
         in_parallel(rows, step, self, &|range| {
             let length = range.end - range.start;
             if teaches {
-                // Enumerations and categories are shown as labels; other columns are decoded once.
+                // Reading the rows as shown teaches the statistics. For enumerations and categories these are labels,
+                // which the comparison does not use.
                 self.teach(range.clone())?;
             }
             self.part(range, see)?;
@@ -101,7 +101,7 @@ impl Task<'_> {
     }
 
     fn part(&self, range: Range<u64>, see: &(dyn Fn(Part<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
-        // More than the store hands out at once: in halves.
+        // More rows than the store gives at once are read in halves.
         let may_divide = range.end - range.start > 8;
         if may_divide && self.form.values.fitting(range.clone(), MOST_AT_ONCE, self.interrupt)?.end < range.end {
             return self.halves(range, see);
@@ -126,7 +126,7 @@ impl Task<'_> {
     }
 }
 
-/// Does `work` for all of `0..length`, `step` at a time, until something ends it.
+/// Runs `work` for all of `0..length`, `step` at a time, until one of them ends it.
 pub(super) fn in_parallel(
     length: u64,
     step: u64,
@@ -134,7 +134,7 @@ pub(super) fn in_parallel(
     work: &(dyn Fn(Range<u64>) -> Result<(), End> + Sync),
 ) -> Result<Option<Verdict>, Error> {
     let step = step.max(1);
-    // What is said of an index does not depend on threads.
+    // The verdict does not depend on the order of threads.
     let outcome = for_each_part(length.div_ceil(step), task.interrupt, |part| {
         let start = part.saturating_mul(step);
         work(start..start.saturating_add(step).min(length))

@@ -1,4 +1,4 @@
-//! The values of a column, or of some of its rows, in memory.
+//! Gathers the values of a column, or of some of its rows, in memory.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,20 +15,20 @@ use crate::store::decode::widen;
 use crate::store::{Error, Reservation, Rows};
 use crate::table::Rule;
 
-/// Elements of the index that a thread takes at once.
+/// Elements of the index for one thread at once.
 pub(super) const STEP: u64 = 1 << 20;
 
-/// Words of bits that are counted together.
+/// Words of bits to count together.
 const GROUP: usize = 8;
 
-/// Row numbers of an index, and the rule that they are rows of the column.
+/// Row numbers of an index, and the rule that they must be rows of the column.
 #[derive(Clone, Copy)]
 pub(super) struct Order<'a> {
     pub rows: &'a dyn Rows,
     pub rule: &'static Rule,
 }
 
-/// Row numbers that an index holds, each of which the column has.
+/// Row numbers of an index, each checked to be a row of the column.
 pub(super) fn elements(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<UInt64Array, End> {
     let array = order.rows.array(range.clone(), task.interrupt)?;
     let rows = widen::unsigned(&array)
@@ -43,15 +43,15 @@ pub(super) fn elements(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) ->
     }
 }
 
-/// Rows whose values are wanted.
+/// The rows whose values are needed.
 pub(super) struct Wanted {
     bits: Vec<u64>,
-    /// Rows wanted before each group of words.
+    /// Number of needed rows before each group of words.
     before: Vec<u64>,
 }
 
 impl Wanted {
-    /// Bytes that this takes for a column of this many rows.
+    /// Bytes of memory for a column of this many rows.
     pub fn bytes(rows: u64) -> u64 {
         let words = rows.div_ceil(64);
         (words + words.div_ceil(GROUP as u64)).saturating_mul(8)
@@ -59,7 +59,7 @@ impl Wanted {
 
     /// The rows that elements of an index name.
     pub fn new(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
-        // The caller has found room for them.
+        // The caller has checked that there is room.
         let bits: Vec<AtomicU64> = (0..task.form.rows().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let broken = in_parallel(range.end - range.start, STEP, task, &|part| {
             let rows = elements(task, order, range.start + part.start..range.start + part.end)?;
@@ -88,7 +88,7 @@ impl Wanted {
         self.bits.get((row / 64) as usize).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
-    /// How many come before this row.
+    /// Number of needed rows before this one.
     fn rank(&self, row: u64) -> u64 {
         let word = (row / 64) as usize;
         let group = word / GROUP;
@@ -105,24 +105,24 @@ fn ones(words: &[u64]) -> u64 {
 /// Values of a column.
 pub(super) struct Column {
     step: u64,
-    /// By position in steps.
+    /// Parts by step, in order.
     parts: Vec<Vec<Keys>>,
-    /// Rows that they are of; `None` is all.
+    /// The rows of these values. `None`: all rows.
     wanted: Option<Wanted>,
-    /// Missing rows and NaN of all of the column.
+    /// Number of nulls, and of NaN, in the whole column.
     pub tails: [u64; 2],
     _held: Vec<Reservation>,
 }
 
 impl Column {
-    /// The value of a row, if it is here.
+    /// The value of a row, if it was gathered.
     pub fn value(&self, row: u64) -> Option<Value<'_>> {
         let step = row / self.step;
         let at = match &self.wanted {
             None => row % self.step,
             Some(wanted) => wanted.rank(row) - wanted.rank(step * self.step),
         };
-        // In memory, so it fits.
+        // It lies in memory, so it fits.
         let mut at = at as usize;
         for keys in self.parts.get(step as usize)? {
             if at < keys.len() {
@@ -134,7 +134,7 @@ impl Column {
     }
 }
 
-/// A value that was gathered.
+/// A gathered value.
 #[derive(Clone, Copy)]
 pub(super) struct Value<'a> {
     pub row: u64,
@@ -143,21 +143,21 @@ pub(super) struct Value<'a> {
 }
 
 impl Value<'_> {
-    /// Whether this is a value of other keys of the same type; both zeros are one, and so are all NaN.
+    /// Whether this equals a value of other keys of the same type; both zeros are equal, and so are all NaN.
     pub fn equals(&self, keys: &Keys, at: usize) -> bool {
         at < keys.len() && self.keys.order_among(self.at, keys, at).is_eq()
     }
 
-    /// Whether this comes first, where it stands in the index: of equal values, by the row.
+    /// Whether this precedes another value in the index; equal values go by row.
     pub fn is_before(&self, other: &Self) -> bool {
         self.keys.order_among(self.at, other.keys, other.at).then(self.row.cmp(&other.row)).is_lt()
     }
 }
 
-/// Why values were not gathered.
+/// Why values could not be gathered.
 pub(super) enum Refusal {
     Decided(Verdict),
-    /// They take at least this many bytes, more than there are.
+    /// They take at least this many bytes, which are not available.
     Short(u64),
 }
 
@@ -170,7 +170,7 @@ struct Gathered {
     is_short: bool,
 }
 
-/// The values of the rows wanted, or of all, in at most `memory` bytes.
+/// The values of the needed rows, or of all rows, in at most `memory` bytes.
 pub(super) fn gather(
     task: &Task<'_>,
     empty: &Keys,
@@ -213,7 +213,7 @@ pub(super) fn gather(
             return Err(unverifiable());
         };
         gathered.held.push(room);
-        // Parts of one step come in their order, from one thread.
+        // One thread delivers all parts of a step, in order.
         if let Some(parts) = usize::try_from(part.first / step).ok().and_then(|step| gathered.parts.get_mut(step)) {
             parts.push(keys);
         }

@@ -1,4 +1,4 @@
-//! `CHUNK_MINMAX`: each entry exactly.
+//! Verifies a `CHUNK_MINMAX`: each entry exactly.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ use crate::store::statistics::Scalar;
 use crate::store::{Error, Rows};
 use crate::table::{MinMaxRules, Rule};
 
-/// Entries that a thread holds at once, at most.
+/// Most entries in a thread's memory.
 const MOST_ENTRIES: u64 = 1 << 16;
 
 pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules) -> Result<Verdict, Error> {
-    // Chunks of which some rows were seen.
+    // Chunks that were partly read.
     let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
     let step = task.step().min(task.form.chunk.saturating_mul(MOST_ENTRIES));
     let broken = task.column(step, &|part: Part<'_>| {
@@ -51,7 +51,7 @@ fn rows_of(task: &Task<'_>, chunk: u64) -> u64 {
     start.saturating_add(task.form.chunk).min(task.form.rows()).saturating_sub(start)
 }
 
-/// Chunks follow each other but for the first, which may have begun elsewhere.
+/// All chunks but the first follow each other; another thread may have begun the first one.
 fn compare(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules, whole: &[(u64, Entry)]) -> Result<(), End> {
     for run in whole.chunk_by(|(a, _), (b, _)| a + 1 == *b) {
         let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
@@ -81,7 +81,7 @@ fn differs(array: &StructArray, at: usize, entry: &Entry, rules: &MinMaxRules) -
     }
     let bounds = [("min", &entry.min, rules.least), ("max", &entry.max, rules.greatest)];
     for (name, expected, rule) in bounds {
-        // Where there is no value with an order, what is written means nothing.
+        // Without an ordered value, the content has no meaning.
         let Some(expected) = expected else { continue };
         let said = array.column_by_name(name).and_then(|column| stored(column, at));
         if said.as_ref().is_none_or(|said| said.order(expected).is_ne() || !same_kind(said, expected)) {
@@ -95,7 +95,7 @@ fn same_kind(a: &Scalar, b: &Scalar) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
-/// A value for people.
+/// A value as text.
 fn text(value: Option<&Scalar>) -> String {
     match value {
         None => "no value".into(),

@@ -1,8 +1,7 @@
-//! Holds an index against its column, in full and on all cores (HEP001 §12).
+//! Compares an index with its whole column, on all cores (HEP001 §12).
 //!
-//! Nothing that the index says is believed: numbers are compared before anything is looked up by them, and what is
-//! taken of memory is bounded by the column and the budget. Reading the column for it also teaches the column's
-//! statistics.
+//! It trusts nothing in the index: numbers are checked before they are used as positions, and column and budget bound
+//! the memory. Reading the column also teaches its statistics.
 
 mod bitmap;
 mod bloom;
@@ -19,7 +18,7 @@ use crate::source::Interrupt;
 use crate::store::Error;
 use crate::table::{IndexForm, IndexKind};
 
-/// Called with rows of the column that were read; all of them by the end of a verification.
+/// Called with numbers of rows that were read; in total, all rows of the column.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// The inputs of a verification.
@@ -29,19 +28,19 @@ struct Task<'a> {
     progress: Progress<'a>,
 }
 
-/// The verdict on an index: the one that is known, or a new one, which is remembered.
+/// The verdict on an index: the known one, or a new one, which is then remembered.
 ///
 /// # Errors
-/// Those of [`Rows::array`](crate::store::Rows::array), of the column and of the index, which leave no verdict;
+/// Those of [`Rows::array`](crate::store::Rows::array), for column and index; they leave no verdict.
 /// [`Error::Interrupted`] soon after `interrupt` is raised.
 pub fn verify(form: &IndexForm, interrupt: &Interrupt, progress: Progress<'_>) -> Result<Verdict, Error> {
     verify_within(form, form.file.store().budget().limit() / 2, interrupt, progress)
 }
 
-/// As [`verify`], where a `SORTED_ROWS` may take `memory` bytes for values of its column, of those of the budget.
+/// As [`verify`]; a `SORTED_ROWS` may take `memory` bytes of the budget for values of its column.
 ///
 /// # Errors
-/// As there.
+/// As [`verify`].
 pub fn verify_within(
     form: &IndexForm,
     memory: u64,
@@ -76,7 +75,7 @@ pub fn verify_within(
             bloom::verify(&task, &bloom::Filters { filters, bytes: *filter_bytes, k: *k, rules }, schemes)?
         }
     };
-    // Index and column must be of one state of the file.
+    // Index and column must come from one state of the file.
     form.file.check()?;
     verdict::remember(form, &verdict);
     Ok(verdict)

@@ -1,4 +1,4 @@
-//! Passes over a column that gather the values of some elements of an index after the other, as memory allows.
+//! Passes over a column: each gathers the values of as many elements of an index as memory allows.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,14 @@ use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::store::Error;
 
-/// Passes over the column at most: each decodes all of it.
+/// Most passes over the column: each decodes all of it.
 const MOST_PASSES: u64 = 8;
 
-/// Checks some elements of an index, whose values and that of the element before them are in the column given.
+/// Checks some elements of an index. The given column has their values, and that of the element before them.
 type Check<'a> = dyn FnMut(&Task<'_>, Range<u64>, &Column) -> Result<Option<Verdict>, Error> + 'a;
 
-/// Shows `check` all elements of an index, a part at a time, with their values in `memory` bytes; the verdict that it
-/// gives ends the passes, and so does that of a column whose values cannot be had.
+/// Passes all elements of an index to `check`, a part at a time, with their values in `memory` bytes. A verdict of
+/// `check` ends the passes, and so does a lack of memory.
 pub(super) fn passes(
     task: &Task<'_>,
     order: &Order<'_>,
@@ -30,7 +30,7 @@ pub(super) fn passes(
     };
     let told = AtomicU64::new(0);
     let mut start = 0;
-    // A column without rows has tails all the same.
+    // Even a column without rows must have its tails checked.
     while start < rows.max(1) {
         let passes = rows.div_ceil(at_once).max(1);
         let progress = |rows| {
@@ -39,7 +39,7 @@ pub(super) fn passes(
         };
         let task = &Task { progress: &progress, ..*task };
         let range = start..rows.min(start.saturating_add(at_once));
-        // With the one before, so that no pair is left out between two passes.
+        // Includes the element before, so that every pair is compared.
         let wanted = match passes {
             1 => None,
             _ => match Wanted::new(task, order, start.saturating_sub(1)..range.end)? {
@@ -50,7 +50,7 @@ pub(super) fn passes(
         let column = match gather(task, empty, wanted, memory)? {
             Ok(column) => column,
             Err(Refusal::Decided(verdict)) => return Ok(Some(verdict)),
-            // Texts are longer than was known, or others hold the memory.
+            // Texts are longer than expected, or others hold the memory.
             Err(Refusal::Short(_)) if rows.div_ceil(at_once.div_ceil(2)) <= MOST_PASSES && at_once > 1 => {
                 at_once = at_once.div_ceil(2);
                 continue;
@@ -66,12 +66,12 @@ pub(super) fn passes(
     Ok(None)
 }
 
-/// How many elements of the index are gathered at once; an error with the bytes needed where they take too many passes.
+/// Number of elements whose values are gathered at once. `Err`: the bytes that are needed to avoid too many passes.
 fn at_once(task: &Task<'_>, empty: &Keys, memory: u64) -> Result<u64, u64> {
     let rows = task.form.rows();
     let of_text = if empty.is_text() { task.form.values.stored_width().unwrap_or(0) } else { 0 };
     let width = empty.width().saturating_add(of_text);
-    // A bit each says which are missing.
+    // One bit for each value marks nulls.
     let of = |rows: u64| rows.saturating_mul(width).saturating_add(rows / 8);
     if of(rows) <= memory {
         return Ok(rows.max(1));

@@ -1,4 +1,4 @@
-//! Bounds of runs of rows: the least and the greatest value of each, exactly.
+//! Verifies the bounds of runs of rows: the least and the greatest value of each, exactly.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use crate::indexes::verdict::Facts;
 use crate::store::{Error, Rows};
 use crate::table::BoundsRules;
 
-/// Runs whose bounds are held at once, at most.
+/// Most runs with bounds in memory at once.
 const MOST_RUNS: u64 = 1 << 16;
 
 pub(super) fn verify(task: &Task<'_>, bounds: &dyn Rows, rules: &BoundsRules) -> Result<Verdict, Error> {
     let run = task.form.chunk.max(1);
-    // Runs of which some rows were seen.
+    // Runs that were partly read.
     let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
     let broken = task.column(task.step().min(run.saturating_mul(MOST_RUNS)), &|part: Part<'_>| {
         let entries = by_chunk(part.values, part.first, run)

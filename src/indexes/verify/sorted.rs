@@ -1,9 +1,8 @@
-//! `SORTED_ROWS`: rows that follow each other strictly in the total order are all different, so as many as the column
-//! has are a permutation.
+//! Verifies a `SORTED_ROWS`: rows that strictly ascend in the total order are distinct, so as many as the column has
+//! make a permutation.
 //!
-//! Rows that follow each other lie anywhere in the column, so their values are gathered before they are compared: all
-//! of the column where memory allows; else those of as many elements of the index as fit, then those of the next ones,
-//! by another pass over the column.
+//! Successive rows may lie anywhere in the column, so their values are gathered first: the whole column if memory
+//! allows; otherwise as many elements of the index as fit, then the next ones in another pass over the column.
 
 use std::ops::Range;
 
@@ -38,7 +37,7 @@ pub(super) fn verify(
     Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
 }
 
-/// Whether each of these elements follows the one before it.
+/// Whether each of these elements follows its predecessor.
 fn follow(
     task: &Task<'_>,
     order: &Order<'_>,
@@ -52,7 +51,7 @@ fn follow(
         let mut before: Option<Value<'_>> = None;
         for (at, row) in (first..).zip(rows.values()) {
             let value = column.value(*row);
-            // A row that was not gathered is not among those that the index named a moment ago.
+            // A missing value means that the index now names other rows than a moment ago.
             let is_right = value.is_some_and(|value| before.is_none_or(|before| before.is_before(&value)));
             if !is_right {
                 let found = format!("row {row} behind row {}", before.map_or(*row, |before| before.row));

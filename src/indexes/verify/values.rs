@@ -1,4 +1,4 @@
-//! Values in order, and their rows: as many rows as the column has, none of them twice, are a permutation.
+//! Verifies sorted values with their rows: distinct rows, as many as the column has, make a permutation.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use crate::indexes::verdict::Facts;
 use crate::store::{ARRAY_BYTES, Error, Rows, fixed_width};
 use crate::table::ValueRules;
 
-/// Values of an index, in the order of each run.
+/// Values of an index, sorted within each run.
 pub(super) struct Values<'a> {
     pub rows: &'a dyn Rows,
     pub run: u64,
@@ -49,7 +49,7 @@ struct Check<'a> {
     index: &'a Values<'a>,
     order: &'a Order<'a>,
     empty: &'a Keys,
-    /// A bit for each row that an element has named.
+    /// A bit for each row that an element named.
     seen: &'a [AtomicU64],
     is_one_run: &'a AtomicBool,
 }
@@ -62,7 +62,7 @@ impl Check<'_> {
             ARRAY_BYTES / (3 * fixed_width(values.data_type()).max(task.form.values.stored_width().unwrap_or(0)) + 8);
         in_parallel(range.end - range.start, step.clamp(1, STEP), task, &|part| {
             let (start, end) = (range.start + part.start, range.start + part.end);
-            // With the one before.
+            // Includes the value before.
             let first = start.saturating_sub(1);
             let mut keys = self.empty.clone();
             let array = present(&values.array(first..end, task.interrupt)?);
@@ -77,7 +77,7 @@ impl Check<'_> {
             }
             let rows = elements(task, self.order, start..end)?;
             for (element, row) in (start..).zip(rows.values()) {
-                // Fits: no more than a step.
+                // It fits, because a step is small.
                 let at = (element - first) as usize;
                 let broken = |rule, found| Err(Verdict::broken(rule, format!("element {element}"), found).into());
                 if !column.value(*row).is_some_and(|value| value.equals(&keys, at)) {
