@@ -1,4 +1,4 @@
-//! A predicate over the columns of one table.
+//! Binds a predicate to the columns of one table.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::indexes::{self, Trust};
 use crate::store::{Learner, Nan, Rows};
 use crate::table::{Column, IndexForm, IndexKind, PartRows, Table, Times, arrow_name, did_you_mean};
 
-/// Columns named in a message at most.
+/// Most columns to name in a message.
 const MOST_NAMED: usize = 30;
 
-/// A predicate whose columns are found and whose values have their types.
+/// A predicate with its columns found and its values converted to their types.
 #[derive(Debug)]
 pub struct Bound {
     pub(super) columns: Vec<Source>,
@@ -29,18 +29,18 @@ pub struct Bound {
     pub(super) trust: Trust,
 }
 
-/// A column that a predicate asks about.
+/// A column in a predicate.
 #[derive(Debug)]
 pub(super) struct Source {
     pub rows: Arc<dyn Rows>,
     pub learner: Option<Arc<Learner>>,
-    /// Search indexes that have the form of one.
+    /// Search indexes with a valid form.
     pub indexes: Vec<Arc<IndexForm>>,
-    /// How many conditions ask about it.
+    /// Number of conditions on it.
     pub conditions: usize,
 }
 
-/// Conditions joined by and, or.
+/// Conditions joined by `and` and `or`.
 #[derive(Debug)]
 pub(super) enum Tree {
     All(Vec<Tree>),
@@ -53,14 +53,14 @@ pub(super) enum Tree {
 pub(super) struct Leaf {
     pub column: usize,
     pub test: Test,
-    /// Caches which labels satisfy the comparison. The labels of a column seldom change, and may be many.
+    /// The labels that satisfy the comparison, cached: labels of a column seldom change, and may be many.
     pub labels: Mutex<Option<(ArrayRef, BooleanBuffer)>>,
-    /// Answers of the column's search indexes.
+    /// Answers from the column's search indexes.
     pub answers: Vec<Answer>,
 }
 
 impl Leaf {
-    /// Which labels lie in the ranges. One that is missing is no value.
+    /// The labels that lie in the ranges. A null label does not count.
     pub fn matching(&self, ranges: &Ranges, labels: &ArrayRef) -> Option<BooleanBuffer> {
         if let Some((_, matching)) = self.labels.lock().as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
             return Some(matching.clone());
@@ -75,7 +75,7 @@ impl Leaf {
 }
 
 impl Tree {
-    /// Shows `see` all conditions.
+    /// Calls `see` with each condition.
     pub fn leaves<'a>(&'a self, see: &mut impl FnMut(&'a Leaf)) {
         match self {
             Self::All(parts) | Self::Any(parts) => {
@@ -88,7 +88,7 @@ impl Tree {
     }
 }
 
-/// The kind of a column's values, as far as comparisons go.
+/// The kind of a column's values, for comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -99,14 +99,14 @@ pub(super) enum Kind {
     Binary,
     /// Integers that stand for instants.
     Time(Times),
-    /// Their years.
+    /// The years of such instants.
     Year(Times),
-    /// Integers that count a unit of time, as if since 1970.
+    /// Integers that count a unit of time, treated as instants since 1970.
     Duration(Times),
 }
 
 impl Kind {
-    /// The kind of the values of a column.
+    /// The kind of a column's values.
     pub fn of_column(column: &Column, rows: &dyn Rows) -> Option<Self> {
         let unit = column.meaning.duration.filter(|_| *rows.data_type() == DataType::Int64);
         let times = column.times().map(Self::Time);
@@ -115,7 +115,7 @@ impl Kind {
             .or_else(|| Self::of(rows.data_type()))
     }
 
-    /// `None` where values have no order: structs and lists.
+    /// The kind for an Arrow type. `None`: values without an order, such as structs and lists.
     pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Boolean => Self::Boolean,
@@ -132,7 +132,7 @@ impl Kind {
         })
     }
 
-    /// The word for its values in messages.
+    /// Name of its values in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Boolean => "booleans",
@@ -147,14 +147,14 @@ impl Kind {
     }
 }
 
-/// The columns that predicates of a table can ask about.
+/// The columns of a table that predicates can use.
 pub(super) fn askable(table: &Table) -> impl Iterator<Item = (&Column, &Arc<dyn Rows>)> {
     let columns = table.columns.iter().filter(|column| column.in_table);
     columns.filter_map(|column| Some((column, column.rows.as_ref().ok()?)))
 }
 
 impl Bound {
-    /// Finds the columns of `predicate` in `table`, and takes its values for ones of their types.
+    /// Finds the columns of `predicate` in `table`, and converts its values to their types.
     ///
     /// # Errors
     /// [`Error::Column`], [`Error::Type`].
@@ -162,7 +162,7 @@ impl Bound {
         Self::trusting(table, predicate, Trust::default())
     }
 
-    /// The same, with search indexes that are used as `trust` says.
+    /// As [`Bound::new`], with search indexes used according to `trust`.
     ///
     /// # Errors
     /// As [`Bound::new`].
@@ -172,7 +172,7 @@ impl Bound {
         Ok(Self { columns: binder.columns, tree, trust })
     }
 
-    /// Rows that a chunk of a `BITMAP` of its columns tells of, the most of them; 0 without any.
+    /// Rows covered by a chunk of the longest-chunked `BITMAP` of its columns; 0 without a bitmap.
     pub(super) fn rows_of_bitmaps(&self) -> u64 {
         let rows = self.columns.iter().flat_map(|column| &column.indexes).filter_map(|form| match &form.kind {
             IndexKind::Bitmap { bits, .. } => bits.run_bytes().map(|bytes| bytes.saturating_mul(8)),
@@ -181,7 +181,7 @@ impl Bound {
         rows.max().unwrap_or(0)
     }
 
-    /// Search indexes of its columns that are not used until they are verified.
+    /// Search indexes of its columns that are not used before verification.
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         if self.trust != Trust::Verify {
             return Vec::new();
@@ -199,7 +199,8 @@ struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    /// `negated` stands for a `not` before the predicate. Where `x > 5` is unknown, so is its negation: neither holds.
+    /// With `negated`, the predicate stands behind a `not`. Where `x > 5` is unknown, its negation is unknown, too:
+    /// neither holds.
     fn tree(&mut self, predicate: &Predicate, negated: bool) -> Result<Tree, Error> {
         let (parts, all) = match predicate {
             Predicate::All(parts) => (parts, !negated),
@@ -228,7 +229,7 @@ impl<'a> Binder<'a> {
                 Test::Compare { ranges: asked.ranges(condition)?, negated }
             }
         };
-        // Integers without an instant are missing.
+        // Integers without an instant are null.
         let Some(bounds) = asked.times.and_then(|times| times.bounds()) else {
             return Ok(Tree::Leaf(self.leaf(&asked, test)));
         };
@@ -238,7 +239,7 @@ impl<'a> Binder<'a> {
                 Tree::Any(vec![Tree::Leaf(self.leaf(&asked, test)), Tree::Leaf(self.leaf(&asked, within(true)))])
             }
             Test::Valid => Tree::Leaf(self.leaf(&asked, within(false))),
-            // Of floats alone, which stand for no instants.
+            // Only floats have this test, and they are no instants.
             Test::Nan | Test::NotNan => Tree::Leaf(self.leaf(&asked, test)),
             Test::Compare { negated: true, .. } => {
                 Tree::All(vec![Tree::Leaf(self.leaf(&asked, test)), Tree::Leaf(self.leaf(&asked, within(false)))])
@@ -252,7 +253,7 @@ impl<'a> Binder<'a> {
 
     fn leaf(&mut self, asked: &Asked<'a>, test: Test) -> Leaf {
         let indexes = self.indexes(asked);
-        // Indexes describe stored values: to them NaN is a value, and present.
+        // Indexes describe stored values, and count NaN as a present value.
         let hides_nan = asked.rows.data_type().is_floating() && asked.rows.hints().nan != Nan::Value;
         let is_told = match &test {
             Test::Nan | Test::NotNan => false,
@@ -274,7 +275,7 @@ impl<'a> Binder<'a> {
         Leaf { column, test, labels: Mutex::default(), answers }
     }
 
-    /// Search indexes of a column, those that are exact first.
+    /// Search indexes of a column, exact ones first.
     fn indexes(&self, asked: &Asked<'_>) -> Vec<Arc<IndexForm>> {
         let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
         let mut indexes: Vec<_> =
@@ -288,20 +289,20 @@ impl<'a> Binder<'a> {
         indexes
     }
 
-    /// The column of a condition; else the field that stands behind a point.
+    /// The column of a condition, or the field after a dot.
     fn find(&self, condition: &Condition) -> Result<Asked<'a>, Error> {
         find(self.table, &condition.column, condition.at)
     }
 }
 
-/// The column, or the field of one, that a name stands for.
+/// The column, or the field inside one, that a name means.
 pub(super) struct Asked<'a> {
     pub column: &'a Column,
     name: BString,
     pub rows: Arc<dyn Rows>,
     times: Option<Times>,
     is_part: bool,
-    /// The years of times are asked for.
+    /// Whether the condition is on the years of times.
     is_year: bool,
 }
 
@@ -325,7 +326,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The values that rows are ordered by; `at` is where the name stands.
+    /// The values to sort rows by; `at` is the position of the name.
     pub fn ordered(self, at: usize) -> Result<Arc<dyn Rows>, Error> {
         match self.kind() {
             Ok(Kind::Year(_)) => Err(Error::Type { at, what: format!("{}: order by the times themselves", self.name) }),
@@ -339,7 +340,7 @@ impl Asked<'_> {
     }
 }
 
-/// Finds a column by its name; else the field behind a point: `position.x`. `at` is where the name stands.
+/// Finds a column by its name, else the field after a dot: `position.x`. `at` is the position of the name.
 ///
 /// # Errors
 /// [`Error::Column`].
@@ -413,7 +414,7 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
     if condition.operator == Operator::Prefix && !is_text {
         return Err(condition.refused(condition.at, format!("{} have no prefix", kind.name())));
     }
-    // In a path nothing tells whether it was written as a number.
+    // A path does not tell numbers from texts.
     let number = condition.values.iter().find(|value| match value.written {
         None => value.text.to_str().is_ok_and(|text| literal::integer(text).is_some()),
         written => written == Some(Written::Number),
@@ -462,7 +463,7 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
             let mut ranges = of_points(condition.operator, &points, [i128::MIN, i128::MAX]);
             if let Kind::Year(times) = kind {
                 for [first, last] in &mut ranges {
-                    // From the first moment of a year to the last one before another.
+                    // From the first instant of a year to the last one before the next.
                     *last = times.begin_of_year(last.saturating_add(1)).saturating_sub(1);
                     *first = times.begin_of_year(*first);
                 }
@@ -487,12 +488,12 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
     })
 }
 
-/// Whether a value is written as NaN.
+/// Whether a value is NaN as written.
 fn is_nan(value: &Literal) -> bool {
     value.text.to_str().is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_nan))
 }
 
-/// Why a number is compared with no instant: what it counts, and from when, is seldom what is meant.
+/// Why a number cannot be compared with instants: its unit and epoch are seldom those that the user means.
 fn no_instant(value: &Literal) -> String {
     let year =
         value.text.to_str().ok().filter(|text| text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -504,7 +505,7 @@ fn no_instant(value: &Literal) -> String {
     )
 }
 
-/// Ranges of numbers: those of `eq` for `ne`. What is no place, as that of NaN, makes no range.
+/// Ranges of numbers; for `ne`, those of `eq`. A missing end, as of NaN, gives no range.
 fn of_points<T: Copy>(operator: Operator, points: &[Point<T>], [least, greatest]: [T; 2]) -> Vec<[T; 2]> {
     let of_each = points.iter().map(|point| match operator {
         Operator::Lt => (Some(least), point.below),
@@ -520,7 +521,7 @@ fn of_points<T: Copy>(operator: Operator, points: &[Point<T>], [least, greatest]
     ends.into_iter().filter_map(|(from, to)| Some([from?, to?])).collect()
 }
 
-/// Ranges of byte strings. The next one after a string is itself and a zero.
+/// Ranges of byte strings. The successor of a string is the string with a zero byte.
 fn of_texts(operator: Operator, texts: &[Vec<u8>]) -> Vec<TextRange> {
     let after = |text: &[u8]| [text, &[0]].concat();
     let of_each = texts.iter().map(|text| match operator {
@@ -537,7 +538,7 @@ fn of_texts(operator: Operator, texts: &[Vec<u8>]) -> Vec<TextRange> {
     }
 }
 
-/// The least byte string behind all that begin with a prefix.
+/// The least byte string after all that begin with a prefix. `None`: all following strings begin with it.
 fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut behind = prefix[..=last].to_vec();

@@ -1,7 +1,7 @@
-//! Categories whose order means something: `low < mid < high`, whatever their labels' bytes.
+//! Ordered categories: `low < mid < high`, whatever the bytes of their labels.
 //!
 //! A comparison by order becomes the set of the labels that satisfy it. So statistics, search indexes and bounds, which
-//! know nothing of that order, say of it what they say of any set of values.
+//! do not know that order, handle it like any set of values.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use super::ranges::Ranges;
 use crate::source::Interrupt;
 use crate::store::{Rows, ValueSet};
 
-/// Categories that are compared by their order, at most.
+/// Most categories to compare by order.
 const MOST_ORDERED: u64 = 1 << 16;
 
-/// Labels named in a message at most.
+/// Most labels to name in a message.
 const MOST_NAMED: usize = 30;
 
-/// The labels of categories whose order means something, in that order.
+/// The labels of ordered categories, in order.
 pub(super) fn labels(rows: &dyn Rows) -> Option<Arc<dyn Rows>> {
     match &rows.hints().values {
         Some(ValueSet::Categories { labels, ordered: true }) => Some(labels.clone()),
@@ -29,13 +29,13 @@ pub(super) fn labels(rows: &dyn Rows) -> Option<Arc<dyn Rows>> {
     }
 }
 
-/// The same where an operator compares by order.
+/// These labels, if the operator compares by order.
 pub(super) fn compared(operator: Operator, rows: &dyn Rows) -> Option<Arc<dyn Rows>> {
     let is_by_order = matches!(operator, Operator::Lt | Operator::Le | Operator::Gt | Operator::Ge | Operator::Between);
     if is_by_order { labels(rows) } else { None }
 }
 
-/// The labels that satisfy a comparison by their order; `equal` finds the values that equal one.
+/// The labels that satisfy a comparison by order; `equal` finds the values that equal one.
 pub(super) fn ranges(
     condition: &Condition,
     labels: &dyn Rows,
@@ -83,7 +83,7 @@ fn named(labels: &ArrayRef) -> Vec<String> {
     named
 }
 
-/// The places of the labels of an array of categories; missing where these are.
+/// The positions of an array's categories; null for nulls.
 pub(super) fn places(array: &ArrayRef) -> Option<ArrayRef> {
     let nulls = array.logical_nulls();
     let dictionary = array.as_any_dictionary_opt()?;

@@ -1,21 +1,21 @@
-//! Selections: which rows of a table satisfy a predicate, and the table of those rows alone.
+//! Selections: finds the rows of a table that satisfy a predicate, and makes a table of these rows.
 //!
 //! | part | what it is |
 //! | --- | --- |
 //! | [`Predicate`] | conditions on columns, joined by and, or, not |
 //! | [`path`] | predicates as names of directories: `energy:gt:5/label:eq:electron` |
 //! | [`expression`] | predicates as text: `energy > 5 and label = "electron"` |
-//! | `categories` | categories whose order means something, compared by their places |
+//! | `categories` | ordered categories, compared by their positions |
 //! | [`Bound`] | a predicate over the columns of one table, its values in their types |
-//! | `ranges` | values that satisfy a condition, as ranges; held against arrays and against bounds |
-//! | `pattern` | texts that `like` matches |
-//! | `known` | what statistics and believed search indexes know of rows without decoding them |
+//! | `ranges` | values that satisfy a condition, as ranges; tested against arrays and bounds |
+//! | `pattern` | patterns of `like` |
+//! | `known` | answers of statistics and search indexes, without decoding rows |
 //! | [`Selection`] | finds the rows, once, on all cores; keeps them under the memory budget |
 //! | [`held`], [`first`] | a table in another order, the first rows of one |
-//! | [`filtered`] | a table of the rows found, as good as any other |
+//! | [`filtered`] | an ordinary table of the rows found |
 //!
-//! SQL's three-valued logic needs no third value here: `not` is moved down to the conditions when a predicate is bound,
-//! and a condition and its opposite are both false where the value is missing.
+//! SQL's three-valued logic needs no third value here: binding a predicate moves `not` down to the conditions, and a
+//! condition and its opposite are both false for a null.
 
 mod bind;
 mod categories;

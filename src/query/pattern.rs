@@ -1,4 +1,4 @@
-//! Patterns of SQL's `like`: `%` stands for any text, `_` for any character, and `\` takes that meaning from either.
+//! Patterns of SQL's `like`: `%` matches any text, `_` any character, and `\` escapes either.
 
 use super::predicate::Operator;
 
@@ -8,11 +8,11 @@ pub(super) struct Pattern {
     pieces: Vec<Piece>,
 }
 
-/// Texts with one character, which may be any, between two of them.
+/// Texts with an arbitrary character between each two.
 type Piece = Vec<String>;
 
 impl Pattern {
-    /// Parses a pattern. Any text is one.
+    /// Parses a pattern. Any text is a valid pattern.
     pub fn parse(text: &str) -> Self {
         let (mut pieces, mut piece, mut part) = (Vec::new(), Piece::new(), String::new());
         let mut characters = text.chars().peekable();
@@ -33,7 +33,7 @@ impl Pattern {
         Self { pieces }
     }
 
-    /// The operator that asks the same of a text without wildcards.
+    /// The equivalent operator and text for a pattern without inner wildcards.
     pub fn plain(&self) -> Option<(Operator, &str)> {
         match self.pieces.as_slice() {
             [only] => <&[String; 1]>::try_from(only.as_slice()).ok().map(|[text]| (Operator::Eq, text.as_str())),
@@ -45,7 +45,7 @@ impl Pattern {
         }
     }
 
-    /// The beginning that all texts have that match.
+    /// The prefix that all matching texts share.
     pub fn prefix(&self) -> &str {
         self.pieces.first().and_then(|piece| piece.first()).map_or("", String::as_str)
     }
@@ -55,7 +55,7 @@ impl Pattern {
         match self.pieces.as_slice() {
             [first, middle @ .., last] => {
                 let rest = behind(first, text).and_then(|rest| before(last, rest));
-                // The first place of each piece leaves the most for those behind it.
+                // Taking the first match of each piece leaves the most text for later pieces.
                 rest.and_then(|rest| middle.iter().try_fold(rest, |rest, piece| behind_first(piece, rest))).is_some()
             }
             [only] => behind(only, text) == Some(""),
@@ -64,7 +64,7 @@ impl Pattern {
     }
 }
 
-/// Matches a piece at the beginning of a text; answers the rest of it.
+/// Matches a piece at the beginning of a text; returns the rest.
 fn behind<'a>(piece: &[String], text: &'a str) -> Option<&'a str> {
     let (first, others) = piece.split_first()?;
     others.iter().try_fold(text.strip_prefix(first.as_str())?, |rest, part| {
@@ -74,7 +74,7 @@ fn behind<'a>(piece: &[String], text: &'a str) -> Option<&'a str> {
     })
 }
 
-/// Matches a piece at the end of a text; answers the text before it.
+/// Matches a piece at the end of a text; returns the text before it.
 fn before<'a>(piece: &[String], text: &'a str) -> Option<&'a str> {
     let (last, others) = piece.split_last()?;
     others.iter().rev().try_fold(text.strip_suffix(last.as_str())?, |rest, part| {
@@ -84,7 +84,7 @@ fn before<'a>(piece: &[String], text: &'a str) -> Option<&'a str> {
     })
 }
 
-/// Finds the first place of a piece in a text; answers the text behind it.
+/// Finds the first match of a piece in a text; returns the text after it.
 fn behind_first<'a>(piece: &[String], text: &'a str) -> Option<&'a str> {
     let first = piece.first()?;
     let mut rest = text;

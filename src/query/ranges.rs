@@ -1,4 +1,4 @@
-//! Values that satisfy a condition, as ranges of them.
+//! The values that satisfy a condition, as ranges.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::store::statistics::Scalar;
 /// Up to this many ranges: linear search; beyond: binary search.
 const FEW: usize = 8;
 
-/// A byte string and the byte string behind the last that lies in a range; none where nothing is behind it.
+/// A byte string, and the least byte string after the range. `None`: no end.
 pub(super) type TextRange = (Vec<u8>, Option<Vec<u8>>);
 
 /// A condition on the values of a column.
@@ -27,41 +27,41 @@ pub(super) type TextRange = (Vec<u8>, Option<Vec<u8>>);
 pub(super) enum Test {
     /// The value is missing.
     Null,
-    /// It is not.
+    /// The value is not null.
     Valid,
-    /// It is NaN as stored, whether that is shown as missing or not.
+    /// The value is stored as NaN, even if that is shown as null.
     Nan,
-    /// It is there, and not NaN.
+    /// The value is neither null nor NaN.
     NotNan,
-    /// It is not, and lies in the ranges, or if `negated` in none of them.
+    /// The value is not null and lies in the ranges, or outside of them if `negated`.
     Compare { ranges: Ranges, negated: bool },
 }
 
-/// Ranges of values, in order, without overlaps. Those of numbers hold both of their ends.
+/// Ranges of values, in order and without overlaps. Ranges of numbers include both ends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ranges {
     /// Integers and booleans.
     Integers(Vec<[i128; 2]>),
-    /// Floating-point numbers of any width, as doubles; NaN lies in none.
+    /// Floats of any width, as doubles; NaN lies in no range.
     Floats(Vec<[f64; 2]>),
-    /// Strings and bytes, bytewise.
+    /// Strings and bytes, compared bytewise.
     Texts(Vec<TextRange>),
-    /// Strings that match a pattern, and the range in which they lie.
+    /// Strings that match a pattern, and a range that holds them all.
     Like(Pattern, TextRange),
 }
 
-/// How all values between two bounds lie.
+/// The relation of all values between two bounds to the ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lie {
-    /// All in one range.
+    /// All lie in one range.
     Inside,
-    /// All in none.
+    /// None lies in a range.
     Outside,
-    /// Some in a range and some not, or unknown.
+    /// Some lie in a range and some do not, or it is unknown.
     Unknown,
 }
 
-/// Sorts ranges and makes one of those that overlap.
+/// Sorts ranges and merges overlapping ones.
 fn merged<T: Copy + PartialOrd>(mut ranges: Vec<[T; 2]>) -> Vec<[T; 2]> {
     ranges.retain(|[least, greatest]| least <= greatest);
     ranges.sort_by(|a, b| a[0].partial_cmp(&b[0]).unwrap_or(std::cmp::Ordering::Equal));
@@ -107,7 +107,7 @@ impl Ranges {
         Self::Texts(out)
     }
 
-    /// The values at some places of an array, each alone; `None` where values of its type have no order.
+    /// A range for each value at some positions of an array. `None`: values of its type have no order.
     pub fn of_values(array: &ArrayRef, places: Range<usize>) -> Option<Self> {
         let values = places.filter_map(|place| stored(array, place));
         let data_type = array.data_type();
@@ -133,7 +133,7 @@ impl Ranges {
         })
     }
 
-    /// Those of integers as far as they lie between two bounds.
+    /// Integer ranges, clipped to two bounds.
     pub fn within(self, [least, greatest]: [i128; 2]) -> Self {
         match self {
             Self::Integers(ranges) => {
@@ -143,7 +143,7 @@ impl Ranges {
         }
     }
 
-    /// How values from `least` to `greatest` lie.
+    /// The relation of values from `least` to `greatest` to the ranges.
     pub fn lie(&self, least: &Scalar, greatest: &Scalar) -> Lie {
         match (self, least, greatest) {
             (Self::Floats(ranges), Scalar::Float(least), Scalar::Float(greatest)) => lie(ranges, least, greatest),
@@ -167,12 +167,12 @@ impl Ranges {
         }
     }
 
-    /// The values that lie in the ranges, where each range is a single one.
+    /// The values in the ranges, if each range is a single value.
     pub fn points(&self) -> Option<Vec<Scalar>> {
         match self {
             Self::Integers(ranges) => {
                 let are_points = ranges.iter().all(|[least, greatest]| least == greatest);
-                // No column holds an integer beyond 64 bits.
+                // No column holds integers beyond 64 bits.
                 are_points.then(|| ranges.iter().filter_map(|[point, _]| Scalar::of_integer(*point)).collect())
             }
             Self::Floats(ranges) => {
@@ -189,7 +189,7 @@ impl Ranges {
         }
     }
 
-    /// For each range the values below it, and those below it or in it; `None` where they are no ranges.
+    /// For each range: the values below it, and the values up to its end. `None`: a pattern.
     pub fn ends(&self) -> Option<Vec<[Self; 2]>> {
         Some(match self {
             Self::Integers(ranges) => {
@@ -212,8 +212,7 @@ impl Ranges {
         })
     }
 
-    /// Which values of an array lie in a range, whatever stands under its nulls; `None` where the ranges are of another
-    /// kind.
+    /// Which values of an array lie in a range, including those under nulls. `None`: ranges of another kind.
     pub fn matching(&self, array: &dyn Array) -> Option<BooleanBuffer> {
         match self {
             Self::Integers(ranges) => integers(ranges, array),
@@ -251,7 +250,7 @@ fn collect<T>(values: &[T], holds: impl Fn(&T) -> bool) -> BooleanBuffer {
     collect_some(values, |_| true, holds)
 }
 
-/// A bit for each value, where `may_hold` says of 64 whether any is set.
+/// A bit for each value; `may_hold` tells whether any of 64 can be set.
 #[inline(always)]
 fn collect_some<T>(values: &[T], may_hold: impl Fn(&[T; 64]) -> bool, holds: impl Fn(&T) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
@@ -261,7 +260,7 @@ fn collect_some<T>(values: &[T], may_hold: impl Fn(&[T; 64]) -> bool, holds: imp
             words.push(0);
             continue;
         }
-        // First a byte for each, which compilers do in registers of many values.
+        // First makes a byte for each value, which compilers vectorise.
         let mut held = [0_u8; 64];
         for (held, value) in held.iter_mut().zip(values) {
             *held = u8::from(holds(value));
@@ -275,8 +274,8 @@ fn collect_some<T>(values: &[T], may_hold: impl Fn(&[T; 64]) -> bool, holds: imp
     BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
 }
 
-/// The lowest bits of eight bytes, the first in the lowest place: the factor moves each to the top byte, none onto
-/// another.
+/// The lowest bits of eight bytes, the first as the lowest bit. The factor moves each to a separate bit of the top
+/// byte.
 fn packed(bytes: [u8; 8]) -> u8 {
     (u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
@@ -291,7 +290,7 @@ fn scan<T: Copy, W: PartialOrd + Copy>(values: &[T], ranges: &[[W; 2]], widen: i
                 let value = widen(*value);
                 (least <= value) & (value <= greatest)
             };
-            // Of most conditions nearly none: a question that compilers ask of several values at once.
+            // Most conditions match nearly nothing: one vectorised test covers several values.
             collect_some(values, |values| values.iter().fold(false, |any, value| any | holds(value)), holds)
         }
         few if few.len() <= FEW => collect(values, |value| {
@@ -350,7 +349,7 @@ fn floats(ranges: &[[f64; 2]], array: &dyn Array) -> Option<BooleanBuffer> {
 
 fn texts(ranges: &[TextRange], array: &dyn Array) -> Option<BooleanBuffer> {
     let holds = |value: &[u8]| {
-        // The first range that ends behind the value.
+        // The first range that ends after the value.
         let at = ranges.partition_point(|range| range.1.as_ref().is_some_and(|behind| behind.as_slice() <= value));
         ranges.get(at).is_some_and(|range| range.0.as_slice() <= value)
     };
@@ -367,10 +366,10 @@ fn texts(ranges: &[TextRange], array: &dyn Array) -> Option<BooleanBuffer> {
     })
 }
 
-/// Which keys of a dictionary array have a label that matches, whatever stands under its nulls.
+/// Which keys of a dictionary array have a matching label, including those under nulls.
 pub(super) fn of_labels(array: &dyn Array, matching: &BooleanBuffer) -> Option<BooleanBuffer> {
     fn keys<T: ArrowNativeType>(keys: &[T], matching: &BooleanBuffer) -> BooleanBuffer {
-        // Under a null a key may be anything.
+        // A key under a null is arbitrary.
         collect(keys, |key| key.to_usize().is_some_and(|key| key < matching.len() && matching.value(key)))
     }
     let DataType::Dictionary(key, _) = array.data_type() else { return None };
@@ -381,8 +380,8 @@ pub(super) fn of_labels(array: &dyn Array, matching: &BooleanBuffer) -> Option<B
     })
 }
 
-/// Finds the codes whose label matches, and the codes that are not missing (`None`: all). `None` where a code has no
-/// label: the caller decodes and counts it.
+/// The codes with a matching label, and the codes that are not missing (`None`: all). `None`: a code has no label, so
+/// the caller must decode and count it.
 pub(super) fn of_codes(codes: &dyn Array, matching: &BooleanBuffer) -> Option<(BooleanBuffer, Option<BooleanBuffer>)> {
     macro_rules! native {
         ($($arrow:ident $primitive:ident),*) => {
@@ -391,7 +390,7 @@ pub(super) fn of_codes(codes: &dyn Array, matching: &BooleanBuffer) -> Option<(B
                     let stored = codes.as_primitive::<$primitive>().values();
                     classify(stored, codes.nulls(), |code| Class::of(i128::from(code), matching))
                 })*
-                // Of bytes there are so few that all are looked up beforehand.
+                // Bytes have so few values that all are looked up beforehand.
                 DataType::Int8 => {
                     let table: [Class; 256] = std::array::from_fn(|code| Class::of((code as u8 as i8).into(), matching));
                     let stored = codes.as_primitive::<Int8Type>().values();
@@ -410,7 +409,7 @@ pub(super) fn of_codes(codes: &dyn Array, matching: &BooleanBuffer) -> Option<(B
     )
 }
 
-/// The class of a code, as a bit, so that a set of classes is one number.
+/// The class of a code, as a bit, so that a set of classes is a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class(u8);
 

@@ -1,8 +1,8 @@
-//! `order by` and `limit`: a table of selected rows in another order, or of the first of them.
+//! `order by` and `limit`: a table of selected rows in another order, or of the first rows.
 //!
-//! Keys of all rows (with a limit: of twice as many as are wanted) are held and sorted, then the values of the rows
-//! wanted are read once, in the order of the file, and held. Both count against half of the memory budget: what takes
-//! more is refused before it is taken.
+//! It holds and sorts the keys of all rows (with a limit: of twice that many), then reads the values of the wanted rows
+//! once, in the order of the file, and holds them. Both must fit into half of the memory budget: larger requests are
+//! refused beforehand.
 
 use std::sync::Arc;
 
@@ -21,26 +21,26 @@ use crate::source::Interrupt;
 use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Shared, Store, StoredFacts};
 use crate::table::{Column, HeldRows, Table, nan_in};
 
-/// Rows whose keys are made at once.
+/// Rows to make keys for at once.
 const AT_ONCE: u64 = 1 << 16;
 
-/// Bytes of values that are read at once, about.
+/// Bytes of values to read at once, about.
 const BYTES_AT_ONCE: u64 = 16 << 20;
 
-/// Rows that are read although they are not wanted, for those around them.
+/// Longest gap of unwanted rows that is read along with its neighbours.
 const GAP: u64 = 64;
 
-/// Rows read together at most.
+/// Most rows to read together.
 const RUN: u64 = 1 << 13;
 
-/// The reason why rows cannot be ordered.
+/// Why rows cannot be sorted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SortError {
-    /// A column that is not there, or has no order.
+    /// The column does not exist, or its values have no order.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The rows cannot be had, or take too much memory.
+    /// The rows cannot be read, or take too much memory.
     #[error(transparent)]
     Rows(#[from] Error),
 }
@@ -58,9 +58,8 @@ pub fn first(table: &mut Table, limit: u64) {
     }
 }
 
-/// Where the rows of a table lie in order, the first `limit` of them: values, then NaN, then missing ones, in either
-/// direction. Categories whose order means something have that order. Rows that are equal stay in the order of the
-/// file.
+/// The sorted positions of a table's rows, at most the first `limit`: values, then NaN, then nulls, in either
+/// direction. Ordered categories sort by their order. Equal rows keep the order of the file.
 ///
 /// # Errors
 /// [`SortError`].
@@ -103,14 +102,14 @@ pub fn places(
     Ok(sorter.finish())
 }
 
-/// A table of these rows of a table, in this order; its columns are held in memory.
+/// A table of these rows of a table, in this order, with its columns in memory.
 ///
 /// # Errors
-/// Where they cannot be read, or take more than half of the memory budget.
+/// The rows cannot be read, or take more than half of the memory budget.
 pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interrupt) -> Result<Table, Error> {
     let mut sorted: Vec<(u64, u64)> = places.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
-    // From a place in the result to the place among the rows as they are read.
+    // From a position in the result to the position among the rows as read.
     let mut ranks = vec![0_u64; places.len()];
     for (at, (_, rank)) in (0_u64..).zip(&sorted) {
         if let Some(place) = usize::try_from(*rank).ok().and_then(|rank| ranks.get_mut(rank)) {
@@ -133,7 +132,7 @@ pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interru
     Ok(table)
 }
 
-/// Fails where more bytes would be held than may be.
+/// Fails if more bytes would be held than allowed.
 fn check_room(store: &Store, path: &str, what: &str, bytes: u64) -> Result<(), Error> {
     let limit = store.budget().limit() / 2;
     if bytes <= limit {
@@ -143,7 +142,7 @@ fn check_room(store: &Store, path: &str, what: &str, bytes: u64) -> Result<(), E
     Err(Error::TooLarge { path: path.to_owned(), what, bytes, limit, option: "half of --cache-size" })
 }
 
-/// The values of a column at places that are sorted, put in the order that `ranks` tell.
+/// The values of a column at sorted positions, put into the order of `ranks`.
 fn gathered(
     column: &Column,
     rows: &Arc<dyn Rows>,
@@ -153,7 +152,7 @@ fn gathered(
     count: &mut dyn FnMut(u64) -> Result<(), Error>,
 ) -> Result<Arc<dyn Rows>, Error> {
     let failed = |error: ArrowError| Error::unsupported(&column.path, error);
-    // Once as they are read, once in order.
+    // Once as read, once in order.
     count(rows.stored_width().unwrap_or(0).saturating_mul(2).saturating_mul(sorted.len() as u64))?;
     let is_counted = rows.stored_width().is_some();
     let mut parts: Vec<ArrayRef> = Vec::new();
@@ -190,7 +189,7 @@ fn gathered(
     Ok(Arc::new(HeldRows::new(all, rows.nullable(), hints)))
 }
 
-/// Both zeros are one number, and so are all NaN.
+/// Makes both zeros equal, and all NaN.
 pub fn one_zero(array: ArrayRef) -> ArrayRef {
     macro_rules! of {
         ($type:ty, $nan:expr, $zero:expr) => {{
@@ -209,16 +208,16 @@ pub fn one_zero(array: ArrayRef) -> ArrayRef {
     }
 }
 
-/// The sort fields of a column: values in a direction, then NaN, then missing ones.
+/// The sort fields of a column: values in a direction, then NaN, then nulls.
 pub fn sort_fields(data_type: &DataType, descending: bool) -> impl Iterator<Item = SortField> {
     let field =
         |data_type, descending| SortField::new_with_options(data_type, SortOptions { descending, nulls_first: false });
-    // Whether it is NaN is compared first: arrow's order has NaN as the greatest number.
+    // A flag for NaN is compared first, because Arrow's order has NaN as the greatest number.
     let of_nan = data_type.is_floating().then(|| field(DataType::Boolean, false));
     of_nan.into_iter().chain([field(data_type.clone(), descending)])
 }
 
-/// The values of a column for its [`sort_fields`].
+/// The keys of a column for its [`sort_fields`].
 pub fn sort_keys(array: ArrayRef) -> impl Iterator<Item = ArrayRef> {
     let is_nan = array.data_type().is_floating().then(|| {
         let is_nan = nan_in(array.as_ref()).unwrap_or_else(|| BooleanBuffer::new_unset(array.len()));
@@ -227,7 +226,7 @@ pub fn sort_keys(array: ArrayRef) -> impl Iterator<Item = ArrayRef> {
     is_nan.into_iter().chain([one_zero(array)])
 }
 
-/// Keys of rows and their places.
+/// Sort keys of rows, and their positions.
 struct Sorter {
     converter: RowConverter,
     kept: arrow_row::Rows,
@@ -236,7 +235,7 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Adds rows that begin at a place.
+    /// Adds rows that begin at a position.
     fn add(&mut self, keys: &[ArrayRef], start: u64) -> Result<(), ArrowError> {
         for (row, place) in self.converter.convert_columns(keys)?.iter().zip(start..) {
             self.kept.push(row);
@@ -254,7 +253,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Positions of the keys in their order.
+    /// Positions of the keys in sorted order.
     fn sorted(&self) -> Vec<usize> {
         let mut positions: Vec<usize> = (0..self.places.len()).collect();
         positions.sort_by(|a, b| self.kept.row(*a).cmp(&self.kept.row(*b)));

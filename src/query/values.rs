@@ -1,4 +1,4 @@
-//! `values.txt`: what can be asked of a table, for people.
+//! `values.txt`: the columns and values that conditions on a table can use, for people.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::source::Interrupt;
 use crate::store::{Rows, ValueSet};
 use crate::table::Table;
 
-/// Labels named at most for each column.
+/// Most labels to name for each column.
 const MOST_LABELS: u64 = 100;
 
 /// Columns and their types, operators, known values, an example.
@@ -47,7 +47,7 @@ pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
     text
 }
 
-/// The fields of a column of compounds that have an order.
+/// Describes the ordered fields of a column of compounds.
 fn parts(name: &str, data_type: &DataType, text: &mut String) {
     let DataType::Struct(fields) = data_type else { return };
     for field in fields {
@@ -70,14 +70,14 @@ fn example(table: &Table) -> String {
     }
 }
 
-/// The first values that a column is known to have, and how many it has.
+/// The first known values of a column, and their number.
 fn labels(rows: &dyn Rows, interrupt: &Interrupt) -> (Vec<String>, u64) {
     if *rows.data_type() == DataType::Boolean {
         return (vec!["false".into(), "true".into()], 2);
     }
     match &rows.hints().values {
         Some(ValueSet::Categories { labels, .. }) => {
-            // A file may be damaged there; the other columns stay.
+            // The file may be damaged here; other columns are still described.
             let Ok(array) = labels.array(0..labels.len().min(MOST_LABELS), interrupt) else { return (Vec::new(), 0) };
             let Some(texts) = array.as_string_opt::<i64>() else { return (Vec::new(), 0) };
             (texts.iter().flatten().map(str::to_owned).collect(), labels.len())

@@ -1,6 +1,6 @@
-//! The answer of a search index to a condition, once the index is believed ([`crate::indexes::Trust`]).
+//! The answer of a search index to a condition, if the index may be used ([`crate::indexes::Trust`]).
 //!
-//! An index is looked into when the first block asks: its verdict, its values. What cannot be read says nothing.
+//! The first block that asks reads the index's verdict and values. An unreadable index gives no answers.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,16 +23,16 @@ use crate::store::statistics::{GRAIN, Scalar, Summary};
 use crate::store::{ARRAY_BYTES, Dataset, Error, Nan, Rows, fixed_width};
 use crate::table::{IndexForm, IndexKind, Labels};
 
-/// Bitmaps brought together for one block, at most: more cost as much as the values.
+/// Most bitmaps to combine for one block: more cost as much as reading the values.
 const MOST_BITMAPS: usize = 64;
 
-/// Values or labels that are looked through for one condition, at most.
+/// Most values or labels to examine for one condition.
 const MOST_VALUES: u64 = 1 << 20;
 
-/// Values that filters are asked for, at most.
+/// Most values to look up in filters.
 const MOST_ASKED: usize = 64;
 
-/// How often a search index answered.
+/// The use of a search index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UsedIndex {
     /// HDF5 path.
@@ -41,32 +41,32 @@ pub struct UsedIndex {
     pub kind: &'static str,
     /// The column it covers.
     pub column: String,
-    /// Blocks of 65,536 rows of which it said which rows match, or that none or all do.
+    /// Number of blocks of 65,536 rows that it decided: which rows match, or none, or all.
     pub blocks: u64,
 }
 
-/// A search index and what it says of one condition.
+/// A search index and its answer to one condition.
 #[derive(Debug)]
 pub(in crate::query) struct Answer {
     form: Arc<IndexForm>,
     trust: Trust,
-    /// The prepared answer; `None`: the index is not believed, or has no answer.
+    /// The prepared answer. `None`: the index must not be used, or has no answer.
     says: OnceLock<Option<Says>>,
-    /// A bit for each block it said anything of.
+    /// A bit for each block that it decided.
     said: Mutex<Vec<u64>>,
-    /// Of chunks longer than a block whose filters were looked into: whether they lack all values.
+    /// For chunks longer than a block whose filters were read: whether they lack all values.
     lacking: Mutex<HashMap<u64, bool>>,
 }
 
 #[derive(Debug)]
 enum Says {
-    /// Bounds of each chunk.
+    /// Decide by the bounds of each chunk.
     Bounds,
-    /// The rows of these bitmaps match, or if `inverted` all others.
+    /// The rows of these bitmaps match; if `inverted`, all others.
     Bitmaps { positions: Vec<u64>, inverted: bool },
-    /// These rows match, in their order, and no others.
+    /// Exactly these rows match, in ascending order.
     Rows(Vec<u64>),
-    /// No other values match than some of which each has one of these pairs of hashes.
+    /// Every matching value has one of these pairs of hashes.
     Hashes(Vec<[u64; 2]>),
 }
 
@@ -75,7 +75,7 @@ impl Answer {
         Self { form, trust, says: OnceLock::new(), said: Mutex::default(), lacking: Mutex::default() }
     }
 
-    /// Its answers so far; `None` before the first.
+    /// The use made of it. `None`: no answers yet.
     pub fn used(&self) -> Option<UsedIndex> {
         let blocks = self.said.lock().iter().map(|word| u64::from(word.count_ones())).sum();
         let (path, kind, column) = (self.form.path.clone(), self.form.kind.name(), self.form.column.to_string());
@@ -89,7 +89,7 @@ impl Answer {
         let says = indexes::facts(&self.form, self.trust).map(|facts| prepare(&self.form, &facts, ask));
         match says.transpose() {
             Ok(says) => self.says.get_or_init(|| says.flatten()).as_ref(),
-            // The next request may have more patience.
+            // A later request may wait longer.
             Err(Error::Interrupted(_)) => None,
             Err(error) => {
                 tracing::debug!("{} is not used: {error}", self.form.path);
@@ -98,14 +98,14 @@ impl Answer {
         }
     }
 
-    /// Whether the filters of all chunks that the rows lie in lack all values that are asked for.
+    /// `Nothing`, if the filters of all chunks that hold the rows lack all values that could match.
     fn lacking(
         &self,
         hashes: &[[u64; 2]],
         may_hold: &dyn Fn(u64, [u64; 2]) -> Result<bool, Error>,
         rows: &Range<u64>,
     ) -> Result<Verdict, Error> {
-        // Few enough to remember, and each is asked for by several blocks.
+        // Long chunks are few enough to remember, and several blocks need each of them.
         let remembers = self.form.chunk > GRAIN;
         for chunk in rows.start / self.form.chunk..=(rows.end - 1) / self.form.chunk {
             let known = if remembers { self.lacking.lock().get(&chunk).copied() } else { None };
@@ -129,7 +129,7 @@ impl Answer {
         Ok(Verdict::Nothing)
     }
 
-    /// [`Known::counts`] of a single bitmap.
+    /// [`Known::counts`] for a single bitmap.
     fn counted(&self, ask: &Ask<'_>) -> Option<Vec<u32>> {
         let rows = ask.rows;
         if rows.is_empty() || rows.end > self.form.rows() || !rows.start.is_multiple_of(GRAIN) {
@@ -207,7 +207,7 @@ impl Known for Answer {
         if rows.is_empty() || rows.end > self.form.rows() || !rows.start.is_multiple_of(8) {
             return None;
         }
-        // A block has 65,536 rows at most.
+        // A block has at most 65,536 rows.
         let length = (rows.end - rows.start) as usize;
         let says = self.says(ask);
         if let Some(Says::Rows(found)) = says {
@@ -239,13 +239,13 @@ impl Known for Answer {
         Some(if *inverted { !&found } else { found })
     }
 
-    /// Bits are counted where they were decoded, as far as a chunk of one bitmap tells of whole blocks.
+    /// Counts bits where they were decoded, for the whole blocks in one chunk of one bitmap.
     fn counts(&self, ask: &Ask<'_>) -> Vec<u32> {
         self.counted(ask).unwrap_or_default()
     }
 }
 
-/// Where the bit of a row lies in bitmaps of `row_bytes` each.
+/// Offset of the byte with a row's bit, in bitmaps of `row_bytes` each.
 fn byte_of(position: u64, row_bytes: u64, row: u64) -> Option<u64> {
     position.checked_mul(row_bytes)?.checked_add(row / 8)
 }
@@ -255,7 +255,7 @@ fn add(sum: &mut [u8], more: &[u8]) {
     sum.iter_mut().zip(more).for_each(|(sum, more)| *sum |= more);
 }
 
-/// Those of some rows in their order that lie in a range.
+/// The ascending rows that lie in a range.
 fn within<'a>(found: &'a [u64], rows: &Range<u64>) -> &'a [u64] {
     let first = found.partition_point(|row| *row < rows.start);
     let last = found.partition_point(|row| *row < rows.end);
@@ -265,7 +265,7 @@ fn within<'a>(found: &'a [u64], rows: &Range<u64>) -> &'a [u64] {
 /// Prepares the answer of an index to a condition.
 fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     match &form.kind {
-        // Bounds are of codes there, conditions of labels.
+        // The bounds are of codes, the conditions on labels.
         IndexKind::MinMax { .. } | IndexKind::Bounds { .. } => Ok(form.labels.is_none().then_some(Says::Bounds)),
         IndexKind::Bitmap { values, shown, .. } => {
             if values.len() > MOST_VALUES {
@@ -288,11 +288,11 @@ fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says
     }
 }
 
-/// Of a bitmap that has every value of its column: the condition is asked of the values themselves.
+/// Answers by a bitmap that has every value of its column: tests the condition on these values.
 fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     let values = shown.array(0..shown.len(), ask.interrupt)?;
     let nulls = values.logical_nulls();
-    // NaN has no bitmap, and is not missing.
+    // NaN has no bitmap, and is not null.
     let with_nan = values.data_type().is_floating();
     let (holds, inverted) = match ask.test {
         _ if with_nan && !matches!(ask.test, Test::Compare { negated: false, .. }) => return Ok(None),
@@ -315,17 +315,17 @@ fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     Ok((positions.len() <= MOST_BITMAPS).then_some(Says::Bitmaps { positions, inverted }))
 }
 
-/// Of a bitmap of some values: each value that satisfies the condition must be one of them.
+/// Answers by a bitmap of some values: it must have every value that satisfies the condition.
 fn some_bitmaps(form: &IndexForm, values: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     let Some(asked) = asked(form, ask)?.filter(|asked| asked.len() <= MOST_BITMAPS) else { return Ok(None) };
     let mut known = Values::default();
-    // Values of a verified index are distinct; of those only trusted, the first counts.
+    // A verified index has distinct values; in an unverified one, the first of equal values counts.
     known.extend(values.array(0..values.len(), ask.interrupt)?.as_ref()).ok();
     let positions: Option<Vec<u64>> = asked.iter().map(|bytes| known.position(bytes).map(|at| at as u64)).collect();
     Ok(positions.map(|positions| Says::Bitmaps { positions, inverted: false }))
 }
 
-/// The canonical bytes of all values that satisfy the condition; `None` where they are not a few known ones.
+/// The canonical bytes of all values that satisfy the condition. `None`: they are not a few known ones.
 fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let Test::Compare { ranges, negated: false } = ask.test else { return Ok(None) };
     let data_type = form.values.data_type();
@@ -345,12 +345,12 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
         Some(Labels::Members(members)) => {
             let names = LargeStringArray::from_iter_values(members.iter().map(|(_, name)| name));
             let Some(matching) = ranges.matching(&names) else { return Ok(None) };
-            // Of several names of a code the first is shown.
+            // If a code has several names, the first one is shown.
             let named = matching.set_indices().filter_map(|at| {
                 let (code, _) = members.get(at)?;
                 (members.iter().position(|(other, _)| other == code) == Some(at)).then_some(*code)
             });
-            // A code without a name is shown as its number, written in one way; one with a name never is.
+            // A code without a name is shown as a number in its usual notation; a code with a name never is.
             let unnamed = points.iter().filter_map(|point| {
                 let Scalar::Text(text) = point else { return None };
                 let text = std::str::from_utf8(text).ok()?;
@@ -362,7 +362,7 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
     }))
 }
 
-/// The verdict of the bounds of the chunks that the rows lie in.
+/// The verdict by the bounds of the chunks that hold the rows.
 fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
     let chunks = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
     let array = entries.array(chunks, ask.interrupt)?;
@@ -378,7 +378,7 @@ fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
     Ok(all.unwrap_or(Verdict::Unknown))
 }
 
-/// The verdict of the bounds of runs on some rows; those of missing values count among them.
+/// The verdict by the bounds of runs; bounds include the stored values of nulls.
 fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
     let runs = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
     let width = fixed_width(bounds.data_type()).max(form.values.stored_width().unwrap_or(0));
@@ -390,7 +390,7 @@ fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
     let mut all = None;
     for at in (0..array.len()).step_by(2) {
         let (min, max) = (minmax::stored(&array, at), minmax::stored(&array, at + 1));
-        // Where the greatest is NaN, any value may be the greatest number.
+        // If the greatest value is NaN, the greatest number is unknown.
         let nans = if max.is_none() { form.chunk.min(1 + u64::from(min.is_none()) * form.chunk) } else { 0 };
         let max = max.or(Some(Scalar::Float(f64::INFINITY)));
         let said = of_summary(ask.test, &Summary { rows: form.chunk, nulls: 0, nans, min, max });
@@ -399,7 +399,7 @@ fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
         }
         all = Some(said);
     }
-    // A missing value satisfies no comparison; of NaN bounds tell.
+    // A null satisfies no comparison; bounds cover NaN.
     let is_told = !form.shown.nullable() || form.shown.hints().nan == Nan::Missing { alone: true };
     Ok(all.filter(|all| *all == Verdict::Nothing || is_told).unwrap_or(Verdict::Unknown))
 }
@@ -407,16 +407,16 @@ fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
 fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> {
     let count = |name: &str| Some(array.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?.value(at));
     let (nans, nulls, rows) = (count("nan_count")?, count("fill_count")?, count("n")?);
-    // Where NaN is what is missing, it is counted twice.
+    // If NaN means missing, it is counted twice.
     let nans = if form.nan_is_missing { nans.checked_sub(nulls)? } else { nans };
     let has_values = rows.checked_sub(nulls)?.checked_sub(nans)? > 0;
     let bound = |name: &str| array.column_by_name(name).and_then(|column| minmax::stored(column, at));
-    // Zero has two signs, and either may be meant.
+    // Zero has two signs, and a bound may mean either.
     let [min, max] = [bound("min").filter(|_| has_values), bound("max").filter(|_| has_values)];
     Some(Summary { rows, nulls, nans, min, max })
 }
 
-/// Looks at the bits of one value alone: a filter may be long.
+/// Reads only the bits of one value: a filter may be long.
 fn may_hold(
     filters: &Dataset,
     chunk: u64,

@@ -1,6 +1,6 @@
-//! Answers about a stretch of rows without decoding it.
+//! Answers about a range of rows without decoding it.
 //!
-//! Own statistics tell it, and search indexes of the file that are believed ([`answer`]).
+//! They come from hepfs's own statistics, and from search indexes that may be used ([`answer`]).
 
 pub(super) mod answer;
 mod sorted;
@@ -13,18 +13,18 @@ use super::ranges::{Lie, Test};
 use crate::source::Interrupt;
 use crate::store::statistics::{Statistics, Summary};
 
-/// The answer for some rows.
+/// The answer for a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// None of them matches.
+    /// No row matches.
     Nothing,
-    /// All of them match.
+    /// Every row matches.
     Everything,
-    /// They must be looked at.
+    /// The values decide.
     Unknown,
 }
 
-/// A question about some rows.
+/// A question about a range of rows.
 pub(super) struct Ask<'a> {
     /// The condition.
     pub test: &'a Test,
@@ -32,19 +32,19 @@ pub(super) struct Ask<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-/// A source of answers about a column's rows that decodes none; it is believed. One that fails answers nothing.
+/// A trusted source of answers about a column's rows that decodes no rows. A source that fails gives no answer.
 pub(super) trait Known: Send + Sync {
     /// Whether the rows satisfy the condition.
     fn verdict(&self, ask: &Ask<'_>) -> Verdict;
 
-    /// Which of them satisfy it.
+    /// The rows that satisfy the condition, if the source knows them.
     fn bits(&self, ask: &Ask<'_>) -> Option<BooleanBuffer> {
         let _ = ask;
         None
     }
 
-    /// Counts the rows that satisfy the condition in each of the first blocks, as far as they are known together. The
-    /// last block may be cut short by the last row. Empty where counting takes knowing which rows match.
+    /// Counts the rows that satisfy the condition in each of the first blocks, as far as the source has the counts
+    /// together. The last block may end early at the last row. Empty: the source cannot count without finding the rows.
     fn counts(&self, ask: &Ask<'_>) -> Vec<u32> {
         let _ = ask;
         Vec::new()
@@ -53,20 +53,20 @@ pub(super) trait Known: Send + Sync {
 
 impl Known for Statistics {
     fn verdict(&self, ask: &Ask<'_>) -> Verdict {
-        // A verdict on more rows holds of these.
+        // A verdict on more rows also holds for these.
         self.around(ask.rows).map_or(Verdict::Unknown, |(_, summary)| of_summary(ask.test, &summary))
     }
 }
 
-/// Least and greatest values say where all values lie; NaN lies in no range, and a missing value satisfies no
-/// comparison.
+/// The verdict by a summary. The least and the greatest value bound all values; NaN lies in no range, and a null
+/// satisfies no comparison.
 pub(super) fn of_summary(test: &Test, summary: &Summary) -> Verdict {
     let all_missing = summary.nulls == summary.rows;
     let none_missing = summary.nulls == 0;
     let (nothing, everything) = match test {
         Test::Null => (none_missing, all_missing),
         Test::Valid => (all_missing, none_missing),
-        // Missing values may be stored as NaN.
+        // Nulls may be stored as NaN.
         Test::Nan => (none_missing && summary.nans == 0, summary.nans == summary.rows),
         Test::NotNan => (summary.values() == 0, none_missing && summary.nans == 0),
         Test::Compare { ranges, negated } => {

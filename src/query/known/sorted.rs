@@ -1,4 +1,4 @@
-//! The answer of an index in the order of values: a stretch of its rows, found by binary search.
+//! The answer of a sorted index: a range of its rows, found by binary search.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use crate::store::decode::widen;
 use crate::store::{Error, Rows};
 use crate::table::IndexForm;
 
-/// Rows that are remembered of a condition at most: of more, a look at the values is not much dearer.
+/// Most rows to remember for a condition: beyond, reading the values costs little more.
 const MOST_ROWS: u64 = 1 << 20;
 
-/// Ranges that are searched for at most: each takes a value of the column for each halving, twice.
+/// Most ranges to search for: each halving reads a value of the column, for both ends.
 const MOST_RANGES: usize = 8;
 
-/// Elements of the index taken at once.
+/// Elements of the index to read at once.
 const STEP: u64 = 1 << 16;
 
-/// Runs that are searched, at most.
+/// Most runs to search.
 const MOST_RUNS: u64 = 1 << 12;
 
-/// The rows that satisfy a condition, in their order; `None` where the index does not tell, or they are many.
+/// The rows that satisfy a condition, in order. `None`: the index cannot answer, or there are too many rows.
 pub(in crate::query) fn rows(
     form: &IndexForm,
     order: &dyn Rows,
@@ -36,7 +36,7 @@ pub(in crate::query) fn rows(
     Search { form, order, values: None, ask }.found(valued, u64::MAX)
 }
 
-/// The same of an index that has its values beside it, which ascend in each run of this length.
+/// As [`rows`], for an index with values of its own, which ascend within runs of this length.
 pub(in crate::query) fn rows_of_values(
     form: &IndexForm,
     order: &dyn Rows,
@@ -50,13 +50,13 @@ pub(in crate::query) fn rows_of_values(
 struct Search<'a> {
     form: &'a IndexForm,
     order: &'a dyn Rows,
-    /// The value of each element of `order`; without them, that of the row.
+    /// The value of each element of `order`. `None`: the column has the values.
     values: Option<&'a dyn Rows>,
     ask: &'a Ask<'a>,
 }
 
 impl Search<'_> {
-    /// Looks among the first `valued` elements, which are in order in each run.
+    /// Searches the first `valued` elements, which ascend within each run.
     fn found(&self, valued: u64, run: u64) -> Result<Option<Vec<u64>>, Error> {
         // Codes and labels have different orders.
         let (Test::Compare { ranges, negated: false }, None) = (self.ask.test, &self.form.labels) else {
@@ -78,13 +78,13 @@ impl Search<'_> {
             }
             from = to;
         }
-        // One that is only trusted may name a row twice.
+        // An unverified index may name a row twice.
         found.sort_unstable();
         found.dedup();
         Ok(is_told.then_some(found))
     }
 
-    /// Adds the rows of elements whose values are not missing; `false` where they are no rows, or too many.
+    /// Adds the rows of elements with non-null values. `false`: an element is not a row, or there are too many.
     fn add(&self, elements: Range<u64>, found: &mut Vec<u64>) -> Result<bool, Error> {
         if elements.end.saturating_sub(elements.start).saturating_add(found.len() as u64) > MOST_ROWS {
             return Ok(false);
@@ -102,7 +102,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Elements `start..end` of the index; `None` where they are no rows.
+    /// Elements `start..end` of the index. `None`: one of them is not a row.
     fn rows(&self, start: u64, end: u64) -> Result<Option<Vec<u64>>, Error> {
         self.ask.interrupt.check()?;
         let array = self.order.array(start..end, self.ask.interrupt)?;
@@ -111,7 +111,7 @@ impl Search<'_> {
         Ok(rows.iter().all(|row| *row < self.form.rows()).then_some(rows))
     }
 
-    /// The value of an element, of one row; `None` where it is of none.
+    /// The value of an element, as an array of one row. `None`: the element is not a row.
     fn value(&self, element: u64) -> Result<Option<ArrayRef>, Error> {
         if let Some(values) = self.values {
             self.ask.interrupt.check()?;
@@ -123,8 +123,8 @@ impl Search<'_> {
         Ok(Some(self.form.values.array(row..row + 1, self.ask.interrupt)?))
     }
 
-    /// Where the values of a run end that lie in `ranges`, which hold all values up to some end; `None` where that
-    /// cannot be told.
+    /// The end of the values of a run that lie in `ranges`, which must hold all values up to some end. `None`: a value
+    /// cannot be compared.
     fn end_of(&self, ranges: &Ranges, run: Range<u64>) -> Result<Option<u64>, Error> {
         let (mut least, mut greatest) = (run.start, run.end);
         while least < greatest {

@@ -13,20 +13,20 @@
 //! value   = number | 'text' | "text" | true | false | nan | inf
 //! ```
 //!
-//! Quotation marks are doubled within themselves. A text in double quotes is a column where one is expected, and a
-//! value where one is.
+//! Quotation marks inside a quoted text are doubled. A text in double quotes is a column or a value, whichever is
+//! expected.
 
 use bstr::BString;
 
 use super::{Condition, Error, Literal, Operator, Order, Predicate, Query, Written};
 
-/// Deepest nesting: each level takes some of the stack.
+/// Deepest nesting: each level takes part of the stack.
 const DEEPEST: usize = 100;
 
-/// The predicate of a text.
+/// Parses a predicate.
 ///
 /// # Errors
-/// [`Error::Syntax`], with the byte of the text.
+/// [`Error::Syntax`], with the offset in the text.
 pub fn parse(text: &str) -> Result<Predicate, Error> {
     let mut parser = Parser::new(text)?;
     let predicate = parser.any()?;
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Predicate, Error> {
     }
 }
 
-/// The query of a text: a predicate, an order, a limit, of which each can be left out, but not all.
+/// Parses a query: a predicate, an order, a limit. Each is optional, but not all of them.
 ///
 /// # Errors
 /// As [`parse`].
@@ -70,7 +70,7 @@ enum Token {
     /// A name or a keyword.
     Word(String),
     Number(String),
-    /// In `'`, `"` or `` ` ``, and which.
+    /// Text in `'`, `"` or `` ` ``, and the mark.
     Quoted(String, char),
     Symbol(&'static str),
 }
@@ -85,7 +85,7 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// Longer ones first.
+/// Longer symbols come first.
 const SYMBOLS: [&str; 13] = ["<=", ">=", "!=", "<>", "==", "=", "<", ">", "(", ")", ",", "+", "-"];
 
 fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Error> {
@@ -125,7 +125,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Error> {
     Ok(tokens)
 }
 
-/// The text between the quotation marks at the beginning, and the bytes that both take.
+/// The text between quotation marks at the beginning, and the length of both in bytes.
 fn quoted(text: &str, mark: char) -> Option<(String, usize)> {
     let mut content = String::new();
     let mut at = 1;
@@ -141,7 +141,7 @@ fn quoted(text: &str, mark: char) -> Option<(String, usize)> {
     }
 }
 
-/// Bytes of the number that a text begins with, and of whatever is stuck to it.
+/// Length of the number at the beginning of a text, with all characters attached to it.
 fn number_length(text: &str) -> usize {
     let mut before = ' ';
     let end = text.find(|c: char| {
@@ -155,7 +155,7 @@ fn number_length(text: &str) -> usize {
 struct Parser {
     tokens: Vec<(usize, Token)>,
     next: usize,
-    /// Bytes of the text.
+    /// Length of the text in bytes.
     end: usize,
     depth: usize,
 }
@@ -169,7 +169,7 @@ impl Parser {
         self.tokens.get(self.next).map(|(_, token)| token)
     }
 
-    /// Byte of the next token.
+    /// Offset of the next token.
     fn at(&self) -> usize {
         self.tokens.get(self.next).map_or(self.end, |(at, _)| *at)
     }
@@ -287,7 +287,7 @@ impl Parser {
         Ok(if negated { Predicate::Not(Box::new(predicate)) } else { predicate })
     }
 
-    /// Whether the text begins with what stands behind a predicate. A column may have such a name.
+    /// Whether the next tokens begin a clause that follows the predicate. A column may have such a name.
     fn is_clause(&self) -> bool {
         let is = |at: usize, wanted: &str| match self.tokens.get(at) {
             Some((_, Token::Word(word))) => word.eq_ignore_ascii_case(wanted),
@@ -325,7 +325,7 @@ impl Parser {
         if self.symbol(")") { Ok(format!("year({inner})").into()) } else { Err(self.expected("`)`")) }
     }
 
-    /// Whether what stands here is no part of a condition.
+    /// Whether the next token ends a condition.
     fn ends_condition(&self) -> bool {
         match self.peek() {
             None | Some(Token::Symbol(")")) => true,
@@ -349,7 +349,7 @@ impl Parser {
         let at = self.at();
         let sign = if self.symbol("-") { "-" } else { "" };
         if sign.is_empty() {
-            // A plus means nothing.
+            // A plus sign has no effect.
             self.symbol("+");
         }
         let (text, written) = match self.peek() {

@@ -1,12 +1,12 @@
-//! Where a value, as written, lies among the values of a type: exactly, whatever its digits.
+//! Places literal values exactly among the values of a type, whatever their digits.
 
 use crate::calendar;
 use crate::table::Times;
 
-/// Digits of the largest whole number told apart from others: no type of a column has more than 20.
+/// Digits of the largest integer that is told apart from others: no column type has more than 20.
 const MOST_DIGITS: i64 = 30;
 
-/// Where a literal lies among the values of a type.
+/// The place of a literal among the values of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::query) struct Point<T> {
     /// The greatest value less than the literal.
@@ -17,14 +17,14 @@ pub(in crate::query) struct Point<T> {
     pub above: Option<T>,
 }
 
-/// The place of a decimal number, `inf` or `nan` among the integers; `None` where the text is no number.
+/// The place of a decimal number, `inf` or `nan` among the integers. `None`: not a number.
 pub(in crate::query) fn integer(text: &str) -> Option<Point<i128>> {
     shifted(text, 0)
 }
 
-/// As [`integer`], of the number × 10^`shift`.
+/// As [`integer`], for the number × 10^`shift`.
 fn shifted(text: &str, shift: i64) -> Option<Point<i128>> {
-    // Whatever reads as a number, and nothing else.
+    // Accepts exactly the texts that parse as a number.
     let rough: f64 = text.parse().ok()?;
     if rough.is_nan() {
         return Some(Point { below: None, at: None, above: None });
@@ -43,7 +43,7 @@ fn shifted(text: &str, shift: i64) -> Option<Point<i128>> {
         return Some(beyond);
     }
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
-    // An exponent that no i64 holds is as good as any other far out.
+    // An exponent beyond i64 is replaced by another one far out of range.
     let exponent: i64 = exponent.parse().unwrap_or(if exponent.starts_with('-') { i64::MIN / 2 } else { i64::MAX / 2 });
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
@@ -72,17 +72,17 @@ fn whole_number(value: i128) -> Point<i128> {
     Point { below: Some(value - 1), at: Some(value), above: Some(value + 1) }
 }
 
-/// The place of an instant among the integers that stand for instants; `None` where the text is no instant.
+/// The place of an instant among the integers that stand for instants. `None`: not an instant.
 pub(in crate::query) fn instant(text: &str, times: Times) -> Option<Point<i128>> {
     Some(placed(times.place(calendar::instant(text)?)))
 }
 
-/// The place of a length of time among the integers that count a unit of it; `None`: the text is not a length of time.
+/// The place of a duration among the integers that count its unit. `None`: not a duration.
 pub(in crate::query) fn duration(text: &str, times: Times) -> Option<Point<i128>> {
     Some(placed(times.place(calendar::duration(text)?)))
 }
 
-/// At the greatest value not behind a moment, where that is the moment; else behind it.
+/// The point of an instant, from the greatest value at or before it and whether they are equal.
 fn placed((place, is_there): (i128, bool)) -> Point<i128> {
     let between = Point { below: Some(place), at: None, above: Some(place + 1) };
     if is_there { whole_number(place) } else { between }
@@ -96,9 +96,9 @@ pub(in crate::query) enum Width {
     Double,
 }
 
-/// The place of a decimal number, `inf` or `nan` among the floating-point numbers of a width, as doubles; `None` where
-/// the text is no number. A decimal is the nearest number of that width, so that what a view shows of a value equals
-/// it; one past the greatest number lies between that and infinity.
+/// The place of a decimal number, `inf` or `nan` among the floats of a width, as doubles. `None`: not a number. A
+/// decimal takes the nearest float of that width, so that it equals a value shown with these digits; a number beyond
+/// the greatest float lies between that and infinity.
 pub(in crate::query) fn float(text: &str, width: Width) -> Option<Point<f64>> {
     let double: f64 = text.parse().ok()?;
     let value = match width {
@@ -127,22 +127,22 @@ pub(in crate::query) fn float(text: &str, width: Width) -> Option<Point<f64>> {
     })
 }
 
-/// The nearest number of 16 bits to a decimal, whose nearest double is `double`. That double may lie halfway between
-/// two such numbers where the decimal does not; and `half::f16::from_f64` rounds twice as well.
+/// The nearest 16-bit float to a decimal whose nearest double is `double`. That double may lie halfway between two such
+/// floats where the decimal does not, and `half::f16::from_f64` rounds twice, too.
 fn nearest_half(text: &str, double: f64) -> f64 {
-    /// Bits behind the point of the smallest number that lies halfway.
+    /// Fractional bits of the smallest halfway point.
     const FRACTION: i32 = 25;
     let magnitude = double.abs();
     if magnitude == 0.0 || magnitude > f64::from(1 << 17) {
         return if magnitude == 0.0 { double } else { f64::INFINITY.copysign(double) };
     }
-    // Numbers are this far apart here, a 1024th of the power of two below; dividing and multiplying by one is exact.
+    // Distance of neighbouring floats here: 1/1024 of the power of two below. Dividing and multiplying by it is exact.
     let power = f64::from_bits(magnitude.to_bits() & f64::INFINITY.to_bits());
     let step = half::f16::MIN_POSITIVE_SUBNORMAL.to_f64().max(power / 1024.0);
     let steps = magnitude / step;
     let mut rounded = steps.round_ties_even();
     if steps.fract() == 0.5 {
-        // × 10^25, which makes a whole number of it.
+        // × 10^25, which makes it an integer.
         let halfway = (double * f64::from(1 << FRACTION)) as i128 * 5_i128.pow(FRACTION as u32);
         let place = shifted(text, FRACTION.into());
         let beside = place.filter(|place| place.at != Some(halfway)).and_then(|place| place.below);
@@ -156,7 +156,7 @@ fn nearest_half(text: &str, double: f64) -> f64 {
     if is_past { f64::INFINITY.copysign(double) } else { nearest.copysign(double) }
 }
 
-/// The bytes that hexadecimal digits stand for.
+/// The bytes of hexadecimal digits.
 pub(in crate::query) fn hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.iter().map(|byte| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();

@@ -1,4 +1,4 @@
-//! Predicates before they meet a table.
+//! Predicates that are not yet bound to a table.
 
 pub mod expression;
 pub(super) mod literal;
@@ -11,35 +11,35 @@ use bstr::BString;
 /// A condition on a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predicate {
-    /// All of these.
+    /// All of these hold.
     All(Vec<Predicate>),
-    /// One of these.
+    /// At least one of these holds.
     Any(Vec<Predicate>),
-    /// Not this; of a row of which this is unknown, that is unknown as well.
+    /// This does not hold; unknown where the inner predicate is unknown.
     Not(Box<Predicate>),
     /// A condition on one column.
     Test(Condition),
 }
 
-/// The rows asked for, their order, and how many.
+/// A query: the condition on rows, their order, and a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// The condition that they satisfy.
+    /// The condition on rows.
     pub predicate: Predicate,
-    /// The columns that order them, the most significant first; without any, the order of the file.
+    /// The columns to sort by, the most significant first; empty for the order of the file.
     pub order: Vec<Order>,
-    /// How many at most.
+    /// Most rows.
     pub limit: Option<u64>,
 }
 
-/// A column that rows are ordered by.
+/// A column to sort by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Its name.
     pub column: BString,
-    /// Where the name stands in an expression.
+    /// Position of the name in an expression.
     pub at: usize,
-    /// The greatest value first.
+    /// Whether the greatest value comes first.
     pub descending: bool,
 }
 
@@ -48,33 +48,33 @@ pub struct Order {
 pub struct Condition {
     /// Name of the column's link.
     pub column: BString,
-    /// Where the name stands in an expression.
+    /// Position of the name in an expression.
     pub at: usize,
     /// The comparison with its value.
     pub operator: Operator,
-    /// Operands: as many as the operator takes.
+    /// Operands, as many as the operator takes.
     pub values: Vec<Literal>,
 }
 
 impl Condition {
-    /// Refuses a value or the operator, as one that the column's type does not have.
+    /// Rejects the value or operator at a position, for a reason.
     pub(super) fn refused(&self, at: usize, what: impl fmt::Display) -> Error {
         Error::Type { at, what: format!("{}: {what}", self.column) }
     }
 }
 
-/// A value as it was written.
+/// A value as the user wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Literal {
     /// Its text.
     pub text: BString,
-    /// How it was written; `None` in a path, where nothing tells numbers from text.
+    /// Its notation. `None`: from a path, which does not tell numbers from texts.
     pub written: Option<Written>,
-    /// Where it stands in an expression.
+    /// Its position in an expression.
     pub at: usize,
 }
 
-/// How a value was written in an expression.
+/// The notation of a value in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     /// As digits, or `nan`, `inf`.
@@ -85,39 +85,39 @@ pub enum Written {
     Boolean,
 }
 
-/// A comparison with a value.
+/// The operator of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
-    /// It equals.
+    /// The value equals the operand.
     Eq,
-    /// It differs.
+    /// The value differs.
     Ne,
-    /// It is less.
+    /// The value is less.
     Lt,
-    /// It is less or equal.
+    /// The value is less or equal.
     Le,
-    /// It is greater.
+    /// The value is greater.
     Gt,
-    /// It is greater or equal.
+    /// The value is greater or equal.
     Ge,
-    /// It lies between two values, or is one of them.
+    /// The value lies between two operands, both included.
     Between,
-    /// It is one of some values.
+    /// The value is one of the operands.
     In,
-    /// It begins so.
+    /// The value begins with the operand.
     Prefix,
-    /// It matches a pattern with `%` and `_`.
+    /// The value matches a pattern with `%` and `_`.
     Like,
-    /// It is missing.
+    /// The value is null.
     Null,
-    /// It is not missing.
+    /// The value is not null.
     Valid,
-    /// It is NaN as stored.
+    /// The value is stored as NaN.
     Nan,
 }
 
 impl Operator {
-    /// All of them.
+    /// All operators.
     pub const ALL: [Self; 13] = [
         Self::Eq,
         Self::Ne,
@@ -153,7 +153,7 @@ impl Operator {
         }
     }
 
-    /// Whether the operator takes this number of values.
+    /// Whether the operator takes this number of operands.
     pub fn takes(self, values: usize) -> bool {
         match self {
             Self::Null | Self::Valid | Self::Nan => values == 0,
@@ -164,40 +164,40 @@ impl Operator {
     }
 }
 
-/// Why a predicate makes no sense.
+/// Why a predicate is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It does not follow the grammar.
+    /// The predicate does not follow the grammar.
     #[error("{what}")]
     Syntax {
-        /// Byte of the text where it stops making sense.
+        /// Offset in the text where parsing failed.
         at: usize,
         /// The expected and the found text.
         what: String,
     },
-    /// There is no such column, or it has no place in the table.
+    /// The column does not exist, or is not part of the table.
     #[error("{what}; columns: {known}")]
     Column {
-        /// Byte of the expression where its name begins.
+        /// Offset of its name in the expression.
         at: usize,
         /// The fault.
         what: String,
-        /// Columns that can be asked about.
+        /// Columns that predicates can use.
         known: String,
     },
-    /// A value or an operator that the column's type does not have.
+    /// The column's type does not have this value or operator.
     #[error("{what}")]
     Type {
-        /// Byte of the expression.
+        /// Offset in the expression.
         at: usize,
-        /// Column, rule, value.
+        /// The column, the rule and the value.
         what: String,
     },
 }
 
 impl Error {
-    /// Byte of the text where it stops making sense.
+    /// Offset in the text where the error lies.
     pub fn position(&self) -> usize {
         match self {
             Self::Syntax { at, .. } | Self::Column { at, .. } | Self::Type { at, .. } => *at,

@@ -4,10 +4,10 @@ use bstr::{BString, ByteSlice};
 
 use super::{Condition, Error, Literal, Operator, Predicate};
 
-/// The alternatives of one segment.
+/// Parses the alternatives in one segment.
 ///
 /// # Errors
-/// [`Error::Syntax`], with the byte of the segment.
+/// [`Error::Syntax`], with the offset in the segment.
 pub fn parse(segment: &[u8]) -> Result<Predicate, Error> {
     let mut at = 0;
     let mut alternatives = Vec::new();
@@ -21,7 +21,7 @@ pub fn parse(segment: &[u8]) -> Result<Predicate, Error> {
     })
 }
 
-/// Whether a segment is a column, or a column and an operator that takes values: a condition that goes on.
+/// Whether a segment is the beginning of a condition: a column, or a column with an operator that takes values.
 pub fn is_begun(segment: &[u8]) -> bool {
     match segment.splitn(3, |byte| *byte == b':').skip(1).collect::<Vec<_>>()[..] {
         [] => true,
@@ -89,7 +89,7 @@ fn decode(text: &[u8], at: usize) -> Result<BString, Error> {
     Ok(decoded)
 }
 
-/// A segment as text, which means the same: bytes that are no UTF-8 are encoded.
+/// An equivalent segment in UTF-8: invalid bytes are encoded.
 pub fn readable(segment: &[u8]) -> String {
     let mut text = String::new();
     for part in segment.utf8_chunks() {
@@ -99,7 +99,7 @@ pub fn readable(segment: &[u8]) -> String {
     text
 }
 
-/// A name or a value as it stands in a path.
+/// Encodes a name or a value for a path.
 pub fn encode(text: &[u8]) -> String {
     let mut encoded = String::new();
     for part in text.utf8_chunks() {

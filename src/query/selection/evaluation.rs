@@ -1,4 +1,4 @@
-//! Which rows of a block satisfy a predicate.
+//! Finds the rows of a block that satisfy a predicate.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -23,13 +23,13 @@ use crate::store::statistics::GRAIN;
 use crate::store::{ARRAY_BYTES, Cache, Error, Rows, Shared, Store};
 use crate::table::{IndexForm, nan_in};
 
-/// Finds the rows of one table that satisfy one predicate, block by block, and counts what that takes.
+/// Finds the rows of one table that satisfy one predicate, block by block, and counts the work.
 #[derive(Debug)]
 pub(in crate::query) struct Evaluation {
     pub path: String,
     pub rows: u64,
     bound: Bound,
-    /// Of blocks of which some rows match and some do not, as long as there is room.
+    /// Matches of blocks of which some rows match and some do not, as long as there is room.
     matches: Cache<u64, Matches>,
     store: Arc<Store>,
     pub done: Done,
@@ -38,15 +38,15 @@ pub(in crate::query) struct Evaluation {
 /// Work done so far.
 #[derive(Debug, Default)]
 pub(in crate::query) struct Done {
-    /// Blocks of which no row can match.
+    /// Blocks without matching rows, decided without decoding.
     pub without: AtomicU64,
-    /// Blocks of which every row must match.
+    /// Blocks of matching rows only, decided without decoding.
     pub within: AtomicU64,
-    /// Blocks of which search indexes told the rows that match.
+    /// Blocks for which search indexes found the matching rows.
     pub answered: AtomicU64,
     /// Blocks whose values were decoded.
     pub decoded: AtomicU64,
-    /// Bytes of them.
+    /// Bytes of these values.
     pub bytes: AtomicU64,
 }
 
@@ -59,7 +59,7 @@ impl Measure<u32> for Evaluation {
         while let Some(left @ [verdict, ..]) = verdicts.get(counts.len()..) {
             let block = (blocks.start + counts.len()) as u64;
             let rows = self.rows_of(block);
-            // A block has 65,536 rows at most.
+            // A block has at most 65,536 rows.
             let length = (rows.end - rows.start) as u32;
             match verdict {
                 Verdict::Nothing => {
@@ -93,7 +93,7 @@ impl Evaluation {
         Self { path: path.to_owned(), rows, bound, matches, store: store.clone(), done: Done::default() }
     }
 
-    /// The store whose memory is used.
+    /// The store whose memory budget is used.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -103,7 +103,7 @@ impl Evaluation {
         self.bound.unverified()
     }
 
-    /// The search indexes of the predicate's columns that were of use.
+    /// The search indexes of the predicate's columns that were useful.
     pub fn used(&self) -> Vec<UsedIndex> {
         let mut used = Vec::new();
         self.bound.tree.leaves(&mut |leaf| used.extend(leaf.answers.iter().filter_map(Answer::used)));
@@ -116,7 +116,7 @@ impl Evaluation {
         start..start.saturating_add(GRAIN).min(self.rows)
     }
 
-    /// Which rows of a block match.
+    /// The matching rows of a block.
     pub fn matches(&self, block: u64, interrupt: &Interrupt) -> Result<Arc<Matches>, Error> {
         if let Some(known) = self.matches.get(&block) {
             return Ok(known);
@@ -125,10 +125,10 @@ impl Evaluation {
         Ok(self.hold(block, found))
     }
 
-    /// How many of the rows of a block match; which, is kept.
+    /// The number of matching rows in a block; keeps the rows.
     fn count(&self, block: u64, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<u32, Error> {
         let found = self.look(rows, pruner, interrupt)?;
-        // A block has 65,536 rows at most.
+        // A block has at most 65,536 rows.
         let count = found.bits.count_set_bits() as u32;
         if count > 0 && u64::from(count) < rows.end - rows.start {
             self.hold(block, found);
@@ -136,7 +136,8 @@ impl Evaluation {
         Ok(count)
     }
 
-    /// Keeps what was found in a block if there is room for it. What a search index tells it tells again at less cost.
+    /// Keeps the result for a block if there is room. Results of a search index are not kept, since it gives them again
+    /// at less cost.
     fn hold(&self, block: u64, mut found: Matches) -> Arc<Matches> {
         let bytes = found.bytes() + size_of::<u64>();
         found.held = if found.was_decoded { self.store.budget().try_reserve(bytes as u64) } else { None };
@@ -147,15 +148,15 @@ impl Evaluation {
         found
     }
 
-    /// The values as stored of these of the rows that match in a block, counted from the first of them, in the column
-    /// that `rows` are; `None` where they were not kept.
+    /// Stored values of the matching rows of a block at these positions, counted from the first match, in the column
+    /// `rows`. `None`: not kept.
     pub fn values(&self, matches: &Matches, rows: &dyn Rows, places: Range<usize>) -> Option<Buffer> {
         let mut columns = self.bound.columns.iter();
         let column = columns.position(|column| std::ptr::addr_eq(Arc::as_ptr(&column.rows), rows))?;
         matches.values.iter().find(|values| values.column == column)?.at(places)
     }
 
-    /// Which of these rows match, by their values or by what search indexes tell.
+    /// The matching rows in a range, by their values or by search indexes.
     fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<Matches, Error> {
         interrupt.check()?;
         let look = Look {
@@ -167,7 +168,7 @@ impl Evaluation {
             was_decoded: Cell::new(false),
         };
         match look.tree(&self.bound.tree, rows) {
-            // More than the store hands out at once: in halves.
+            // More rows than the store gives at once are examined in halves.
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
                 let middle = rows.start + (rows.end - rows.start) / 2;
                 let first = self.look(&(rows.start..middle), pruner, interrupt)?;
@@ -191,19 +192,19 @@ impl Evaluation {
     }
 }
 
-/// One look at the values of some rows.
+/// One examination of a range of rows.
 struct Look<'a> {
     evaluation: &'a Evaluation,
     pruner: &'a Pruner,
     interrupt: &'a Interrupt,
-    /// Columns decoded so far that several conditions ask about, by position.
+    /// Decoded columns with several conditions, by position.
     arrays: RefCell<HashMap<usize, ArrayRef>>,
-    /// Values met of rows that satisfy their condition.
+    /// Stored values of rows that satisfy a condition.
     values: RefCell<Vec<Values>>,
     was_decoded: Cell<bool>,
 }
 
-/// Which values are stored as NaN; `None` where none is.
+/// Which values are stored as NaN. `None`: no value.
 fn nan(array: &ArrayRef) -> Option<BooleanBuffer> {
     match array.as_any_dictionary_opt() {
         Some(dictionary) => of_labels(array.as_ref(), &nan_in(dictionary.values().as_ref())?),
@@ -213,7 +214,7 @@ fn nan(array: &ArrayRef) -> Option<BooleanBuffer> {
 
 impl Look<'_> {
     fn tree(&self, tree: &Tree, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
-        // A block has 65,536 rows at most.
+        // A block has at most 65,536 rows.
         let length = (rows.end - rows.start) as usize;
         match self.pruner.verdict(tree, rows) {
             Verdict::Nothing => return Ok(BooleanBuffer::new_unset(length)),
@@ -265,7 +266,7 @@ impl Look<'_> {
     /// Which values satisfy a condition.
     fn test(&self, leaf: &Leaf, array: &ArrayRef) -> Result<BooleanBuffer, Error> {
         let has_missing_labels = array.as_any_dictionary_opt().is_some_and(|array| array.values().null_count() > 0);
-        // An array of the type Null has no bitmap.
+        // An array of type Null has no bitmap.
         let is_logical = has_missing_labels || array.data_type().is_null();
         let nulls = if is_logical { array.logical_nulls() } else { array.nulls().cloned() };
         let valid = nulls.map(|nulls| nulls.inner().clone());
@@ -285,7 +286,7 @@ impl Look<'_> {
             }
             None => ranges.matching(array.as_ref()),
         };
-        // The kind of the column was asked when the predicate was bound.
+        // Binding the predicate checked the kind of the column.
         let Some(matching) = matching else {
             return Err(Error::unsupported(
                 &self.evaluation.path,
@@ -299,14 +300,14 @@ impl Look<'_> {
         })
     }
 
-    /// As [`Look::leaf`], of bytes as they were decoded: without a copy of them, and of categories without their
-    /// labels. `None` where that cannot be.
+    /// As [`Look::leaf`], on borrowed decoded bytes: without a copy, and for categories without their labels. `None`:
+    /// not possible here.
     fn stored(&self, leaf: &Leaf, rows: &Range<u64>) -> Result<Option<BooleanBuffer>, Error> {
         let Test::Compare { ranges, negated } = &leaf.test else { return Ok(None) };
         let Some(source) = self.evaluation.bound.columns.get(leaf.column) else { return Ok(None) };
         let values = &source.rows;
         let is_labelled = matches!(values.data_type(), DataType::Dictionary(..));
-        // One condition holds the bytes at a time. Waiting for more memory while holding some could deadlock.
+        // Only one condition at a time holds the bytes. Waiting for more memory while holding some could deadlock.
         if source.conditions > 1 || !(is_labelled || values.data_type().is_numeric()) {
             return Ok(None);
         }
@@ -326,7 +327,7 @@ impl Look<'_> {
         } else {
             None
         };
-        // Bytes of enumerations are no codes of labels.
+        // Stored bytes of enumerations are not codes of labels.
         let (Some(stored), Some(coded)) = (values.bytes(), values.coded()) else { return Ok(None) };
         let of_none = coded.values(Buffer::default());
         if of_none.is_none_or(|none| !none.data_type().is_numeric()) {
@@ -359,10 +360,10 @@ impl Look<'_> {
         Ok(Some(matching))
     }
 
-    /// The values of rows that are too much to be had at once, where many are the same.
+    /// The distinct values of rows that take too much memory as an array, if many rows share values.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] where they are not: fewer rows may be had.
+    /// [`Error::TooLarge`] if they do not: the caller must take fewer rows.
     fn shared(&self, column: usize, rows: &Range<u64>) -> Result<Option<Shared>, Error> {
         let Some(Source { rows: values, .. }) = self.evaluation.bound.columns.get(column) else { return Ok(None) };
         let count = rows.end - rows.start;

@@ -1,4 +1,4 @@
-//! The matching rows of a block, and values read on the way.
+//! The matching rows of a block, and values read while finding them.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 
 use crate::store::Reservation;
 
-/// Values are kept where at most one row in this many matches.
+/// Values are kept if at most one row in this many matches.
 const FEW: usize = 16;
 
-/// Which rows of a block match.
+/// The matching rows of a block.
 #[derive(Debug)]
 pub(in crate::query) struct Matches {
     pub bits: BooleanBuffer,
-    /// Values of theirs that were compared, where they are few: bringing them back would take decoding the block again.
+    /// Compared values of these rows, if they are few: otherwise reading them would decode the block again.
     pub values: Vec<Values>,
-    /// Whether values were decoded for it.
+    /// Whether finding them decoded values.
     pub was_decoded: bool,
-    /// `None` where it is not kept.
+    /// The reserved memory. `None`: not kept.
     pub held: Option<Reservation>,
 }
 
@@ -29,19 +29,19 @@ impl Matches {
     }
 }
 
-/// The bytes as stored of some rows of one column.
+/// Stored bytes of some rows of one column.
 #[derive(Debug)]
 pub(in crate::query) struct Values {
     /// Position of the column in the predicate.
     pub column: usize,
-    /// The rows of the block.
+    /// The rows of the block that have a value here.
     rows: BooleanBuffer,
     width: usize,
     bytes: Buffer,
 }
 
 impl Values {
-    /// Those of these rows out of those of all rows of the block; `None` where they are not few.
+    /// Picks the stored bytes of these rows from those of the whole block. `None`: they are not few.
     pub fn new(column: usize, rows: &BooleanBuffer, width: u64, stored: &[u8]) -> Option<Self> {
         let width = usize::try_from(width).ok().filter(|width| *width > 0)?;
         let count = rows.count_set_bits();
@@ -55,7 +55,7 @@ impl Values {
         Some(Self { column, rows: rows.clone(), width, bytes: bytes.into() })
     }
 
-    /// Those of the rows of the block that match in the end; `None` where others than these do.
+    /// Restricts the values to the rows that match in the end. `None`: some of those have no value here.
     pub fn of(self, rows: &BooleanBuffer) -> Option<Self> {
         if (&self.rows & rows).count_set_bits() < rows.count_set_bits() {
             return None;
@@ -69,7 +69,7 @@ impl Values {
         Some(Self { rows: rows.clone(), bytes, ..self })
     }
 
-    /// Those of some of these rows, counted from the first.
+    /// The bytes of these rows at some positions, counted from the first row.
     pub fn at(&self, places: Range<usize>) -> Option<Buffer> {
         let (start, length) = (places.start.checked_mul(self.width)?, places.len().checked_mul(self.width)?);
         let is_there = start.checked_add(length).is_some_and(|end| end <= self.bytes.len());

@@ -1,9 +1,9 @@
 //! Finds the rows that satisfy a predicate, block by block of 65,536 rows.
 //!
-//! A [pass](crate::store::pass) counts the matching rows of each block on all cores. It runs once for all waiters and
-//! stops when none is left. The counts stay, four bytes a block, and are kept in the user's cache folder: they say
-//! where the n-th row lies. The rows of a block of which some match are kept as bits under the memory budget. Bits that
-//! were evicted are found again on demand.
+//! A [pass](crate::store::pass) counts the matching rows of each block on all cores. It runs once for all waiting
+//! readers and stops when the last one leaves. The counts, four bytes a block, stay in memory and in the user's cache
+//! folder: they locate the n-th row. If only some rows of a block match, these are kept as bits under the memory
+//! budget. Evicted bits are found again on demand.
 
 mod evaluation;
 mod matches;
@@ -34,16 +34,16 @@ pub use rows::SelectedRows;
 pub(super) use rows::joined;
 pub use table::{filtered, selectable};
 
-/// Blocks of the longest table that is looked through: 2^42 rows.
+/// Blocks of the longest table that can be searched: 2^42 rows.
 const MOST_BLOCKS: u64 = 1 << 26;
 
-/// Blocks that a step of the pass takes at most, where chunks are longer than one.
+/// Most blocks in a step of the pass, unless a chunk is longer.
 const MOST_PER_STEP: u64 = 256;
 
-/// Steps that each core is to have at least, so that none has nothing to do at the end.
+/// Least steps for each core, so that no core is idle at the end.
 const STEPS_OF_A_CORE: u64 = 64;
 
-/// Moves when the same predicate finds other rows in the same file.
+/// To be increased when the same predicate finds other rows in the same file.
 const VERSION: u32 = 2;
 
 /// The rows of a table that satisfy a predicate, found on demand.
@@ -51,7 +51,7 @@ pub struct Selection {
     evaluation: Arc<Evaluation>,
     counts: Arc<Pass<u32>>,
     selected: OnceLock<Arc<Selected>>,
-    /// How long finding them took, for the first who asked.
+    /// The time that finding them took for the first caller.
     took: OnceLock<Duration>,
 }
 
@@ -60,31 +60,30 @@ pub struct Selection {
 pub struct Explained {
     /// Rows of the table.
     pub rows: u64,
-    /// Rows that match; `None` before all are found.
+    /// Matching rows. `None`: not all found yet.
     pub matched: Option<u64>,
     /// Blocks of 65,536 rows.
     pub blocks: u64,
-    /// Blocks of which statistics or search indexes say that no row matches.
+    /// Blocks without a matching row, according to statistics or search indexes.
     pub blocks_without: u64,
-    /// Blocks of which they say that every row matches.
+    /// Blocks of matching rows only, according to these.
     pub blocks_within: u64,
-    /// Blocks of which search indexes say which rows match, each time that they did.
+    /// Blocks for which search indexes found the matching rows, counted each time.
     pub blocks_answered: u64,
-    /// Search indexes that said anything.
+    /// Search indexes that decided a block.
     pub indexes: Vec<UsedIndex>,
-    /// Blocks of which values were decoded, each time that they were.
+    /// Blocks whose values were decoded, counted each time.
     pub blocks_decoded: u64,
     /// Bytes of the values decoded.
     pub bytes_decoded: u64,
-    /// How long it took to find the rows.
+    /// The time that finding the rows took.
     pub took: Option<Duration>,
-    /// Whether the counts were found in the cache folder or are there now.
+    /// Whether the counts came from the cache folder or are stored there now.
     pub kept: bool,
 }
 
 impl Selection {
-    /// A selection among `rows` rows; `path` is the table's, for errors, and `keeper` says where what it finds is kept.
-    /// Reads nothing.
+    /// A selection among `rows` rows. `path` is the table's, for errors; `keeper` keeps the results. Reads nothing.
     ///
     /// # Errors
     /// [`Error::TooLarge`] for more than 2^42 rows.
@@ -101,23 +100,23 @@ impl Selection {
         }
         let natural = bound.columns.iter().filter_map(|column| column.rows.natural_rows()).max().unwrap_or(0);
         let chunk = natural.div_ceil(GRAIN).clamp(1, MOST_PER_STEP);
-        // Whole chunks, and in a long table several: what search indexes tell of a block takes less than taking a step.
+        // Whole chunks, and in a long table several: a search index decides a block faster than a step begins.
         let share = blocks / (STEPS_OF_A_CORE * pass::threads() as u64);
-        // A chunk of a bitmap tells of more: it is decoded by one step, where that leaves enough of them.
+        // A chunk of a bitmap covers more blocks: one step decodes it, if enough steps remain.
         let of_bitmap = bound.rows_of_bitmaps() / GRAIN;
         let chunk =
             if of_bitmap / 2 <= share && of_bitmap.is_multiple_of(chunk) { of_bitmap.max(chunk) } else { chunk };
         let per_step = share.next_multiple_of(chunk).clamp(chunk, MOST_PER_STEP.max(chunk));
-        // A selection that trusts unverified indexes shares no counts with others.
+        // A selection that trusts unverified indexes does not share its counts.
         let keeper = keeper.filter(|_| bound.trust != Trust::Trust);
         let evaluation = Arc::new(Evaluation::new(path, rows, bound, store));
         let keeper = keeper.map(|keeper| Keeper { what: format!("{} selection {VERSION}", keeper.what), ..keeper });
-        // Both fit: a step is less than the blocks, which were bounded above.
+        // Both fit: a step has fewer blocks than the table, whose blocks were bounded above.
         let counts = Pass::new(blocks as usize, per_step as usize, Arc::clone(&evaluation) as _, keeper);
         Ok(Self { evaluation, counts, selected: OnceLock::new(), took: OnceLock::new() })
     }
 
-    /// The rows found: waits until they are.
+    /// The rows found; waits for the search.
     ///
     /// # Errors
     /// Those of [`Rows::array`](crate::store::Rows::array); [`Error::Interrupted`] soon after `interrupt` is raised.
@@ -131,7 +130,7 @@ impl Selection {
         Ok(self.place(counts))
     }
 
-    /// The rows found, if they are; does nothing else for it.
+    /// The rows found, if the search is complete; never starts it.
     pub fn known(&self) -> Option<Arc<Selected>> {
         match self.selected.get() {
             Some(selected) => Some(selected.clone()),
@@ -139,23 +138,23 @@ impl Selection {
         }
     }
 
-    /// The rows found, if they are, or if the cache folder knows how many there are.
+    /// The rows found, if the search is complete or the cache folder has its counts.
     pub fn found(&self) -> Option<Arc<Selected>> {
         self.counts.found()?;
         self.known()
     }
 
-    /// Search indexes that cannot be used until they are verified.
+    /// Search indexes that cannot be used before verification.
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         self.evaluation.unverified()
     }
 
-    /// How far finding them is.
+    /// Progress of the search.
     pub fn progress(&self) -> Progress {
         self.counts.progress()
     }
 
-    /// Work done for it so far; `None` before any.
+    /// Work done so far. `None`: no work yet.
     pub fn explained(&self) -> Option<Explained> {
         let progress = self.counts.progress();
         let evaluation = &self.evaluation;
@@ -201,36 +200,36 @@ impl std::fmt::Debug for Selection {
     }
 }
 
-/// Rows that were found.
+/// The rows found by a selection.
 #[derive(Debug)]
 pub struct Selected {
     evaluation: Arc<Evaluation>,
-    /// Rows found before each block, and in all.
+    /// Number of rows found before each block, and the total.
     starts: Vec<u64>,
     /// Whole rows that were read for several columns.
     whole: Cache<picked::Key, Option<picked::Picked>>,
 }
 
-/// Rows of the table that follow each other, some of which were found.
+/// Successive rows of the table, some of which were found.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    /// The first of them.
+    /// The first row.
     pub first: u64,
-    /// How many.
+    /// Number of rows.
     pub length: u64,
-    /// Which of them; `None` is all.
+    /// The rows found among them. `None`: all.
     pub bits: Option<BooleanBuffer>,
-    /// The matches of their block, and which of these they are; `None`: all of them.
+    /// The matches of their block, and the positions among these. `None`: the whole block matches.
     found: Option<(Arc<Matches>, Range<usize>)>,
 }
 
 impl Selected {
-    /// How many.
+    /// Number of rows found.
     pub fn len(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
 
-    /// Whether no row matches.
+    /// Whether no row was found.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -240,7 +239,7 @@ impl Selected {
         &self.evaluation.path
     }
 
-    /// Where the rows found at these places lie in the table. Pieces begin and end with a row that was found.
+    /// Locates a range of found rows in the table. Pieces begin and end with a found row.
     pub(super) fn pieces(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<Piece>, Error> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut block = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
@@ -277,15 +276,14 @@ impl Selected {
         Ok(pieces)
     }
 
-    /// The values as stored of the rows of a piece that were found, in the column that `rows` are, where they were
-    /// kept.
+    /// Stored values of the found rows of a piece in the column `rows`, if they were kept.
     pub(super) fn values(&self, piece: &Piece, rows: &dyn Rows) -> Option<Buffer> {
         let (matches, places) = piece.found.as_ref()?;
         self.evaluation.values(matches, rows, places.clone())
     }
 }
 
-/// From the set bit after `skip` others, `take` set bits. There are as many.
+/// The piece from the set bit after `skip` others with `take` set bits, which must exist.
 fn cut(start: u64, matches: Arc<Matches>, skip: u64, take: u64) -> Piece {
     let mut set = matches.bits.set_indices().skip(skip as usize);
     let first = set.next().unwrap_or(0);

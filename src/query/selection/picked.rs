@@ -1,34 +1,33 @@
-//! Selected rows of a table whose columns are parts of one dataset: where few lie far apart, whole rows are read, once
-//! for all columns. Column after column would decode each chunk as often as there are columns.
+//! Selected rows of a table whose columns are parts of one dataset: if few rows lie far apart, whole rows are read once
+//! for all columns. Reading column by column would decode each chunk once for each column.
 
 use super::Selected;
 use crate::catalogue::ObjectId;
 use crate::source::Interrupt;
 use crate::store::{Error, Place, Reservation, RowRange, Rows};
 
-/// Bytes of whole rows that are read together, and at most this share of the memory budget.
+/// Bytes of whole rows to read at once, and their largest share of the memory budget.
 const MOST_BYTES: u64 = 16 << 20;
 const SHARE: u64 = 32;
 
-/// Rows of the table for each one that was found, at least: of rows that lie closer, neighbours come with them anyway.
+/// Least rows of the table for each found row: closer rows lie in the same chunks anyway.
 const APART: u64 = 8;
 
-/// A reader that picks fewer than one in this many of the rows read together does not wait for the others.
+/// A reader that needs fewer than one in this many of the rows read at once does not wait for the others.
 const FEWEST: u64 = 8;
 
-/// Whole rows, one behind the other.
+/// Whole rows in succession.
 #[derive(Debug)]
 pub(super) struct Picked {
     bytes: Vec<u8>,
     _held: Reservation,
 }
 
-/// The dataset, and which of the stretches of selected rows.
+/// The dataset, and the number of the stretch of selected rows.
 pub(super) type Key = (ObjectId, u64);
 
 impl Selected {
-    /// The bytes as stored of the rows of `range` in a column, as many as there are; `None` where they are better read
-    /// by themselves.
+    /// Stored bytes of the found rows in `range` in a column. `None`: reading the column alone is better.
     pub(super) fn picked(
         &self,
         rows: &dyn Rows,
@@ -52,7 +51,7 @@ impl Selected {
             }
             let picked = self.whole.get_or_make(&key, interrupt, || self.pick(&place, &all, interrupt))?;
             let Some(picked) = picked.as_ref() else { return Ok(None) };
-            // In memory, so they fit.
+            // The rows lie in memory, so these numbers fit.
             let [start, end] = [wanted.start, wanted.end].map(|row| ((row - all.start) * place.stride) as usize);
             let (offset, width) = (place.offset as usize, place.width as usize);
             let whole = picked.bytes.get(start..end).unwrap_or_default();
@@ -62,7 +61,7 @@ impl Selected {
         Ok(Some(out))
     }
 
-    /// Reads the rows of a range as a whole; `None` where they do not lie far apart, or there is no memory for them.
+    /// Reads whole rows of a range. `None`: they do not lie far apart, or memory is short.
     fn pick(&self, place: &Place<'_>, range: &RowRange, interrupt: &Interrupt) -> Result<Option<Picked>, Error> {
         let count = range.end - range.start;
         let pieces = self.pieces(range, interrupt)?;
@@ -79,7 +78,7 @@ impl Selected {
                 Some(bits) => places.extend(bits.set_indices().map(|at| piece.first + at as u64)),
             }
         }
-        // No more than was reserved.
+        // As many bytes as were reserved.
         let mut bytes = vec![0; bytes as usize];
         place.dataset.read_rows(&places, place.stride, &mut bytes, interrupt)?;
         Ok((places.len() as u64 == count).then_some(Picked { bytes, _held: held }))

@@ -1,4 +1,4 @@
-//! The verdict on a predicate of everything known about its columns.
+//! The verdict on a predicate from all knowledge about its columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::store::statistics::{Scalar, Statistics};
 
-/// Knowledge of the columns of a predicate, as of one moment.
+/// Knowledge about the columns of a predicate at one moment.
 pub(in crate::query) struct Pruner {
     by_column: Vec<Option<Arc<Statistics>>>,
     rows: Vec<Arc<dyn Rows>>,
@@ -31,20 +31,21 @@ impl Pruner {
         Self { by_column: by_column.collect(), rows: rows.collect(), interrupt: interrupt.clone() }
     }
 
-    /// Sources of answers about a condition, the cheapest first.
+    /// Sources of answers to a condition, the cheapest first.
     fn known<'a>(&'a self, leaf: &'a Leaf) -> impl Iterator<Item = &'a dyn Known> {
         let statistics = self.by_column.get(leaf.column).and_then(Option::as_deref);
         let answers = leaf.answers.iter().map(|answer| answer as &dyn Known);
         statistics.map(|statistics| statistics as &dyn Known).into_iter().chain(answers)
     }
 
-    /// Which rows satisfy a condition, where that is known.
+    /// The rows that satisfy a condition, if a source knows them.
     pub fn bits(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<BooleanBuffer> {
         let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
         self.known(leaf).find_map(|known| known.bits(&ask))
     }
 
-    /// How many rows of each of the first blocks satisfy a predicate, where that is known without knowing which.
+    /// The number of rows in each of the first blocks that satisfy a predicate, if a source has it without finding the
+    /// rows.
     pub fn counts(&self, tree: &Tree, rows: &Range<u64>) -> Vec<u32> {
         let leaf = match tree {
             Tree::Leaf(leaf) => leaf,
@@ -57,7 +58,7 @@ impl Pruner {
         self.known(leaf).map(|known| known.counts(&ask)).find(|counts| !counts.is_empty()).unwrap_or_default()
     }
 
-    /// Whether the rows satisfy a part of the predicate.
+    /// The verdict on a part of the predicate for a range of rows.
     pub fn verdict(&self, tree: &Tree, rows: &Range<u64>) -> Verdict {
         match tree {
             Tree::Leaf(leaf) => self.of_leaf(leaf, rows),
@@ -66,7 +67,7 @@ impl Pruner {
         }
     }
 
-    /// `strong` as soon as one part says so; `weak` where all do.
+    /// `strong` if any part gives it; `weak` if all parts do.
     fn joined(&self, parts: &[Tree], rows: &Range<u64>, strong: Verdict, weak: Verdict) -> Verdict {
         let mut verdict = weak;
         for part in parts {
@@ -85,7 +86,7 @@ impl Pruner {
         said.or_else(|| self.of_codes(leaf, rows)).unwrap_or(Verdict::Unknown)
     }
 
-    /// The verdict of the least and the greatest code of the rows on a condition on labels, where they are known.
+    /// The verdict on a condition on labels, by the least and the greatest code of the rows, if known.
     fn of_codes(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<Verdict> {
         let Test::Compare { ranges, negated: false } = &leaf.test else { return None };
         let values = self.rows.get(leaf.column)?;
@@ -96,7 +97,7 @@ impl Pruner {
         let matching = leaf.matching(ranges, none.as_any_dictionary_opt()?.values())?;
         let end = matching.len().min(greatest.saturating_add(1));
         let count = matching.slice(least.min(end), end.saturating_sub(least)).count_set_bits();
-        // A code without a label is missing, and satisfies nothing.
+        // A code without a label is null, and satisfies no condition.
         let has_all = known.nulls == 0 && count as u64 == (greatest as u64 + 1).saturating_sub(least as u64);
         Some(match count {
             0 => Verdict::Nothing,

@@ -1,4 +1,4 @@
-//! The rows of a column that were selected.
+//! The selected rows of a column.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,17 +16,17 @@ use super::{Piece, Selected};
 use crate::source::Interrupt;
 use crate::store::{Alike, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredBytes, StoredFacts};
 
-/// Bytes of values taken from the column at once.
+/// Bytes of values to read from the column at once.
 const AT_ONCE: u64 = 16 << 20;
 
-/// Rows whose bytes are counted first.
+/// Rows to weigh first.
 const FIRST_WEIGHED: u64 = 256;
 
-/// Rows not asked for that are decoded with their neighbours: values of any length cost much each, and asking anew
-/// costs about as much as these.
+/// Longest gap of unwanted rows that is read, too: values of variable length cost much each, and a new read costs about
+/// as much as these.
 const GAP: usize = 64;
 
-/// The rows of a column at the places of a selection. Only chunks in which one lies are decoded.
+/// The rows of a column that a selection found. Reading decodes only chunks that hold some of them.
 #[derive(Debug)]
 pub struct SelectedRows {
     rows: Arc<dyn Rows>,
@@ -34,21 +34,21 @@ pub struct SelectedRows {
     facts: Facts,
 }
 
-/// Some of the rows wanted.
+/// Some of the wanted rows.
 enum Span {
-    /// Rows of the column that are read together, and which of them are wanted; `None` is all.
+    /// Rows of the column to read together, and the wanted ones among them (`None`: all).
     Read(Range<u64>, Option<BooleanBuffer>),
-    /// Their values as stored, which were kept.
+    /// Their stored values, which were kept.
     Kept(Buffer),
 }
 
 impl SelectedRows {
-    /// `rows` must be as many as the table has that the selection is of.
+    /// `rows` must have as many rows as the selection's table.
     pub fn new(rows: Arc<dyn Rows>, selected: Arc<Selected>) -> Self {
         let inner = rows.facts();
         let facts = Facts {
             len: selected.len(),
-            // Which rows are selected changes no value, nor how it is stored, but where it lies.
+            // A selection does not change values or their storage, only their positions.
             natural_rows: None,
             stride: None,
             cuts: None,
@@ -77,7 +77,7 @@ impl SelectedRows {
             for rows in rows {
                 for start in (rows.start..rows.end).step_by(usize::try_from(most).unwrap_or(usize::MAX)) {
                     let end = rows.end.min(start.saturating_add(most));
-                    // Within the piece, which lies within a block where it has bits.
+                    // Within the piece, which lies in one block if it has bits.
                     let at = (start - piece.first) as usize;
                     let bits = piece.bits.as_ref().map(|bits| bits.slice(at, (end - start) as usize));
                     spans.push(Span::Read(start..end, bits.filter(|bits| bits.count_set_bits() < bits.len())));
@@ -87,7 +87,7 @@ impl SelectedRows {
         Ok(spans)
     }
 
-    /// Stretches of a piece without what need not be read: whole chunks; of values of any length, longer gaps.
+    /// The stretches of a piece to read. They leave out whole chunks and, for values of variable length, longer gaps.
     fn wanted(&self, piece: &Piece, bits: &BooleanBuffer) -> Vec<Range<u64>> {
         let natural = self.rows.natural_rows().filter(|natural| *natural > 0);
         let has_width = self.rows.stored_width().is_some();
@@ -110,7 +110,7 @@ impl SelectedRows {
         wanted
     }
 
-    /// Appends `bytes` of rows that are stored in a fixed number of bytes each, so that only these are read.
+    /// Appends `bytes` of rows with a fixed stored width; reads only these bytes.
     fn append_parts(
         &self,
         range: RowRange,
@@ -134,8 +134,8 @@ impl SelectedRows {
         Ok(())
     }
 
-    /// The arrays that `read` gives for the rows of `range`, one behind the other. Light ones take a few bytes a row,
-    /// whatever values take.
+    /// Joins the arrays that `read` gives for the rows of `range`. With `is_light`, arrays take a few bytes a row,
+    /// whatever their values take.
     fn gather(
         &self,
         range: &RowRange,
@@ -163,7 +163,7 @@ impl SelectedRows {
                 parts.push(array);
                 continue;
             };
-            // However much lies between those that are wanted, it is not had at once.
+            // If the rows in between take too much memory, the wanted ones are read run by run.
             if !is_light && self.rows.fitting(rows.clone(), AT_ONCE, interrupt)?.end < rows.end {
                 for run in runs(&rows, Some(&bits)) {
                     interrupt.check()?;
@@ -192,7 +192,7 @@ impl SelectedRows {
         }
     }
 
-    /// Adds the rows of `range` as long as they fit; returns whether all did.
+    /// Adds the rows of `range` while they fit; returns whether all did.
     fn add_fitting(&self, range: &RowRange, fitter: &mut Fitter, interrupt: &Interrupt) -> Result<bool, Error> {
         for span in self.spans(range, interrupt)? {
             interrupt.check()?;
@@ -238,12 +238,12 @@ impl Rows for SelectedRows {
             return Ok(array);
         }
         let array = self.gather(&range, false, &|rows| self.rows.array(rows, interrupt).map(Some), interrupt)?;
-        // Any rows can be read.
+        // Any range of rows can be read.
         array.ok_or_else(|| self.error("rows that cannot be read"))
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
-        // Kept values tell no lengths; they are numbers and labels alone.
+        // Only numbers and labels are kept, and these have no lengths.
         if self.rows.stored_width().is_some() && !self.rows.data_type().is_nested() {
             return Ok(None);
         }
@@ -252,7 +252,7 @@ impl Rows for SelectedRows {
 
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let mut fitter = Fitter::new(range.start, bytes);
-        // Few rows may be enough: more are looked at as more fit.
+        // A few rows may fill the room, so the window grows as rows fit.
         let mut window = FIRST_WEIGHED;
         while fitter.fitting().end < range.end {
             let start = fitter.fitting().end;
@@ -278,7 +278,7 @@ impl Rows for SelectedRows {
             let of_column = shared.keys.into_iter().enumerate();
             let wanted = of_column.filter(|(row, _)| bits.as_ref().is_none_or(|bits| bits.value(*row)));
             keys.extend(wanted.map(|(_, key)| values + key));
-            // Rows that are looked at together are fewer than 2^32.
+            // Rows examined together are fewer than 2^32.
             values += shared.values.len() as u32;
             parts.push(shared.values);
         }
@@ -325,7 +325,7 @@ impl StoredBytes for SelectedRows {
             };
             let mut stored = Vec::new();
             self.rows.stored_bytes()?.append(from, bytes, &mut stored, interrupt)?;
-            // As wide as a part of the array just read.
+            // As wide as the part of the array just read.
             let width = width as usize;
             for (start, end) in bits.set_slices() {
                 wanted.extend_from_slice(stored.get(start * width..end * width).unwrap_or_default());
@@ -338,7 +338,7 @@ impl StoredBytes for SelectedRows {
     }
 }
 
-/// Stretches of `rows` all of whose rows are wanted.
+/// Runs of wanted rows in `rows`.
 fn runs<'a>(rows: &Range<u64>, bits: Option<&'a BooleanBuffer>) -> Box<dyn Iterator<Item = Range<u64>> + 'a> {
     let (start, all) = (rows.start, rows.clone());
     match bits {
@@ -347,8 +347,8 @@ fn runs<'a>(rows: &Range<u64>, bits: Option<&'a BooleanBuffer>) -> Box<dyn Itera
     }
 }
 
-/// Parts of a column, one behind the other. Labels stay where they are in the dictionary of the first part, as in
-/// whatever the column itself gives; labels that only later parts have come behind them.
+/// Joins parts of a column. Labels keep their positions in the dictionary of the first part, as in arrays of the column
+/// itself; labels that only later parts have follow.
 pub(in crate::query) fn joined(parts: &[ArrayRef], interrupt: &Interrupt) -> Result<ArrayRef, ArrowError> {
     if let Some(DataType::Dictionary(key, _)) = parts.first().map(|part| part.data_type()) {
         match **key {
@@ -377,10 +377,10 @@ fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Inter
             continue;
         }
         interrupt.check().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
-        // Only enumerations have dictionaries that differ: each part adds the codes without a name that it met.
+        // Only enumerations have different dictionaries: each part adds the unnamed codes that it found.
         let (Some(first), Some(own)) = (first.as_string_opt(), own.as_string_opt()) else { return concatenated(parts) };
         let places = merged.get_or_insert_with(|| Labels::new(first)).places::<K>(own)?;
-        // A slot without a value may hold any key.
+        // A null slot may hold any key.
         let moved = part.keys().unary::<_, K>(|key| places.get(key.as_usize()).copied().unwrap_or_default());
         keys.push(Arc::new(moved));
     }
@@ -393,14 +393,14 @@ fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Inter
     Ok(Arc::new(DictionaryArray::<K>::try_new(keys.clone(), labels)?))
 }
 
-/// Labels of several dictionaries, each once, in the order met.
+/// Distinct labels of several dictionaries, in order of appearance.
 struct Labels {
     texts: Vec<Option<String>>,
     places: HashMap<Option<String>, usize>,
 }
 
 impl Labels {
-    /// Those of the first dictionary stay where they are.
+    /// Labels of the first dictionary keep their positions.
     fn new(first: &LargeStringArray) -> Self {
         let texts: Vec<Option<String>> = first.iter().map(|text| text.map(str::to_owned)).collect();
         let mut places = HashMap::with_capacity(texts.len());
@@ -410,7 +410,7 @@ impl Labels {
         Self { texts, places }
     }
 
-    /// Where each label of another dictionary is; those that are new come last.
+    /// Positions of the labels of another dictionary; new ones are appended.
     fn places<K: ArrowDictionaryKeyType>(&mut self, own: &LargeStringArray) -> Result<Vec<K::Native>, ArrowError> {
         let texts = &mut self.texts;
         let places = own.iter().map(|text| {

@@ -7,8 +7,8 @@ use super::rows::SelectedRows;
 use crate::store::Rows;
 use crate::table::Table;
 
-/// A table as it is before any rows are chosen: without columns of another length, of which none can be, and without
-/// search indexes, which speak of other rows. `what` says how rows will be asked for.
+/// A table before a selection: without columns of another length, which cannot be selected from, and without search
+/// indexes, which cover other rows. `what` describes the selection.
 pub fn selectable(table: &Table, what: &str) -> Table {
     Table {
         path: table.path.clone(),
@@ -17,7 +17,7 @@ pub fn selectable(table: &Table, what: &str) -> Table {
         recognised_by: table.recognised_by,
         revision: table.revision.clone(),
         rows: table.rows,
-        // Selected rows of a column are shown nowhere else.
+        // Selected rows of a column are shown only here.
         only_adds: false,
         repeats: table.repeats,
         is_held: table.is_held,
@@ -36,7 +36,7 @@ pub fn selectable(table: &Table, what: &str) -> Table {
     }
 }
 
-/// The rows of a table that were selected, without own statistics: those are of all rows.
+/// A table of the selected rows, without statistics: those cover all rows.
 pub fn filtered(table: &Table, selected: &Arc<Selected>, what: &str) -> Table {
     let rows_of = |rows: &Arc<dyn Rows>| Arc::new(SelectedRows::new(rows.clone(), selected.clone())) as Arc<dyn Rows>;
     let mut filtered = selectable(table, what);
