@@ -1,9 +1,9 @@
-//! Where the chunks of a dataset lie.
+//! Locates the chunks of a dataset.
 //!
-//! A dataset may have millions of chunks, and their places stay in memory while it is read, so they are packed. Chunks
-//! of neighbouring positions make a [`Run`]: it states the least position, address, size and mask, and for each chunk
-//! the differences, in as many bytes as the largest takes. Positions without a gap take no bytes, nor do sizes and
-//! masks that are all equal. Most chunks are left with 3 to 8 bytes.
+//! A dataset may have millions of chunks, and their entries stay in memory while it is read, so they are packed.
+//! Neighbouring chunks make a [`Run`]: it states the least position, address, size and mask, and for each chunk the
+//! differences, in as many bytes as the largest takes. Consecutive positions take no bytes, nor do equal sizes and
+//! masks. Most chunks take 3 to 8 bytes.
 
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
@@ -12,9 +12,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Chunks of a run: few enough that their differences are small, many enough that the run itself adds little to each.
 const RUN: usize = 512;
 
-/// Bytes of memory that a chunk takes in a [`ChunkMap`] at most: in files of less than 2^48 bytes, with chunks of less
-/// than 2^32, where positions of one run differ by less than 2^32 and masks by less than 2^16. The run adds a tenth of
-/// a byte, in a map of very few chunks more.
+/// Most bytes of memory for a chunk in a [`ChunkMap`]: in files of less than 2^48 bytes, with chunks of less than 2^32,
+/// if positions in a run differ by less than 2^32 and masks by less than 2^16. The run adds a tenth of a byte; more in
+/// a map of very few chunks.
 pub const PACKED_CHUNK: u64 = 16;
 
 /// A chunk as stored (`H5Dchunk_iter`).
@@ -31,18 +31,18 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// A chunk that was written, but where is not known: its index is damaged there.
+    /// A written chunk at an unknown place, because the chunk index is damaged.
     pub fn unknown(index: u64) -> Self {
         Self { index, address: u64::MAX, size: 0, mask: 0 }
     }
 
-    /// Whether nothing but the position is known.
+    /// Whether only the position is known.
     pub fn is_unknown(&self) -> bool {
         self.address == u64::MAX
     }
 }
 
-/// The chunks of a dataset that have been written, by ascending index.
+/// The written chunks of a dataset, by ascending index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkMap {
     runs: Vec<Run>,
@@ -56,24 +56,24 @@ pub struct ChunkMap {
 struct Run {
     /// The least of each field.
     least: Chunk,
-    /// Bytes of the differences of index, address, size and mask. Without bytes for it, the index counts up by one.
+    /// Bytes of the differences of index, address, size and mask. An index without bytes counts up by one.
     widths: [u8; 4],
     count: u16,
-    /// Where its differences begin.
+    /// Offset of its differences.
     start: usize,
 }
 
-/// Makes a [`ChunkMap`] of chunks by ascending index.
+/// Builds a [`ChunkMap`] from chunks in ascending order.
 #[derive(Debug, Default)]
 pub struct ChunkMapBuilder {
     map: ChunkMap,
-    /// Chunks of the run to come.
+    /// Chunks of the pending run.
     run: Vec<Chunk>,
     /// Index of the last chunk.
     last: Option<u64>,
 }
 
-/// A chunk was given behind one of a greater index.
+/// A chunk came after one with a greater index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the chunk {index} is listed behind the chunk {last}")]
 pub struct OutOfOrder {
@@ -82,7 +82,7 @@ pub struct OutOfOrder {
 }
 
 impl ChunkMap {
-    /// The chunk at this position of the grid, `None` where it was never written.
+    /// The chunk at this position of the grid. `None`: never written.
     pub fn get(&self, index: u64) -> Option<Chunk> {
         let behind = self.runs.partition_point(|run| run.least.index <= index);
         let run = self.runs.get(behind.checked_sub(1)?)?;
@@ -103,7 +103,7 @@ impl ChunkMap {
         None
     }
 
-    /// The position of the first chunk at `index` or behind it.
+    /// The position of the first chunk at or after `index`.
     pub fn next(&self, index: u64) -> Option<u64> {
         let behind = self.runs.partition_point(|run| run.least.index <= index);
         let within = behind.checked_sub(1).and_then(|run| self.runs.get(run)).and_then(|run| {
@@ -136,7 +136,7 @@ impl ChunkMap {
             index: least.index + if run.widths[0] == 0 { at as u64 } else { index },
             address: least.address + address,
             size: least.size + size,
-            // No difference between two masks is wider than they are.
+            // The difference of two masks is never wider than a mask.
             mask: least.mask + mask as u32,
         })
     }
@@ -151,22 +151,22 @@ impl ChunkMap {
         self.len
     }
 
-    /// Whether no chunk was ever written.
+    /// Whether no chunk was written.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory in use.
     pub fn memory(&self) -> usize {
         self.packed.capacity() + self.runs.capacity() * size_of::<Run>()
     }
 }
 
 impl ChunkMapBuilder {
-    /// Adds a chunk; of two at one index the first stays.
+    /// Adds a chunk; of two with the same index, the first one stays.
     ///
     /// # Errors
-    /// [`OutOfOrder`] where its index is less than that of the chunk before it.
+    /// [`OutOfOrder`] if its index is less than that of the last chunk.
     pub fn push(&mut self, chunk: Chunk) -> Result<(), OutOfOrder> {
         match self.last {
             Some(last) if chunk.index < last => return Err(OutOfOrder { index: chunk.index, last }),
@@ -180,7 +180,7 @@ impl ChunkMapBuilder {
         Ok(())
     }
 
-    /// The map.
+    /// The finished map.
     pub fn finish(mut self) -> ChunkMap {
         self.pack();
         self.map.runs.shrink_to_fit();
@@ -188,7 +188,7 @@ impl ChunkMapBuilder {
         self.map
     }
 
-    /// Packs the chunks of the run to come.
+    /// Packs the chunks of the pending run.
     fn pack(&mut self) {
         let Some((first, rest)) = self.run.split_first() else { return };
         let (least, most) = rest.iter().fold((*first, *first), |(least, most), chunk| {
@@ -209,7 +209,7 @@ impl ChunkMapBuilder {
     }
 }
 
-/// Each field of two chunks put together.
+/// Combines each field of two chunks.
 fn each(a: &Chunk, b: &Chunk, wide: fn(u64, u64) -> u64, narrow: fn(u32, u32) -> u32) -> Chunk {
     Chunk {
         index: wide(a.index, b.index),
@@ -219,7 +219,7 @@ fn each(a: &Chunk, b: &Chunk, wide: fn(u64, u64) -> u64, narrow: fn(u32, u32) ->
     }
 }
 
-/// By how much each field passes the least one.
+/// Differences of the fields from the least ones.
 fn fields(chunk: &Chunk, least: &Chunk) -> [u64; 4] {
     [
         chunk.index - least.index,
@@ -234,7 +234,7 @@ fn width(number: u64) -> u8 {
     (u64::BITS - number.leading_zeros()).div_ceil(8) as u8
 }
 
-/// As the list of its chunks, so that nothing that is read can make a map that contradicts itself.
+/// Serialized as a list of chunks, so that no input can make a map that contradicts itself.
 impl Serialize for ChunkMap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.len))?;

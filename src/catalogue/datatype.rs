@@ -1,4 +1,4 @@
-//! HDF5 datatypes as they are stored.
+//! HDF5 datatypes as stored.
 
 use std::cell::Cell;
 
@@ -6,24 +6,24 @@ use bstr::{BString, ByteSlice};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Types nest at most this deep when they are decoded; the worker stops earlier.
+/// Deepest nesting of types to decode; the worker stops earlier.
 const MAX_DEPTH: u32 = 64;
 
-/// A datatype in the layout it has in the file: `size` and the offsets of fields are those on disk, not in memory.
+/// A datatype in its stored layout: `size` and field offsets are those on disk, not in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Datatype {
     /// Bytes of one element in the file. A variable-length part counts as one descriptor of 4 + address size + 4 bytes.
     pub size: u64,
-    /// What the bytes mean.
+    /// The meaning of the bytes.
     pub class: Class,
 }
 
-/// What the bytes of an element mean (`H5T_class_t`), or what a dialect takes them to mean.
+/// The meaning of an element's bytes (`H5T_class_t`), or a dialect's interpretation of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Class {
     /// Two's complement or unsigned integer.
     Integer {
-        /// Two's complement.
+        /// Whether it is two's complement; otherwise unsigned.
         signed: bool,
         /// Byte order.
         order: ByteOrder,
@@ -36,7 +36,7 @@ pub enum Class {
     Float {
         /// Byte order.
         order: ByteOrder,
-        /// Where sign, exponent and mantissa lie.
+        /// The layout of sign, exponent and mantissa.
         format: FloatFormat,
     },
     /// `H5T_TIME`, which no tool interprets.
@@ -46,12 +46,12 @@ pub enum Class {
     },
     /// String of `size` bytes.
     FixedString {
-        /// How a shorter text is filled up.
+        /// The padding of shorter texts.
         padding: Padding,
         /// Declared character set.
         charset: Charset,
     },
-    /// Variable-length string: a descriptor.
+    /// Variable-length string, stored as a descriptor.
     VariableString {
         /// Declared padding.
         padding: Padding,
@@ -69,7 +69,7 @@ pub enum Class {
     },
     /// Uninterpreted bytes.
     Opaque {
-        /// The producer's name for what they are.
+        /// The producer's name for the bytes.
         tag: BString,
     },
     /// Fields at offsets.
@@ -84,7 +84,7 @@ pub enum Class {
         /// The members, in the file's order.
         members: Vec<Member>,
     },
-    /// Variable-length sequence: a descriptor.
+    /// Variable-length sequence, stored as a descriptor.
     Sequence {
         /// Type of one element.
         base: Box<Datatype>,
@@ -103,16 +103,16 @@ pub enum Class {
         /// Type of each part.
         base: Box<Datatype>,
     },
-    /// A class this program does not know.
+    /// A class that hepfs does not know.
     Unknown(i32),
-    /// One byte that is true where it is not zero. No class of HDF5: a dialect reads bitfields and integers so.
+    /// One byte that is true if not zero. This is no HDF5 class: dialects read bitfields and integers so.
     Flag,
-    /// Eight bytes that are one integer: seconds in its upper half, microseconds in its lower one, both signed. No
-    /// class of HDF5: a dialect reads times so.
+    /// Eight bytes that are one integer: seconds in the upper half, microseconds in the lower one, both signed. This is
+    /// no HDF5 class: dialects read times so.
     SplitSeconds {
         /// Byte order.
         order: ByteOrder,
-        /// Shown as a number of microseconds; else as seconds, in float64.
+        /// Whether it is shown as a number of microseconds; otherwise as seconds in float64.
         is_integer: bool,
     },
 }
@@ -137,11 +137,11 @@ pub enum FloatFormat {
     Single,
     /// IEEE binary64.
     Double,
-    /// Extended precision of x87: 80 bits, of which the mantissa has its leading bit.
+    /// Extended precision of x87: 80 bits, with an explicit leading bit of the mantissa.
     Extended,
     /// IEEE binary128.
     Quadruple,
-    /// Anything else (bfloat16, producers' own).
+    /// Any other format (bfloat16, custom ones).
     Other {
         /// Significant bits.
         precision: u32,
@@ -163,35 +163,35 @@ pub enum FloatFormat {
 }
 
 impl FloatFormat {
-    /// Whether numbers are wider than float64, as those of C's `long double` are.
+    /// Whether numbers are wider than float64, like C's `long double`.
     pub fn is_wide(self) -> bool {
         matches!(self, Self::Extended | Self::Quadruple)
     }
 
-    /// Whether numbers are those of binary16, 32 or 64.
+    /// Whether the format is binary16, 32 or 64.
     pub fn is_native(self) -> bool {
         matches!(self, Self::Half | Self::Single | Self::Double)
     }
 }
 
-/// How a string shorter than its place is filled up (`H5T_str_t`).
+/// The padding of a string shorter than its field (`H5T_str_t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Padding {
     /// Ends at the first NUL.
     NullTerminated,
     /// Filled with NULs.
     NullPadded,
-    /// Filled with spaces, as Fortran does.
+    /// Filled with spaces, as in Fortran.
     SpacePadded,
 }
 
 impl Padding {
-    /// Strips the padding off a string's place.
+    /// Strips the padding from a string's field.
     pub fn strip(self, bytes: &[u8]) -> &[u8] {
         match self {
             Padding::NullTerminated => &bytes[..bytes.find_byte(0).unwrap_or(bytes.len())],
             Padding::NullPadded => trim_end(bytes, 0),
-            // Producers in C terminate even these; Fortran fills them with spaces.
+            // C programs terminate even these; Fortran fills them with spaces.
             Padding::SpacePadded => trim_end(trim_end(bytes, 0), b' '),
         }
     }
@@ -215,7 +215,7 @@ pub enum Charset {
 pub struct Field {
     /// Its name.
     pub name: BString,
-    /// First byte in the element, on disk.
+    /// Offset of its first byte in the element, on disk.
     pub offset: u64,
     /// Its type.
     pub datatype: Datatype,
@@ -230,7 +230,7 @@ pub struct Member {
     pub value: i128,
 }
 
-/// Kinds of reference.
+/// Kinds of references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ReferenceKind {
     /// `H5T_STD_REF_OBJ`: an object's address.
@@ -241,7 +241,7 @@ pub enum ReferenceKind {
     Standard,
 }
 
-/// Bounded in depth: a worker that a file took over must not overflow the daemon's stack.
+/// Bounds the depth: a worker that a hostile file has taken over must not overflow the daemon's stack.
 impl<'de> Deserialize<'de> for Datatype {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -265,23 +265,23 @@ impl<'de> Deserialize<'de> for Datatype {
 }
 
 impl Datatype {
-    /// Whether an element is of variable length: strings and sequences that lie outside of it.
+    /// Whether an element has variable length: a string or sequence stored outside of it.
     pub fn is_variable(&self) -> bool {
         self.any(&|class| matches!(class, Class::VariableString { .. } | Class::Sequence { .. }))
     }
 
-    /// Whether an element may hold descriptors of bytes outside itself: what is of variable length, and standard
+    /// Whether an element may hold descriptors of bytes outside of it: in variable-length parts, or in standard
     /// references, whose selection or attribute lies in the global heap.
     pub fn has_descriptors(&self) -> bool {
         self.is_variable() || self.any(&|class| matches!(class, Class::Reference(ReferenceKind::Standard)))
     }
 
-    /// Whether a reference of any kind stands in it, however deep.
+    /// Whether it contains a reference of any kind, at any depth.
     pub fn holds_reference(&self) -> bool {
         self.any(&|class| matches!(class, Class::Reference(_)))
     }
 
-    /// Whether it, or a part of it, is a float wider than float64.
+    /// Whether it contains a float wider than float64.
     pub fn holds_wide_float(&self) -> bool {
         self.any(&|class| matches!(class, Class::Float { format, .. } if format.is_wide()))
     }
@@ -301,8 +301,8 @@ impl Datatype {
         matches!(self.class, Class::Reference(_))
     }
 
-    /// The type of each part of a complex number: of the class of HDF5 2, or of the compound of `r` and `i` that h5py
-    /// and others write.
+    /// The type of each part of a complex number: of HDF5 2's class, or of the compound of `r` and `i` that h5py and
+    /// others write.
     pub fn complex_part(&self) -> Option<&Datatype> {
         let part = match &self.class {
             Class::Complex { base } => base,
@@ -320,12 +320,12 @@ impl Datatype {
             },
             _ => return None,
         };
-        // A complex number of complex numbers, which no library writes, would be twice as much at each level.
+        // Complex numbers of complex numbers, which no library writes, would double the work at each level.
         let is_float = matches!(part.class, Class::Float { format, .. } if format.is_native());
         (is_float && part.size.checked_mul(2) == Some(self.size)).then_some(part)
     }
 
-    /// The type by whose values search indexes go: that of the codes instead of an enumeration, but for booleans.
+    /// The type whose values search indexes use: codes instead of an enumeration, except for booleans.
     pub fn coded(&self) -> Datatype {
         match &self.class {
             Class::Enum { base, .. } if !self.is_boolean() => (**base).clone(),
@@ -337,7 +337,7 @@ impl Datatype {
         }
     }
 
-    /// Whether it is the same type, however it is stored: byte order, padding and declared character set may differ.
+    /// Whether two types have the same values, though byte order, padding and declared character set may differ.
     pub fn has_values_of(&self, other: &Datatype) -> bool {
         self.plainly() == other.plainly()
     }

@@ -1,21 +1,21 @@
-//! Elements with their variable-length parts beside them.
+//! Elements together with their variable-length parts.
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a variable-length descriptor as this program keeps it: length, position, index.
+/// Bytes of a variable-length descriptor in hepfs: length, position, index.
 pub const DESCRIPTOR_SIZE: usize = 16;
 
 /// Elements of a datatype in the file's own layout and byte order, back to back.
 ///
-/// Where a datatype has variable-length parts (strings, sequences), an element holds a 16-byte [`Descriptor`] for each,
-/// as files with 8-byte addresses do; here its `position` is an offset into `heap` and its `index` is 0. Nested
-/// sequences put their own descriptors into `heap` in the same form. In a file with narrower addresses (2 or 4 bytes)
-/// the `position` has that width, and a descriptor 8 or 12 bytes: [`Descriptor`] is not made for those.
+/// An element holds a 16-byte [`Descriptor`] for each variable-length part (string, sequence), as in files with 8-byte
+/// addresses; here its `position` is an offset into `heap` and its `index` is 0. Nested sequences put their own
+/// descriptors into `heap` in the same form. In a file with narrower addresses (2 or 4 bytes) the `position` has that
+/// width, and a descriptor 10 or 12 bytes: [`Descriptor`] does not support those.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Elements {
     /// `count × datatype.size` bytes.
     pub bytes: Vec<u8>,
-    /// What the descriptors lead to.
+    /// The bytes that descriptors refer to.
     pub heap: Vec<u8>,
 }
 
@@ -24,14 +24,14 @@ pub struct Elements {
 pub struct Descriptor {
     /// Number of base elements; bytes for strings.
     pub length: u32,
-    /// Address of the global heap collection in a file, offset into [`Elements::heap`] otherwise.
+    /// Address of the global heap collection in a file; otherwise an offset into [`Elements::heap`].
     pub position: u64,
-    /// Object index in the collection, else 0.
+    /// Object index in the collection; otherwise 0.
     pub index: u32,
 }
 
 impl Descriptor {
-    /// Reads a descriptor; `None` where fewer than 16 bytes are given.
+    /// Reads a descriptor. `None`: fewer than 16 bytes.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         Some(Self {
             length: u32::from_le_bytes(bytes.get(0..4)?.try_into().ok()?),

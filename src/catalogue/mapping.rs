@@ -1,26 +1,26 @@
-//! What a virtual dataset is made of.
+//! The mappings of a virtual dataset.
 
 use bstr::BString;
 use serde::{Deserialize, Serialize};
 
 use super::ObjectId;
 
-/// Elements of a virtual dataset that are elements of another dataset in its file, both counted in row-major order.
-/// Where the mappings are asked for by chunk, each counts for a chunk of the source.
+/// Elements of a virtual dataset that come from another dataset in its file, both counted in row-major order. In
+/// mappings by chunk, each number counts chunks of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
     /// First element in the virtual dataset.
     pub at: u64,
     /// Number of elements.
     pub len: u64,
-    /// Which of [`Mappings::sources`].
+    /// Index into [`Mappings::sources`].
     pub source: u32,
     /// First element in the source.
     pub first: u64,
 }
 
 impl Mapping {
-    /// Takes `next` in, where it continues this one in both datasets; says whether it did.
+    /// Appends `next` if it continues this mapping in both datasets; returns whether it did.
     pub fn join(&mut self, next: &Mapping) -> bool {
         let continues = self.source == next.source
             && self.at.checked_add(self.len) == Some(next.at)
@@ -33,16 +33,16 @@ impl Mapping {
     }
 }
 
-/// A dataset that others map.
+/// A dataset that is mapped by others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MappedSource {
     /// Its path from the root group, as stored.
     pub path: BString,
-    /// Where the path leads.
+    /// The object at that path.
     pub id: ObjectId,
 }
 
-/// The mappings of a virtual dataset, by ascending element. Elements between them are fill value.
+/// The mappings of a virtual dataset, by ascending element. Elements in between have the fill value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mappings {
     sources: Vec<MappedSource>,
@@ -50,10 +50,10 @@ pub struct Mappings {
 }
 
 impl Mappings {
-    /// The mappings of a dataset of `len` elements; the reason where they overlap or lead beyond it.
+    /// The mappings of a dataset of `len` elements.
     ///
     /// # Errors
-    /// The rule that is broken, and by which element.
+    /// The broken rule and the element, if mappings overlap or exceed the dataset.
     pub fn new(sources: Vec<MappedSource>, mut runs: Vec<Mapping>, len: u64) -> Result<Self, String> {
         runs.retain(|run| run.len > 0);
         runs.sort_unstable_by_key(|run| run.at);
@@ -68,13 +68,13 @@ impl Mappings {
                 return Err(format!("source {} of {}", run.source, sources.len()));
             }
         }
-        // What was written last often goes on where the mapping before it ended.
+        // The mapping written last often continues the one before it.
         runs.dedup_by(|next, run| run.join(next));
         runs.shrink_to_fit();
         Ok(Self { sources, runs })
     }
 
-    /// The datasets that are mapped.
+    /// The mapped datasets.
     pub fn sources(&self) -> &[MappedSource] {
         &self.sources
     }
@@ -84,8 +84,8 @@ impl Mappings {
         &self.runs
     }
 
-    /// The run that element `at` is in, if any, and the first element behind `at` for which that is another answer
-    /// (`u64::MAX` where there is none).
+    /// The run that holds element `at`, if any, and the first later element with another answer (`u64::MAX`: no such
+    /// element).
     pub fn find(&self, at: u64) -> (Option<&Mapping>, u64) {
         let behind = self.runs.partition_point(|run| run.at <= at);
         let run = behind.checked_sub(1).and_then(|i| self.runs.get(i));
@@ -95,7 +95,7 @@ impl Mappings {
         }
     }
 
-    /// Bytes of memory held, about.
+    /// Approximate bytes of memory in use.
     pub fn memory(&self) -> usize {
         let names: usize = self.sources.iter().map(|source| size_of::<MappedSource>() + source.path.len()).sum();
         self.runs.capacity() * size_of::<Mapping>() + names

@@ -1,8 +1,8 @@
-//! What an HDF5 file holds, as plain data: groups, links, attributes, datatypes, fill values, filters, layouts and
+//! The contents of an HDF5 file as plain data: groups, links, attributes, datatypes, fill values, filters, layouts and
 //! chunk maps.
 //!
-//! This is the seam between libhdf5 and everything else. The worker process fills these types in and sends them over a
-//! socket; the layers above need not know that libhdf5 exists. They are data only: no file, no call.
+//! This is the seam between libhdf5 and everything else. The worker process fills in these types and sends them over a
+//! socket; higher layers need not know libhdf5. The types are data only: they read no file and call nothing.
 
 mod chunk_map;
 mod datatype;
@@ -21,17 +21,17 @@ pub use datatype::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Memb
 pub use elements::{DESCRIPTOR_SIZE, Descriptor, Elements};
 pub use mapping::{MappedSource, Mapping, Mappings};
 
-/// An object: a file and the address of the object's header in it (the native connector's object token).
+/// An object: a file, and the address of the object's header in it (the native connector's object token).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectId {
-    /// 0 for the source itself; other files, met through external links that are followed, are numbered by the worker
-    /// and can be read through it alone.
+    /// 0 for the source itself. The worker numbers other files, reached through external links, and only the worker can
+    /// read them.
     pub file: u32,
     /// Address of the object header.
     pub address: u64,
 }
 
-/// A column: an object, or a field of it. A path only displays one: hard links give an object several.
+/// A column: an object, or a field of it. A path is only for display: hard links give an object several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnId {
     /// The dataset or group that holds the column.
@@ -59,43 +59,43 @@ pub struct FileInfo {
     pub address_size: u8,
     /// Width of lengths in the file, in bytes.
     pub length_size: u8,
-    /// A writer has the file open in single-writer multiple-reader mode.
+    /// Whether a writer has the file open in single-writer multiple-reader mode.
     pub swmr: bool,
-    /// Metadata lie in an image of libhdf5's cache (`H5Pset_mdc_image_config`): what is at their places may be old.
+    /// Whether metadata lie in an image of libhdf5's cache (`H5Pset_mdc_image_config`): the metadata at their own
+    /// places may then be outdated.
     pub has_image: bool,
     /// The root group.
     pub root: ObjectId,
 }
 
-/// A group with everything below it that one look shows.
+/// A group with all that one listing shows of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Group {
     /// The group itself.
     pub id: ObjectId,
     /// Its attributes, in the file's order.
     pub attributes: Arc<[Attribute]>,
-    /// Its links: in creation order where the file tracks it, else bytewise by name. [`Group::retain`] alone changes
-    /// them.
+    /// Its links: in creation order if the file tracks it, else bytewise by name. Only [`Group::retain`] changes them.
     pub links: Vec<Link>,
     /// Whether `links` is in creation order.
     pub creation_order: bool,
-    /// Where links stand, by name.
+    /// Positions of links by name.
     #[serde(skip)]
     pub(crate) by_name: ByName,
 }
 
 impl Group {
-    /// A group of these links.
+    /// A group with these links.
     pub fn new(id: ObjectId, attributes: Arc<[Attribute]>, links: Vec<Link>, creation_order: bool) -> Self {
         Self { id, attributes, links, creation_order, by_name: ByName::default() }
     }
 
-    /// The datasets behind its links, by name.
+    /// The datasets behind its links, with the links' names.
     pub fn datasets(&self) -> impl Iterator<Item = (&BString, &Arc<Dataset>)> {
         self.links.iter().filter_map(|link| Some((&link.name, link.target.dataset()?)))
     }
 
-    /// Keeps some of its links.
+    /// Keeps only some of its links.
     pub fn retain(&mut self, keep: impl FnMut(&Link) -> bool) {
         self.links.retain(keep);
         self.by_name = ByName::default();
@@ -108,12 +108,12 @@ impl Group {
     }
 }
 
-/// Positions of links in the order of their names, made when a link is first looked for.
+/// Positions of links in the order of their names, made at the first search.
 #[derive(Debug, Default)]
 pub(crate) struct ByName(OnceLock<Box<[u32]>>);
 
 impl ByName {
-    /// Finds the position of the link with this name among `count` links, whose names `named` tells.
+    /// Finds the position of the link with this name among `count` links; `named` gives their names.
     pub(crate) fn position<'a>(
         &self,
         count: usize,
@@ -131,7 +131,7 @@ impl ByName {
     }
 }
 
-/// It follows from the links, and is made anew: those of a copy may be others.
+/// A clone starts empty, because the links of a copy may change.
 impl Clone for ByName {
     fn clone(&self) -> Self {
         Self::default()
@@ -147,23 +147,23 @@ impl PartialEq for ByName {
 /// A name in a group.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Link {
-    /// The name: any bytes but NUL and `/`, usually UTF-8. Empty only for the link, always unreadable, that stands for
-    /// those that could not be listed.
+    /// The name: any bytes except NUL and `/`, usually UTF-8. An empty name belongs to the unreadable link that
+    /// represents links that could not be listed.
     pub name: BString,
-    /// What it leads to.
+    /// The target.
     pub target: Target,
 }
 
-/// What a link leads to.
+/// The target of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Target {
-    /// A hard link, with the object behind it.
+    /// A hard link, with its object.
     Hard(Object),
     /// A soft link: a path in this file, which may lead nowhere.
     Soft {
         /// The path as stored, absolute or relative to the group of the link.
         path: BString,
-        /// What the path resolves to in this file now.
+        /// The object at that path now, or why there is no such object.
         object: Result<Box<Object>, Dangling>,
     },
     /// A link to an object in another file.
@@ -172,7 +172,7 @@ pub enum Target {
         file: BString,
         /// The path in it.
         path: BString,
-        /// What it leads to, or `None` where external links are not followed or this one dangles.
+        /// The object in the other file. `None`: external links are not followed, or this one dangles.
         object: Option<Box<Object>>,
     },
     /// A link of a class registered by some application; the number is its class.
@@ -182,12 +182,12 @@ pub enum Target {
 }
 
 impl Target {
-    /// The object that is shown under the link's own name: of a soft link none.
+    /// The object that is shown under the link's own name; a soft link shows no object so.
     pub fn followed(&self) -> Option<&Object> {
         if matches!(self, Target::Soft { .. }) { None } else { self.object() }
     }
 
-    /// The object a reader meets behind the link, if any.
+    /// The object behind the link, if any.
     pub fn object(&self) -> Option<&Object> {
         match self {
             Target::Hard(object) => Some(object),
@@ -197,28 +197,28 @@ impl Target {
         }
     }
 
-    /// The dataset that a reader meets behind the link, if it is one.
+    /// The dataset behind the link, if it is one.
     pub fn dataset(&self) -> Option<&Arc<Dataset>> {
         if let Object::Dataset(dataset) = self.object()? { Some(dataset) } else { None }
     }
 }
 
-/// Soft and external links that one path may pass, the one asked for included: libhdf5's own limit (`H5Pset_nlinks`).
+/// Most soft and external links on one path, including the requested one: libhdf5's own limit (`H5Pset_nlinks`).
 pub const MOST_LINKS_PASSED: usize = 16;
 
 /// Why a soft link leads to no object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dangling {
-    /// Nothing that can be read is where it leads.
+    /// The path leads to nothing that can be read.
     Nowhere,
-    /// It leads through more than [`MOST_LINKS_PASSED`] links.
+    /// The path leads through more than [`MOST_LINKS_PASSED`] links.
     TooManyLinks,
 }
 
 /// An object behind a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Object {
-    /// A group: its attributes say what kind; its links are asked for separately.
+    /// A group; its attributes tell its kind, and its links are listed separately.
     Group {
         /// The group.
         id: ObjectId,
@@ -227,7 +227,7 @@ pub enum Object {
         /// Its attributes.
         attributes: Arc<[Attribute]>,
     },
-    /// A dataset, shared by what is opened of it: a group may have very many.
+    /// A dataset, shared with its opened forms: a group may have very many.
     Dataset(Arc<Dataset>),
     /// A committed datatype.
     Datatype {
@@ -269,28 +269,29 @@ impl Object {
 /// An attribute with its value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attribute {
-    /// The name. Empty for the attribute, without value, that stands for those that could not be listed.
+    /// The name. An empty name belongs to the attribute without value that represents attributes that could not be
+    /// listed.
     pub name: BString,
     /// Type of one element.
     pub datatype: Datatype,
     /// Extent; empty for a scalar. See `null` for a null dataspace.
     pub shape: Vec<u64>,
-    /// The dataspace is null: there is no element at all.
+    /// Whether the dataspace is null: it has no elements.
     pub null: bool,
     /// The elements in row-major order, or why they could not be read.
     pub value: Result<Elements, String>,
-    /// For a reference type: what each element refers to in this file, in order;
-    /// `None` for a null or dangling reference. Empty for other types.
+    /// For a reference type: the target of each element in this file, in order; `None` for a null or dangling
+    /// reference. Empty for other types.
     pub references: Vec<Option<ObjectId>>,
 }
 
 impl Attribute {
-    /// Number of elements, `None` on overflow.
+    /// Number of elements. `None`: more than 2^64.
     pub fn len(&self) -> Option<u64> {
         if self.null { Some(0) } else { product(&self.shape) }
     }
 
-    /// Whether there is no element.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
     }
@@ -301,38 +302,38 @@ pub fn attribute<'a>(attributes: &'a [Attribute], name: &str) -> Option<&'a Attr
     attributes.iter().find(|attribute| attribute.name == name)
 }
 
-/// The product of `extents`, `None` where it passes 2^64.
+/// The product of `extents`. `None`: 2^64 or more.
 pub fn product(extents: &[u64]) -> Option<u64> {
-    // A zero anywhere makes the product zero, whatever the others would overflow to.
+    // A zero makes the product zero, even if the other extents would overflow.
     if extents.contains(&0) {
         return Some(0);
     }
     extents.iter().try_fold(1u64, |n, extent| n.checked_mul(*extent))
 }
 
-/// A dataset: everything about it but its elements and its chunk map.
+/// A dataset: everything except its elements and its chunk map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
     /// The object.
     pub id: ObjectId,
-    /// Where the elements lie.
+    /// The place of the elements.
     pub layout: Layout,
-    /// What else there is to say of it.
+    /// The rest of its description.
     pub description: Arc<Description>,
 }
 
-/// What datasets beside each other often have in common: datatype, dataspace, fill value, filters and attributes.
+/// Facts that neighbouring datasets often share: datatype, dataspace, fill value, filters and attributes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// Type of one element, in the layout it has in the file.
+    /// Type of one element, in its stored layout.
     pub datatype: Datatype,
     /// Extent in elements; empty for a scalar. See `null`.
     pub shape: Vec<u64>,
-    /// Largest extent allowed, `None` for unlimited. As long as `shape`.
+    /// Largest allowed extent, `None` for unlimited. As long as `shape`.
     pub max_shape: Vec<Option<u64>>,
-    /// The dataspace is null: there is no element at all.
+    /// Whether the dataspace is null: it has no elements.
     pub null: bool,
-    /// What unwritten elements hold.
+    /// The value of unwritten elements.
     pub fill: Fill,
     /// Filter pipeline in the order applied on writing.
     pub filters: Vec<Filter>,
@@ -349,14 +350,15 @@ impl Deref for Dataset {
 }
 
 impl Dataset {
-    /// Makes a copy that is described otherwise.
+    /// A copy with a changed description.
     pub fn described(&self, change: impl FnOnce(&mut Description)) -> Self {
         let mut changed = self.clone();
         change(Arc::make_mut(&mut changed.description));
         changed
     }
 
-    /// Whether another dataset shares the description, and is stored so that what can be read of one can be of both.
+    /// Whether another dataset shares the description and has the same kind of layout, so that both can be read in the
+    /// same way.
     pub fn is_kept_like(&self, other: &Self) -> bool {
         let is_stored_alike = match (&self.layout, &other.layout) {
             (Layout::Contiguous { .. }, Layout::Contiguous { .. }) | (Layout::Compact, Layout::Compact) => true,
@@ -366,12 +368,12 @@ impl Dataset {
         is_stored_alike && self.id.file == other.id.file && Arc::ptr_eq(&self.description, &other.description)
     }
 
-    /// Number of elements; `None` where it passes 2^64.
+    /// Number of elements. `None`: 2^64 or more.
     pub fn len(&self) -> Option<u64> {
         if self.null { Some(0) } else { product(&self.shape) }
     }
 
-    /// Whether there is no element.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
     }
@@ -390,12 +392,12 @@ pub enum Fill {
     Unreadable(String),
 }
 
-/// Where a dataset's elements lie.
+/// The place of a dataset's elements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Layout {
     /// In the object header; read by the worker.
     Compact,
-    /// In one run.
+    /// In one contiguous run.
     Contiguous {
         /// First byte in the file, the user block included; `None` when no space was allocated.
         address: Option<u64>,
@@ -407,7 +409,7 @@ pub enum Layout {
         /// `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`: chunks that overhang the extent are stored without filters.
         partial_unfiltered: bool,
     },
-    /// Mapped from other datasets. See [`Mappings`] for those whose elements need not come from the worker.
+    /// Mapped from other datasets. [`Mappings`] has those whose elements need not come from the worker.
     Virtual {
         /// The mapped files and datasets.
         sources: Vec<VirtualSource>,
@@ -417,14 +419,14 @@ pub enum Layout {
         /// Their names as stored.
         files: Vec<BString>,
     },
-    /// A class this program does not know.
+    /// A class that hepfs does not know.
     Unknown(i32),
 }
 
 /// One mapping of a virtual dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VirtualSource {
-    /// The file as stored; `.` is this file, by whatever name.
+    /// The file as stored; `.` means the same file, whatever its name.
     pub file: BString,
     /// Path of the dataset in it.
     pub dataset: BString,
@@ -435,17 +437,17 @@ pub struct VirtualSource {
 pub struct Filter {
     /// Registered number: 1 deflate, 2 shuffle, 3 fletcher32, …
     pub id: i32,
-    /// `H5Z_FLAG_OPTIONAL`: left out for a chunk it fails on.
+    /// `H5Z_FLAG_OPTIONAL`: skipped for a chunk on which it fails.
     pub optional: bool,
-    /// Client data; no more than the first 256 numbers, which is all that libhdf5 tells.
+    /// Client data; at most the first 256 numbers, which is all that libhdf5 reports.
     pub parameters: Vec<u32>,
     /// Name as stored.
     pub name: String,
-    /// libhdf5 can undo it: built in, or by a plugin from the folder that the user named.
+    /// Whether libhdf5 can undo it: built in, or by a plugin from the user's folder.
     pub available: bool,
 }
 
-/// HDF5 path of the member `name` of the group at `path`; bytes that are no UTF-8 are written `\\xNN`.
+/// HDF5 path of the member `name` of the group at `path`; bytes that are not UTF-8 are written `\\xNN`.
 pub fn join(path: &str, name: &[u8]) -> String {
     let slash = if path == "/" { "" } else { "/" };
     let mut joined = format!("{path}{slash}");

@@ -1,11 +1,11 @@
-//! Tells what was read in full. Anything else may be readable the next time (after an input error, in a worker with
+//! Tells whether something was read in full. Anything else may become readable (after an input error, in a worker with
 //! more memory), so it must not be remembered.
 
 use super::{Attribute, Dangling, Dataset, Fill, Group, Link, Object, Target};
 
 impl Group {
-    /// Whether everything in it could be read: no attribute, link or object is described as unreadable, and no soft
-    /// link or reference leads nowhere. A link whose way could not be read looks like one of these.
+    /// Whether everything in the group could be read: no attribute, link or object is unreadable, and no soft link or
+    /// reference dangles. A link on an unreadable path looks like a dangling one.
     pub fn is_whole(&self) -> bool {
         self.attributes.iter().all(Attribute::is_whole) && self.links.iter().all(Link::is_whole)
     }
@@ -24,7 +24,7 @@ impl Link {
                 Ok(object) => object.is_whole(),
                 Err(dangling) => *dangling == Dangling::TooManyLinks,
             },
-            // Not followed, as a rule.
+            // External links are usually not followed.
             Target::External { object, .. } => object.as_deref().is_none_or(Object::is_whole),
             Target::UserDefined(_) => true,
             Target::Unreadable(_) => false,
@@ -33,7 +33,7 @@ impl Link {
 }
 
 impl Object {
-    /// Whether everything about it could be read; see [`Group::is_whole`].
+    /// Whether everything about the object could be read; see [`Group::is_whole`].
     pub fn is_whole(&self) -> bool {
         let fill = match self {
             Object::Unreadable { .. } => return false,
@@ -43,7 +43,7 @@ impl Object {
         fill && self.attributes().iter().all(Attribute::is_whole)
     }
 
-    /// Whether libhdf5 can undo every filter of it, if it is a dataset.
+    /// Whether libhdf5 can undo all filters of the object, if it is a dataset.
     pub fn has_all_filters(&self) -> bool {
         match self {
             Object::Dataset(dataset) => dataset.has_all_filters(),
