@@ -75,7 +75,7 @@ pub struct ChunkMapBuilder {
 
 /// A chunk came after one with a greater index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the chunk {index} is listed behind the chunk {last}")]
+#[error("chunk {index} is listed after chunk {last}")]
 pub struct OutOfOrder {
     index: u64,
     last: u64,

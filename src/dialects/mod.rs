@@ -95,12 +95,12 @@ pub const ALL: &[&dyn Dialect] = dialects!(Tables::Shape, false);
 /// Which groups are tables (`--tables`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Tables {
-    /// Those that a format says are
+    /// Groups that a format declares as tables
     Declared,
-    /// Also those that have the shape of one
+    /// Also groups that have the shape of a table
     #[default]
     Shape,
-    /// Also where most datasets are of other lengths, or rows are few
+    /// Also if most datasets have other lengths, or rows are few
     Loose,
 }
 

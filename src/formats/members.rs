@@ -121,7 +121,7 @@ fn family(path: &Path) -> String {
     let exists = |number: usize| numbered(path, number).map(|(_, member)| member).filter(|member| member.exists());
     let own = (0..MOST_MEMBERS).find(|number| exists(*number).is_some_and(|member| member == path));
     let (Some((pattern, _)), Some(own)) = (numbered(path, 0), own) else {
-        return format!("{what}; the names of these differ by a number, from 0 on, which this one's has not");
+        return format!("{what}; names of members differ by a number, from 0 on, which this name lacks");
     };
     let mut last = own;
     while let Some(next) = (last + 1..last + MOST_LACKING).find(|number| exists(*number).is_some()) {

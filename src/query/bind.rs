@@ -392,7 +392,7 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
 /// The values that satisfy a comparison; for `ne`, those that do not.
 fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges, Error> {
     let kind = kind.map_err(|data_type| {
-        let what = format!("values of type {} are only asked for with null and valid", arrow_name(data_type));
+        let what = format!("values of type {} support only null and valid", arrow_name(data_type));
         condition.refused(condition.at, what)
     })?;
     let is_text = matches!(kind, Kind::Text | Kind::Binary);
@@ -499,7 +499,7 @@ fn no_instant(value: &Literal) -> String {
         value.text.to_str().ok().filter(|text| text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()));
     let mark = if value.written.is_some() { "'" } else { "" };
     format!(
-        "{} is no time: write {mark}{}-01-01{mark}; --times numbers compares what is stored",
+        "{} is no time: write {mark}{}-01-01{mark}; --times numbers compares the stored numbers",
         value.text,
         year.unwrap_or("2026")
     )

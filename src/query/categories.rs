@@ -66,7 +66,7 @@ pub(super) fn ranges(
         _ => 0..0,
     };
     Ranges::of_values(&all, wanted).ok_or_else(|| {
-        let what = format!("categories of type {} are compared with = and in alone", all.data_type());
+        let what = format!("categories of type {} support only = and in", all.data_type());
         condition.refused(condition.at, what)
     })
 }

@@ -446,7 +446,7 @@ fn what_makes_no_sense_for_a_table_is_explained() {
     assert_eq!(error("label = 5"), "8: label: \"5\" is no value of a column of text");
     assert_eq!(error("x like 'a%'"), "0: x: integers have no prefix");
     assert_eq!(error("x like '%5'"), "7: x: integers match no pattern");
-    let of_items = "0: items: values of type list<int64> are only asked for with null and valid";
+    let of_items = "0: items: values of type list<int64> support only null and valid";
     assert_eq!(error("items = 1"), of_items);
     let order = super::bind::find(&table, &"items".into(), 0).unwrap().ordered(0).unwrap_err();
     assert_eq!(order.to_string(), "items: values of type list<int64> have no order");

@@ -66,7 +66,7 @@ fn example(table: &Table) -> String {
     match (number, any) {
         (Some((column, _)), _) => format!("where/{}:gt:5/table.csv", encode(&column.name)),
         (None, Some((column, _))) => format!("where/{}:valid/table.csv", encode(&column.name)),
-        (None, None) => "(no column can be asked for)".into(),
+        (None, None) => "(no column supports conditions)".into(),
     }
 }
 

@@ -75,7 +75,7 @@ fn names_and_references_that_lead_nowhere_are_found() {
     found(&mounted, "wide", &["299 not there, or without rows: 0000, 0001, 0002, 0003, 0004, 0005, 0006, 0008"]);
     assert_eq!(mounted.text("wide/table.csv"), "id,0007\n0,0\n1,1\n");
     assert_eq!(mounted.text("no_id/table.csv"), "a\n0\n1\n");
-    found(&mounted, "no_id", &["there is none"]);
+    found(&mounted, "no_id", &["there is no id"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn swaths_that_are_not_told_of_have_no_columns() {
     assert_eq!(mounted.text("HDFEOS/SWATHS/good/table.csv"), "a,b\n0,0\n1,1\n2,2\n");
     assert_eq!(mounted.text("HDFEOS/SWATHS/odd/table.csv"), "a\n0\n1\n2\n");
     found(&mounted, "HDFEOS/SWATHS/odd", &["2 not there, or named twice: gone, a", "4 rows, the table has 3"]);
-    found(&mounted, "HDFEOS/SWATHS/lost", &["it tells of no such swath"]);
+    found(&mounted, "HDFEOS/SWATHS/lost", &["it lists no such swath"]);
     found(&mounted, "HDFEOS/SWATHS/scalar", &["no field has one dimension"]);
     // Fields are files by themselves, whatever is told of them.
     assert_eq!(mounted.text("HDFEOS/SWATHS/lost/Data Fields/long.txt"), "0\n1\n2\n3\n");

@@ -281,7 +281,7 @@ fn chunks_are_held_against_their_hashes() {
         told
     };
     let expected = [("cube", 36, 0), ("packed", 36, 0), ("t/text", 3, 1), ("t/x", 3, 2)].map(|(name, all, first)| {
-        let found = format!("1 of {all} chunks are not what was hashed, the first is chunk {first}");
+        let found = format!("1 of {all} chunks do not match their hashes, the first is chunk {first}");
         (format!("/_version_data/{name}/raw_data"), found)
     });
     assert_eq!(told(&[], "versioned_spoilt.h5"), expected);

@@ -206,7 +206,7 @@ impl<'a> Tokens<'a> {
             // Frames only help a reader of streams.
             0x95 => self.take(8).map(|_| Token::Nothing)?,
             b'.' => Token::Stop,
-            _ => return Some(Err("an opcode that is not read")),
+            _ => return Some(Err("an unsupported opcode")),
         }))
     }
 }

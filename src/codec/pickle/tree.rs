@@ -324,7 +324,7 @@ impl Values for Arena {
             Container::Dict if items.len().is_multiple_of(2) => Node::Dict(items.into()),
             Container::Dict => return Err(Error::Token { at, what: "a key without a value" }),
             // No known attribute has a set.
-            Container::Set => return Err(Error::Token { at, what: "a set, which is not read" }),
+            Container::Set => return Err(Error::Token { at, what: "a set, which is not supported" }),
         };
         self.push(node, at)
     }

@@ -189,10 +189,10 @@ fn form(group: &Group) -> Result<(Form, u64), Unreadable> {
     let form: Form = serde_json::from_str(&form).map_err(|error| format!("its form: {error}"))?;
     let (forms, depth) = (form.count(), form.depth());
     if forms > MOST_FORMS || depth > DEEPEST {
-        return Err(format!("{forms} forms, {depth} within each other, more than {MOST_FORMS} and {DEEPEST}").into());
+        return Err(format!("{forms} forms, nested {depth} deep, more than {MOST_FORMS} and {DEEPEST}").into());
     }
     if let Some(class) = form.unknown() {
-        return Err(format!("a {class:?}, which is not understood: its buffers are shown").into());
+        return Err(format!("class {class:?} is not supported: its buffers are shown").into());
     }
     Ok((form, unsigned(&group.attributes, LENGTH).unwrap_or(u64::MAX)))
 }

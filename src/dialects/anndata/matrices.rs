@@ -146,7 +146,7 @@ fn rows(
     let group = opener.group(object)?;
     *left = left
         .checked_sub(group.links.len())
-        .ok_or_else(|| format!("more than {MOST_MEMBERS} members of what lies in one group"))?;
+        .ok_or_else(|| format!("more than {MOST_MEMBERS} members in the frames and arrays of one group"))?;
     match Encoding::of(&group.attributes) {
         Encoding::Awkward => awkward::rows(&opener, path, &group, tally).map(|rows| Some((rows, Vec::new()))),
         _ => frame::compounds(&Site { path, ..*site }, &group, interrupt),

@@ -114,7 +114,7 @@ fn described(file: &Arc<File>, name: &str, interrupt: &Interrupt) -> Result<Swat
         whole.push_str(&read(file, &path, dataset, interrupt).map_err(|reason| format!("{piece}: {reason}"))?);
     }
     let mut swaths = swaths(&whole).into_iter();
-    swaths.find(|swath| swath.name == name).ok_or_else(|| "it tells of no such swath".into())
+    swaths.find(|swath| swath.name == name).ok_or_else(|| "it lists no such swath".into())
 }
 
 /// Reads one piece of the text.

@@ -73,7 +73,7 @@ fn row_labels(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) -> Vec<BStrin
                 for (level, target) in targets.iter().enumerate() {
                     match target.as_ref().and_then(by_id) {
                         Some(candidate) if candidate.kind != Kind::List => labels.push(candidate.name.clone()),
-                        _ => parts.report(&rules::LABELS_TARGET, format!("level {level} leads to none")),
+                        _ => parts.report(&rules::LABELS_TARGET, format!("level {level} refers to no column")),
                     }
                 }
             }

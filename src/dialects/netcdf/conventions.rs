@@ -227,7 +227,7 @@ impl Reading {
         }
         let linear = self.packing.linear;
         let is_whole = matches!(stored.datatype.class, Class::Integer { .. });
-        // Bounds of another kind than what is stored are those of the numbers shown.
+        // Float bounds of packed integers are in the unit of the shown numbers.
         let is_shown =
             linear.is_some() && is_whole && range.iter().flatten().any(|bound| matches!(bound, Scalar::Float(_)));
         let fill = attribute(&stored.attributes, "_FillValue").and_then(values).and_then(|values| floats(&values));

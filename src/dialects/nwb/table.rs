@@ -64,7 +64,7 @@ impl Builder<'_> {
         let mut columns = Vec::new();
         match self.members.id().filter(|(_, dataset)| is_column(dataset)) {
             Some(id) => columns.push(Column { is_label: true, ..self.column(id) }),
-            None => self.report(self.site.path, &rules::ID, "there is none"),
+            None => self.report(self.site.path, &rules::ID, "there is no id"),
         }
         let listed = self.members.listed();
         if listed.is_none() {
@@ -290,7 +290,7 @@ impl Builder<'_> {
                 let is_table = |object: &Object| super::is_table(object.attributes());
                 match target {
                     Some(Ok(object)) if is_table(&object) => return,
-                    _ => format!("it leads to {path}, which is none; row numbers are shown"),
+                    _ => format!("it leads to {path}, which is no table; row numbers are shown"),
                 }
             }
             Some(Err(error)) => format!("{error}; row numbers are shown"),

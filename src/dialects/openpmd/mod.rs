@@ -150,7 +150,8 @@ fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
         let path = join(site.path, &link.name);
         if found.columns.len() >= MOST_COLUMNS {
             // Many names may lead to one record of many components.
-            let said = format!("this and what follows are left out: there are {} columns", found.columns.len());
+            let said =
+                format!("this record and all later ones are left out: there are {} columns", found.columns.len());
             found.findings.push(Finding::new(path, &rules::PARTICLES, said));
             break;
         }

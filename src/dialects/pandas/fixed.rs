@@ -329,7 +329,7 @@ impl<'a> Fixed<'a> {
 
     /// The labels of a dataset.
     fn read(&mut self, name: &str) -> Result<Vec<Label<'static>>, Unreadable> {
-        let dataset = self.dataset(name).ok_or("there is none")?;
+        let dataset = self.dataset(name).ok_or("there is no such dataset")?;
         let mut source = self.source(name, dataset);
         let shown = match &source {
             Ok(Source::Objects(columns)) => columns.iter().flatten().next().map(Objects::shown),

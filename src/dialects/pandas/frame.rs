@@ -26,7 +26,7 @@ use crate::table::{
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Pandas.about().name) };
     let Some(dataset) = table_of(group) else {
-        let found = "there is none: a write that failed leaves such a group behind";
+        let found = "there is no table: a write that failed leaves such a group behind";
         let rule = &rules::TABLE;
         return Table { findings: vec![Finding::new(site.path, rule, found)], ..empty };
     };

@@ -125,7 +125,7 @@ pub(super) enum Shown {
     Floats,
     /// Days since 1970.
     Dates,
-    /// Microseconds since 1970, or nanoseconds; where they had a zone, in UTC.
+    /// Microseconds since 1970, or nanoseconds; in UTC if they had a zone.
     Times {
         is_fine: bool,
         is_zoned: bool,

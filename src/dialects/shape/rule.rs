@@ -317,7 +317,7 @@ impl<'a> Shapes<'a> {
             return Some(format!("{columns} datasets of {rows} rows are numbered: items of a list"));
         }
         if 2 * count.nameless >= columns {
-            return Some(format!("names of {columns} datasets of {rows} rows say nothing of what they are"));
+            return Some(format!("the names of {columns} datasets of {rows} rows do not describe them"));
         }
         if count.compounds == columns && (rows <= FEW_ROWS || !self.is_of_like_fields(rows)) {
             return Some(format!("{columns} datasets of {rows} compounds: tables beside each other"));

@@ -107,7 +107,7 @@ impl Walk<'_> {
         let below: BString = if path.is_empty() { name.clone() } else { bstr::join("/", [path, name]).into() };
         self.bytes = self.bytes.saturating_add(below.len());
         if self.bytes > MOST_BYTES {
-            return Err(self.too_much(format!("the paths of what is compared take more than {MOST_BYTES} bytes")));
+            return Err(self.too_much(format!("the compared paths take more than {MOST_BYTES} bytes")));
         }
         Ok(below)
     }

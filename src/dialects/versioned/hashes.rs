@@ -137,15 +137,15 @@ impl<'a> Chunks<'a> {
                     first.get_or_insert(from / self.extents[0]);
                 }
                 if others + outside == MOST_BROKEN {
-                    return Ok(Some(format!("{MOST_BROKEN} hashes or more are of nothing that is stored")));
+                    return Ok(Some(format!("{MOST_BROKEN} hashes or more match no stored chunk")));
                 }
             }
         }
         Ok(match (first, outside) {
             (Some(first), _) => {
-                Some(format!("{others} of {all} chunks are not what was hashed, the first is chunk {first}"))
+                Some(format!("{others} of {all} chunks do not match their hashes, the first is chunk {first}"))
             }
-            (None, 1..) => Some(format!("{outside} of {all} hashes are of no chunk")),
+            (None, 1..) => Some(format!("{outside} of {all} hashes have no chunk")),
             (None, _) => None,
         })
     }

@@ -160,7 +160,7 @@ impl History {
         let instant = stated.as_deref().and_then(calendar::instant);
         let time = instant.and_then(|instant| i64::try_from(instant.attoseconds.div_euclid(MICROSECOND)).ok());
         if time.is_none() {
-            let found = stated.map_or("there is none".to_owned(), |stated| format!("{stated:?}"));
+            let found = stated.map_or("it is missing".to_owned(), |stated| format!("{stated:?}"));
             self.findings.push(finding(path(name), &rules::TIMESTAMP, found));
         }
         let own = [PREVIOUS, COMMITTED, TIMESTAMP];
@@ -174,7 +174,7 @@ impl History {
             depth: None,
         });
         if text(attributes, PREVIOUS).is_none() {
-            self.findings.push(finding(path(name), &rules::PREVIOUS, "there is none"));
+            self.findings.push(finding(path(name), &rules::PREVIOUS, "it is missing"));
         }
     }
 

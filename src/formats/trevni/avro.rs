@@ -103,7 +103,7 @@ impl<'a> Shredder<'a> {
         let found = self.named.get(&full(name, space)).or_else(|| self.named.get(name));
         match found {
             Some(Some((schema, space))) => Ok((schema, space.clone())),
-            Some(None) => Err(format!("the type {name:?} is within itself").into()),
+            Some(None) => Err(format!("the type {name:?} contains itself").into()),
             None => Err(format!("there is no type {name:?}").into()),
         }
     }
@@ -114,7 +114,7 @@ impl<'a> Shredder<'a> {
         let column = self.columns.get(at).ok_or_else(|| format!("the file has no column {name:?}"))?;
         let is_of_kind = column.form.as_ref().is_ok_and(|(found, _)| *found == kind);
         if column.name != name || !is_of_kind || column.parent != parent || column.is_array != is_array {
-            return Err(format!("its column {name:?} of type {} is another one in the file", kind.name()).into());
+            return Err(format!("its column {name:?} of type {} differs from the one in the file", kind.name()).into());
         }
         self.next += 1;
         Ok(at)

@@ -73,7 +73,7 @@ impl File {
         let sums = columns.iter().flatten().map(|survey| survey.rows);
         if !columns.is_empty() && !sums.clone().any(|rows| rows == header.rows) {
             let why = match sums.clone().next() {
-                Some(rows) => format!("no column has as many: the first that can be read has {rows}"),
+                Some(rows) => format!("no column has as many: the first readable one has {rows}"),
                 None => {
                     let first = columns.iter().find_map(|column| column.as_ref().err());
                     format!("no column can be read: {}", first.map(codec::Error::to_string).unwrap_or_default())

@@ -54,7 +54,7 @@ fn follow(
             // A missing value means that the index now names other rows than a moment ago.
             let is_right = value.is_some_and(|value| before.is_none_or(|before| before.is_before(&value)));
             if !is_right {
-                let found = format!("row {row} behind row {}", before.map_or(*row, |before| before.row));
+                let found = format!("row {row} after row {}", before.map_or(*row, |before| before.row));
                 return Err(Verdict::broken(rules.order, format!("element {at}"), found).into());
             }
             before = value;

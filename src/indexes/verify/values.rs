@@ -90,7 +90,7 @@ impl Check<'_> {
                 }
                 if at > 0 && keys.order_among(at - 1, &keys, at).is_gt() {
                     if !element.is_multiple_of((*run).max(1)) {
-                        return broken(rules.order, format!("row {row} behind one of a greater value"));
+                        return broken(rules.order, format!("row {row} after one of a greater value"));
                     }
                     self.is_one_run.store(false, Ordering::Relaxed);
                 }

@@ -362,7 +362,7 @@ impl Parser {
             }
             Some(Token::Quoted(text, '\'' | '"')) if sign.is_empty() => (text.clone(), Written::Text),
             Some(Token::Word(word)) => {
-                let what = format!("expected a value, found `{word}`; a text stands in quotes: '{word}'");
+                let what = format!("expected a value, found `{word}`; write a text in quotes: '{word}'");
                 return Err(Error::Syntax { at: self.at(), what });
             }
             _ => return Err(self.expected("a value")),
@@ -472,7 +472,7 @@ mod tests {
     fn nonsense_is_explained() {
         assert_eq!(error(""), "0: expected a column, found the end");
         assert_eq!(error("a > "), "4: expected a value, found the end");
-        assert_eq!(error("a = electron"), "4: expected a value, found `electron`; a text stands in quotes: 'electron'");
+        assert_eq!(error("a = electron"), "4: expected a value, found `electron`; write a text in quotes: 'electron'");
         assert_eq!(error("a 5"), "2: expected an operator (= != < <= > >= between in like is), found `5`");
         assert_eq!(error("a > 5 b"), "6: expected `and`, `or` or the end, found `b`");
         assert_eq!(error("(a > 5"), "6: expected `)`, found the end");

@@ -152,7 +152,7 @@ impl SelectedRows {
                         self.rows
                             .coded()
                             .and_then(|coded| coded.values(bytes))
-                            .ok_or_else(|| self.error("kept values are none"))?,
+                            .ok_or_else(|| self.error("kept values that cannot be decoded"))?,
                     );
                     continue;
                 }

@@ -84,7 +84,7 @@ impl MaskedRows {
         let masked = range.start.min(self.mask.len())..range.end.min(self.mask.len());
         let mut mask = self.mask.array(masked, interrupt)?;
         for _ in 0..self.depth {
-            let arrays = mask.as_fixed_size_list_opt().ok_or_else(|| self.failed("a mask of no arrays"))?;
+            let arrays = mask.as_fixed_size_list_opt().ok_or_else(|| self.failed("the mask is not of arrays"))?;
             // Never negative in a valid array.
             count = count.saturating_mul(arrays.value_length().unsigned_abs() as usize);
             mask = arrays.values().clone();
@@ -92,7 +92,7 @@ impl MaskedRows {
         let marked = match mask.as_boolean_opt() {
             Some(mask) => mask.values().clone(),
             None => {
-                let numbers = widen::signed(&mask).ok_or_else(|| self.failed("a mask of no integers"))?;
+                let numbers = widen::signed(&mask).ok_or_else(|| self.failed("the mask is not of integers"))?;
                 BooleanBuffer::collect_bool(numbers.len(), |row| numbers.value(row) != 0)
             }
         };

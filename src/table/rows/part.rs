@@ -74,7 +74,8 @@ impl Rows for PartRows {
         let mut array = self.whole.array_for_field(&self.fields, range, interrupt)?;
         let failed = |reason: String| Error::unsupported(&self.path, reason);
         for at in &self.fields {
-            let compounds = array.as_struct_opt().ok_or_else(|| failed("a field of what is no compound".into()))?;
+            let compounds =
+                array.as_struct_opt().ok_or_else(|| failed("a field of rows that are no compounds".into()))?;
             let field = compounds.columns().get(*at).ok_or_else(|| failed(format!("there is no field {at}")))?;
             let nulls = NullBuffer::union(compounds.nulls(), field.nulls());
             let data = field.to_data().into_builder().nulls(nulls).build();

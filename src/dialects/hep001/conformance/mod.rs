@@ -52,7 +52,7 @@ pub(super) fn check(
         let found = match &link.target {
             Target::Hard(_) => continue,
             target if target.object().is_none() => "a link that leads to no object",
-            _ => "a symbolic link: what it leads to is not in the table",
+            _ => "a symbolic link: its target is not part of the table",
         };
         parts.find(parts.path_of(link.name.as_bstr()), &rules::STRANGER, found);
     }

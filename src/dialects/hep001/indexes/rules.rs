@@ -48,7 +48,7 @@ impl Subject<'_> {
     pub fn form(&self, parts: &Parts<'_>, kind: &str) -> Checked<IndexForm> {
         let is_july = self.tokens(parts)?;
         let (Some(dataset), Ok(shown)) = (self.candidate.dataset, &self.column.rows) else {
-            return Err(Absent::new(&known::INDEX_COLUMN, "a column that is none"));
+            return Err(Absent::new(&known::INDEX_COLUMN, "its column is no dataset, or unreadable"));
         };
         check(self.column.in_table, &known::INDEX_LENGTH, || format!("{} rows of {}", shown.len(), self.table.rows))?;
         check(is_ordered(&dataset.datatype), &known::INDEX_ORDER, || {

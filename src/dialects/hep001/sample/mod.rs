@@ -23,7 +23,7 @@ pub enum SampleError {
     #[error(transparent)]
     Create(#[from] Error),
     /// More rows than a sample may have.
-    #[error("{rows} rows are too many for a sample, at most {MAX_ROWS} can be asked for")]
+    #[error("{rows} rows are too many for a sample; it has at most {MAX_ROWS}")]
     TooManyRows {
         /// Rows asked for.
         rows: u64,

@@ -140,9 +140,7 @@ impl Pass<'_> {
         let fits = bytes.filter(|bytes| *bytes <= limit).and_then(|bytes| usize::try_from(bytes).ok());
         fits.ok_or_else(|| {
             let bytes = bytes.map_or_else(|| "2^64 or more".to_owned(), |bytes| bytes.to_string());
-            self.refused(format!(
-                "{what} takes {bytes} bytes of memory while it is built, of {limit} that it may (--memory)"
-            ))
+            self.refused(format!("building {what} takes {bytes} bytes of memory, more than {limit} (--memory)"))
         })
     }
 

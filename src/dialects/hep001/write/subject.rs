@@ -185,7 +185,7 @@ pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> R
     let mut group = listed(file.info().root)?;
     for part in path.split('/').filter(|part| !part.is_empty()) {
         let Some(Object::Group { id, .. }) = group.link(part.as_bytes()).and_then(|link| link.target.object()) else {
-            return Err(refused(format!("no group leads on at {part:?}")));
+            return Err(refused(format!("no group {part:?} on the path")));
         };
         if id.file != 0 {
             return Err(refused("lies in another file".into()));

@@ -254,7 +254,7 @@ impl Reader<'_> {
         else {
             return Err("it is not stored in chunks that can grow".into());
         };
-        let (shuffles, compression) = packing(dataset).ok_or("its filters are none that import writes")?;
+        let (shuffles, compression) = packing(dataset).ok_or("import does not write its filters")?;
         let chunk = chunk.first().copied().unwrap_or(1).max(1);
         let is_variable = element == Element::VariableText;
         let width = dataset.datatype.size;

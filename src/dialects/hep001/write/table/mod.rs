@@ -155,7 +155,7 @@ impl Table {
             wrong.push(of_all(format!("--index-columns {name}: rows of any length label no rows")));
         }
         if path == "/" || path.split('/').skip(1).any(|part| !commit::is_name(part)) {
-            wrong.push(of_all(format!("{path:?} is no path of a group that is to be made")));
+            wrong.push(of_all(format!("{path:?} is no valid path for a new group")));
         }
         if !wrong.is_empty() {
             return Err(wrong);
