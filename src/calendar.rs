@@ -1,10 +1,10 @@
 //! Dates of the proleptic Gregorian calendar (ISO 8601), and instants as people write them.
 //!
-//! Our own: stored integers reach years that no library for dates has (chrono ends at 262,143). The rules are those of
-//! H. Hinnant, "chrono-Compatible Low-Level Date Algorithms"; a year begins in March there, so that leap days come
+//! Written here because stored integers reach years that no date library has (chrono ends at 262,143). The rules are
+//! those of H. Hinnant, "chrono-Compatible Low-Level Date Algorithms": years begin in March, so that the leap day comes
 //! last.
 
-/// Attoseconds in a second: instants are counted in them.
+/// Attoseconds in a second; an [`Instant`] counts attoseconds.
 pub const SECOND: i128 = 1_000_000_000_000_000_000;
 
 /// Seconds in a day.
@@ -16,15 +16,15 @@ const ERA: i64 = 146_097;
 /// Days from the first of March of year 0 to 1970-01-01.
 const EPOCH: i64 = 719_468;
 
-/// Digits of a year at most: all that 64 bits of seconds reach, and far from the end of 128 bits of attoseconds.
+/// Most digits of a year: enough for 64 bits of seconds, and far from overflowing 128 bits of attoseconds.
 const MOST_YEAR_DIGITS: usize = 12;
 
-/// A moment as it was written.
+/// A parsed moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instant {
     /// Attoseconds since 1970-01-01T00:00:00Z, rounded down.
     pub attoseconds: i128,
-    /// Nothing was rounded off.
+    /// Whether no digit was rounded off.
     pub is_exact: bool,
 }
 
@@ -41,7 +41,7 @@ pub fn date(day: i64) -> (i64, u32, u32) {
     (year + era * 400 + i64::from(is_next_year), month as u32, day as u32)
 }
 
-/// The number of a day, counted from 1970-01-01; `None` where there is no such date.
+/// The number of a day, counted from 1970-01-01; `None`: no such date.
 pub fn day(year: i64, month: u32, day: u32) -> Option<i64> {
     if !(1..=12).contains(&month) {
         return None;
@@ -51,12 +51,12 @@ pub fn day(year: i64, month: u32, day: u32) -> Option<i64> {
     let of_year = (153 * ((i64::from(month) + 9) % 12) + 2) / 5 + i64::from(day) - 1;
     let of_era = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
     let number = era.checked_mul(ERA)?.checked_add(of_era)?.checked_sub(EPOCH)?;
-    // What there is not, as February 30, comes back as another.
+    // A date that does not exist, such as February 30, converts back to another one.
     (date(number) == (year, month, day)).then_some(number)
 }
 
-/// The instant that a text tells: `2026-01-31`, `2026-01-31T12:00`, `2026-1-31 12:00:00.5 +2:00`, and of dates the
-/// spellings `2026/1/31` and `20260131`; UTC where no zone is given. `None` where it is none.
+/// Parses an instant: `2026-01-31`, `2026-01-31T12:00`, `2026-1-31 12:00:00.5 +2:00`; a date may also be spelled
+/// `2026/1/31` or `20260131`. The default zone is UTC. `None`: not an instant.
 pub fn instant(text: &str) -> Option<Instant> {
     let mut rest = Rest(text.trim());
     let sign = rest.sign().unwrap_or(1);
@@ -97,8 +97,8 @@ pub fn instant(text: &str) -> Option<Instant> {
     rest.0.is_empty().then_some(Instant { attoseconds, is_exact })
 }
 
-/// The length of time that a text tells, as the instant so long after 1970: `10 min`, `1.5 h`, `2 days`, and as pandas
-/// writes it `1 days 02:03:04`, `-1 days +23:59:59.5`. `None` where it is none.
+/// Parses a length of time, returned as the instant that long after 1970: `10 min`, `1.5 h`, `2 days`, and pandas' `1
+/// days 02:03:04`, `-1 days +23:59:59.5`. `None`: not a length of time.
 pub fn duration(text: &str) -> Option<Instant> {
     let mut rest = Rest(text.trim());
     let mut sign = rest.sign().unwrap_or(1);
@@ -110,7 +110,7 @@ pub fn duration(text: &str) -> Option<Instant> {
         let whole: i128 = rest.digits().parse().ok()?;
         let (length, is_exact) = match rest.one_of(":") {
             Some(rest) => {
-                // A sign before days is not that of the clock behind them.
+                // The sign before the days does not apply to the clock that follows.
                 sign = own.unwrap_or(if is_first { sign } else { 1 });
                 rest.clock(whole)?
             }
@@ -122,7 +122,7 @@ pub fn duration(text: &str) -> Option<Instant> {
                 let (unit, behind) = rest.0.split_at(end);
                 rest.0 = behind;
                 let step = step(unit)?;
-                // A unit is a number of seconds, or a part of one, so that 128 bits hold what stands here.
+                // A unit divides a second or is a whole number of seconds, so that the product fits in 128 bits.
                 let (part, beyond) = match step / SECOND {
                     0 => (fraction * step / SECOND, fraction * step % SECOND),
                     seconds => (fraction * seconds, 0),
@@ -130,7 +130,7 @@ pub fn duration(text: &str) -> Option<Instant> {
                 (whole.checked_mul(step)?.checked_add(part)?, is_whole && beyond == 0)
             }
         };
-        // Rounded down, whatever the sign.
+        // Rounds down for either sign.
         let length = if sign < 0 { -length - i128::from(!is_exact) } else { length };
         sum.attoseconds = sum.attoseconds.checked_add(length)?;
         sum.is_exact &= is_exact;
@@ -145,7 +145,7 @@ pub fn step(unit: &str) -> Option<i128> {
     let lower = if unit.chars().count() > 2 { unit.to_lowercase() } else { unit.to_owned() };
     Some(match lower.as_str() {
         "ns" | "nsec" | "nsecs" | "nanosec" | "nanosecs" | "nanosecond" | "nanoseconds" => SECOND / 1_000_000_000,
-        // With either of the two characters that look alike.
+        // Unicode has two characters for micro, which look alike.
         "us" | "\u{b5}s" | "\u{3bc}s" | "usec" | "usecs" | "microsec" | "microsecs" | "microsecond"
         | "microseconds" => SECOND / 1_000_000,
         "ms" | "msec" | "msecs" | "millisec" | "millisecs" | "millisecond" | "milliseconds" => SECOND / 1_000,
@@ -157,17 +157,17 @@ pub fn step(unit: &str) -> Option<i128> {
     })
 }
 
-/// What is left of a text.
+/// The unparsed rest of a text.
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {
-    /// Takes one of these characters.
+    /// Consumes one of these characters.
     fn one_of(&mut self, characters: &str) -> Option<&mut Self> {
         self.0 = self.0.strip_prefix(|c| characters.contains(c))?;
         Some(self)
     }
 
-    /// Takes blanks; whether there were any.
+    /// Consumes blanks; returns whether there were any.
     fn blanks(&mut self) -> bool {
         let before = self.0.len();
         self.0 = self.0.trim_start();
@@ -191,7 +191,7 @@ impl Rest<'_> {
         digits.contains(&found.len()).then(|| found.parse().ok())?
     }
 
-    /// The digits behind a point in attoseconds; whether these are all.
+    /// Digits behind the decimal point, in attoseconds, and whether none was dropped.
     fn fraction(&mut self) -> (i128, bool) {
         let digits = self.digits();
         let (known, beyond) = digits.split_at(digits.len().min(18));
@@ -200,7 +200,8 @@ impl Rest<'_> {
         (value * 10_i128.pow(missing), beyond.bytes().all(|digit| digit == b'0'))
     }
 
-    /// What stands behind the hours of `02:03:04.5`, with these in attoseconds; whether that is all.
+    /// The rest of a clock such as `02:03:04.5` behind its hours: the whole time in attoseconds, and whether it is
+    /// exact.
     fn clock(&mut self, hours: i128) -> Option<(i128, bool)> {
         let minutes = self.number(2..=2).filter(|minutes| *minutes < 60)?;
         let seconds = self.one_of(":")?.number(2..=2).filter(|seconds| *seconds < 60)?;
@@ -209,7 +210,7 @@ impl Rest<'_> {
         Some((seconds.checked_mul(SECOND)?.checked_add(fraction)?, is_exact))
     }
 
-    /// Seconds that clocks are ahead of UTC: `Z`, `UTC`, `+02:00`, `+0200`, `-6`; 0 where nothing is said, or `0:00`.
+    /// A zone's seconds ahead of UTC: `Z`, `UTC`, `+02:00`, `+0200`, `-6`. 0 if the text ends here, or says `0:00`.
     fn zone(&mut self) -> Option<i64> {
         for utc in ["Z", "z", "UTC", "GMT"] {
             if let Some(rest) = self.0.strip_prefix(utc) {
@@ -230,7 +231,7 @@ impl Rest<'_> {
         };
         let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
         let seconds = (hours < 24 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
-        // Without a sign the direction is unknown, unless the offset is zero.
+        // An offset without a sign has no direction, unless it is zero.
         if seconds == 0 { Some(0) } else { Some(sign? * seconds) }
     }
 }

@@ -1,14 +1,14 @@
 //! Reads the column tables inside HDF5 files, as Arrow arrays; the command `hepfs` mounts them as directories of files.
 //!
 //! A [`Session`] opens files. An [`OpenFile`] has tables, whatever library wrote them: HEP001, pandas, AnnData, NeXus,
-//! NWB, netCDF and others. An [`OpenTable`] gives a range of its rows as a record batch, the table of the rows that an
-//! expression selects, and findings: where the file breaks a rule of its format.
+//! NWB, netCDF and others. An [`OpenTable`] reads a range of its rows as a record batch, selects rows by an expression,
+//! and lists findings: the places where the file breaks a rule of its format.
 //!
 //! ```standalone_crate
 //! use hepfs::{Session, TableError};
 //!
 //! fn main() -> Result<(), TableError> {
-//!     // libhdf5 runs in processes of its own, which are this program, started once more.
+//!     // libhdf5 runs in processes of its own: this program, started once more.
 //!     hepfs::serve_if_worker();
 //!     let session = Session::start()?;
 //!     let file = session.open("tests/data/seed_11_1.h5")?;
@@ -23,28 +23,28 @@
 //! }
 //! ```
 //!
-//! [`Session::table_of_many`] makes one table of the tables that many files have at one path. Nothing that a file says
-//! is believed: damaged files and hostile ones make errors, and no more. Tables of a file that
-//! changed answer [`Error::Stale`]; an [`OpenFile`] finds tables in the file as it is now.
+//! [`Session::table_of_many`] makes one table of the tables that many files have at one path. hepfs trusts no file: a
+//! damaged or hostile one causes errors, and nothing worse. Tables of a file that changed fail with [`Error::Stale`];
+//! an [`OpenFile`] finds tables in the file as it is now.
 //!
 //! # Layers
 //!
-//! All other modules are for the command, and change without notice. Lowest first; a module imports from those before
-//! it and from nothing after it (checked by `tests/layers.rs`):
+//! All other modules serve the command, and change without notice. Lowest first; a module imports from those before it
+//! and from nothing after it (`tests/layers.rs` checks this):
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | `calendar` | days and instants, as people write them |
 //! | `source` | an opened source: identity, `read_at` |
 //! | `catalogue` | plain data: groups, attributes, datatypes, layouts, chunk maps |
-//! | `codec` | filters undone, pickles read: pure functions from slices |
+//! | `codec` | undoes filters, reads pickles: pure functions from slices |
 //! | `h5` | the client of the HDF5 worker process, and the worker: all of libhdf5 |
 //! | `store` | rows of a column: chunk cache, Arrow |
 //! | `table` | the model: table, column, missing values, categories |
-//! | `formats` | what format a file is of; files that are one table, and no HDF5 |
-//! | `dialects` | ways of keeping a table: recognises one in a catalogue and builds a table |
-//! | `indexes` | what search indexes say of a column, held against it |
-//! | `query` | which rows satisfy a predicate, and the table of those rows |
+//! | `formats` | the format of a file; formats without HDF5 whose files are one table |
+//! | `dialects` | conventions for tables: each recognises its own in a catalogue and builds a table |
+//! | `indexes` | search indexes, verified against their columns |
+//! | `query` | finds the rows that satisfy a predicate, and makes a table of them |
 //! | `views` | the files shown: size and bytes of each |
 //! | `session` | opens sources, finds tables, makes one table of many files, gathers findings |
 //! | `fs` | tree of names, inodes, the FUSE adapter |

@@ -1,5 +1,5 @@
-//! The text of which datasets differ from those of an earlier state of their group: a letter, a tab and a path a line,
-//! as `git diff --name-status` writes them.
+//! The list of datasets that differ from an earlier state of their group: a letter, a tab and a path per line, as `git
+//! diff --name-status` prints it.
 
 use bstr::{BString, ByteSlice};
 
@@ -10,10 +10,10 @@ use crate::session::names;
 use crate::source::Interrupt;
 use crate::store::Error;
 
-/// The lines, by path; names of groups and datasets are escaped as those of directories are.
+/// The lines, sorted by path, with the names of groups and datasets escaped as directory names are.
 ///
 /// # Errors
-/// Where the group cannot be listed any more, or its datasets cannot be compared.
+/// If the group cannot be listed any more, or its datasets cannot be compared.
 pub(super) fn text(opened: &Opened, id: ObjectId, path: &str, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
     let Some(file) = opened.hdf5() else { return Ok(Vec::new()) };
     let group = file.group(id, interrupt).map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;

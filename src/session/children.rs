@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-/// Kinds of things that a name can stand for.
+/// Kinds of directory entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
     Directory,
     /// A regular file whose bytes never change.
     File,
-    /// A regular file whose bytes are made anew at each open (`.hepfs/stats`).
+    /// A regular file whose bytes are generated at each open (`.hepfs/stats`).
     LiveFile,
     /// A symbolic link.
     Symlink,
@@ -28,22 +28,22 @@ pub struct DirEntry {
 }
 
 impl DirEntry {
-    /// A directory of this name.
+    /// An entry for a directory.
     pub fn directory(name: BString) -> Self {
         Self { name, kind: Kind::Directory }
     }
 }
 
-/// All names in a directory, in the order shown. Where there may be very many, each is made when it is asked for.
+/// All names in a directory, in the order shown. A directory may have very many, so a name may be made on demand.
 #[derive(Clone)]
 pub struct Children {
     names: Arc<dyn Names>,
     lasting: bool,
 }
 
-/// Names by their places in a directory, which begin at 0 and may leave gaps.
+/// Names by place in a directory. Places begin at 0 and may have gaps.
 pub trait Names: Send + Sync {
-    /// The first name at a place or behind it, with its own place.
+    /// The first name at or after a place, with its own place.
     fn at(&self, place: u64) -> Option<(u64, DirEntry)>;
 }
 
@@ -54,27 +54,27 @@ impl Names for Vec<DirEntry> {
 }
 
 impl Children {
-    /// Those that are made when they are asked for.
+    /// Names made on demand.
     pub fn new(names: impl Names + 'static) -> Self {
         Self { names: Arc::new(names), lasting: false }
     }
 
-    /// The same names, which the directory has as long as it is there: the kernel may keep them.
+    /// Marks the names as unchanging for as long as the directory exists: the kernel may cache them.
     pub fn lasting(self) -> Self {
         Self { lasting: true, ..self }
     }
 
-    /// Whether they are [`Children::lasting`].
+    /// Whether the kernel may cache the names; see [`Children::lasting`].
     pub fn are_lasting(&self) -> bool {
         self.lasting
     }
 
-    /// The first name at a place or behind it, with its own place.
+    /// The first name at or after a place, with its own place.
     pub fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
         self.names.at(place)
     }
 
-    /// All of them.
+    /// All names.
     pub fn iter(&self) -> impl Iterator<Item = DirEntry> {
         let mut place = 0;
         std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! What a directory holds, once it was listed.
+//! A directory's listing: its names, its table, its findings.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -21,36 +21,36 @@ use crate::store::{self, File};
 use crate::table::{Finding, Table, rule_of};
 use crate::views::metadata::{self, Called, Lines, Member};
 
-/// Bytes of the longest scalar of which `metadata.json` has the value.
+/// Longest scalar in bytes whose value `metadata.json` includes.
 const LONGEST_VALUE: usize = 4096;
 
-/// Most scalars of a group of which it has the values: each is a read.
+/// Most scalars of a group whose values `metadata.json` includes: each costs a read.
 const MOST_VALUES: usize = 1000;
 
-/// Tables that are made up in a group, each of which lists it anew.
+/// A directory with more made-up tables than this keeps their group listed; each table of a smaller one lists it anew.
 const FEW_MADE: usize = 16;
 
 /// A directory after its first listing.
 #[derive(Debug)]
 pub(crate) struct Contents {
     pub(super) attributes: Arc<[Attribute]>,
-    /// The table, where the directory is one.
+    /// The table, if the directory is one.
     pub(super) table: Option<Arc<Table>>,
-    /// What `metadata.json` calls it, as its parent does.
+    /// What the parent's `metadata.json` calls the directory.
     pub(super) called: Called,
     pub(super) listing: Listing,
-    /// `columns/`, listed at the first look: the names of a table need none of its columns'.
+    /// `columns/`, listed at first use: the table's own names do not depend on it.
     columns: OnceLock<Listing>,
-    /// What `metadata.json` says of members, and of views that are not shown.
+    /// Descriptions in `metadata.json` of members, and of views that are not shown.
     members: Vec<Member>,
-    /// The group that it lists, and the way to it, where members are described when that is asked for.
+    /// The group and the way to it, if its members are described on demand.
     group: Option<(GroupPlace, Way)>,
-    /// Why it has no table, though some members are of one length.
+    /// Why the group is not a table, though some members have equal lengths.
     pub(super) nearly: Option<String>,
     pub(super) findings: Vec<Finding>,
-    /// The claims on its group, for others who ask.
+    /// The claims on the group, kept alive so that others find them.
     _claims: Option<Arc<Claims>>,
-    /// The group whose made-up tables it holds, where they are many.
+    /// The group of the made-up tables in this directory, kept alive if there are many.
     _maker: Option<Arc<Maker>>,
 }
 
@@ -58,7 +58,7 @@ impl Contents {
     /// Lists a group.
     ///
     /// # Errors
-    /// Where the worker cannot list it.
+    /// If the worker cannot list it.
     pub fn of_group(opened: &Arc<Opened>, place: &GroupPlace, way: &Way, interrupt: &Interrupt) -> Result<Self, Error> {
         let (file, path) = (opened.file()?, place.path.as_str());
         let group = Arc::new(listed(opened, place, interrupt)?);
@@ -68,7 +68,7 @@ impl Contents {
         let table = claims.dialect.filter(|_| claims.is_table).map(|dialect| Dialects::open(dialect, &site, interrupt));
         let table = table.map(|table| stated::look(table, site.checks));
         let mut contents = Self::with(table, group.attributes.clone(), claims.findings.clone());
-        // The worker says so in place of links that it cannot list.
+        // For links that it cannot list, the worker sends one with an empty name and the reason.
         let unlisted = group.links.iter().filter(|link| link.name.is_empty());
         contents.findings.extend(unlisted.filter_map(|link| match &link.target {
             Target::Unreadable(reason) => Some(Finding::new(path, &rules::LINKS, reason.clone())),
@@ -80,27 +80,27 @@ impl Contents {
         let beside = seen.beside(&mut contents.findings);
         let links = group.links.len() + beside.as_ref().map_or(0, |beside| beside.group.links.len());
         let is_small = links <= opened.session().most_described;
-        // A table tells of its own columns and servants.
+        // A table describes its own columns and servants.
         let are_others = beside.is_some()
             || !claims.is_table
             || group.links.iter().any(|link| !claims.members.contains_key(&link.name));
         contents.group = (!is_small && are_others).then(|| (place.clone(), way.clone()));
         let shown = (&mut contents.listing, &mut contents.findings);
         contents.members.append(&mut seen.list(beside.as_ref(), shown, is_small));
-        // A table of such members counts the inexact values of its columns.
+        // A table that only adds names already counts the inexact values of its columns.
         if let Some(table) = contents.table.as_ref().filter(|table| table.only_adds) {
             let counted: HashSet<&str> = table.columns.iter().map(|column| column.path.as_str()).collect();
             let note = rule_of(Oddity::Nearest).id;
             contents.findings.retain(|finding| finding.rule.id != note || !counted.contains(finding.path.as_str()));
         }
-        // What it cut short looks broken, and a listing stays for as long as its group is known.
+        // An interrupted listing looks broken, and `Contents` lives as long as its group: never keep it.
         interrupt.check()?;
         contents._claims = is_small.then_some(claims);
         Ok(contents)
     }
 
-    /// What `metadata.json` says of the members. A large group is gone through once more: descriptions of very many
-    /// take more memory than all else that is known of them, and are seldom asked for.
+    /// Descriptions of members in `metadata.json`. For a large group this lists the group once more: descriptions of
+    /// very many members take more memory than anything else known about them, and are seldom read.
     pub fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
         let mut members = self.members.clone();
         if let (Some((place, way)), Some(file)) = (&self.group, opened.hdf5()) {
@@ -126,10 +126,10 @@ impl Contents {
         Ok(Self::of_table(stated::look(table, opened.session().checks)))
     }
 
-    /// Lists what a dialect made up.
+    /// Lists a directory that a dialect made up.
     ///
     /// # Errors
-    /// Where its group cannot be listed any more.
+    /// If its group cannot be listed any more.
     pub fn of_made(
         opened: &Arc<Opened>,
         place: &GroupPlace,
@@ -169,18 +169,19 @@ impl Contents {
         Ok(contents)
     }
 
-    /// What the directory of a table shows that has nothing else in it.
+    /// The contents of a directory that shows one table and nothing else.
     pub fn of_table(table: Table) -> Self {
         let attributes = table.attributes.clone();
         Self::with(Some(table), attributes, Vec::new())
     }
 
-    /// Shows files of these formats alone. `metadata.json`, which depends on the HDF5 file alone, names all.
+    /// Restricts the files shown to these formats. `metadata.json` still names all of them, since it depends on the
+    /// HDF5 file alone.
     pub fn show(&mut self, formats: Formats) {
         self.listing.formats = formats;
     }
 
-    /// The directory `columns/`; empty where there is no table.
+    /// The directory `columns/`; empty if there is no table.
     pub fn columns(&self) -> &Listing {
         self.columns.get_or_init(|| {
             let mut columns = self.table.as_deref().map(listing::list_columns).unwrap_or_default();
@@ -189,10 +190,10 @@ impl Contents {
         })
     }
 
-    /// `metadata.json`; `path` is the HDF5 path.
+    /// Renders `metadata.json`; `path` is the HDF5 path.
     ///
     /// # Errors
-    /// Where the group cannot be listed any more.
+    /// If the group cannot be listed any more.
     pub fn metadata(
         &self,
         opened: &Opened,
@@ -215,7 +216,7 @@ impl Contents {
         })
     }
 
-    /// Values of scalars, as far as they are short and can be read.
+    /// Values of scalars, if they are short and readable.
     pub fn values(&self, opened: &Opened, interrupt: &Interrupt) -> HashMap<BString, Value> {
         let scalars = self.listing.entries().iter().enumerate().filter_map(|(position, entry)| match entry {
             Entry::Single(_, dataset, siblings)
@@ -285,7 +286,8 @@ struct Beside {
 }
 
 impl Seen<'_> {
-    /// The group whose members are shown here as well, without links whose names this one has.
+    /// The group whose members this directory shows as well; links whose names this group has are dropped, each with a
+    /// finding.
     fn beside(&self, findings: &mut Vec<Finding>) -> Option<Beside> {
         let elsewhere = self.claims.beside.as_ref()?;
         let link = elsewhere.links.last().cloned().unwrap_or_default();
@@ -314,8 +316,8 @@ impl Seen<'_> {
         Some(Beside { group: Arc::new(group), way: self.way.beside(elsewhere), place, claims })
     }
 
-    /// Adds the members of the group, and of what is shown beside it, to its listing and findings; gives what
-    /// `metadata.json` says of each where that is `wanted`.
+    /// Adds the members of the group, and of the group shown beside it, to the listing and findings. Returns their
+    /// descriptions for `metadata.json` if `wanted`.
     fn list(
         &self,
         beside: Option<&Beside>,

@@ -11,7 +11,7 @@ use crate::source::Interrupt;
 use crate::table::{Finding, Table};
 use crate::views::metadata::{Called, Lines, Member, column_value};
 
-/// The description of a directory: the facts of its `metadata.json`.
+/// A directory's description: the facts of its `metadata.json`.
 pub(crate) struct Described {
     contents: Arc<Contents>,
     opened: Arc<Opened>,
@@ -23,7 +23,7 @@ impl Spot {
     /// Describes a group, a table or a selection.
     ///
     /// # Errors
-    /// [`Error::NotFound`] of any other directory, and where it cannot be listed.
+    /// [`Error::NotFound`] for any other directory; any other error if the directory cannot be listed.
     pub fn described(&self, interrupt: &Interrupt) -> Result<Described, Error> {
         let (files, contents) = match self {
             Spot::Root(root) => return root.shown.described(interrupt),
@@ -40,30 +40,30 @@ impl Spot {
 }
 
 impl Described {
-    /// The table, where it is one.
+    /// The table, if the directory is one.
     pub fn table(&self) -> Option<&Arc<Table>> {
         self.contents.table.as_ref()
     }
 
-    /// Whether it was made up: no object of the file.
+    /// Whether a dialect made the directory up: no object of the file stands behind it.
     pub fn is_made_up(&self) -> bool {
         self.contents.called == Called::Made
     }
 
-    /// Why it is no table, though some members are of one length.
+    /// Why the group is not a table, though some members have equal lengths.
     pub fn nearly(&self) -> Option<&str> {
         self.contents.nearly.as_deref().filter(|_| self.table().is_none())
     }
 
-    /// Rules that it breaks.
+    /// The rules that it breaks.
     pub fn findings(&self) -> &[Finding] {
         &self.contents.findings
     }
 
-    /// Its members, but for columns and what serves them.
+    /// Its members, without columns and their servants.
     ///
     /// # Errors
-    /// Where the group cannot be listed any more.
+    /// If the group cannot be listed any more.
     pub fn members(&self, interrupt: &Interrupt) -> Result<Vec<Member>, Error> {
         let members = self.contents.members(&self.opened, interrupt).map_err(Error::from);
         members.inspect_err(|error| self.opened.log(error))
@@ -79,7 +79,7 @@ impl Described {
         String::from_utf8(bytes).map_err(|error| Error::Io(error.to_string()))
     }
 
-    /// The entry in `metadata.json` of the member or column of this link name, or else of this shown name.
+    /// The entry in `metadata.json` for the member or column with this link name, or else with this shown name.
     ///
     /// # Errors
     /// As [`Described::members`].

@@ -1,4 +1,4 @@
-//! A directory of a file: a group, a table, or what a dialect made up.
+//! A directory of a file: a group, a table, or a directory that a dialect made up.
 
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -22,21 +22,21 @@ use crate::table::Unreadable;
 pub struct Directory {
     files_of: Files,
     place: Place,
-    /// Last change, where it is not that of the file.
+    /// Last change, if it differs from the file's.
     mtime: Option<SystemTime>,
     way: Way,
     contents: OnceLock<Arc<Contents>>,
     listing: Mutex<()>,
-    /// Files in the directory and in `columns/`, by position, while they are in use.
+    /// Files in use, by position, in the directory and in its `columns/`.
     files: Mutex<InUse<(bool, usize), ShownFile>>,
-    /// The files used last of all directories of the opening.
+    /// The files used last in any directory of the opening.
     recent: Arc<Recent>,
-    /// Directories below, only while they are in use: a file may have millions.
+    /// Subdirectories in use. Unused ones are dropped, since a file may have millions.
     directories: Mutex<InUse<usize, Directory>>,
 }
 
 impl Directory {
-    /// The root group, or the one table of a file that has no groups.
+    /// The root group, or the table of a file without groups.
     pub fn root(opened: Arc<Opened>) -> Self {
         let recent = Arc::<Recent>::default();
         let Some(id) = opened.hdf5().map(|file| file.info().root) else {
@@ -46,12 +46,12 @@ impl Directory {
         Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way, recent)
     }
 
-    /// The directory of a place below this one.
+    /// The subdirectory of a place.
     fn below(&self, place: &Place) -> Self {
         let mut mtime = None;
         let (place, way) = match place {
             Place::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
-            // A group that is shown at another place is a group like any other.
+            // A dialect may show a group elsewhere; its directory is like any other group's.
             Place::Made(_, _, Made::Group(group)) => {
                 let link = group.links.last().cloned().unwrap_or_default();
                 let place = GroupPlace { id: group.id, path: group.path(), link };
@@ -83,7 +83,7 @@ impl Directory {
         }
     }
 
-    /// The opening it belongs to.
+    /// The opening that the directory belongs to.
     pub fn opened(&self) -> &Arc<Opened> {
         &self.files_of.opened
     }
@@ -91,7 +91,7 @@ impl Directory {
     /// Lists the directory, once.
     ///
     /// # Errors
-    /// Where the worker cannot list its group.
+    /// If the worker cannot list its group.
     pub fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
         if let Some(contents) = self.contents.get() {
             return Ok(contents.clone());
@@ -120,7 +120,7 @@ impl Directory {
         Ok(contents)
     }
 
-    /// The directory below at a position of the listing.
+    /// The subdirectory at a position of the listing.
     pub(crate) fn directory(&self, position: usize, place: &Place) -> Arc<Self> {
         let mut below = self.directories.lock();
         below.get(&position).unwrap_or_else(|| {
@@ -130,20 +130,20 @@ impl Directory {
         })
     }
 
-    /// The maker of its files.
+    /// The maker of the directory's files.
     pub(crate) fn files(&self) -> &Files {
         &self.files_of
     }
 
-    /// The file at a position of the listing, or of that of `columns/`: made once for as long as it is current and in
-    /// use.
+    /// The file at a position of the listing, or of the listing of `columns/`. Callers share one file as long as it is
+    /// current and in use.
     ///
     /// # Errors
-    /// Where its dataset cannot be opened any more.
+    /// If its dataset cannot be opened any more.
     pub(crate) fn file(&self, place: (bool, usize), used: Use) -> Result<Arc<ShownFile>, Error> {
         let contents = self.contents.get().ok_or(Error::Stale)?;
         let mut files = self.files.lock();
-        // Readers of an outdated layout keep it; new ones get a fresh file.
+        // Readers of an outdated layout keep their file; new readers get a fresh one.
         let known = files.get(&place).filter(|file| file.is_current());
         let file = match known {
             Some(file) => file,
@@ -160,27 +160,27 @@ impl Directory {
         Ok(file)
     }
 
-    /// Last change, where it is not that of the file.
+    /// Last change, if it differs from the file's.
     pub(crate) fn mtime(&self) -> Option<SystemTime> {
         self.mtime
     }
 
-    /// Whether it is hidden, such as versions: what walks a tree to do something with its tables leaves it out.
+    /// Whether the directory is hidden, as `.versions` is: walks that process tables skip it.
     pub fn is_hidden(&self) -> bool {
         matches!(&self.place, Place::Made(_, name, Made::Directory { .. }) if name.starts_with(b"."))
     }
 
-    /// Its contents, if it was listed.
+    /// The contents, if the directory has been listed.
     pub fn contents(&self) -> Option<&Arc<Contents>> {
         self.contents.get()
     }
 
-    /// Looks where all that it shows lies in its file, so that damaged chunk indexes are met and reported. Directories
-    /// below are left out. Calls `failed` for each object where that fails, by its HDF5 path.
+    /// Locates the stored bytes of everything that the directory shows, so that damaged chunk indexes come to light.
+    /// Skips subdirectories. Calls `failed` with the HDF5 path and reason of each object that fails.
     pub fn examine(&self, failed: &mut dyn FnMut(&str, String), interrupt: &Interrupt) {
         let Ok(contents) = self.load(interrupt) else { return };
         let mut look = |path: &str, rows: &Result<Arc<dyn Rows>, Unreadable>| {
-            // What cannot be opened at all is said where it is listed.
+            // The listing already reports objects that cannot be opened at all.
             if let Ok(rows) = rows
                 && !interrupt.is_raised()
                 && let Err(error) = rows.facts().containers.examine(interrupt)

@@ -10,25 +10,25 @@ pub enum Error {
     /// No such name.
     #[error("no such file or directory")]
     NotFound,
-    /// A directory was needed.
+    /// A file or link was used as a directory.
     #[error("not a directory")]
     NotADirectory,
-    /// A file was needed.
+    /// A directory was used as a file.
     #[error("not a file of that kind")]
     NotAFile,
     /// The source changed since it was opened.
     #[error("the HDF5 file changed")]
     Stale,
-    /// A size passes a limit.
+    /// A size exceeds a limit.
     #[error("result too large")]
     TooLarge,
-    /// The requester no longer waits.
+    /// The requester is no longer waiting.
     #[error("interrupted")]
     Interrupted,
     /// Rows could not be read.
     #[error(transparent)]
     Store(store::Error),
-    /// Anything else that stands for a damaged file or a failing worker.
+    /// Any other failure: a damaged file, or a failing worker.
     #[error("{0}")]
     Io(String),
 }
@@ -51,7 +51,7 @@ impl From<store::Error> for Error {
 }
 
 impl Error {
-    /// Writes the error to the log: as a warning where a file or hepfs is at fault, otherwise as a trace.
+    /// Logs the error: as a warning if a file or hepfs is at fault, otherwise as a trace.
     pub(crate) fn log(&self) {
         match self {
             Error::Store(_) | Error::Io(_) => tracing::warn!("{self}"),

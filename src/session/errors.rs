@@ -1,4 +1,4 @@
-//! The last errors met while serving.
+//! A log of the last errors that requests ran into.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -7,15 +7,15 @@ use parking_lot::Mutex;
 
 use crate::views::printable;
 
-/// Errors kept.
+/// Most errors kept.
 const MOST_ERRORS: usize = 1000;
 
-/// The last errors met while serving, oldest first; equal ones in a row count once.
+/// The last errors, oldest first; equal consecutive ones share an entry with a count.
 #[derive(Debug, Default)]
 pub struct ErrorLog(Mutex<VecDeque<(SystemTime, String, u64)>>);
 
 impl ErrorLog {
-    /// Adds an error, and writes it to the log.
+    /// Adds an error, and logs it.
     pub fn add(&self, message: &str) {
         let message = printable(message);
         tracing::warn!("{message}");
@@ -37,7 +37,7 @@ impl ErrorLog {
         self.0.lock().back().map(|(_, message, _)| message.clone())
     }
 
-    /// A line for each: seconds since 1970, and the message.
+    /// One line per error: seconds since 1970, and the message.
     pub fn text(&self) -> String {
         let line = |(time, message, times): &(SystemTime, String, u64)| {
             let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());

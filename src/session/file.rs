@@ -1,4 +1,4 @@
-//! A file: a view with the attributes of the object behind it.
+//! A shown file: a view, and the attributes of the object behind it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ use crate::store::{self, Answer};
 use crate::table::Single;
 use crate::views::{Access, Effort, Size, Standing, UNKNOWN_SIZE, View};
 
-/// A view, with the attributes of the object that it shows.
+/// A view, and the attributes of the object that it shows.
 pub(crate) struct ShownFile {
     pub opened: Arc<Opened>,
     pub view: Arc<dyn View>,
@@ -25,32 +25,32 @@ pub(crate) struct ShownFile {
 /// The attributes of the object behind a directory or file.
 #[derive(Clone)]
 pub(crate) struct ObjectAttributes {
-    /// True link name.
+    /// The link's name as stored.
     pub name: BString,
     /// Attributes of the object.
     attributes: Arc<[Attribute]>,
-    /// The object, where these are those that the listing of its group has: of very many some are left out there.
+    /// The object, if the attributes come from the listing of its group, which may omit some of very many.
     member: Option<ObjectId>,
-    /// All of them, once they were asked for.
+    /// All attributes, once someone asked for them.
     all: OnceLock<Arc<[Attribute]>>,
 }
 
 impl ObjectAttributes {
-    /// Those of an object that was asked for by itself.
+    /// Attributes read from the object itself.
     pub fn new(name: BString, attributes: Arc<[Attribute]>) -> Self {
         Self { name, attributes, member: None, all: OnceLock::new() }
     }
 
-    /// Those of a member of a group.
+    /// Attributes of a member, from the listing of its group.
     pub fn of_member(name: BString, attributes: Arc<[Attribute]>, id: ObjectId) -> Self {
         Self { member: Some(id), ..Self::new(name, attributes) }
     }
 
-    /// All of them.
+    /// All attributes.
     pub fn all(&self, opened: &Opened, interrupt: &Interrupt) -> Arc<[Attribute]> {
         let is_cut = self.attributes.last().is_some_and(|last| last.name.is_empty());
         if let Some(id) = self.member.filter(|_| is_cut && self.all.get().is_none()) {
-            // What the listing has is better than nothing.
+            // If the object cannot be read, the listing's attributes have to do.
             let object = opened.file().ok().and_then(|file| file.object(id, interrupt).ok());
             if let Some(all) = object.filter(|object| object.attributes().len() >= self.attributes.len()) {
                 self.all.set(all.attributes().into()).ok();
@@ -60,8 +60,7 @@ impl ObjectAttributes {
     }
 }
 
-/// A view that is made when more is asked for than a listing tells: those of a table with very many columns take
-/// memory for each.
+/// A view built at first use of more than the listing knows, since a view of very many columns takes memory for each.
 pub(super) struct Later {
     make: Box<dyn Fn() -> Arc<dyn View> + Send + Sync>,
     made: OnceLock<Arc<dyn View>>,
@@ -113,12 +112,12 @@ impl ShownFile {
         Self { opened: opened.clone(), view, attributes, _shared: None }
     }
 
-    /// The same as one of the files of a dataset.
+    /// Makes the file one of the files of this dataset.
     pub fn of_dataset(self, array: Arc<Array>, single: Arc<Single>) -> Self {
         Self { _shared: Some((array, single)), ..self }
     }
 
-    /// The same with another view.
+    /// The same file with another view.
     pub fn with_view(&self, view: Arc<dyn View>) -> Self {
         let (opened, attributes, _shared) = (self.opened.clone(), self.attributes.clone(), self._shared.clone());
         Self { opened, view, attributes, _shared }
@@ -127,19 +126,19 @@ impl ShownFile {
     /// Its size.
     ///
     /// # Errors
-    /// Where values cannot be had.
+    /// If values cannot be read.
     pub fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         self.view.size(effort, interrupt).map_err(|error| self.failed(error))
     }
 
-    /// The error of its view, which is logged.
+    /// Converts an error of its view, and logs it.
     pub fn failed(&self, error: store::Error) -> Error {
         let error = Error::from(error);
         self.opened.log(&error);
         error
     }
 
-    /// Whether it shows the file as it is now.
+    /// Whether it still shows the current state of the source.
     pub fn is_current(&self) -> bool {
         self.opened.is_current() && self.view.standing() != Standing::Outdated
     }

@@ -1,4 +1,4 @@
-//! Which view each file of a group is.
+//! Builds the view of each file of a group.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -26,10 +26,10 @@ use crate::views::npy::{NpyType, StoredView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::{BlockCache, Format, TextColumn, TextView};
 
-/// Columns of a table whose views are made only when they are used.
+/// A table with more columns than this gets its views at first use.
 const MANY_COLUMNS: usize = 1024;
 
-/// Makes the files of a group, or of some rows of its table.
+/// Builds the files of a group, or of selected rows of its table.
 #[derive(Clone)]
 pub(crate) struct Files {
     pub opened: Arc<Opened>,
@@ -38,12 +38,12 @@ pub(crate) struct Files {
     pub path: String,
     /// Name of the link.
     pub name: BString,
-    /// The rows, where they are not all: what passes learn of them is theirs alone.
+    /// The selection, if not all rows are shown. Facts learnt by passes belong to this selection alone.
     pub selection: Option<String>,
 }
 
 impl Files {
-    /// The file behind a name.
+    /// Builds the file behind a name.
     pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<ShownFile, Error> {
         let of_group = || ObjectAttributes::new(self.name.clone(), contents.attributes.clone());
         let (view, attributes): (Arc<dyn View>, ObjectAttributes) = match child {
@@ -108,25 +108,26 @@ impl Files {
         }
     }
 
-    /// What keeps the bytes of its files that are rendered.
+    /// The cache of rendered blocks.
     pub fn blocks(&self) -> Arc<BlockCache> {
         self.opened.session().blocks.clone()
     }
 
     fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
-        // A column that could not be had for a while must not be missed in what is kept.
+        // The number of columns is part of the key: facts learnt while a column was unreadable must not be used later.
         let keeper = Some(self.keeper(&format!("{what} of {}", columns.len())));
         Arc::new(TextView::new(columns, format, &self.opened.session().csv, limit, self.blocks(), keeper))
     }
 
-    /// The text of one column. Programs that read a value a line skip an empty one, or fail at it: NaN keeps its name.
+    /// The text of one column. Programs that read a value per line skip an empty line, or fail at it, so NaN is written
+    /// as `NaN`.
     fn alone(&self, what: &str, column: &Column, format: Format) -> Arc<dyn View> {
         let is_lines = matches!(format, Format::Csv | Format::Txt);
         let column = if is_lines { Cow::Owned(column.with_nan_kept()) } else { Cow::Borrowed(column) };
         self.text(what, text_column(&column).into_iter().collect(), format, None)
     }
 
-    /// A column of a Parquet file; none where it has no place in one.
+    /// A column of a Parquet file; `None`: the column has no place in one.
     fn parquet_column(&self, table: &Table, position: usize, column: &Column) -> Option<ParquetColumn> {
         let parquet = ParquetColumn::new(column).ok()?;
         let session = self.opened.session();
@@ -138,11 +139,11 @@ impl Files {
         Some(parquet.told_by(learner).kept_by(self.keeper(&column_what(position, column))))
     }
 
-    /// A table as one of the files of a dataset: the columns of all of them, in one order, with one type each. Values
-    /// that a cast does not keep are counted in `tallies`, by the column's path.
+    /// The table as one file of a dataset: the dataset's columns, in its order and with its types. `tallies` counts
+    /// values that a cast rounds or loses, by the column's path.
     ///
     /// # Errors
-    /// [`Error::Stale`] where the table has other columns now.
+    /// [`Error::Stale`] if the table has other columns by now.
     pub fn part(&self, table: &Table, fields: &[CommonField], tallies: &mut Tallies) -> Result<Arc<dyn View>, Error> {
         let places: HashMap<&BString, usize> =
             table.columns.iter().enumerate().map(|(at, column)| (&column.name, at)).collect();
@@ -175,8 +176,9 @@ impl Files {
         Arc::new(ParquetView::new(columns, self.blocks()))
     }
 
-    /// A column as Arrow files of a mount show it. Headers of their batches count what is missing of all columns, so a
-    /// reader of one column would have all others decoded: NaN stays a value there, unless it was asked for otherwise.
+    /// A column as a mount's Arrow files show it. The header of an Arrow batch counts the nulls of every column, so a
+    /// reader of one column would cause all others to be decoded: NaN stays a value here, unless `--nan` says
+    /// otherwise.
     fn arrow_column<'a>(&self, column: &'a Column) -> Cow<'a, Column> {
         match self.opened.store().nan() {
             NanPolicy::Auto => Cow::Owned(column.with_nan_kept()),
@@ -193,13 +195,13 @@ impl Files {
         Arc::new(IpcView::new(columns, self.blocks(), Some(self.keeper(what))))
     }
 
-    /// Where what is learnt of `what` in this group is kept. Two paths that are no UTF-8 may read the same: the
-    /// object's number in the file tells them apart.
+    /// The keeper of facts learnt about `what` in this group. Two paths that are not UTF-8 may read the same, so the
+    /// key includes the object's number.
     pub fn keeper(&self, what: &str) -> Keeper {
-        // What is taken on trust in this mount must not be kept for others.
+        // Facts that rest on unverified indexes must not be kept for sessions that trust none.
         let trusting = if self.opened.session().trust == Trust::Trust { " trusting" } else { "" };
         let rows = self.selection.as_ref().map(|selection| format!("{trusting} where/{selection}")).unwrap_or_default();
-        // Instants have other texts and sizes than the numbers that are stored.
+        // Instants have other texts and sizes than the stored numbers.
         let times = if self.opened.store().shows_times() { " times" } else { "" };
         let nan = match self.opened.store().nan() {
             NanPolicy::Auto => " nan by software",
@@ -210,7 +212,7 @@ impl Files {
         Keeper { file: self.opened.opening().clone(), what }
     }
 
-    /// A file of a dataset that is a table by itself.
+    /// Builds a file of a dataset that is a table by itself.
     fn single(&self, single: &Single, file: &SingleFile) -> Result<Arc<dyn View>, Error> {
         let columns = &single.whole;
         let whole = single.whole.columns.first().ok_or(Error::NotFound)?;
@@ -247,7 +249,7 @@ impl Files {
         })
     }
 
-    /// The strings of a column as stored, a NUL behind each.
+    /// A column's strings as stored, each followed by a NUL.
     fn strings(&self, what: &str, strings: &Arc<dyn Rows>) -> Arc<dyn View> {
         let column = TextColumn::new(BString::default(), strings.clone());
         self.text(what, vec![column], Format::NulTerminated, None)
@@ -297,7 +299,7 @@ fn text_column(column: &Column) -> Option<TextColumn> {
     Some(TextColumn::new(column.name.clone(), column.shown().ok()?))
 }
 
-/// The labels of the places of an array as text; `None` where they name no column each.
+/// The column labels of an array as text; `None`: it does not have one label per column.
 fn labels(single: &Single) -> Option<Vec<BString>> {
     let rows = single.labels.as_ref()?;
     let labels = metadata::json_values(rows.array(0..rows.len(), &Interrupt::new()).ok()?).ok()?;
@@ -311,7 +313,7 @@ fn labels(single: &Single) -> Option<Vec<BString>> {
     (distinct.len() == labels.len()).then_some(labels)
 }
 
-/// What is learnt of a column, for a [`Keeper`].
+/// The name of a column in a [`Keeper`]'s keys.
 fn column_what(position: usize, column: &Column) -> String {
     format!("column {position} {:?}", column.name)
 }

@@ -1,11 +1,11 @@
-//! A map of weak references: finds values by key for as long as they are in use.
+//! A map of weak references: finds values by key as long as someone holds them.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
-/// Finds values that others hold. Dead entries are removed when the map would grow.
+/// A map of values that others hold. Dead entries are swept when the map would have to grow.
 #[derive(Debug)]
 pub(super) struct InUse<K, V: ?Sized>(HashMap<K, Weak<V>>);
 
@@ -16,7 +16,7 @@ impl<K, V: ?Sized> Default for InUse<K, V> {
 }
 
 impl<K: Eq + Hash, V: ?Sized> InUse<K, V> {
-    /// The value of this key, if it is in use.
+    /// The value of a key, if it is in use.
     pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q) -> Option<Arc<V>>
     where
         K: Borrow<Q>,
@@ -28,7 +28,7 @@ impl<K: Eq + Hash, V: ?Sized> InUse<K, V> {
     pub fn insert(&mut self, key: K, value: &Arc<V>) {
         if self.0.len() == self.0.capacity() {
             self.0.retain(|_, value| value.strong_count() > 0);
-            // Doubled, so that the cost of the next sweep is spread over as many insertions.
+            // Doubling spreads the cost of the next sweep over as many insertions.
             self.0.reserve(self.0.len() + 1);
         }
         self.0.insert(key, Arc::downgrade(value));

@@ -1,4 +1,4 @@
-//! Renders the files of `.hepfs`: errors, findings, statistics, counters. Every open makes the bytes anew.
+//! Renders the files of `.hepfs`: errors, findings, statistics, counters. Every open renders anew.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::views::printable_json;
 /// Name of the directory, at the root of a mount.
 pub(crate) const DIRECTORY: &str = ".hepfs";
 
-/// Makes the text of a file.
+/// Renders the text of a file.
 type Make = fn(&Session) -> String;
 
-/// The files, with what makes them.
+/// The files, with their renderers.
 const FILES: [(&str, Make); 6] = [
     ("errors", |session| session.errors.text()),
     ("explain", |session| printable_json(&explain(session))),
@@ -37,7 +37,7 @@ impl LiveFile {
     /// The file of this name.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none.
+    /// [`Error::NotFound`]: no file has this name.
     pub fn new(session: &Arc<Session>, name: &[u8]) -> Result<Self, Error> {
         let (_, make) = FILES.iter().find(|(file, _)| file.as_bytes() == name).ok_or(Error::NotFound)?;
         Ok(Self { session: session.clone(), make: *make })
@@ -54,7 +54,7 @@ pub(super) fn children() -> Children {
     FILES.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: Kind::LiveFile }).collect()
 }
 
-/// One JSON object a line: how each selection that was read was evaluated, the last one first.
+/// One JSON object per line: how each selection was evaluated, the last one first.
 fn explain(session: &Session) -> String {
     let mut lines = String::new();
     for opened in session.opened() {
@@ -83,7 +83,7 @@ fn explain(session: &Session) -> String {
     lines
 }
 
-/// One JSON object a line: rules that files break, and rows met with values that break one.
+/// One JSON object per line: rules that files break, and rows whose values break one.
 fn findings(session: &Session) -> String {
     let mut lines = String::new();
     let mut add = |source: &Path, finding: &Finding| lines.push_str(&format!("{}\n", finding.line(source)));
@@ -94,7 +94,7 @@ fn findings(session: &Session) -> String {
     lines
 }
 
-/// One JSON object a line: each search index of the tables listed so far, and what is known of it.
+/// One JSON object per line: each search index of the tables listed so far, and its state.
 fn indexes(session: &Session) -> String {
     let mut lines = String::new();
     for opened in session.opened() {
@@ -105,7 +105,7 @@ fn indexes(session: &Session) -> String {
     lines
 }
 
-/// One JSON object a line: each column looked at so far that can have statistics, and how far they are known.
+/// One JSON object per line: each column looked at so far that can have statistics, and how far they are known.
 fn statistics(session: &Session) -> String {
     let mut lines = String::new();
     for opened in session.opened() {
@@ -126,7 +126,7 @@ fn statistics(session: &Session) -> String {
     lines
 }
 
-/// `name value` a line.
+/// One `name value` pair per line.
 fn stats(session: &Session) -> String {
     let budget = session.store.budget();
     let others =

@@ -1,7 +1,7 @@
 //! Opens sources, finds their tables, and gathers findings.
 //!
-//! A directory belongs to one opening of a source (`Opened`). When the file under the source's path becomes another
-//! one, its directories stop being current, and a new opening answers.
+//! A directory belongs to one opening of a source (`Opened`). When another file takes the source's path, its
+//! directories stop being current, and a new opening serves it.
 //!
 //! | room | what it does |
 //! | --- | --- |
@@ -9,15 +9,15 @@
 //! | `names` | from HDF5 link names to file names |
 //! | `in_use` | finds values by key while others hold them |
 //! | `opened` | openings of a source: one for each state of the file |
-//! | `listing` | from a group's links and what was claimed of them to names, none of them twice |
-//! | `contents`, `directory` | what a directory holds once it was listed; the directories below it |
+//! | `listing` | from a group's links and the claims on them to names, none of them twice |
+//! | `contents`, `directory` | the listing of a directory; its subdirectories |
 //! | `described` | the facts of a directory's `metadata.json` |
 //! | `files`, `file`, `recent` | the view behind each name, with the attributes of its object |
-//! | `selections` | the same over chosen rows |
+//! | `selections` | the same over selected rows |
 //! | `sources` | files and folders that the user named |
 //! | `datasets` | one table of many files |
 //! | `live` | reports on a session: errors, findings, counts |
-//! | `spot`, `walk` | what names lead to; what lies at a path, and below it |
+//! | `spot`, `walk` | from names to directories and files; from paths, and everything below them |
 //! | `open` | the library's entry: open files and tables |
 
 mod changes;
@@ -81,31 +81,31 @@ pub(crate) use sources::is_known;
 pub(crate) use spot::{FileSpot, Spot, datasets, root};
 pub(crate) use verifier::Verifier;
 
-/// Most rendered text kept, in bytes.
+/// Most bytes of rendered text to keep.
 const MOST_RENDERED: u64 = 64 << 20;
 
 /// Settings of a session.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How CSV is written.
+    /// CSV settings.
     pub csv: CsvOptions,
-    /// Whether Parquet files carry statistics of their values (`--parquet-stats`). Without it a
-    /// file has the same bytes at each mount, on each machine.
+    /// Whether Parquet files carry statistics (`--parquet-stats`). Without them a file has the same bytes in each
+    /// mount, on each machine.
     pub parquet_statistics: bool,
-    /// Whether times are shown as instants (`--times`): for the store, which makes the rows.
+    /// Whether times are shown as instants (`--times`); the store makes the rows.
     pub times: bool,
-    /// The meaning of NaN in a column of floats (`--nan`): for the store as well.
+    /// The meaning of NaN in a column of floats (`--nan`), also for the store.
     pub nan: NanPolicy,
-    /// Which search indexes are used (`--indexes`).
+    /// Which search indexes to use (`--indexes`).
     pub trust: Trust,
-    /// Which ways of keeping tables are known.
+    /// The known dialects.
     pub dialects: Dialects,
-    /// Which files are shown (`--formats`).
+    /// The file formats to show (`--formats`).
     pub formats: Formats,
-    /// Which rules tables are held against.
+    /// The rules to check tables against.
     pub checks: Checks,
-    /// Links of a group whose members are described when it is listed. A larger group is gone through once more for its
-    /// `metadata.json`: descriptions of very many take more memory than all else that is known of them.
+    /// Most links of a group whose listing describes its members. For a larger group, `metadata.json` lists it once
+    /// more: descriptions of very many members take more memory than anything else known about them.
     pub most_described: usize,
 }
 
@@ -125,60 +125,60 @@ impl Default for Settings {
     }
 }
 
-/// A file, and what casts of its columns did not keep.
+/// A file, and the tallies of values that casts of its columns rounded or lost.
 type Casts = (PathBuf, datasets::Tallies);
 
-/// Tells of changes of sources.
+/// Reports changes of sources.
 pub trait Watcher: Send + Sync {
-    /// Watches a file: rewritten, replaced, moved or deleted.
+    /// Watches a file for being rewritten, replaced, moved or deleted.
     ///
     /// # Errors
-    /// Where neither the file nor its folder can be watched.
+    /// If neither the file nor its folder can be watched.
     fn add_file(&self, path: &Path) -> io::Result<()>;
 
-    /// Watches a folder: names that come and go in it (not below it).
+    /// Watches a folder for names that come and go (not below it).
     ///
     /// # Errors
-    /// Where the folder cannot be watched.
+    /// If the folder cannot be watched.
     fn add_folder(&self, path: &Path) -> io::Result<()>;
 }
 
-/// Sources that are opened with the same settings: what they share.
+/// The common state of sources that are opened with the same settings.
 pub struct Session {
-    /// Decoded chunks and their budget.
+    /// The cache of decoded chunks, and its budget.
     #[doc(hidden)]
     pub store: Arc<Store>,
     /// Rendered text.
     pub(crate) blocks: Arc<BlockCache>,
-    /// The part of the store's budget that rendered text may take.
+    /// The share of the store's budget for rendered text.
     _blocks_share: Option<Reservation>,
-    /// How CSV is written.
+    /// CSV settings.
     pub(crate) csv: Arc<CsvOptions>,
-    /// Whether Parquet files tell statistics.
+    /// Whether Parquet files carry statistics.
     pub(crate) parquet_statistics: bool,
-    /// Which search indexes are used.
+    /// Which search indexes to use.
     pub(crate) trust: Trust,
-    /// Verifies search indexes that selections might have used.
+    /// Verifies the search indexes that selections could not use.
     pub(crate) verifier: Verifier,
-    /// Ways of keeping tables that are known.
+    /// The known dialects.
     pub(crate) dialects: Dialects,
-    /// Which files are shown.
+    /// The file formats to show.
     pub(crate) formats: Formats,
-    /// Which rules tables are held against.
+    /// The rules to check tables against.
     pub(crate) checks: Checks,
-    /// Links of a group whose members are described when it is listed.
+    /// Most links of a group whose listing describes its members.
     pub(crate) most_described: usize,
     /// Settings of the HDF5 workers.
     pub(crate) workers: h5::Options,
-    /// The last errors met while serving, for `.hepfs/errors`.
+    /// The last errors, for `.hepfs/errors`.
     pub(crate) errors: ErrorLog,
     /// Sources opened so far, for `.hepfs/findings`.
     openings: Mutex<Vec<Weak<Opened>>>,
-    /// Files that datasets leave out or cast, likewise, by the table's path.
+    /// Findings on files that datasets leave out or cast, by the table's path; also for `.hepfs/findings`.
     datasets: Mutex<BTreeMap<String, Vec<(PathBuf, Finding)>>>,
-    /// Values that casts of parts of datasets did not keep, by the table's path and the partition.
+    /// Values that casts of datasets rounded or lost, by the table's path and the partition.
     casts: Mutex<BTreeMap<(String, BString), Casts>>,
-    /// Tells of changes, once there is a mount.
+    /// The watcher, once there is a mount.
     watch: OnceLock<Weak<dyn Watcher>>,
 }
 
@@ -189,7 +189,7 @@ impl Debug for Session {
 }
 
 impl Session {
-    /// A session over a store, with the usual settings.
+    /// A session over a store, with default settings.
     #[doc(hidden)]
     pub fn new(store: Arc<Store>, workers: h5::Options) -> Arc<Self> {
         Self::with_settings(store, workers, Settings::default())
@@ -198,7 +198,7 @@ impl Session {
     /// A session over a store.
     #[doc(hidden)]
     pub fn with_settings(store: Arc<Store>, workers: h5::Options, settings: Settings) -> Arc<Self> {
-        // Blocks of about 1 MiB that one reader or a few go through in order: a small part of the budget serves them.
+        // A few readers go through blocks of about 1 MiB in order, so a small share of the budget suffices.
         let share = (store.budget().limit() / 8).min(MOST_RENDERED);
         let blocks = Arc::new(BlockCache::new(usize::try_from(share).unwrap_or(usize::MAX)));
         let blocks_share = store.budget().try_reserve(share);
@@ -223,15 +223,14 @@ impl Session {
         })
     }
 
-    /// Watches every folder that is listed and every file that is opened from now on, and the files open already.
+    /// Watches every folder listed and every file opened from now on, and the files already open.
     pub(crate) fn watch_with<W: Watcher + 'static>(&self, watch: &Arc<W>) {
         let watch: Weak<W> = Arc::downgrade(watch);
         self.watch.set(watch).ok();
         self.opened().iter().for_each(|opened| self.watch_file(opened.path()));
     }
 
-    /// Writes the answers of the HDF5 workers for all open sources to the cache folder, as far as they are not there
-    /// yet.
+    /// Writes the HDF5 workers' answers about all open sources to the cache folder, unless they are there already.
     pub(crate) fn save(&self) {
         self.files().iter().for_each(|file| file.save_answers());
     }
@@ -241,7 +240,7 @@ impl Session {
         self.opened().iter().filter_map(|opened| opened.hdf5().cloned()).collect()
     }
 
-    /// Findings of datasets: files that are left out or cast, values that a cast did not keep.
+    /// Findings on datasets: files left out, columns cast, values that a cast lost.
     pub(crate) fn of_datasets(&self) -> Vec<(PathBuf, Finding)> {
         let mut all: Vec<_> = self.datasets.lock().values().flatten().cloned().collect();
         for (source, tallies) in self.casts.lock().values() {
@@ -253,7 +252,7 @@ impl Session {
         all
     }
 
-    /// Findings of unfinished changes of the open sources.
+    /// Findings on unfinished changes of the open sources.
     pub(crate) fn unfinished(&self) -> Vec<Finding> {
         self.opened().iter().filter_map(|opened| opened::unfinished(opened.path())).collect()
     }
@@ -272,7 +271,7 @@ impl Session {
     }
 
     fn watched(&self, path: &Path, add: impl FnOnce(&dyn Watcher) -> io::Result<()>) {
-        // Without a watch, a change is seen at the next open, or when the kernel's caches expire.
+        // Without a watch, a change is noticed at the next open, or when the kernel's caches expire.
         if let Some(watch) = self.watch.get().and_then(Weak::upgrade)
             && let Err(error) = add(watch.as_ref())
         {
@@ -281,13 +280,13 @@ impl Session {
     }
 }
 
-/// How often a wait for a lock looks at its interrupt.
+/// How often a wait for a lock checks its interrupt.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Locks a mutex that may be held for long.
+/// Locks a mutex that others may hold for long.
 ///
 /// # Errors
-/// [`Interrupted`] when the request no longer waits.
+/// [`Interrupted`]: the requester is no longer waiting.
 fn lock<'a, T>(mutex: &'a Mutex<T>, interrupt: &Interrupt) -> Result<MutexGuard<'a, T>, Interrupted> {
     loop {
         if let Some(guard) = mutex.try_lock_for(LOOK) {
@@ -297,7 +296,7 @@ fn lock<'a, T>(mutex: &'a Mutex<T>, interrupt: &Interrupt) -> Result<MutexGuard<
     }
 }
 
-/// Makes a cache of the `most` values used last. It takes no memory while it is empty: each directory has one.
+/// Makes an LRU of `most` values. It allocates nothing while empty, since each directory has one.
 fn last_used<K: Hash + Eq, V>(most: NonZeroUsize) -> LruCache<K, V> {
     let mut values = LruCache::unbounded();
     values.resize(most);

@@ -8,13 +8,13 @@
 
 use bstr::{BString, ByteSlice};
 
-/// Longest stem in bytes; the longest suffix (`.parquet`) then still fits the kernel's 255.
+/// Longest stem in bytes; with the longest suffix (`.parquet`) it still fits the kernel's 255.
 const LONGEST_STEM: usize = 240;
 
-/// `%~` and 16 hex digits.
+/// Length of `%~` and 16 hex digits.
 const HASH_SUFFIX: usize = 18;
 
-/// The name of a directory for a link name.
+/// The directory name for a link name.
 pub fn encode_directory(name: &[u8]) -> BString {
     match name {
         b"." => "%2E".into(),
@@ -23,7 +23,7 @@ pub fn encode_directory(name: &[u8]) -> BString {
     }
 }
 
-/// The file name's stem for a link name.
+/// The stem of the file names for a link name.
 pub fn encode(name: &[u8]) -> BString {
     let mut encoded = Vec::with_capacity(name.len());
     for &byte in name {
@@ -39,11 +39,11 @@ pub fn encode(name: &[u8]) -> BString {
     encoded.into()
 }
 
-/// The same with its first byte escaped: for a name that would take a reserved one.
+/// The same stem with its first byte escaped, for a name that would collide with a reserved one.
 pub fn encode_reserved(name: &[u8]) -> BString {
     let encoded = encode(name);
     match encoded.split_first() {
-        // What begins with an escape already is no reserved name.
+        // A name that begins with an escape is not a reserved name.
         Some((first, rest)) if *first != b'%' => {
             let mut escaped = Vec::with_capacity(encoded.len() + 2);
             push_escape(*first, &mut escaped);
@@ -58,7 +58,7 @@ fn push_escape(byte: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("%{byte:02X}").as_bytes());
 }
 
-/// Where to cut so that neither a character nor an escape is split.
+/// The position of a cut that splits neither a character nor an escape.
 fn cut(encoded: &[u8], most: usize) -> usize {
     let mut end = most.min(encoded.len());
     if encoded.to_str().is_ok() {

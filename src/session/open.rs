@@ -20,7 +20,7 @@ use crate::views::field_metadata;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
-    /// No program is known to be a worker of HDF5.
+    /// No worker program for HDF5 is known.
     #[error("no worker of HDF5: call hepfs::serve_if_worker() first in main, or name a program that does")]
     NoWorker,
     /// The source cannot be opened.
@@ -32,7 +32,7 @@ pub enum TableError {
     /// Something on the way to the table, or its rows, cannot be read.
     #[error(transparent)]
     Read(#[from] super::Error),
-    /// An expression makes no sense, or not for this table.
+    /// An expression is malformed, or does not fit this table.
     #[error("expression, character {character}: {reason}")]
     Expression {
         /// The character, counted from 1.
@@ -40,7 +40,7 @@ pub enum TableError {
         /// The reason.
         reason: String,
     },
-    /// Columns make no record batch.
+    /// Arrow rejects the columns of a record batch.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
 }
@@ -58,17 +58,17 @@ impl TableError {
     }
 }
 
-/// How a session of a library user starts.
+/// How the session of a library user starts.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
-    /// The program that is started as a worker of HDF5, such as `hepfs` itself. The running program by default, which
-    /// has to call [`serve_if_worker`](crate::serve_if_worker) first.
+    /// The program to start as a worker of HDF5, such as `hepfs` itself. Default: the running program, which has to
+    /// call [`serve_if_worker`](crate::serve_if_worker) first.
     pub worker: Option<PathBuf>,
-    /// Bytes of memory for decoded values; a quarter of the machine's by default, at most 1 GiB.
+    /// Bytes of memory for decoded values. Default: a quarter of the machine's, at most 1 GiB.
     pub memory: Option<u64>,
 }
 
-/// A file. Tables are found in the file as it is now; those found before it changed answer
+/// An open file. Tables are found in the file as it is now; those found before it changed fail with
 /// [`Error::Stale`](super::Error::Stale).
 ///
 /// ```standalone_crate
@@ -114,10 +114,10 @@ pub struct OpenTable {
 }
 
 impl Session {
-    /// Starts a session, with the usual settings.
+    /// Starts a session with default settings.
     ///
     /// # Errors
-    /// [`TableError::NoWorker`] where the program has not called [`serve_if_worker`](crate::serve_if_worker).
+    /// [`TableError::NoWorker`] if the program has not called [`serve_if_worker`](crate::serve_if_worker).
     pub fn start() -> Result<Arc<Self>, TableError> {
         Self::start_with(Start::default())
     }
@@ -137,7 +137,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// [`TableError::NoWorker`] where no worker is named, and the program has not called
+    /// [`TableError::NoWorker`] if `start` names no worker, and the program has not called
     /// [`serve_if_worker`](crate::serve_if_worker).
     pub fn start_with(start: Start) -> Result<Arc<Self>, TableError> {
         if start.worker.is_none() && !h5::serves() {
@@ -152,7 +152,7 @@ impl Session {
     /// Opens a file.
     ///
     /// # Errors
-    /// Where the file is not there, or of no format that is known.
+    /// If the file does not exist, or has no known format.
     pub fn open(self: &Arc<Self>, path: impl AsRef<Path>) -> Result<OpenFile, OpenError> {
         if path.as_ref().is_dir() {
             let (path, error) = (path.as_ref().to_owned(), io::ErrorKind::IsADirectory.into());
@@ -162,9 +162,9 @@ impl Session {
         Ok(OpenFile { session: self.clone(), root })
     }
 
-    /// Makes one table of the tables that several files, or the files in folders, have at one path. Its columns are
-    /// those of all files, and `file`, which says which file a row is of. Files that do not fit, or cannot be read, are
-    /// left out: see [`OpenTable::left_out`].
+    /// Makes one table of the tables that several files, or the files in folders, have at one path. It has the columns
+    /// of all files, and `file`, the file of each row. Files that do not fit, or cannot be read, are left out: see
+    /// [`OpenTable::left_out`].
     ///
     /// ```standalone_crate
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -180,12 +180,12 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Where a source is not there, or none has a table of that path.
+    /// If a source does not exist, or no file has a table at that path.
     pub fn table_of_many(self: &Arc<Self>, sources: &[impl AsRef<Path>], path: &str) -> Result<OpenTable, TableError> {
         let sources: Vec<PathBuf> = sources.iter().map(|source| source.as_ref().to_owned()).collect();
         let root = datasets(self, &sources)?;
         let path = path.trim_matches('/');
-        // The table that root groups are.
+        // The root groups' own table.
         let at = find(&root, if path.is_empty() { "%2F" } else { path })?;
         let table = at.whole_dataset(&Interrupt::new()).map_err(|error| not_found(error, path))?;
         Ok(OpenTable::new(self, path.to_owned(), table))
@@ -193,10 +193,10 @@ impl Session {
 }
 
 impl OpenFile {
-    /// All tables in it.
+    /// All tables in the file.
     ///
     /// # Errors
-    /// Where its root group cannot be listed. A group below that cannot be listed hides no other.
+    /// If the root group cannot be listed. A subgroup that cannot be listed is skipped.
     pub fn tables(&self) -> Result<Vec<OpenTable>, TableError> {
         let interrupt = Interrupt::new();
         self.root.children(&interrupt)?;
@@ -210,19 +210,19 @@ impl OpenFile {
         Ok(tables)
     }
 
-    /// The table of this path, as in [`OpenTable::path`]; empty for a file that is one table.
+    /// The table at a path, as in [`OpenTable::path`]; the path is empty for a file that is one table.
     ///
     /// # Errors
-    /// [`TableError::NotFound`] where there is no such table.
+    /// [`TableError::NotFound`]: no table has this path.
     pub fn table(&self, path: &str) -> Result<OpenTable, TableError> {
         let at = find(&self.root, path)?;
-        // A table is known once its directory was listed.
+        // Listing the directory makes its table known.
         at.children(&Interrupt::new()).map_err(|error| not_found(error, path))?;
         let table = at.table().ok_or_else(|| TableError::NotFound(path.to_owned()))?;
         Ok(OpenTable::new(&self.session, path.to_owned(), table))
     }
 
-    /// Rules that the file breaks, as far as it was looked into: groups that were listed, values that were read.
+    /// Rules that the file breaks, as far as it was looked into: groups listed, values read.
     ///
     /// ```standalone_crate
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -255,30 +255,30 @@ impl OpenTable {
         Self { session: session.clone(), path, table, rows, schema }
     }
 
-    /// The path by which a mount shows it, and commands take it.
+    /// The table's path, as a mount shows it and commands accept it.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     pub fn rows(&self) -> u64 {
         self.table.rows
     }
 
-    /// The name of the way of keeping tables that it follows.
+    /// Name of the table's dialect.
     pub fn dialect(&self) -> &'static str {
         self.table.dialect
     }
 
-    /// Its columns, as far as they can be read and have one value in each row. Units and descriptions are metadata.
+    /// The columns that can be read and have one value per row. Units and descriptions are metadata.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
 
-    /// Reads some rows. What lies beyond the last row is left out.
+    /// Reads a range of rows, cut off at the last row.
     ///
     /// # Errors
-    /// Where they cannot be read, or those of a column take more memory than one value may: then read fewer at once.
+    /// If the rows cannot be read, or a column's rows take more memory than one value may: then read fewer at once.
     pub fn read(&self, rows: RowRange) -> Result<RecordBatch, TableError> {
         let (start, end) = (rows.start.min(self.rows()), rows.end.min(self.rows()));
         let range = start..end.max(start);
@@ -297,7 +297,7 @@ impl OpenTable {
         Ok(RecordBatch::try_new_with_options(self.schema(), arrays, &options)?)
     }
 
-    /// The rows that satisfy an expression, as `hepfs query` takes it.
+    /// The rows that satisfy an expression, in the language of `hepfs query`.
     ///
     /// ```standalone_crate
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -314,7 +314,8 @@ impl OpenTable {
     /// ```
     ///
     /// # Errors
-    /// [`TableError::Expression`] where it makes no sense, and where values cannot be read.
+    /// [`TableError::Expression`] if the expression is malformed or does not fit; any other error if values cannot be
+    /// read.
     pub fn select(&self, text: &str) -> Result<OpenTable, TableError> {
         let (interrupt, store) = (Interrupt::new(), &self.session.store);
         let wrong = |error: query::Error| TableError::of_expression(text, &error);
@@ -338,17 +339,17 @@ impl OpenTable {
         Ok(Self::new(&self.session, self.path.clone(), Arc::new(table)))
     }
 
-    /// Files that a table of many leaves out, as they are shown, and why.
+    /// Files that a table of many leaves out, by their shown paths, each with the reason.
     pub fn left_out(&self) -> impl Iterator<Item = (String, &str)> {
         self.table.left_out.iter().map(|(file, reason)| (file.to_string(), reason.as_ref()))
     }
 
-    /// Rules that the table breaks, and values met so far that break one.
+    /// Rules that the table breaks, by its structure or by values read so far.
     pub fn findings(&self) -> Vec<Finding> {
         self.table.findings.iter().cloned().chain(self.table.met()).collect()
     }
 
-    /// The table as the layers below have it.
+    /// The table in the model of the lower layers.
     #[doc(hidden)]
     pub fn model(&self) -> &Arc<Table> {
         &self.table

@@ -1,4 +1,4 @@
-//! Files used last: they stay when nobody uses them.
+//! An LRU of files that keeps them when nobody uses them.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use parking_lot::Mutex;
 use super::file::ShownFile;
 use super::last_used;
 
-/// Files of an opening that stay when nobody uses them, of those that were opened and of those that were looked at:
-/// they know their exact size, which may have taken a pass.
+/// Most unused files of an opening to keep, once among the opened and once among the seen: computing their exact sizes
+/// may have taken a pass.
 const MOST_UNUSED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
-/// Uses of a file.
+/// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// Its size and attributes.
+    /// A program looked at its size or attributes.
     Seen,
-    /// Its bytes. Those that are looked at do not drive it out.
+    /// A program opened it. Files that were only seen do not evict it.
     Opened,
 }
 
-/// The files of an opening that were used last.
+/// The files of an opening used last.
 pub(crate) struct Recent {
     seen: Mutex<Files>,
     opened: Mutex<Files>,
 }
 
-/// Files by their addresses, which are theirs for as long as they are held.
+/// Files by address, which is unique as long as the file is held.
 type Files = LruCache<usize, Arc<ShownFile>>;
 
 impl Default for Recent {
@@ -39,11 +39,11 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Holds a file until as many others were used since.
+    /// Marks a file as used last.
     pub fn touch(&self, file: &Arc<ShownFile>, used: Use) {
         let files = if used == Use::Opened { &self.opened } else { &self.seen };
         let old = files.lock().push(Arc::as_ptr(file).addr(), file.clone());
-        // What is driven out ends outside the lock.
+        // The evicted file is dropped outside the lock.
         drop(old);
     }
 }

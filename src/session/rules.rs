@@ -1,4 +1,4 @@
-//! The rules that hold for a file whatever its dialect.
+//! Rules for all files, whatever the dialect.
 
 crate::table::rules! {
     CHUNK_INDEX: Error "file/chunk-index" []

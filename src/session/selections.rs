@@ -1,7 +1,7 @@
 //! `where/` in a table's directory: selections by name.
 //!
-//! A name is looked up by parsing it, which is free. It is never listed: a program that walks a tree would walk for
-//! ever. Rows are looked for when a file below is opened, or its exact size is asked for.
+//! Looking a name up only parses it, which costs nothing. No listing contains these names, or a program that walks a
+//! tree would never end. The rows are searched when a program opens a file below, or asks for its exact size.
 //!
 //! ```text
 //! where/COLUMN:OPERATOR:VALUE/     one segment
@@ -27,17 +27,17 @@ use crate::table::Table;
 use crate::views::constant::ConstantView;
 use crate::views::{Effort, Size};
 
-/// The file that tells what can be asked.
+/// Name of the file that lists possible conditions.
 pub(super) const VALUES: &str = "values.txt";
 
-/// Conditions below each other at most.
+/// Most conditions below each other.
 const MOST_SEGMENTS: usize = 64;
 
-/// Bytes of all of them at most: as many as an absolute path has room for.
+/// Most bytes of their path: the longest absolute path.
 const MOST_BYTES: usize = libc::PATH_MAX as usize;
 
-/// A table, and the conditions on its rows so far. Directories of very many paths may be known at a time, so that each
-/// holds no more than its own condition.
+/// A table, and the conditions on its rows so far. Very many such directories may be in use at a time, so each holds
+/// only its own condition.
 #[derive(Clone)]
 pub(crate) struct Subject {
     whole: Arc<Whole>,
@@ -48,11 +48,11 @@ pub(crate) struct Subject {
 struct Whole {
     files: Files,
     table: Arc<Table>,
-    /// Its files, which a selection has under the same names.
+    /// Its files; a selection has files of the same names.
     contents: OnceLock<Arc<Contents>>,
 }
 
-/// A condition that was looked up, as text: its parsed form takes many times as much.
+/// A condition as text, since its parsed form takes many times as much.
 struct Segment {
     text: String,
     above: Option<Arc<Segment>>,
@@ -62,13 +62,13 @@ struct Segment {
 }
 
 impl Subject {
-    /// All rows of the table of a group.
+    /// All rows of a group's table.
     pub fn new(files: &Files, table: &Arc<Table>) -> Self {
         let whole = Whole { files: files.clone(), table: table.clone(), contents: OnceLock::new() };
         Self { whole: Arc::new(whole), conditions: None }
     }
 
-    /// Those of its rows that satisfy one more segment as well.
+    /// The rows that satisfy one more segment as well.
     fn and(&self, segment: &[u8]) -> Result<Self, query::Error> {
         let text = path::readable(segment);
         let (above, separator) = self.conditions.as_ref().map_or((0, 0), |above| (above.depth, above.length + 1));
@@ -103,7 +103,7 @@ impl Subject {
         self.segments().iter().map(|segment| segment.text.as_str()).collect::<Vec<_>>().join("/")
     }
 
-    /// The maker of files over the chosen rows.
+    /// The maker of files over the selected rows.
     pub(super) fn files(&self) -> Files {
         Files { selection: self.conditions.is_some().then(|| self.path()), ..self.whole.files.clone() }
     }
@@ -124,7 +124,7 @@ impl Whole {
     }
 }
 
-/// The directory `where/`, and those below it of a column and of an operator.
+/// The directory `where/`, and its subdirectories for a column and an operator.
 pub(crate) struct Where {
     subject: Subject,
     /// The parts of a segment that led here, joined by `:`.
@@ -136,13 +136,13 @@ impl Where {
         Self { subject, begun: String::new() }
     }
 
-    /// The directory of a segment whose last part has this name.
+    /// The directory for a segment whose last part is `name`.
     fn followed(&self, segment: &[u8], name: &[u8]) -> Result<Spot, query::Error> {
         if name.contains(&b':') || !path::is_begun(segment) {
             return Ok(Spot::Selection(Arc::new(Chosen::new(self.subject.and(segment)?))));
         }
         if self.begun.is_empty() {
-            // Any column may be asked that.
+            // `null` applies to any column, so this checks that the column exists.
             self.subject.bind(&path::parse(&[segment, b":null"].concat())?)?;
         }
         Ok(Spot::Where(Arc::new(Self { subject: self.subject.clone(), begun: path::readable(segment) })))
@@ -157,20 +157,20 @@ impl Where {
         ShownFile::new(&files.opened, view, attributes)
     }
 
-    /// The table that is asked.
+    /// The table, and the conditions so far.
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// Finds a name in it.
+    /// Finds a name in the directory.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where it makes no sense, which is logged.
+    /// [`Error::NotFound`] if the name is no valid condition, which is logged.
     pub fn lookup(&self, name: &[u8]) -> Result<Spot, Error> {
         if name == VALUES.as_bytes() {
             return Ok(Spot::File(FileSpot::Shown(Arc::new(self.values()))));
         }
-        // A value may be called anything; nobody looks for names in the directory of an operator.
+        // Any name may be a value; programs do not probe the directory of an operator.
         if !self.begun.contains(':') && is_asked_everywhere(name) {
             return Err(Error::NotFound);
         }
@@ -186,21 +186,20 @@ impl Where {
     }
 }
 
-/// Whether a name is one that programs try in every directory, which is no selection gone wrong: of a hidden file, or
-/// of one that tables have, for a pattern like `mnt/**/table.parquet`. An error for each would drive out those that
-/// matter.
+/// Whether programs try this name in every directory: a hidden file, or a file of tables, for a pattern like
+/// `mnt/**/table.parquet`. It is not a mistyped selection, and logging it would evict errors that matter.
 fn is_asked_everywhere(name: &[u8]) -> bool {
     !name.contains(&b':') && (name.starts_with(b".") || listing::is_of_tables(name))
 }
 
-/// Rows that are chosen, and the files that show them.
+/// Selected rows, and the files that show them.
 pub(crate) struct Chosen {
     subject: Subject,
-    /// The selection, made when a file is first looked at.
+    /// The selection, made when someone first looks at a file.
     selection: OnceLock<Arc<Selection>>,
-    /// The chosen rows, once they are known.
+    /// The selected rows, once they are known.
     loaded: OnceLock<Arc<Contents>>,
-    /// Files by position, in the directory and in `columns/`, while they are in use: they own this.
+    /// Files in use by position, in the directory and in `columns/`: they own this value.
     files: Mutex<InUse<(bool, usize), SelectionFile>>,
 }
 
@@ -209,7 +208,7 @@ impl Chosen {
         Self { subject, selection: OnceLock::new(), loaded: OnceLock::new(), files: Mutex::default() }
     }
 
-    /// The table with all rows, which has the same files under the same names.
+    /// The table with all rows, which has files of the same names.
     pub fn all(&self) -> &Arc<Contents> {
         self.subject.whole.contents()
     }
@@ -229,7 +228,7 @@ impl Chosen {
         Ok(self.selection.get_or_init(|| selection))
     }
 
-    /// The chosen rows: waits until they are known.
+    /// The selected rows; waits until they are known.
     pub(super) fn load(&self, interrupt: &Interrupt) -> Result<Arc<Contents>, Error> {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded.clone());
@@ -237,7 +236,7 @@ impl Chosen {
         let opened = self.subject.opened();
         let selection = self.selection()?;
         let selected = selection.selected(interrupt).map_err(Error::from).inspect_err(|error| opened.log(error))?;
-        // What would have helped may help the next one.
+        // An index that could not help this selection may help the next one, once verified.
         opened.session().verifier.queue(selection.unverified());
         let filtered = query::filtered(&self.subject.whole.table, &selected, &self.subject.path());
         Ok(self.loaded.get_or_init(|| Arc::new(Contents::of_table(filtered))).clone())
@@ -266,7 +265,7 @@ impl Chosen {
     /// Finds a name in the directory of the selection.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is nothing of the name.
+    /// [`Error::NotFound`] if the name does not exist.
     pub fn lookup(self: &Arc<Self>, name: &[u8]) -> Result<Spot, Error> {
         let further = || Where::new(self.subject.clone());
         Ok(match self.all().listing.get(name) {
@@ -282,7 +281,7 @@ impl Chosen {
     /// Finds a name in its directory `columns/`.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is nothing of the name.
+    /// [`Error::NotFound`] if the name does not exist.
     pub fn lookup_column(self: &Arc<Self>, name: &[u8]) -> Result<Spot, Error> {
         let (position, child) = self.all().columns().get(name).ok_or(Error::NotFound)?;
         Ok(self.file(true, position, &child))
@@ -295,7 +294,7 @@ impl Chosen {
     }
 }
 
-/// A file over chosen rows, which becomes a file like any other once they are known.
+/// A file over selected rows; once they are known, an ordinary file stands behind it.
 pub(crate) struct SelectionFile {
     chosen: Arc<Chosen>,
     child: Child,
@@ -317,12 +316,12 @@ impl SelectionFile {
         if let Some(file) = self.of_all.get() {
             return Ok(file);
         }
-        // What is known of the selected rows says nothing of all.
+        // Facts learnt about the selected rows do not hold for all rows.
         let file = self.chosen.subject.whole.files.file(self.chosen.all(), &self.child)?;
         Ok(self.of_all.get_or_init(|| file))
     }
 
-    /// Whether a bound serves as its size until it is opened.
+    /// Whether an upper bound serves as its size until it is opened.
     fn is_text(&self) -> bool {
         matches!(self.child, Child::Table(..) | Child::Column(_, ColumnView::Text(_)))
     }
@@ -332,7 +331,7 @@ impl SelectionFile {
         self.chosen.subject.opened()
     }
 
-    /// Whether it shows the file as it is now.
+    /// Whether it still shows the current state of the source.
     pub fn is_current(&self) -> bool {
         self.file.get().map_or_else(|| self.opened().is_current(), ShownFile::is_current)
     }
@@ -342,7 +341,7 @@ impl SelectionFile {
         self.file.get()
     }
 
-    /// The progress of the passes that it takes to know its size.
+    /// The progress of the passes that its exact size takes.
     pub fn progress(&self) -> Option<Progress> {
         match self.file.get() {
             Some(file) => file.view.progress(),
@@ -350,10 +349,10 @@ impl SelectionFile {
         }
     }
 
-    /// Its size; before the rows are known, that over all rows is a bound.
+    /// Its size; before the rows are known, the size over all rows is an upper bound.
     ///
     /// # Errors
-    /// Where rows cannot be had.
+    /// If rows cannot be read.
     pub fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         let is_known = self.file.get().is_some()
             || match effort {
@@ -364,10 +363,10 @@ impl SelectionFile {
         if is_known {
             return self.file(interrupt)?.size(effort, interrupt);
         }
-        // Fewer rows take less.
+        // Fewer rows take fewer bytes.
         let effort = if effort == Effort::Known { effort } else { Effort::Free };
         let all = self.of_all()?.view.size(effort, interrupt)?.bytes();
-        // The path of the selection stands in one file alone. JSON has at most six bytes for each of it.
+        // Only `metadata.json` contains the path of the selection; JSON takes at most six bytes per byte of it.
         let path = self.chosen.subject.conditions.as_ref().map_or(0, |conditions| conditions.length as u64);
         let longer = if matches!(self.child, Child::Metadata) { path.saturating_mul(6) } else { 0 };
         Ok(Size::AtMost(all.saturating_add(longer)))

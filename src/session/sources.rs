@@ -1,4 +1,4 @@
-//! Files and folders that the user named: which files are shown, and under which names.
+//! Files and folders that the user named: the files that they contain, and their shown names.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
@@ -16,31 +16,32 @@ use super::{Directory, Error, OpenError, Session, SourceFile, Stamp, datasets, l
 use crate::formats::Format;
 use crate::source::{self, Interrupt, Source, mounts};
 
-/// Names looked at before a mount to find out whether a folder holds a file to show: some tenths of a second.
+/// Most names examined before a mount to find out whether a folder contains a file to show; takes some tenths of a
+/// second.
 const MOST_LOOKED_AT: usize = 10_000;
 
-/// The name under which a folder or a file is shown: one of them may lie beside `.hepfs` in the root.
+/// The shown name of a folder or file. It may lie in the root beside `.hepfs`, so reserved names are escaped.
 fn shown_name(name: &OsStr) -> BString {
     let plain = names::encode_directory(name.as_bytes());
     let is_reserved = [live::DIRECTORY, datasets::DIRECTORY].iter().any(|reserved| plain == *reserved);
     if is_reserved { names::encode_reserved(name.as_bytes()) } else { plain }
 }
 
-/// Whether a path leads to a regular file of a format that is known.
+/// Whether a path leads to a regular file of a known format.
 pub fn is_known(path: &Path) -> bool {
     Source::open(path).and_then(|source| Format::of(&source)).is_ok_and(|format| format.is_some())
 }
 
-/// Finds the file shown under a name without listing the folder; `None` for folders and for names with escapes.
+/// Finds the file with a shown name without listing the folder; `None` for folders and for names with escapes.
 fn file_called(folder: &Path, name: &[u8]) -> Option<PathBuf> {
     let own = OsStr::from_bytes(name);
     let path = folder.join(own);
-    // A name without escapes is shown for itself alone.
+    // A name without escapes is the shown name of that file alone.
     (shown_name(own) == name && path.symlink_metadata().is_ok_and(|found| !found.is_dir())).then_some(path)
 }
 
-/// Lists a folder: each path, and whether it is a folder. Links to folders are none: they may lead in circles. Mount
-/// points of hepfs are left out: our own may lie in the folder, and would lead into itself for ever.
+/// Lists a folder: each path, and whether it is a folder. Links to folders do not count as folders, since they may lead
+/// in circles. Mount points of hepfs are skipped: a mount in its own folder would contain itself without end.
 fn contents(folder: &Path) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> {
     let real = folder.canonicalize()?;
     let hidden = mounts::mountpoints().unwrap_or_default();
@@ -49,8 +50,8 @@ fn contents(folder: &Path) -> io::Result<impl Iterator<Item = (PathBuf, bool)>> 
     Ok(shown.map(|entry| (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()))))
 }
 
-/// Whether a folder holds a file of a format that is known, at any depth. A folder with very many other files is taken
-/// to hold one.
+/// Whether a folder contains a file of a known format, at any depth. If it has very many other files, the answer is
+/// yes.
 fn holds_known(folder: &Path) -> bool {
     let mut folders = VecDeque::from([folder.to_owned()]);
     let mut seen = 0;
@@ -70,7 +71,7 @@ fn holds_known(folder: &Path) -> bool {
     false
 }
 
-/// A file or a folder that is shown as a directory.
+/// A file or folder that is shown as a directory.
 #[derive(Clone)]
 pub(crate) enum Found {
     File(Arc<FileRoot>),
@@ -78,7 +79,8 @@ pub(crate) enum Found {
 }
 
 impl Found {
-    /// Whether it is listed. A source that could not be opened at the mount is listed as a folder would list it.
+    /// Whether listings include it. A source that could not be opened at the mount is listed like a file found in a
+    /// folder.
     fn is_shown(&self) -> bool {
         match self {
             Found::File(file) => file.named || is_known(file.path()),
@@ -87,25 +89,25 @@ impl Found {
     }
 }
 
-/// What holds files and folders: a folder, or several sources.
+/// A container of files and folders: a folder, or several sources.
 pub(crate) trait Sources: Send + Sync {
-    /// The one with this shown name.
+    /// The entry with this shown name.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none.
+    /// [`Error::NotFound`]: no entry has this name.
     fn found(&self, name: &[u8]) -> Result<Found, Error>;
 
-    /// All of them, by their shown names.
+    /// All entries, by shown name.
     ///
     /// # Errors
-    /// Where the folder cannot be listed.
+    /// If the folder cannot be listed.
     fn all(&self) -> Result<Vec<(BString, Found)>, Error>;
 }
 
-/// All files at any depth, in the order of their paths as shown. A folder that cannot be listed hides no other.
+/// All files at any depth, sorted by their shown paths. A subfolder that cannot be listed is skipped.
 ///
 /// # Errors
-/// When the request was interrupted, or `top` cannot be listed.
+/// If the request was interrupted, or `top` cannot be listed.
 pub(crate) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap<BString, Arc<FileRoot>>, Error> {
     let mut files = BTreeMap::new();
     let mut waiting: Vec<(BString, Found)> = top.all()?;
@@ -122,12 +124,11 @@ pub(crate) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap
     Ok(files)
 }
 
-/// A source's root group, whichever file has its path now.
+/// The root group of the file that has a source's path now.
 pub(crate) struct FileRoot {
     source: Arc<SourceFile>,
     group: Mutex<Option<Arc<Directory>>>,
-    /// Whether the user named it: then it stays though the file goes. One that was found in a folder goes with its
-    /// file.
+    /// Whether the user named it: then it stays when the file goes. A file found in a folder goes with its file.
     named: bool,
 }
 
@@ -137,7 +138,7 @@ impl FileRoot {
         Self { source, group: Mutex::new(None), named: false }
     }
 
-    /// A source named by the user. Opened and listed now, so that the mount fails with the reason.
+    /// Opens a source that the user named, and lists its root, so that a mount fails early and with the reason.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -167,29 +168,29 @@ impl FileRoot {
         })
     }
 
-    /// The root group for a program at this directory.
+    /// The root group, for a program that looks into this directory.
     ///
     /// # Errors
-    /// [`Error::Stale`] where the file is gone that the user named.
+    /// [`Error::Stale`] if the user named the file and it is gone.
     pub fn shown(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, Error> {
         self.group(interrupt).map_err(|error| match error {
-            // The mount point is there, whatever became of the file.
+            // The mount point stays, whatever happened to the file.
             Error::NotFound if self.named => Error::Stale,
             error => error,
         })
     }
 
-    /// The root group, if it was asked for.
+    /// The root group, if someone asked for it before.
     pub fn known(&self) -> Option<Arc<Directory>> {
         self.group.lock().clone()
     }
 
-    /// Its times and mode; `None` where there never was such a file. Never slow.
+    /// Its times and mode; `None`: there never was such a file. Never slow.
     pub fn stamp(&self) -> Option<Stamp> {
         self.source.stamp()
     }
 
-    /// Whether the file is there, or the user named it.
+    /// Whether the file exists, or the user named it.
     pub fn is_current(&self) -> bool {
         self.named || source::stat(self.path()).is_ok_and(|metadata| metadata.is_file())
     }
@@ -204,13 +205,13 @@ impl FileRoot {
     }
 }
 
-/// A folder on disk: folders in it, and files of formats that are known, as they are when it is listed.
+/// A folder on disk: its folders and its files of known formats, as they are when it is listed.
 pub(crate) struct Folder {
     session: Arc<Session>,
     path: PathBuf,
     files: Mutex<InUse<BString, FileRoot>>,
     folders: Mutex<InUse<BString, Folder>>,
-    /// The user named it: it stays, whatever becomes of it.
+    /// Whether the user named it: then it stays, whatever happens to it.
     named: bool,
 }
 
@@ -219,10 +220,10 @@ impl Folder {
         Self { session, path, files: Mutex::default(), folders: Mutex::default(), named: false }
     }
 
-    /// A folder named by the user, which should hold a file of a format that is known somewhere.
+    /// Opens a folder that the user named, which must contain a file of a known format at some depth.
     ///
     /// # Errors
-    /// [`OpenError::NoFiles`] where there is none, [`OpenError::Source`] where the folder cannot be read.
+    /// [`OpenError::NoFiles`] if it contains none, [`OpenError::Source`] if the folder cannot be read.
     pub fn open(session: &Arc<Session>, path: &Path) -> Result<Self, OpenError> {
         std::fs::read_dir(path)
             .map_err(|error| OpenError::Source(source::Error::Io { path: path.to_owned(), error }))?;
@@ -232,10 +233,10 @@ impl Folder {
         Ok(Self { named: true, ..Self::new(session.clone(), path.to_owned()) })
     }
 
-    /// Lists the folders and files that `choose` picks by their shown names, with their paths. Only files that it
-    /// picks are opened.
+    /// Lists the folders and files whose shown names `choose` accepts, with their paths. Only accepted files are
+    /// opened.
     fn scan(&self, choose: impl Fn(&BString) -> bool) -> Result<BTreeMap<BString, PathBuf>, Error> {
-        // Before it is read, so that no change comes in between.
+        // Watch first, then read, so that no change goes unnoticed.
         self.session.watch_folder(&self.path);
         let listed = contents(&self.path).map_err(|error| {
             let reason = format!("{}: {error}", self.path.display());
@@ -250,13 +251,13 @@ impl Folder {
         Ok(chosen.map(|(name, path, _)| (name, path)).collect())
     }
 
-    /// Its last change, as far as it can be told.
+    /// Its last change; now, if the system does not know it.
     pub fn modified(&self) -> SystemTime {
         let modified = source::stat(&self.path).and_then(|metadata| metadata.modified());
         modified.unwrap_or_else(|_| SystemTime::now())
     }
 
-    /// Whether it is there, or the user named it.
+    /// Whether the folder exists, or the user named it.
     pub fn is_current(&self) -> bool {
         self.named || source::stat(&self.path).is_ok_and(|metadata| metadata.is_dir())
     }
@@ -264,7 +265,7 @@ impl Folder {
     /// Names of the folders and files in it.
     ///
     /// # Errors
-    /// Where it cannot be listed.
+    /// If it cannot be listed.
     pub fn names(&self) -> Result<Vec<BString>, Error> {
         Ok(self.scan(|_| true)?.into_keys().collect())
     }
@@ -281,7 +282,7 @@ impl Folder {
     }
 }
 
-/// Finds the current one of this name, or makes it.
+/// The current value of this name, or a new one.
 fn kept<S>(
     known: &Mutex<InUse<BString, S>>,
     name: BString,
@@ -312,7 +313,7 @@ impl Sources for Folder {
     }
 }
 
-/// Several sources given by name.
+/// Several sources that the user named.
 pub(crate) struct SeveralSources {
     sources: BTreeMap<BString, Found>,
     since: SystemTime,
@@ -324,16 +325,16 @@ impl SeveralSources {
         self.since
     }
 
-    /// Opens all sources. One that cannot be opened is reported and stops no other; from then on it is treated like
-    /// one found in a folder.
+    /// Opens all sources. One that fails is reported and does not stop the others; from then on it is treated like a
+    /// file found in a folder.
     ///
     /// # Errors
-    /// Where two have one name, or none can be opened.
+    /// If two sources have the same name, or all fail to open.
     pub fn new(session: Arc<Session>, paths: &[PathBuf], interrupt: &Interrupt) -> Result<Self, OpenError> {
         let mut first: BTreeMap<BString, &PathBuf> = BTreeMap::new();
         for path in paths {
             let base = path.canonicalize().ok().and_then(|path| path.file_name().map(ToOwned::to_owned));
-            // Nothing has the name of a source that is not there.
+            // A source that does not exist has no canonical path: take its name as given.
             let base = base.or_else(|| path.file_name().map(ToOwned::to_owned));
             let name = shown_name(&base.unwrap_or_else(|| path.as_os_str().to_owned()));
             if let Some(first) = first.insert(name.clone(), path) {
@@ -374,15 +375,15 @@ impl SeveralSources {
     }
 }
 
-/// Files and folders named by the user for what they have in common: none is opened before it is asked for. Those of
-/// one base name are shown by their paths as given.
+/// Files and folders that the user named for one table of many; each is opened on demand. Sources with equal base names
+/// are shown by their paths as given.
 pub(crate) struct NamedSources(BTreeMap<BString, Found>);
 
 impl NamedSources {
-    /// Takes note of them.
+    /// Records the sources without opening them.
     ///
     /// # Errors
-    /// Where a source is not there, or was given twice.
+    /// If a source does not exist, or is given twice.
     pub fn new(session: &Arc<Session>, paths: &[PathBuf]) -> Result<Self, OpenError> {
         let base = |path: &PathBuf| shown_name(path.file_name().unwrap_or(path.as_os_str()));
         let mut counts: BTreeMap<BString, usize> = BTreeMap::new();

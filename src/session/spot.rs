@@ -24,7 +24,7 @@ use crate::views::{Effort, Size};
 pub(crate) enum Spot {
     /// The sources that the user named, with `.datasets` and `.hepfs`.
     Root(Arc<Root>),
-    /// `.hepfs`, since the session began.
+    /// `.hepfs`, and when the session began.
     Live(Arc<Session>, SystemTime),
     /// A folder of the system.
     Folder(Arc<Folder>),
@@ -32,15 +32,15 @@ pub(crate) enum Spot {
     Several(Arc<SeveralSources>),
     /// A file: its root group, or its one table.
     Source(Arc<FileRoot>),
-    /// A group, a table, or what a dialect made up.
+    /// A group, a table, or a directory that a dialect made up.
     Directory(Arc<Directory>),
     /// `columns/` of a table.
     Columns(Arc<Directory>, Arc<Contents>),
     /// `where/` of a table.
     Where(Arc<Where>),
-    /// Chosen rows of a table.
+    /// Selected rows of a table.
     Selection(Arc<Chosen>),
-    /// `columns/` of chosen rows.
+    /// `columns/` of selected rows.
     SelectionColumns(Arc<Chosen>),
     /// A directory in `.datasets`.
     Dataset(Arc<DatasetAt>),
@@ -55,11 +55,11 @@ pub(crate) enum Spot {
 /// A file that a name leads to.
 #[derive(Clone)]
 pub(crate) enum FileSpot {
-    /// A file of a dataset or a column, as far as it is known by its number in a directory, or in its `columns/`.
+    /// A file of a dataset or a column, known only by its number in a directory, or in its `columns/` (`true`).
     Numbered(Arc<Directory>, bool, usize),
     /// A file of a table or a group.
     Shown(Arc<ShownFile>),
-    /// A file over chosen rows.
+    /// A file over selected rows.
     Chosen(Arc<SelectionFile>),
     /// The rows of one file of a dataset.
     Part(Arc<Part>),
@@ -76,11 +76,11 @@ pub(crate) struct Root {
     datasets: Option<Spot>,
 }
 
-/// The root over these sources: one file shows its root group, anything else one directory each.
+/// The root over these sources: one file shows its root group, several sources or a folder one directory per source.
 ///
 /// # Errors
-/// Where no source given by name can be opened, as a file or as a folder with a file of a format that is known. Of
-/// several, those that cannot are in [`Session::errors`].
+/// If none of the sources can be opened as a file, or as a folder with a file of a known format. If only some fail,
+/// their errors are in [`Session::errors`].
 pub(crate) fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<Spot, OpenError> {
     let (shown, files): (Spot, Option<Arc<dyn Sources>>) = match sources {
         [only] if !only.is_dir() => (Spot::Source(Arc::new(FileRoot::open(session, only, interrupt)?)), None),
@@ -97,10 +97,10 @@ pub(crate) fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Inte
     Ok(Spot::Root(Arc::new(Root { shown, live: Spot::Live(session.clone(), SystemTime::now()), datasets })))
 }
 
-/// The datasets of these sources, as a mount of them has in `.datasets`. No source is opened before it is asked for.
+/// The datasets of these sources, as in `.datasets` of a mount. Each source is opened on demand.
 ///
 /// # Errors
-/// Where a source is not there, or was given twice.
+/// If a source does not exist, or is given twice.
 pub(crate) fn datasets(session: &Arc<Session>, sources: &[PathBuf]) -> Result<Spot, OpenError> {
     let sources: Arc<dyn Sources> = match sources {
         [only] if only.is_dir() => Arc::new(Folder::new(session.clone(), only.clone())),
@@ -120,10 +120,10 @@ impl Spot {
         }
     }
 
-    /// Finds a name in it.
+    /// Finds a name in the directory.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is nothing of the name, [`Error::NotADirectory`] of a file or link.
+    /// [`Error::NotFound`] if the name does not exist, [`Error::NotADirectory`] for a file or link.
     pub fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
         match self {
             Spot::Root(root) => match &root.datasets {
@@ -149,10 +149,10 @@ impl Spot {
         }
     }
 
-    /// The names in it.
+    /// The names in the directory.
     ///
     /// # Errors
-    /// Where it cannot be listed; [`Error::NotADirectory`] of a file or link.
+    /// If it cannot be listed; [`Error::NotADirectory`] for a file or link.
     pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let directories = |names: Vec<BString>| names.into_iter().map(DirEntry::directory).collect();
         Ok(match self {
@@ -177,7 +177,7 @@ impl Spot {
         })
     }
 
-    /// The group or table that it is, once it was asked for.
+    /// The group or table that it shows, once someone asked for it.
     pub fn directory(&self) -> Option<Arc<Directory>> {
         match self {
             Spot::Root(root) => root.shown.directory(),
@@ -187,7 +187,7 @@ impl Spot {
         }
     }
 
-    /// The table that it is, or whose columns it shows, once it was listed.
+    /// The table that it shows, or whose columns it shows, once it is listed.
     pub fn table(&self) -> Option<Arc<Table>> {
         match self {
             Spot::Columns(_, contents) => contents.table.clone(),
@@ -195,7 +195,7 @@ impl Spot {
         }
     }
 
-    /// The opening of the source that it belongs to, once there is one; `None` of folders above files.
+    /// The opening of its source, if any; `None` for folders above files.
     pub fn opened(&self) -> Option<Arc<Opened>> {
         Some(match self {
             Spot::Columns(directory, _) | Spot::File(FileSpot::Numbered(directory, ..)) => directory.opened().clone(),
@@ -209,7 +209,7 @@ impl Spot {
         })
     }
 
-    /// The path of the source that a directory belongs to; `None` of folders above files, and of files.
+    /// The path of the source that a directory belongs to; `None` for folders above files, and for files.
     pub fn source(&self) -> Option<PathBuf> {
         match self {
             Spot::Root(root) => root.shown.source(),
@@ -219,7 +219,7 @@ impl Spot {
         }
     }
 
-    /// Whether a walk over tables leaves the directory out: `.hepfs`, `.datasets`, and hidden ones such as `.versions`.
+    /// Whether a walk over tables skips the directory: `.hepfs`, `.datasets`, and hidden ones such as `.versions`.
     pub fn repeats(&self) -> bool {
         match self {
             Spot::Live(..) | Spot::Dataset(_) => true,
@@ -228,7 +228,7 @@ impl Spot {
         }
     }
 
-    /// The reason why what is learnt of its source is not kept for later sessions; `None` where it may be.
+    /// Why facts learnt about its source are not kept for later sessions; `None`: they are.
     pub fn why_not_kept(&self) -> Option<&'static str> {
         self.opened()?.opening().why_not_kept()
     }
@@ -236,7 +236,7 @@ impl Spot {
     /// The attributes of the object that a directory shows.
     ///
     /// # Errors
-    /// Where it cannot be listed.
+    /// If the directory cannot be listed.
     pub fn attributes(&self, interrupt: &Interrupt) -> Result<Option<(ObjectAttributes, Arc<Opened>)>, Error> {
         let directory = match self {
             Spot::Root(root) => return root.shown.attributes(interrupt),
@@ -249,19 +249,19 @@ impl Spot {
         Ok(Some((ObjectAttributes::new(directory.files().name.clone(), attributes), directory.opened().clone())))
     }
 
-    /// The files of a directory that is a dataset; `None` of any other.
+    /// The files of the dataset that a directory shows; `None`: not a dataset.
     ///
     /// # Errors
-    /// Where no source can be listed.
+    /// If no source can be listed.
     pub fn dataset(&self, interrupt: &Interrupt) -> Result<Option<DatasetFiles>, Error> {
         let Spot::Dataset(dataset) = self else { return Ok(None) };
         dataset.files(interrupt)
     }
 
-    /// The rows of all these files as one table, which holds them open.
+    /// The rows of all files of the dataset as one table, which holds them open.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the directory is no dataset.
+    /// [`Error::NotFound`] if the directory is not a dataset.
     pub fn whole_dataset(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
         let Spot::Dataset(dataset) = self else { return Err(Error::NotFound) };
         dataset.whole(interrupt)
@@ -272,7 +272,7 @@ impl FileSpot {
     /// Its size.
     ///
     /// # Errors
-    /// Where values cannot be had.
+    /// If values cannot be read.
     pub fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         match self {
             FileSpot::Chosen(chosen) => chosen.size(effort, interrupt),
@@ -285,7 +285,7 @@ impl FileSpot {
         }
     }
 
-    /// The progress of the passes of [`Effort::Prepared`]; `None`: it takes no pass. Never slow.
+    /// The progress of the passes that [`Effort::Prepared`] takes; `None`: no pass is needed. Never slow.
     pub fn progress(&self) -> Option<Progress> {
         match self {
             FileSpot::Chosen(chosen) => chosen.progress(),
@@ -293,15 +293,15 @@ impl FileSpot {
         }
     }
 
-    /// See [`Spot::why_not_kept`].
+    /// As [`Spot::why_not_kept`].
     pub fn why_not_kept(&self) -> Option<&'static str> {
         Spot::File(self.clone()).why_not_kept()
     }
 
-    /// Does something with the file that it names.
+    /// Calls `act` with the file that it names.
     ///
     /// # Errors
-    /// Where its dataset cannot be opened any more, or the rows of a selection be found.
+    /// If its dataset cannot be opened any more, or the rows of a selection cannot be found.
     fn with<T>(&self, used: Use, interrupt: &Interrupt, act: impl FnOnce(&ShownFile) -> T) -> Result<T, Error> {
         match self {
             FileSpot::Numbered(directory, in_columns, number) => {
@@ -343,7 +343,7 @@ fn in_directory(directory: &Arc<Directory>, name: &[u8], interrupt: &Interrupt) 
     })
 }
 
-/// The names of a directory behind those of its own.
+/// A directory's own names, followed by names shown in it as well.
 struct Beside {
     own: Vec<DirEntry>,
     shown: Children,

@@ -10,7 +10,7 @@ use crate::indexes;
 use crate::source::Interrupt;
 use crate::table::IndexForm;
 
-/// A queue, and a thread while there is something in it.
+/// A queue, and a thread as long as it is not empty.
 #[derive(Debug, Default)]
 pub struct Verifier(Arc<Shared>);
 
@@ -23,14 +23,14 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Arc<IndexForm>>,
-    /// Indexes that were queued before, by opening of the file and path: what could not be read once is not read again.
+    /// Indexes queued before, by opening of the file and path: an index that could not be read is not tried again.
     queued: HashSet<(u64, String)>,
     is_running: bool,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Verifier {
-    /// Verifies these, after what was queued before.
+    /// Queues indexes for verification.
     pub fn queue(&self, forms: Vec<Arc<IndexForm>>) {
         let mut state = self.0.state.lock();
         for form in forms {
@@ -49,12 +49,12 @@ impl Verifier {
         }
     }
 
-    /// Interrupts the verification under way, and drops all later ones.
+    /// Interrupts the running verification, and drops all later ones.
     pub fn stop(&self) {
         self.0.interrupt.raise();
         let thread = self.0.state.lock().thread.take();
         if let Some(thread) = thread {
-            // It has nothing to say.
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }

@@ -12,7 +12,7 @@ use crate::table::Table;
 /// Most symbolic links on the way to a place.
 const MOST_LINKS: usize = 40;
 
-/// Deepest directory looked into.
+/// Deepest directory to enter.
 const DEEPEST: usize = 64;
 
 /// The end of a path, and the way to it.
@@ -24,9 +24,9 @@ pub(crate) struct Followed {
     pub names: Vec<BString>,
 }
 
-/// Why a path leads to nothing.
+/// Why a path cannot be followed.
 pub(crate) enum Astray {
-    /// There is nothing of this name in this directory.
+    /// The directory has no entry of this name.
     NotFound(Spot, BString),
     /// The symbolic link of this name leads out of the source, or in a circle.
     Nowhere(BString),
@@ -34,7 +34,7 @@ pub(crate) enum Astray {
     Failed(Error),
 }
 
-/// Follows a path from a root. Symbolic links are followed, too.
+/// Follows a path from a root, symbolic links included.
 ///
 /// # Errors
 /// See [`Astray`].
@@ -72,18 +72,18 @@ pub(crate) fn follow(root: Spot, path: &[u8], interrupt: &Interrupt) -> Result<F
     Ok(Followed { spot, above, names })
 }
 
-/// A directory met on a walk.
+/// A directory on a walk.
 pub(crate) struct Met<'a> {
-    /// The file that it belongs to; `None` of a folder.
+    /// The file that it belongs to; `None` for a folder.
     pub source: Option<&'a Path>,
-    /// Its path below the place, or where the place is a folder, below the file.
+    /// Its path below the start of the walk; below the file, if the walk started at a folder.
     pub path: &'a str,
-    /// The directory and the names in it, or the reason why there is no looking into it.
+    /// The directory and its names, or the reason why it cannot be listed.
     pub listed: Result<(&'a Spot, &'a Children), &'a str>,
 }
 
 impl Met<'_> {
-    /// The table that the directory is; that of `columns/` only where the walk began there.
+    /// The table that the directory shows; that of `columns/` only if the walk started there.
     pub fn table(&self) -> Option<Arc<Table>> {
         let (spot, _) = self.listed.as_ref().ok()?;
         spot.table().filter(|_| self.path.is_empty() || spot.directory().is_some())
@@ -95,8 +95,8 @@ pub(crate) fn below(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }
 
-/// Shows `see` each directory at and below a place, each before those in it, as far as it says that they matter. An
-/// interrupt ends the walk.
+/// Calls `see` for each directory at and below a spot, parents first; `see` returns whether to enter it. An interrupt
+/// ends the walk.
 ///
 /// # Errors
 /// Those of `see`.
@@ -124,7 +124,7 @@ fn directory<E>(
     };
     let listed = match &children {
         Ok(children) => Ok((spot, children)),
-        // What cannot be opened names itself.
+        // An error of opening a file begins with its path: the caller names the file already.
         Err(reason) => {
             Err(source.and_then(|source| reason.strip_prefix(&format!("{}: ", source.display()))).unwrap_or(reason))
         }

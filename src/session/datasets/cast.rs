@@ -1,4 +1,4 @@
-//! The columns of one file as its dataset has them.
+//! Casts the columns of one file to those of its dataset.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::catalogue::join;
 use crate::store::{Rows, Tally};
 use crate::table::{AbsentRows, CastRows, Column, Meaning, Table, Times};
 
-/// The column of a file as its dataset has it. A cast column has no learner: what is learnt is of the values as stored.
-/// Values that the cast rounds, or has no place for, are counted in `tally`. `None` where the file has other columns
-/// now.
+/// Casts a column of a file to the type that the dataset has for it. A cast column has no learner, since a learner sees
+/// the stored values. `tally` counts values that the cast rounds or cannot represent. `None`: the file has other
+/// columns by now.
 pub(crate) fn cast(column: &Column, field: &CommonField, tally: &Arc<Tally>) -> Option<Column> {
     let own = plain_field(column)?;
     if own.data_type() == &field.data_type && own.is_nullable() == field.nullable {
@@ -31,13 +31,13 @@ pub(crate) fn cast(column: &Column, field: &CommonField, tally: &Arc<Tally>) -> 
     }
 }
 
-/// The path by which findings name a column: of a field, behind that of its dataset.
+/// The path of a column in findings; a field's name follows the path of its dataset.
 pub(crate) fn path_of(column: &Column) -> String {
     let is_own = column.path.rsplit('/').next().is_some_and(|last| column.name == last);
     if is_own { column.path.clone() } else { join(&column.path, &column.name) }
 }
 
-/// The column with these rows in the place of its own.
+/// The column over other rows.
 pub(super) fn with(column: &Column, rows: Arc<dyn Rows>) -> Column {
     Column {
         rows: Ok(rows),
@@ -47,7 +47,7 @@ pub(super) fn with(column: &Column, rows: Arc<dyn Rows>) -> Column {
     }
 }
 
-/// Instants or durations as counts of the unit of this type.
+/// Casts instants or durations to counts in the unit of this type.
 pub(super) fn counts(column: &Column, times: &DataType, tally: &Arc<Tally>) -> Option<Column> {
     let counted = |unit| {
         let rows = CastRows::counts(column.shown().ok()?, unit).counted(tally.clone());
@@ -67,16 +67,16 @@ pub(super) fn counts(column: &Column, times: &DataType, tally: &Arc<Tally>) -> O
     }
 }
 
-/// A column that a file lacks. `None` where no rows are of its type.
+/// A column of nulls, for a column that a file lacks. `None`: no rows have this type.
 pub(crate) fn absent(table: &Table, field: &CommonField) -> Option<Column> {
     let rows = Arc::new(AbsentRows::new(table.rows, of_rows(&field.data_type)));
-    // It is of no object: the name alone tells it from others.
+    // No object stands behind the column: only its name distinguishes it.
     let id = table.columns.first()?.id;
     let column = Column::new(field.name.clone(), table.path.clone(), id, Ok(rows), Arc::default());
     (plain_field(&column)?.data_type() == &field.data_type).then_some(column)
 }
 
-/// The type of rows that readers of Parquet see as this one.
+/// The row type that Parquet readers see as this type.
 pub(super) fn of_rows(data_type: &DataType) -> DataType {
     let below = |field: &FieldRef| Arc::new(Field::new(field.name(), of_rows(field.data_type()), field.is_nullable()));
     match data_type {

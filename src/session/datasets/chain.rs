@@ -1,4 +1,4 @@
-//! All files of a dataset as one table, for commands: the rows of each file behind those of the one before it.
+//! All files of a dataset as one table, for commands: the rows of the files, concatenated.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::table::{
     AbsentRows, CastRows, ChainRows, Column, Finding, Meaning, Origin, Table, Unreadable, labelled_runs,
 };
 
-/// The column that says which file a row is of.
+/// Name of the column that holds the file of each row.
 const FILE: &str = "file";
 
-/// Column numbers from here on are those of such tables.
+/// First column number of such tables.
 const FIRST_FIELD: u32 = 1 << 31;
 
 /// The table of the files of a dataset at one path.
@@ -30,10 +30,10 @@ pub(super) struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// The columns of the dataset, then the path of the file of each row, as readers of Hive's partitions see them.
+    /// The columns of the dataset, then the path of each row's file, as Hive partitions show it to readers.
     ///
     /// # Errors
-    /// [`Error::Stale`] where a file has other columns now, [`Error::TooLarge`] past 2^63 rows.
+    /// [`Error::Stale`] if a file has other columns by now, [`Error::TooLarge`] past 2^63 rows.
     pub fn table(&self, interrupt: &Interrupt) -> Result<Table, Error> {
         let mut ends = Vec::with_capacity(self.parts.len());
         let mut rows = 0_u64;
@@ -53,7 +53,7 @@ impl Chain<'_> {
         }
         let labels = self.parts.iter().map(|(file, _)| file.to_str_lossy().into_owned()).collect();
         let files = labelled_runs(self.path, labels, &ends, interrupt).map_err(Unreadable::from);
-        // A column of this name that files have stays what it is called.
+        // If the files have a column of this name, the new one gives way to it.
         let is_free = |name: &String| self.fields.iter().all(|field| field.name != *name);
         let name = std::iter::successors(Some(FILE.to_owned()), |name| Some(format!("{name}_"))).find(is_free);
         columns.push(self.named(columns.len(), name.unwrap_or_default().into(), files));
@@ -117,7 +117,7 @@ impl Chain<'_> {
             units_vocabulary: same(|column| &column.meaning.units_vocabulary),
             calendar: same(|column| &column.meaning.calendar),
             description: same(|column| &column.meaning.description),
-            // Files differ in what they are to their software, and are checked one by one.
+            // Files differ in their origin, and each file is checked by itself.
             origin: Origin::default(),
             expected: None,
         };

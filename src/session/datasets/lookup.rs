@@ -1,4 +1,4 @@
-//! What one file has at a path of datasets, and which names lie below it.
+//! Looks up a path of `.datasets` in one file, and lists the names below it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::source::Interrupt;
 use crate::store;
 use crate::table::{Form, Single, Table};
 
-/// How deep tables lie within tables at most.
+/// Deepest nesting of tables within tables.
 const DEEPEST: usize = 16;
 
-/// Members of directories kept at most, some hundred bytes each.
+/// Most directory members kept, some hundred bytes each.
 const MOST_MEMBERS: usize = 100_000;
 
-/// Directories kept at most; each may hold a file open.
+/// Most directories kept; each may hold a file open.
 const MOST_DIRECTORIES: usize = 256;
 
-/// What a file has at a path.
+/// A table or directory at a path of one file.
 #[derive(Clone)]
 pub(crate) enum At {
     Directory(Arc<Directory>, Arc<Contents>),
@@ -33,7 +33,7 @@ pub(crate) enum At {
 }
 
 impl At {
-    /// The table there, if files show it as Parquet.
+    /// The table, if it is shown as Parquet.
     pub fn table(&self) -> Option<&Table> {
         match self {
             Self::Directory(_, contents) => table_of(contents),
@@ -42,7 +42,7 @@ impl At {
     }
 }
 
-/// The table that a directory shows as Parquet.
+/// The table of a directory, if it is shown as Parquet.
 pub(super) fn table_of(contents: &Contents) -> Option<&Table> {
     let has_parquet = contents
         .listing
@@ -52,8 +52,8 @@ pub(super) fn table_of(contents: &Contents) -> Option<&Table> {
     contents.table.as_deref().filter(|_| has_parquet)
 }
 
-/// The name of a child in the path of a table; `None` of what is none, and leads to none. Links are not followed: what
-/// they lead to has a path of its own.
+/// A child's name in the path of a table; `None`: not a table, nor a way to one. Links are not followed: their targets
+/// have paths of their own.
 fn name_of(entry: &Entry) -> Option<BString> {
     let link = match entry {
         Entry::One(_, child) => match &**child {
@@ -72,7 +72,7 @@ fn name_of(entry: &Entry) -> Option<BString> {
     Some(component(link))
 }
 
-/// Groups listed last, so that who goes through the tables of one does not list it again for each.
+/// LRU of listed groups: a walk through the tables of a group lists it once.
 #[derive(Default)]
 pub(crate) struct Listed(Mutex<VecDeque<(Arc<Directory>, usize)>>);
 
@@ -80,7 +80,7 @@ impl Listed {
     fn keep(&self, directory: &Arc<Directory>, contents: &Contents) {
         let mut kept = self.0.lock();
         kept.retain(|(known, _)| !Arc::ptr_eq(known, directory));
-        // That of a table holds its columns.
+        // The listing of a table holds its columns, so it is not kept.
         if contents.table.is_none() {
             kept.push_back((directory.clone(), contents.listing.entries().len()));
         }
@@ -92,11 +92,11 @@ impl Listed {
             members -= fewer;
             old.push(directory);
         }
-        // The last of a file closes it, which may take long.
+        // Dropping a file's last directory closes the file, which may take long.
         drop(kept);
     }
 
-    /// What a file has at a path below its root group.
+    /// Looks up a path below the root group of a file.
     pub fn find(&self, root: &Arc<Directory>, path: &[BString], interrupt: &Interrupt) -> Result<Option<At>, Error> {
         let mut directory = root.clone();
         let mut contents = directory.load(interrupt)?;
@@ -121,7 +121,7 @@ impl Listed {
     }
 }
 
-/// Names of the links of a group that lead to tables, as its listing tells.
+/// Names of a group's links that lead to tables, judged from the group's listing.
 fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BString>, Error> {
     let (files, opened) = (directory.files(), directory.opened());
     let failed = |error| Error::from(store::Error::Hdf5 { path: files.path.clone(), error });
@@ -133,8 +133,7 @@ fn tables_in(directory: &Directory, interrupt: &Interrupt) -> Result<BTreeSet<BS
     Ok(group.links.iter().filter(is_table).map(|link| link.name.clone()).collect())
 }
 
-/// Adds the names of what lies in a directory, with `prefix` before each; behind that of a table those of what lies
-/// within it.
+/// Collects the names in a directory, each behind `prefix`; a table is followed by the names of the tables within it.
 pub(super) fn names_below(
     directory: &Arc<Directory>,
     contents: &Contents,
@@ -143,7 +142,7 @@ pub(super) fn names_below(
     names: &mut Vec<BString>,
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
-    // A table that is a dataset has none, and is no group to be listed.
+    // A table that is a dataset has no groups in it, and cannot be listed as one.
     let is_group = |entry: &Entry| matches!(entry.place(), Some(Place::Group(_)));
     let has_groups = contents.listing.numbered().any(|(_, entry)| is_group(entry));
     let tables = if has_groups { tables_in(directory, interrupt)? } else { BTreeSet::new() };
@@ -157,7 +156,7 @@ pub(super) fn names_below(
             && depth < DEEPEST
         {
             let below = directory.directory(at, &place);
-            // A table that cannot be listed has nothing within it, and hides no other.
+            // If a table cannot be listed, nothing is found within it; its siblings stay.
             match below.load(interrupt) {
                 Ok(contents) => {
                     let prefix = [name.as_slice(), WITHIN.as_bytes()].concat().into();

@@ -1,11 +1,11 @@
-//! `.datasets`: the same table of many files as one, in partitions as Hive names them.
+//! `.datasets`: one table of the tables that many files have at one path, as a Hive-partitioned dataset.
 //!
 //! ```text
 //! .datasets/run/events/file=a.h5/part-0.parquet
 //! .datasets/run/events.left_out.txt
 //! ```
 //!
-//! The first look into a directory here opens all files, at that path alone; nothing is opened before.
+//! The first look into a directory opens all files and looks up that path alone; before, no file is opened.
 
 mod cast;
 mod chain;
@@ -43,22 +43,22 @@ pub(crate) const DIRECTORY: &str = ".datasets";
 /// The one file of a partition.
 const PART: &str = "part-0.parquet";
 
-/// What the name of the file ends with that says which files a dataset leaves out.
+/// Suffix of the file that lists the files left out of a dataset.
 const LEFT_OUT: &str = ".left_out.txt";
 
-/// Longest name of a file in bytes.
+/// Longest file name in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Paths of which it stays known which files have a table there. Each takes some 200 bytes a file.
+/// Most paths whose surveys are kept. Each takes some 200 bytes per file.
 const MOST_KNOWN: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// Datasets in a directory that a listing of it looks into for files left out; all that are known stay so.
+/// Most datasets of a directory that a listing surveys for files left out. Surveys made before are kept.
 const MOST_LISTED: usize = 128;
 
-/// Tables that such a listing opens at most: files for each dataset.
+/// Most tables that such a listing opens: datasets times files.
 const MOST_OPENED: usize = 4096;
 
-/// Values that a cast did not keep, by the path of the column.
+/// Values that a cast rounded or lost, by path of the column.
 pub(super) type Tallies = Vec<(String, Arc<Tally>)>;
 
 /// Whether a mount of these formats has datasets.
@@ -66,7 +66,7 @@ pub(crate) fn are_shown(formats: Formats) -> bool {
     formats.shows(PART.as_bytes())
 }
 
-/// The directory, over all files of a mount.
+/// The directory `.datasets` over all files of a mount.
 pub(crate) fn root(session: &Arc<Session>, sources: Arc<dyn Sources>) -> Spot {
     let known = Mutex::new(LruCache::new(MOST_KNOWN));
     let listed = Arc::default();
@@ -79,9 +79,9 @@ pub(crate) fn root(session: &Arc<Session>, sources: Arc<dyn Sources>) -> Spot {
 /// The files of a dataset: of the table that several files have at one path.
 #[derive(Clone, Debug)]
 pub struct DatasetFiles {
-    /// How many are in it.
+    /// Number of files in the dataset.
     pub count: usize,
-    /// Those that are not, in the order of their paths.
+    /// Files left out, sorted by path.
     pub left_out: Arc<[LeftOut]>,
 }
 
@@ -97,7 +97,7 @@ pub struct LeftOut {
 }
 
 impl LeftOut {
-    /// Why: what cannot be opened names itself.
+    /// The reason, without the path of the source that some errors begin with.
     pub fn reason(&self) -> &str {
         let found = &self.finding.found;
         found.strip_prefix(&format!("{}: ", self.source.display())).unwrap_or(found)
@@ -110,7 +110,7 @@ impl Display for LeftOut {
     }
 }
 
-/// A dataset, and what is known of it.
+/// A dataset and its last survey.
 type Known = (Arc<Dataset>, Arc<Outcome>);
 
 /// The datasets of some sources.
@@ -135,7 +135,7 @@ impl Datasets {
         dataset
     }
 
-    /// The file with this path in the mount.
+    /// Finds a file by its path in the mount.
     fn file(&self, path: &BString) -> Result<Arc<FileRoot>, Error> {
         let mut names = path.split(|byte| *byte == b'/');
         let mut found = self.sources.found(names.next().unwrap_or_default())?;
@@ -155,8 +155,8 @@ impl Datasets {
         self.at(path, Some((above.clone(), name.clone())))
     }
 
-    /// The dataset that a directory is, with what is known of it: of groups that are tables and show what lies in them,
-    /// the one beside their members. `None` where no file has a table.
+    /// The dataset that a directory shows, and its survey. A group that is itself a table and has members is shown as a
+    /// dataset of its own within the directory. `None`: no file has a table here.
     fn table(&self, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<Option<Known>, Error> {
         let outcome = dataset.outcome(interrupt)?;
         if !outcome.files.is_empty() {
@@ -172,13 +172,13 @@ impl Datasets {
     }
 }
 
-/// The name of the file that says which files a dataset leaves out; `None` where it is too long, or another's.
+/// Name of the list of files that a dataset leaves out; `None`: it is too long, or another entry has it.
 fn left_out_name(name: &BString, outcome: &Outcome) -> Option<BString> {
     let file = BString::from([name.as_slice(), LEFT_OUT.as_bytes()].concat());
     (file.len() <= LONGEST_NAME && !outcome.below.contains(&file)).then_some(file)
 }
 
-/// The directory of a path: partitions, where files have a table there, else what lies below.
+/// The directory of a path: partitions if files have a table there, otherwise the names below.
 pub(crate) struct DatasetAt {
     all: Arc<Datasets>,
     dataset: Arc<Dataset>,
@@ -193,7 +193,7 @@ impl DatasetAt {
     /// Finds a name in the directory.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is nothing of the name, and where no source can be listed.
+    /// [`Error::NotFound`] if the name does not exist; any other error if no source can be listed.
     pub fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
         let (name, outcome) = (BString::from(name), self.dataset.outcome(interrupt)?);
         if let Some(path) = outcome.files.get(&name) {
@@ -223,14 +223,14 @@ impl DatasetAt {
         let outcome = self.dataset.outcome(interrupt)?;
         let mut names: Vec<DirEntry> = outcome.files.keys().cloned().map(DirEntry::directory).collect();
         let (mut listed, mut opened) = (0, 0);
-        // Arrays beside a table are its columns, of which it tells.
+        // Arrays beside a table are its columns, so the table's survey covers them.
         let has_table = outcome.below.contains(&BString::from(WITHIN));
         for name in &outcome.below {
             names.push(DirEntry::directory(name.clone()));
             let is_looked_into = listed < MOST_LISTED && opened < MOST_OPENED && (!has_table || name == WITHIN);
             let Some(file) = left_out_name(name, &outcome).filter(|_| is_looked_into) else { continue };
             listed += 1;
-            // One that cannot be looked into hides no other.
+            // A failed survey hides no other entry.
             let found = match self.all.table(&self.all.below(&self.dataset, name), interrupt) {
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
                 found => found.ok().flatten().map(|(_, outcome)| outcome),
@@ -243,22 +243,22 @@ impl DatasetAt {
         Ok(names.into_iter().collect())
     }
 
-    /// The files of the dataset that the directory is; `None` of any other.
+    /// The files of the dataset that the directory shows; `None`: not a dataset.
     ///
     /// # Errors
-    /// Where no source can be listed.
+    /// If no source can be listed.
     pub fn files(&self, interrupt: &Interrupt) -> Result<Option<DatasetFiles>, Error> {
         let found = self.all.table(&self.dataset, interrupt)?;
         let files = |outcome: &Outcome| DatasetFiles { count: outcome.files.len(), left_out: outcome.left_out.clone() };
         Ok(found.map(|(_, outcome)| files(&outcome)))
     }
 
-    /// The rows of all these files as one table, which holds them open.
+    /// The rows of all files of the dataset as one table, which holds them open.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the directory is no dataset.
+    /// [`Error::NotFound`] if the directory is not a dataset.
     pub fn whole(&self, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
-        // What surveys open from here on is what is read.
+        // From here on, keep what surveys open, and read exactly that.
         let within = self.all.below(&self.dataset, &WITHIN.into());
         let all = [&self.dataset, &within];
         all.into_iter().for_each(|dataset| dataset.hold());

@@ -1,27 +1,27 @@
-//! Names below `.datasets`: partitions as Hive escapes them, paths of tables.
+//! Names below `.datasets`: Hive's partition names, and names in the path of a table.
 //!
-//! No name of a table's path has a `=`, so no part of it looks like a partition.
+//! No name in a table's path contains `=`, so none looks like a partition.
 
 use bstr::{BStr, BString, ByteSlice};
 
 use crate::session::names;
 
-/// What stands between the names of a table and of one within it, which is shown beside it: no name has this itself.
+/// Separates the name of a table from that of a table within it, which is shown beside it. No escaped name contains it.
 pub(super) const WITHIN: &str = "%2F";
 
 /// Longest escaped value in bytes.
 const LONGEST: usize = 230;
 
-/// The directory of a file's rows: the partition of its path as the mount shows it.
+/// The directory name of a file's partition, from its path in the mount.
 pub(super) fn partition(path: &BStr) -> BString {
     let text = path.to_str_lossy();
     let mut value = String::new();
     for character in text.chars() {
-        // What Hive escapes, and what URLs, globs and shells give a meaning.
+        // Escape everything that Hive escapes, and everything special to URLs, globs and shells.
         let is_special = character.is_ascii_control() || "\"#%'*/:=?\\{}[]^<>|&;,+".contains(character);
         if is_special { value.push_str(&format!("%{:02X}", u32::from(character))) } else { value.push(character) }
     }
-    // What is cut, or no text, is told from others by a hash.
+    // A hash keeps truncated and non-UTF-8 names unique.
     if value.len() > LONGEST || path.to_str().is_err() {
         value.truncate(value.floor_char_boundary(LONGEST - 20));
         if let Some(escape) = value.rfind('%').filter(|escape| escape + 3 > value.len()) {
@@ -32,12 +32,13 @@ pub(super) fn partition(path: &BStr) -> BString {
     format!("file={value}").into()
 }
 
-/// The name of a link in the path of a table.
+/// A link's name in the path of a table.
 pub(super) fn component(link: &[u8]) -> BString {
     names::encode_directory(link).replace("=", "%3D").into()
 }
 
-/// The names of a path that one name stands for: more than one where a table lies within another; the root's is empty.
+/// Splits a shown name into the link names it stands for: several for a table within another, one empty name for the
+/// root.
 pub(super) fn components(name: &[u8]) -> impl Iterator<Item = BString> {
     let is_root = name == WITHIN.as_bytes();
     let parts = if is_root { vec![BString::default()] } else { name.split_str(WITHIN).map(BString::from).collect() };

@@ -1,4 +1,4 @@
-//! The rows of one file of a dataset, `part-0.parquet`, and its directory; the list of files left out.
+//! One file of a dataset: its partition directory with `part-0.parquet`; and the list of files left out.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,17 +14,17 @@ use crate::session::{Children, DirEntry, Error, FileSpot, Kind, Spot};
 use crate::source::Interrupt;
 use crate::views::printable;
 
-/// A Parquet file like any other, for as long as the files of its dataset have these columns in common.
+/// The Parquet file of one partition, valid for as long as the dataset keeps these columns.
 pub(crate) struct Part {
     pub dataset: Arc<Dataset>,
     pub fields: Arc<[CommonField]>,
-    /// When the columns became these, where they were others before.
+    /// When the columns last changed, if they ever did.
     pub since: Option<SystemTime>,
     pub file: ShownFile,
 }
 
 impl Part {
-    /// Whether it shows the files as they are now.
+    /// Whether it still shows the current files.
     pub fn is_current(&self) -> bool {
         self.file.is_current() && self.dataset.is_current(&self.fields)
     }
@@ -40,10 +40,10 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Finds a name in it.
+    /// Finds a name in the partition.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is nothing of the name.
+    /// [`Error::NotFound`] if the name does not exist.
     pub fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<Spot, Error> {
         if name != PART.as_bytes() {
             return Err(Error::NotFound);
@@ -51,20 +51,20 @@ impl Partition {
         Ok(Spot::File(FileSpot::Part(self.dataset.part(&self.name, &self.file, interrupt)?)))
     }
 
-    /// The names in it.
+    /// The names in the partition.
     ///
     /// # Errors
-    /// Where no source can be listed.
+    /// If no source can be listed.
     pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let is_there = self.dataset.outcome(interrupt)?.files.contains_key(&self.name);
         let names: Children = is_there.then(|| DirEntry { name: PART.into(), kind: Kind::File }).into_iter().collect();
-        // A partition without its file is none, and its directory is not found any more.
+        // A partition whose file is gone is gone too, and the next lookup does not find its directory.
         Ok(if is_there { names.lasting() } else { names })
     }
 }
 
-/// `TABLE.left_out.txt`: which files a dataset leaves out, and why, a line each. It is there for as long as these are
-/// left out.
+/// `TABLE.left_out.txt`: the files that a dataset leaves out, one per line with the reason. It exists for as long as
+/// that list holds.
 pub(crate) struct LeftOutText {
     dataset: Arc<Dataset>,
     left_out: Arc<[LeftOut]>,
@@ -79,7 +79,7 @@ impl LeftOutText {
         Self { dataset, left_out, since: outcome.left_out_since, text }
     }
 
-    /// Whether these are still left out.
+    /// Whether the list still holds.
     pub fn is_current(&self) -> bool {
         self.dataset.leaves_out(&self.left_out)
     }

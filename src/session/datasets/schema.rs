@@ -1,9 +1,9 @@
-//! The one schema of the files of a dataset: the union of their columns.
+//! The common schema of a dataset: the union of the columns of its files.
 //!
-//! It begins with the columns of most files; of equally many, of the first by name. Each further file, in the order of
-//! names, joins if each column that others have too is of the same type or of one that has a common type with theirs:
-//! then the column is widened as far as that takes. Its other columns come behind. A file that cannot join is left out.
-//! A column that a file lacks is missing there.
+//! It begins with the set of columns that most files share; on a tie, with that of the first file by name. Every other
+//! file joins in the order of names if each of its columns has the type of the schema's column, or a common type with
+//! it; the column is widened to that type. Its new columns are appended. A file that cannot join is left out. A column
+//! that a file lacks is null in its rows.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use bstr::BString;
 use crate::table::{CastRows, Column, Table, Times, common_type};
 use crate::views::parquet::ParquetColumn;
 
-/// Columns that a dataset has at most beyond those of most files: each file has all of them.
+/// Most columns that a dataset has beyond those of the most common schema: every file gets all of them.
 const MOST_MORE: usize = 1 << 16;
 
-/// Columns that a finding names.
+/// Most columns that a finding names.
 const MOST_NAMED: usize = 3;
 
 /// A column of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FileField {
     name: BString,
-    /// As readers of Parquet see it where a value can be missing.
+    /// The type that Parquet readers see if values can be null.
     data_type: DataType,
-    /// The same where none can, if that is another type.
+    /// The type if no value can be null, where it differs.
     whole: Option<DataType>,
-    /// The type of its instants or durations, as shown: Parquet lacks units and zones.
+    /// Type of the instants or durations as shown, since Parquet lacks some units and zones.
     times: Option<DataType>,
     nullable: bool,
     units: Option<String>,
@@ -39,20 +39,20 @@ pub(super) struct FileField {
 pub(crate) struct CommonField {
     /// Its name.
     pub name: BString,
-    /// As readers of Parquet see it.
+    /// The type that Parquet readers see.
     pub data_type: DataType,
-    /// The type of instants or durations, as shown.
+    /// Type of the instants or durations as shown.
     pub times: Option<DataType>,
-    /// Whether a value of some file can be missing.
+    /// Whether some file has nulls in it.
     pub nullable: bool,
 }
 
-/// A column as readers of Parquet see it; `None` where it has no place in a file.
+/// A column's field as Parquet readers see it; `None`: the column has no place in a Parquet file.
 pub(super) fn plain_field(column: &Column) -> Option<Field> {
     ParquetColumn::new(column).ok()?.plain_field().ok()
 }
 
-/// The column, whose values may be missing by its type.
+/// The column with a nullable type.
 pub(super) fn nullable(column: &Column) -> Option<Column> {
     let rows = CastRows::new(column.rows.as_ref().ok()?.clone(), None, true);
     Some(Column { rows: Ok(Arc::new(rows)), ..column.clone() })
@@ -63,7 +63,7 @@ pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
     let field = |column: &Column| {
         let field = plain_field(column)?;
         let own = field.data_type().clone();
-        // What is in a compound or an array depends on whether that can be missing.
+        // The fields of a compound or array depend on whether the compound or array is nullable.
         let may_differ = own.is_nested() && !field.is_nullable();
         let data_type = if may_differ { plain_field(&nullable(column)?)?.data_type().clone() } else { own.clone() };
         let is_time = matches!(own, DataType::Timestamp(..) | DataType::Duration(_));
@@ -80,7 +80,7 @@ pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
     table.columns.iter().filter(|column| column.in_table).filter_map(field).collect()
 }
 
-/// What becomes of the files, by their places.
+/// The outcome for the files, each named by its position.
 #[derive(Debug, Default)]
 pub(super) struct CommonSchema {
     pub fields: Vec<CommonField>,
@@ -91,7 +91,7 @@ pub(super) struct CommonSchema {
     pub left_out: Vec<(usize, String)>,
 }
 
-/// Names and types in an order that does not depend on that of the columns.
+/// Names and types, sorted so that the order of columns does not matter.
 type Signature<'a> = Vec<(&'a BString, &'a DataType)>;
 
 fn signature(fields: &[FileField]) -> Signature<'_> {
@@ -100,20 +100,20 @@ fn signature(fields: &[FileField]) -> Signature<'_> {
     signature
 }
 
-/// The columns of files so far.
+/// The union of the columns of the files so far.
 #[derive(Default)]
 struct Union {
     fields: Vec<FileField>,
-    /// Files that have each.
+    /// Number of files that have each column.
     counts: Vec<usize>,
     places: HashMap<BString, usize>,
-    /// Columns of most files, as these have them.
+    /// The columns of the most common schema.
     first: Vec<FileField>,
 }
 
-/// Finds the schema of files, which come in the order of their names.
+/// Computes the common schema of files, given in the order of their names.
 pub(super) fn common_schema(files: &[Arc<[FileField]>]) -> CommonSchema {
-    // How many files have a signature, and which has it first.
+    // For each signature, its number of files and the first such file.
     let mut counts: HashMap<Signature<'_>, (usize, usize)> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
         counts.entry(signature(file)).or_insert((0, at)).0 += 1;
@@ -142,18 +142,18 @@ pub(super) fn common_schema(files: &[Arc<[FileField]>]) -> CommonSchema {
 }
 
 impl FileField {
-    /// The column of a dataset, which some file lacks or not.
+    /// The column as the dataset has it; `lacks`: some file lacks it.
     fn common(self, lacks: bool) -> CommonField {
         let nullable = self.nullable || lacks;
         let data_type = self.whole.filter(|_| !nullable).unwrap_or(self.data_type);
         CommonField { name: self.name, data_type, times: self.times, nullable }
     }
 
-    /// The column once it holds the values of another, too.
+    /// The column widened to hold the values of another one as well.
     fn with(&self, other: &Self) -> Result<Self, String> {
         let is_same = (&self.data_type, &self.times) == (&other.data_type, &other.times);
         let mut wide = Self { nullable: self.nullable || other.nullable, ..self.clone() };
-        // Of one type where values may be missing, and not where none can.
+        // The two types agree only if values may be null.
         wide.nullable |= self.whole != other.whole;
         if is_same {
             return Ok(wide);
@@ -166,7 +166,7 @@ impl FileField {
             (Some(own), Some(times)) => {
                 let times = common_type(own, times).ok_or_else(lost)?;
                 wide.data_type = in_parquet(&times).ok_or_else(lost)?;
-                // What the finer unit has no room for is missing.
+                // Values out of range of the finer unit become null.
                 wide.nullable = true;
                 wide.times = Some(times);
             }
@@ -177,7 +177,7 @@ impl FileField {
     }
 }
 
-/// The type of instants or durations in Parquet.
+/// Type of the instants or durations in Parquet.
 fn in_parquet(times: &DataType) -> Option<DataType> {
     match times {
         DataType::Timestamp(unit, zone) => Some(Times::counts(*unit, zone.as_deref())?.of_parquet().data_type()),
@@ -192,7 +192,7 @@ impl Union {
         self.counts.push(count);
     }
 
-    /// Takes in the columns of a file, or says why it cannot join: then nothing is changed.
+    /// Adds the columns of a file; if it cannot join, returns the reason and changes nothing.
     fn join(&mut self, file: &[FileField]) -> Result<(), String> {
         let place = |field: &FileField| self.places.get(&field.name).copied();
         let wide = |field: &FileField| {
@@ -212,11 +212,11 @@ impl Union {
         Ok(())
     }
 
-    /// Remarks on a file that joined, one of `all`.
+    /// Remarks on a file that joined; `all`: the number of files.
     fn said(&self, file: &[FileField], all: usize) -> Vec<String> {
         let mut said: Vec<String> = file.iter().filter_map(|field| self.said_of(field, all)).collect();
         let own: BTreeSet<&BString> = file.iter().map(|field| &field.name).collect();
-        // What few files have is said of those.
+        // A column that few files have is remarked on in those files.
         let lacking: Vec<String> = self.first.iter().filter(|field| !own.contains(&field.name)).map(quoted).collect();
         if !lacking.is_empty() {
             let more = lacking.len().saturating_sub(MOST_NAMED);
@@ -242,7 +242,7 @@ impl Union {
                 false => format!("{name:?} is {own}, and is shown as {common}"),
             });
         }
-        // Instants are the same ones whatever they are counted from.
+        // Instants are the same whatever epoch their counts use.
         if matches!(common, DataType::Timestamp(..)) {
             return None;
         }

@@ -1,4 +1,5 @@
-//! Which files have a table at a path, and what they have in common: found out at the first look into its directory.
+//! Surveys the files of a dataset at the first look into its directory: which have a table at its path, and their
+//! common schema.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -29,16 +30,16 @@ use crate::table::{Finding, Rule, Table, unreadable};
 use crate::views::metadata::Called;
 use crate::views::printable;
 
-/// Least time for which a survey holds on a file system without notifications.
+/// Least time for which a survey stays valid on a file system without notifications.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// A survey holds for this many times the time that it took to look for files.
+/// A survey stays valid for this many times as long as the search for files took.
 const SELDOM: u32 = 10;
 
-/// Names and columns of files kept at most, where those of one file differ from those of the one before it.
+/// Most names and columns kept, counting only those that differ from the file before.
 const MOST_KEPT: usize = 1 << 20;
 
-/// Files looked into at the same time at most: half as many as there may be workers.
+/// Most files looked into at a time: half as many as there may be workers.
 const MOST_AT_ONCE: usize = 4;
 
 /// The table that several files have at one path.
@@ -46,19 +47,19 @@ pub(crate) struct Dataset {
     session: Arc<Session>,
     sources: Arc<dyn Sources>,
     listed: Arc<Listed>,
-    /// Names as shown; the last one is empty for the table that the groups at the others are beside their members.
+    /// Names as shown; a last empty name stands for the table that a group with members is itself.
     path: Vec<BString>,
-    /// What lists it, and under which name: a file that has nothing of that name there need not be opened.
+    /// The dataset above and the name in it: a file known there to lack the name need not be opened.
     above: Option<(Arc<Dataset>, BString)>,
     surveyed: Mutex<Option<Survey>>,
-    /// The state that parts and the list of files left out must have to be current.
+    /// The current state, which parts and lists of left-out files compare themselves with.
     now: Mutex<Now>,
     parts: Mutex<InUse<BString, Part>>,
-    /// What files have here, kept of the surveys from now on: for who reads all of them.
+    /// Tables and directories found by surveys from now on, kept for a reader of all files.
     held: Mutex<Option<HashMap<BString, At>>>,
 }
 
-/// What surveys have found last.
+/// The outcome of the last survey.
 #[derive(Default)]
 struct Now {
     changes: u64,
@@ -66,40 +67,40 @@ struct Now {
     left_out: Arc<[LeftOut]>,
 }
 
-/// What was seen, and when.
+/// A survey's observations, and when it was made.
 struct Survey {
     changes: u64,
     at: Instant,
-    /// How long it holds.
+    /// How long it stays valid.
     fresh: Duration,
     seen: BTreeMap<BString, Seen>,
     outcome: Arc<Outcome>,
 }
 
-/// What a file has at the path.
+/// The findings of a survey in one file.
 #[derive(Clone)]
 struct Seen {
     identity: Option<Identity>,
     source: PathBuf,
-    /// The columns of its table, where it has one.
+    /// The columns of its table, if it has one.
     fields: Option<Arc<[FileField]>>,
-    /// Names of what lies below.
+    /// Names below the path.
     below: Arc<[BString]>,
-    /// Why it cannot be looked at, and the rule that this breaks.
+    /// Why the file cannot be read, and the rule that it breaks.
     failed: Option<(&'static Rule, String)>,
-    /// What lists this path has said so.
+    /// Whether the survey of the dataset above already reported it.
     is_known_above: bool,
 }
 
 impl Seen {
-    /// No table, and nothing below.
+    /// A file with no table and no names below the path.
     fn nothing(identity: Option<Identity>, source: &Path) -> Self {
         let (source, below) = (source.to_owned(), Arc::default());
         Self { identity, source, fields: None, below, failed: None, is_known_above: false }
     }
 }
 
-/// A file, and what is known of it already.
+/// A file to survey, and what an earlier survey saw in it.
 struct Candidate {
     path: BString,
     file: Arc<FileRoot>,
@@ -107,17 +108,18 @@ struct Candidate {
     known: Option<Seen>,
 }
 
-/// What a directory below `.datasets` shows.
+/// The contents of a directory below `.datasets`.
 pub(crate) struct Outcome {
     /// The columns.
     pub fields: Arc<[CommonField]>,
-    /// When the columns became others in this mount.
+    /// When the columns last changed in this mount.
     since: Option<SystemTime>,
-    /// Partitions, with the paths of their files as shown.
+    /// Partitions, each with the shown path of its file.
     pub files: BTreeMap<BString, BString>,
-    /// Files that have a table here, or cannot be looked at, and are no partitions; none where no file has a table.
+    /// Files that are left out: they have a table here that cannot join, or cannot be read. Empty if no file has a
+    /// table.
     pub left_out: Arc<[LeftOut]>,
-    /// When they became these in this mount.
+    /// When this list last changed in this mount.
     pub left_out_since: SystemTime,
     /// Directories.
     pub below: BTreeSet<BString>,
@@ -148,28 +150,28 @@ impl Dataset {
         &self.path
     }
 
-    /// The path as HDF5 would write it, for findings.
+    /// The path in HDF5's notation, for findings.
     fn hdf5_path(&self) -> String {
         format!("/{}", bstr::join("/", &self.path).as_bstr())
     }
 
-    /// Whether parts with these columns are those of the files as they are now. Never slow: after any change of a
-    /// source it says `false` until the first look.
+    /// Whether parts with these columns still show the current files. Never slow: after any change of a source it
+    /// returns `false` until the next survey.
     pub fn is_current(&self, fields: &Arc<[CommonField]>) -> bool {
         let now = self.now.lock();
         now.changes == source::changes() && Arc::ptr_eq(&now.fields, fields)
     }
 
-    /// The same of files that are left out.
+    /// Whether the dataset still leaves out exactly these files. Never slow, as [`Dataset::is_current`].
     pub fn leaves_out(&self, left_out: &Arc<[LeftOut]>) -> bool {
         let now = self.now.lock();
         now.changes == source::changes() && Arc::ptr_eq(&now.left_out, left_out)
     }
 
-    /// Looks at all files, unless that was done just now. Files that have not changed since are not opened.
+    /// Surveys all files, unless the last survey is still valid. Files unchanged since are not opened.
     ///
     /// # Errors
-    /// When the request was interrupted, or no source can be listed.
+    /// If the request was interrupted, or no source can be listed.
     pub fn outcome(&self, interrupt: &Interrupt) -> Result<Arc<Outcome>, Error> {
         let mut surveyed = lock(&self.surveyed, interrupt)?;
         let changes = source::changes();
@@ -194,7 +196,7 @@ impl Dataset {
         }
         let fresh = FRESH.max(began.elapsed() * SELDOM);
         self.look_at_all(&files, interrupt, |path, mut one| {
-            // Most files are alike.
+            // Most files are alike, so equal lists share memory.
             if let Some(last) = &last {
                 one.fields = one.fields.map(|own| last.fields.clone().filter(|fields| *fields == own).unwrap_or(own));
                 one.below = if one.below == last.below { last.below.clone() } else { one.below };
@@ -267,7 +269,7 @@ impl Dataset {
         let (left_out, left_out_since) = match before.filter(|before| before.left_out.iter().eq(&left_out)) {
             Some(before) => (before.left_out.clone(), before.left_out_since),
             None => {
-                // What lists this path has said which files cannot be read.
+                // Skip the warning if the survey of the dataset above already named these files.
                 let is_known = left_out.iter().all(|one| known.contains(&one.file));
                 if let Some(first) = left_out.first().filter(|_| !is_known) {
                     let (some, all) = (left_out.len(), common.joined.len() + left_out.len());
@@ -285,13 +287,12 @@ impl Dataset {
             Some((partition(path.as_bstr()), (*path).clone()))
         });
         let below = seen.values().flat_map(|seen| seen.below.iter().cloned());
-        // What lies within a table stands beside it.
+        // Names within a table are listed in the directory above, beside the table.
         let below = if tables.is_empty() { below.collect() } else { BTreeSet::new() };
         Outcome { fields, since, files: files.collect(), left_out, left_out_since, below }
     }
 
-    /// What is known of a file in this state by what lists this path: that there is nothing of the name, or why the
-    /// file cannot be listed.
+    /// What the dataset above knows of a file in this state: that it lacks the name, or why it cannot be listed.
     fn known_above(&self, file: &BString, identity: Option<Identity>) -> Option<Seen> {
         let (above, name) = self.above.as_ref()?;
         let surveyed = above.surveyed.try_lock()?;
@@ -303,8 +304,8 @@ impl Dataset {
         }
     }
 
-    /// Looks into the files that are not known, on several threads: most of the time a worker is started for each.
-    /// What was seen is taken in the order of the files, and no thread runs ahead of that by more than two files.
+    /// Surveys files in parallel, since most of the time goes into starting a worker for each. Calls `take` in the
+    /// order of the files; no thread runs more than two files ahead.
     fn look_at_all(
         &self,
         files: &[Candidate],
@@ -316,13 +317,13 @@ impl Dataset {
             None => self.look(candidate, interrupt),
         };
         let unknown = files.iter().filter(|candidate| candidate.known.is_none()).count();
-        // A thread waits for its worker more than it works.
+        // A thread mostly waits for its worker.
         let threads = (2 * cores()).min(MOST_AT_ONCE).min(unknown);
         thread::scope(|scope| {
             let start = |first: usize| {
                 let (tell, told) = sync_channel(1);
                 let own = files.iter().skip(first).step_by(threads);
-                // The receiver is gone where the request has ended.
+                // The receiver is gone once the request has ended.
                 let run = move || own.map(look).try_for_each(|seen| tell.send(seen).ok());
                 thread::Builder::new().spawn_scoped(scope, run).ok().map(|_| told)
             };
@@ -336,7 +337,7 @@ impl Dataset {
         })
     }
 
-    /// Looks into one file.
+    /// Surveys one file.
     fn look(&self, candidate: &Candidate, interrupt: &Interrupt) -> Result<Seen, Error> {
         let file = &candidate.file;
         let mut seen = Seen::nothing(candidate.identity, file.path());
@@ -354,7 +355,8 @@ impl Dataset {
             Ok(Some(At::Dataset(_, single))) => seen.fields = Some(fields(&single.whole)),
             Ok(Some(At::Directory(directory, contents))) => {
                 let table = table_of(&contents);
-                // Beside what lies within it, not above: the root's, and one that only adds names.
+                // The root's table, and one that only adds names, are shown within the directory of their members, not
+                // in its place.
                 let is_beside = self.path.last().is_none_or(|last| {
                     !last.is_empty() && table.is_some_and(|table| table.only_adds && contents.called == Called::Group)
                 });
@@ -373,7 +375,7 @@ impl Dataset {
     /// The rows of one file, by its partition.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the file has no such table, or it is left out.
+    /// [`Error::NotFound`] if the file has no such table, or is left out.
     pub fn part(
         self: &Arc<Self>,
         partition: &BString,
@@ -412,12 +414,12 @@ impl Dataset {
         Ok(part)
     }
 
-    /// Keeps what surveys open from now on.
+    /// Starts to keep what surveys open.
     pub fn hold(&self) {
         self.held.lock().get_or_insert_default();
     }
 
-    /// Takes what was kept; nothing is from now on.
+    /// Returns what was kept, and stops keeping.
     pub fn held(&self) -> HashMap<BString, At> {
         self.held.lock().take().unwrap_or_default()
     }
@@ -425,7 +427,7 @@ impl Dataset {
     /// All partitions as one table, whose files stay open.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where no file has a table here, [`Error::Stale`] where files change meanwhile.
+    /// [`Error::NotFound`] if no file has a table here, [`Error::Stale`] if files change meanwhile.
     pub fn whole(&self, interrupt: &Interrupt) -> Result<Table, Error> {
         let outcome = self.outcome(interrupt)?;
         if outcome.files.is_empty() {
@@ -450,7 +452,7 @@ impl Dataset {
         }
         let left_out = outcome.left_out.iter().map(|one| (one.file.clone(), one.reason().to_owned().into())).collect();
         let path = self.hdf5_path();
-        // Behind the slash is nothing: the table of the group itself.
+        // A trailing slash stands for the table of the group itself.
         let path = if path.len() > 1 { path.trim_end_matches('/') } else { &path };
         let table = Chain { path, fields: &outcome.fields, parts }.table(interrupt)?;
         Ok(Table { left_out, ..table })
@@ -466,7 +468,7 @@ impl Drop for Dataset {
 }
 
 impl Outcome {
-    /// The paths of the files that are partitions, in order.
+    /// Paths of the files that are partitions, sorted.
     pub fn paths(&self) -> Vec<&BString> {
         let mut paths: Vec<&BString> = self.files.values().collect();
         paths.sort_unstable();

@@ -1,4 +1,4 @@
-//! What a directory has: names, and what stands behind them.
+//! The entries of a directory: names, and the files and directories behind them.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Weak};
@@ -16,7 +16,7 @@ use crate::store::File;
 use crate::table::{Single, SingleFile};
 use crate::views::text::Format;
 
-/// Files of a directory of a group, beside its children.
+/// Files that a group's directory has beside its members.
 pub(crate) const METADATA: &str = "metadata.json";
 pub(crate) const INDEXES: &str = "indexes.json";
 pub(crate) const HEAD: &str = "head.csv";
@@ -45,16 +45,16 @@ pub(super) const RESERVED_IN_TABLES: [&str; 12] = [
     live::DIRECTORY,
 ];
 
-/// The same where columns are shown by themselves.
+/// Names that no child may take in the directory of a table that only adds names.
 pub(super) const RESERVED_BESIDE_COLUMNS: [&str; 8] =
     [METADATA, HEAD, WHERE, TABLE_CSV, TABLE_NDJSON, TABLE_PARQUET, TABLE_ARROW, live::DIRECTORY];
 
-/// Every suffix that a file of a dataset or column can have. The set is closed: one more would rename groups, which
-/// give way to all of them whether a dataset has such a file or not.
+/// Every suffix of a file of a dataset or column. The set is closed: a further suffix would rename groups, whose names
+/// avoid all of these, whether or not a dataset has such a file.
 pub(crate) const SUFFIXES: [&str; 9] =
     [".arrow", ".csv", ".ndjson", ".npy", ".parquet", ".pgm", ".ppm", ".raw", ".txt"];
 
-/// Which files of tables and datasets are shown (`--formats`), by their suffixes.
+/// The file formats shown for tables and datasets (`--formats`), by suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Formats(u16);
 
@@ -65,12 +65,12 @@ impl Default for Formats {
 }
 
 impl Formats {
-    /// All names that there are: suffixes without their dot.
+    /// All format names: the suffixes without their dot.
     pub fn names() -> impl Iterator<Item = &'static str> {
         SUFFIXES.iter().map(|suffix| suffix.trim_start_matches('.'))
     }
 
-    /// Those of some names. What is no name of a format counts for nothing.
+    /// The set of these formats; unknown names are ignored.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let place = |name: &str| Self::names().position(|known| known == name);
         Self(names.into_iter().filter_map(place).fold(0, |all, place| all | 1 << place))
@@ -83,14 +83,14 @@ impl Formats {
     }
 }
 
-/// What stands behind a name.
+/// The file, directory or link behind a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Child {
     /// `metadata.json`.
     Metadata,
     /// `indexes.json`.
     Indexes,
-    /// Which datasets differ from those of an earlier state.
+    /// The list of datasets that differ from an earlier state.
     Changes,
     /// `columns/`.
     Columns,
@@ -102,13 +102,13 @@ pub(crate) enum Child {
     Parquet,
     /// The whole table as an Arrow file.
     Arrow,
-    /// Whole rows of a table that is one dataset, as stored; behind a NumPy header or not.
+    /// Rows of a table that is one dataset, as stored, with or without a NumPy header.
     Whole(Elements),
     /// A view of the column at this position.
     Column(usize, ColumnView),
     /// A file of a dataset that is a table by itself.
     Single(Arc<Array>, SingleFile),
-    /// A directory below.
+    /// A subdirectory.
     Directory(Box<Place>),
     /// A symbolic link.
     Link(BString),
@@ -129,7 +129,7 @@ impl Child {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elements {
     Raw,
-    /// Behind a NumPy header.
+    /// With a NumPy header.
     Npy,
 }
 
@@ -144,7 +144,7 @@ pub(crate) enum ColumnView {
 }
 
 impl ColumnView {
-    /// All of them, by their suffix.
+    /// All views, with their suffixes.
     pub const ALL: [(&str, Self); 7] = [
         (".arrow", Self::Arrow),
         (".csv", Self::Text(Format::Csv)),
@@ -156,20 +156,20 @@ impl ColumnView {
     ];
 }
 
-/// What a directory shows.
+/// The group, dataset or made-up table that a directory shows.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// The one table of a file that is no HDF5 file.
+    /// The table of a file that is not HDF5.
     File,
     /// A group.
     Group(GroupPlace),
     /// A dataset that is a table.
     Dataset(Arc<Array>),
-    /// What a dialect made up below a group, under this name.
+    /// A directory that a dialect made up below a group, under this name.
     Made(GroupPlace, BString, Made),
 }
 
-/// Where a group is found.
+/// The identity and path of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupPlace {
     pub id: ObjectId,
@@ -186,9 +186,9 @@ pub(crate) struct Array {
     pub path: String,
     pub dataset: Arc<Dataset>,
     pub dialect: &'static dyn Dialect,
-    /// The group beside it that serves it.
+    /// The group beside the dataset that serves it.
     servant: Option<ObjectId>,
-    /// Its tables, while one of its files is in use: they share what reads ahead.
+    /// Its tables, shared while one of its files is in use, so that the files share read-ahead.
     single: Mutex<Weak<Single>>,
 }
 
@@ -204,7 +204,7 @@ impl Array {
         Arc::new(Self { name, path, dataset, dialect, servant, single: Mutex::default() })
     }
 
-    /// Where it is found.
+    /// The dataset's site, for its dialect.
     pub fn site<'a>(&'a self, file: &'a Arc<File>) -> Site<'a> {
         Site {
             file,
@@ -218,7 +218,7 @@ impl Array {
     /// The tables that its files show.
     ///
     /// # Errors
-    /// Why the dataset cannot be opened.
+    /// The reason why the dataset cannot be opened.
     pub fn single(&self, file: &Arc<File>, interrupt: &Interrupt) -> Result<Arc<Single>, String> {
         let mut known = self.single.lock();
         if let Some(single) = known.upgrade() {
@@ -230,7 +230,7 @@ impl Array {
     }
 }
 
-/// What one member of a directory is shown as.
+/// One member of a directory, with all its names.
 #[derive(Debug)]
 pub(crate) enum Entry {
     /// One name.
@@ -239,17 +239,17 @@ pub(crate) enum Entry {
     Column(BString, usize, u8),
     /// The files of a dataset that is a table by itself.
     Single(Named, Arc<Dataset>, Arc<Siblings>),
-    /// The directory of a group that lies in the group of this path.
+    /// The directory of a subgroup; the path is that of the group above.
     Group(Named, ObjectId, Arc<String>),
-    /// Symbolic links to files of these suffixes, whose names begin with the second stem.
+    /// Symbolic links with these suffixes, to files whose names begin with the second stem.
     Links(BString, Box<(BString, Vec<&'static str>)>),
 }
 
-/// The name of a member as it is shown.
+/// A member's name as shown, and as stored.
 #[derive(Debug)]
 pub(crate) struct Named {
     shown: BString,
-    /// The name of the link, where that is another one.
+    /// The link's name, if it differs.
     link: Option<Box<BString>>,
 }
 
@@ -259,27 +259,27 @@ impl Named {
         Self { shown, link }
     }
 
-    /// The name of the link.
+    /// The link's name.
     pub fn link(&self) -> &BString {
         self.link.as_deref().unwrap_or(&self.shown)
     }
 }
 
-/// What datasets of a group have in common that are shown alike.
+/// The common properties of a group's datasets that are shown alike.
 #[derive(Clone, Debug)]
 pub(crate) struct Siblings {
     /// HDF5 path of the group.
     pub path: Arc<String>,
     pub dialect: &'static dyn Dialect,
-    /// The group beside them that serves them.
+    /// The group beside the datasets that serves them.
     pub servant: Option<ObjectId>,
     pub files: Vec<SingleFile>,
-    /// Those of the files, by which they are described.
+    /// The suffixes of the files, for descriptions.
     pub suffixes: Arc<[&'static str]>,
 }
 
 impl Siblings {
-    /// Whether they are shown as others are.
+    /// Whether both sets are shown in the same way.
     pub fn are_like(&self, other: &Self) -> bool {
         self.dialect.about().name == other.dialect.about().name
             && (&self.path, self.servant, &self.files) == (&other.path, other.servant, &other.files)
@@ -291,7 +291,7 @@ impl Siblings {
 }
 
 impl Entry {
-    /// The name, or the stem of the names.
+    /// The entry's name, or the stem of its names.
     fn stem(&self) -> &BString {
         match self {
             Self::One(stem, _) | Self::Column(stem, ..) | Self::Links(stem, _) => stem,
@@ -299,7 +299,7 @@ impl Entry {
         }
     }
 
-    /// The suffix of a name, and what stands behind it.
+    /// The suffix and kind of the entry's name at an index.
     fn kind(&self, at: usize) -> Option<(&'static str, Kind)> {
         match self {
             Self::One(_, child) => (at == 0).then(|| ("", child.kind())),
@@ -313,7 +313,7 @@ impl Entry {
         }
     }
 
-    /// The same of what a mount of some formats shows.
+    /// The same, restricted to the formats that the mount shows.
     fn shown(&self, at: usize, formats: Formats) -> Option<(&'static str, Kind)> {
         let (suffix, kind) = self.kind(at)?;
         let is_shown = match self {
@@ -330,7 +330,7 @@ impl Entry {
         matches!(self, Self::One(..) | Self::Group(..))
     }
 
-    /// The place of a directory.
+    /// The place of a directory entry.
     pub fn place(&self) -> Option<Place> {
         match self {
             Self::One(_, child) => match &**child {
@@ -346,51 +346,51 @@ impl Entry {
     }
 }
 
-/// The names of a directory, in the order shown. A directory may have very many, so the files of a member are one
-/// [`Entry`], and their names are made when they are asked for.
+/// The names of a directory, in the order shown. A directory may have very many, so each member is one [`Entry`], and
+/// its names are made on demand.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     entries: Vec<Entry>,
-    /// Positions of entries of one name, and of those of several, by their stem.
+    /// Positions of entries with one name, and of entries with several, by stem.
     names: HashTable<u32>,
     stems: HashTable<u32>,
     hasher: RandomState,
-    /// Datasets that are shown by themselves, by position: the files of one share what reads ahead.
+    /// Datasets shown by themselves, by position, so that the files of one share read-ahead.
     arrays: Mutex<InUse<usize, Array>>,
-    /// What is shown of them.
+    /// The formats shown.
     pub formats: Formats,
 }
 
-/// Names of one entry at most: positions of children are told apart by it.
+/// Most names of one entry: a child's number is the entry's position times this, plus the index of the name.
 const MOST_OF_ENTRY: usize = 16;
 
 impl Listing {
-    /// Adds one name.
+    /// Adds a single name.
     pub fn add(&mut self, name: BString, child: Child) {
         self.push(Entry::One(name, Box::new(child)));
     }
 
-    /// Adds the names of a member.
+    /// Adds a member.
     pub fn push(&mut self, entry: Entry) {
         let Ok(position) = u32::try_from(self.entries.len()) else { return };
         let Self { entries, hasher, .. } = self;
         let places = if entry.is_one() { &mut self.names } else { &mut self.stems };
         let stem = |at: &u32| entries.get(*at as usize).map(Entry::stem);
         let hash = hasher.hash_one(entry.stem());
-        // Names are made so that they differ; should two ever meet, the first stays.
+        // Names are made unique; if two ever collide, the first stays.
         if places.find(hash, |at| stem(at) == Some(entry.stem())).is_none() {
             places.insert_unique(hash, position, |at| stem(at).map_or(0, |stem| hasher.hash_one(stem)));
             self.entries.push(entry);
         }
     }
 
-    /// The position of the entry of one name, or of several with this stem.
+    /// The position of the entry with this name or stem.
     fn position(&self, places: &HashTable<u32>, stem: &[u8]) -> Option<usize> {
         let is_it = |at: &u32| self.entries.get(*at as usize).is_some_and(|entry| *entry.stem() == *stem);
         Some(*places.find(self.hasher.hash_one(stem.as_bstr()), is_it)? as usize)
     }
 
-    /// The members with the numbers of their first names, shown or not.
+    /// The members, shown or not, each with the number of its first name.
     pub fn numbered(&self) -> impl Iterator<Item = (usize, &Entry)> {
         self.entries.iter().enumerate().map(|(position, entry)| (position * MOST_OF_ENTRY, entry))
     }
@@ -400,7 +400,7 @@ impl Listing {
         &self.entries
     }
 
-    /// The first name at a place or behind it that a directory tells, with its place.
+    /// The first shown name at or after a place, with its place.
     pub fn name(&self, place: u64) -> Option<(u64, DirEntry)> {
         let mut place = usize::try_from(place).ok()?;
         loop {
@@ -426,18 +426,18 @@ impl Listing {
         })
     }
 
-    /// What stands behind a name, with its number.
+    /// The child behind a name, and its number.
     pub fn get(&self, name: &[u8]) -> Option<(usize, Child)> {
         let number = self.find(name)?;
         Some((number, self.child(number)?))
     }
 
-    /// Whether the name of a number is that of a file of a dataset that is a table by itself.
+    /// Whether a number stands for a file of a dataset that is a table by itself.
     pub fn is_single(&self, number: usize) -> bool {
         matches!(self.entries.get(number / MOST_OF_ENTRY), Some(Entry::Single(..)))
     }
 
-    /// What stands behind the name of a number.
+    /// The child behind a number.
     pub fn child(&self, number: usize) -> Option<Child> {
         let (position, at) = (number / MOST_OF_ENTRY, number % MOST_OF_ENTRY);
         Some(match self.entries.get(position)? {
@@ -449,7 +449,7 @@ impl Listing {
         })
     }
 
-    /// The dataset that is shown by itself at a position of the entries.
+    /// The dataset shown by itself at a position of the entries.
     pub fn array(&self, position: usize) -> Option<Arc<Array>> {
         let Entry::Single(named, dataset, siblings) = self.entries.get(position)? else { return None };
         let mut arrays = self.arrays.lock();
@@ -461,18 +461,18 @@ impl Listing {
     }
 }
 
-/// The stem with a suffix behind it.
+/// The stem, followed by a suffix.
 pub(crate) fn with_suffix(stem: &BString, suffix: &str) -> BString {
     let mut name = stem.clone();
     name.extend_from_slice(suffix.as_bytes());
     name
 }
 
-/// Where a link leads in the mount, relative to the directory of the link.
+/// The target of a link in the mount, relative to the link's directory.
 #[derive(Clone, Debug)]
 pub(crate) enum Shown {
     /// To a directory.
     Directory(BString),
-    /// To files of these suffixes, whose names begin so.
+    /// Files with these suffixes, whose names begin with this stem.
     Files { stem: BString, suffixes: Vec<&'static str> },
 }

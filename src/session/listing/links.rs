@@ -1,8 +1,8 @@
-//! Where links lead in the mount: relative symbolic links.
+//! Resolves links to relative symbolic links of the mount.
 //!
-//! An HDF5 path is followed link by link from the root, as libhdf5 follows it. A soft link on the way, or a further
-//! name of a group, is replaced by the path that it stands for, so the names that remain are those under which groups
-//! are shown. What becomes of the last member, the claims of its group tell.
+//! An HDF5 path is followed link by link from the root, as libhdf5 does. A soft link on the way, or a second name of a
+//! group, is replaced by the path that it stands for, so that the remaining names are those under which groups are
+//! shown. The claims of the last group determine how its member is shown.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -22,14 +22,14 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
 
-/// Links followed on the way to one target; more lead in a circle.
+/// Most links followed to one target; a longer chain is a circle.
 const MOST_LINKS: usize = 64;
 
-/// Why a link shows nothing.
+/// Reasons why a link is not shown.
 const NOWHERE: &str = "it leads to nothing that is shown";
 const SERVANT: &str = "it leads to what serves a table, which is not shown by itself";
 
-/// How a directory is reached from the root group.
+/// The path from the root group to a directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Way {
     /// The groups, from the root down to the directory's own, each with its `depth`.
@@ -49,59 +49,59 @@ impl Way {
         way
     }
 
-    /// The way to a group below that is shown elsewhere than at its link.
+    /// The way to a subgroup that is shown elsewhere than at its link.
     pub fn to_elsewhere(&self, group: &Elsewhere) -> Self {
         let mut way = self.to_directory();
         way.groups.push((group.id, way.depth));
         Self { links: group.links.clone(), ..way }
     }
 
-    /// The way to a group that is shown in this directory.
+    /// The way to a group whose members are shown in this directory.
     pub fn beside(&self, group: &Elsewhere) -> Self {
         let mut way = self.clone();
         way.groups.push((group.id, way.depth));
         Self { links: group.links.clone(), ..way }
     }
 
-    /// From the directory up to a group on the way to it.
+    /// The relative path from the directory up to a group on the way to it.
     fn up_to(&self, id: ObjectId) -> Option<BString> {
         let (_, depth) = self.groups.iter().rev().find(|(above, _)| *above == id)?;
         let up = self.depth.saturating_sub(*depth);
         Some(if up == 0 { ".".into() } else { bstr::join("/", vec![".."; up]).into() })
     }
 
-    /// The way to a directory below that is no group.
+    /// The way to a subdirectory that is not a group.
     pub fn to_directory(&self) -> Self {
         Self { depth: self.depth + 1, ..self.clone() }
     }
 }
 
-/// Finds the targets of the links of one group.
+/// Resolves the links of one group.
 pub(crate) struct Resolver<'a> {
     opened: &'a Opened,
     file: &'a Arc<File>,
     group: &'a Arc<Group>,
     path: &'a str,
-    /// The way to it.
+    /// The way to the group.
     way: &'a Way,
     interrupt: &'a Interrupt,
-    /// Groups on the way to targets.
+    /// Groups passed on the way to targets.
     visited: RefCell<HashMap<String, Option<Rc<Visited>>>>,
-    /// The group with several names that was found last: all its names may stand side by side.
+    /// The last group found that has several names: all of its names may stand side by side.
     last: RefCell<Option<First>>,
 }
 
 /// A group, its first path, and how it is shown there.
 type First = (ObjectId, VecDeque<BString>, Result<Shown, String>);
 
-/// A group that many links may lead through.
+/// A group on the way to targets; many links may lead through it.
 struct Visited {
     group: Arc<Group>,
     /// Its links by name.
     places: HashMap<BString, usize>,
     claims: Arc<Claims>,
     names: Namespace,
-    /// Its table, once a link led to a column.
+    /// The group's table, once a link led to a column.
     table: RefCell<Option<Arc<Table>>>,
 }
 
@@ -123,14 +123,14 @@ impl<'a> Resolver<'a> {
         Self { opened, file, group, path, way, interrupt, visited: RefCell::default(), last: RefCell::default() }
     }
 
-    /// How the target of a link is shown, relative to the directory of the group, or why it is not; `None` where it is
-    /// shown under the link's own name. An interrupt ends the search with any answer.
+    /// The target of a link relative to the directory of the group, or the reason why it is not shown; `None`: the
+    /// target is shown under the link's own name. After an interrupt any answer may come.
     pub fn shown(&self, target: &Target, name: &BString) -> Option<Result<Shown, String>> {
         if self.interrupt.is_raised() {
             return None;
         }
-        // Whatever the link count says, which is the file's word: a group inside itself has no end. Files may lead to
-        // each other as well.
+        // The link count is the file's claim, so it is not consulted: a group inside itself has no end. Files may lead
+        // to each other as well.
         if let Some(Object::Group { id, .. }) = target.followed()
             && let Some(up) = self.way.up_to(*id)
         {
@@ -168,7 +168,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Follows links from the root, and says under which names what they lead to is shown.
+    /// Follows links from the root, and finds the names under which the target is shown.
     fn find(&self, way: VecDeque<BString>) -> Result<Shown, String> {
         self.follow(way).ok_or_else(|| NOWHERE.to_owned())?
     }
@@ -177,10 +177,10 @@ impl<'a> Resolver<'a> {
         let root = self.file.info().root;
         let mut links = 0;
         let (mut at, mut visited) = ("/".to_owned(), self.visit("/", root)?);
-        // Link names, and names shown, from the root to `visited`.
+        // Link names, and shown names, from the root to `visited`.
         let (mut from_root, mut shown) = (VecDeque::<BString>::new(), Vec::<BString>::new());
         loop {
-            // What a dialect shows elsewhere is found there, not at its link.
+            // A group that a dialect shows elsewhere is found there, not at its link.
             if from_root.is_empty()
                 && let Some((names, group)) = made_for(&visited.claims.made, &way)
             {
@@ -298,7 +298,7 @@ impl<'a> Resolver<'a> {
         visited
     }
 
-    /// The way from the group's own directory to the names `shown` below the root of the file.
+    /// The relative path from the group's directory to the names `shown`, which begin at the root of the file.
     fn relative(&self, shown: &[BString]) -> BString {
         let mut way = vec![BString::from(".."); self.way.depth];
         way.extend(shown.iter().cloned());
@@ -306,13 +306,13 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The group made up that a way from the root leads through, and the names under which it is shown.
+/// The made-up group that a way from the root leads through, and its shown names.
 fn made_for(made: &[(BString, Made)], way: &VecDeque<BString>) -> Option<(VecDeque<BString>, Elsewhere)> {
     let names = || made.iter().map(|(name, _)| names::encode_directory(name)).collect();
     made_on(made, &names, way).map(|(shown, group)| (shown, group.clone()))
 }
 
-/// The same of a directory made up, with the `names` of what is in it.
+/// The same search within one made-up directory, whose children have these `names`.
 fn made_on<'a>(
     made: &'a [(BString, Made)],
     names: &dyn Fn() -> Vec<BString>,
@@ -334,7 +334,7 @@ fn made_on<'a>(
     })
 }
 
-/// The names of a path's links.
+/// The link names of a path.
 fn parts(path: &[u8]) -> impl Iterator<Item = BString> {
     path.split_str(b"/").filter(|part| !part.is_empty() && *part != b".").map(BString::from)
 }

@@ -1,5 +1,5 @@
-//! What a group's directory holds: pure functions from the catalogue, and what dialects claim of it, to names and what
-//! stands behind them.
+//! The entries of a group's directory: pure functions from the catalogue and the claims of dialects to names and
+//! children.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -20,24 +20,24 @@ use crate::table::{Finding, SingleFile};
 use crate::views::Misfit;
 use crate::views::metadata::{Details, Member, ShownAs};
 
-/// Names in any other directory that no child may take.
+/// Names that no child may take in the directory of any other group.
 const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, live::DIRECTORY];
 
-/// Why a member is not shown that belongs to a table beside it.
+/// Reason for hiding a member that belongs to a table beside it.
 const SERVES: &str = "it serves a table beside it";
 
-/// Names in the directory of a group, so that no two members share one.
+/// Assigns names within a group's directory, so that no two members share one.
 #[derive(Debug)]
 pub(crate) struct Namespace {
     /// Names that no member may take.
     reserved: HashSet<BString>,
-    /// Stems of members that are files, as far as a directory may have to give way to one.
+    /// Stems of members that are files, limited to those that a directory could collide with.
     stems: HashSet<BString>,
 }
 
 impl Namespace {
-    /// The names of a group's members. A soft link counts as files, wherever it leads: so names depend on the group
-    /// alone.
+    /// The namespace of a group's members. A soft link counts as files, wherever it leads, so that names depend on the
+    /// group alone.
     pub fn new(group: &Group, claims: &Claims) -> Self {
         let reserved: &[&str] = match (claims.is_table, claims.only_adds) {
             (true, true) => &RESERVED_BESIDE_COLUMNS,
@@ -52,7 +52,7 @@ impl Namespace {
         namespace
     }
 
-    /// Stems of members that are files, those that are wanted: a group may have very many.
+    /// The wanted stems of members that are files: a group may have too many to keep all.
     fn stems_of(&self, (group, claims): (&Group, &Claims), wanted: &HashSet<BString>) -> HashSet<BString> {
         if wanted.is_empty() {
             return HashSet::new();
@@ -65,7 +65,7 @@ impl Namespace {
         stems.filter(|stem| wanted.contains(stem)).collect()
     }
 
-    /// The names of the members of a second group in the same directory, which give way to those of the first.
+    /// The namespace of a second group in the same directory, whose names give way to those of the first.
     pub fn beside(&self, own: (&Group, &Claims), other: (&Group, &Claims)) -> Self {
         let mut names = Self::new(other.0, other.1);
         names.reserved.extend(self.reserved.iter().cloned());
@@ -76,14 +76,14 @@ impl Namespace {
         names
     }
 
-    /// The stem of the names of a member that is files; escaped where one of them would be reserved.
+    /// The stem of a member that is files; escaped if one of its names would be reserved.
     pub fn stem(&self, name: &[u8]) -> BString {
         let plain = names::encode(name);
         let is_reserved = |suffix: &&str| self.reserved.contains(&with_suffix(&plain, suffix));
         if SUFFIXES.iter().any(is_reserved) { names::encode_reserved(name) } else { plain }
     }
 
-    /// The name of a member that is a directory; escaped where it is reserved or a file may have it.
+    /// The name of a member that is a directory; escaped if it is reserved, or a file may have it.
     pub fn directory(&self, name: &[u8]) -> BString {
         let plain = names::encode_directory(name);
         let stem = |suffix: &&str| plain.strip_suffix(suffix.as_bytes());
@@ -96,7 +96,7 @@ impl Namespace {
     }
 }
 
-/// Stems of files to which members would give way, were they directories.
+/// Stems of files that the members, as directories, would collide with.
 fn wanted(group: &Group) -> HashSet<BString> {
     let stems = group.links.iter().flat_map(|link| {
         let plain = names::encode_directory(&link.name);
@@ -105,7 +105,7 @@ fn wanted(group: &Group) -> HashSet<BString> {
     stems.collect()
 }
 
-/// The names of what is in a directory that is made up, of a table or not.
+/// The shown names of the children of a made-up directory, which may be a table.
 pub(crate) fn names_of_made(children: &[(BString, Made)], is_table: bool) -> Vec<BString> {
     let reserved: &[&str] = if is_table { &RESERVED_IN_TABLES } else { &RESERVED_IN_GROUPS };
     let mut taken: HashSet<BString> = reserved.iter().map(|name| BString::from(*name)).collect();
@@ -118,11 +118,11 @@ pub(crate) fn names_of_made(children: &[(BString, Made)], is_table: bool) -> Vec
     children.iter().map(shown).collect()
 }
 
-/// Where a link leads; the reason where that is nothing that is shown. `None` for what is shown under the link's own
-/// name.
+/// Resolves a link to its target, or to the reason why it is not shown; `None`: the target is shown under the link's
+/// own name.
 pub(crate) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
 
-/// A group while its members are listed.
+/// A group whose members are being listed.
 pub(crate) struct Members<'a> {
     pub file: &'a Arc<File>,
     pub path: &'a str,
@@ -130,17 +130,17 @@ pub(crate) struct Members<'a> {
     pub dialects: Dialects,
     pub claims: &'a Claims,
     pub names: &'a Namespace,
-    /// Names of the links from the root to the group, where its members are shown elsewhere than in its directory.
+    /// Link names from the root to the group, if its members are shown in another group's directory.
     pub elsewhere: Option<&'a Vec<BString>>,
     pub link_target: &'a LinkTarget<'a>,
-    /// Whether members are described.
+    /// Whether to describe the members.
     pub wanted: bool,
-    /// Why members are no columns, by name.
+    /// Why members are not columns, by name.
     pub left_out: &'a HashMap<BString, Cow<'static, str>>,
 }
 
 impl Members<'_> {
-    /// Adds the members that are shown by themselves; gives what `metadata.json` says of each, where that is `wanted`.
+    /// Adds the members that are shown by themselves. Returns their descriptions for `metadata.json` if `wanted`.
     pub fn list(&self, listing: &mut Listing, findings: &mut Vec<Finding>) -> Vec<Member> {
         let mut described = Vec::new();
         let (above, mut last) = (Arc::new(self.path.to_owned()), None);
@@ -160,7 +160,7 @@ impl Members<'_> {
         let boxed = |member| self.wanted.then(|| Box::new(member));
         for link in &self.group.links {
             if let Some(role) = self.claims.members.get(&link.name) {
-                // A table names its own columns and servants.
+                // The table describes its own columns and servants.
                 if *role == Role::Servant && !self.claims.is_table {
                     let kind = |object| self.dialects.kind(&join(self.path, &link.name), object);
                     let kind = link.target.object().map_or("link", kind);
@@ -272,7 +272,7 @@ impl Members<'_> {
         described
     }
 
-    /// The group behind a link.
+    /// The directory behind a link to a group.
     fn below(&self, id: ObjectId, path: String, link: &BString) -> Below {
         let Some(above) = self.elsewhere else { return Below::Group(id) };
         let links = above.iter().chain([link]).cloned().collect();
@@ -281,7 +281,7 @@ impl Members<'_> {
         Below::other(Child::Directory(Box::new(Place::Made(place, link.clone(), group))))
     }
 
-    /// Adds the files of a dataset, or gives the directory that it is.
+    /// Adds the files of a dataset, or returns the directory that shows it.
     fn dataset(
         &self,
         (above, path): (&Arc<String>, String),
@@ -308,7 +308,7 @@ impl Members<'_> {
         let stem = self.names.stem(&member.name);
         let servant = self.claims.serving.get(&member.name).copied();
         if let Some((Some(alike), siblings)) = last
-            // By name: dialects without fields may all lie at one address.
+            // Compared by name: dialects without fields may all have the same address.
             && siblings.dialect.about().name == dialect.about().name
             && (siblings.servant, servant) == (None, None)
             && dataset.is_kept_like(alike)
@@ -330,7 +330,7 @@ impl Members<'_> {
         if !files_shown.is_empty() {
             let suffixes = files_shown.iter().map(|file| file.suffix).collect();
             let siblings = Siblings { path: above.clone(), dialect, servant, files: files_shown, suffixes };
-            // Most datasets of a group are shown alike.
+            // Most datasets of a group are shown alike, so they share one value.
             let siblings = match last.take() {
                 Some((_, last)) if last.are_like(&siblings) => last,
                 _ => Arc::new(siblings),
@@ -343,13 +343,14 @@ impl Members<'_> {
     }
 }
 
-/// How the last dataset was shown; itself where all of its files were.
+/// How the last dataset is shown, and the dataset itself if all of its files are shown.
 type Last = (Option<Arc<Dataset>>, Arc<Siblings>);
 
-/// A directory that is listed behind all files, by its link: what is said of it, and what it is or why it is not shown.
+/// A directory, to be listed after all files: its link, its description, and either the directory or the reason why it
+/// is not shown.
 type Directory<'a> = (&'a Link, Option<Box<Member>>, Result<Below, String>);
 
-/// What a directory below another one is.
+/// The kind of a subdirectory.
 enum Below {
     Group(ObjectId),
     Other(Box<Child>),
@@ -361,10 +362,10 @@ impl Below {
     }
 }
 
-/// A file of a dataset, and the reason where it cannot be shown.
+/// A file of a dataset, and whether it can be shown.
 type Checked = (SingleFile, Result<(), Misfit>);
 
-/// The files of a dataset, each with the reason where it cannot be shown; one reason where none can.
+/// The files of a dataset, each with the reason if it cannot be shown; an error if the dataset has none.
 fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
     let Array { dataset, .. } = array;
     if dataset.null {
@@ -376,12 +377,12 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
     if let Some(reason) = Reach::of(file).lacks(dataset) {
         return Err(reason);
     }
-    // Looked at and dropped: a group may have very many datasets.
+    // The tables are dropped again: a group may have very many datasets.
     let single = array.dialect.files(&array.site(file), &array.name, None)?;
     Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one))).collect())
 }
 
-/// The suffixes of the files that a dataset is shown as; the reason where it is not.
+/// The suffixes of the files that show a dataset, or the reason why there are none.
 pub(crate) fn suffixes(
     file: &Arc<File>,
     path: &str,

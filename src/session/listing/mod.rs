@@ -1,4 +1,4 @@
-//! Which names a directory has: pure functions from the catalogue, and what dialects claim of it.
+//! The names in a directory: pure functions from the catalogue and the claims of dialects.
 //!
 //! | part | what it does |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! Which files a table has, and which of them can be shown.
+//! The files of a table, and the reasons why some cannot be shown.
 
 use bstr::BString;
 
@@ -19,7 +19,7 @@ use crate::views::text::Format;
 /// Rows of `head.csv`.
 const HEAD_ROWS: u64 = 1000;
 
-/// Largest size that `stat` can state.
+/// Largest size that `stat` can report.
 const LARGEST: u64 = i64::MAX as u64;
 
 /// Adds the files and directories of a table to its directory.
@@ -51,7 +51,7 @@ pub(crate) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Membe
     }
 }
 
-/// The views of a whole table that not every table can have, each with the reason where it cannot be shown.
+/// The views of a whole table, each with the reason if this table cannot have it.
 fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), Misfit>)> {
     let mut views = Vec::new();
     if table.columns.iter().any(|column| column.in_table) {
@@ -77,7 +77,7 @@ pub(crate) fn list_columns(table: &Table) -> Listing {
     listing
 }
 
-/// What `metadata.json` says of each column's views.
+/// The description of each column's views in `metadata.json`.
 pub(crate) fn describe_columns(table: &Table) -> impl Iterator<Item = Member> + Clone {
     table.columns.iter().map(|column| {
         let mut member = Member::new(&column.name, "column");
@@ -103,7 +103,7 @@ pub(crate) fn column_suffixes(column: &Column) -> Vec<&'static str> {
     shown.map(|(suffix, _)| *suffix).collect()
 }
 
-/// Whether a file or directory of some table may have this name.
+/// Whether some table may have a file or directory of this name.
 pub(crate) fn is_of_tables(name: &[u8]) -> bool {
     RESERVED_IN_TABLES.iter().any(|reserved| name == reserved.as_bytes())
         || SUFFIXES.iter().any(|suffix| name.ends_with(suffix.as_bytes()))
@@ -126,7 +126,7 @@ pub(crate) fn single_view(single: &Single, file: &SingleFile) -> Result<(), Misf
     }
 }
 
-/// Whether text of this many rows can have a size that `stat` can state: every row has two bytes at least.
+/// Whether text of this many rows, at least two bytes each, stays within the sizes that `stat` can report.
 fn text_fits(rows: u64) -> Result<(), Misfit> {
     let fits = rows.checked_mul(2).is_some_and(|bytes| bytes <= LARGEST);
     if fits { Ok(()) } else { Err(too_large(rows)) }
@@ -136,7 +136,7 @@ fn too_large(rows: u64) -> Misfit {
     Misfit::Size(format!("{rows} rows pass 2^63 bytes"))
 }
 
-/// Whether the table can be a Parquet file: of those columns of `table.csv` that have a place in one.
+/// Whether the columns of `table.csv` that Parquet can represent make a Parquet file.
 fn parquet(table: &Table) -> Result<(), Misfit> {
     let columns = table.columns.iter().filter(|column| column.in_table);
     let columns = columns.filter_map(|column| ParquetColumn::new(column).ok());
@@ -155,7 +155,7 @@ fn arrow(table: &Table) -> Result<(), Misfit> {
     ipc::check(columns)
 }
 
-/// Why there is nothing to show: of a single column, its own reason.
+/// Why there is nothing to show; a single column gives its own reason.
 fn nothing(table: &Table, check: impl Fn(&Column) -> Result<(), Misfit>) -> Misfit {
     let reason = match table.columns.as_slice() {
         [only] => check(only).err(),
@@ -164,7 +164,7 @@ fn nothing(table: &Table, check: impl Fn(&Column) -> Result<(), Misfit>) -> Misf
     reason.unwrap_or_else(|| Misfit::Type("no column can be shown".into()))
 }
 
-/// The rows of a column.
+/// The column's rows, if they can be read.
 fn readable(column: &Column) -> Result<&dyn Rows, Misfit> {
     column.rows.as_deref().map_err(|reason| Misfit::Rows(reason.clone()))
 }
@@ -189,7 +189,7 @@ fn npy(rows: &dyn Rows) -> Result<(), Misfit> {
     NpyType::of(stored).map(drop).map_err(|error| Misfit::Type(error.to_string()))
 }
 
-/// Whether a column has bytes as stored.
+/// Whether a column's stored bytes can be shown.
 fn stored(column: &Column) -> Result<(), Misfit> {
     match &column.stored_strings {
         Some(strings) => text_fits(strings.len()),
@@ -197,11 +197,11 @@ fn stored(column: &Column) -> Result<(), Misfit> {
     }
 }
 
-/// Whether rows have one width.
+/// Whether all rows have one width.
 fn elements(rows: &dyn Rows) -> Result<(), Misfit> {
     let width =
         rows.stored_width().ok_or_else(|| Misfit::Type("elements of variable length have no fixed place".into()))?;
-    // A header takes its share of what `stat` can state.
+    // A header takes its share of the size.
     match rows.len().checked_mul(width) {
         Some(bytes) if bytes <= LARGEST - (1 << 20) => Ok(()),
         _ => Err(too_large(rows.len())),

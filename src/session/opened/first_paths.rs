@@ -1,4 +1,4 @@
-//! The path under which a group with several hard links is shown as a directory: its first, breadth first.
+//! The path at which a group with several hard links is shown as a directory: the first in breadth-first order.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -12,21 +12,21 @@ use crate::session::Error;
 use crate::source::Interrupt;
 use crate::store::File;
 
-/// Groups visited at most when the file has groups with several names.
+/// Most groups visited in a file that has groups with several names.
 const MOST_GROUPS: usize = 1 << 20;
 
-/// For each group that is shown, the group above it and the names of the links between: a tree of first names.
+/// For each shown group, the group above and the link names between: a tree of first paths.
 #[derive(Debug, Default)]
 pub(super) struct FirstPaths(OnceLock<Above>);
 
-/// Of a group that is shown elsewhere than at its link, the group above is the root.
+/// The root counts as the group above one that is shown elsewhere than at its link.
 type Above = HashMap<ObjectId, (ObjectId, Vec<BString>)>;
 
 impl FirstPaths {
-    /// Names of the links from the root to a group; `None` where it is not shown. The first call walks the file.
+    /// Link names from the root to a group; `None`: the group is not shown. The first call walks the file.
     ///
     /// # Errors
-    /// When the request was interrupted.
+    /// If the request was interrupted.
     pub fn of(&self, id: ObjectId, opened: &Opened, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
         let file = opened.file()?;
         let root = file.info().root;
@@ -78,7 +78,7 @@ fn walk(opened: &Opened, file: &Arc<File>, interrupt: &Interrupt) -> Result<Abov
             }
         }
     }
-    // The last group may be the one that was not listed for it.
+    // An interrupt may have kept the last group from being listed.
     interrupt.check()?;
     Ok(above)
 }

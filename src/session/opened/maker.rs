@@ -1,5 +1,5 @@
-//! A group in which a dialect made up tables. It is kept for as long as a directory with several of these is known: to
-//! list it anew for each of very many takes minutes.
+//! A group in which a dialect made up tables. It is kept while a directory with many of these is in use: listing it
+//! anew for each table would take minutes.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use crate::session::Error;
 use crate::source::Interrupt;
 use crate::store;
 
-/// See the module.
+/// A group in which a dialect made up tables, with all that opening one of them needs.
 #[derive(Debug)]
 pub struct Maker {
     /// The group.
     pub group: Group,
     /// The dialect that claims it.
     pub dialect: Option<&'static dyn Dialect>,
-    /// The plan shared by its made-up tables.
+    /// The plan that its made-up tables share.
     pub plan: Plan,
 }
 
 impl Opened {
-    /// The group at a path, as far as tables that were made up in it are opened by it.
+    /// The group at a path, for opening tables that a dialect made up in it.
     ///
     /// # Errors
-    /// Where it cannot be listed.
+    /// If the group cannot be listed.
     pub fn maker(&self, id: ObjectId, path: &str, interrupt: &Interrupt) -> Result<Arc<Maker>, Error> {
         if let Some(known) = self.makers.lock().get(path) {
             return Ok(known);

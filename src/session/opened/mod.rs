@@ -28,11 +28,11 @@ use crate::source::{self, Interrupt, Source};
 use crate::store::{self, Damage, File, Opening, Store};
 use crate::table::{Finding, SearchIndex, Table, did_you_mean};
 
-/// Selections kept of a source. Each holds four bytes for 65,536 rows of its table, and its bits as long as there is
-/// room.
+/// Most selections kept per source. Each takes four bytes per 65,536 rows of its table, and its bitmap as long as there
+/// is room.
 const MOST_SELECTIONS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// Attempts to open a file that is rewritten meanwhile.
+/// Most attempts to open a file that is being rewritten.
 const MOST_ATTEMPTS: u32 = 3;
 
 /// Why a source cannot be shown.
@@ -45,7 +45,7 @@ pub enum OpenError {
     /// The file has no bytes.
     #[error("{path}: the file is empty", path = .0.display())]
     Empty(PathBuf),
-    /// The signature of no format is where it may be.
+    /// No signature of a known format is at an offset where it may be.
     #[error(
         "{path}: not an HDF5 file, nor of another format that is known (Trevni){relative}",
         path = .path.display()
@@ -53,10 +53,10 @@ pub enum OpenError {
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// [`Format::relative`].
+        /// The remark of [`Format::relative`].
         relative: String,
     },
-    /// A file that is one table must be refused.
+    /// A file that is one table cannot be opened.
     #[error("{path}: {error}", path = .path.display())]
     Table {
         /// The file.
@@ -72,15 +72,15 @@ pub enum OpenError {
         /// Why.
         reason: String,
     },
-    /// No file in a folder is of a format that is known.
+    /// No file in a folder has a known format.
     #[error("{path}: there is no HDF5 file in this folder, nor one of another format that is known", path = .0.display())]
     NoFiles(PathBuf),
-    /// The file is a part of an HDF5 file in several.
+    /// The file is one part of an HDF5 file that is stored in several.
     #[error("{path}: {what}", path = .path.display())]
     Part {
         /// The file.
         path: PathBuf,
-        /// What it is part of, and what to do.
+        /// The whole that it belongs to, and what to do.
         what: String,
     },
     /// libhdf5 cannot open the file.
@@ -94,24 +94,24 @@ pub enum OpenError {
     /// None of several sources can be shown.
     #[error("{first}; none of the {others} other sources can be mounted either")]
     NoSource {
-        /// Why the first cannot.
+        /// The error of the first source.
         first: Box<OpenError>,
-        /// How many there are beside it.
+        /// Number of the others.
         others: usize,
     },
     /// Two sources would have the same name in the mount.
     #[error("{first} and {second} would both be shown as {name}", first = .first.display(), second = .second.display())]
     SameName {
-        /// The one that came first.
+        /// The source that came first.
         first: PathBuf,
-        /// The other.
+        /// The other source.
         second: PathBuf,
         /// Their base name.
         name: String,
     },
 }
 
-/// Why libhdf5 cannot open a file; of one that is cut short, how much of it is there.
+/// Why libhdf5 cannot open a file; if the file is truncated, how much of it is there.
 fn in_words(error: &h5::Error) -> String {
     let text = error.to_string();
     let number = |before: &str| {
@@ -125,21 +125,21 @@ fn in_words(error: &h5::Error) -> String {
 }
 
 impl OpenError {
-    /// The name beside a source that is not there that may have been meant; empty of any other error.
+    /// Suggests a name beside a missing source; empty for any other error.
     pub fn meant(&self) -> String {
         let OpenError::Source(source::Error::Io { path, error }) = self else { return String::new() };
         if error.kind() != std::io::ErrorKind::NotFound {
             return String::new();
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // What stands behind a colon was meant as a path in it.
+        // The part behind a colon was meant as a path within the file.
         let name = name.split(':').next().unwrap_or_default();
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
         did_you_mean(name, beside.map(|entry| entry.file_name().to_string_lossy().into_owned()))
     }
 
-    /// Whether it failed because its requester no longer waits.
+    /// Whether it failed because its requester is no longer waiting.
     pub fn is_interrupted(&self) -> bool {
         matches!(
             self,
@@ -162,7 +162,7 @@ impl From<OpenError> for Error {
     }
 }
 
-/// Times and mode of a file, as `stat` tells them.
+/// Times and mode of a file, as `stat` reports them.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
     /// Last change, last change of the inode, last access.
@@ -187,7 +187,7 @@ impl Stamp {
     }
 }
 
-/// What an opened source is.
+/// The content of an opened source.
 #[derive(Debug)]
 enum Content {
     /// A tree of objects.
@@ -202,7 +202,7 @@ pub struct Opened {
     session: Arc<Session>,
     content: Content,
     stamp: Stamp,
-    /// Where groups with several names are shown.
+    /// Shown paths of groups with several names.
     first_paths: FirstPaths,
     /// Findings of the groups looked at so far, by HDF5 path.
     findings: Mutex<std::collections::BTreeMap<String, Vec<Finding>>>,
@@ -210,13 +210,13 @@ pub struct Opened {
     tables: Mutex<InUse<String, Table>>,
     /// Claims on the groups whose directories are in use, by HDF5 path.
     claims: Mutex<InUse<String, Claims>>,
-    /// Groups of made-up tables that are kept, by HDF5 path.
+    /// Groups of made-up tables in use, by HDF5 path.
     makers: Mutex<InUse<String, Maker>>,
-    /// Selections asked for last, by what tells them apart, with the path of the table and below `where/`.
+    /// LRU of selections by key, each with the path of its table and its path below `where/`.
     selections: Mutex<LruCache<String, Asked>>,
 }
 
-/// A selection that was asked for.
+/// A selection in the cache.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// HDF5 path of the table.
@@ -232,7 +232,7 @@ impl Opened {
         let mut attempt = 1;
         loop {
             match Self::try_open(session, path, interrupt) {
-                // A file is seldom rewritten twice in the time of an open.
+                // Two rewrites within the time of one open are rare.
                 Err(OpenError::Source(source::Error::Changed(_))) if attempt < MOST_ATTEMPTS => attempt += 1,
                 outcome => return outcome,
             }
@@ -244,7 +244,7 @@ impl Opened {
         if let Some(finding) = unfinished(path) {
             tracing::warn!("{}: {}", path.display(), finding.found);
         }
-        // Checked here for a message that users understand: libhdf5 has none.
+        // Checked here for an error message that users understand; libhdf5 has none.
         if source.identity().size == 0 {
             return Err(OpenError::Empty(path.to_owned()));
         }
@@ -260,7 +260,7 @@ impl Opened {
                     }
                     _ => OpenError::Hdf5 { path: path.to_owned(), error },
                 })?;
-                // The answers of libhdf5 belong to the identity only if the file has not changed since.
+                // The answers of libhdf5 match the identity only if the file has not changed since.
                 if !file.info().swmr {
                     source.check()?;
                 }
@@ -292,12 +292,12 @@ impl Opened {
         Ok(opened)
     }
 
-    /// The session that it belongs to.
+    /// The session that the opening belongs to.
     pub fn session(&self) -> &Arc<Session> {
         &self.session
     }
 
-    /// What of it needs no format: its bytes, and what is learnt of them.
+    /// The part that is independent of the format: bytes, and facts learnt about them.
     pub fn opening(&self) -> &Arc<Opening> {
         match &self.content {
             Content::Hdf5(file) => file.opening(),
@@ -305,12 +305,12 @@ impl Opened {
         }
     }
 
-    /// Where decoded values are kept.
+    /// The store for decoded values.
     pub fn store(&self) -> &Arc<Store> {
         self.opening().store()
     }
 
-    /// The opened HDF5 file; `None` of another format.
+    /// The HDF5 file; `None`: another format.
     pub fn hdf5(&self) -> Option<&Arc<File>> {
         match &self.content {
             Content::Hdf5(file) => Some(file),
@@ -318,15 +318,15 @@ impl Opened {
         }
     }
 
-    /// The opened HDF5 file, for what groups and datasets lead to.
+    /// The HDF5 file, for reaching groups and datasets.
     ///
     /// # Errors
-    /// [`Error::NotFound`] of another format, which has neither.
+    /// [`Error::NotFound`] for another format, which has neither.
     pub fn file(&self) -> Result<&Arc<File>, Error> {
         self.hdf5().ok_or(Error::NotFound)
     }
 
-    /// The opened file that is one table; `None` of HDF5.
+    /// The file that is one table; `None`: HDF5.
     pub fn table_file(&self) -> Option<&Arc<dyn TableFile>> {
         match &self.content {
             Content::Hdf5(_) => None,
@@ -340,7 +340,7 @@ impl Opened {
     }
 
     /// Whether the source's path still leads to the state of the file that was opened. Growth of a file that a writer
-    /// has open in SWMR mode is no change: it is served as it was when it was opened.
+    /// has open in SWMR mode does not count: readers see it as it was when it was opened.
     pub fn is_current(&self) -> bool {
         let source = self.opening().source();
         match source.identity_at_path() {
@@ -358,7 +358,7 @@ impl Opened {
         &self.stamp
     }
 
-    /// Logs an error of reading the file, for `.hepfs/errors`; an interrupted or stale request is none.
+    /// Logs an error of reading the file, for `.hepfs/errors`; skips interrupted and stale requests.
     pub fn log(&self, error: &Error) {
         if matches!(error, Error::Store(_) | Error::Io(_)) {
             self.session.errors.add(&format!("{}: {error}", self.path().display()));
@@ -372,12 +372,12 @@ impl Opened {
         }
     }
 
-    /// Records a table, of which `.hepfs/indexes` shows the search indexes and `.hepfs/findings` the oddities met.
+    /// Records a table, for its search indexes in `.hepfs/indexes` and its oddities in `.hepfs/findings`.
     pub fn watch_table(&self, table: &Arc<Table>) {
         self.tables.lock().insert(table.path.clone(), table);
     }
 
-    /// Search indexes of tables listed so far, with the path of the table.
+    /// Search indexes of the tables listed so far, each with the table's path.
     pub fn search_indexes(&self) -> Vec<(String, SearchIndex)> {
         let of_one = |(path, table): (String, Arc<Table>)| {
             table.indexes.iter().map(|index| (path.clone(), index.clone())).collect::<Vec<_>>()
@@ -387,7 +387,7 @@ impl Opened {
         tables.into_iter().flat_map(of_one).collect()
     }
 
-    /// The selection of this key, made at the first request for it and kept while it is among the last ones asked for.
+    /// The selection of this key, made at the first request and kept in an LRU.
     ///
     /// # Errors
     /// Those of `make`.
@@ -398,20 +398,20 @@ impl Opened {
         }
         let asked = make()?;
         let selection = asked.selection.clone();
-        // An evicted selection gives its memory back outside the lock.
+        // The evicted selection frees its memory outside the lock.
         let _old = selections.push(key.to_owned(), asked);
         drop(selections);
         Ok(selection)
     }
 
-    /// Selections asked for last, the last one first.
+    /// The selections in the LRU, the last one first.
     pub fn selections(&self) -> Vec<Asked> {
         self.selections.lock().iter().map(|(_, asked)| asked.clone()).collect()
     }
 
-    /// Findings so far, those on values last.
+    /// All findings so far, those on values last.
     pub fn findings(&self) -> Vec<Finding> {
-        // A journal beside a file comes and goes without the file.
+        // A journal beside a file comes and goes independently of the file.
         let (hdf5, table) = (self.hdf5(), self.table_file());
         let damaged = hdf5.map(|file| file.damage()).unwrap_or_default().into_iter().map(|(path, damage)| {
             let Damage { chunks, first, reason } = damage;
@@ -431,16 +431,16 @@ impl Opened {
         let mut found: Vec<Finding> = found.collect();
         let tables: Vec<_> = self.tables.lock().iter().map(|(_, table)| table).collect();
         let mut of_values: Vec<_> = tables.iter().flat_map(|table| table.met()).collect();
-        // Several tables may show a column.
+        // A column may belong to several tables.
         of_values.sort_by(|a, b| (&a.path, a.rule.id).cmp(&(&b.path, b.rule.id)));
         of_values.dedup();
         found.append(&mut of_values);
         found
     }
 
-    /// The claims on a group and its members. The dialects are asked once while a caller holds the answer.
+    /// The claims on a group and its members. As long as a caller holds the answer, the dialects are not asked again.
     pub(super) fn claims(&self, here: &Here<'_>) -> Arc<Claims> {
-        // A writer may add to the group.
+        // A writer in SWMR mode may add to the group, so such claims are not kept.
         let lasts = here.file.opening().has_one_content();
         if lasts && let Some(known) = self.claims.lock().get(here.path) {
             return known;
@@ -452,17 +452,17 @@ impl Opened {
         claims
     }
 
-    /// Names of the links from the root to a group with several hard links, by the path under which it is a directory:
-    /// its first, breadth first. Elsewhere it is a symbolic link. `None` where it is not shown.
+    /// Link names from the root to a group with several hard links, along the path at which it is a directory: the
+    /// first in breadth-first order. Its other names are symbolic links. `None`: the group is not shown.
     ///
     /// # Errors
-    /// When the request was interrupted.
+    /// If the request was interrupted.
     pub(super) fn first_path(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
         self.first_paths.of(id, self, interrupt)
     }
 }
 
-/// The finding of an unfinished change of the file, where a journal lies beside it.
+/// The finding on an unfinished change of the file, if a journal lies beside it.
 pub(super) fn unfinished(path: &Path) -> Option<Finding> {
     let journal = h5::journal_of(path)?;
     let found = format!(
@@ -473,13 +473,13 @@ pub(super) fn unfinished(path: &Path) -> Option<Finding> {
     Some(Finding::new("/", &rules::UNFINISHED, found))
 }
 
-/// A source by its path, opened anew whenever the file there becomes another one.
+/// A source by its path, reopened whenever the file there changes.
 #[derive(Debug)]
 pub struct SourceFile {
     session: Arc<Session>,
     path: PathBuf,
     opened: Mutex<Option<Arc<Opened>>>,
-    /// The last answer to `stat`, which is repeated once the file is gone.
+    /// The last answer to `stat`, repeated once the file is gone.
     last: Mutex<Option<Stamp>>,
 }
 
@@ -489,14 +489,14 @@ impl SourceFile {
         Arc::new(Self { session, path, opened: Mutex::new(None), last: Mutex::new(None) })
     }
 
-    /// The session that it belongs to.
+    /// The session that the source belongs to.
     pub fn session(&self) -> &Arc<Session> {
         &self.session
     }
 
-    /// Its times and mode; `None` where there never was such a file. Never slow.
+    /// Its times and mode; `None`: there never was such a file. Never slow.
     pub fn stamp(&self) -> Option<Stamp> {
-        // The lock may be held for long: by an open of the file.
+        // An open of the file may hold the lock for long.
         let current = self.opened.try_lock().and_then(|opened| opened.as_ref().filter(|o| o.is_current()).cloned());
         let now = match current {
             Some(opened) => Some(opened.stamp),
@@ -515,7 +515,7 @@ impl SourceFile {
     /// The opening of the file as it is now.
     ///
     /// # Errors
-    /// Where there is no such file any more, or it is of no format that is known.
+    /// If the file no longer exists, or has no known format.
     pub fn current(&self, interrupt: &Interrupt) -> Result<Arc<Opened>, OpenError> {
         let interrupted = |_| OpenError::Hdf5 { path: self.path.clone(), error: h5::Error::Interrupted };
         let mut opened = lock(&self.opened, interrupt).map_err(interrupted)?;
@@ -526,7 +526,7 @@ impl SourceFile {
         }
         // The old opening lives on as long as it has readers.
         *opened = None;
-        // Before it is opened, so that no change comes in between.
+        // Watch first, then open, so that no change goes unnoticed.
         self.session.watch_file(&self.path);
         let fresh = Opened::open(&self.session, &self.path, interrupt)?;
         *opened = Some(fresh.clone());
