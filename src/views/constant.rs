@@ -1,4 +1,4 @@
-//! A file whose bytes are made as a whole: `metadata.json`, `indexes.json`, `values.txt`.
+//! Files rendered as a whole: `metadata.json`, `indexes.json`, `values.txt`.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,11 +7,11 @@ use super::{Effort, Size, UNKNOWN_SIZE, View};
 use crate::source::Interrupt;
 use crate::store::{Answer, Error};
 
-/// What makes the bytes.
+/// Renders the bytes.
 type Make = dyn Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync;
 
-/// Bytes made at first use, and again when the cache had to let go of them. Making them reads no more than labels and
-/// small scalars, so even a free size is exact, unless they are costly.
+/// A file rendered at first use, and again after the cache evicted it. Rendering reads no more than labels and small
+/// scalars, so even a free size is exact, unless the file is costly.
 pub struct ConstantView(Arc<Content>);
 
 struct Content {
@@ -22,14 +22,14 @@ struct Content {
     size: OnceLock<u64>,
 }
 
-/// The same while it is open: what the cache lets go of stays here, or each read might make all of it.
+/// An open file: it keeps the bytes that the cache evicts, or each read might render all of them.
 struct Open {
     content: Arc<Content>,
     bytes: OnceLock<Block>,
 }
 
 impl ConstantView {
-    /// A view of the bytes that `make` gives, which are kept in `cache`; it must always give the same, unless it is
+    /// A view of the bytes that `make` returns, kept in `cache`. `make` must always return the same bytes, unless it is
     /// interrupted.
     pub fn new(
         cache: Arc<BlockCache>,
@@ -38,7 +38,8 @@ impl ConstantView {
         Self::with(cache, make, false)
     }
 
-    /// The same of bytes that are made only for who opens the file: until then their number is not known.
+    /// The same for bytes that are costly to render: only opening the file renders them, and their number is unknown
+    /// until then.
     pub fn costly(
         cache: Arc<BlockCache>,
         make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
@@ -60,7 +61,7 @@ impl Content {
     fn bytes(&self, interrupt: &Interrupt) -> Result<Block, Error> {
         let bytes = self.cache.get_or_render((self.id, 0, 0), interrupt, |_| {
             let bytes = (self.make)(interrupt);
-            // Bytes that were cut short are not kept.
+            // Truncated bytes must not enter the cache.
             interrupt.check()?;
             bytes
         })?;

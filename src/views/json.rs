@@ -3,7 +3,8 @@
 //! Escaped are `"`, `\` and the control characters U+0000–U+001F, in the short form where there is one and as `\u00xx`
 //! otherwise. Everything else is written as it is, in UTF-8; U+2028 and U+2029 are legal in JSON.
 
-/// How a byte is written inside a JSON string: 0 as it is, `u` as `\u00xx`, else as a backslash and this letter.
+/// The escape of each byte inside a JSON string: 0 for none, `u` for `\u00xx`, otherwise the letter after the
+/// backslash.
 const ESCAPES: [u8; 256] = {
     let mut escapes = [0; 256];
     let mut control = 0;

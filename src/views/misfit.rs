@@ -1,11 +1,11 @@
-//! Columns and arrays that a file format cannot hold.
+//! Errors for columns and arrays that a file format cannot represent.
 
 use crate::table::Unreadable;
 
-/// A column, or an array of it, that a file of some format has no place for.
+/// Why a file format cannot represent a column, or an array of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
-    /// The column has no rows that can be read.
+    /// The column's rows cannot be read.
     #[error(transparent)]
     Rows(#[from] Unreadable),
     /// The format has no such type.
@@ -14,7 +14,7 @@ pub enum Misfit {
     /// The format cannot count as many rows, elements or bytes.
     #[error("{0}")]
     Size(String),
-    /// An array is not what its column said: another type, a null where none can be, an element outside.
+    /// An array contradicts its column: another type, a null where none is allowed, an element out of range.
     #[error("{0}")]
     Array(String),
 }

@@ -24,11 +24,11 @@ use crate::store::{self, Answer};
 pub use misfit::Misfit;
 pub use printable::{printable, printable_json};
 
-/// What keys of an Arrow field's metadata begin with where they tell of a column: `h5col.units`. Under such keys, and
-/// no others, libraries that write columns to HDF5 find what becomes attributes of a column again.
+/// Prefix of those keys of an Arrow field's metadata that describe the column: `h5col.units`. Libraries that write
+/// columns to HDF5 turn keys with this prefix, and no others, back into attributes of the column.
 const FIELD_KEYS: &str = "h5col.";
 
-/// Makes the metadata of an Arrow field of a column's [notes](crate::table::Column::notes).
+/// The metadata of an Arrow field for a column's [notes](crate::table::Column::notes).
 pub(crate) fn field_metadata(notes: &[(&'static str, String)]) -> Metadata {
     notes.iter().map(|(key, text)| (format!("{FIELD_KEYS}{key}"), text.clone())).collect()
 }
@@ -38,12 +38,12 @@ pub(crate) fn field_metadata(notes: &[(&'static str, String)]) -> Metadata {
 pub enum Size {
     /// Exactly this many bytes.
     Exact(u64),
-    /// At most this many, or as many as a sample of the values lets expect; the exact size takes a pass over them.
+    /// An upper bound, or an estimate from a sample of the values; the exact size takes a pass over them.
     AtMost(u64),
 }
 
 impl Size {
-    /// The number, exact or not.
+    /// The number of bytes, exact or not.
     pub fn bytes(self) -> u64 {
         match self {
             Size::Exact(bytes) | Size::AtMost(bytes) => bytes,
@@ -51,48 +51,48 @@ impl Size {
     }
 }
 
-/// The size of what is not measured yet, where no bound is known or it is larger. Programs add sizes up, some with
-/// signs, some as doubles: the sum over 2^17 files is far from overflow. A size that is known may be larger.
+/// A placeholder for a size that is not yet measured, if no smaller bound is known. Programs add sizes up, some as
+/// signed integers, some as doubles; the sum over 2^17 files is far from overflow. A known size may be larger.
 pub(crate) const UNKNOWN_SIZE: u64 = 1 << 45;
 
-/// How much work a caller allows for a size, the least first.
+/// The work that a caller allows for a size, in rising order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effort {
-    /// None: what is known already, or arithmetic of a few numbers. For listings, which meet very many files and want
-    /// the size of none.
+    /// No work: a known size, or arithmetic on a few numbers. For listings, which visit very many files and need no
+    /// file's size.
     Known,
-    /// What reads nothing: arithmetic over all columns, too.
+    /// No reads; arithmetic over all columns is allowed.
     Free,
-    /// What fits in about 5 ms.
+    /// About 5 ms.
     Quick,
-    /// As much as it takes, interruptible.
+    /// Any work; interruptible.
     Exact,
-    /// The same, and the passes over values that reads take.
+    /// As `Exact`, plus all passes over values that later reads need.
     Prepared,
 }
 
-/// How a file's readers go about it, as far as that is known of its kind.
+/// The expected access pattern of a file's readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// In any way: the kernel's page cache and its read-ahead serve small reads, maps and repetitions.
+    /// Any pattern: the kernel's page cache and read-ahead serve small reads, maps and repetitions.
     Any,
-    /// In stretches that they choose, each large and once: the page cache would read ahead too much, and
-    /// cost a copy.
+    /// Large ranges of the reader's choice, each read once: the page cache would read too far ahead, and cost a copy.
     Stretches,
 }
 
-/// Whether a view is laid out as one made now would be.
+/// Whether a view's layout still matches one that would be made now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It is, for good.
+    /// It does, for good.
     Lasting,
-    /// It is, but a read may find a length that nobody foresaw.
+    /// It does, but a read may come across an unforeseen length.
     Provisional,
-    /// A read found one: the view serves those who have it open, and the next open gets another.
+    /// A read came across an unforeseen length: the view serves those who have it open, and the next open gets a new
+    /// one.
     Outdated,
 }
 
-/// A file shown: bytes that never change while the source does not.
+/// A shown file: its bytes never change as long as the source does not.
 pub trait View: Send + Sync {
     /// The size; [`Size::Exact`] from [`Effort::Exact`] on.
     ///
@@ -100,10 +100,10 @@ pub trait View: Send + Sync {
     /// See [`store::Error`].
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, store::Error>;
 
-    /// Appends at most `length` bytes from `offset` on to `answer`; fewer only at the end of the view.
+    /// Appends up to `length` bytes from `offset` on to `answer`; fewer only at the end of the view.
     ///
     /// # Errors
-    /// See [`store::Error`]; bytes appended before it count for nothing.
+    /// See [`store::Error`]; the caller discards bytes appended before the error.
     fn gather(
         &self,
         offset: u64,
@@ -112,28 +112,28 @@ pub trait View: Send + Sync {
         interrupt: &Interrupt,
     ) -> Result<(), store::Error>;
 
-    /// How its readers go about it.
+    /// The expected access pattern.
     fn access(&self) -> Access {
         Access::Any
     }
 
-    /// Whether its layout stands.
+    /// Whether its layout still stands.
     fn standing(&self) -> Standing {
         Standing::Lasting
     }
 
-    /// What an open file reads of, where that holds more while it is open; `None` where the view itself serves.
+    /// The view to read from while a program has the file open, if it has to hold more then; `None`: the view itself.
     fn opened(&self) -> Option<Arc<dyn View>> {
         None
     }
 
-    /// How far the passes of [`Effort::Prepared`] are; `None` where there are none.
+    /// The progress of the passes of [`Effort::Prepared`]; `None`: no pass is needed.
     fn progress(&self) -> Option<store::pass::Progress> {
         None
     }
 }
 
-/// At most `length` bytes of a view from `offset` on.
+/// Up to `length` bytes of a view from `offset` on.
 #[cfg(test)]
 fn gathered(view: &dyn View, offset: u64, length: usize) -> Result<Vec<u8>, store::Error> {
     Answer::collect(|answer| view.gather(offset, length, answer, &Interrupt::new()))

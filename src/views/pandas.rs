@@ -1,5 +1,5 @@
-//! What pandas writes of a data frame beside its columns, so that row labels come back as its index, and names of
-//! columns as what they were.
+//! The metadata that pandas writes beside the columns of a data frame, so that row labels come back as its index, and
+//! column names with their types.
 
 use arrow_array::timezone::Tz;
 use arrow_schema::{DataType, TimeUnit};
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 
 use crate::table::{Called, NameAxis, NameKind, NameLevel, Origin};
 
-/// Key of the text below in the metadata of an Arrow or Parquet schema.
+/// Key of this metadata in an Arrow or Parquet schema.
 pub(super) const KEY: &str = "pandas";
 
-/// A column as pandas is told of it.
+/// A column, described for pandas.
 pub(super) struct Described<'a> {
     /// The name of its field.
     pub name: &'a str,
     /// The type of its field.
     pub data_type: &'a DataType,
-    /// The zone of its instants, which the type may lack.
+    /// The zone of its instants, if the type lacks it.
     pub zone: Option<&'a str>,
-    /// It labels rows.
+    /// Whether it labels rows.
     pub is_label: bool,
-    /// What it was to the software that wrote it.
+    /// Its origin in the software that wrote it.
     pub origin: &'a Origin,
 }
 
@@ -29,7 +29,7 @@ impl Described<'_> {
         matches!(self.data_type, DataType::Timestamp(_, None)) && self.zone.is_some_and(is_known)
     }
 
-    /// The text that its name stands for; `None` of row labels without a name.
+    /// The label that its name stands for; `None`: row labels without a name.
     fn called(&self) -> Option<&str> {
         match &self.origin.called {
             Called::Name => Some(self.name),
@@ -39,9 +39,9 @@ impl Described<'_> {
     }
 }
 
-/// Tells which columns are the index, which types pandas is to give all of them, and what names of columns are. `None`
-/// without row labels, zones that types lack, axes of names and masks. `None` also where two columns have the name of a
-/// row label: pandas could not tell which is meant.
+/// Names the columns of the index, the types that pandas gives to all columns, and the type of the column names. `None`
+/// if there are no row labels, zones that types lack, axes of names or masks. `None` also if two columns share the name
+/// of a row label, since pandas could not tell them apart.
 pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     let labels = || columns.iter().filter(|column| column.is_label).map(|column| column.name);
     let named = |label: &str| columns.iter().filter(|column| column.name == label).count();
@@ -68,7 +68,7 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
         })
     };
     let data = || columns.iter().filter(|column| !column.is_label);
-    // Each has the same one as a rule, which costs no look into it.
+    // All columns usually share one axis, so that the comparison is cheap.
     let mut axes = data().map(|column| column.origin.axis.as_ref());
     let axis = axes.next().flatten().filter(|axis| axes.all(|other| other == Some(*axis)));
     let axis = axis.filter(|axis| can_read(axis, data().filter_map(Described::called)));
@@ -82,12 +82,13 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     Some(text.to_string())
 }
 
-/// Whether pyarrow knows a zone of this name. One that it does not know costs the whole frame.
+/// Whether pyarrow knows a zone of this name. An unknown one makes the whole frame unreadable.
 fn is_known(zone: &str) -> bool {
     zone.parse::<Tz>().is_ok()
 }
 
-/// Whether pandas can read all of these texts as labels of an axis. One that it cannot read costs the whole frame.
+/// Whether pandas can parse all of these texts as labels of an axis. A text that it cannot parse makes the whole frame
+/// unreadable.
 fn can_read<'a>(axis: &NameAxis, mut texts: impl Iterator<Item = &'a str> + Clone) -> bool {
     let [NameLevel { kind, .. }] = axis.levels.as_slice() else {
         return texts.all(|text| text.starts_with('(') && text.ends_with(')'));
@@ -97,7 +98,8 @@ fn can_read<'a>(axis: &NameAxis, mut texts: impl Iterator<Item = &'a str> + Clon
         NameKind::Integer => texts.all(|text| text.parse::<i64>().is_ok()),
         NameKind::Float => texts.all(|text| text.parse::<f64>().is_ok()),
         NameKind::Instant { zone, .. } => {
-            // As nanoseconds; with a zone all in the form of the first, and offsets in whole minutes.
+            // Instants within the range of nanoseconds; with zones, all in the form of the first one, with offsets in
+            // whole minutes.
             let form = texts.clone().next().map(str::len);
             let is_one = |text: &str| {
                 let year = text.get(..4).filter(|_| text.get(4..5) == Some("-")).and_then(|year| year.parse().ok());
@@ -180,8 +182,8 @@ fn pandas_type(data_type: &DataType) -> (&'static str, &'static str) {
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => ("unicode", "object"),
         DataType::FixedSizeBinary(_) | DataType::Binary => ("bytes", "object"),
-        // What is said to be categorical must have a number of categories for fastparquet; pyarrow knows it by its
-        // type.
+        // fastparquet requires a number of categories for a categorical type, so it is not declared here; pyarrow
+        // recognises it by the field's type.
         DataType::Dictionary(_, labels) => pandas_type(labels),
         _ => ("object", "object"),
     }

@@ -1,14 +1,14 @@
-//! Texts for people: names in a hostile file may hold anything.
+//! Makes texts safe to print: names in a hostile file may contain anything.
 
-/// A text with escapes for what a terminal would act on, what reorders the text around it, and what breaks a line.
+/// Escapes characters that a terminal acts on, that reorder surrounding text, or that break a line.
 pub fn printable(text: &str) -> String {
     escaped(text, is_unseen, |character, out| out.extend(character.escape_default()))
 }
 
-/// JSON with the same escapes as JSON has them. All of them stand within its strings; its lines end as they are.
+/// Escapes the same characters in JSON, in JSON's own form. They occur within strings only; line ends stay.
 pub fn printable_json(json: &str) -> String {
     let is_escaped = |character| character != '\n' && is_unseen(character);
-    // None is beyond the basic plane.
+    // All of them lie within the basic plane.
     escaped(json, is_escaped, |character, out| out.push_str(&format!("\\u{:04x}", u32::from(character))))
 }
 
@@ -20,8 +20,8 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool, escape: impl Fn(char, 
     out
 }
 
-/// Whether a character is not seen itself, but acts on a terminal, or changes the order or the lines of what is around
-/// it: controls, the marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9), and its
+/// Whether a character is invisible, but acts on a terminal, or affects the order or lines of surrounding text:
+/// controls, the marks, embeddings, overrides and isolates of Unicode's bidirectional algorithm (UAX #9), and its
 /// separators.
 fn is_unseen(character: char) -> bool {
     let reorders = matches!(

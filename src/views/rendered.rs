@@ -1,5 +1,5 @@
-//! Rendered blocks of text and pages of Parquet, kept for the requests that follow: a block of 1 MiB is asked for in
-//! eight pieces of 128 KiB.
+//! A cache of rendered blocks of text and Parquet pages: the kernel requests a block of 1 MiB in eight pieces of 128
+//! KiB.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::store::{Error, SingleFlight};
 /// A rendered block.
 pub(super) type Block = Arc<Vec<u8>>;
 
-/// A view, and the first row and number of rows of a block; of a page its leaf column and its first row.
+/// A view, and the first row and number of rows of a block; for a page, its leaf column and its first row.
 pub(super) type Key = (u64, u64, u64);
 
-/// A number for a view that no other view has: the first part of its keys.
+/// A unique number for a view: the first part of its keys.
 pub(super) fn next_view() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A block may be as long as this, however small the cache is.
+/// A block may have this many bytes, however small the cache is.
 const LONGEST: u64 = 128 << 20;
 
-/// Bytes of buffers of evicted blocks that are kept for new ones: fresh memory costs a page fault every 4 KiB.
+/// Bytes of buffers to recycle from evicted blocks: fresh memory costs a page fault every 4 KiB.
 const SPARE: usize = 16 << 20;
 
-/// A longer one is not kept.
+/// Longest buffer to recycle.
 const LONGEST_SPARE: usize = 4 << 20;
 
-/// The most recently used rendered blocks of all views that share it.
+/// An LRU of rendered blocks, shared by all views.
 pub struct BlockCache {
     capacity: usize,
     state: Mutex<State>,
@@ -41,17 +41,17 @@ pub struct BlockCache {
 
 struct State {
     blocks: LruCache<Key, Held>,
-    /// Their keys, those of a view together.
+    /// The keys, those of a view together.
     keys: BTreeSet<Key>,
     bytes: usize,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
 }
 
-/// A block that is kept.
+/// A cached block.
 struct Held {
     block: Block,
-    /// Bytes that were handed out, where they are counted.
+    /// Bytes handed out, if they are counted.
     handed_out: usize,
 }
 
@@ -62,14 +62,14 @@ impl std::fmt::Debug for BlockCache {
 }
 
 impl BlockCache {
-    /// A cache of at most `capacity` bytes. The newest block stays even if it is larger alone.
+    /// A cache of at most `capacity` bytes. The newest block stays even if it alone is larger.
     pub fn new(capacity: usize) -> Self {
         let (blocks, keys) = (LruCache::unbounded(), BTreeSet::new());
         let state = State { blocks, keys, bytes: 0, spare: Vec::new(), spare_bytes: 0 };
         Self { capacity, state: Mutex::new(state), rendering: SingleFlight::default() }
     }
 
-    /// Bytes of the longest block that is rendered: one row may be much longer than others.
+    /// Bytes of the longest block to render: one row may be much longer than others.
     pub(super) fn longest_block(&self) -> u64 {
         (self.capacity as u64).saturating_mul(4).max(LONGEST)
     }
@@ -79,16 +79,16 @@ impl BlockCache {
         self.state.lock().bytes
     }
 
-    /// Whether a block is there, or will be soon.
+    /// Whether a block is cached, or being rendered.
     pub(super) fn expects(&self, key: &Key) -> bool {
-        // In this order: what was rendered in between is there.
+        // In this order: a block whose rendering ends in between is in the cache.
         self.rendering.is_making(key) || self.state.lock().blocks.contains(key)
     }
 
-    /// Gets the block `key`, rendered by `render` unless it is there or on its way. `render` gets an empty buffer.
+    /// Returns the block `key`, calling `render` unless it is cached or being rendered. `render` gets an empty buffer.
     ///
     /// # Errors
-    /// Those of `render`; [`Error::Interrupted`] while another thread renders and `interrupt` is raised.
+    /// Those of `render`; [`Error::Interrupted`] if `interrupt` is raised while another thread renders.
     pub(super) fn get_or_render(
         &self,
         key: Key,
@@ -104,12 +104,12 @@ impl BlockCache {
         })
     }
 
-    /// Whether `bytes` more would drive no block out.
+    /// Whether `bytes` more would evict nothing.
     pub(super) fn has_room(&self, bytes: usize) -> bool {
         self.state.lock().bytes.saturating_add(bytes) <= self.capacity
     }
 
-    /// Keeps a block that was rendered ahead, where that evicts no other.
+    /// Caches a block that was rendered ahead, unless that evicts another.
     pub(super) fn offer(&self, key: Key, block: &Block) {
         let state = self.state.lock();
         if state.bytes.saturating_add(block.capacity()) <= self.capacity {
@@ -117,7 +117,7 @@ impl BlockCache {
         }
     }
 
-    /// Keeps a block that was rendered elsewhere.
+    /// Caches a block that was rendered elsewhere.
     pub(super) fn insert(&self, key: Key, block: &Block) {
         self.insert_in(self.state.lock(), key, block);
     }
@@ -134,8 +134,7 @@ impl BlockCache {
         }
     }
 
-    /// Counts `bytes` of a block as handed out, for blocks that are read once. When as many were as it has, its buffer
-    /// serves another.
+    /// Counts `bytes` of a block as handed out, for blocks that are read once. Once all are, its buffer is recycled.
     pub(super) fn hand_out(&self, key: &Key, bytes: usize) {
         let mut state = self.state.lock();
         let Some(held) = state.blocks.peek_mut(key) else { return };
@@ -159,7 +158,7 @@ impl BlockCache {
 }
 
 impl State {
-    /// A buffer for the next block.
+    /// An empty buffer for the next block.
     fn spare(&mut self) -> Vec<u8> {
         let spare = self.spare.pop().unwrap_or_default();
         self.spare_bytes -= spare.capacity();
@@ -170,7 +169,7 @@ impl State {
         self.keys.remove(key);
         self.bytes -= block.capacity();
         if let Ok(mut buffer) = Arc::try_unwrap(block)
-            // Nothing unusually long is kept beside the capacity.
+            // Unusually long buffers are not recycled.
             && buffer.capacity() <= LONGEST_SPARE.min(SPARE - self.spare_bytes)
         {
             buffer.clear();
@@ -187,7 +186,7 @@ mod tests {
     #[test]
     fn a_block_that_was_handed_out_serves_the_next_one() {
         let cache = BlockCache::new(1 << 20);
-        // A block tells how much room its buffer came with.
+        // Returns the capacity of the buffer that the block came with.
         let make = |row| {
             cache.get_or_render((0, row, 0), &Interrupt::new(), |mut block| {
                 let room = block.capacity() as u64;

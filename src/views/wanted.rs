@@ -1,11 +1,11 @@
-//! A range of bytes that is put together from pieces.
+//! A requested range of bytes, assembled from pieces.
 
 use std::ops::Range;
 
 use crate::source::Interrupt;
 use crate::store::{Answer, Error, Rows};
 
-/// The bytes still wanted: `length` from byte `at` on, for `answer`.
+/// The bytes still wanted: `length` bytes from byte `at` on, for `answer`.
 pub(super) struct Wanted<'a> {
     at: u64,
     length: usize,
@@ -13,17 +13,17 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// `length` bytes from byte `at` on.
+    /// A request for `length` bytes from byte `at` on.
     pub fn new(at: u64, length: usize, answer: &'a mut Answer) -> Self {
         Self { at, length, answer }
     }
 
-    /// The byte that is wanted next.
+    /// The next wanted byte.
     pub fn next(&self) -> Option<u64> {
         (self.length > 0).then_some(self.at)
     }
 
-    /// Takes the wanted range of a piece of `bytes` bytes at byte `start`, relative to its beginning.
+    /// Consumes the wanted range of a piece of `bytes` bytes at byte `start`; returns it relative to the piece.
     pub fn part(&mut self, start: u64, bytes: u64) -> Option<Range<u64>> {
         let skip = self.at.checked_sub(start)?;
         let count = bytes.checked_sub(skip)?.min(self.length as u64);
@@ -35,17 +35,17 @@ impl<'a> Wanted<'a> {
         Some(skip..skip + count)
     }
 
-    /// Takes what is wanted of `piece`, which begins at byte `start`; returns how many bytes.
+    /// Copies the wanted bytes of `piece`, which begins at byte `start`; returns their number.
     pub fn take(&mut self, start: u64, piece: &[u8]) -> usize {
         let Some(part) = self.part(start, piece.len() as u64) else { return 0 };
-        // Within the piece, so within usize.
+        // A range within the piece, hence within usize.
         let taken = &piece[part.start as usize..part.end as usize];
         self.answer.made().extend_from_slice(taken);
         taken.len()
     }
 
-    /// Takes what is wanted of a piece of `bytes` bytes that begins at byte `start`: rows as stored, from their byte
-    /// `first` on.
+    /// Copies the wanted bytes of a piece of `bytes` bytes that begins at byte `start`: stored bytes of rows, from
+    /// their byte `first` on.
     ///
     /// # Errors
     /// See [`Error`].
@@ -60,7 +60,7 @@ impl<'a> Wanted<'a> {
         self.answer.append_stored(rows, first + part.start, (part.end - part.start) as usize, interrupt)
     }
 
-    /// Takes what is wanted of `bytes` zeros from byte `start` on.
+    /// Adds the wanted part of `bytes` zeros from byte `start` on.
     pub fn zeros(&mut self, start: u64, bytes: u64) {
         if let Some(part) = self.part(start, bytes) {
             let made = self.answer.made();
@@ -71,7 +71,7 @@ impl<'a> Wanted<'a> {
 
 #[cfg(test)]
 impl Wanted<'_> {
-    /// The bytes that `take` takes where `length` from byte `at` on are wanted.
+    /// The bytes that `take` copies for a request of `length` bytes from byte `at` on.
     pub fn collect(at: u64, length: usize, take: impl FnOnce(&mut Wanted<'_>)) -> Vec<u8> {
         let mut answer = Answer::default();
         take(&mut Wanted::new(at, length, &mut answer));

@@ -1,4 +1,4 @@
-//! A file once its labels are read: layouts, what is learnt, where batches lie.
+//! A file whose labels have been read: layouts, learnt facts, places of batches.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
@@ -17,48 +17,48 @@ use crate::source::Interrupt;
 use crate::store::Error;
 use crate::store::pass::Keeper;
 
-/// Room that a header of a batch without bytes would need less.
+/// Most bytes that the header of an empty batch could save.
 const HEADER_MARGIN: u64 = 64;
 
-/// Layouts of batches kept where they differ from each other.
+/// LRU size for layouts of batches that differ from each other.
 const LAYOUTS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
-/// The file once its labels are read.
+/// A file whose labels have been read.
 #[derive(Debug)]
 pub(super) struct File {
-    /// What is fixed before any value is read.
+    /// Everything known before any value is read.
     pub table: Arc<Table>,
-    /// Counts for headers.
+    /// Null counts for headers.
     pub nulls: Nulls,
-    /// Lengths, where sizes depend on them.
+    /// Lengths, if sizes depend on them.
     pub pass: Option<Pass>,
-    /// Bytes of a header.
+    /// Bytes of a batch's header.
     pub header: u64,
-    /// Those of the first and the last batch, where no size depends on values: all but the last are alike.
+    /// Layouts of the first and the last batch, if no size depends on values: all but the last are alike.
     layouts: Option<[Arc<Layout>; 2]>,
     recent: Mutex<LruCache<u64, Arc<Layout>>>,
-    /// See [`File::promised`]: the size that is shown before lengths are known, where they take long.
+    /// The size shown before the lengths are known, if learning them takes long; see [`File::promised`].
     pub promised: OnceLock<Option<u64>>,
     placed: OnceLock<Placement>,
 }
 
-/// Where batches lie.
+/// Places of batches.
 #[derive(Debug)]
 pub(super) struct Placement {
-    /// First byte of each batch where bodies differ, and the end of the last.
+    /// First byte of each batch, and the end of the last, if bodies differ in size.
     starts: Option<Vec<u64>>,
-    /// Bytes of a body where all but the last have the same.
+    /// Bytes of each body but the last, if they are equal.
     body: u64,
     /// One past the last batch.
     pub batches_end: u64,
-    /// The same, and the gap behind it.
+    /// The same plus the gap that follows.
     pub end: u64,
-    /// End of stream, footer, magic.
+    /// The bytes after the batches: end of stream, footer, magic.
     pub tail: Vec<u8>,
 }
 
 impl File {
-    /// Reads nothing.
+    /// Lays the file out; reads nothing.
     pub fn new(table: Table, keeper: Option<Keeper>) -> Self {
         let table = Arc::new(table);
         let pass = Pass::new(&table, keeper.clone());
@@ -80,12 +80,12 @@ impl File {
         }
     }
 
-    /// What a pass has learnt, where sizes depend on it: waits for it.
+    /// The lengths, if sizes depend on them; waits for the pass that learns them.
     pub fn lengths(&self, interrupt: &Interrupt) -> Result<Option<&Lengths>, Error> {
         self.pass.as_ref().map(|pass| pass.lengths(interrupt)).transpose()
     }
 
-    /// Where buffers lie in a batch.
+    /// The layout of a batch.
     pub fn layout(&self, batch: u64, interrupt: &Interrupt) -> Result<Arc<Layout>, Error> {
         if let Some([first, last]) = &self.layouts {
             return Ok(Arc::clone(if batch == last.batch { last } else { first }));
@@ -98,7 +98,7 @@ impl File {
         Ok(layout)
     }
 
-    /// A column and the position in its stored bytes at which a buffer of a batch begins, where they are the buffer.
+    /// If a buffer consists of stored bytes: the column, and the position of the buffer's first byte among them.
     pub fn stored(&self, batch: u64, buffer: &Placed) -> Option<(&IpcColumn, u64)> {
         let plan = self.table.plans.get(buffer.column)?;
         let stored = plan.direct?;
@@ -107,19 +107,19 @@ impl File {
         Some((self.table.columns.get(buffer.column)?, self.table.rows_of(batch).0.checked_mul(stored)?))
     }
 
-    /// Places of a column in a batch.
+    /// Positions of a column within a batch.
     pub fn position(&self, batch: u64, column: usize) -> Option<Position<'_>> {
         let plan: &Plan = self.table.plans.get(column)?;
         let lengths = self.pass.as_ref().and_then(Pass::known);
         Some(Position { table: &self.table, lengths, batch, column, plan })
     }
 
-    /// The header of a batch: counts its nulls.
+    /// The header of a batch; counts the batch's nulls.
     pub fn header_of(&self, batch: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         let lengths = self.lengths(interrupt)?;
         let nulls = self.nulls.of_batch(batch, lengths, interrupt)?;
         let layout = self.layout(batch, interrupt)?;
-        // Of batches that share a layout, only the rows of the last may differ, and that has its own.
+        // Batches that share a layout have equally many rows; the last batch has its own layout.
         let header = layout.header(&self.table, &nulls, usize::try_from(self.header).unwrap_or(usize::MAX));
         if header.len() as u64 != self.header {
             let reason = format!("the header of batch {batch} takes {} bytes, not {}", header.len(), self.header);
@@ -128,7 +128,7 @@ impl File {
         Ok(header)
     }
 
-    /// Where batches lie, if that takes no pass any more.
+    /// Places of batches, if finding them takes no further pass.
     pub fn known(&self) -> Option<&Placement> {
         if let Some(placed) = self.placed.get() {
             return Some(placed);
@@ -140,7 +140,7 @@ impl File {
         Some(self.placed.get_or_init(|| self.place(lengths).until(promised)))
     }
 
-    /// The size of a file whose lengths are as a sample says; `None` where exact ones take no longer.
+    /// The size estimated from a sample of lengths; `None`: learning the exact lengths takes no longer.
     pub fn promised(&self, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
         if let Some(promised) = self.promised.get() {
             return Ok(*promised);
@@ -149,19 +149,19 @@ impl File {
         Ok(*self.promised.get_or_init(|| typical.map(|lengths| self.place(Some(&lengths)).size())))
     }
 
-    /// Whether where batches lie takes no pass, or one whose results are in the cache folder.
+    /// Whether places of batches are known without a pass, or its results are in the cache folder.
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         self.pass.as_ref().map_or(Ok(true), |pass| pass.is_found(interrupt))
     }
 
-    /// A piece of a column is not as long as was learnt.
+    /// Records that a piece of a column is longer than its outline said.
     pub fn distrust(&self, column: usize) {
         if let Some(pass) = &self.pass {
             pass.meter.distrust(column);
         }
     }
 
-    /// Where batches lie.
+    /// Places of batches; waits for the pass if need be.
     pub fn placement(&self, interrupt: &Interrupt) -> Result<&Placement, Error> {
         let promised = self.promised(interrupt)?;
         let lengths = self.lengths(interrupt)?;
@@ -198,7 +198,7 @@ impl File {
 }
 
 impl Placement {
-    /// The same with so much of nothing behind the last batch that the file has this size, unless it is longer.
+    /// Leaves a gap after the last batch, so that the file has this size; a longer file stays as it is.
     fn until(mut self, size: Option<u64>) -> Self {
         self.end += size.unwrap_or(0).saturating_sub(self.size());
         self
@@ -209,7 +209,7 @@ impl Placement {
         self.end.saturating_add(self.tail.len() as u64)
     }
 
-    /// The batch that byte `at` is in, and where it begins.
+    /// The batch that contains byte `at`, and the batch's first byte.
     pub fn batch_at(&self, file: &File, at: u64) -> (u64, u64) {
         let head = file.table.head.length;
         match &self.starts {

@@ -1,4 +1,4 @@
-//! Where buffers lie in the body of a batch, and pieces of rows in a buffer.
+//! Places of buffers in the body of a batch, and of pieces of rows in a buffer.
 
 use super::learnt::lengths::Lengths;
 use super::message::{self, Batch, Count, Extent, up};
@@ -6,13 +6,13 @@ use super::plan::{Domain, Kind, Node, Plan, Role, Stream};
 use super::table::{ALIGNMENT, PAGE, PAGED, Table};
 use crate::store::Error;
 
-/// A data buffer of string views has at most about this many bytes: positions in it have 32 bits.
+/// Most bytes of a data buffer of string views, about: positions in it have 32 bits.
 const MOST_SLOTS: u64 = 1 << 30;
 
-/// Bytes of several rows that are rendered together at most.
+/// Most bytes of several rows that are rendered together.
 const LONGEST_PIECE: u64 = 1 << 30;
 
-/// A batch of rows.
+/// The layout of a batch.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// Number of the batch.
@@ -34,19 +34,19 @@ pub(super) struct Placed {
     pub column: usize,
     /// Number of the stream in the column.
     pub stream: usize,
-    /// First byte of the stream: a long one is cut into several buffers.
+    /// First byte in the stream: a long stream is cut into several buffers.
     pub start: u64,
-    /// Where it lies.
+    /// Its place in the body.
     pub extent: Extent,
 }
 
-/// Bytes of each buffer that slots of `width` bytes are cut into, but of the last.
+/// Bytes of each buffer but the last into which slots of `width` bytes are cut.
 pub(super) fn bytes_of_slots(width: u64) -> u64 {
     MOST_SLOTS / width.max(1) * width
 }
 
 impl Layout {
-    /// Lays a batch out. `lengths` must know it where sizes depend on the values.
+    /// Lays a batch out. `lengths` must cover it if sizes depend on the values.
     pub fn new(table: &Table, lengths: Option<&Lengths>, batch: u64) -> Self {
         let mut layout = Self { batch, buffers: Vec::new(), node_rows: Vec::new(), data_buffers: Vec::new(), body: 0 };
         for (column, plan) in table.plans.iter().enumerate() {
@@ -97,12 +97,12 @@ impl Layout {
         }
     }
 
-    /// Bytes of the body with what fills it up to the next batch.
+    /// Bytes of the body, padded up to the next batch.
     pub fn filled(&self, table: &Table) -> u64 {
         up(self.body, table.alignment)
     }
 
-    /// The bytes before the body, at least `length` of them. `nulls` are those of each node.
+    /// The header before the body, at least `length` bytes long; `nulls` counts the nulls of each node.
     pub fn header(&self, table: &Table, nulls: &[u64], length: usize) -> Vec<u8> {
         let plans = table.plans.iter().flat_map(|plan| &plan.nodes);
         let counted = self.node_rows.iter().zip(nulls).zip(plans);
@@ -122,8 +122,8 @@ impl Layout {
         message::batch(&batch, length)
     }
 
-    /// The buffer that byte `offset` of the body is in, with the place in it, and where the next buffer begins or the
-    /// body is filled up.
+    /// The buffer that contains byte `offset` of the body and the position in it, and the start of the next buffer or
+    /// the padded end of the body.
     pub fn around(&self, offset: u64, table: &Table) -> (Option<(&Placed, u64)>, u64) {
         let after = self.buffers.partition_point(|buffer| buffer.extent.offset <= offset);
         let next = self.buffers.get(after).map_or(self.filled(table), |next| next.extent.offset);
@@ -133,12 +133,12 @@ impl Layout {
     }
 }
 
-/// Places of a column in a batch.
+/// Positions of a column within a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position<'a> {
     /// The table.
     pub table: &'a Table,
-    /// What a pass has learnt, where it is needed.
+    /// Lengths learnt by a pass, if sizes depend on them.
     pub lengths: Option<&'a Lengths>,
     /// The batch.
     pub batch: u64,
@@ -166,7 +166,7 @@ impl Position<'_> {
         start + first..start + last
     }
 
-    /// Refuses a piece of several rows that are too long to be rendered together.
+    /// Rejects a piece of several rows that are too long to be rendered together.
     pub fn admit(&self, piece: u64) -> Result<(), Error> {
         let (rows, shares) = (self.rows_of(piece), self.plan.streams.iter().map(|stream| self.share(stream, piece)));
         let bytes = shares.fold(0_u64, |sum, share| sum.saturating_add(share.end - share.start));
@@ -178,7 +178,7 @@ impl Position<'_> {
         Err(Error::TooLarge { path, what, bytes, limit: LONGEST_PIECE, option: "bytes at once" })
     }
 
-    /// Rows of a node before a piece; of the piece past the last one, all.
+    /// Rows of a node before a piece; all rows for the piece after the last.
     pub fn rows_before(&self, domain: Domain, piece: u64) -> u64 {
         match domain {
             Domain::Rows(per) => {
@@ -189,13 +189,13 @@ impl Position<'_> {
         }
     }
 
-    /// A length summed over the rows before a piece.
+    /// A length, summed over the rows before a piece.
     pub fn length_before(&self, length: usize, piece: u64) -> u64 {
         let first = self.rows_of(0).start / self.piece();
         self.lengths.map_or(0, |lengths| lengths.sum(self.column, length, first, first.saturating_add(piece)))
     }
 
-    /// First unit of a stream that a piece takes: a bit in bitmaps, a byte in others.
+    /// First unit of a piece in a stream: a bit in bitmaps, otherwise a byte.
     pub fn start(&self, stream: &Stream, piece: u64) -> u64 {
         let Some(node) = self.plan.nodes.get(stream.node) else { return 0 };
         let rows = self.rows_before(node.domain, piece);
@@ -203,7 +203,7 @@ impl Position<'_> {
             Role::Validity if node.nulls.is_none() => 0,
             Role::Validity | Role::Bits => rows,
             Role::Cells(width) | Role::Slots(width) => rows.saturating_mul(width),
-            // One more than rows, which the last piece has.
+            // The final offset belongs to the last piece.
             Role::Offsets if piece >= self.pieces() => rows.saturating_mul(8).saturating_add(8),
             Role::Offsets => rows.saturating_mul(8),
             Role::Bytes => node.length.map_or(0, |length| self.length_before(length, piece)),
@@ -222,11 +222,11 @@ impl Position<'_> {
         }
     }
 
-    /// The bytes of a stream that a piece has a share in.
+    /// The bytes of a stream that a piece touches.
     pub fn share(&self, stream: &Stream, piece: u64) -> std::ops::Range<u64> {
         let (start, end) = (self.start(stream, piece), self.start(stream, piece.saturating_add(1)));
         match stream.role {
-            // Also of a piece without a bit, so that neither start nor end ever goes back from piece to piece.
+            // Holds for a piece without bits as well, so that neither start nor end ever decreases from piece to piece.
             Role::Validity | Role::Bits => start / 8..end.div_ceil(8),
             _ => start..end,
         }

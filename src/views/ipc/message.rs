@@ -1,4 +1,4 @@
-//! Messages of the Arrow IPC format, each behind its length (`Message.fbs`, `File.fbs`).
+//! Messages of the Arrow IPC format, each preceded by its length (`Message.fbs`, `File.fbs`).
 
 use arrow_ipc::convert::IpcSchemaEncoder;
 use arrow_ipc::writer::DictionaryTracker;
@@ -9,13 +9,13 @@ use arrow_ipc::{
 use arrow_schema::Schema;
 use flatbuffers::{FlatBufferBuilder, UnionWIPOffset, WIPOffset};
 
-/// First bytes of a file, and its last six.
+/// First bytes of a file; their first six also end it.
 pub(super) const MAGIC: &[u8; 8] = b"ARROW1\0\0";
 
-/// Before a message: a marker and the length of its metadata.
+/// Bytes before a message: a marker and the length of its metadata.
 const PREFIX: usize = 8;
 
-/// After the last message.
+/// End-of-stream marker, after the last message.
 const END_OF_STREAM: [u8; PREFIX] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// Rows and nulls of a node.
@@ -27,7 +27,7 @@ pub(super) struct Count {
     pub nulls: u64,
 }
 
-/// Where a buffer lies in the body.
+/// A buffer's place in the body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     /// First byte.
@@ -36,7 +36,7 @@ pub(super) struct Extent {
     pub length: u64,
 }
 
-/// What the metadata of a batch of rows says.
+/// The metadata of a record batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batch<'a> {
     /// Rows.
@@ -51,7 +51,7 @@ pub(super) struct Batch<'a> {
     pub body: u64,
 }
 
-/// Where a message lies in the file.
+/// A message's place in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// First byte.
@@ -62,7 +62,7 @@ pub(super) struct Place {
     pub body: u64,
 }
 
-/// A schema as a message, filled up to `multiple` bytes from the start of the file on, the magic before it included.
+/// A schema message, preceded by the magic and padded so that the file's length is a multiple of `multiple`.
 pub(super) fn schema(schema: &Schema, multiple: u64) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let schema = encode_schema(&mut builder, schema).as_union_value();
@@ -73,14 +73,14 @@ pub(super) fn schema(schema: &Schema, multiple: u64) -> Vec<u8> {
     out
 }
 
-/// A batch of rows without its body, filled up to `length` bytes; longer where it needs more.
+/// The header of a record batch, padded to `length` bytes; longer if it needs more.
 pub(super) fn batch(batch: &Batch<'_>, length: usize) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let header = encode_batch(&mut builder, batch).as_union_value();
     framed(&finish(builder, MessageHeader::RecordBatch, header, batch.body), length)
 }
 
-/// Labels without their body, filled up to a multiple of 64 bytes.
+/// The header of a dictionary batch, padded to a multiple of 64 bytes.
 pub(super) fn dictionary(id: i64, batch: &Batch<'_>) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let data = Some(encode_batch(&mut builder, batch));
@@ -90,7 +90,7 @@ pub(super) fn dictionary(id: i64, batch: &Batch<'_>) -> Vec<u8> {
     framed(&message, length as usize)
 }
 
-/// What comes after the last batch: where all messages lie, how long that is, the magic.
+/// The bytes after the last batch: a footer with the places of all messages, its length, the magic.
 pub(super) fn tail(schema: &Schema, dictionaries: &[Place], batches: &[Place]) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let blocks = |places: &[Place]| -> Vec<Block> {
@@ -122,13 +122,13 @@ pub(super) fn up(bytes: u64, multiple: u64) -> u64 {
     bytes.next_multiple_of(multiple)
 }
 
-/// Sizes are checked to lie within the positive half before anything is laid out.
+/// Layout code checks sizes against the positive half first.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn encode_schema<'a>(builder: &mut FlatBufferBuilder<'a>, schema: &Schema) -> WIPOffset<arrow_ipc::Schema<'a>> {
-    // Numbers dictionaries in the order of the fields, from 0 on.
+    // The tracker numbers dictionaries in the order of the fields, from 0.
     let mut tracker = DictionaryTracker::new(false);
     IpcSchemaEncoder::new().with_dictionary_tracker(&mut tracker).schema_to_fb_offset(builder, schema)
 }
@@ -169,7 +169,7 @@ fn finish(
     builder.finished_data().to_vec()
 }
 
-/// A message behind the marker and its length, filled up to `length` bytes, and at least to a multiple of 8.
+/// A message preceded by marker and length, padded to `length` bytes, at least to a multiple of 8.
 fn framed(message: &[u8], length: usize) -> Vec<u8> {
     let length = length.max((PREFIX + message.len()).next_multiple_of(8));
     let mut out = vec![0xff; 4];

@@ -70,19 +70,19 @@ pub use view::IpcView;
 /// A column of an Arrow file.
 #[derive(Clone, Debug)]
 pub struct IpcColumn {
-    /// Its name; what is no UTF-8 in it is replaced.
+    /// Its name, with invalid UTF-8 replaced.
     pub name: BString,
     /// Its rows.
     pub rows: Arc<dyn Rows>,
-    /// What they tell of their values.
+    /// Hints about the values.
     pub hints: Hints,
-    /// It labels rows: pandas makes it the index.
+    /// Whether it labels rows: pandas makes it the index.
     pub is_label: bool,
-    /// What it was to the software that wrote it.
+    /// Its origin in the software that wrote it.
     pub origin: Origin,
-    /// What is told of it.
+    /// Its notes: units, description and others.
     pub notes: Vec<(&'static str, String)>,
-    /// What is known of its values already.
+    /// Facts already known about its values.
     pub learner: Option<Arc<Learner>>,
 }
 
@@ -90,7 +90,7 @@ impl IpcColumn {
     /// A column of a table.
     ///
     /// # Errors
-    /// Why it cannot be shown.
+    /// The reason why it cannot be shown.
     pub fn new(column: &Column) -> Result<Self, Misfit> {
         let rows = column.shown()?;
         let column = Self {
@@ -100,14 +100,15 @@ impl IpcColumn {
             is_label: column.is_label,
             origin: column.meaning.origin.clone(),
             notes: column.notes(),
-            // Of integers without an instant it does not know.
+            // The learner knows the stored integers; integers that are no valid instant become nulls, which it does not
+            // know.
             learner: column.learner.clone().filter(|_| column.times().is_none_or(|times| times.bounds().is_none())),
         };
         check([&column])?;
         Ok(column)
     }
 
-    /// As [`IpcColumn::of_table`], one by one.
+    /// As [`IpcColumn::of_table`], one at a time.
     pub fn each_of_table(table: &Table) -> impl Iterator<Item = Self> {
         table.columns.iter().filter(|column| column.in_table).filter_map(|column| Self::new(column).ok())
     }
@@ -118,10 +119,10 @@ impl IpcColumn {
     }
 }
 
-/// Whether these columns can have an Arrow file together.
+/// Whether these columns together can make an Arrow file.
 ///
 /// # Errors
-/// Why they cannot.
+/// The reason why they cannot.
 pub fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), Misfit> {
     table::check(columns)
 }

@@ -1,4 +1,4 @@
-//! Rows as the bytes of their buffers.
+//! Renders rows to the bytes of their buffers.
 
 use std::collections::HashMap;
 
@@ -19,17 +19,17 @@ pub(super) struct Piece<'a> {
     pub position: Position<'a>,
     /// Number of the piece in the batch.
     pub number: u64,
-    /// What of the column is rendered.
+    /// The part of the column to render.
     pub part: &'a Part,
 }
 
 impl Piece<'_> {
-    /// The bytes of each stream of the part that belong to these rows. Bitmaps begin with the byte that their first
-    /// bit is in. Bytes left out at the end are zeros. Values that are stored as they are shown are left out. The last
-    /// stream lies in `memory`, since fresh memory costs more than copying.
+    /// The bytes of each stream of the part for these rows. A bitmap begins with the byte that contains its first bit.
+    /// Trailing zeros may be missing. A stream of stored values is left empty. The last stream is built in `memory`,
+    /// since fresh memory costs more than copying.
     ///
     /// # Errors
-    /// Where `array` is not what was planned.
+    /// If `array` differs from the plan.
     pub fn render(&self, array: &ArrayRef, memory: Vec<u8>) -> Result<Vec<Vec<u8>>, Misfit> {
         let plan = self.position.plan;
         let streams = plan.streams.get(self.part.streams.clone()).unwrap_or_default();
@@ -80,7 +80,7 @@ impl Piece<'_> {
             (Kind::Keys(width, labels), [values]) => {
                 let width = usize::try_from(*width).unwrap_or(8).min(8);
                 for key in labels.keys(array)? {
-                    // Readers look keys up under a null as well.
+                    // Readers look up keys under a null as well.
                     values.extend_from_slice(&key.unwrap_or(0).to_le_bytes()[..width]);
                 }
             }
@@ -108,17 +108,17 @@ impl Piece<'_> {
         Ok(())
     }
 
-    /// Appends offsets as they are in the batch; tells the range of the array's own.
+    /// Appends offsets relative to the batch; returns the range of the array's own offsets.
     fn offsets(&self, node: &Node, own: &[i64], out: &mut Vec<u8>) -> std::ops::Range<usize> {
         let before = node.length.map_or(0, |length| self.position.length_before(length, self.number));
         let (first, last) = (own.first().copied().unwrap_or(0), own.last().copied().unwrap_or(0));
-        // The end is where the next piece begins.
+        // The last offset is the first of the next piece.
         let shown = if self.is_last() { own } else { own.split_last().map_or(own, |(_, rest)| rest) };
         out.reserve(shown.len() * 8);
         for offset in shown {
             out.extend((before as i64).wrapping_add(offset - first).to_le_bytes());
         }
-        // Offsets of an Arrow array lie in memory, hence within usize.
+        // Offsets of an Arrow array lie within memory, hence within usize.
         first as usize..last as usize
     }
 
@@ -134,7 +134,7 @@ impl Piece<'_> {
         let slots =
             if views.shared.is_some() { slots.split_first_mut().map_or(&mut [][..], |(_, rest)| rest) } else { slots };
         let total = self.position.rows_before(node.domain, self.position.pieces());
-        // Data buffers in their order: shared texts, usual slots, longer slots.
+        // Data buffers in order: shared texts, usual slots, longer slots.
         let mut buffer = i32::from(views.shared.is_some());
         let mut targets: Vec<Slots<'_>> = Vec::with_capacity(2);
         let widths = [views.usual, views.longer].into_iter().filter(|width| *width > 0);
@@ -182,21 +182,21 @@ impl Piece<'_> {
     }
 }
 
-/// Slots of a stream, of these rows alone.
+/// The slots of a stream for these rows alone.
 struct Slots<'a> {
     width: u64,
     per_buffer: u64,
     /// Number of their first data buffer.
     buffer: i32,
-    /// Rows of the batch before these.
+    /// Rows of the batch before these rows.
     rows: u64,
     bytes: &'a mut Vec<u8>,
 }
 
 impl Slots<'_> {
-    /// Puts a text into a row's slot; tells its data buffer and the position in that.
+    /// Writes a text into a row's slot; returns its data buffer and the position in that buffer.
     fn put(&mut self, row: u64, text: &[u8]) -> (i32, i32) {
-        // Rows of a piece lie in memory, and positions in a buffer below 2^30.
+        // A piece's rows fit in memory, and positions in a buffer stay below 2^30.
         let start = (row * self.width) as usize;
         self.bytes.resize(start, 0);
         self.bytes.extend_from_slice(text);
@@ -223,7 +223,7 @@ impl<'a> Texts<'a> {
         Ok(Texts::Plain(array.as_string_opt::<i64>().ok_or_else(other)?))
     }
 
-    /// The text of a row and, of labels, which of them it is; `None` where it is null.
+    /// The text of a row and, for labels, its number; `None`: the row is null.
     fn row(&self, row: usize) -> Option<(Option<usize>, &'a str)> {
         match self {
             Texts::Plain(texts) => texts.is_valid(row).then(|| (None, texts.value(row))),
@@ -235,8 +235,8 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// Appends values of a fixed width as they lie in memory, which is little-endian everywhere this runs; says whether the
-/// array has some.
+/// Appends fixed-width values as they lie in memory, which is little-endian on all supported machines; returns whether
+/// the array's type has such values.
 fn append_cells(array: &ArrayRef, width: u64, out: &mut Vec<u8>) -> bool {
     let data_type = array.data_type();
     let own = match data_type {
@@ -257,7 +257,7 @@ fn copy_bits(first: u64, from: &BooleanBuffer) -> Vec<u8> {
     if first.is_multiple_of(8) && from.offset() == 0 {
         let bytes = from.len().div_ceil(8);
         let mut out = from.values().get(..bytes).unwrap_or_default().to_vec();
-        // What lies past the end belongs to others.
+        // Bits past the end belong to others.
         if let Some(last) = out.last_mut().filter(|_| !from.len().is_multiple_of(8)) {
             *last &= (1 << (from.len() % 8)) - 1;
         }
@@ -266,7 +266,7 @@ fn copy_bits(first: u64, from: &BooleanBuffer) -> Vec<u8> {
     bits(first, from.len(), |row| from.value(row))
 }
 
-/// `count` bits behind the place of the first one in its byte; nothing for none.
+/// `count` bits, shifted to the position of the first one within its byte; empty if `count` is 0.
 fn bits(first: u64, count: usize, bit: impl Fn(usize) -> bool) -> Vec<u8> {
     if count == 0 {
         return Vec::new();
@@ -290,7 +290,7 @@ mod tests {
     fn bits_begin_behind_the_place_of_the_first() {
         assert_eq!(bits(8, 3, |row| row != 1), [0b101]);
         assert_eq!(bits(14, 3, |_| true), [0b1100_0000, 0b1]);
-        // No row, no byte: what was said of the rows before holds its last bits.
+        // A piece without rows has no byte: the piece before holds its last bits.
         assert!(bits(14, 0, |_| true).is_empty());
         assert_eq!(copy_bits(16, &BooleanBuffer::from(vec![true, false, true])), [0b101]);
         assert_eq!(copy_bits(17, &BooleanBuffer::from(vec![true, false, true])), [0b1010]);

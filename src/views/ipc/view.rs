@@ -1,4 +1,4 @@
-//! The file.
+//! The view of an Arrow IPC file.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ use crate::views::rendered::{BlockCache, next_view};
 use crate::views::wanted::Wanted;
 use crate::views::{Effort, Size, Standing, UNKNOWN_SIZE, View};
 
-/// In the keys of rendered blocks, the column of what belongs to none.
+/// Stands for the column in cache keys of blocks that belong to no column.
 const HEADERS: u64 = u64::MAX;
 
 /// An Arrow IPC file over columns of equal length.
@@ -37,8 +37,7 @@ pub struct IpcView {
 }
 
 impl IpcView {
-    /// A file of `columns`, for which [`super::check`] found no reason against it. Rendered bytes are kept in
-    /// `rendered`. Reads nothing.
+    /// A file of `columns` that [`super::check`] accepts. Rendered bytes are cached in `rendered`. Reads nothing.
     pub fn new(columns: Vec<IpcColumn>, rendered: Arc<BlockCache>, keeper: Option<Keeper>) -> Self {
         Self {
             id: next_view(),
@@ -51,7 +50,7 @@ impl IpcView {
         }
     }
 
-    /// The same, cut in another way.
+    /// The same file with other batches and pieces.
     #[cfg(test)]
     pub(super) fn cut(mut self, grain: Grain) -> Self {
         self.grain = grain;
@@ -82,7 +81,7 @@ impl Drop for IpcView {
 impl View for IpcView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         if matches!(effort, Effort::Known | Effort::Free) {
-            // Without labels there is nothing to read; but what is made takes some kilobytes for each column.
+            // Without labels, opening reads nothing, but allocates some kilobytes per column.
             let opened = match self.opened.get() {
                 None if effort == Effort::Free && !self.columns.iter().any(has_labels) => self.open(interrupt).ok(),
                 opened => opened,
@@ -112,7 +111,7 @@ impl View for IpcView {
 
     fn progress(&self) -> Option<Progress> {
         let Some(file) = self.opened.get() else {
-            // Labels may have to be read before anything is known.
+            // Labels may have to be read before the progress is known.
             return Some(Progress::default());
         };
         let passes = [file.pass.as_ref().map(|pass| pass.meter.progress()), file.nulls.progress()];
@@ -143,7 +142,7 @@ impl View for IpcView {
 }
 
 impl IpcView {
-    /// Takes what is wanted, from byte `at` on, of a batch that begins at byte `start`: a buffer, or what lies before
+    /// Copies the wanted bytes, from byte `at` on, of a batch that begins at byte `start`: a buffer, or the bytes up to
     /// the next one.
     fn batch(
         &self,
@@ -218,12 +217,13 @@ impl IpcView {
         Ok(())
     }
 
-    /// The streams of a piece of rows, the last one first, and where each ends. `part` is the number of the piece's.
+    /// The rendered streams of a piece of rows, the last one first, followed by the end of each. `part` is the number
+    /// of the piece's part.
     fn piece(&self, file: &File, piece: &Piece<'_>, part: usize, interrupt: &Interrupt) -> Result<Arc<Vec<u8>>, Error> {
         let Piece { position, number, .. } = *piece;
         let rows = position.rows_of(number);
         position.admit(number)?;
-        // There are far fewer than 2^32 columns, and parts of one.
+        // Columns, and parts of one, number far below 2^32.
         let key = (part as u64) << 32 | position.column as u64;
         self.rendered.get_or_render((self.id, key, rows.start), interrupt, |block| {
             let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
@@ -249,7 +249,7 @@ impl IpcView {
                 file.distrust(position.column);
                 return Err(refuse(misfit));
             }
-            // The last stream is the longest of most types.
+            // For most types the last stream is the longest.
             let Some(mut block) = streams.pop() else { return Ok(Vec::new()) };
             let mut ends = vec![block.len() as u64];
             for stream in &streams {
@@ -262,7 +262,7 @@ impl IpcView {
     }
 }
 
-/// Streams that depend on lengths must have those that were learnt.
+/// Checks that streams have the lengths that the pass learnt.
 fn check(piece: &Piece<'_>, streams: &[Vec<u8>]) -> Result<(), Misfit> {
     let Piece { position, number, part } = *piece;
     let planned = position.plan.streams.get(part.streams.clone()).unwrap_or_default();
@@ -281,7 +281,7 @@ fn check(piece: &Piece<'_>, streams: &[Vec<u8>]) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// Takes the bytes of one stream out of a rendered piece, which has `streams` of them.
+/// Extracts one stream from a rendered piece of `streams` streams.
 fn stream_of(block: &[u8], stream: usize, streams: usize) -> &[u8] {
     let (bytes, ends) = block.split_at(block.len().saturating_sub(8 * streams));
     let end = |number: usize| usize::try_from(u64::from_le_bytes(*ends.as_chunks().0.get(number)?)).ok();
@@ -290,8 +290,8 @@ fn stream_of(block: &[u8], stream: usize, streams: usize) -> &[u8] {
     start.zip(end(number)).and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
 }
 
-/// Appends the bytes `wanted` of a stream to `out`, where it has `base` bytes before the first: of those that lie at
-/// `share`. What lies between shares is zeros. Pieces may share a byte of a bitmap.
+/// Merges the bytes `wanted` of a stream, which lie at `share`, into `out` behind its first `base` bytes. Gaps between
+/// shares are zeros. Pieces may share a byte of a bitmap.
 fn merge(bytes: &[u8], share: Range<u64>, wanted: Range<u64>, base: usize, out: &mut Vec<u8>) {
     let index = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let skipped = index(wanted.start.saturating_sub(share.start));
@@ -299,7 +299,7 @@ fn merge(bytes: &[u8], share: Range<u64>, wanted: Range<u64>, base: usize, out: 
     let left = index(wanted.end - wanted.start).saturating_sub(ahead);
     let bytes = bytes.get(skipped..).unwrap_or_default();
     let bytes = bytes.get(..left).unwrap_or(bytes);
-    // No further than what is wanted, since the share begins before its end.
+    // Stays within the wanted bytes, since the share begins before their end.
     let place = base + ahead;
     out.resize(out.len().max(place), 0);
     let shared = (out.len() - place).min(bytes.len());
@@ -307,7 +307,7 @@ fn merge(bytes: &[u8], share: Range<u64>, wanted: Range<u64>, base: usize, out: 
     out.extend_from_slice(&bytes[shared..]);
 }
 
-/// The first number below `count` for which `holds`, which holds for all after it.
+/// The first number below `count` for which `holds`, a monotone predicate, is true.
 fn first_with(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, count);
     while low < high {
@@ -321,7 +321,7 @@ fn first_with(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// Takes what is wanted, from byte `at` on, of the head: one of its parts, and the zeros behind it.
+/// Copies the wanted bytes, from byte `at` on, of the head: one of its parts, and the zeros behind it.
 fn take_head(head: &Head, at: u64, wanted: &mut Wanted<'_>) {
     let next = head.parts.partition_point(|(start, _)| *start <= at);
     let end = head.parts.get(next).map_or(head.length, |(start, _)| *start);

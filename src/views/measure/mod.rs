@@ -1,7 +1,7 @@
-//! Lengths of texts and lists, which decide how long a file is and where everything lies in it.
+//! Measures texts and lists, whose lengths determine the size and the layout of a file.
 //!
-//! A pass measures them unit by unit: by [outlines](Rows::outline), which take descriptors and offsets alone, or by the
-//! values themselves. Where even that would keep `stat` waiting, a sample says how long units are as a rule.
+//! A pass measures them unit by unit, by [outlines](Rows::outline), which read descriptors and offsets alone, or by the
+//! values themselves. If even that would keep `stat` waiting, a sample estimates the lengths.
 
 mod stretches;
 
@@ -18,19 +18,19 @@ use crate::store::{Blocked, Error, RowRange, Rows};
 pub(super) use stretches::Stretches;
 use stretches::{estimate, is_small};
 
-/// Values and lists whose outlines are looked at while `stat` waits, in all columns of a file together.
+/// Most outlines of values and lists, over all columns of a file, that are read while `stat` waits.
 pub(super) const AT_STAT: u64 = 1 << 18;
 
-/// Values that are as long to measure as one outline.
+/// Outlines that take as long as measuring one value.
 const PER_VALUE: u64 = 1 << 4;
 
-/// Bytes of values that are measured together.
+/// Most bytes of values measured at once.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
 
-/// Bytes of texts that are looked at in each place of a sample.
+/// Bytes of texts read at each place of a sample.
 const SAMPLED_BYTES: u64 = 64 << 10;
 
-/// Columns of a file whose lengths are measured together.
+/// The columns of a file whose lengths are measured together.
 pub(super) trait Measured: Send + Sync + 'static {
     /// The lengths of a unit of rows.
     type Unit: Clone + Serialize + DeserializeOwned + Send + Sync;
@@ -41,29 +41,29 @@ pub(super) trait Measured: Send + Sync + 'static {
     /// The columns that are measured, by number.
     fn variable(&self) -> impl Iterator<Item = (usize, &dyn Rows)>;
 
-    /// How many numbers tell the lengths of a column.
+    /// Number of numbers that describe a column's lengths.
     fn numbers(&self, column: usize) -> usize;
 
-    /// Measures a unit, of each column `by_values` or by its outline.
+    /// Measures a unit; each column either `by_values` or by its outline.
     fn measure(&self, rows: RowRange, by_values: &[bool], interrupt: &Interrupt) -> Result<Self::Unit, Error>;
 
-    /// How long some rows of a column are: its numbers, summed.
+    /// Measures some rows of a column: its numbers, summed.
     fn look(&self, column: usize, rows: RowRange, look: &mut Look, interrupt: &Interrupt) -> Result<Vec<u64>, Error>;
 
-    /// Whether a sample does without rows that cannot be read for this reason.
+    /// Whether a sample skips rows that fail with this error.
     fn is_passed_over(error: &Error) -> bool;
 
-    /// Whether one of these numbers is larger where more is shown of texts than there was room for.
+    /// Whether this number grows if texts take more bytes shown than their outlines leave room for.
     fn grows(number: usize) -> bool;
 
-    /// Lists and values of a unit beside its rows that an outline takes, of a column with these numbers.
+    /// Outlines of lists and values that a unit takes beside those of its rows, for a column with these numbers.
     fn entries(&self, column: usize, numbers: &[u64]) -> u64;
 }
 
-/// A look at some rows of a column.
+/// A measurement of some rows of a column.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// Outlines do not tell how long the rows are.
+    /// Whether outlines do not suffice.
     pub by_values: bool,
     /// Bytes as shown, and the room that outlines leave for them.
     pub shown: u64,
@@ -71,8 +71,8 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// The end of the first rows of some that hold few enough bytes of texts to be looked at; `None` where the first
-    /// row alone holds too many.
+    /// The end of the first rows that hold few enough bytes of texts to be read; `None`: the first row alone holds too
+    /// many.
     pub fn few(rows: &dyn Rows, range: &RowRange, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
         let few = rows.fitting(range.clone(), SAMPLED_BYTES, interrupt)?;
         Ok((few.bytes <= MOST_BYTES).then_some(few.end))
@@ -82,24 +82,24 @@ impl Look {
 /// Lengths estimated from a sample of rows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Sample {
-    /// Of each column, whether outlines do not tell how long it is.
+    /// For each column, whether its outlines do not suffice.
     by_values: Vec<bool>,
-    /// Outlines to look at, or as much work.
+    /// The work in outlines.
     work: u64,
-    /// Numbers of a unit that may be stored, and of one that is not, as a rule; those of all columns.
+    /// Typical numbers of a unit that may be stored, and of one that is not, for all columns.
     pub stored: Vec<u64>,
     pub alike: Vec<u64>,
 }
 
-/// Lengths of some columns, as far as they are known, and the pass that finds them.
+/// The lengths of some columns, as far as they are known, and the pass that finds them.
 pub(super) struct Meter<M: Measured> {
     shared: Arc<Shared<M>>,
-    /// Units of a step of the pass.
+    /// Units per step of the pass.
     step: usize,
     keeper: Option<Keeper>,
     sample: OnceLock<Sample>,
     pass: OnceLock<Arc<Pass<M::Unit>>>,
-    /// Something turned out longer than its outline said.
+    /// Whether a value turned out longer than its outline said.
     distrusted: AtomicBool,
 }
 
@@ -107,14 +107,14 @@ struct Shared<M> {
     measured: M,
     units: Blocked,
     stretches: OnceLock<Arc<Stretches>>,
-    /// It takes no longer than a sample to measure all values.
+    /// Whether measuring all values takes no longer than a sample.
     small: OnceLock<bool>,
-    /// Of each column, whether its values are read.
+    /// For each column, whether its values are read.
     by_values: OnceLock<Vec<bool>>,
 }
 
 impl<M: Measured> Meter<M> {
-    /// Reads nothing. A step of the pass measures `step` units; what is learnt is kept by `keeper`.
+    /// A meter over `measured`; reads nothing. A step of the pass measures `step` units; `keeper` keeps the results.
     pub fn new(measured: M, units: Blocked, step: usize, keeper: Option<Keeper>) -> Self {
         let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let shared = Arc::new(Shared { measured, units, stretches, small, by_values });
@@ -127,18 +127,18 @@ impl<M: Measured> Meter<M> {
         &self.shared.units
     }
 
-    /// Where something that is known of the lengths is kept.
+    /// The keeper of one of the results.
     fn keeper(&self, of: &str) -> Option<Keeper> {
         let Keeper { file, what } = self.keeper.clone()?;
         Some(Keeper { file, what: format!("{what} {of}") })
     }
 
-    /// Where it is noted that a column is to be measured by its values.
+    /// The keeper of the mark that a column must be measured by its values.
     fn mark(&self, column: usize) -> Option<Keeper> {
         self.keeper(&format!("by-values {column}"))
     }
 
-    /// The columns measured.
+    /// The columns that it measures.
     pub fn measured(&self) -> &M {
         &self.shared.measured
     }
@@ -148,7 +148,7 @@ impl<M: Measured> Meter<M> {
         self.shared.stretches(interrupt)
     }
 
-    /// Outlines to look at, or as much work; 0 where a sample takes no less.
+    /// The work in outlines; 0: a sample takes no less.
     pub fn work(&self, interrupt: &Interrupt) -> Result<u64, Error> {
         if self.shared.is_small(interrupt)? { Ok(0) } else { Ok(self.sample(interrupt)?.work) }
     }
@@ -181,33 +181,33 @@ impl<M: Measured> Meter<M> {
         Ok(self.pass.get_or_init(pass))
     }
 
-    /// The lengths of each unit, of those that are alike once: waits for the pass.
+    /// The lengths of each unit, with one entry for a run of alike units; waits for the pass.
     pub fn all(&self, interrupt: &Interrupt) -> Result<&[M::Unit], Error> {
         self.pass(interrupt)?.all(interrupt)
     }
 
-    /// Whether all is known.
+    /// Whether the pass is complete.
     pub fn is_known(&self) -> bool {
         self.pass.get().is_some_and(|pass| pass.known().is_some())
     }
 
-    /// Whether all is known, or kept in the cache folder.
+    /// Whether the pass is complete, or its results are in the cache folder.
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         Ok(self.pass(interrupt)?.found().is_some())
     }
 
-    /// How far the pass is.
+    /// The progress of the pass.
     pub fn progress(&self) -> Progress {
         let all = self.units().count();
         self.pass.get().map_or(Progress { done: 0, all, kept: None }, |pass| pass.progress())
     }
 
-    /// Whether a column is measured by its values, as all are before that is decided.
+    /// Whether a column is measured by its values; true until that is decided.
     pub fn is_by_values(&self, column: usize) -> bool {
         self.shared.by_values.get().and_then(|by_values| by_values.get(column)).copied().unwrap_or(true)
     }
 
-    /// Something in a column is not as long as its outline says: it is measured by its values from now on.
+    /// Records that a value is longer than its outline says: the column is measured by its values from now on.
     pub fn distrust(&self, column: usize) {
         if self.is_by_values(column) || self.distrusted.swap(true, Ordering::Relaxed) {
             return;
@@ -217,7 +217,7 @@ impl<M: Measured> Meter<M> {
         }
     }
 
-    /// Whether something was found that is not as long as its outline says.
+    /// Whether some value was found longer than its outline says.
     pub fn is_distrusted(&self) -> bool {
         self.distrusted.load(Ordering::Relaxed)
     }
@@ -278,7 +278,7 @@ impl<M: Measured> Shared<M> {
                     let count = (rows.end - rows.start).max(1) as f64;
                     match self.measured.look(column, rows, &mut look, interrupt) {
                         Ok(numbers) => places.push(numbers.iter().map(|number| *number as f64 / count).collect()),
-                        // Others tell of them.
+                        // Another place of the sample stands in for these rows.
                         Err(error) if M::is_passed_over(&error) => {}
                         Err(error) => return Err(error),
                     }

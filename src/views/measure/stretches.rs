@@ -1,23 +1,23 @@
-//! Rows of which lengths must be learnt: units of them, and runs of units that are alike because nothing of them is
-//! stored. What is learnt of a run is learnt of its first unit, so that rows which are only claimed cost nothing.
+//! Units of rows whose lengths must be learnt, and runs of units that are alike because nothing of them is stored. A
+//! run is measured by its first unit alone, so that rows without storage cost nothing.
 
 use crate::source::Interrupt;
 use crate::store::{Blocked, Error, RowRange, Rows};
 
-/// Places at which a sample is taken, …
+/// Places of a sample.
 const PLACES: u64 = 8;
 
-/// … and rows of each.
+/// Rows read at each place of a sample.
 const ROWS: u64 = 1 << 10;
 
-/// Rows and bytes of values that take no longer to measure than a sample.
+/// Most rows, and bytes of values, that take no longer to measure than a sample.
 const FEW: u64 = 1 << 14;
 const FEW_BYTES: u64 = 16 << 20;
 
-/// Whether the first `count` rows take no longer to measure by their values than a sample of them.
+/// Whether measuring the first `count` rows by their values takes no longer than a sample of them.
 ///
 /// # Errors
-/// When the request was interrupted, or there is no memory.
+/// If the request was interrupted, or memory is exhausted.
 pub(super) fn is_small(rows: &dyn Rows, count: u64, interrupt: &Interrupt) -> Result<bool, Error> {
     if count > FEW {
         return Ok(false);
@@ -25,37 +25,37 @@ pub(super) fn is_small(rows: &dyn Rows, count: u64, interrupt: &Interrupt) -> Re
     match rows.fitting(0..count, FEW_BYTES, interrupt) {
         Ok(fitting) => Ok(fitting.end >= count && fitting.bytes <= FEW_BYTES),
         Err(error @ (Error::Interrupted(_) | Error::NoMemory { .. })) => Err(error),
-        // Reading them finds that out again.
+        // Reading the rows fails with the same error.
         Err(_) => Ok(true),
     }
 }
 
-/// Units of rows, and runs of those that are alike.
+/// Units of rows, grouped into runs of alike units.
 #[derive(Debug)]
 pub(in crate::views) struct Stretches {
     units: Blocked,
     runs: Vec<Run>,
     blocks: usize,
-    /// Rows of units that may hold something.
+    /// Rows of units that may be stored.
     stored: u64,
 }
 
-/// Units that follow each other.
+/// Consecutive units.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::views) struct Run {
-    /// The first.
+    /// The first unit.
     pub first: u64,
-    /// How many.
+    /// Number of units.
     pub units: u64,
-    /// The block of the first one: each has its own, or all of them have this one.
+    /// The block of the first unit. In an alike run all units share it, otherwise each has its own.
     pub block: usize,
-    /// All are alike.
+    /// Whether all units are alike.
     pub alike: bool,
 }
 
 impl Stretches {
-    /// Finds runs among units of rows; `alike_until` tells where rows end that are alike from a row on. Where units are
-    /// cut short, each is a run of its own.
+    /// Groups units of rows into runs; `alike_until` returns the end of the alike rows that begin at a row. Units that
+    /// are cut short are runs of their own.
     ///
     /// # Errors
     /// Those of `alike_until`.
@@ -82,17 +82,17 @@ impl Stretches {
         Ok(found)
     }
 
-    /// Runs, in the order of their rows.
+    /// The runs, in the order of their rows.
     pub fn runs(&self) -> &[Run] {
         &self.runs
     }
 
-    /// What must be learnt of, by number.
+    /// Number of blocks to measure.
     pub fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// Rows of units that may hold something.
+    /// Rows of units that may be stored.
     pub fn stored_rows(&self) -> u64 {
         self.stored
     }
@@ -102,27 +102,27 @@ impl Stretches {
         self.units.rows_of(unit)
     }
 
-    /// The rows of each part of a run: of the run itself, or of its units where these are cut short.
+    /// The row ranges of a run: the whole run, or its units if these are cut short.
     pub fn parts_of<'a>(&'a self, run: &Run) -> impl Iterator<Item = RowRange> + use<'a> {
         let each = if self.units.is_cut() { 1 } else { run.units.max(1) };
         let firsts = (run.first..run.first + run.units).step_by(usize::try_from(each).unwrap_or(usize::MAX));
         firsts.map(move |first| self.rows_of_unit(first).start..self.rows_of_unit(first + each - 1).end)
     }
 
-    /// The rows that a block is learnt of.
+    /// The rows that a block is measured by.
     pub fn rows_of(&self, block: usize) -> RowRange {
         let run = self.runs.partition_point(|run| run.block <= block).checked_sub(1).and_then(|run| self.runs.get(run));
         self.rows_of_unit(run.map_or(0, |run| run.first + (block - run.block) as u64))
     }
 
-    /// The run that a unit is in, and its block.
+    /// The run of a unit, and the unit's block.
     pub fn unit(&self, unit: u64) -> Option<(&Run, usize)> {
         let run = self.runs.get(self.runs.partition_point(|run| run.first <= unit).checked_sub(1)?)?;
         Some((run, if run.alike { run.block } else { run.block + (unit - run.first) as usize }))
     }
 
-    /// Rows that stand for all: some at each of a few places, evenly among units that may hold something, or among runs
-    /// that are alike. The same ones at each call.
+    /// A deterministic sample: some rows at each of a few places, spread evenly over units that may be stored, or over
+    /// alike runs.
     pub fn sample(&self, alike: bool) -> Vec<RowRange> {
         let rows_of = |run: &Run| {
             let rows = self.rows_of_unit(run.first).start..self.rows_of_unit(run.first + run.units - 1).end;
@@ -139,7 +139,7 @@ impl Stretches {
                 before += rows.end - rows.start;
             }
             let Some(rows) = runs.peek() else { break };
-            // Files that are cut into other units look at the same rows.
+            // Rounded, so that files cut into other units sample the same rows.
             let start = ((rows.start + at - before) / ROWS * ROWS).max(rows.start);
             let rows = start..start.saturating_add(ROWS).min(rows.end);
             if sample.last() != Some(&rows) {
@@ -150,8 +150,8 @@ impl Stretches {
     }
 }
 
-/// What each of several places of a sample holds a row, made into what all rows hold at most, as a rule: a quarter more
-/// than the mean (a little more, of rows that are alike), or four times its error.
+/// Extrapolates the mean at several places of a sample to a likely upper bound per row: the mean plus a quarter (for
+/// alike rows a fiftieth), or plus four standard errors, whichever is larger.
 pub(super) fn estimate(means: impl Iterator<Item = f64> + Clone, alike: bool) -> f64 {
     let count = means.clone().count().max(1) as f64;
     let mean = means.clone().sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! Datatypes in words.
+//! Datatypes as JSON.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn class(class: &Class) -> Value {
             "class": "enum",
             "base": value(base),
             "members": members.iter().map(|member| json!({
-                // A 128-bit value may pass what JSON readers take for a number.
+                // JSON readers may not take a 128-bit value for a number.
                 "name": member.name.to_string(), "value": member_value(member.value),
             })).collect::<Vec<_>>(),
         }),
@@ -61,7 +61,7 @@ fn class(class: &Class) -> Value {
         }),
         Class::Complex { base } => json!({ "class": "complex", "base": value(base) }),
         Class::Unknown(class) => json!({ "class": "unknown", "number": class }),
-        // Of no file: what is stored is told.
+        // hepfs's own classes, which no file has: describe what is stored.
         Class::Flag => json!({ "class": "bitfield" }),
         Class::SplitSeconds { order, .. } => json!({ "class": "time", "order": order_name(*order) }),
     }

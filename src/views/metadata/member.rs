@@ -1,4 +1,4 @@
-//! Members of groups. A group may have very many, so what is said of one is made when it is written.
+//! Members of groups. A group may have very many, so the description of each is made as it is written.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::catalogue::Dataset;
 /// A member of a group, as the listing shows it.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Link name.
+    /// The link's name.
     pub name: BString,
     /// `table`, `group`, `array`, `link`, …
     pub kind: &'static str,
@@ -20,7 +20,7 @@ pub struct Member {
     pub shown_as: ShownAs,
     /// Why it, or one of its views, is not shown.
     pub not_shown: Vec<Cow<'static, str>>,
-    /// Why it is no column of the table of its group.
+    /// Why it is not a column of its group's table.
     pub left_out: Option<Cow<'static, str>>,
     /// More about it.
     pub details: Details,
@@ -34,32 +34,32 @@ pub enum ShownAs {
     Nothing,
     /// One name.
     Name(BString),
-    /// A stem, and what stands behind it.
+    /// A stem, and the suffixes behind it.
     Files(BString, Arc<[&'static str]>),
 }
 
-/// What is said of a member by its kind.
+/// Details that depend on the kind of a member.
 #[derive(Clone, Debug, Default)]
 pub enum Details {
-    /// Nothing.
+    /// No details.
     #[default]
     None,
-    /// A dataset that is no column, and the names of the dimensions that it lies on.
+    /// A dataset that is not a column, and the names of its dimensions.
     Array(Arc<Dataset>, Option<Arc<[Option<BString>]>>),
-    /// Where a soft link leads.
+    /// The target of a soft link.
     Soft(BString),
-    /// The file and the path where an external link leads.
+    /// The file and path of an external link.
     External(Box<(BString, BString)>),
 }
 
 impl Member {
-    /// A member that is not shown yet.
+    /// A member that is not shown so far.
     pub fn new(name: &BString, kind: &'static str) -> Self {
         let (name, shown_as, details) = (name.clone(), ShownAs::Nothing, Details::None);
         Self { name, kind, shown_as, not_shown: Vec::new(), left_out: None, details }
     }
 
-    /// What `metadata.json` says of it; `known` is the value of a small scalar.
+    /// Its entry in `metadata.json`; `known` is the value of a small scalar.
     pub fn value(&self, known: Option<&Value>) -> Value {
         let mut value = Map::new();
         insert_name(&mut value, &self.name);
@@ -82,7 +82,7 @@ impl Member {
         value.into()
     }
 
-    /// The dataset, where it is one that is no column.
+    /// The dataset; `None`: a column, or not a dataset.
     pub fn dataset(&self) -> Option<&Dataset> {
         match &self.details {
             Details::Array(dataset, _) => Some(dataset),
@@ -107,7 +107,7 @@ impl Member {
         }
     }
 
-    /// Under which names it is shown, and why it, or one of its views, is not.
+    /// Inserts the names under which it is shown, and the reasons why it, or one of its views, is not.
     pub(super) fn insert_views(&self, value: &mut Map<String, Value>) {
         value.insert("shown_as".into(), self.names().into());
         if !self.not_shown.is_empty() {

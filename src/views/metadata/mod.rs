@@ -1,5 +1,5 @@
-//! `metadata.json` and `indexes.json`: what the catalogue says, and nothing that is learnt while running, so that their
-//! bytes never change (`docs/metadata.schema.json`, `docs/indexes.schema.json`).
+//! `metadata.json` and `indexes.json`: facts of the catalogue, and nothing learnt at run time, so that their bytes
+//! never change (`docs/metadata.schema.json`, `docs/indexes.schema.json`).
 
 mod datatype;
 mod member;
@@ -21,17 +21,17 @@ use crate::views::printable_json;
 pub use member::{Details, Member, ShownAs};
 pub use value::{attribute_text, attribute_value, json_values};
 
-/// Version of both schemas; it counts up when a reader of the files could notice.
+/// Version of both schemas; raised by every change that a reader could notice.
 const SCHEMA: u32 = 1;
 
-/// What a directory is called, by its parent and by itself.
+/// The kind of a directory, in its own description and in its parent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Called {
     /// A group of the file, which may have a table in it.
     Group,
     /// A table.
     Table,
-    /// Made up: no object of the file.
+    /// A directory that a dialect made up: no object of the file stands behind it.
     Made,
 }
 
@@ -45,22 +45,22 @@ impl Called {
     }
 }
 
-/// What `metadata.json` says of any directory.
+/// The facts that all directories have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Directory<'a> {
     /// HDF5 path.
     pub path: &'a str,
-    /// What it is called.
+    /// Its kind.
     pub called: Called,
     /// Attributes of the object.
     pub attributes: &'a [Attribute],
-    /// What is in it.
+    /// Its members.
     pub members: &'a [Member],
     /// Values of members that are small scalars, by name.
     pub values: &'a HashMap<BString, Value>,
-    /// Why it is no table, though some members are of one length.
+    /// Why it is not a table, though some members have equal lengths.
     pub nearly: Option<&'a str>,
-    /// Rules broken.
+    /// The rules that it breaks.
     pub findings: &'a [Finding],
 }
 
@@ -70,7 +70,7 @@ impl Directory<'_> {
     }
 }
 
-/// A list whose elements are made one by one: all of them together, as [`Value`]s, would take twenty times the memory
+/// A list whose elements are made one at a time: as [`Value`]s, all of them together would take twenty times the memory
 /// of their text, and a table may have very many columns.
 struct Each<F>(F);
 
@@ -80,7 +80,7 @@ impl<F: Fn() -> I, I: Iterator<Item = Value>> Serialize for Each<F> {
     }
 }
 
-/// What `metadata.json` of a group that is no table says.
+/// `metadata.json` of a group that is not a table.
 #[derive(Serialize)]
 struct GroupDocument<'a, M> {
     schema: u32,
@@ -93,7 +93,7 @@ struct GroupDocument<'a, M> {
     no_table: Option<&'a str>,
 }
 
-/// What `metadata.json` of a table says.
+/// `metadata.json` of a table.
 #[derive(Serialize)]
 struct TableDocument<'a, C, M, L> {
     schema: u32,
@@ -117,16 +117,16 @@ struct TableDocument<'a, C, M, L> {
     selection: Option<&'a str>,
 }
 
-/// How a document is written.
+/// Line breaks in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
-    /// As `metadata.json` has it: a value a line.
+    /// One value per line, as in `metadata.json`.
     Many,
-    /// As a line.
+    /// Everything on one line.
     One,
 }
 
-/// `metadata.json` of a directory that has no table.
+/// `metadata.json` of a directory without a table.
 pub fn group(directory: &Directory<'_>, lines: Lines) -> Vec<u8> {
     written(
         lines,
@@ -142,8 +142,7 @@ pub fn group(directory: &Directory<'_>, lines: Lines) -> Vec<u8> {
     )
 }
 
-/// `metadata.json` of a table. `views` says for each column under which names it is shown and which views it cannot
-/// have.
+/// `metadata.json` of a table. `views` lists, for each column, its shown names and the views that it cannot have.
 pub fn table<V>(table: &Table, views: V, directory: &Directory<'_>, lines: Lines) -> Vec<u8>
 where
     V: Iterator<Item = Member> + Clone,
@@ -274,7 +273,7 @@ fn left_out_value(name: &BString, reason: &str) -> Value {
     value.into()
 }
 
-/// The link name; where it is no UTF-8 its bytes in hexadecimal as well.
+/// Inserts the link name and, if it is not UTF-8, its bytes in hexadecimal.
 fn insert_name(value: &mut Map<String, Value>, name: &BString) {
     value.insert("name".into(), name.to_string().into());
     if std::str::from_utf8(name).is_err() {
@@ -286,7 +285,7 @@ fn attributes_value(attributes: &[Attribute]) -> Value {
     attributes_of(attributes, dialects::is_of_pytables(attributes))
 }
 
-/// The values of attributes; of an object of PyTables as it reads them.
+/// The values of attributes; for an object of PyTables, decoded as PyTables does.
 fn attributes_of(attributes: &[Attribute], is_of_pytables: bool) -> Value {
     let shown = |attribute: &Attribute| match is_of_pytables.then(|| dialects::pickled(attribute)) {
         Some(Some(tree)) => pickle::json(tree.root()),
@@ -349,7 +348,7 @@ fn written(lines: Lines, value: &impl Serialize) -> Vec<u8> {
     if lines == Lines::Many {
         bytes.push(b'\n');
     }
-    // It stays, and may be long.
+    // The cache keeps these bytes, which may be many.
     bytes.shrink_to_fit();
     bytes
 }

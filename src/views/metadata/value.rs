@@ -8,7 +8,7 @@ use crate::catalogue::{Attribute, Datatype, Elements};
 use crate::store::decode::{Memory, Oddities, decode};
 use crate::views::text::{Format, Layout};
 
-/// Longest array of an attribute that is written out.
+/// Most elements of an attribute to write out.
 const MOST_ELEMENTS: u64 = 10_000;
 
 fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<ArrayRef, String> {
@@ -16,10 +16,10 @@ fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<Ar
     decode(datatype, bytes, count, &Memory(&elements.heap), &mut Oddities::new()).map_err(|error| error.to_string())
 }
 
-/// The values of an array as JSON, by the same rules as every NDJSON view.
+/// The values of an array as JSON, by the rules of all NDJSON views.
 ///
 /// # Errors
-/// Why they have no text.
+/// The reason why they cannot be written as text.
 pub fn json_values(array: ArrayRef) -> Result<Vec<Value>, String> {
     let key = bstr::BString::from("");
     let mut lines = Vec::new();
@@ -42,13 +42,13 @@ pub(super) fn element(datatype: &Datatype, stored: &Elements) -> Value {
     }
 }
 
-/// The value of an attribute: a scalar as itself, anything else as nested arrays of its shape, a null dataspace as
-/// null. References are the addresses of the objects they lead to.
+/// The value of an attribute: a scalar as itself, an array as nested arrays, a null dataspace as null. A reference is
+/// the address of its target.
 pub fn attribute_value(attribute: &Attribute) -> Value {
     shown(attribute).unwrap_or_else(|reason| serde_json::json!({ "error": reason }))
 }
 
-/// The value of an attribute, or why there is none to show.
+/// The value of an attribute, or the reason why it cannot be shown.
 fn shown(attribute: &Attribute) -> Result<Value, String> {
     let stored = attribute.value.as_ref().map_err(Clone::clone)?;
     if attribute.null {
@@ -88,8 +88,8 @@ fn shaped(shape: &[u64], mut flat: Vec<Value>) -> Value {
     flat.into()
 }
 
-/// The value of an attribute as an extended attribute shows it: a string as it is, anything else as JSON. `None` where
-/// it cannot be shown; `metadata.json` says why.
+/// The value of an attribute as an extended attribute: a string as it is, anything else as JSON. `None`: it cannot be
+/// shown; `metadata.json` has the reason.
 pub fn attribute_text(attribute: &Attribute) -> Option<Vec<u8>> {
     match shown(attribute).ok()? {
         Value::String(text) => Some(text.into_bytes()),

@@ -13,7 +13,7 @@ pub enum Order {
     Big,
 }
 
-/// What a number is.
+/// The kind of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `i`: two's complement.
@@ -26,12 +26,12 @@ pub enum Kind {
     Complex,
 }
 
-/// A NumPy dtype, as far as stored datatypes become one.
+/// A NumPy dtype, restricted to those that stored datatypes map to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NpyType {
     /// `<i4` and the like.
     Scalar {
-        /// Byte order; of no meaning where `size` is 1.
+        /// Byte order; meaningless if `size` is 1.
         order: Order,
         /// Kind of number.
         kind: Kind,
@@ -40,9 +40,9 @@ pub enum NpyType {
     },
     /// `|b1`
     Bool,
-    /// `|S5`: bytes of text, filled up with NULs.
+    /// `|S5`: text, padded with NULs.
     Bytes(u64),
-    /// `|V5`: bytes without a meaning.
+    /// `|V5`: opaque bytes.
     Void(u64),
     /// A structured dtype.
     Struct {
@@ -51,7 +51,7 @@ pub enum NpyType {
         /// Bytes of an element, padding at its end included.
         size: u64,
     },
-    /// A sub-array, never directly inside another.
+    /// A sub-array, never directly within another.
     Array {
         /// Extents, slowest first.
         dims: Vec<u64>,
@@ -81,13 +81,13 @@ pub enum NoNpy {
     /// References.
     #[error("references have no meaning outside their HDF5 file")]
     Reference,
-    /// A datatype class that is not known.
+    /// An unknown datatype class.
     #[error("datatype class {0} is not known")]
     Unknown(i32),
     /// Integers of 3, 5, 6 or 7 bytes.
     #[error("NumPy has no integers of {0} bytes")]
     Width(u64),
-    /// Two fields of one name, or one without a name.
+    /// A duplicate or empty field name.
     #[error("a structured dtype cannot have the field name {0:?}")]
     Name(String),
     /// A datatype that contradicts itself.
@@ -95,15 +95,15 @@ pub enum NoNpy {
     Malformed(String),
 }
 
-/// How deep compounds and arrays may be nested.
+/// Deepest nesting of compounds and arrays.
 const MAX_DEPTH: usize = 32;
 
 impl NpyType {
-    /// The dtype under which NumPy reads elements of `datatype` as they are stored (DESIGN.md §1): numbers that fill 1,
-    /// 2, 4 or 8 bytes as such, enumerations as their base, everything odd as bytes.
+    /// The dtype with which NumPy reads elements of `datatype` as stored: numbers that fill 1, 2, 4 or 8 bytes as
+    /// numbers, enumerations as their base, anything unusual as bytes.
     ///
     /// # Errors
-    /// [`NoNpy`] says why there is none.
+    /// [`NoNpy`] has the reason.
     pub fn of(datatype: &Datatype) -> Result<Self, NoNpy> {
         let dtype = of(datatype, 0)?;
         let (given, size) = (datatype.size, dtype.size());
@@ -113,7 +113,7 @@ impl NpyType {
         Err(NoNpy::Malformed(format!("an element of {given} bytes has parts of {size:?} bytes")))
     }
 
-    /// Bytes of an element; `None` where they overflow.
+    /// Bytes of an element; `None`: overflow.
     pub fn size(&self) -> Option<u64> {
         match self {
             NpyType::Bool => Some(1),
@@ -125,7 +125,7 @@ impl NpyType {
         }
     }
 
-    /// Extents of a sub-array at the top, which become further dimensions of the file's array, and the type inside.
+    /// Splits a top-level sub-array into its extents, which become dimensions of the file's array, and the type inside.
     pub fn split_array(&self) -> (&[u64], &NpyType) {
         match self {
             NpyType::Array { dims, base } => (dims, base),
@@ -193,7 +193,7 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
         }
         Class::Array { dims, base } => {
             let (inner, dtype) = match of(base, depth + 1)? {
-                // NumPy keeps no arrays of arrays: the extents follow each other.
+                // NumPy flattens arrays of arrays: the extents are concatenated.
                 NpyType::Array { dims, base } => (dims, base),
                 other => (Vec::new(), Box::new(other)),
             };
@@ -210,7 +210,7 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
 }
 
-/// `c8`, `c16`; of halves, which NumPy has no complex number of, a structure as h5py makes it.
+/// `c8` or `c16`; for halves, for which NumPy has no complex type, a structure as h5py makes it.
 fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     let part = of(base, depth + 1)?;
     match part {
@@ -225,12 +225,12 @@ fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
 }
 
-/// A structured dtype of fields by rising offset.
+/// A structured dtype; fields come by rising offset.
 fn structure(fields: Vec<NpyField>, size: u64) -> Result<NpyType, NoNpy> {
     let mut names = std::collections::HashSet::new();
     let mut end = 0;
     for field in &fields {
-        // A field without a name is NumPy's sign for padding.
+        // NumPy marks padding by a field without a name.
         if field.name.is_empty() || !names.insert(field.name.as_str()) {
             return Err(NoNpy::Name(field.name.clone()));
         }

@@ -20,20 +20,19 @@ pub struct StoredView {
 }
 
 impl StoredView {
-    /// The elements and nothing else. `None` where rows have no fixed width, or their number of bytes overflows.
+    /// The elements without a header. `None`: the rows have no fixed width, or their bytes overflow.
     pub fn raw(rows: Arc<dyn Rows>) -> Option<Self> {
         let bytes = rows.len().checked_mul(rows.stored_width()?)?;
         Some(Self { header: Vec::new(), rows, bytes })
     }
 
-    /// The same behind a header. `None` where they are more bytes together than can be numbered.
+    /// The same behind a header. `None`: the length overflows.
     pub fn behind(self, header: Vec<u8>) -> Option<Self> {
         self.bytes.checked_add(header.len() as u64)?;
         Some(Self { header, ..self })
     }
 
-    /// The same as an array of `shape` with elements of `dtype`, as NumPy has it. `None` where those are not as many
-    /// bytes as there are.
+    /// The same as a NumPy array of `shape` with elements of `dtype`. `None`: these make a different number of bytes.
     pub fn npy(self, dtype: &NpyType, shape: &[u64]) -> Option<Self> {
         let bytes = shape.iter().try_fold(dtype.size()?, |product, &extent| product.checked_mul(extent))?;
         if bytes != self.bytes {

@@ -1,4 +1,4 @@
-//! Headers against the bytes that `numpy.save` of NumPy 2.4 wrote; datatypes against what h5py says of them.
+//! Headers compared with the bytes that `numpy.save` of NumPy 2.4 wrote; datatypes compared with h5py's.
 
 use std::sync::Arc;
 

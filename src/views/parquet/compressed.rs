@@ -1,12 +1,12 @@
-//! A Parquet file to keep: what [`ParquetView`] shows, with compression, dictionaries and statistics of all pages.
+//! Exports a Parquet file: the rows of a [`ParquetView`] with compression, dictionaries and statistics of all pages.
 //!
 //! ```text
 //! file shown ──► column of a row group, decoded ──► encoded, compressed ──┐
 //!            ──► another one                    ──►                      ──┴─► row group, as soon as it is whole
 //! ```
 //!
-//! Columns are worked on by all cores. Row groups have the rows of those shown; where these take more bytes than they
-//! may, one becomes several. Of those begun and not written there are two at most.
+//! All cores encode columns. Row groups have the rows of those in the view; one that takes more bytes than the limit is
+//! split. At most two row groups are unfinished at a time.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{BufReader, Read, Write};
@@ -40,29 +40,29 @@ use crate::source::Interrupt;
 use crate::store::{Answer, Error, cores};
 use crate::views::{Effort, View};
 
-/// Bytes of a column that are decoded at once at most, about.
+/// Most bytes of a column decoded at once, about.
 const BATCH_BYTES: u64 = 4 << 20;
 
 /// Rows decoded at once.
 const BATCH_ROWS: u64 = 1 << 14;
 
-/// Row groups that are begun and not written.
+/// Most unfinished row groups.
 const AT_ONCE: usize = 2;
 
-/// Headers of pages are read in pieces of this many bytes.
+/// Bytes read at once while parsing page headers.
 const HEADER: usize = 512;
 
-/// Why no such file was written.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompressError {
-    /// Rows cannot be had.
+    /// Rows cannot be read.
     #[error(transparent)]
     Rows(#[from] Error),
     /// The file cannot be written.
     #[error(transparent)]
     Output(std::io::Error),
-    /// The writer of the format refused.
+    /// The Parquet writer rejected something.
     #[error("{0}")]
     Format(String),
 }
@@ -79,7 +79,7 @@ impl From<ParquetError> for CompressError {
 }
 
 impl CompressError {
-    /// What a reader of the file shown, or a kernel, says.
+    /// Converts an error of the reader of the view, or of an Arrow kernel.
     pub(super) fn from_arrow(error: ArrowError) -> Self {
         match error {
             ArrowError::ExternalError(inner) => ParquetError::External(inner).into(),
@@ -88,7 +88,7 @@ impl CompressError {
     }
 }
 
-/// The file shown, as the reader of the format takes it.
+/// The view as input of the `parquet` crate's reader.
 #[derive(Clone)]
 pub(super) struct Shown {
     pub view: Arc<ParquetView>,
@@ -121,7 +121,7 @@ impl ChunkReader for Shown {
     }
 }
 
-/// Its bytes from a place on.
+/// The bytes of the view from a position on.
 pub(super) struct Rest {
     shown: Shown,
     at: u64,
@@ -140,16 +140,16 @@ impl Read for Rest {
     }
 }
 
-/// Rows that become a row group.
+/// Rows that become one row group.
 #[derive(Clone, Debug)]
 struct Group {
-    /// The row group shown.
+    /// The row group of the view.
     shown: usize,
     /// Its rows.
     rows: Range<u64>,
 }
 
-/// A row group that is begun: what its columns are encoded by, then what they became.
+/// An unfinished row group: the writers of its columns, then their encoded chunks.
 struct Begun {
     writers: Vec<Option<Vec<ColumnWriter>>>,
     chunks: Vec<Option<Vec<EncodedChunk>>>,
@@ -158,20 +158,20 @@ struct Begun {
 
 /// Encodes a leaf column of a row group.
 pub(super) enum ColumnWriter {
-    /// Values, by a dictionary of those met.
+    /// Values, with a dictionary of those that occur.
     Values(Box<ArrowColumnWriter>),
-    /// Categories, by a dictionary of all.
+    /// Categories, with a dictionary of all labels.
     Labelled(Box<Chunk>),
 }
 
-/// What it was encoded to.
+/// An encoded column chunk.
 pub(super) enum EncodedChunk {
     Values(Box<ArrowColumnChunk>),
     Labelled(Bytes, Box<ColumnCloseResult>),
 }
 
 impl ColumnWriter {
-    /// Those of the leaves of each column of a row group of a file that is written, where some have labels.
+    /// The writers of each column of a row group, one per leaf; `labels` has those of columns of categories.
     pub fn of_columns<W: Write + Send>(
         factory: &ArrowRowGroupWriterFactory,
         group: usize,
@@ -227,17 +227,17 @@ impl EncodedChunk {
     }
 }
 
-/// Row groups begun and not written, in order.
+/// Unfinished row groups, in order.
 #[derive(Default)]
 struct State {
     begun: VecDeque<Begun>,
-    /// The first of `begun`.
+    /// Number of the first of `begun`.
     written: usize,
     all_begun: bool,
     failure: Option<CompressError>,
 }
 
-/// A file shown, opened by the reader of the format.
+/// The view, opened by the `parquet` crate's reader.
 pub(super) struct Source {
     pub shown: Shown,
     pub metadata: ArrowReaderMetadata,
@@ -245,14 +245,14 @@ pub(super) struct Source {
 
 impl Source {
     pub fn open(view: ParquetView, interrupt: &Interrupt) -> Result<Self, CompressError> {
-        // Of a file whose layout follows from a sample the layout is final now.
+        // If the layout followed from a sample, asking for the exact size makes it final.
         let size = view.size(Effort::Exact, interrupt)?.bytes();
         let shown = Shown { view: Arc::new(view), size, interrupt: interrupt.clone() };
         let metadata = ArrowReaderMetadata::load(&shown, ArrowReaderOptions::new())?;
         Ok(Self { shown, metadata })
     }
 
-    /// How files to keep are written: with the key-values of what is shown.
+    /// The properties of exported files: with the key-value pairs of the view.
     pub fn properties(&self, compression: Compression) -> WriterProperties {
         let said = self.metadata.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
         let said = said.into_iter().filter(|pair| pair.key != ARROW_SCHEMA_META_KEY).collect();
@@ -263,7 +263,7 @@ impl Source {
             .build()
     }
 
-    /// Rows of these columns of a row group shown that take about `bytes` bytes.
+    /// Number of rows, in these columns of a row group of the view, that take about `bytes` bytes.
     pub fn rows_in(&self, bytes: u64, columns: &[usize], group: usize) -> u64 {
         let all = self.metadata.metadata().row_group(group);
         let columns: HashSet<usize> = columns.iter().copied().collect();
@@ -274,7 +274,7 @@ impl Source {
         (bytes / width).max(1)
     }
 
-    /// Reads columns of rows of a row group shown.
+    /// Reads columns of some rows of a row group of the view.
     pub fn read(
         &self,
         columns: &[usize],
@@ -292,11 +292,11 @@ impl Source {
     }
 }
 
-/// Writes the rows of `view`, compressed, to `out`, in row groups that take at most `row_group` bytes as they are
-/// shown. Rows written so far count in `done`.
+/// Writes the rows of `view`, compressed, to `out`, in row groups of at most `row_group` bytes as in the view. `done`
+/// counts rows written so far.
 ///
 /// # Errors
-/// [`CompressError`]; what was written until then is no file.
+/// [`CompressError`]; the output is then incomplete.
 pub fn compress(
     view: ParquetView,
     compression: Compression,
@@ -345,13 +345,13 @@ struct Work {
     source: Source,
     /// Labels of columns of categories.
     labels: Vec<Option<Arc<Labels>>>,
-    /// Bytes of a row group, as they are shown, of which more rows go to another one.
+    /// Most bytes of a row group as in the view; further rows go to another one.
     row_group: u64,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// Tells who waits for a thread that panics.
+/// Wakes the waiting threads if this one panics.
 struct Ends<'a>(&'a Work);
 
 impl Drop for Ends<'_> {
@@ -379,7 +379,7 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// Begins row groups up to [`AT_ONCE`].
+    /// Begins row groups, at most [`AT_ONCE`] at a time.
     fn begin<W: Write + Send>(
         &self,
         groups: &[Group],
@@ -400,7 +400,7 @@ impl Work {
         Ok(())
     }
 
-    /// The columns of the first row group begun, once they are encoded.
+    /// The columns of the first unfinished row group, once they are encoded.
     fn encoded(&self) -> Result<Vec<EncodedChunk>, CompressError> {
         let mut state = self.state.lock();
         loop {
@@ -416,7 +416,7 @@ impl Work {
         }
     }
 
-    /// Encodes columns, those of the first row groups first, until there are none.
+    /// Encodes columns until none is left, those of the first row groups first.
     fn work(&self, groups: &[Group]) {
         let _ends = Ends(self);
         loop {

@@ -1,8 +1,8 @@
-//! Column chunks of categories in files to keep: a dictionary page of all labels in their order, whether they occur or
-//! not, and indices into it.
+//! Column chunks of categories in exported files: a dictionary page of all labels in their order, whether or not they
+//! occur, and indices into it.
 //!
-//! Encoders of values make a dictionary of those that they meet, as they meet them. But what reads such a file takes
-//! the dictionary for the categories: pandas for their order, scanpy for the places of their colours.
+//! An ordinary encoder's dictionary has the values that occur, in the order of their occurrence. But readers take the
+//! dictionary for the categories: pandas for their order, scanpy for the assignment of colours.
 
 use std::sync::Arc;
 
@@ -22,25 +22,25 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::body::levels::{Levels, append_packed_header, append_varint};
 
-/// Bytes of a label that is a bound at most.
+/// Most bytes of a label that serves as a bound.
 const LONGEST_BOUND: usize = 64;
 
-/// Equal indices that are a run of their own.
+/// Fewest equal indices that form an RLE run.
 const RUN: usize = 8;
 
-/// The labels of a column, as a dictionary page has them.
+/// The labels of a column, in the form of a dictionary page.
 #[derive(Debug)]
 pub(super) struct Labels {
     texts: StringArray,
-    /// The labels by their bytes, and the place of each in that order.
+    /// Labels sorted by their bytes, and the rank of each label in that order.
     sorted: Vec<u32>,
     ranks: Vec<u32>,
     /// Bits of an index.
     width: u32,
     compression: Compression,
-    /// The page's values, compressed, and how many bytes they were.
+    /// The page's values, compressed, and their uncompressed length.
     page: (Bytes, usize),
-    /// The order of the labels means something.
+    /// Whether the order of the labels is meaningful.
     pub ordered: bool,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Chunk {
     column: ColumnDescPtr,
     same: Option<ArrayRef>,
     sink: TrackedWrite<Vec<u8>>,
-    /// Of all pages.
+    /// Totals over all pages.
     uncompressed: usize,
     dictionary: usize,
     pages: i32,
@@ -65,7 +65,7 @@ impl Labels {
     /// The labels of a dictionary page of `entries` texts.
     ///
     /// # Errors
-    /// Where that is none.
+    /// If the page is malformed.
     pub fn new(body: &[u8], entries: u32, ordered: bool, compression: Compression) -> Result<Self, ParquetError> {
         let broken = || ParquetError::General("a dictionary of other labels".into());
         let (mut texts, mut rest) = (Vec::with_capacity(entries as usize), body);
@@ -94,13 +94,14 @@ impl Labels {
         self.page.1 as u64
     }
 
-    /// The place of a text among the labels.
+    /// The index of a text among the labels.
     fn place(&self, text: &str) -> Option<u32> {
         let at = self.sorted.binary_search_by_key(&text, |at| self.texts.value(*at as usize)).ok()?;
         self.sorted.get(at).copied()
     }
 
-    /// The places of an array's values that are not missing; `same` is a dictionary that was found to be these labels.
+    /// The indices of an array's values, without nulls; `same` caches a dictionary that was found to equal these
+    /// labels.
     fn places(&self, array: &ArrayRef, same: &mut Option<ArrayRef>) -> Result<Vec<u32>, ParquetError> {
         let other = || ParquetError::General(format!("{} where labels were expected", array.data_type()));
         let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(other)?;
@@ -115,7 +116,7 @@ impl Labels {
         keys.map(|key| places.get(key as usize).copied().flatten().ok_or_else(other)).collect()
     }
 
-    /// The label of a rank as a bound, unless it is too long for one.
+    /// The label of a rank as a bound, unless it is too long.
     fn bound(&self, rank: u32) -> Option<&[u8]> {
         let text = self.texts.value(*self.sorted.get(rank as usize)? as usize).as_bytes();
         Some(text).filter(|text| text.len() <= LONGEST_BOUND)
@@ -126,7 +127,7 @@ impl Chunk {
     /// Begins a chunk with its dictionary.
     ///
     /// # Errors
-    /// What the writer of pages says.
+    /// Those of the page writer.
     pub fn new(labels: &Arc<Labels>, column: ColumnDescPtr) -> Result<Self, ParquetError> {
         let mut chunk = Self {
             labels: labels.clone(),
@@ -149,7 +150,7 @@ impl Chunk {
         Ok(chunk)
     }
 
-    /// Appends a page; answers the bytes that it takes.
+    /// Appends a page; returns its size in bytes.
     fn put(&mut self, page: Page, uncompressed: usize) -> Result<usize, ParquetError> {
         let spec = SerializedPageWriter::new(&mut self.sink).write_page(CompressedPage::new(page, uncompressed))?;
         self.uncompressed += spec.uncompressed_size;
@@ -159,7 +160,7 @@ impl Chunk {
     /// Appends the rows of an array as a page.
     ///
     /// # Errors
-    /// Where it has other labels.
+    /// If the array has other labels.
     pub fn write(&mut self, array: &ArrayRef) -> Result<(), ParquetError> {
         let places = self.labels.places(array, &mut self.same)?;
         let rows = array.len();
@@ -203,10 +204,10 @@ impl Chunk {
         Ok(())
     }
 
-    /// The bytes of the chunk, and what is told of them.
+    /// The bytes of the chunk, and its metadata.
     ///
     /// # Errors
-    /// What the writer of the format says.
+    /// Those of the `parquet` crate's writer.
     pub fn close(self) -> Result<(Bytes, ColumnCloseResult), ParquetError> {
         let bound = |at: usize| self.bounds.and_then(|bounds| self.labels.bound(bounds[at]));
         let bounds = bound(0).zip(bound(1)).map(|(least, greatest)| [least, greatest].map(|text| text.to_vec().into()));
@@ -276,7 +277,7 @@ fn append_hybrid(indices: &[u32], width: u32, out: &mut Vec<u8>) {
     append_packed(&indices[packed..], width, out);
 }
 
-/// Appends a bit-packed run; but for the last of a page its indices are whole eights.
+/// Appends a bit-packed run; every run but the last of a page has a multiple of eight indices.
 fn append_packed(indices: &[u32], width: u32, out: &mut Vec<u8>) {
     if indices.is_empty() {
         return;
@@ -302,7 +303,7 @@ mod tests {
 
     use super::*;
 
-    /// Decodes runs as `Encodings.md` has them.
+    /// Decodes runs as specified in `Encodings.md`.
     fn decoded(mut bytes: &[u8], width: u32, count: usize) -> Vec<u32> {
         let mut indices = Vec::new();
         while !bytes.is_empty() {

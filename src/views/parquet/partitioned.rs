@@ -1,16 +1,16 @@
-//! Parquet files to keep, one for each value of some columns: `label=electron/part-0.parquet`.
+//! Exports Parquet files, one for each value of some columns: `label=electron/part-0.parquet`.
 //!
 //! ```text
 //! row group shown ──► keys ──► partition of each row ──► the other columns ──┬─► files of one core
 //!                                                                            └─► files of another
 //! ```
 //!
-//! Rows are held until they take as much memory as they may; then each partition gets a row group. Encoders take more
-//! memory than rows do, so there is one at a time on each core.
+//! Rows are buffered until they reach the memory limit; then each partition gets a row group. Encoders take more memory
+//! than rows do, so each core runs one at a time.
 //!
-//! Partitions are numbered as they are met. Up to [`MOST_OPEN`] files are open at a time; rows of later partitions are
-//! left to another pass, which begins at the first row group with such rows. So each partition is one file, memory and
-//! open files are bounded, and rows that lie in the order of their partitions are read once.
+//! Partitions are numbered in the order of their first rows. Up to [`MOST_OPEN`] files are open at a time; rows of
+//! later partitions wait for another pass, which begins at the first row group with such rows. So each partition is one
+//! file, memory and open files are bounded, and rows already sorted by partition are read once.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -42,55 +42,55 @@ use crate::source::Interrupt;
 use crate::store::{Error, cores};
 use crate::views::text::{Format, Layout};
 
-/// What stands for a missing value in the name of a directory, by the custom of Hive.
+/// Directory name for a null, by Hive's convention.
 const MISSING: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Partitions of a table at most.
+/// Most partitions of a table.
 const MOST_PARTITIONS: usize = 1 << 14;
 
-/// Partitions whose files are open at a time.
+/// Most partitions with open files.
 const MOST_OPEN: u32 = 256;
 
-/// Bytes of the name of a directory at most.
+/// Longest directory name in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Bytes of rows that are decoded at once, about.
+/// Bytes of rows decoded at once, about.
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// Rows decoded at once.
 const BATCH_ROWS: u64 = 1 << 16;
 
-/// Bytes of a dictionary below which it is kept, whatever its use.
+/// A dictionary below this many bytes is kept, however little it saves.
 const SHORTEST_DICTIONARY: usize = 1 << 12;
 
-/// Bytes of the labels of a column that every file has whole, whatever its rows.
+/// Every file gets all labels of a column if they take at most this many bytes.
 const WHOLE_LABELS: u64 = 1 << 20;
 
-/// Rows of a partition that are encoded at once.
+/// Rows of a partition encoded at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
 
-/// Bytes of a page at most whose rows have no places, about.
+/// Most bytes of a page whose rows have no fixed places, about.
 const PAGE_BYTES: u64 = 2 << 20;
 
-/// Memory of the pages that a reader holds at most, as a multiple of that of the rows held.
+/// Most memory of the pages that a reader holds, as a multiple of that of the buffered rows.
 const PAGES_PART: u64 = 4;
 
-/// How a table is written in parts.
+/// How to partition a table.
 pub struct Partitioning<'a> {
-    /// Columns whose values tell the partition, outermost first.
+    /// Columns whose values determine the partition, outermost first.
     pub by: &'a [String],
-    /// How columns are compressed.
+    /// Compression of the columns.
     pub compression: Compression,
-    /// Bytes of rows that are held before they are written, about.
+    /// Bytes of rows to buffer before writing them, about.
     pub memory: u64,
-    /// Makes the file of a partition, given its directory: `label=electron`.
+    /// Creates the file of a partition, given its directory: `label=electron`.
     pub create: &'a (dyn Fn(&str) -> io::Result<File> + Sync),
 }
 
-/// Writes the rows of `view`, in parts. Rows written so far count in `done`.
+/// Writes the rows of `view`, partitioned. `done` counts rows written so far.
 ///
 /// # Errors
-/// [`CompressError`]; what was written until then is not the table.
+/// [`CompressError`]; the output is then incomplete.
 pub fn partition(
     view: ParquetView,
     how: &Partitioning<'_>,
@@ -127,7 +127,7 @@ fn refused(column: &str, reason: &str) -> CompressError {
     CompressError::Format(format!("partitions by {column:?}: {reason}"))
 }
 
-/// Bytes of a page of each column of a row group, which a reader of all of them holds at once.
+/// Bytes of one page per column of a row group, which a reader of all columns holds at once.
 fn pages(group: &RowGroupMetaData) -> u64 {
     let page = |chunk: &ColumnChunkMetaData| {
         let (bytes, leaf) = (chunk.uncompressed_size().max(0) as u64, chunk.column_descr());
@@ -137,23 +137,23 @@ fn pages(group: &RowGroupMetaData) -> u64 {
     group.columns().iter().map(page).sum()
 }
 
-/// What all threads know.
+/// The state shared by all threads.
 struct Job<'a> {
     how: &'a Partitioning<'a>,
     properties: WriterProperties,
     /// The columns of all files.
     schema: SchemaRef,
-    /// Labels of those that are of categories.
+    /// Labels of the columns of categories.
     labels: Vec<Option<Arc<Labels>>>,
     cores: usize,
-    /// The directory of each partition that was met.
+    /// The directory of each partition so far.
     directories: Mutex<Vec<Arc<str>>>,
 }
 
-/// Rows of one pass.
+/// A batch of rows in a pass.
 struct Batch {
     rows: RecordBatch,
-    /// The partition of each.
+    /// The partition of each row.
     ids: Vec<u32>,
     /// Partitions of this pass.
     open: Range<u32>,
@@ -161,20 +161,20 @@ struct Batch {
     width: u64,
 }
 
-/// A partition, and its places among rows.
+/// A partition, and its range among sorted rows.
 type Part = (u32, Range<usize>);
 
-/// Rows that are not written yet, and files that they go to.
+/// Buffered rows, and the files that they go to.
 #[derive(Default)]
 struct Held {
-    /// Rows in the order of their partitions, and where each of these lies.
+    /// Rows sorted by partition, and the range of each partition.
     batches: Vec<(RecordBatch, Vec<Part>)>,
-    /// Bytes of them, about.
+    /// Bytes of the rows, about.
     bytes: u64,
     files: HashMap<u32, Partition>,
 }
 
-/// The file of a partition, and the labels that it has whole.
+/// The file of a partition, and the labels of which it gets all.
 struct Partition {
     file: SerializedFileWriter<File>,
     factory: ArrowRowGroupWriterFactory,
@@ -182,22 +182,22 @@ struct Partition {
 }
 
 impl Job<'_> {
-    /// Makes the file of a partition whose first row group has `rows` rows.
+    /// Creates the file of a partition whose first row group has `rows` rows.
     fn create(&self, id: u32, rows: usize) -> Result<Partition, CompressError> {
         let directory = self.directories.lock().get(id as usize).cloned().unwrap_or_default();
         let file = (self.how.create)(&directory).map_err(CompressError::Output)?;
-        // A dictionary with nearly all values of a short row group makes it longer.
+        // A dictionary of nearly all values would lengthen a short row group.
         let dictionary = rows.clamp(SHORTEST_DICTIONARY, DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT);
         let properties = self.properties.clone().into_builder().set_dictionary_page_size_limit(dictionary).build();
         let file = ArrowWriter::try_new(file, self.schema.clone(), Some(properties))?;
         let (file, factory) = file.into_serialized_writer()?;
-        // Of an order that means something no label is left out, whatever it takes.
+        // If the order of labels is meaningful, all of them are kept, whatever they take.
         let is_short = |labels: &Arc<Labels>| labels.ordered || labels.bytes() <= WHOLE_LABELS.max(8 * rows as u64);
         let labels = self.labels.iter().map(|labels| labels.clone().filter(is_short)).collect();
         Ok(Partition { file, factory, labels })
     }
 
-    /// Writes the rows of the partitions of one core, until the queue is closed.
+    /// Writes the rows of one core's partitions, until the queue is closed.
     fn write(&self, core: usize, batches: &Receiver<Arc<Batch>>) -> Result<(), CompressError> {
         let mut held = Held::default();
         for batch in batches {
@@ -223,7 +223,7 @@ impl Job<'_> {
         held.files.into_values().try_for_each(|part| Ok(part.file.close().map(drop)?))
     }
 
-    /// Writes a row group of each partition that has rows.
+    /// Writes a row group of each partition that has buffered rows.
     fn flush(&self, held: &mut Held) -> Result<(), CompressError> {
         let batches = mem::take(&mut held.batches);
         held.bytes = 0;
@@ -264,19 +264,19 @@ impl Job<'_> {
     }
 }
 
-/// A look at all rows that are not written yet.
+/// A pass over all rows that are not yet written.
 struct Pass<'a> {
     source: Source,
     parted: Parted,
     job: &'a Job<'a>,
-    /// Partitions whose rows are written.
+    /// Partitions written in this pass.
     open: Range<u32>,
     done: &'a AtomicU64,
     interrupt: &'a Interrupt,
 }
 
 impl Pass<'_> {
-    /// Goes through the row groups from one on; the first with rows of partitions that come later.
+    /// Goes through the row groups from one on; returns the first that has rows of later partitions.
     fn run(&mut self, from: usize) -> Result<Option<usize>, CompressError> {
         let job = self.job;
         thread::scope(|scope| {
@@ -297,7 +297,7 @@ impl Pass<'_> {
                 Ok(())
             });
             drop(senders);
-            // The error of a writer is the cause; that its queue is closed only follows.
+            // A writer's error is the cause; its closed queue is only a consequence.
             for worker in workers {
                 worker.join().unwrap_or_else(|_| Err(ended()))?;
             }
@@ -305,7 +305,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Sends the rows of a row group; whether some are of partitions that come later.
+    /// Sends the rows of a row group to the writers; returns whether some belong to later partitions.
     fn group(&mut self, group: usize, senders: &[Sender<Arc<Batch>>]) -> Result<bool, CompressError> {
         let ids = self.parted.ids(&self.source, group, self.job, self.interrupt)?;
         let is_open = |id: &u32| self.open.contains(id);
@@ -335,11 +335,11 @@ fn ended() -> CompressError {
     CompressError::Format("a thread that writes partitions ended".into())
 }
 
-/// Which partition rows belong to.
+/// Assigns rows to partitions.
 struct Parted {
-    /// Names of the columns that tell it.
+    /// Names of the key columns.
     names: Vec<String>,
-    /// Where they are among the columns, in that order; and the other columns.
+    /// Their positions among the columns, in that order; and the positions of the other columns.
     keys: Vec<usize>,
     others: Vec<usize>,
     converter: RowConverter,
@@ -409,7 +409,7 @@ impl Parted {
         Ok(ids)
     }
 
-    /// A partition of values that were not met before.
+    /// Adds the partition of a new combination of values.
     fn add(&mut self, key: &[u8], arrays: &[ArrayRef], row: usize, job: &Job<'_>) -> Result<u32, CompressError> {
         let mut parts = Vec::with_capacity(arrays.len());
         for (name, array) in self.names.iter().zip(arrays) {
@@ -429,7 +429,7 @@ impl Parted {
     }
 }
 
-/// The name of the directory of a value of a column.
+/// The directory name for a value of a column.
 fn directory(column: &str, value: &ArrayRef) -> Result<String, String> {
     let mut text = Vec::new();
     let is_missing = value.logical_null_count() > 0;
@@ -439,11 +439,11 @@ fn directory(column: &str, value: &ArrayRef) -> Result<String, String> {
     }
     let name = match escaped(&text, |byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte)) {
         _ if is_missing => MISSING.to_owned(),
-        // A text that reads the same is none.
+        // A text that reads like the name for null gets an escape.
         text if text == MISSING => text.replacen('_', "%5F", 1),
         text => text,
     };
-    // Not all readers undo what is escaped here.
+    // Not all readers undo these escapes.
     let name = format!("{}={name}", escaped(column.as_bytes(), |byte| !b"/=\0".contains(&byte)));
     if name.len() <= LONGEST_NAME {
         return Ok(name);
@@ -451,7 +451,7 @@ fn directory(column: &str, value: &ArrayRef) -> Result<String, String> {
     Err(format!("a value of {} bytes, {name:.40}…, is too long for the name of a directory", text.len()))
 }
 
-/// A text with bytes escaped as in a URL, which readers of Hive's directories undo.
+/// A text with bytes escaped as in a URL; readers of Hive directories undo that.
 fn escaped(text: &[u8], is_plain: impl Fn(u8) -> bool) -> String {
     let mut escaped = Vec::with_capacity(text.len());
     for byte in text {

@@ -1,7 +1,7 @@
-//! Pages of leaf columns whose values have no fixed length.
+//! Measures the pages of leaf columns whose values vary in length.
 //!
-//! Where a pass over their lengths would keep `stat` waiting, a sample says how much room all pages take as a rule, and
-//! the file has that length.
+//! If a pass over the lengths would keep `stat` waiting, the file gets a size estimated from a sample, and its pages
+//! have to fit in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,25 +17,25 @@ use crate::store::{Blocked, Error, RowRange, Rows, for_each_array};
 use crate::views::Misfit;
 use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter};
 
-/// Counts changes of how pages are cut or written: what was kept before one is not used after it.
+/// Version of the way in which pages are cut and written; results kept by another version are ignored.
 const VERSION: u32 = 5;
 
-/// Rows measured at once, and of a page at most, unless row groups have fewer: it divides each that has not.
+/// Rows measured at once, and most rows of a page. It divides the rows of every row group that has more.
 const UNIT: u64 = 65_536;
 
-/// Rows that are given up together where one of them cannot be read.
+/// Fewest rows that are skipped together if one of them cannot be read.
 const LEAST_UNREADABLE: u64 = 1024;
 
-/// Units of one step of a pass at most.
+/// Most units per step of a pass.
 const MOST_UNITS: u64 = 16;
 
-/// Of texts, this part of a page is left for bytes that are no UTF-8 and grow to three.
+/// This part of a page of texts is reserved for invalid bytes, which grow to three.
 const SPARE_PART: u64 = 128;
 
 /// The pages of a unit, for each measured leaf of its column.
 type UnitPages = Vec<Vec<Page>>;
 
-/// Measured pages of leaf columns, by their position among all.
+/// Measured pages of leaf columns, by position among all leaves.
 pub(super) type LeafPages = BTreeMap<usize, Arc<Measured>>;
 
 /// The leaf columns of a file that must be measured, by column.
@@ -47,15 +47,15 @@ pub(super) struct Sizes {
 #[derive(Debug)]
 struct MeasuredColumn {
     column: ParquetColumn,
-    /// With the position of each among all leaves.
+    /// The leaves, each with its position among all leaves.
     leaves: Vec<(usize, Leaf)>,
 }
 
 impl Sizes {
-    /// Reads nothing.
+    /// Prepares to measure; reads nothing.
     pub fn new(columns: &[ParquetColumn], prepared: &Prepared) -> Self {
         let groups = &prepared.groups;
-        // A power of two of rows, where nothing cuts them short.
+        // A power of two, unless cuts shorten it.
         let units = Blocked::new(groups.rows(), UNIT.min(groups.per_group()), groups.cuts.as_ref());
         let (rows, unit) = (groups.rows(), units.per_block());
         let cuts = groups.cuts.as_ref().map_or(String::new(), |cuts| format!(" cut {:016x}", cuts.digest()));
@@ -67,12 +67,12 @@ impl Sizes {
         }
         let columns = leaves.into_iter().filter_map(|(column, leaves)| {
             let column = columns.get(column)?.clone();
-            // Units of a chunk, so that it is decoded once; many where they are cut short.
+            // A step covers a chunk, so that it is decoded once; many units if cuts shorten them.
             let step = match column.rows.natural_rows().unwrap_or(0) / unit {
                 _ if units.is_cut() => MOST_UNITS,
                 units => units.clamp(1, MOST_UNITS),
             };
-            // The file of a column and the table's with the same rows have the same pages.
+            // A column's own file and the table's have the same pages for the same rows, so they share the results.
             let keeper = column.keeper.clone().map(|Keeper { file, what }| {
                 let leaves = leaves.len();
                 let pages = format!("parquet-pages {VERSION} leaves {leaves} rows {rows} by {unit}{cuts}");
@@ -84,7 +84,7 @@ impl Sizes {
         Self { groups: groups.clone(), columns }
     }
 
-    /// The pages of each leaf: waits for passes over what is not known.
+    /// The pages of each leaf; waits for passes over unknown lengths.
     pub fn pages(&self, interrupt: &Interrupt) -> Result<LeafPages, Error> {
         let mut pages = BTreeMap::new();
         for meter in &self.columns {
@@ -104,8 +104,7 @@ impl Sizes {
         Ok(pages)
     }
 
-    /// Pages as long as those of each leaf are as a rule, and a quarter more; `None` where [`Sizes::pages`] takes no
-    /// longer than a sample.
+    /// Pages estimated from a sample, plus a quarter; `None`: [`Sizes::pages`] takes no longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<LeafPages>, Error> {
         let mut work = 0_u64;
         for meter in &self.columns {
@@ -141,17 +140,17 @@ impl Sizes {
         measured.ok_or_else(|| column.column.unsupported("pages do not cover all rows"))
     }
 
-    /// Whether there is nothing to measure.
+    /// Whether no column needs measuring.
     pub fn is_fixed(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Whether all is known, so that [`Sizes::pages`] reads no value.
+    /// Whether the pages are known, so that [`Sizes::pages`] reads no value.
     pub fn is_known(&self) -> bool {
         self.columns.iter().all(Meter::is_known)
     }
 
-    /// The same, or found in the cache folder.
+    /// Whether the pages are known, or kept in the cache folder.
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         for meter in &self.columns {
             if !meter.is_found(interrupt)? {
@@ -161,24 +160,24 @@ impl Sizes {
         Ok(true)
     }
 
-    /// A page of this leaf is longer than its outline says: its column is measured by its values from now on.
+    /// Records that a page of this leaf is longer than its outline says: its column is measured by values from now on.
     pub fn distrust(&self, leaf: usize) {
         let has_leaf = |meter: &&Meter<MeasuredColumn>| meter.measured().leaves.iter().any(|(at, _)| *at == leaf);
         self.columns.iter().filter(has_leaf).for_each(|meter| meter.distrust(0));
     }
 
-    /// Whether a page was found that is longer than its outline says.
+    /// Whether some page was found longer than its outline says.
     pub fn is_distrusted(&self) -> bool {
         self.columns.iter().any(Meter::is_distrusted)
     }
 
-    /// How far the passes are; `None` where there is nothing to measure.
+    /// The progress of the passes; `None`: no column needs measuring.
     pub fn progress(&self) -> Option<Progress> {
         Progress::sum(self.columns.iter().map(Meter::progress))
     }
 }
 
-/// The pages of a unit that is repeated; pages that are alike as one.
+/// The pages of a unit that repeats; equal pages are merged.
 fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
     let alike = pages.first().filter(|first| times > 1 && pages.iter().all(|page| page == *first)).copied();
     let one_by_one = if alike.is_some() { 0 } else { times };
@@ -186,21 +185,21 @@ fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
     alike.into_iter().chain((0..one_by_one).flat_map(move |_| pages.iter().map(|page| (*page, 1))))
 }
 
-/// Pages of rows of some units, each of which takes about as many bytes and entries. The last page may be short.
+/// Pages of the rows of some units, each with about this many bytes and entries. The last page may be short.
 fn typical_pages([bytes, entries]: [u64; 2], rows: u64, unit: u64) -> impl Iterator<Item = (Page, u64)> {
     let count = (bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
     let per_page = unit / count;
     let part = move |rows: u64| {
         let share = |all: u64| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(unit) + 1);
         let (bytes, entries) = (share(bytes), share(entries));
-        // No more rows than a unit.
+        // At most the rows of a unit.
         Page { rows: rows as u32, bytes: bytes.unwrap_or(u32::MAX), entries: entries.unwrap_or(u32::MAX) }
     };
     let rest = rows % per_page;
     [(part(per_page), rows / per_page), (part(rest.max(1)), u64::from(rest > 0))].into_iter()
 }
 
-/// Numbers are the bytes and the entries of the pages of each leaf.
+/// The numbers are the bytes and the entries of the pages of each leaf.
 impl measure::Measured for MeasuredColumn {
     type Unit = UnitPages;
 
@@ -261,7 +260,7 @@ impl measure::Measured for MeasuredColumn {
 }
 
 impl MeasuredColumn {
-    /// The outline of some rows, where it tells how much room all leaves take.
+    /// The outline of some rows, if it suffices to bound all leaves.
     fn outline(&self, rows: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let Some(outline) = self.column.rows.outline(rows, interrupt)? else { return Ok(None) };
         let none = outline.slice(0, 0);
@@ -287,9 +286,9 @@ impl MeasuredColumn {
     ) -> Result<(), Error> {
         let count = rows.end - rows.start;
         let is_divisible = |error: &Error| match error {
-            // More than the store hands out at once.
+            // More than the store returns at once.
             Error::TooLarge { .. } => count > 1,
-            // Some rows cannot be read.
+            // Some of these rows cannot be read.
             Error::Chunk { .. } | Error::Heap { .. } => count > LEAST_UNREADABLE,
             _ => false,
         };
@@ -299,7 +298,7 @@ impl MeasuredColumn {
                 self.divided(rows.start..middle, by_values, pages, interrupt)?;
                 self.divided(middle..rows.end, by_values, pages, interrupt)
             }
-            // Their page has a place, so that the others can be read; reading it is an error.
+            // An unreadable page keeps a place, so that others stay readable; reading it fails.
             Err(Error::Chunk { .. } | Error::Heap { .. }) => {
                 let rows = u32::try_from(count).unwrap_or(u32::MAX);
                 pages.iter_mut().for_each(|pages| pages.push(Page { rows, bytes: 0, entries: rows }));
@@ -326,7 +325,7 @@ impl MeasuredColumn {
             self.divide_all(&array, &Leaf::measure, pages)
         });
         if whole.is_err() {
-            // The caller tries parts of the rows.
+            // The caller retries with fewer rows.
             pages.iter_mut().zip(before).for_each(|(pages, before)| pages.truncate(before));
         }
         whole
@@ -350,7 +349,7 @@ fn half(rows: u64) -> u64 {
     rows.next_power_of_two() / 2
 }
 
-/// Cuts an array into pages of at most [`PAGE_BYTES`], or of one row, as `measure` tells.
+/// Cuts an array into pages of at most [`PAGE_BYTES`], or of one row, by `measure`.
 fn divide(
     leaf: &Leaf,
     array: &ArrayRef,

@@ -1,4 +1,4 @@
-//! A block of rows as text: pure functions from Arrow arrays to bytes, and to the number of bytes.
+//! Renders a block of rows as text, or computes its length: pure functions from Arrow arrays.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,44 +14,43 @@ use crate::views::json;
 /// A format of text files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// RFC 4180 with a header line; lines end with LF. A missing value is an empty field and the empty string `""`; in
-    /// a file of one column a missing value is `""` too, since readers skip blank lines. [`CsvOptions`] change some of
-    /// it.
+    /// RFC 4180 with a header line; lines end with LF. A null is an empty field and the empty string `""`; in a file of
+    /// one column a null is `""` too, since readers skip blank lines. [`CsvOptions`] change some of this.
     Csv,
-    /// One value a line, no header. A missing value is an empty line; `\`, LF and CR are written `\\`, `\n`, `\r`. (Of
-    /// several columns the values of a row follow each other.)
+    /// One value per line, no header. A null is an empty line; `\`, LF and CR are written `\\`, `\n`, `\r`. (With
+    /// several columns, the values of a row follow each other.)
     Txt,
-    /// One JSON object a line. A missing value is `null`.
+    /// One JSON object per line. A null is `null`.
     Ndjson,
-    /// One JSON value a line, without an object around it: the rows of an array of rank 2 as JSON arrays. A missing
-    /// value is `null`. (Of several columns each value has a line.)
+    /// One JSON value per line, without an object around it: the rows of an array of rank 2 as JSON arrays. A null is
+    /// `null`. (With several columns, each value has a line.)
     JsonValues,
-    /// Each value as it is, then a NUL (what `xargs -0` and `sort -z` read): `.raw` of variable-length strings.
+    /// Each value as it is, then a NUL (the input of `xargs -0` and `sort -z`): `.raw` of variable-length strings.
     NulTerminated,
-    /// The bytes of each value and nothing else: a string by itself. A missing value has no bytes.
+    /// The bytes of each value and nothing else: a string by itself. A null has no bytes.
     Verbatim,
 }
 
-/// Everything around the values of a file: known from the names of its columns, the same for every block.
+/// The bytes around the values of a file, determined by the names of its columns; the same for every block.
 #[derive(Clone, Debug)]
 pub struct Layout {
     format: Format,
     csv: Arc<CsvOptions>,
-    /// Number of columns: a wide array has very many, so nothing is kept of each.
+    /// Number of columns. A wide array has very many, so nothing is stored per column.
     columns: usize,
-    /// Before each column's value but the first, where a format has no keys.
+    /// Separator before each value but the first, in formats without keys.
     between: Vec<u8>,
-    /// Before each column's value, where a format names values.
+    /// Key before each value, in formats with keys.
     keys: Vec<Vec<u8>>,
 }
 
 impl Layout {
-    /// The layout of a file with columns of these names. Bytes that are no UTF-8 become U+FFFD.
+    /// The layout of a file with columns of these names. Invalid UTF-8 becomes U+FFFD.
     pub fn new<'a>(format: Format, names: impl IntoIterator<Item = &'a BString>) -> Self {
         Self::with_csv(format, &Arc::default(), names)
     }
 
-    /// The same where CSV is not the usual.
+    /// The same with CSV options.
     pub fn with_csv<'a>(format: Format, csv: &Arc<CsvOptions>, names: impl IntoIterator<Item = &'a BString>) -> Self {
         let names = names.into_iter();
         let between = match format {
@@ -76,7 +75,7 @@ impl Layout {
         Self { format, csv: csv.clone(), columns, between, keys }
     }
 
-    /// The line of names that begins a file of this format; empty where there is none.
+    /// The header line of a file of this format; empty if the format has none.
     pub fn header<'a>(format: Format, csv: &CsvOptions, names: impl IntoIterator<Item = &'a BString>) -> Vec<u8> {
         let mut header = Vec::new();
         if format == Format::Csv && csv.header() {
@@ -96,7 +95,7 @@ impl Layout {
         self.format
     }
 
-    /// How CSV is written.
+    /// CSV options.
     pub(super) fn csv_options(&self) -> &CsvOptions {
         &self.csv
     }
@@ -106,14 +105,14 @@ impl Layout {
         self.columns
     }
 
-    /// Bytes of a row beside its values.
+    /// Bytes of a row besides its values.
     pub fn overhead(&self) -> u64 {
         let between = self.between.len() * self.columns.saturating_sub(1);
         let keys: usize = self.keys.iter().map(Vec::len).sum();
         (between + keys + self.end().len()) as u64
     }
 
-    /// Before the value of a column.
+    /// The bytes before the value of a column.
     #[inline]
     fn before(&self, position: usize) -> &[u8] {
         match self.keys.get(position) {
@@ -123,7 +122,7 @@ impl Layout {
         }
     }
 
-    /// After the last value of a row.
+    /// The bytes after the last value of a row.
     fn end(&self) -> &'static [u8] {
         match self.format {
             Format::Csv | Format::Txt | Format::JsonValues => b"\n",
@@ -133,7 +132,7 @@ impl Layout {
         }
     }
 
-    /// What stands for a missing value.
+    /// The text of a null.
     pub(super) fn missing(&self) -> &[u8] {
         match self.format {
             Format::Csv if self.columns() == 1 && self.csv.null().is_empty() => b"\"\"",
@@ -143,10 +142,10 @@ impl Layout {
         }
     }
 
-    /// Appends rows: one array for each column, all of one length (the shortest counts).
+    /// Appends rows: one array per column, all of one length (the shortest counts).
     ///
     /// # Errors
-    /// [`NoText`] where a column's type has none; nothing is appended then.
+    /// [`NoText`] if a column's type has no text; nothing is appended then.
     pub fn render(&self, arrays: &[ArrayRef], out: &mut Vec<u8>) -> Result<(), NoText> {
         let arrays = arrays.iter().map(AsRef::as_ref);
         match self.format {
@@ -189,11 +188,11 @@ impl Layout {
         Ok(())
     }
 
-    /// Bytes that the values of one column's array take in each of `pieces` (rows of the array), without what stands
-    /// between values: [`Layout::overhead`] adds that once a row.
+    /// Bytes of one column's values in each of `pieces` (rows of the array), without keys and separators:
+    /// [`Layout::overhead`] counts those per row.
     ///
     /// # Errors
-    /// [`NoText`] where the type has none.
+    /// [`NoText`] if the type has no text.
     pub fn measure(&self, array: &dyn Array, pieces: &[Range<usize>]) -> Result<Vec<u64>, NoText> {
         match self.format {
             Format::Csv => Ok(self.measure_as(&self.csv(array)?, pieces)),

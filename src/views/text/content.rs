@@ -1,4 +1,4 @@
-//! The rows of a text file: reads columns and turns ranges of rows into bytes, or into their number.
+//! The rows of a text file: reads columns, and renders or measures ranges of rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,39 +19,38 @@ use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, Shared, 
 /// A column of a text file.
 #[derive(Clone, Debug)]
 pub struct TextColumn {
-    /// Its name: in the header of CSV, the key in NDJSON.
+    /// Its name: in the header of CSV, or as the key in NDJSON.
     pub name: BString,
     /// Its rows.
     pub rows: Arc<dyn Rows>,
-    /// Bytes (of UTF-8) of the longest string there can be, where that is known without looking at values: of a
-    /// dictionary's longest label, of a fixed-size string. It bounds the size before it is known; nothing breaks where
-    /// it is `None`.
+    /// Bytes (of UTF-8) of the longest possible string, if known without reading values: from the longest label of a
+    /// dictionary, or from the width of a fixed-size string. It bounds the size before it is known; `None` is always
+    /// correct.
     pub longest: Option<u64>,
-    /// Names of the parts of its values, where these are shown instead: of the places of arrays, of the fields of
-    /// compounds.
+    /// Names of the parts of its values, if the parts are shown as columns: elements of arrays, fields of compounds.
     pub parts: Vec<BString>,
-    /// Whether parts are shown.
+    /// Whether its parts are shown.
     is_spread: bool,
 }
 
 impl TextColumn {
-    /// A column of any rows, with what they tell of their longest string.
+    /// A column over any rows, with their hint of the longest string.
     pub fn new(name: BString, rows: Arc<dyn Rows>) -> Self {
         let longest = rows.hints().texts.bound();
         Self { name, rows, longest, parts: Vec::new(), is_spread: false }
     }
 
-    /// A column of arrays or compounds, shown part by part under these names, as many as there are parts.
+    /// A column of arrays or compounds, shown part by part under these names, one per part.
     pub fn spread(rows: Arc<dyn Rows>, parts: Vec<BString>) -> Self {
         Self { name: BString::default(), rows, longest: None, parts, is_spread: true }
     }
 
-    /// What it is shown as.
+    /// The names under which it is shown.
     pub fn names(&self) -> &[BString] {
         if self.is_spread { &self.parts } else { std::slice::from_ref(&self.name) }
     }
 
-    /// What is shown: the types, whether values can be missing, the longest text.
+    /// For each shown part: its type, whether it is nullable, its longest text.
     fn shown(&self) -> Vec<(&DataType, bool, Option<u64>)> {
         if !self.is_spread {
             return vec![(self.rows.data_type(), self.rows.nullable(), self.longest)];
@@ -67,23 +66,23 @@ impl TextColumn {
     }
 }
 
-/// Rows that one column's array holds at most while lengths are taken, unless a chunk has more.
+/// Most rows of one column's array while lengths are measured, unless a chunk has more.
 const BATCH_ROWS: u64 = 1 << 18;
 
-/// The same for columns with large chunks: a chunk is decoded once then.
+/// The same for columns with large chunks, so that each chunk is decoded once.
 const LARGEST_BATCH_ROWS: u64 = 1 << 20;
 
-/// About this much text is behind the arrays of one batch of a column with wide values, or as much is decoded for them.
+/// Bytes of text behind the arrays of one batch of wide values, or bytes decoded for them, about.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// What a lookup may spend to know a size.
+/// The work that a lookup may spend on a size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
-    /// Cells; a number counts one.
+    /// Cells; a number counts as one.
     pub cells: u64,
-    /// Bytes to decode, and of text whose length nothing tells.
+    /// Bytes to decode, and bytes of text of unknown length.
     pub bytes: u64,
-    /// Chunks to touch.
+    /// Chunks to read.
     pub chunks: u64,
 }
 
@@ -93,24 +92,24 @@ impl Allowance {
     }
 }
 
-/// Columns, their number of rows, and what stands around values.
+/// Columns, their number of rows, and the layout around values.
 #[derive(Debug)]
 pub(super) struct Content {
     columns: Vec<TextColumn>,
     layout: Layout,
     /// Rows shown.
     pub rows: u64,
-    /// Rows of the largest chunks among the columns.
+    /// Rows of the largest chunk among the columns.
     pub natural: Option<u64>,
     /// Width of a row.
     pub width: Width,
-    /// About how wide a row is.
+    /// Estimated bytes of a row.
     pub estimate: u64,
     /// Rows of a batch.
     batch: u64,
 }
 
-/// Width of what a column shows of a row, by its types.
+/// Width of a column's shown values per row, by their types.
 fn width_of(column: &TextColumn, layout: &Layout) -> Width {
     let missing = layout.missing().len() as u64;
     column.shown().into_iter().fold(Width::exactly(0), |sum, (data_type, nullable, longest)| {
@@ -119,9 +118,9 @@ fn width_of(column: &TextColumn, layout: &Layout) -> Width {
     })
 }
 
-/// Bytes to decode, about, and chunks to touch for the first `count` rows.
+/// Approximate bytes to decode, and chunks to read, for the first `count` rows.
 fn cost(rows: &dyn Rows, count: u64) -> (u64, u64) {
-    // Rows in one run take one read.
+    // Contiguous rows take one read.
     let (decoded, touched) = match rows.natural_rows() {
         Some(natural) if natural > 0 => {
             let touched = count.div_ceil(natural);
@@ -132,10 +131,10 @@ fn cost(rows: &dyn Rows, count: u64) -> (u64, u64) {
     (decoded.saturating_mul(rows.stored_width().unwrap_or(64)), touched)
 }
 
-/// Bytes of some blocks, while they are added up.
+/// Sums of bytes per block.
 struct Sums<'a> {
     grid: &'a Grid,
-    /// The first of the blocks.
+    /// The first block.
     first: usize,
     bytes: Vec<u64>,
 }
@@ -143,7 +142,7 @@ struct Sums<'a> {
 impl Content {
     pub fn new(mut columns: Vec<TextColumn>, format: Format, csv: &Arc<CsvOptions>, limit: Option<u64>) -> Self {
         let layout = Layout::with_csv(format, csv, columns.iter().flat_map(TextColumn::names));
-        // A wide array has very many names, which the header alone shows.
+        // A wide array has very many names, which only the header shows.
         columns.iter_mut().for_each(|column| column.parts = Vec::new());
         let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0).min(limit.unwrap_or(u64::MAX));
         let natural = columns.iter().filter_map(|column| column.rows.natural_rows()).filter(|&rows| rows > 0).max();
@@ -155,14 +154,14 @@ impl Content {
         };
         let estimates: Vec<u64> = columns.iter().map(of_column).collect();
         let estimate = estimates.iter().copied().fold(layout.overhead(), u64::saturating_add).max(1);
-        // Columns that are fields of one dataset need whole rows of it.
+        // Columns that are fields of one dataset need its whole rows.
         let strides = columns.iter().filter_map(|column| column.rows.stride());
         let widest = estimates.into_iter().chain(strides).max().unwrap_or(1).max(1);
         let batch = natural.unwrap_or(0).clamp(BATCH_ROWS, LARGEST_BATCH_ROWS).min(BATCH_BYTES / widest).max(1);
         Self { columns, layout, rows, natural, width, estimate, batch }
     }
 
-    /// Whether all values can be looked at for this.
+    /// Whether the allowance covers all values.
     pub fn is_quick(&self, allowance: &Allowance) -> bool {
         let costs = self.columns.iter().map(|column| cost(column.rows.as_ref(), self.rows));
         let costs = costs.fold((0, 0), |(bytes, chunks): (u64, u64), of_column| {
@@ -171,8 +170,8 @@ impl Content {
         allowance.covers(self.work(), costs)
     }
 
-    /// The most bytes that a row takes, with the labels of categories looked at where the allowance covers that. A type
-    /// alone says of labels that they are no longer than their file.
+    /// Most bytes of a row; reads the labels of categories if the allowance covers that. By their type alone, labels
+    /// could be as long as their file.
     pub fn most_of_row(&self, allowance: &Allowance, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
         let mut all = Width::exactly(self.layout.overhead());
         for column in &self.columns {
@@ -182,7 +181,7 @@ impl Content {
         Ok(all.most)
     }
 
-    /// Bytes of the longest label of a column of categories, or of what stands for a missing one.
+    /// Bytes of the longest label of a column of categories, or of the text of a null.
     fn longest_label(
         &self,
         column: &TextColumn,
@@ -203,7 +202,7 @@ impl Content {
         Ok(lengths.into_iter().chain([missing]).max())
     }
 
-    /// Whether the arrays of all rows take no more than about `bytes` bytes together.
+    /// Whether the arrays of all rows take at most about `bytes` bytes together.
     pub fn fits(&self, bytes: u64, interrupt: &Interrupt) -> Result<bool, Error> {
         let mut left = bytes;
         for column in &self.columns {
@@ -216,19 +215,19 @@ impl Content {
         Ok(true)
     }
 
-    /// Cells of all rows, where a number counts one and others more.
+    /// Number of cells in all rows, where a number counts as one and other values as more.
     fn work(&self) -> u64 {
         let cells = self.columns.iter().flat_map(TextColumn::shown);
         let cells = cells.map(|(data_type, ..)| if data_type.is_numeric() { 1 } else { 4_u64 });
         cells.sum::<u64>().saturating_mul(self.rows)
     }
 
-    /// Blocks to measure in one step: those of about one batch.
+    /// Blocks to measure per step: about one batch.
     pub fn blocks_per_step(&self, grid: &Grid) -> usize {
         usize::try_from(self.batch / grid.per_block().max(1)).unwrap_or(usize::MAX).max(1)
     }
 
-    /// The arrays of a column: one, or one for each of its parts.
+    /// The arrays of a column: one, or one per part.
     fn arrays(&self, column: &TextColumn, rows: RowRange, interrupt: &Interrupt) -> Result<Vec<ArrayRef>, Error> {
         interrupt.check()?;
         let array = column.rows.array(rows.clone(), interrupt)?;
@@ -241,7 +240,7 @@ impl Content {
         Self::parts(column, array)
     }
 
-    /// The array of a column, or one for each of its parts.
+    /// The array of a column, or one per part.
     fn parts(column: &TextColumn, array: ArrayRef) -> Result<Vec<ArrayRef>, Error> {
         if !column.is_spread {
             return Ok(vec![array]);
@@ -250,7 +249,7 @@ impl Content {
         spread::parts(&array).map_err(|error| unsupported(error.to_string()))
     }
 
-    /// The longest run of rows from the first of `rows` on of which all columns together can be made at once.
+    /// The longest run from the start of `rows` whose arrays, over all columns, fit in memory at once.
     fn fitting(&self, rows: RowRange, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let mut all = Fitting { end: rows.end, bytes: 0 };
         for column in &self.columns {
@@ -266,7 +265,7 @@ impl Content {
         Error::unsupported(names.collect::<Vec<_>>().join(", "), error)
     }
 
-    /// Appends rows; says `false`, with anything or nothing appended, once `out` would grow past about `limit` bytes.
+    /// Appends rows; returns `false`, with any part of them appended, once `out` would grow past about `limit` bytes.
     pub fn render(
         &self,
         rows: RowRange,
@@ -284,7 +283,7 @@ impl Content {
         let mut start = rows.start;
         while start < rows.end {
             let fitting = self.fitting(start..rows.end, interrupt)?;
-            // Numbers take up to three times their width as text, and strings seldom more than theirs.
+            // Numbers as text take up to three times their width, strings seldom more than their own.
             if limit < usize::MAX && fitting.bytes.saturating_add(out.len() as u64) / 4 > limit as u64 {
                 return Ok(false);
             }
@@ -305,7 +304,7 @@ impl Content {
             self.columns.iter().map(|column| self.arrays(column, rows.clone(), interrupt)).collect();
         match arrays {
             Ok(arrays) => self.layout.render(&arrays.concat(), out).map_err(|error| self.no_text(error)),
-            // More than the store hands out at once: in halves.
+            // More than the store returns at once: try halves.
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
                 drop(flight);
                 let middle = rows.start + (rows.end - rows.start) / 2;
@@ -316,14 +315,14 @@ impl Content {
         }
     }
 
-    /// The column whose texts stand in the file as they are shown, if there is one alone.
+    /// The column of a file whose bytes are its texts, if it has a single column of this kind.
     fn terminated_column(&self) -> Option<&TextColumn> {
         let [column] = self.columns.as_slice() else { return None };
         (self.layout.format() == Format::NulTerminated).then_some(column)
     }
 
-    /// Hands out rows as they stand in the file, by
-    /// [`Coded::for_each_terminated`](crate::store::Coded::for_each_terminated). Returns whether it did.
+    /// Hands out rows in the form that the file has, by
+    /// [`Coded::for_each_terminated`](crate::store::Coded::for_each_terminated). Returns whether the rows support that.
     fn terminated(
         &self,
         rows: RowRange,
@@ -334,14 +333,14 @@ impl Content {
         column.rows.coded().map_or(Ok(false), |coded| coded.for_each_terminated(rows, interrupt, take))
     }
 
-    /// Bytes of rows that are measured by being rendered, each piece shown to `see`; `None` for any others.
+    /// Bytes of rows that are measured by rendering them, passing each piece to `see`; `None` for any others.
     pub fn terminated_length(
         &self,
         rows: RowRange,
         interrupt: &Interrupt,
         mut see: impl FnMut(&[u8]),
     ) -> Result<Option<u64>, Error> {
-        // Much may be the same value over and over, which is measured once.
+        // Rows too large for memory may be one value over and over, which `add_shared` measures once.
         if self.terminated_column().is_none() || self.fitting(rows.clone(), interrupt)?.end < rows.end {
             return Ok(None);
         }
@@ -354,8 +353,8 @@ impl Content {
         Ok(self.terminated(rows, interrupt, add)?.then_some(length))
     }
 
-    /// Bytes of each of `blocks`. Column after column over a batch of rows, so that no chunk is decoded twice however
-    /// many columns there are.
+    /// Bytes of each of `blocks`. Goes column by column over a batch of rows, so that each chunk is decoded once,
+    /// however many columns there are.
     pub fn lengths(&self, grid: &Grid, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         let terminated = blocks.clone().map(|block| self.terminated_length(grid.rows_of(block), interrupt, |_| ()));
         if let Some(lengths) = terminated.collect::<Result<Option<Vec<_>>, Error>>()? {
@@ -368,7 +367,7 @@ impl Content {
         };
         let mut sums = Sums { grid, first: blocks.start, bytes: blocks.clone().map(of_block).collect() };
         let rows = grid.rows_of(blocks.start).start..grid.rows_of(blocks.end.saturating_sub(1)).end;
-        // A batch ends where a block does, so that chunks are met whole.
+        // A batch ends at a block boundary, so that chunks are read whole.
         let batch = (self.batch / grid.per_block()).max(1).saturating_mul(grid.per_block()).min(self.batch).max(1);
         let mut start = rows.start;
         while start < rows.end {
@@ -404,7 +403,7 @@ impl Content {
         Ok(())
     }
 
-    /// The same of rows that fit.
+    /// Adds the lengths of rows that fit in memory.
     fn add_piece(
         &self,
         column: &TextColumn,
@@ -422,7 +421,7 @@ impl Content {
             Err(error) => return Err(error),
         };
         let first = sums.grid.block_of(rows.start);
-        // Within the array, hence within usize.
+        // Positions within the array, hence within usize.
         let pieces: Vec<Range<usize>> = (first..=sums.grid.block_of(rows.end - 1))
             .map(|block| {
                 let block = sums.grid.rows_of(block);
@@ -439,8 +438,8 @@ impl Content {
         Ok(())
     }
 
-    /// As [`Content::add_lengths`] of rows of which many are the same, each of which is measured once; returns whether
-    /// it did.
+    /// As [`Content::add_lengths`], for rows with many repeated values, measuring each value once; returns whether that
+    /// worked.
     fn add_shared(
         &self,
         column: &TextColumn,

@@ -1,4 +1,4 @@
-//! CSV other than the usual: another separator, a text for missing values, no header.
+//! CSV options: separator, text of nulls, header.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use super::cell::style::{Csv, Plain};
 use super::cell::{Cell, Frame, column_of};
 
-/// What users choose of CSV (`--csv-separator`, `--csv-null`, `--no-header`).
+/// A user's choices for CSV (`--csv-separator`, `--csv-null`, `--no-header`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvOptions {
     separator: u8,
@@ -17,14 +17,14 @@ pub struct CsvOptions {
     header: bool,
 }
 
-/// Why CSV cannot be written so.
+/// Why such CSV would be ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CsvOptionsError {
-    /// It would not be told from what it separates.
+    /// The separator could be part of a value.
     #[error("{0:?} cannot separate CSV fields: it is not ASCII, ends lines, quotes, or may stand in a number")]
     Separator(char),
-    /// It is never quoted, so it must not look like more than a field.
+    /// The text of a null is never quoted, so it must read as one field.
     #[error(
         "{null:?} cannot stand for missing values: it has a quote, an end of line or the separator {separator:?} in it"
     )]
@@ -43,11 +43,11 @@ impl Default for CsvOptions {
 }
 
 impl CsvOptions {
-    /// Fields are separated by `separator`, a missing value is `null` without quotes, and names stand in the first line
-    /// with `header`.
+    /// CSV whose fields are separated by `separator`, with `null` (unquoted) for nulls, and with names in the first
+    /// line if `header`.
     ///
     /// # Errors
-    /// [`CsvOptionsError`] where such a file could not be read back.
+    /// [`CsvOptionsError`] if such a file would be ambiguous.
     pub fn new(separator: char, null: &str, header: bool) -> Result<Self, CsvOptionsError> {
         let usable = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"\0\r\n\"+-.".contains(byte);
         let byte = u8::try_from(separator).ok().filter(u8::is_ascii).filter(usable);
@@ -59,22 +59,22 @@ impl CsvOptions {
         Ok(options)
     }
 
-    /// Between two fields.
+    /// The byte between two fields.
     pub fn separator(&self) -> u8 {
         self.separator
     }
 
-    /// What a missing value is.
+    /// The text of a null.
     pub fn null(&self) -> &str {
         &self.null
     }
 
-    /// Whether names stand in the first line.
+    /// Whether the first line has the names.
     pub fn header(&self) -> bool {
         self.header
     }
 
-    /// Whether values are written as they are without options.
+    /// Whether values are written as with default options.
     pub(super) fn is_usual(&self) -> bool {
         self.separator == b',' && self.null.is_empty()
     }
@@ -85,7 +85,7 @@ impl CsvOptions {
         byte == self.separator || matches!(byte, b'"' | b'\n' | b'\r')
     }
 
-    /// Whether a field must be quoted: it could be taken for several fields, lines, or a missing value.
+    /// Whether a field must be quoted because it could be read as several fields or lines, or as a null.
     #[inline]
     fn quotes(&self, text: &[u8]) -> bool {
         text.is_empty() || text == self.null.as_bytes() || text.iter().any(|&byte| self.special(byte))
@@ -111,13 +111,13 @@ impl CsvOptions {
         if self.quotes(text) { text.len() + 2 + text.iter().filter(|&&byte| byte == b'"').count() } else { text.len() }
     }
 
-    /// Whether a value of this type may have to be quoted. Numbers hold no separator and are never empty, so they are
-    /// written as they are unless one may read like a missing value.
+    /// Whether a value of this type may need quotes. Numbers contain no separator and are never empty, so they need
+    /// quotes only if one could read like the text of a null.
     pub(super) fn may_quote(&self, data_type: &DataType) -> bool {
         match data_type {
             DataType::Null => false,
             DataType::Boolean => matches!(self.null.as_str(), "true" | "false"),
-            // What is written is among what these read.
+            // These parsers accept every text that is ever written.
             data_type if data_type.is_integer() => self.null.parse::<i128>().is_ok(),
             DataType::Timestamp(..) => self.separator == b':' || self.null.contains(':'),
             data_type if data_type.is_floating() => self.null.parse::<f64>().is_ok(),
@@ -126,7 +126,7 @@ impl CsvOptions {
     }
 }
 
-/// Cells whose text is quoted where options ask for it, of whatever type they are.
+/// Cells of any type, quoted where the options require it.
 pub(super) struct Quoted<'a> {
     /// The values without quotes.
     values: Box<dyn Cell<Plain> + 'a>,

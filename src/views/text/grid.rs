@@ -1,12 +1,12 @@
-//! Rows cut into blocks of one length.
+//! Cuts rows into blocks of equal length.
 
 use crate::store::RowRange;
 
-/// A rendered block has about this many bytes: several 128 KiB requests of the kernel, few enough that a read in the
-/// middle of a file wastes little, and small beside the caches of a processor.
+/// Bytes of a rendered block, about: several 128 KiB requests of the kernel, little waste for a read in the middle of a
+/// file, and small compared to a processor's caches.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// An index has at most this many blocks (8 bytes each); beyond, blocks get longer.
+/// Most blocks of an index (8 bytes each); beyond, blocks get longer.
 const MOST_BLOCKS: u64 = 1 << 20;
 
 /// Blocks of `per_block` rows over `rows`; the last may be shorter.
@@ -17,8 +17,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Blocks of about 1 MiB where a row takes about `estimate` bytes, which keep to chunks of `natural` rows if there
-    /// is a length near the one wanted that divides them or is a multiple of them.
+    /// Blocks of about 1 MiB, if a row takes about `estimate` bytes. They respect chunks of `natural` rows if some
+    /// length near the wanted one divides them or is a multiple of them.
     pub fn choose(rows: u64, estimate: u64, natural: Option<u64>) -> Self {
         let wanted = BLOCK_BYTES / estimate.max(1);
         // The next lower power of two.
@@ -26,7 +26,7 @@ impl Grid {
         let fitted = match natural {
             Some(natural) if natural > 0 && natural <= wanted => wanted / natural * natural,
             Some(natural) if natural > 0 => {
-                // The divisor of a chunk nearest to what is wanted, no further off than a factor of two.
+                // The divisor of a chunk's rows that is nearest to the wanted length, within a factor of two.
                 let (fewest, most) =
                     (natural.div_ceil(wanted.saturating_mul(2)), natural.div_ceil(wanted).saturating_mul(2));
                 let divides = |parts: &u64| natural.is_multiple_of(*parts);
@@ -64,7 +64,7 @@ impl Grid {
         start..start.saturating_add(self.per_block).min(self.rows.end)
     }
 
-    /// The block that a row is in.
+    /// The block that contains a row.
     pub fn block_of(&self, row: u64) -> usize {
         usize::try_from(row.saturating_sub(self.rows.start) / self.per_block).unwrap_or(usize::MAX)
     }

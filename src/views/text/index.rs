@@ -1,4 +1,4 @@
-//! Where each block of a file begins: sums over what a pass has learnt.
+//! The offset of each block of a file: sums of lengths that a pass learns.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +8,7 @@ use crate::source::Interrupt;
 use crate::store::Error;
 use crate::store::pass::{Keeper, Measure, Pass, Progress};
 
-/// A block: its number, where it begins, its bytes.
+/// A block: its number, its first byte, its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Located {
     pub block: usize,
@@ -16,17 +16,17 @@ pub(super) struct Located {
     pub length: u64,
 }
 
-/// Where blocks begin.
+/// Offsets of blocks.
 pub(super) struct Index {
     pass: Arc<Pass<u64>>,
-    /// Where each block begins, and where the last one ends; once all are known.
+    /// The offset of each block, and the end of the last; once all are known.
     complete: OnceLock<Vec<u64>>,
-    /// The same for the blocks up to the first unknown one.
+    /// The same for the blocks before the first unknown one.
     offsets: Mutex<Vec<u64>>,
 }
 
 impl Index {
-    /// An index of `blocks` blocks of which none is known; a step of a pass measures `per_step` of them.
+    /// An index of `blocks` unknown blocks; a step of the pass measures `per_step` of them.
     pub fn new(blocks: usize, per_step: usize, measure: Arc<dyn Measure<u64>>, keeper: Option<Keeper>) -> Self {
         Self {
             pass: Pass::new(blocks, per_step, measure, keeper),
@@ -40,12 +40,12 @@ impl Index {
         self.offsets_of(self.pass.known()?).last().copied()
     }
 
-    /// Bytes of all blocks, where they are known or kept in the cache folder.
+    /// Bytes of all blocks, if they are known or kept in the cache folder.
     pub fn found(&self) -> Option<u64> {
         self.offsets_of(self.pass.found()?).last().copied()
     }
 
-    /// Bytes of all blocks, with a pass over what is not known.
+    /// Bytes of all blocks; waits for a pass over unknown ones.
     ///
     /// # Errors
     /// See [`Pass::all`].
@@ -55,7 +55,7 @@ impl Index {
 
     fn offsets_of(&self, lengths: &[u64]) -> &[u64] {
         self.complete.get_or_init(|| {
-            // No longer of use.
+            // No longer needed.
             *self.offsets.lock() = vec![0];
             let mut offsets = Vec::with_capacity(lengths.len() + 1);
             offsets.push(0);
@@ -64,7 +64,7 @@ impl Index {
         })
     }
 
-    /// The block with byte `offset`, where it is known.
+    /// The block with byte `offset`, if it is known.
     pub fn locate(&self, offset: u64) -> Option<Located> {
         match self.pass.known() {
             Some(lengths) => locate(self.offsets_of(lengths), offset),
@@ -76,7 +76,7 @@ impl Index {
         }
     }
 
-    /// The block with byte `offset`, with a pass over what is not known before it; `None` past the end.
+    /// The block with byte `offset`, after a pass over unknown blocks before it; `None` past the end.
     ///
     /// # Errors
     /// See [`Pass::until`].
@@ -90,7 +90,7 @@ impl Index {
         Ok(self.locate(offset))
     }
 
-    /// The first block that is not known, and where it begins.
+    /// The first unknown block, and its first byte.
     pub fn frontier(&self) -> Option<(usize, u64)> {
         if self.pass.known().is_some() {
             return None;
@@ -102,24 +102,24 @@ impl Index {
         })
     }
 
-    /// Learns the lengths of blocks from `first` on.
+    /// Records the lengths of blocks from `first` on.
     pub fn record(&self, first: usize, lengths: Vec<u64>) {
         self.pass.record(first, lengths);
     }
 
-    /// How far it is.
+    /// The progress of the pass.
     pub fn progress(&self) -> Progress {
         self.pass.progress()
     }
 
-    /// How many wait for its pass.
+    /// Number of threads that wait for the pass.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.pass.waiting()
     }
 }
 
-/// Goes on with `offsets` to the end of blocks of these lengths.
+/// Extends `offsets` by blocks of these lengths.
 fn extend(offsets: &mut Vec<u64>, lengths: &[u64]) {
     let Some(known) = offsets.len().checked_sub(1) else { return };
     let mut end = offsets.last().copied().unwrap_or(0);

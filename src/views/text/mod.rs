@@ -1,17 +1,17 @@
-//! Text views: CSV, one value a line, NDJSON.
+//! Text views: CSV, one value per line, NDJSON.
 //!
-//! [`Layout`] is the core: pure functions from Arrow arrays to bytes and to their number. [`TextView`] puts blocks of
-//! rows around it. A block of about 1 MiB is the unit of rendering; where each begins is learnt by one pass over the
-//! values (lengths only, on all cores), after which a read anywhere renders the blocks under it and nothing else.
+//! [`Layout`] is the core: pure functions from Arrow arrays to bytes and to their number. [`TextView`] serves a file in
+//! blocks of rows, of about 1 MiB each. One pass over the values (lengths only, on all cores) learns the offset of each
+//! block; then a read anywhere renders the blocks that it covers and nothing else.
 //!
 //! | part | what it does |
 //! | --- | --- |
 //! | `cell` | the values of one column, in the styles of CSV, `.txt` and JSON |
-//! | `csv` | CSV other than the usual |
+//! | `csv` | options of CSV |
 //! | `block` | rows of all columns, headers |
 //! | `width` | bounds from types alone |
 //! | `grid`, `content`, `spread` | blocks of rows; reads columns; parts of values as columns |
-//! | `index` | where blocks begin, by a [pass](crate::store::pass) |
+//! | `index` | offsets of blocks, by a [pass](crate::store::pass) |
 //! | `streams` | rendering ahead |
 //! | `view` | the file |
 

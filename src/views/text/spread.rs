@@ -1,12 +1,12 @@
-//! A column shown part by part: the places of its arrays, or the fields of its compounds, each a column of text.
+//! Shows a column part by part: the elements of its arrays, or the fields of its compounds, each as a column of text.
 //!
-//! Rows are read once for all parts.
+//! One read of the rows serves all parts.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_schema::{ArrowError, DataType};
 
-/// The types of the parts of values of this type; none of a type that has no parts.
+/// The types of the parts of values of this type; empty for a type without parts.
 pub(super) fn types(data_type: &DataType) -> Vec<&DataType> {
     match data_type {
         DataType::FixedSizeList(item, length) => vec![item.data_type(); usize::try_from(*length).unwrap_or(0)],
@@ -15,10 +15,10 @@ pub(super) fn types(data_type: &DataType) -> Vec<&DataType> {
     }
 }
 
-/// The parts of some values, each as long as `array`; a part of a missing value is missing.
+/// The parts of some values, each as long as `array`; a part of a null is null.
 ///
 /// # Errors
-/// Where the array has no parts, or too many values to be numbered.
+/// If the array has no parts, or too many values.
 pub(super) fn parts(array: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError> {
     if let Some(list) = array.as_fixed_size_list_opt() {
         let (values, length) = (list.values(), u64::try_from(list.value_length()).unwrap_or(0));
@@ -30,7 +30,7 @@ pub(super) fn parts(array: &ArrayRef) -> Result<Vec<ArrayRef>, ArrowError> {
         return (0..length).map(place).collect();
     }
     match array.as_struct_opt() {
-        // The arrays of its fields know nothing of compounds that are missing.
+        // The arrays of fields do not reflect nulls of the compound.
         Some(compound) if compound.null_count() == 0 => Ok(compound.columns().to_vec()),
         _ => Err(ArrowError::NotYetImplemented(format!("parts of {}", array.data_type()))),
     }

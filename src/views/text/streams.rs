@@ -1,9 +1,9 @@
-//! Recognises sequential readers: a view knows offsets alone, not who reads.
+//! Recognises sequential readers by the offsets of their reads, since a view does not know who reads.
 
-/// Sequential readers of one file that are told apart.
+/// Most sequential readers of one file to track.
 const STREAMS: usize = 8;
 
-/// Blocks rendered ahead of a reader at most.
+/// Most blocks to render ahead of a reader.
 const MOST_AHEAD: usize = 4;
 
 /// The latest blocks of the latest readers, the most recent last.
@@ -12,27 +12,27 @@ pub(in crate::views) struct Streams(Vec<Stream>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// Where the reader's first block began.
+    /// First byte of the reader's first block.
     since: u64,
-    /// Where the reader's latest block begins and ends.
+    /// First byte and end of the reader's latest block.
     start: u64,
     end: u64,
-    /// Blocks read one after the other.
+    /// Number of consecutive blocks read.
     run: usize,
 }
 
-/// What to make ready for a sequential reader.
+/// Blocks to render ahead of a sequential reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views) struct Ahead {
     /// How many blocks.
     pub blocks: usize,
-    /// Where the reader's first block began.
+    /// First byte of the reader's first block.
     pub since: u64,
 }
 
 impl Streams {
-    /// Notes that a block of `length` bytes from `start` on was read. Says what should be made ready behind it,
-    /// when that is to be decided: at the first read in a block that follows its reader's last.
+    /// Records a read of a block of `length` bytes at `start`. At the first read in a block that follows its reader's
+    /// last one, returns how much to render ahead.
     pub fn touch(&mut self, start: u64, length: u64) -> Option<Ahead> {
         let end = start.saturating_add(length);
         // Most requests are further pieces of a known block.

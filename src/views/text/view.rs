@@ -21,30 +21,30 @@ use crate::views::rendered::{Block, BlockCache, Key, next_view};
 use crate::views::wanted::Wanted;
 use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 
-/// Counts changes of how values are written or measured: what was kept before one is not used after it.
+/// Version of the way in which values are written and measured; results kept by another version are ignored.
 const VERSION: u32 = 1;
 
-/// A block longer than this is divided before it is rendered: the estimate of its rows' width was wrong, or there are
+/// A block longer than this is split before it is rendered: the estimated width of its rows was wrong, or there are
 /// more rows than blocks of the usual length can count.
 const LONGEST_BLOCK: u64 = 4 << 20;
 
-/// What a buffer is longer than its text, so that stores of fixed width need no second allocation.
+/// Spare bytes of a buffer, so that fixed-width stores need no second allocation.
 const MARGIN: usize = 32 << 10;
 
-/// Parts of a block that is divided have about this many bytes.
+/// Bytes of the parts of a split block, about.
 const PART_BYTES: u64 = 1 << 20;
 
-/// A block is divided into at most this many parts (which may be divided again).
+/// Most parts of a split block (a part may be split again).
 const MOST_PARTS: u64 = 1024;
 
-/// Divided blocks remembered.
+/// LRU size for split blocks.
 const DIVIDED: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
-/// What fits in about 5 ms. Chunks are small, then.
+/// Work that fits in about 5 ms, with small chunks.
 const QUICK: Allowance = Allowance { cells: 100_000, bytes: 2 << 20, chunks: 64 };
 
-/// For the first rows of a table: that file is there to be looked at, by programs that copy as many bytes as `stat`
-/// says, too. Some tens of milliseconds, once.
+/// Work allowed for the first rows of a table: people look at that file, with programs that copy as many bytes as
+/// `stat` reports. Some tens of milliseconds, once.
 const QUICK_HEAD: Allowance = Allowance { cells: 1 << 20, bytes: 16 << 20, chunks: 4096 };
 
 /// A text file over columns of equal length.
@@ -52,15 +52,15 @@ pub struct TextView {
     shared: Arc<Shared>,
 }
 
-/// What work on other threads needs of a view.
+/// The state that work on other threads shares with a view.
 struct Shared {
     header: Vec<u8>,
     body: Arc<Body>,
     index: Index,
     allowance: Allowance,
-    /// Whether the texts turned out longer than a lookup may take.
+    /// Whether the texts turned out longer than a lookup may read.
     is_long: AtomicBool,
-    /// The most bytes of a row, once labels were looked at.
+    /// Most bytes of a row, once labels were considered.
     most_of_row: OnceLock<Option<u64>>,
     divided: Mutex<LruCache<(u64, u64), Arc<Divided>>>,
     streams: Mutex<Streams>,
@@ -74,10 +74,10 @@ struct Body {
     cache: Arc<BlockCache>,
 }
 
-/// A block cut into parts.
+/// A block split into parts.
 struct Divided {
     grid: Grid,
-    /// Where each part begins in the block, and where the last one ends.
+    /// Offset of each part within the block, and the end of the last.
     offsets: Vec<u64>,
 }
 
@@ -85,7 +85,7 @@ struct Divided {
 #[derive(Clone, Debug)]
 struct Unit {
     rows: RowRange,
-    /// First byte, after the header.
+    /// First byte, counted from the end of the header.
     start: u64,
     length: u64,
 }
@@ -105,8 +105,8 @@ impl Measure<u64> for Body {
     }
 }
 
-/// Where the lengths of the blocks of a file are kept: they depend on how rows are cut into blocks, on all that decides
-/// how values are written, and on the writing itself.
+/// The keeper for the lengths of a file's blocks: they depend on the cut into blocks, on all options for values, and on
+/// the version of the renderer.
 fn keeper_of(keeper: Keeper, format: Format, csv: &CsvOptions, content: &Content, grid: &Grid) -> Keeper {
     let Keeper { file, what } = keeper;
     let (rows, per_block) = (content.rows, grid.per_block());
@@ -118,7 +118,7 @@ fn keeper_of(keeper: Keeper, format: Format, csv: &CsvOptions, content: &Content
 }
 
 impl Body {
-    /// Bytes of a row where all rows have the same.
+    /// Bytes of a row, if all rows have equally many.
     fn fixed_row(&self) -> Option<u64> {
         let width = self.content.width;
         width.most.filter(|&most| most == width.least)
@@ -128,8 +128,8 @@ impl Body {
         (self.id, rows.start, rows.end - rows.start)
     }
 
-    /// Bytes of blocks that are measured by being rendered, `None` for any others. Rendered bytes stay in the
-    /// cache as long as that evicts no other block: a request for the exact size mostly precedes a read.
+    /// Bytes of blocks that are measured by rendering them; `None` for any others. Rendered bytes stay in the cache
+    /// unless they would evict another block: a request for the exact size is usually followed by a read.
     fn kept_lengths(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Option<Vec<u64>>, Error> {
         let mut lengths = Vec::with_capacity(blocks.len());
         for rows in blocks.map(|block| self.grid.rows_of(block)) {
@@ -157,8 +157,8 @@ impl Drop for Body {
 }
 
 impl TextView {
-    /// A file of `format` over `columns`, which have equal lengths (the shortest counts); the first `limit` rows if
-    /// there is a limit. Rendered blocks are kept in `cache`, where they begin by `keeper`. Reads nothing.
+    /// A file of `format` over `columns`, which have equal lengths (the shortest counts), cut to the first `limit` rows
+    /// if there is a limit. `cache` keeps rendered blocks, `keeper` the offsets of blocks. Reads nothing.
     pub fn new(
         columns: Vec<TextColumn>,
         format: Format,
@@ -186,7 +186,7 @@ impl TextView {
         Self { shared: Arc::new(shared) }
     }
 
-    /// How many wait for the pass that finds the size.
+    /// Number of threads that wait for the pass that finds the size.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.shared.index.waiting()
@@ -254,7 +254,7 @@ impl View for TextView {
 }
 
 impl Shared {
-    /// Bytes after the header, where they are known or arithmetic.
+    /// Bytes after the header, if they are known or arithmetic.
     fn known_size(&self) -> Option<u64> {
         let body = &self.body;
         if body.content.rows == 0 {
@@ -266,13 +266,13 @@ impl Shared {
         self.index.total()
     }
 
-    /// A bound, for which no value is read and few labels.
+    /// An upper bound; reads no values and few labels.
     fn largest_size(&self, effort: Effort, interrupt: &Interrupt) -> Result<u64, Error> {
         let content = &self.body.content;
         if effort == Effort::Quick && self.most_of_row.get().is_none() {
             let most = match content.most_of_row(&self.allowance, interrupt) {
                 Err(error @ Error::Interrupted(_)) => return Err(error),
-                // Who reads them is told.
+                // A reader of the labels will see the error.
                 other => other.unwrap_or(content.width.most),
             };
             self.most_of_row.get_or_init(|| most);
@@ -286,7 +286,7 @@ impl Shared {
         !self.is_long.load(Ordering::Relaxed) && self.body.content.is_quick(&self.allowance)
     }
 
-    /// Lengths of all blocks; `None` where texts are longer than a lookup may take.
+    /// Lengths of all blocks; `None`: the texts are longer than a lookup may read.
     fn quick_lengths(&self, interrupt: &Interrupt) -> Result<Option<Vec<u64>>, Error> {
         if !self.body.content.fits(self.allowance.bytes, interrupt)? {
             self.is_long.store(true, Ordering::Relaxed);
@@ -295,7 +295,7 @@ impl Shared {
         self.body.measure(0..self.body.grid.blocks(), interrupt).map(Some)
     }
 
-    /// The rows to render for byte `offset` after the header; `None` past the end.
+    /// The rows to render for byte `offset`, counted from the end of the header; `None` past the end.
     fn unit_at(&self, offset: u64, interrupt: &Interrupt) -> Result<Option<Unit>, Error> {
         let located = match self.index.locate(offset) {
             Some(located) => Some(located),
@@ -313,8 +313,8 @@ impl Shared {
         Ok(Some(unit))
     }
 
-    /// A reader that goes through a file without having asked for its size needs no pass: rendering a block tells its
-    /// length. Says whether the block with `offset` is known now.
+    /// Lets a reader go through a file without a pass if it did not ask for the size: rendering a block determines its
+    /// length. Returns whether the block with `offset` is known now.
     fn grow(&self, offset: u64, interrupt: &Interrupt) -> Result<bool, Error> {
         let Some((block, start)) = self.index.frontier() else { return Ok(false) };
         if start != offset {
@@ -381,10 +381,10 @@ impl Shared {
         })
     }
 
-    /// Renders what a sequential reader will want next, on other cores.
+    /// Renders the next blocks of a sequential reader on other cores.
     fn read_ahead(self: &Arc<Self>, unit: &Unit) {
         let Some(ahead) = self.streams.lock().touch(unit.start, unit.length) else { return };
-        // One block for each core: the reader itself computes nothing.
+        // One block per core: the reader itself computes nothing.
         let count = ahead.blocks.min(pass::threads());
         let mut next = unit.start + unit.length;
         for _ in 0..count {
@@ -403,7 +403,7 @@ impl Shared {
                 if let Some(shared) = shared.upgrade()
                     && !shared.body.cache.expects(&shared.body.key(&unit.rows))
                 {
-                    // A reader of the block meets the error by itself.
+                    // A reader of the block will see the error itself.
                     drop(shared.block(&unit, &Interrupt::new()));
                 }
             });

@@ -1,4 +1,4 @@
-//! How wide a value can be, from its type alone.
+//! Bounds on the text of a value, from its type alone.
 
 use arrow_schema::DataType;
 
@@ -6,17 +6,17 @@ use super::block::Format;
 use super::cell::time_lengths;
 use super::csv::CsvOptions;
 
-/// The least and the most bytes that something takes; `most` is `None` where there is no bound.
+/// The fewest and the most bytes of a text; `most` is `None` if unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Width {
-    /// At least.
+    /// Fewest bytes.
     pub least: u64,
-    /// At most.
+    /// Most bytes.
     pub most: Option<u64>,
 }
 
 impl Width {
-    /// Always as many.
+    /// A constant number of bytes.
     pub const fn exactly(bytes: u64) -> Self {
         Self { least: bytes, most: Some(bytes) }
     }
@@ -25,18 +25,18 @@ impl Width {
         Self { least, most: Some(most) }
     }
 
-    /// Either of both.
+    /// The width of either text.
     fn or(self, other: Self) -> Self {
         Self { least: self.least.min(other.least), most: self.most.zip(other.most).map(|(a, b)| a.max(b)) }
     }
 
-    /// Both, one after the other.
+    /// The width of both texts, one after the other.
     pub fn plus(self, other: Self) -> Self {
         let most = self.most.zip(other.most).and_then(|(a, b)| a.checked_add(b));
         Self { least: self.least.saturating_add(other.least), most }
     }
 
-    /// `count` of them.
+    /// The width of `count` such texts.
     pub fn times(self, count: u64) -> Self {
         Self {
             least: self.least.saturating_mul(count),
@@ -45,10 +45,10 @@ impl Width {
     }
 }
 
-/// Bytes of a value of type `data_type`, where a missing one takes `missing` bytes (`None`: none is missing).
+/// Width of a value of type `data_type`; a null takes `missing` bytes (`None`: not nullable).
 ///
-/// `longest` is the length of the longest string, where it is known: a dictionary's longest label, the declared length
-/// of a fixed-size string.
+/// `longest` is the length of the longest string, if known: the longest label of a dictionary, the declared length of a
+/// fixed-size string.
 pub fn value(
     data_type: &DataType,
     format: Format,
@@ -57,7 +57,7 @@ pub fn value(
     missing: Option<u64>,
 ) -> Width {
     let mut value = unquoted(data_type, format, longest, missing);
-    // What reads like a missing value is quoted, whatever it is.
+    // A value that reads like a null is quoted, whatever its type.
     if format == Format::Csv && !csv.null().is_empty() && csv.may_quote(data_type) {
         value.most = value.most.and_then(|most| most.checked_add(2));
     }
@@ -67,7 +67,7 @@ pub fn value(
     }
 }
 
-/// The same where nothing reads like a missing value, of a value that is none.
+/// The width of a value that needs no quotes to differ from a null; for a type of nulls, that of a null.
 fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing: Option<u64>) -> Width {
     match data_type {
         DataType::Null => Width::exactly(missing.unwrap_or(0)),
@@ -96,7 +96,7 @@ fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing:
             })
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => string(format, longest),
-        // Two digits of a byte.
+        // Two hexadecimal digits per byte.
         DataType::Binary => string(format, longest.and_then(|longest| longest.checked_mul(2))),
         DataType::Dictionary(_, labels) => unquoted(labels, format, longest, None),
         DataType::Struct(_) | DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
@@ -108,7 +108,7 @@ fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing:
 
 /// A string of at most `longest` bytes.
 fn string(format: Format, longest: Option<u64>) -> Width {
-    // Quotes are doubled and stand around; `\` and LF are doubled; a control character becomes `\u00xx`.
+    // CSV doubles quotes and adds two; `.txt` doubles `\` and LF; in JSON a control character becomes `\u00xx`.
     let (least, factor, around) = match format {
         Format::Csv => (1, 2, 2),
         Format::Txt => (0, 2, 0),
@@ -130,7 +130,7 @@ fn in_format(format: Format, json: Width) -> Width {
 
 /// A value inside JSON.
 fn nested(data_type: &DataType, depth: usize) -> Width {
-    // The same bound as for writing; deeper types have no text anyway.
+    // The depth limit of the writer; deeper types have no text anyway.
     if depth > 64 {
         return Width { least: 0, most: None };
     }
@@ -152,13 +152,13 @@ fn nested(data_type: &DataType, depth: usize) -> Width {
             elements.plus(Width::exactly(2 + length.saturating_sub(1)))
         }
         DataType::List(_) | DataType::LargeList(_) => Width { least: 2, most: None },
-        // A null in a dictionary or a null column is `null`.
+        // A null within a dictionary, or in a column of nulls, is `null`.
         DataType::Null => Width::exactly(4),
         flat => unquoted(flat, Format::Ndjson, None, None),
     }
 }
 
-/// About how many bytes a value takes, for the choice of a block's length; never for anything that must be right.
+/// Estimated bytes of a value, for choosing the length of blocks; never for anything that must be exact.
 pub fn estimate(data_type: &DataType, longest: Option<u64>) -> u64 {
     match data_type {
         DataType::Boolean => 5,

@@ -1,7 +1,7 @@
-//! Lengths of lists and of text of variable length, learnt by a pass over the rows, for each piece of them.
+//! Lengths of lists and variable-length texts, which a pass learns for each piece of rows.
 //!
-//! Of each piece of rows, each column has: 0 or 1 where it cannot be read, and its lengths. All are kept as sums
-//! from the first row on; pieces that are alike because nothing of them is stored are one.
+//! For each piece and column the pass stores whether the piece is unreadable (0 or 1), and its lengths. All numbers are
+//! kept as prefix sums over the rows; pieces that are alike because nothing is stored in them share one entry.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -21,13 +21,13 @@ use crate::views::ipc::plan::{self, Kind, Node, Plan, walk};
 use crate::views::ipc::table::{Table, lengths_of};
 use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter, Stretches};
 
-/// What a change of what is learnt of a piece must raise, so that nothing kept before is believed.
+/// Version of the data learnt per piece; every change of its meaning must raise it, so that old data is ignored.
 const VERSION: u32 = 5;
 
-/// Rows of a step of the pass, about.
+/// Rows per step of the pass, about.
 const STEP: u64 = 1 << 17;
 
-/// What a pass learns.
+/// Learns the lengths.
 pub(in crate::views::ipc) struct Pass {
     pub meter: Meter<Measured>,
     sums: OnceLock<Lengths>,
@@ -39,13 +39,13 @@ impl std::fmt::Debug for Pass {
     }
 }
 
-/// What is learnt of a piece of rows.
+/// Data learnt about a piece of rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::views::ipc) struct Learnt {
-    /// Of each column what [`lengths_of`] counts.
+    /// For each column, the numbers counted by [`lengths_of`].
     numbers: Vec<u64>,
-    /// All could be read. Otherwise nothing is kept in the cache folder: an option or another plugin may help next
-    /// time.
+    /// Whether all rows could be read. If not, nothing is kept in the cache folder: an option or another plugin may
+    /// help next time.
     #[serde(serialize_with = "only_if_readable")]
     readable: bool,
 }
@@ -54,20 +54,20 @@ fn only_if_readable<S: Serializer>(readable: &bool, serializer: S) -> Result<S::
     if *readable { serializer.serialize_bool(true) } else { Err(S::Error::custom("rows that cannot be read")) }
 }
 
-/// Lengths, summed.
+/// Lengths as prefix sums.
 #[derive(Debug)]
 pub(in crate::views::ipc) struct Lengths {
     stretches: Arc<Stretches>,
-    /// First number of each column.
+    /// Index of each column's first number.
     first: Vec<usize>,
-    /// One more than blocks of pieces.
+    /// Number of blocks of pieces, plus one.
     stride: usize,
     /// For each number, its sum before each block and after the last.
     sums: Vec<u64>,
 }
 
 impl Pass {
-    /// A pass that has not begun; `None` where no size depends on the values.
+    /// A pass that has not begun; `None`: no size depends on the values.
     pub fn new(table: &Arc<Table>, keeper: Option<Keeper>) -> Option<Self> {
         let numbers = table.lengths();
         if numbers == 0 {
@@ -83,7 +83,7 @@ impl Pass {
         Some(Self { meter: Meter::new(measured, units, step, keeper), sums: OnceLock::new() })
     }
 
-    /// Lengths as they are as a rule, and a quarter more; `None` where [`Pass::lengths`] takes no longer than a sample.
+    /// Lengths estimated from a sample, plus a quarter; `None`: [`Pass::lengths`] takes no longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<Lengths>, Error> {
         if self.meter.work(interrupt)? <= AT_STAT {
             return Ok(None);
@@ -93,20 +93,20 @@ impl Pass {
         Ok(Some(Lengths::new(&self.meter.measured().table, stretches, typical)))
     }
 
-    /// What was learnt, if all of it was.
+    /// The lengths, if the pass is complete.
     pub fn known(&self) -> Option<&Lengths> {
         self.sums.get()
     }
 
-    /// Whether all of it is known, or kept in the cache folder.
+    /// Whether the lengths are complete, or kept in the cache folder.
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         Ok(self.sums.get().is_some() || self.meter.is_found(interrupt)?)
     }
 
-    /// Waits until everything is learnt.
+    /// The lengths; waits until the pass is complete.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; and where the source cannot be read. Rows that cannot be decoded are learnt as such.
+    /// [`Error::Interrupted`], or an error of reading the source. Rows that cannot be decoded are recorded as such.
     pub fn lengths(&self, interrupt: &Interrupt) -> Result<&Lengths, Error> {
         if let Some(known) = self.sums.get() {
             return Ok(known);
@@ -118,7 +118,7 @@ impl Pass {
 }
 
 impl Lengths {
-    /// Sums the numbers of each block, or of one that is alike.
+    /// Sums the numbers of each block, or of the one that stands for several alike.
     fn new<'a>(table: &Table, stretches: &Arc<Stretches>, of: impl Fn(usize, bool) -> &'a [u64]) -> Self {
         let mut numbers = 0;
         let mut first = Vec::with_capacity(table.plans.len());
@@ -155,7 +155,7 @@ impl Lengths {
                 return before;
             }
             let all = sums.get(block + 1).copied().unwrap_or(before) - before;
-            // Each of them has as much.
+            // All units of the run contribute equally.
             before + all / run.units.max(1) * (piece - run.first)
         };
         at(pieces.end).saturating_sub(at(pieces.start))
@@ -172,10 +172,10 @@ impl Lengths {
     }
 }
 
-/// The columns of a table, whose pieces are measured.
+/// A table whose pieces are measured.
 pub(in crate::views::ipc) struct Measured {
     table: Arc<Table>,
-    /// Numbers of a piece.
+    /// Numbers per piece.
     numbers: usize,
 }
 
@@ -185,7 +185,7 @@ impl Measured {
     }
 }
 
-/// Numbers are those of [`lengths_of`].
+/// The numbers are those of [`lengths_of`].
 impl measure::Measured for Measured {
     type Unit = Learnt;
 
@@ -274,7 +274,7 @@ fn measure_column(
     };
     match outcome {
         Ok(()) => {}
-        // Unreadable rows take no room. Reading their bytes fails as this did.
+        // Unreadable rows take no bytes; a later read of their bytes fails with the same error.
         Err(error) if is_lasting(&error) => {
             numbers.fill(0);
             if let Some(unreadable) = numbers.first_mut() {
@@ -288,7 +288,7 @@ fn measure_column(
     Ok(())
 }
 
-/// Adds the lengths of some rows by their values.
+/// Adds the lengths of some rows, read as values.
 fn add(
     plan: &Plan,
     column: &IpcColumn,
@@ -308,7 +308,8 @@ fn add(
     })
 }
 
-/// Adds the lengths of some rows by their outlines, in halves where these take much; says whether they tell all.
+/// Adds the lengths of some rows from their outlines, halving the range if these are large; returns whether the
+/// outlines suffice.
 fn add_outlines(
     plan: &Plan,
     column: &IpcColumn,
@@ -327,7 +328,7 @@ fn add_outlines(
     }
 }
 
-/// Adds the lengths of rows with this outline; says whether it tells all of them.
+/// Adds the lengths of rows with this outline; returns whether it suffices.
 fn add_outline(plan: &Plan, outline: &ArrayRef, numbers: &mut [u64]) -> bool {
     let mut nodes = plan.nodes.iter();
     outline_step(&mut nodes, outline, numbers).is_some()
@@ -348,7 +349,7 @@ fn outline_step(nodes: &mut std::slice::Iter<'_, Node>, outline: &ArrayRef, numb
             let (first, last) = (*offsets.first()?, *offsets.last()?);
             let number = number?;
             *number = number.saturating_add((last - first) as u64);
-            // Offsets of an Arrow array lie in it.
+            // Offsets of an Arrow array lie within its values, hence within usize.
             outline_step(nodes, &list.values().slice(first as usize, (last - first) as usize), numbers)?;
         }
         Kind::Struct(count) => {

@@ -1,5 +1,4 @@
-//! What must be learnt from values, and is kept: lengths, which decide where everything lies, and nulls, which headers
-//! count.
+//! Facts learnt from values and kept: lengths, which determine the layout, and null counts, which headers contain.
 
 pub(super) mod lengths;
 pub(super) mod nulls;

@@ -1,4 +1,4 @@
-//! Nulls, counted when a header is first read.
+//! Null counts, learnt when a header is first read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, Kind, Plan, walk};
 use crate::views::ipc::table::Table;
 
-/// What a change of what is counted must raise, so that nothing kept before is believed.
+/// Version of the counts; every change of their meaning must raise it, so that old counts are ignored.
 const VERSION: u32 = 2;
 
-/// Rows that are decoded at once at least, unless they are wide, …
+/// Fewest rows decoded at once, unless they are wide.
 const FEWEST: u64 = 1 << 16;
 
-/// … and at most, unless a chunk has more, …
+/// Most rows decoded at once, unless a chunk has more.
 const MOST: u64 = 1 << 20;
 
-/// … and their bytes.
+/// Most bytes decoded at once.
 const BYTES: u64 = 16 << 20;
 
-/// Counts of the batches whose headers were read.
+/// Null counts of batches whose headers were read.
 pub(in crate::views::ipc) struct Nulls {
     counter: Arc<Counter>,
-    /// Those of all batches, as far as they are kept or were asked for.
+    /// Counts of all batches, if they are kept or someone asked for them.
     all: Arc<pass::Pass<Vec<u64>>>,
     known: Mutex<HashMap<u64, Arc<Vec<u64>>>>,
 }
@@ -43,14 +43,14 @@ impl std::fmt::Debug for Nulls {
 /// Counts nulls of batches.
 struct Counter {
     table: Arc<Table>,
-    /// First number of each column.
+    /// Index of each column's first count.
     first: Vec<usize>,
-    /// Numbers of all columns: one for each bitmap.
+    /// Counts of all columns: one per bitmap.
     numbers: usize,
 }
 
 impl Nulls {
-    /// Nothing is counted.
+    /// Prepares to count; counts nothing yet.
     pub fn new(table: &Arc<Table>, keeper: Option<Keeper>) -> Self {
         let mut numbers = 0;
         let mut first = Vec::with_capacity(table.plans.len());
@@ -71,20 +71,20 @@ impl Nulls {
     /// Counts all batches.
     ///
     /// # Errors
-    /// Where rows cannot be read.
+    /// If rows cannot be read.
     pub fn count_all(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.all.all(interrupt).map(drop)
     }
 
-    /// How far the count is; `None` where there is nothing to count.
+    /// The progress of the count; `None`: no column is nullable.
     pub fn progress(&self) -> Option<pass::Progress> {
         (self.counter.numbers > 0).then(|| self.all.progress())
     }
 
-    /// Nulls of all nodes of a batch.
+    /// Null counts of all nodes of a batch.
     ///
     /// # Errors
-    /// Where rows of the batch cannot be read.
+    /// If rows of the batch cannot be read.
     pub fn of_batch(&self, batch: u64, lengths: Option<&Lengths>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         let counted = self.counted(batch, interrupt)?;
         let table = &self.counter.table;
@@ -103,7 +103,7 @@ impl Nulls {
         Ok(nulls)
     }
 
-    /// Why rows that the pass could not read cannot be read.
+    /// The error for rows that the pass could not read.
     fn unreadable(&self, column: usize, rows: RowRange, interrupt: &Interrupt) -> Error {
         let table = &self.counter.table;
         let path = table.columns.get(column).map_or_else(String::new, |column| column.name.to_string());
@@ -162,7 +162,7 @@ impl Counter {
         (0..self.numbers).map(|_| AtomicU64::new(0)).collect()
     }
 
-    /// Counts one batch, for one reader who waits for it, on all cores.
+    /// Counts one batch on all cores, for one waiting reader.
     fn count(&self, batch: u64, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         let (parts, counts) = (self.parts(batch), self.zeros());
         for_each_part(parts.len() as u64, interrupt, |part| match parts.get(part as usize) {
@@ -172,7 +172,7 @@ impl Counter {
         Ok(loaded(&counts))
     }
 
-    /// Columns and rows that are counted one by one.
+    /// Units of work: a column and some of its rows.
     fn parts(&self, batch: u64) -> Vec<(usize, RowRange)> {
         let (start, count) = self.table.rows_of(batch);
         let mut parts = Vec::new();
@@ -186,7 +186,7 @@ impl Counter {
             let rows = if plan.is_variable() { rows.min(self.table.variable_piece) } else { rows };
             let mut at = start;
             while at < start + count {
-                // To the end of a chunk where chunks are that long.
+                // Ends at a chunk's end if chunks are that long.
                 let end = (at / rows + 1).saturating_mul(rows).min(start + count);
                 parts.push((column, at..end));
                 at = end;
@@ -223,8 +223,8 @@ impl Counter {
     }
 }
 
-/// The nulls of rows of a column whose statistics are known. Of labels some may be missing, which statistics need not
-/// know.
+/// The null count of rows of a column with known statistics. For categories the statistics do not suffice, since labels
+/// may be null.
 fn known(plan: &Plan, column: &IpcColumn, rows: RowRange) -> Option<u64> {
     let [node] = plan.nodes.as_slice() else { return None };
     if matches!(node.kind, Kind::Keys(..)) {

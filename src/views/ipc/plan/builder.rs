@@ -1,4 +1,4 @@
-//! From the type of a column to its nodes and streams.
+//! Converts the type of a column to nodes and streams.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};
 use crate::store::{Hints, TextLength, ValueSet};
 use crate::views::Misfit;
 
-/// Widest fixed-length string shown: three times as much must be far from Arrow's 2^31.
+/// Widest fixed-length string shown: three times as much must stay far below Arrow's 2^31.
 const WIDEST_STRING: u64 = 1 << 28;
 
 /// Nodes and streams so far.
@@ -20,14 +20,14 @@ pub(in crate::views::ipc) struct Builder {
     pub streams: Vec<Stream>,
     pub lengths: usize,
     pub nullable: usize,
-    /// The labels of the column, until its values are met: they lie in nothing but lists.
+    /// The column's labels, until the node of its values takes them: only lists may enclose it.
     labels: Option<Arc<Dictionary>>,
-    /// Lists and arrays around what comes next.
+    /// Number of lists and arrays around the next node.
     lists: usize,
 }
 
 impl Builder {
-    /// For a column whose values, in lists or not, are these labels.
+    /// A builder for a column whose values, possibly within lists, are these labels.
     pub fn new(labels: Option<Arc<Dictionary>>) -> Self {
         Self { labels, ..Self::default() }
     }
@@ -72,10 +72,10 @@ impl Builder {
         node
     }
 
-    /// Adds a node with all below it; tells the type it is shown as.
+    /// Adds a node and everything below it; returns its type in the file.
     ///
     /// # Errors
-    /// Why it cannot be shown.
+    /// The reason why it cannot be shown.
     pub fn node(
         &mut self,
         data_type: &DataType,
@@ -83,7 +83,7 @@ impl Builder {
         nullable: bool,
         domain: Domain,
     ) -> Result<DataType, Misfit> {
-        // pyarrow makes no pandas column of lists of string views.
+        // pyarrow cannot convert lists of string views to pandas.
         let in_rows = self.lists == 0;
         match data_type {
             DataType::Null => {
@@ -98,7 +98,7 @@ impl Builder {
                 self.push(Kind::Values(4), nullable, domain);
                 Ok(DataType::Float32)
             }
-            // A wider element is declared as one of this width.
+            // A wider element is declared with exactly this width.
             DataType::FixedSizeBinary(i32::MAX) => Err(Misfit::Size(format!("elements of {} bytes or more", i32::MAX))),
             DataType::FixedSizeBinary(width) => {
                 let width = u64::try_from(*width).ok().filter(|width| *width > 0);
@@ -128,7 +128,7 @@ impl Builder {
                     return Err(Misfit::Type(format!("an enumeration with labels of {labels}")));
                 }
                 let shared = Shared::new(names.names().map(str::to_owned))?;
-                // A code without a name is a number: of a base of 4 bytes it fits a view ("-2147483648").
+                // A code without a name is shown as a number; with a base of 4 bytes it fits in a view ("-2147483648").
                 let usual = if names.longest_number() > INLINE { 20 } else { 0 };
                 self.push(Kind::Views(Views { shared: Some(shared), usual, longer: 0 }), nullable, domain);
                 Ok(DataType::Utf8View)
@@ -141,7 +141,7 @@ impl Builder {
                 self.push(Kind::Text, nullable, domain);
                 Ok(DataType::LargeBinary)
             }
-            // Labels of a type that dictionaries are seldom of, or in arrays and compounds: each for itself.
+            // Labels of a type unusual for dictionaries, or within arrays and compounds: every row holds its own value.
             DataType::Dictionary(_, values) => self.node(values, &Hints::default(), true, domain),
             DataType::Struct(fields) => {
                 self.push(Kind::Struct(fields.len()), nullable, domain);
@@ -182,7 +182,7 @@ impl Builder {
         }
     }
 
-    /// Adds a part of what was added last: a field, or the items. Where nothing is known of it, it may be null.
+    /// Adds a child of the last node: a field, or the items. Without hints it counts as nullable.
     fn part(&mut self, data_type: &DataType, hints: Option<&Hints>, domain: Domain) -> Result<DataType, Misfit> {
         match hints {
             Some(hints) => self.node(data_type, hints, hints.nullable, domain),

@@ -1,4 +1,4 @@
-//! Labels that keys point to: of categories, and of enumerations of one byte.
+//! Dictionaries of the file: labels of categories, and of one-byte enumerations.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::store::Names;
 use crate::store::decode::widen;
 use crate::views::Misfit;
 
-/// A set of labels, each once.
+/// A set of distinct labels.
 #[derive(Debug)]
 pub(in crate::views::ipc) struct Dictionary {
     labels: ArrayRef,
@@ -20,21 +20,21 @@ pub(in crate::views::ipc) struct Dictionary {
     keys: Keys,
 }
 
-/// What a key in the rows becomes in the file.
+/// Maps a key in the rows to a key in the file.
 #[derive(Debug)]
 enum Keys {
-    /// The same.
+    /// Both keys are equal.
     Same,
-    /// The one at its position; −1 of a label that is missing.
+    /// The entry at the key's position; −1 for a null label.
     Position(Vec<i64>),
-    /// The one of the label's text.
+    /// The entry for the label's text.
     Text(HashMap<String, i64>),
 }
 
 impl Dictionary {
-    /// The labels of a categorical column. Equal ones become one, since pandas refuses a set with two; keys of missing
-    /// ones are null. `None` for labels of a type that readers do not expect in a dictionary, and for no labels: a key
-    /// has to point somewhere even under a null.
+    /// The dictionary of a categorical column. Equal labels are merged, since pandas rejects duplicates; keys of null
+    /// labels become null. `None` for labels of a type that readers do not expect in a dictionary, and for an empty
+    /// set: even under a null, a key must point to some entry.
     pub fn of_categories(labels: &ArrayRef, ordered: bool) -> Option<Self> {
         let contents = Contents::of(labels)?;
         let mut known: HashMap<&[u8], i64> = HashMap::with_capacity(labels.len());
@@ -62,7 +62,8 @@ impl Dictionary {
         Some(Self { labels, ordered, keys: Keys::Position(keys) })
     }
 
-    /// Names and numbers of all 256 codes of an enumeration of one byte, names first; `None` for any other.
+    /// The dictionary of a one-byte enumeration: its names, then the numbers of unnamed codes, 256 codes in all; `None`
+    /// for any other enumeration.
     pub fn of_codes(names: &Names) -> Option<Self> {
         if !names.is_of_one_byte() {
             return None;
@@ -71,7 +72,7 @@ impl Dictionary {
         let unnamed = names.codes().filter(|code| !names.has_name(*code));
         labels.extend(unnamed.map(|code| code.to_string()));
         let mut keys = HashMap::with_capacity(labels.len());
-        // A member may have the name of a number.
+        // A member may be named like a number.
         labels.retain(|label| {
             let next = keys.len() as i64;
             *keys.entry(label.clone()).or_insert(next) == next
@@ -84,12 +85,12 @@ impl Dictionary {
         &self.labels
     }
 
-    /// Whether their order means something.
+    /// Whether the order of the labels is meaningful.
     pub fn is_ordered(&self) -> bool {
         self.ordered
     }
 
-    /// Bytes of a key: the smallest signed integer that numbers all labels.
+    /// Bytes of a key: the smallest signed integer that can number all labels.
     pub fn key_width(&self) -> u64 {
         match self.labels.len() {
             0..=0x80 => 1,
@@ -110,14 +111,14 @@ impl Dictionary {
         DataType::Dictionary(Box::new(key), Box::new(self.labels.data_type().clone()))
     }
 
-    /// The buffers of the labels after their validity, of which there is none.
+    /// The buffers of the labels, without a validity bitmap since none is null.
     pub fn buffers(&self) -> Vec<Buffer> {
         match Contents::of(&self.labels) {
             Some(Contents::Texts(labels)) => {
                 let offsets = labels.value_offsets();
                 let first = offsets.first().copied().unwrap_or(0);
                 let last = offsets.last().copied().unwrap_or(0);
-                // Offsets of an Arrow array lie in memory, hence within usize.
+                // Offsets of an Arrow array lie within memory, hence within usize.
                 let bytes = labels.values().slice_with_length(first as usize, (last - first) as usize);
                 vec![offsets.iter().map(|offset| offset - first).collect(), bytes]
             }
@@ -126,10 +127,10 @@ impl Dictionary {
         }
     }
 
-    /// The key of each row, `None` where it is null.
+    /// The key of each row; `None`: the row is null.
     ///
     /// # Errors
-    /// Where `array` has no keys, or a label that is not known.
+    /// If `array` has no keys, or an unknown label.
     pub fn keys(&self, array: &ArrayRef) -> Result<Vec<Option<i64>>, Misfit> {
         let dictionary =
             array.as_any_dictionary_opt().ok_or_else(|| Misfit::Array(format!("{} has no keys", array.data_type())))?;
@@ -143,7 +144,7 @@ impl Dictionary {
                     .as_string_opt::<i64>()
                     .ok_or_else(|| Misfit::Array("labels that are no text".into()))?;
                 let number = |label: Option<&str>| known.get(label.unwrap_or_default()).copied();
-                // A label that no row has need not be known.
+                // A label that no row uses need not be known.
                 named = labels.iter().map(|label| number(label).unwrap_or(i64::MIN)).collect();
                 Some(&named)
             }
@@ -167,7 +168,7 @@ impl Dictionary {
         wide.iter().map(|value| value.map_or(Ok(None), key)).collect()
     }
 
-    /// Rows that are null: missing, or of a missing label.
+    /// Number of null rows: missing values, and values whose label is null.
     pub fn nulls(&self, array: &ArrayRef) -> u64 {
         match &self.keys {
             Keys::Position(_) => {
@@ -179,7 +180,7 @@ impl Dictionary {
     }
 }
 
-/// The bytes of each label, which tell it from others.
+/// The bytes of each label, which identify it.
 enum Contents<'a> {
     Texts(&'a LargeStringArray),
     Numbers { bytes: Buffer, width: usize },
@@ -192,7 +193,7 @@ impl<'a> Contents<'a> {
             return Some(Contents::Texts(labels));
         }
         let data_type = labels.data_type();
-        // pandas refuses a set of labels with a NaN.
+        // pandas rejects a set of labels that contains NaN.
         if !data_type.is_integer() {
             return None;
         }

@@ -1,8 +1,8 @@
-//! What the rows of a column become in Arrow: nodes in the order of the schema, and the streams of bytes each has.
+//! Plans a column: its Arrow nodes in the order of the schema, and the byte streams of each.
 //!
-//! A *stream* is one buffer of a node over all rows of a batch; cut into pieces of rows it is rendered. What stands
-//! where in a stream is arithmetic where a node has as many rows as the table (times a constant), and else follows from
-//! lengths that a pass has learnt.
+//! A *stream* is one buffer of a node over all rows of a batch; it is rendered in pieces of rows. Positions in a stream
+//! are arithmetic if the node has a constant number of rows per row of the table, and otherwise follow from lengths
+//! that a pass has learnt.
 
 mod builder;
 pub(super) mod dictionary;
@@ -26,7 +26,7 @@ pub(super) const INLINE: usize = 12;
 /// Bytes of a string view.
 pub(super) const VIEW: u64 = 16;
 
-/// A column as it is shown.
+/// The plan of a column.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Type in the schema.
@@ -35,22 +35,22 @@ pub(super) struct Plan {
     pub nodes: Vec<Node>,
     /// Their streams in the order of the schema.
     pub streams: Vec<Stream>,
-    /// Lengths to learn of a piece of rows.
+    /// Lengths to learn per piece of rows.
     pub lengths: usize,
     /// Nodes with a validity bitmap.
     pub nullable: usize,
-    /// Width of a row whose stored bytes are the bytes of its values.
+    /// Width of a row, if the stored bytes are the bytes of its values.
     pub direct: Option<u64>,
-    /// Bytes of a row in all streams, as far as they are arithmetic.
+    /// Bytes of a row in all streams, not counting lengths that depend on values.
     pub row_bytes: u64,
-    /// What is rendered together: the whole column, or one field of compounds whose fields lie apart.
+    /// Parts rendered separately: the whole column, or each field of compounds whose fields are stored apart.
     pub parts: Vec<Part>,
 }
 
-/// What is rendered together.
+/// A part of a column that is rendered as a unit.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// The field, of the column's compounds; `None` of the whole column.
+    /// The field of the column's compounds; `None`: the whole column.
     pub field: Option<usize>,
     /// Its first node.
     pub node: usize,
@@ -61,17 +61,17 @@ pub(super) struct Part {
 /// A node of the schema.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// What its buffers hold.
+    /// The content of its buffers.
     pub kind: Kind,
-    /// It has a validity bitmap, this one among those of the column.
+    /// The index of its validity bitmap among those of the column, if it has one.
     pub nulls: Option<usize>,
-    /// How many rows it has.
+    /// Its number of rows.
     pub domain: Domain,
-    /// Its length among those of the column, of a list or text of variable length.
+    /// The index of its length among those of the column, for a list or variable-length text.
     pub length: Option<usize>,
 }
 
-/// What the buffers of a node hold.
+/// The content of a node's buffers.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// Little-endian values of this many bytes.
@@ -84,9 +84,9 @@ pub(super) enum Kind {
     Views(Views),
     /// Offsets and bytes.
     Text,
-    /// Nothing: every row is missing.
+    /// No buffer: every row is null.
     Nothing,
-    /// This many children, one after the other.
+    /// A struct of this many child nodes.
     Struct(usize),
     /// This many rows of the next node for each row.
     FixedList(u64),
@@ -94,28 +94,28 @@ pub(super) enum Kind {
     List,
 }
 
-/// Where the texts of string views lie that are too long to stand in the view.
+/// Places for texts too long for their string view.
 #[derive(Debug)]
 pub(super) struct Views {
-    /// Texts that many rows share, and where each begins: a data buffer of its own before all others.
+    /// Texts that many rows share, in a data buffer before all others.
     pub shared: Option<Shared>,
-    /// Bytes of a row's slot for a text as long as the stored string; 0 where every such text stands in the view.
+    /// Bytes of a row's slot for a text as long as stored; 0: every such text fits in its view.
     pub usual: u64,
-    /// Bytes of a row's slot for a text that is longer, since U+FFFD takes three bytes instead of one; 0 where there is
-    /// none.
+    /// Bytes of a row's slot for a text that is longer than stored, since U+FFFD takes three bytes instead of one; 0:
+    /// no such slots.
     pub longer: u64,
 }
 
 /// Texts that many rows share.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// The texts back to back.
+    /// The texts, concatenated.
     pub bytes: Vec<u8>,
-    /// Where each begins.
+    /// The position of each text.
     pub positions: HashMap<String, u32>,
 }
 
-/// How many rows a node has.
+/// The number of rows of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Domain {
     /// This many for each row of the table.
@@ -143,11 +143,11 @@ impl Domain {
 pub(super) struct Stream {
     /// The node.
     pub node: usize,
-    /// Which of its buffers.
+    /// Its role among the node's buffers.
     pub role: Role,
 }
 
-/// Which of a node's buffers, and how a row takes place in it.
+/// The role of a buffer within its node, and the share of a row in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// A bit for each row, set where it is not null.
@@ -156,36 +156,36 @@ pub(super) enum Role {
     Bits,
     /// This many bytes for each row: values, keys, views.
     Cells(u64),
-    /// Eight bytes for each row and eight more.
+    /// Eight bytes for each row, and eight more.
     Offsets,
-    /// The bytes of text of variable length.
+    /// The bytes of variable-length texts.
     Bytes,
     /// The texts that many rows share.
     Shared,
-    /// Slots of this many bytes for texts that do not stand in their views, cut into several buffers.
+    /// Slots of this many bytes for texts that do not fit in their views, cut into several buffers.
     Slots(u64),
 }
 
-/// The shape of a column before it is planned.
+/// The properties of a column that its plan depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape<'a> {
-    /// What [`crate::store::Rows::array`] gives.
+    /// The type that [`crate::store::Rows::array`] returns.
     pub data_type: &'a DataType,
-    /// What the rows tell of their values.
+    /// Hints about the values.
     pub hints: &'a Hints,
     /// Whether any row can be null.
     pub nullable: bool,
     /// Bytes of a stored row.
     pub stored_width: Option<u64>,
-    /// Whether each field of compounds is read without the others.
+    /// Whether the fields of compounds can be read separately.
     pub apart: bool,
 }
 
 impl Plan {
-    /// Plans a column; `labels` are those of its categories, or of an enumeration of one byte, also in lists.
+    /// Plans a column; `labels` are those of its categories or one-byte enumeration, possibly within lists.
     ///
     /// # Errors
-    /// Why the column cannot be shown.
+    /// The reason why the column cannot be shown.
     pub fn new(shape: Shape<'_>, labels: Option<Arc<Dictionary>>) -> Result<Self, Misfit> {
         let mut builder = Builder::new(labels);
         let data_type = builder.node(shape.data_type, shape.hints, shape.nullable, Domain::Rows(1))?;
@@ -196,7 +196,7 @@ impl Plan {
                 continue;
             };
             let cell = match stream.role {
-                // A whole byte, so that the sum is never too small.
+                // A whole byte, so that the sum is an upper bound.
                 Role::Validity | Role::Bits => 1,
                 Role::Cells(width) | Role::Slots(width) => width,
                 Role::Offsets => 8,
@@ -216,7 +216,7 @@ impl Plan {
         Ok(Self { data_type, nodes, streams, lengths, nullable, direct, row_bytes, parts })
     }
 
-    /// The number of the part that a stream is rendered with, and that part.
+    /// The part that contains a stream, and the part's number.
     pub fn part_of(&self, stream: usize) -> Option<(usize, &Part)> {
         self.parts.iter().enumerate().find(|(_, part)| part.streams.contains(&stream))
     }
@@ -227,7 +227,7 @@ impl Plan {
     }
 }
 
-/// What is rendered together of a column: nothing is, of compounds that may be missing, but the whole.
+/// The parts of a column. Nullable compounds are rendered as a whole.
 fn parts(nodes: &[Node], streams: &[Stream], apart: bool) -> Vec<Part> {
     let whole = Part { field: None, node: 0, streams: 0..streams.len() };
     let Some(Node { kind: Kind::Struct(fields), nulls: None, .. }) = nodes.first().filter(|_| apart) else {
@@ -243,7 +243,7 @@ fn parts(nodes: &[Node], streams: &[Stream], apart: bool) -> Vec<Part> {
     (0..*fields).map(part).collect()
 }
 
-/// The node behind one and all that lies below it.
+/// The node after a node and everything below it.
 fn past(nodes: &[Node], node: usize) -> usize {
     match nodes.get(node).map(|node| &node.kind) {
         Some(Kind::Struct(count)) => (0..*count).fold(node + 1, |next, _| past(nodes, next)),
@@ -255,7 +255,7 @@ fn past(nodes: &[Node], node: usize) -> usize {
 /// Calls `visit` with each node and its rows, in the order of the schema.
 ///
 /// # Errors
-/// Where `array` is not of the type that was planned, or has nulls where there can be none.
+/// If `array` differs from the planned type, or has nulls where the plan allows none.
 pub(super) fn walk(
     nodes: &[Node],
     array: &ArrayRef,
@@ -264,7 +264,7 @@ pub(super) fn walk(
     walk_below(nodes, 0, array, visit)
 }
 
-/// As [`walk`], for one node and what lies below it.
+/// As [`walk`], for one node and everything below it.
 ///
 /// # Errors
 /// As [`walk`].
@@ -277,7 +277,7 @@ pub(super) fn walk_below(
     step(nodes, &mut node, array, None, visit)
 }
 
-/// As [`walk_below`]; under the nulls of `outer` anything may lie.
+/// As [`walk_below`]; values under the nulls of `outer` are arbitrary.
 fn step(
     nodes: &[Node],
     next: &mut usize,
@@ -343,7 +343,7 @@ fn step(
             let list = array.as_list_opt::<i64>().ok_or_else(other)?;
             let offsets = list.value_offsets();
             let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
-            // Offsets of an Arrow array lie in memory, hence within usize.
+            // Offsets of an Arrow array lie within memory, hence within usize.
             let items = list.values().slice(first as usize, (last - first) as usize);
             step(nodes, next, &items, None, visit)?;
         }
@@ -352,7 +352,7 @@ fn step(
     Ok(())
 }
 
-/// Nulls of a node's rows.
+/// Number of nulls among a node's rows.
 pub(super) fn nulls(node: &Node, array: &ArrayRef) -> u64 {
     match &node.kind {
         Kind::Keys(_, labels) => labels.nulls(array),
@@ -360,7 +360,7 @@ pub(super) fn nulls(node: &Node, array: &ArrayRef) -> u64 {
     }
 }
 
-/// Length of a list or text of variable length, summed over its rows.
+/// Length of a list or variable-length text, summed over its rows.
 pub(super) fn length(array: &ArrayRef) -> Option<u64> {
     use arrow_array::cast::AsArray;
     let offsets = match array.data_type() {

@@ -1,4 +1,4 @@
-//! What is fixed before any value is read: plans, labels, batches, pieces, the bytes before the first batch.
+//! Everything known before any value is read: plans, labels, batches, pieces, the bytes before the first batch.
 
 mod schema;
 
@@ -17,22 +17,21 @@ use crate::source::Interrupt;
 use crate::store::{Error, ValueSet};
 use crate::views::Misfit;
 
-/// Most batches: 24 bytes of the footer each, which is made for the first `stat` of a file.
+/// Most batches: each takes 24 bytes of the footer, which the first `stat` of a file builds.
 const MOST_BATCHES: u64 = 1 << 10;
 
-/// Most nodes in all headers together: 16 bytes, and 32 or more for the buffers, each.
+/// Most nodes in all headers together: each takes 16 bytes, and 32 or more for its buffers.
 const MOST_NODES: u64 = 1 << 20;
 
-/// How a file is cut, where nothing asks for more.
+/// The default cut of a file into batches and pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
-    /// Rows of a batch, a power of two: what a reader fetches at least of a column, and what one header is counted
-    /// over.
+    /// Rows of a batch, a power of two: the least of a column that a reader fetches, and the rows that one header
+    /// covers.
     pub batch: u64,
-    /// Bytes of a rendered piece of rows, about: several 128 KiB requests of the kernel, and little in the middle of a
-    /// file.
+    /// Bytes of a rendered piece of rows, about: several 128 KiB requests of the kernel, yet a small part of a file.
     pub piece: u64,
-    /// Rows of a piece of a column whose sizes depend on the values, a power of two, …
+    /// Rows of a piece of a column whose sizes depend on the values, a power of two.
     pub variable: u64,
 }
 
@@ -42,25 +41,25 @@ impl Default for Grain {
     }
 }
 
-/// … fewer where they would take more than this many bytes of the source file, …
+/// Most bytes of the source file per such piece; fewer rows if they take more.
 const VARIABLE_BYTES: u64 = 4 << 20;
 
-/// … more where there would be more lengths to learn than this (8 bytes each).
+/// Most lengths to learn (8 bytes each); larger pieces if there are more.
 const MOST_LENGTHS: u64 = 1 << 22;
 
-/// Values of at least this many bytes begin on a page.
+/// Values of at least this many bytes begin at a page boundary.
 pub(super) const PAGED: u64 = 64 << 10;
 
-/// A page of memory, which is what a map of the file is made of.
+/// Bytes of a memory page, the unit of a memory map.
 pub(super) const PAGE: u64 = 4096;
 
-/// Where every other buffer begins (`Arrow columnar format`, "Buffer Alignment and Padding").
+/// Alignment of every other buffer (`Arrow columnar format`, "Buffer Alignment and Padding").
 pub(super) const ALIGNMENT: u64 = 64;
 
-/// Most bytes of all batches: far from what `stat` can state.
+/// Most bytes of all batches: well within what `stat` can report.
 pub(super) const LARGEST: u64 = 1 << 62;
 
-/// The columns of a file with what is known of them.
+/// The columns of a file, with everything known before a value is read.
 #[derive(Debug)]
 pub(super) struct Table {
     /// The columns.
@@ -75,28 +74,28 @@ pub(super) struct Table {
     pub pieces: Vec<u64>,
     /// Rows of a piece of the columns whose sizes depend on the values.
     pub variable_piece: u64,
-    /// What every batch begins at a multiple of.
+    /// Alignment of batches.
     pub alignment: u64,
     /// The schema.
     pub schema: Schema,
-    /// What stands before the first batch.
+    /// The bytes before the first batch.
     pub head: Head,
 }
 
 /// The bytes before the first batch.
 #[derive(Debug, Default)]
 pub(super) struct Head {
-    /// Where each begins; between them is nothing but zeros.
+    /// The parts, each with its first byte; zeros fill the gaps.
     pub parts: Vec<(u64, Buffer)>,
     /// The dictionary batches among them.
     pub dictionaries: Vec<Place>,
-    /// Bytes of all, filled up.
+    /// Bytes of the head, padding included.
     pub length: u64,
 }
 
-/// Why these columns have no Arrow file, as far as their types tell.
+/// Why these columns cannot make an Arrow file, judged by their types.
 pub(super) fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), Misfit> {
-    // One by one: a table may have very many, and its plans are made when they are used.
+    // One column at a time: a table may have very many, and their plans are made on demand.
     let (mut bytes, mut rows) = (Some(0_u64), None);
     for column in columns {
         let column = column.borrow();
@@ -111,9 +110,9 @@ fn fits(plans: &[Plan], rows: u64) -> Result<(), Misfit> {
     fit(plans.iter().try_fold(0_u64, |sum, plan| sum.checked_add(plan.row_bytes)), rows)
 }
 
-/// Whether rows of these bytes fit; `None` where they cannot be counted.
+/// Checks that rows of this many bytes fit; `None`: the bytes overflow.
 fn fit(row: Option<u64>, rows: u64) -> Result<(), Misfit> {
-    // Padding at most doubles what the columns take.
+    // Padding at most doubles the bytes of the columns.
     let bytes = row.and_then(|row| row.checked_mul(rows)).filter(|bytes| *bytes <= LARGEST / 4);
     bytes.map(drop).ok_or_else(|| Misfit::Size(format!("{rows} rows pass 2^60 bytes")))
 }
@@ -132,7 +131,8 @@ fn shape(column: &IpcColumn) -> Shape<'_> {
     }
 }
 
-/// Whether the values are labels, in lists or not. Not in arrays: DuckDB finds other values in those of keys.
+/// Whether the values, possibly within lists, are labels. Labels within arrays do not count: DuckDB misreads arrays of
+/// dictionary keys.
 fn is_dictionary(column: &IpcColumn) -> bool {
     let mut data_type = column.rows.data_type();
     while let DataType::LargeList(item) = data_type {
@@ -141,12 +141,12 @@ fn is_dictionary(column: &IpcColumn) -> bool {
     matches!(data_type, DataType::Dictionary(..))
 }
 
-/// Whether a column has labels that must be read before it can be laid out: those of categories.
+/// Whether a column's labels must be read before it can be laid out, as those of categories must.
 pub(super) fn has_labels(column: &IpcColumn) -> bool {
     is_dictionary(column) && !matches!(column.hints.innermost().values, Some(ValueSet::Names(_)))
 }
 
-/// The labels of a column that is shown with a dictionary.
+/// The labels of a column that has a dictionary in the file.
 fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<Dictionary>, Error> {
     if !is_dictionary(column) {
         return Ok(None);
@@ -156,7 +156,7 @@ fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<Dictionary
         Some(ValueSet::Categories { ordered, .. }) => *ordered,
         None => false,
     };
-    // No row, and all labels.
+    // Reading no rows returns an array with all labels.
     let mut none = column.rows.array(0..0, interrupt)?;
     while let Some(list) = none.as_list_opt::<i64>() {
         none = list.values().clone();
@@ -166,11 +166,11 @@ fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<Dictionary
 }
 
 impl Table {
-    /// Lays a file out. Reads labels and nothing else. `source` is the size of the file that the rows come from, where
-    /// it is known: no more than that is behind the texts and lists of all rows, but for compression.
+    /// Lays a file out. Reads nothing but labels. `source` is the size of the file that the rows come from, if known:
+    /// apart from compression, the texts and lists of all rows cannot take more.
     ///
     /// # Errors
-    /// Where labels cannot be read, or a column cannot be shown after all.
+    /// If labels cannot be read, or a column cannot be shown after all.
     pub fn new(
         columns: Vec<IpcColumn>,
         grain: Grain,
@@ -213,19 +213,19 @@ impl Table {
         self.rows.div_ceil(self.per_batch)
     }
 
-    /// First row of a batch, and how many it has.
+    /// The first row of a batch, and its number of rows.
     pub fn rows_of(&self, batch: u64) -> (u64, u64) {
         let start = batch.saturating_mul(self.per_batch).min(self.rows);
         (start, self.per_batch.min(self.rows - start))
     }
 
-    /// Lengths and counts learnt of a piece of rows of all columns.
+    /// Numbers learnt per piece of rows, over all columns.
     pub fn lengths(&self) -> usize {
         self.plans.iter().map(lengths_of).sum()
     }
 }
 
-/// Whether one of the first buffers is so long that it begins on a page.
+/// Whether some buffer of the first batch is long enough to begin at a page boundary.
 fn is_paged(plan: &Plan, rows: u64) -> bool {
     plan.streams.iter().any(|stream| match (stream.role, plan.nodes.get(stream.node).map(|node| node.domain)) {
         (Role::Cells(width), Some(Domain::Rows(per))) => width.saturating_mul(per).saturating_mul(rows) >= PAGED,
@@ -233,8 +233,8 @@ fn is_paged(plan: &Plan, rows: u64) -> bool {
     })
 }
 
-/// What is learnt of a piece of rows of a column whose sizes depend on the values: whether it can be read at all, and
-/// its lengths.
+/// Numbers learnt per piece of rows of a column whose sizes depend on the values: whether it is unreadable, and its
+/// lengths.
 pub(super) fn lengths_of(plan: &Plan) -> usize {
     if plan.is_variable() { 1 + plan.lengths } else { 0 }
 }

@@ -1,4 +1,4 @@
-//! The schema: fields with what is known of columns, and row labels for pandas.
+//! The schema: fields, notes on columns, and row labels for pandas.
 
 use arrow_schema::{DataType, Field, Metadata, Schema};
 

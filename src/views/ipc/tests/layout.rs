@@ -1,4 +1,4 @@
-//! Where bytes lie.
+//! Positions of batches and buffers.
 
 use std::sync::Arc;
 

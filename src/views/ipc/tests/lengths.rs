@@ -1,4 +1,4 @@
-//! Texts and lists whose lengths are told without their values.
+//! Texts and lists whose outlines state their lengths.
 
 use arrow_array::{Int16Array, LargeListArray, LargeStringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};

@@ -57,7 +57,7 @@ fn whole(view: &IpcView) -> Vec<u8> {
     out
 }
 
-/// What a reader makes of the bytes: it checks offsets, keys, views and UTF-8.
+/// Reads the bytes back with a reader that checks offsets, keys, views and UTF-8.
 fn read(bytes: Vec<u8>) -> (SchemaRef, Vec<RecordBatch>) {
     let reader = FileReader::try_new(Cursor::new(bytes), None).unwrap();
     (reader.schema(), reader.map(Result::unwrap).collect())

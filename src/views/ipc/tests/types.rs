@@ -1,4 +1,4 @@
-//! What each type becomes.
+//! The Arrow type of each stored type.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Dictionary pages and the indices into them: one bit-packed run of whole bytes, so that codes are copied.
+//! Dictionary pages and indices into them: one bit-packed run of whole bytes, so that codes can be copied.
 //!
-//! The run is as long as if nothing were missing. Indices that no entry uses are zeros at its end, which no reader
-//! looks at; what the page takes then hardly depends on its data.
+//! The run is as long as if nothing were null; unused indices are zeros at its end, which no reader looks at. The size
+//! of a page then hardly depends on its data.
 
 use std::collections::HashMap;
 
@@ -15,22 +15,22 @@ use super::plain::{Selection, append_cells, append_mapped};
 
 use crate::views::Misfit;
 
-/// Most values in a dictionary: indices have three bytes at most, since fastparquet reads those of four wrongly.
+/// Most values in a dictionary: indices have three bytes at most, since fastparquet misreads those of four.
 const MOST_ENTRIES: u32 = 1 << 24;
 
-/// A dictionary page, and how a value finds its place there.
+/// A dictionary page, and the mapping from values to its entries.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct Dictionary {
-    /// `None` where it is made when it is wanted.
+    /// `None`: made on demand.
     body: Option<Vec<u8>>,
-    /// Bytes of it.
+    /// Bytes of the body.
     length: u64,
     entries: u32,
     width: Width,
     index: Index,
 }
 
-/// Bytes of an index.
+/// Width of an index in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Width {
     One,
@@ -44,9 +44,9 @@ enum Index {
     Own,
     /// The array's key.
     Key { labels: usize },
-    /// Where the array's key leads: its labels are not all different, or some are null.
+    /// The array's key, mapped: some labels are equal or null.
     Remapped(Vec<u32>),
-    /// The place of the text: each array brings its own labels.
+    /// The entry of the text, since each array brings its own labels.
     Text(HashMap<Vec<u8>, u32>),
 }
 
@@ -61,7 +61,7 @@ impl Width {
 }
 
 impl Dictionary {
-    /// Every number of 8 bits, in the order of their bytes.
+    /// All 8-bit numbers, in the order of their bytes.
     pub fn identity(signed: bool) -> Self {
         let numbers = 0..=u8::MAX;
         let body =
@@ -70,8 +70,8 @@ impl Dictionary {
         Self { length: body.len() as u64, body: Some(body), entries: 256, width: Width::One, index: Index::Own }
     }
 
-    /// Numbers of `bytes` bytes, one for each [code](crate::store::Facts::codes). The page is made elsewhere.
-    /// `None` where there are not as many codes as one or two bytes have.
+    /// Numbers of `bytes` bytes, one per [code](crate::store::Facts::codes); another place makes the page. `None`: the
+    /// number of codes is not that of one or two bytes.
     pub fn of_codes(count: u64, bytes: u64) -> Option<Self> {
         let (entries, width) = match count {
             0x100 => (0x100, Width::One),
@@ -81,8 +81,7 @@ impl Dictionary {
         Some(Self { body: None, length: count.checked_mul(bytes)?, entries, width, index: Index::Own })
     }
 
-    /// The labels of categories, whose keys are those of the arrays. `None` where a page cannot hold them or where
-    /// there is none.
+    /// The labels of categories, with the keys of the arrays. `None`: a page cannot hold them, or there are no labels.
     pub fn categories(labels: &ArrayRef) -> Option<Self> {
         let (mut dictionary, places) = Self::of(labels)?;
         let straight = places.iter().enumerate().all(|(key, place)| *place as usize == key);
@@ -90,7 +89,7 @@ impl Dictionary {
         Some(dictionary)
     }
 
-    /// All the names and numbers that an enumeration can show. `None` where a page cannot hold them.
+    /// All names and numbers that an enumeration can show. `None`: a page cannot hold them.
     pub fn names(names: &ArrayRef) -> Option<Self> {
         let (mut dictionary, places) = Self::of(names)?;
         let texts = names.as_string_opt::<i64>()?;
@@ -99,7 +98,7 @@ impl Dictionary {
         Some(dictionary)
     }
 
-    /// A page of the different texts, and where each of `texts` stands in it.
+    /// A page of the distinct texts, and the entry of each of `texts`.
     fn of(texts: &ArrayRef) -> Option<(Self, Vec<u32>)> {
         let texts = texts.as_string_opt::<i64>()?;
         let mut body = Vec::new();
@@ -107,7 +106,7 @@ impl Dictionary {
         let mut place_of: HashMap<&str, u32> = HashMap::with_capacity(texts.len());
         for text in texts {
             let Some(text) = text else {
-                // A key with this label is null and needs no place.
+                // Keys of a null label are null and need no entry.
                 places.push(0);
                 continue;
             };
@@ -133,7 +132,7 @@ impl Dictionary {
         Some((Self { length: body.len() as u64, body: Some(body), entries, width, index: Index::Own }, places))
     }
 
-    /// The page's body, PLAIN values; `None` of the numbers of codes.
+    /// The page's body, PLAIN values; `None` for the numbers of codes.
     pub fn body(&self) -> Option<&[u8]> {
         self.body.as_deref()
     }
@@ -153,27 +152,27 @@ impl Dictionary {
         u64::from(self.width.bytes())
     }
 
-    /// Whether the index of a value is its own byte.
+    /// Whether a value's index is its own byte.
     pub fn is_by_byte(&self) -> bool {
         matches!(self.index, Index::Own) && self.body.is_some()
     }
 
-    /// Whether its texts are the labels of categories, in their order.
+    /// Whether its entries are the labels of categories, in their order.
     pub fn is_of_categories(&self) -> bool {
         matches!(self.index, Index::Key { .. } | Index::Remapped(_))
     }
 
-    /// Whether the index of a value is its key, in one byte.
+    /// Whether a value's index is its key, in one byte.
     pub fn is_by_byte_key(&self) -> bool {
         matches!(self.index, Index::Key { .. }) && self.width == Width::One
     }
 
-    /// Bytes of the indices of a page of `entries` entries; `None` where they overflow.
+    /// Bytes of the indices of a page of `entries` entries; `None`: overflow.
     pub fn bytes(&self, entries: u64) -> Option<u64> {
         if entries == 0 { Some(1) } else { packed_bytes(entries, self.width.bytes() * 8)?.checked_add(1) }
     }
 
-    /// Appends what stands before the indices of a page of `entries` entries.
+    /// Appends the bytes before the indices of a page of `entries` entries.
     pub fn append_lead(&self, entries: usize, out: &mut Vec<u8>) {
         out.push(self.width.bytes() as u8 * 8);
         if entries > 0 {
@@ -184,7 +183,7 @@ impl Dictionary {
     /// Appends the indices of the selected values of `array` for a page of `entries` entries.
     ///
     /// # Errors
-    /// A value that the dictionary lacks, an array of another type.
+    /// A value that is not in the dictionary, or an array of another type.
     pub fn append(
         &self,
         array: &ArrayRef,
@@ -195,7 +194,7 @@ impl Dictionary {
         self.framed(entries, out, |out| self.append_indices(array, selection, out))
     }
 
-    /// Appends indices that are the values' keys, a byte each.
+    /// Appends the values' keys, one byte each, as indices.
     ///
     /// # Errors
     /// More than a page can hold.
@@ -206,7 +205,7 @@ impl Dictionary {
         })
     }
 
-    /// Frames the indices that `append` appends: before them the lead of a page of `entries` entries, after them zeros.
+    /// Frames the indices that `append` appends: the lead of a page of `entries` entries before them, zeros after them.
     fn framed(
         &self,
         entries: usize,
@@ -262,11 +261,11 @@ impl Dictionary {
                     .values()
                     .as_string_opt::<i64>()
                     .ok_or_else(|| Misfit::Array("names that are no text".into()))?;
-                // A key with a name that is null is null.
+                // A key whose name is null is null.
                 let place =
                     |label: Option<&str>| label.map_or(Some(0), |label| place_of.get(label.as_bytes()).copied());
                 let places: Vec<Option<u32>> = labels.iter().map(place).collect();
-                // The second name of a code stands among the labels, but no key leads to it.
+                // A code's second name is among the labels, but no key uses it.
                 if places.contains(&None) {
                     let keys = labelled.normalized_keys();
                     let mut used = keys.iter().enumerate().filter(|(row, _)| array.is_valid(*row)).map(|(_, key)| *key);
@@ -290,7 +289,8 @@ impl Dictionary {
         places: Option<&[u32]>,
         out: &mut Vec<u8>,
     ) -> Result<(), Misfit> {
-        // Keys that are not null lie within the labels (an invariant of dictionary arrays), and places in the page.
+        // Keys that are not null lie within the labels (an invariant of dictionary arrays), and entries within the
+        // page.
         let place = |key: usize| places.map_or(key as u32, |places| places.get(key).copied().unwrap_or(0));
         let keys = keyed(array)?.keys();
         if let Some(keys) = keys.as_primitive_opt::<Int64Type>() {

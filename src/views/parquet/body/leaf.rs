@@ -1,4 +1,4 @@
-//! A leaf of the schema: how large a page of it is, and what is in it.
+//! A leaf of the schema: the size and content of its pages.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::store::TextLength;
 use crate::views::Misfit;
 use crate::views::parquet::thrift::page::Encoding;
 
-/// How Parquet stores a value.
+/// Physical types of Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) enum Physical {
     /// A bit.
@@ -28,13 +28,13 @@ pub(in crate::views::parquet) enum Physical {
     Float,
     /// IEEE 754 double.
     Double,
-    /// Bytes behind their length.
+    /// Bytes, preceded by their length.
     ByteArray,
     /// This many bytes.
     FixedLenByteArray(i32),
 }
 
-/// Where the values come from and what becomes of them.
+/// The source of a leaf's values, and their conversion.
 #[derive(Clone, Debug)]
 pub(in crate::views::parquet) enum Values {
     /// Cells of this many bytes.
@@ -54,17 +54,17 @@ pub(in crate::views::parquet) struct Leaf {
     pub path: Vec<String>,
     /// How a value is stored.
     pub physical: Physical,
-    /// Definition level of a value that is there.
+    /// Definition level of a present value.
     pub max_definition: u16,
-    /// Number of lists it lies in.
+    /// Number of lists around it.
     pub max_repetition: u16,
-    /// How pages are encoded.
+    /// Encoding of its pages.
     pub encoding: Encoding,
-    /// The bytes stored in the file, row after row, are the cells of [`Leaf::cells`], or of [`Leaf::stored_cell`].
+    /// Whether the stored bytes, row after row, are the cells of [`Leaf::cells`] or [`Leaf::stored_cell`].
     pub stored: bool,
     pub(in crate::views::parquet) nodes: Vec<Node>,
     pub(in crate::views::parquet) values: Values,
-    /// Categories whose labels are no text: they are looked up and stand as what they are.
+    /// Whether labels of categories are replaced by their values, since they are not text.
     pub(in crate::views::parquet) looked_up: bool,
 }
 
@@ -79,19 +79,19 @@ pub(in crate::views::parquet) struct Body {
     pub nulls: u32,
 }
 
-/// A body in which each row has its place: `before`, then `width` bytes for each row, then `after` zeros.
+/// A body with a fixed place per row: `before`, `width` bytes for each row, and `after` zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Cells {
-    /// Bytes before the first row: levels, and what introduces indices. [`Leaf::lead`] makes them.
+    /// Bytes before the first row: levels, and the lead of indices. [`Leaf::lead`] makes them.
     pub before: u64,
     /// Bytes of a row.
     pub width: u64,
-    /// Bytes behind the last row.
+    /// Bytes after the last row.
     pub after: u64,
 }
 
 impl Leaf {
-    /// Entries of a row that is not null, where that is the same for all rows.
+    /// Entries of a row that is not null; `None`: it differs between rows.
     pub(in crate::views::parquet) fn entries_of_row(&self) -> Option<u64> {
         self.nodes.iter().try_fold(1u64, |entries, node| match node.step {
             Step::List => None,
@@ -100,19 +100,19 @@ impl Leaf {
         })
     }
 
-    /// Positions of the fields of compounds that lead here.
+    /// Positions of the compound fields on the way to the leaf.
     pub fn fields(&self) -> Vec<usize> {
         let field = |node: &Node| if let Step::Field(at) = node.step { Some(at) } else { None };
         self.nodes.iter().map_while(field).collect()
     }
 
-    /// Whether something can be null here.
+    /// Whether any node on the way is nullable.
     fn is_nullable(&self) -> bool {
         self.nodes.iter().any(|node| node.nullable)
     }
 
-    /// The largest body of a page of `rows` rows, compressed where it [can be](Leaf::is_squeezed). `None` where it
-    /// depends on the data, or overflows.
+    /// The largest body of a page of `rows` rows, compressed if it [can be](Leaf::is_squeezed). `None`: it depends on
+    /// the data, or overflows.
     pub fn most_body(&self, rows: u64) -> Option<u64> {
         let entries = self.entries_of_row()?.checked_mul(rows)?;
         let values = match &self.values {
@@ -125,11 +125,11 @@ impl Leaf {
         values.checked_add(self.most_levels(entries)?)
     }
 
-    /// Bytes of the levels of a page of so many entries at most, where all rows have as many.
+    /// Most bytes of the levels of a page of so many entries, if all rows have equally many.
     fn most_levels(&self, entries: u64) -> Option<u64> {
         let repetition = match self.max_repetition {
             0 => 0,
-            // Arrays of one element: no entry follows another in its row.
+            // Arrays of one element: each row has a single entry.
             most if self.entries_of_row() == Some(1) => equal_bytes(entries, bit_width(most))?,
             most => most_bytes(entries, bit_width(most))?,
         };
@@ -146,7 +146,7 @@ impl Leaf {
         !self.is_nullable() && self.entries_of_row().is_some() && !matches!(self.values, Values::Texts(_))
     }
 
-    /// Bytes of a cell where a body is nothing but PLAIN cells, one for each row.
+    /// Bytes of a cell, if a body is PLAIN cells and nothing else, one per row.
     #[cfg(test)]
     pub fn cell_width(&self) -> Option<u64> {
         match self.values {
@@ -155,8 +155,8 @@ impl Leaf {
         }
     }
 
-    /// The layout of a page of `rows` rows in which each row has its place: of PLAIN cells, and those with
-    /// constant levels or with one-byte codes too. `None` where rows have none, or the page is too large.
+    /// The layout of a page of `rows` rows with a fixed place per row: PLAIN cells, also with constant levels, or
+    /// one-byte codes. `None`: rows have no fixed place, or the page is too large.
     pub fn cells(&self, rows: u64) -> Option<Cells> {
         let entries_of_row = self.entries_of_row()?;
         let entries = entries_of_row.checked_mul(rows)?;
@@ -170,14 +170,14 @@ impl Leaf {
         if let Values::Indices(dictionary) = &self.values {
             dictionary.append_lead(usize::try_from(entries).ok()?, &mut of_indices);
         }
-        // As many as a page can say.
+        // At most as many entries as a page can count.
         let before = self.most_levels(entries).filter(|_| entries <= MOST_ENTRIES as u64)?;
         let before = before.checked_add(of_indices.len() as u64)?;
         let after = self.most_body(rows)?.checked_sub(before)?.checked_sub(width.checked_mul(rows)?)?;
         Some(Cells { before, width, after })
     }
 
-    /// The bytes before the first row of a page of `rows` rows, which have places.
+    /// The bytes before the first row of a page of `rows` rows with fixed places.
     ///
     /// # Errors
     /// More entries than a page can have.
@@ -193,13 +193,13 @@ impl Leaf {
         Ok(())
     }
 
-    /// Whether its values are texts, whose bytes may be shown otherwise than they are stored.
+    /// Whether its values are texts, which may be shown with other bytes than stored.
     pub fn holds_texts(&self) -> bool {
         matches!(self.values, Values::Texts(_))
     }
 
-    /// Whether pages that have [places](Leaf::most_body) are of version 2, and compressed where they would be longer:
-    /// of texts that are shown as they are stored but for bytes that are no UTF-8.
+    /// Whether pages with [fixed places](Leaf::most_body) are of version 2, and compressed if they would be longer:
+    /// those of texts that are shown as stored except for invalid UTF-8.
     pub fn is_squeezed(&self) -> bool {
         matches!(self.values, Values::Texts(TextLength::Stored(_)))
     }
@@ -212,12 +212,12 @@ impl Leaf {
         }
     }
 
-    /// Whether pages are of the [codes](crate::store::Coded::codes) of rows.
+    /// Whether pages consist of the [codes](crate::store::Coded::codes) of rows.
     pub fn takes_codes(&self) -> bool {
         self.dictionary().is_some_and(|dictionary| dictionary.body().is_none())
     }
 
-    /// What [`Leaf::append`] would write.
+    /// The body that [`Leaf::append`] would write.
     ///
     /// # Errors
     /// As [`Leaf::append`].
@@ -238,9 +238,9 @@ impl Leaf {
         body(bytes, &shredded)
     }
 
-    /// The room that [`Leaf::append`] takes at most of rows with this outline, where all texts are shown as long as
-    /// they are stored; its entries are exact. `None` where an outline does not tell: it may tell which rows, and which
-    /// of their parts, are missing.
+    /// Most bytes that [`Leaf::append`] takes for rows with this outline, assuming that all texts are shown as long as
+    /// stored; the entries are exact. `None`: the outline does not suffice. `tells_nulls`: the outline has the nulls of
+    /// rows and of their parts.
     ///
     /// # Errors
     /// More than a page can hold, or an outline of another column.
@@ -255,7 +255,7 @@ impl Leaf {
                     container |= node.nullable;
                     array.as_struct_opt().and_then(|array| array.columns().get(field)).ok_or_else(other)?.clone()
                 }
-                // An array that is missing has one entry, whatever its length.
+                // A null array has one entry, whatever its length.
                 Step::FixedList(length) if length > 1 && node.nullable && !container && tells_nulls && is_last => {
                     let lists = array.as_fixed_size_list_opt().ok_or_else(other)?;
                     empty += lists.null_count();
@@ -273,7 +273,7 @@ impl Leaf {
                     let offsets = list.value_offsets();
                     empty += offsets.windows(2).filter(|pair| pair[0] == pair[1]).count();
                     let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
-                    // Offsets of an Arrow array lie in it.
+                    // Offsets of an Arrow array lie within its values.
                     list.values().slice(first as usize, (last - first) as usize)
                 }
                 Step::Value => array,
@@ -308,8 +308,8 @@ impl Leaf {
     /// Appends the body of a V1 page with all rows of `column`: repetition levels, definition levels, values.
     ///
     /// # Errors
-    /// An array that is not of this leaf's column, a null where the column can have none, a text longer than foreseen,
-    /// or more than a page can hold; `out` is as it was then.
+    /// An array of another column, a null where the column allows none, a text longer than foreseen, or more than a
+    /// page can hold; `out` is then unchanged.
     pub fn append(&self, column: &ArrayRef, out: &mut Vec<u8>) -> Result<Body, Misfit> {
         let from = out.len();
         let result = self.append_body(column, out);
@@ -319,13 +319,13 @@ impl Leaf {
         result
     }
 
-    /// Whether the values of a page of rows none of which is null are the keys of those rows, a byte each.
+    /// Whether the values of a page without nulls are the keys of its rows, one byte each.
     pub fn takes_byte_keys(&self) -> bool {
         let by_key = matches!(&self.values, Values::Indices(dictionary) if dictionary.is_by_byte_key());
         by_key && matches!(self.nodes.as_slice(), [Node { step: Step::Value, .. }])
     }
 
-    /// As [`Leaf::append`], of a leaf that [`Leaf::takes_byte_keys`] and of rows none of which is null.
+    /// As [`Leaf::append`], for a leaf that [`Leaf::takes_byte_keys`] and rows without nulls.
     ///
     /// # Errors
     /// More than a page can hold, or another leaf.
@@ -340,7 +340,7 @@ impl Leaf {
         Ok(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 })
     }
 
-    /// Bytes of a cell of a column without nesting whose stored bytes are its cells, wherever a value is there.
+    /// Bytes of a cell of a flat column whose stored bytes are the cells of its present values.
     pub fn stored_cell(&self) -> Option<u64> {
         match (&self.values, self.nodes.as_slice()) {
             (Values::Cells(width), [Node { step: Step::Value, .. }]) if self.stored => Some(*width),
@@ -348,7 +348,7 @@ impl Leaf {
         }
     }
 
-    /// Appends the levels of rows of a column without nesting none of which is null.
+    /// Appends the levels of rows without nulls of a flat column.
     ///
     /// # Errors
     /// More than a page can hold.

@@ -1,21 +1,21 @@
-//! Repetition and definition levels of a V1 page: the RLE/bit-packed hybrid of parquet-format's `Encodings.md`, behind
-//! a length of 4 bytes.
+//! Repetition and definition levels of a V1 page: the RLE/bit-packed hybrid of parquet-format's `Encodings.md`,
+//! preceded by a length of 4 bytes.
 //!
-//! A page has one run: RLE where all its levels are equal, else bit-packed. Two kinds are all that readers meet, either
-//! decodes at full speed, and the largest size is a function of the number of levels. Equal levels are the rule (a
-//! nullable column without a null, the definition levels of arrays), and RLE lets a reader skip looking at them.
+//! A page has one run: RLE if all its levels are equal, otherwise bit-packed. Readers therefore see two kinds only,
+//! decode either at full speed, and the largest size is a function of the number of levels. Equal levels are common (a
+//! nullable column without nulls, the definition levels of arrays), and RLE lets a reader skip them.
 
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::views::Misfit;
 
-/// Bytes in front of the levels that say how many follow.
+/// Bytes of the length before the levels.
 const PREFIX: u64 = 4;
 
 /// The levels of a page, one for each entry.
 #[derive(Debug, PartialEq)]
 pub(in crate::views::parquet) enum Levels {
-    /// All of them are one.
+    /// All levels are equal.
     Equal {
         /// The level.
         level: u8,
@@ -28,12 +28,12 @@ pub(in crate::views::parquet) enum Levels {
     Each(Vec<u8>),
 }
 
-/// Bits that a level of at most `most` takes.
+/// Bits of a level that is at most `most`.
 pub(in crate::views::parquet) fn bit_width(most: u16) -> u32 {
     u16::BITS - most.leading_zeros()
 }
 
-/// Largest size of `count` levels of `width` bits with their length; `None` where that overflows.
+/// Largest size of `count` levels of `width` bits with their length; `None`: overflow.
 pub(in crate::views::parquet) fn most_bytes(count: u64, width: u32) -> Option<u64> {
     if count == 0 { Some(PREFIX) } else { packed_bytes(count, width)?.checked_add(PREFIX) }
 }
@@ -46,7 +46,7 @@ pub(in crate::views::parquet) fn equal_bytes(count: u64, width: u32) -> Option<u
     Some(PREFIX + varint_bytes(count.checked_mul(2)?) + u64::from(width.div_ceil(8)))
 }
 
-/// Size of one bit-packed run of `count` values, its header included. Values are packed by eight.
+/// Size of one bit-packed run of `count` values, header included. Values are packed in groups of eight.
 pub(in crate::views::parquet) fn packed_bytes(count: u64, width: u32) -> Option<u64> {
     let groups = count.div_ceil(8);
     groups.checked_mul(u64::from(width))?.checked_add(varint_bytes(groups.checked_mul(2)? | 1))
@@ -61,7 +61,7 @@ fn varint_bytes(value: u64) -> u64 {
     u64::from((u64::BITS - (value | 1).leading_zeros()).div_ceil(7))
 }
 
-/// Appends a number in bytes of seven bits, the lowest first.
+/// Appends a number in groups of seven bits, the lowest first (ULEB128).
 pub(in crate::views::parquet) fn append_varint(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -71,7 +71,7 @@ pub(in crate::views::parquet) fn append_varint(mut value: u64, out: &mut Vec<u8>
 }
 
 impl Levels {
-    /// Definition levels of a column without nesting: 1 where there is a value.
+    /// Definition levels of a flat column: 1 for each value.
     pub fn of_nulls(nulls: Option<&NullBuffer>, count: usize) -> Self {
         match nulls {
             Some(nulls) if nulls.null_count() == nulls.len() => Levels::Equal { level: 0, count },
@@ -80,7 +80,7 @@ impl Levels {
         }
     }
 
-    /// Levels one by one.
+    /// Levels from a list.
     pub fn of_each(levels: Vec<u8>) -> Self {
         match levels.split_first() {
             Some((first, rest)) if rest.iter().any(|level| level != first) => Levels::Each(levels),
@@ -106,10 +106,10 @@ impl Levels {
         }
     }
 
-    /// Appends length and levels of `width` bits each (1 to 8).
+    /// Appends the length and the levels, of `width` bits each (1 to 8).
     ///
     /// # Errors
-    /// What is too large for the length's 32 bits.
+    /// If the length exceeds its 32 bits.
     pub fn append(&self, width: u32, out: &mut Vec<u8>) -> Result<(), Misfit> {
         let bytes = self.bytes(width).and_then(|bytes| i32::try_from(bytes - PREFIX).ok());
         let bytes = bytes.ok_or_else(|| Misfit::Size(format!("{} levels are too many for a page", self.len())))?;
@@ -133,14 +133,14 @@ impl Levels {
     }
 }
 
-/// Appends bits, first in the lowest, and zeros up to a whole byte.
+/// Appends bits, the first in the lowest place, padded with zeros to a whole byte.
 pub(in crate::views::parquet) fn append_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
     let aligned = bits.sliced();
     let from = out.len();
     out.extend(aligned.as_slice().iter().take(bits.len().div_ceil(8)));
     let used = bits.len() % 8;
     if used > 0 && out.len() > from {
-        // What lies behind the last bit is chance.
+        // Bits behind the last one are arbitrary.
         if let Some(last) = out.last_mut() {
             *last &= (1 << used) - 1;
         }

@@ -2,7 +2,7 @@
 //!
 //! | part | what it does |
 //! | --- | --- |
-//! | `leaf` | a primitive column of the schema: how large its pages are, and what is in them |
+//! | `leaf` | a primitive column of the schema: size and content of its pages |
 //! | `shred` | from nested arrays to the values of a leaf and their levels |
 //! | `levels` | repetition and definition levels |
 //! | `plain`, `dictionary` | values one after the other, or as indices |

@@ -1,5 +1,5 @@
-//! Values as PLAIN wants them (parquet-format, `Encodings.md`): little-endian cells, bits, texts behind their lengths.
-//! Whatever is null is left out.
+//! Values in PLAIN encoding (parquet-format, `Encodings.md`): little-endian cells, bits, texts preceded by their
+//! lengths. Nulls are left out.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, ByteArrayType};
@@ -19,19 +19,19 @@ use super::levels::append_bits;
 
 use crate::views::Misfit;
 
-/// Which values of an array stand in a page.
+/// The values of an array that belong to a page.
 #[derive(Debug, PartialEq)]
 pub(in crate::views::parquet) enum Selection {
     /// All.
     All,
-    /// Those whose bit is set; as many bits as values.
+    /// Values whose bit is set; one bit per value.
     Bits(BooleanBuffer),
-    /// Those from each start to before its end, in rising order.
+    /// Values from each start up to its end, in rising order.
     Spans(Vec<(usize, usize)>),
 }
 
 impl Selection {
-    /// Calls `span` with start and end of each run of values among `len`.
+    /// Calls `span` with start and end of each run of selected values among `len`.
     pub fn spans(&self, len: usize, mut span: impl FnMut(usize, usize) -> Result<(), Misfit>) -> Result<(), Misfit> {
         match self {
             Selection::All if len > 0 => span(0, len),
@@ -44,7 +44,8 @@ impl Selection {
         }
     }
 
-    /// Calls `run` with the values, in order, in runs as long as possible. Scattered values are gathered by 64.
+    /// Calls `run` with the selected values, in order, in runs as long as possible. Scattered values are gathered 64 at
+    /// a time.
     pub fn runs<T: ArrowNativeType>(&self, values: &[T], mut run: impl FnMut(&[T])) -> Result<(), Misfit> {
         match self {
             Selection::All => run(values),
@@ -64,7 +65,8 @@ impl Selection {
                         0 => {}
                         ones if ones == block.len() => run(block),
                         ones => {
-                            // Every value is stored and the valid ones are stepped over: no branch to mispredict.
+                            // Stores every value, but advances only past valid ones: a loop without branches to
+                            // mispredict.
                             let mut gathered = [T::default(); 64];
                             let mut at = 0usize;
                             for (i, value) in block.iter().enumerate() {
@@ -109,7 +111,7 @@ pub(in crate::views::parquet) fn append_mapped<T: Copy, U: ArrowNativeType>(
     }
 }
 
-/// Bytes of a cell that values of `data_type` are shown as; `None` for those that are not cells.
+/// Bytes of the cell for values of `data_type`; `None`: not shown as cells.
 pub(in crate::views::parquet) fn cell_width(data_type: &DataType) -> Option<u64> {
     match data_type {
         DataType::Int64 | DataType::UInt64 | DataType::Float64 | DataType::Timestamp(..) | DataType::Duration(_) => {
@@ -118,14 +120,14 @@ pub(in crate::views::parquet) fn cell_width(data_type: &DataType) -> Option<u64>
         DataType::Date32 | DataType::Time32(_) => Some(4),
         DataType::Time64(_) => Some(8),
         DataType::Decimal128(digits, _) => Some(decimal_width(*digits) as u64),
-        // The narrow ones are widened.
+        // Narrow numbers are widened to four bytes.
         number if number.is_numeric() && number.primitive_width().is_some_and(|width| width <= 4) => Some(4),
         DataType::FixedSizeBinary(width) => u64::try_from(*width).ok(),
         _ => None,
     }
 }
 
-/// Appends the selected values of `array`, which is of numbers, booleans or binary cells.
+/// Appends the selected values of `array`: numbers, booleans or binary cells.
 ///
 /// # Errors
 /// A type without a PLAIN form here.
@@ -153,7 +155,7 @@ pub(in crate::views::parquet) fn append_fixed(
         DataType::Timestamp(TimeUnit::Millisecond, _) => same::<TimestampMillisecondType>(array, selection, out),
         DataType::Timestamp(TimeUnit::Microsecond, _) => same::<TimestampMicrosecondType>(array, selection, out),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => same::<TimestampNanosecondType>(array, selection, out),
-        // All units lie in memory as the same integers.
+        // Durations of all units have the same representation in memory.
         DataType::Duration(_) => {
             let counts = arrow_cast::cast(array, &DataType::Int64).map_err(|error| Misfit::Size(error.to_string()))?;
             same::<Int64Type>(&counts, selection, out)
@@ -187,7 +189,8 @@ pub(in crate::views::parquet) fn append_fixed(
     }
 }
 
-/// Bytes of a decimal of this precision (`parquet.thrift` DECIMAL): of an INT32 or INT64, else the fewest that hold it.
+/// Bytes of a decimal of this precision (`parquet.thrift` DECIMAL): those of INT32 or INT64, otherwise the fewest that
+/// hold it.
 fn decimal_width(digits: u8) -> usize {
     match digits {
         0..=9 => 4,
@@ -196,7 +199,7 @@ fn decimal_width(digits: u8) -> usize {
     }
 }
 
-/// Appends decimals: as integers, little-endian, or as the bytes of wider ones, which begin with the highest.
+/// Appends decimals: narrow ones as little-endian integers, wide ones as big-endian bytes.
 fn append_decimals(array: &ArrayRef, width: usize, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
     selection.runs(array.as_primitive::<Decimal128Type>().values(), |run| {
         for value in run {
@@ -228,7 +231,7 @@ fn append_booleans(values: &BooleanBuffer, selection: &Selection, out: &mut Vec<
     Ok(())
 }
 
-/// Appends the bits of `values` where `selected` is set, as long as it.
+/// Appends those bits of `values` for which `selected`, of equal length, is set.
 fn append_selected_bits(values: &BooleanBuffer, selected: &BooleanBuffer, out: &mut Vec<u8>) {
     let (mut pending, mut used) = (0u128, 0u32);
     let words = values.bit_chunks().iter_padded().zip(selected.bit_chunks().iter_padded());
@@ -257,7 +260,7 @@ fn append_selected_bits(values: &BooleanBuffer, selected: &BooleanBuffer, out: &
 /// Calls `text` with each selected value of `array`: text, bytes, or a dictionary of texts.
 ///
 /// # Errors
-/// Any other type, and what `text` says.
+/// Any other type, and the errors of `text`.
 fn texts(
     array: &ArrayRef,
     selection: &Selection,
@@ -313,7 +316,7 @@ fn spans_of<T: Copy>(
     })
 }
 
-/// A text no longer than `longest`, so that it cannot burst its page.
+/// Checks that a text is at most `longest` bytes, so that it cannot overflow its page; returns its length.
 fn checked(text: &[u8], longest: Option<u64>) -> Result<u32, Misfit> {
     let length = text.len() as u64;
     if longest.is_some_and(|longest| length > longest) {
@@ -348,10 +351,10 @@ pub(in crate::views::parquet) fn text_bytes(
     Ok(bytes)
 }
 
-/// Appends the selected texts of `array`, each behind its length in 4 bytes.
+/// Appends the selected texts of `array`, each preceded by its length in 4 bytes.
 ///
 /// # Errors
-/// A type that is no text; one longer than `longest`.
+/// An array without texts, or a text longer than `longest`.
 pub(in crate::views::parquet) fn append_texts(
     array: &ArrayRef,
     selection: &Selection,

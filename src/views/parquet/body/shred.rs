@@ -1,5 +1,5 @@
-//! From rows to levels: which entries a leaf has in a page, and which values of its array stand there (the record
-//! shredding of the Dremel paper, as parquet-format's `Encodings.md` and `README.md` have it).
+//! Shreds rows into levels: finds the entries of a leaf in a page, and the values that belong there (the record
+//! shredding of the Dremel paper, as described in parquet-format's `Encodings.md` and `README.md`).
 
 use std::ops::Range;
 
@@ -16,16 +16,16 @@ use crate::views::Misfit;
 /// One step on the way from a column to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Node {
-    /// Whether the schema says OPTIONAL.
+    /// Whether the schema declares it OPTIONAL.
     pub nullable: bool,
-    /// Where it goes on.
+    /// The kind of step.
     pub step: Step,
 }
 
-/// What a node is.
+/// Kinds of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) enum Step {
-    /// A struct, in which the leaf is under this field.
+    /// A struct; the path continues in this field.
     Field(usize),
     /// Lists of this length.
     FixedList(usize),
@@ -40,19 +40,19 @@ pub(in crate::views::parquet) enum Step {
 pub(in crate::views::parquet) struct Shredded {
     /// The leaf's array.
     pub values: ArrayRef,
-    /// Which of its values stand in the page.
+    /// Those of its values that belong to the page.
     pub selection: Selection,
-    /// Repetition levels; `None` where nothing repeats.
+    /// Repetition levels; `None`: nothing repeats.
     pub repetition: Option<Levels>,
-    /// Definition levels; `None` where everything is there.
+    /// Definition levels; `None`: nothing can be null.
     pub definition: Option<Levels>,
-    /// Entries, values and whatever is missing.
+    /// Entries: values, nulls and empty lists.
     pub entries: usize,
     /// Entries without a value.
     pub nulls: usize,
 }
 
-/// Most entries of a page: its header has 32 bits, signed, for them.
+/// Most entries of a page: its header counts them in a signed 32-bit integer.
 pub(in crate::views::parquet) const MOST_ENTRIES: usize = i32::MAX as usize;
 
 /// Shreds `column` along `nodes`.
@@ -69,7 +69,8 @@ pub(in crate::views::parquet) fn shred(nodes: &[Node], column: &ArrayRef) -> Res
     flat(&layers, values, nullable > 0)
 }
 
-/// Without repetition, and with one layer at most that can be null: its validity is the levels.
+/// Shreds a column without repetition and with at most one nullable layer, whose validity bitmap is the definition
+/// levels.
 fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, Misfit> {
     let entries = values.len();
     if entries > MOST_ENTRIES {
@@ -77,7 +78,7 @@ fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, 
     }
     let nulls = layers.iter().find(|layer| layer.nullable).and_then(|layer| layer.nulls.clone());
     for layer in layers.iter().filter(|layer| !layer.nullable) {
-        // Under a null anything may lie.
+        // Values under a null are arbitrary.
         let wrong = match (&layer.nulls, &nulls) {
             (Some(inner), Some(outer)) => !outer.contains(inner),
             (Some(_), None) => true,
@@ -104,7 +105,7 @@ fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, 
 const TOO_MANY: &str = "more entries than a page can have";
 const UNEXPECTED_NULL: &str = "a null where the column can have none";
 
-/// The arrays' side of a node.
+/// The arrays of a node.
 struct Layer {
     nullable: bool,
     nulls: Option<NullBuffer>,
@@ -113,12 +114,12 @@ struct Layer {
 
 enum Kind {
     Field,
-    /// Lists of `length` elements with `entries` entries each, where that does not depend on the data.
+    /// Lists of `length` elements with `entries` entries each; `None`: it depends on the data.
     FixedList {
         length: usize,
         entries: Option<usize>,
     },
-    /// Lists with `entries` entries for each element, where that does not depend on the data.
+    /// Lists with `entries` entries per element; `None`: it depends on the data.
     List {
         offsets: OffsetBuffer<i64>,
         entries: Option<usize>,
@@ -160,8 +161,8 @@ fn layers(nodes: &[Node], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), M
     Ok((layers, array))
 }
 
-/// Entries of one element of the layer at `depth`, where they do not depend on the data: the product of the lengths of
-/// arrays from there on. An array that is null as a whole has a single entry.
+/// Entries of one element of the layer at `depth`: the product of the lengths of arrays from there on; `None`: it
+/// depends on the data. An array that is null as a whole has a single entry.
 fn entries_of_element(nodes: &[Node], depth: usize) -> Option<usize> {
     let mut entries = 1usize;
     let mut container = false;
@@ -176,7 +177,7 @@ fn entries_of_element(nodes: &[Node], depth: usize) -> Option<usize> {
     (entries == 1 || !container).then_some(entries)
 }
 
-/// Repetition and definition levels of `rows` rows where nothing can be missing and lists are of fixed length.
+/// Repetition and definition levels of `rows` rows without nulls, with lists of fixed length.
 ///
 /// # Errors
 /// Too many entries.
@@ -230,8 +231,8 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// Adds the entries of elements at `depth`. `definition` is how much is defined above them, `repetition` the level
-    /// at which they follow each other; the caller corrects the level of the first where it begins something larger.
+    /// Adds the entries of elements at `depth`. `definition` is the definition level reached above, `repetition` the
+    /// level at which they follow each other; the caller corrects the level of the first element of something larger.
     fn elements(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), Misfit> {
         let layer = self.layers.get(depth).ok_or_else(|| Misfit::Array("nothing below a list".into()))?;
         let present = definition + u8::from(layer.nullable);
@@ -261,7 +262,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Adds the entries of elements none of which is null.
+    /// Adds the entries of elements without nulls.
     fn present(&mut self, depth: usize, range: Range<usize>, definition: u8, repetition: u8) -> Result<(), Misfit> {
         let layer = self.layers.get(depth).ok_or_else(|| Misfit::Array("nothing below a list".into()))?;
         match &layer.kind {
@@ -277,7 +278,7 @@ impl<'a> Walk<'a> {
             Kind::Field => self.elements(depth + 1, range, definition, repetition),
             Kind::FixedList { length, entries } => {
                 let lists = range.len();
-                // Where every list has as many entries, all are added at once.
+                // If every list has equally many entries, add all at once.
                 let step = if entries.is_some() { lists.max(1) } else { 1 };
                 for start in range.step_by(step) {
                     let first = self.definition.len();
@@ -300,7 +301,7 @@ impl<'a> Walk<'a> {
                         at += 1;
                         continue;
                     }
-                    // As many lists as have elements, at once where it is known where each begins.
+                    // Takes as many non-empty lists as possible at once, if the start of each is known.
                     let lists = match entries {
                         Some(_) => offsets[at..].windows(2).take_while(|pair| pair[0] < pair[1]).count(),
                         None => 1,
@@ -309,7 +310,7 @@ impl<'a> Walk<'a> {
                     self.elements(depth + 1, start as usize..last as usize, definition + 1, repetition + 1)?;
                     let entries = entries.unwrap_or(0);
                     for begin in &offsets[at..at + lists] {
-                        // No list lies further on than the elements just added.
+                        // All these lists begin within the elements just added.
                         if let Some(level) = self.repetition.get_mut(first + (begin - start) as usize * entries) {
                             *level = repetition;
                         }

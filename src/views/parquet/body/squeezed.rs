@@ -1,56 +1,56 @@
-//! Room for texts of fixed width, nearly all of which are shown as they are stored. A byte that is no UTF-8 is shown as
-//! three (U+FFFD), and the size of a file is told before a byte of it is read. So a page has room for texts as they are
-//! stored; where they are shown longer than that, it is compressed by a code that holds any of them:
+//! Compresses texts of fixed width, nearly all of which are shown as stored. An invalid byte is shown as three
+//! (U+FFFD), and the size of a file must be known before a byte of it is read. So a page has room for the texts as
+//! stored; if they are longer as shown, a Huffman code with the following bounds compresses the page:
 //!
-//! | what is shown | bits at most |
+//! | shown | most bits |
 //! | --- | --- |
-//! | U+FFFD: the bytes EF BF BD, for one byte that is stored or more | 3 × 3 |
-//! | another byte, which is stored so | 9 |
-//! | a byte of a length that is 0, whatever the text is | 3 |
+//! | U+FFFD: the bytes EF BF BD, for one stored byte or more | 3 × 3 |
+//! | any other byte, which is stored as it is | 9 |
+//! | a byte of a length that is 0 for every text | 3 |
 //!
-//! What is written is a member of gzip (RFC 1952) with one block of deflate (RFC 1951) without matches, whose code is
-//! always the same.
+//! The output is a gzip member (RFC 1952) with one deflate block (RFC 1951) that has no matches and always the same
+//! code.
 
 use super::leaf::Leaf;
 use crate::views::Misfit;
 use crate::views::parquet::thrift::page::Parts;
 
-/// Bytes that get a code of 3 bits: zeros of lengths, and those of U+FFFD.
+/// Bytes with a code of 3 bits: zeros of lengths, and the bytes of U+FFFD.
 const SHORTEST: [u8; 4] = [0, 0xef, 0xbf, 0xbd];
 
-/// Three that get 8 bits, so that the code has no gaps.
+/// Bytes with a code of 8 bits, which make the code complete.
 const SHORTER: [u8; 3] = [b' ', b'e', b't'];
 
-/// Bits of a code at most: of all other bytes, and of the end.
+/// Longest code in bits: that of all other bytes and of the end.
 const LONGEST: u64 = 9;
 
 /// Bits of a zero.
 const ZERO: u64 = 3;
 
-/// Codes of deflate's first alphabet that are used: bytes, and the end.
+/// Symbols of deflate's literal alphabet in use: bytes, and the end.
 const CODES: usize = 257;
 
 /// The code of the end.
 const END: usize = 256;
 
-/// Header of a member: compressed by deflate; no name, no time, no system.
+/// Header of a gzip member: deflate; no name, no time, no system.
 const MEMBER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// Bytes of what ends a member: checksum and length.
+/// Bytes at the end of a gzip member: checksum and length.
 const MEMBER_END: u64 = 8;
 
-/// Positions, among the 19 that deflate has for lengths of codes, of the lengths that are used: 1, 3, 8 and 9.
+/// The code lengths in use (1, 3, 8 and 9), each with its position among deflate's 19 code length codes.
 const LENGTHS: [(u8, usize); 4] = [(1, 17), (3, 13), (8, 4), (9, 6)];
 
-/// Lengths of codes up to the last of [`LENGTHS`].
+/// Code length codes up to the last of [`LENGTHS`].
 const LENGTHS_TOLD: u64 = 18;
 
-/// Bits before the first code: that it is the last block and has a code of its own, three counts, lengths of lengths,
-/// lengths of codes, of two distances, which nothing uses, too.
+/// Bits before the first code: block type, three counts, lengths of code lengths, code lengths, those of two unused
+/// distances included.
 const HEAD: u64 = 3 + 5 + 5 + 4 + 3 * LENGTHS_TOLD + 2 * (CODES as u64 + 2);
 
-/// Bytes that hold `count` texts of `width` bytes each as stored, in UTF-8 or not, behind their lengths, [squeezed] or
-/// not. `None` where that overflows.
+/// Most bytes of `count` texts of `width` stored bytes each, UTF-8 or not, with their lengths, [squeezed] or not.
+/// `None`: overflow.
 ///
 /// [squeezed]: squeeze
 pub(super) fn most_bytes(width: u64, count: u64) -> Option<u64> {
@@ -64,7 +64,7 @@ pub(super) fn most_bytes(width: u64, count: u64) -> Option<u64> {
     Some(as_stored.max(squeezed).min(as_shown))
 }
 
-/// Bits, the first in the lowest place of the first byte.
+/// A bit stream, the first bit in the lowest place of the first byte.
 struct Bits<'a> {
     out: &'a mut Vec<u8>,
     word: u64,
@@ -83,7 +83,7 @@ impl Bits<'_> {
         }
     }
 
-    /// Fills the last byte up with zeros.
+    /// Pads the last byte with zeros.
     fn end(self) {
         self.out.extend(self.word.to_le_bytes().iter().take(self.count.div_ceil(8) as usize));
     }
@@ -99,7 +99,7 @@ fn length_of(code: usize) -> u8 {
     }
 }
 
-/// Bits and length of each code: those of one length follow each other, the shorter ones before (RFC 1951, 3.2.2).
+/// Bits and length of each code: canonical, ordered by length (RFC 1951, 3.2.2).
 fn codes() -> [(u16, u32); CODES] {
     let mut codes = [(0, 0); CODES];
     let mut next = 0_u16;
@@ -108,7 +108,7 @@ fn codes() -> [(u16, u32); CODES] {
         next <<= length - before;
         before = length;
         for (_, to) in codes.iter_mut().enumerate().filter(|(code, _)| length_of(*code) == length) {
-            // Of a code the first bit is the highest.
+            // A code's highest bit comes first.
             *to = (next.reverse_bits() >> (u16::BITS - u32::from(length)), u32::from(length));
             next += 1;
         }
@@ -116,11 +116,11 @@ fn codes() -> [(u16, u32); CODES] {
     codes
 }
 
-/// Appends a member of gzip with `bytes`.
+/// Appends `bytes` as a gzip member.
 fn squeeze(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&MEMBER);
     let mut bits = Bits { out, word: 0, count: 0 };
-    // The last block, with a code of its own; 257 codes, 2 distances.
+    // The last block, with a dynamic code: 257 symbols, 2 distances.
     bits.push(0b101, 3);
     bits.push(0, 5);
     bits.push(1, 5);
@@ -147,11 +147,11 @@ fn squeeze(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 impl Leaf {
-    /// Makes the body of a page of version 2 of that of version 1 which is all of `out` from `from` on: levels without
-    /// their lengths, and values compressed where all would take more than `room` bytes.
+    /// Converts the page body of version 1 at the end of `out`, from `from` on, to version 2: levels without their
+    /// lengths, and values compressed if the whole would exceed `room` bytes.
     ///
     /// # Errors
-    /// A body that is none.
+    /// A malformed body.
     pub fn to_version_2(&self, from: usize, room: usize, out: &mut Vec<u8>) -> Result<Parts, Misfit> {
         let mut at = from;
         let mut levels = |most: u16| {
@@ -181,7 +181,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts as PLAIN has them.
+    /// Texts in PLAIN encoding.
     fn plain(cells: &[Vec<u8>]) -> Vec<u8> {
         let mut out = Vec::new();
         for cell in cells {

@@ -1,4 +1,4 @@
-//! Which labels occur in which rows, as a verified bitmap tells: what Bloom filters are made of.
+//! The occurrences of labels in rows, from a verified bitmap: the input of Bloom filters.
 
 use arrow_array::ArrayRef;
 
@@ -14,18 +14,17 @@ use crate::views::parquet::body::leaf::{Leaf, Physical};
 pub(in crate::views::parquet) struct LabelsOf {
     /// Its position.
     pub leaf: usize,
-    /// Values of its bitmap.
+    /// Number of values of its bitmap.
     pub values: usize,
-    /// Each value as it stands in the dictionary, if it does, and where it occurs; `None` where it is not known.
+    /// For each value, its text in the dictionary, if it is there; and the rows where values occur. `None`: not known.
     pub known: Option<(Vec<Option<Vec<u8>>>, Occurring)>,
 }
 
 impl ParquetColumn {
-    /// Finds the labels of a leaf as the bitmap of the column knows them. `None` where the leaf gets no filters,
-    /// whatever is known.
+    /// Finds the labels of a leaf in the column's bitmap. `None`: the leaf gets no filters in any case.
     ///
     /// # Errors
-    /// Where the values of a bitmap that was verified cannot be read.
+    /// If the values of a verified bitmap cannot be read.
     pub(in crate::views::parquet) fn filtered(
         &self,
         position: usize,
@@ -38,7 +37,7 @@ impl ParquetColumn {
         };
         let Some(body) = dictionary.body() else { return Ok(None) };
         let IndexKind::Bitmap { values, .. } = &form.kind else { return Ok(None) };
-        // Where labels are equal or missing, codes are no indices of the dictionary.
+        // If labels are equal or null, codes are not indices of the dictionary.
         if leaf.path.len() > 1
             || leaf.physical != Physical::ByteArray
             || labels.len() != u64::from(dictionary.entries())
@@ -50,7 +49,7 @@ impl ParquetColumn {
         let occurring = facts.and_then(|facts| facts.occurring);
         let shows = form.file.shows(&format!("{} {:?} filters", form.path, form.objects), occurring.is_some());
         let known = match occurring.filter(|_| shows) {
-            // Verifying the bitmap has read them already.
+            // Verification of the bitmap has read them already.
             Some(occurring) => Some((labels_of(&values.array(0..values.len(), interrupt)?, body), occurring)),
             None => None,
         };
@@ -58,7 +57,7 @@ impl ParquetColumn {
     }
 }
 
-/// The entry of a dictionary page that each code leads to.
+/// The dictionary entry of each code.
 fn labels_of(codes: &ArrayRef, mut body: &[u8]) -> Vec<Option<Vec<u8>>> {
     let mut entries = Vec::new();
     while let Some((length, rest)) = body.split_first_chunk() {

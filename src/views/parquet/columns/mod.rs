@@ -1,4 +1,4 @@
-//! The columns of a Parquet file, and what their types make of it before a value is read.
+//! The columns of a Parquet file, and everything that their types determine before a value is read.
 
 mod labels;
 pub(super) mod shape;
@@ -28,7 +28,7 @@ use shape::{Given, Shape};
 
 pub(super) use labels::LabelsOf;
 
-/// Labels of categories that become a dictionary at most; beyond, they are looked up and stand as they are.
+/// Most labels of categories that become a dictionary; beyond, every row holds its label's text.
 const MOST_LABELS: u64 = 1 << 24;
 
 /// A column of a Parquet file.
@@ -40,31 +40,31 @@ pub struct ParquetColumn {
     pub(super) path: String,
     /// Its rows.
     pub(super) rows: Arc<dyn Rows>,
-    /// What they tell of their values.
+    /// Hints about the values.
     hints: Hints,
     /// Labels of its categories.
     labels: Option<Arc<dyn Rows>>,
-    /// How they are made of integers of which `learner` tells, where they are instants.
+    /// For instants: the conversion from the stored integers, which `learner` knows.
     pub(super) times: Option<Times>,
-    /// It labels rows.
+    /// Whether it labels rows.
     pub(super) is_label: bool,
-    /// The zone of its instants, which the type lacks where they are nanoseconds.
+    /// The zone of its instants, since the type lacks it for nanoseconds.
     pub(super) zone: Option<Arc<str>>,
-    /// What it was to the software that wrote it.
+    /// Its origin in the software that wrote it.
     pub(super) origin: Origin,
-    /// What is known of its values, by what the file tells of them.
+    /// Facts about its values that the file publishes as statistics.
     pub(super) learner: Option<Arc<Learner>>,
     /// The bitmap of its values, and whether it may be used.
     bitmap: Option<(Arc<IndexForm>, bool)>,
-    /// Where what is learnt of it is kept.
+    /// The keeper of facts learnt about it.
     pub(super) keeper: Option<Keeper>,
     /// Units, vocabulary, description.
     pub(super) notes: Vec<(&'static str, String)>,
-    /// Readers are told of texts where there are labels or names.
+    /// Whether readers see plain texts in place of labels or names.
     is_plain: bool,
     /// Number of leaf columns.
     pub(super) leaves: usize,
-    /// Codes that its numbers are shown by; 0 where they stand as they are.
+    /// Number of codes that represent its numbers; 0: plain numbers.
     codes: u64,
 }
 
@@ -72,7 +72,7 @@ impl ParquetColumn {
     /// A column of a table.
     ///
     /// # Errors
-    /// Why it has no place in a Parquet file.
+    /// The reason why Parquet cannot represent it.
     pub fn new(column: &Column) -> Result<Self, Misfit> {
         let zone = column.times().and_then(|times| match times.data_type() {
             DataType::Timestamp(_, zone) => zone,
@@ -81,7 +81,7 @@ impl ParquetColumn {
         let times = column.times().map(Times::of_parquet);
         let rows = column.shown_by(times)?;
         let hints = rows.hints().clone();
-        // By values of a dictionary, pyarrow skips no row group, and pandas makes categories of them.
+        // For dictionary-encoded values, pyarrow skips no row group, and pandas makes a categorical column.
         let is_plain = (rows.cuts().is_some() || column.meaning.origin.is_level)
             && matches!(rows.data_type(), DataType::Dictionary(..));
         let name = column.name.to_string();
@@ -108,7 +108,7 @@ impl ParquetColumn {
         Ok(own)
     }
 
-    /// A column of any rows.
+    /// A column over any rows.
     #[cfg(test)]
     pub(super) fn of(name: &str, rows: Arc<dyn Rows>, hints: Hints) -> Self {
         let (name, path) = (name.to_owned(), format!("/{name}"));
@@ -134,31 +134,31 @@ impl ParquetColumn {
         own
     }
 
-    /// The column, of whose values the file tells what is known when it is made.
+    /// The column with a learner, whose facts the file publishes from the moment it is made.
     pub fn told_by(self, learner: Option<Arc<Learner>>) -> Self {
         Self { learner, ..self }
     }
 
-    /// The column with the bitmap of its values, which takes room whether it may be used or not.
+    /// The column with the bitmap of its values. The bitmap takes room in the file, whether it may be used or not.
     pub fn with_bitmap(self, form: Option<Arc<IndexForm>>, is_used: bool) -> Self {
         Self { bitmap: form.map(|form| (form, is_used)), ..self }
     }
 
-    /// The column, whose keeper tells it from all others.
+    /// The column with a keeper whose key no other column has.
     pub fn kept_by(self, keeper: Keeper) -> Self {
         Self { keeper: Some(keeper), ..self }
     }
 
-    /// The column, told to readers as texts where it has labels or names, whether their pages have a dictionary or not:
-    /// files that are read as one table need one type.
+    /// The column with plain texts in place of labels or names, whether or not its pages have a dictionary: files that
+    /// are read as one table must agree on the type.
     pub fn plain(self) -> Self {
         Self { is_plain: true, ..self }
     }
 
-    /// The field that readers see of a [`ParquetColumn::plain`] column.
+    /// The field that readers see for a [`ParquetColumn::plain`] column.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The reason why Parquet cannot represent it.
     pub fn plain_field(&self) -> Result<Field, Misfit> {
         Ok(plain(self.shape(&self.name, Given::default())?.field()))
     }
@@ -168,22 +168,22 @@ impl ParquetColumn {
         Shape::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
     }
 
-    /// Its leaves in a file of such row groups, by its own name; its labels are not read.
+    /// Its leaves in a file with such row groups, under its own name. Does not read its labels.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The reason why Parquet cannot represent it.
     pub(super) fn leaves_of(&self, groups: &Groups) -> Result<impl Iterator<Item = PreparedLeaf>, Error> {
         let shape = self.shape(&self.name, Given { row_group: Some(groups.typical()), ..Given::default() });
         let leaves = shape.map_err(|reason| self.unsupported(reason))?.into_leaves();
         Ok(leaves.into_iter().map(|leaf| PreparedLeaf::new(groups, 0, leaf)))
     }
 
-    /// Whether its leaves are known only when its labels are read.
+    /// Whether its leaves depend on its labels, which must be read first.
     pub(super) fn has_labels(&self) -> bool {
         self.labels.is_some()
     }
 
-    /// Whether its rows are floats of which NaN is missing, and nothing else.
+    /// Whether it has plain floats whose only nulls are NaN.
     pub(super) fn misses_nan_alone(&self) -> bool {
         self.rows.data_type().is_floating() && self.hints.nan == Nan::Missing { alone: true }
     }
@@ -199,13 +199,13 @@ pub(super) struct PreparedLeaf {
     /// Position of its column.
     pub column: usize,
     pub leaf: Leaf,
-    /// Slots of its pages; `None` where they must be measured.
+    /// Slots of its pages; `None`: its pages must be measured.
     pub slots: Option<Slots>,
-    /// Where rows have their places in a full page.
+    /// The layout of a full page whose rows have fixed places.
     pub cells: Option<Cells>,
 }
 
-/// What is known before a value is read, but for labels.
+/// Everything known before a value is read, except labels.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub groups: Groups,
@@ -230,7 +230,7 @@ pub(super) fn groups<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item =
     Groups::choose(rows.unwrap_or(0), &sizes, cuts.as_ref())
 }
 
-/// Row groups and leaves: what places and sizes follow from.
+/// Row groups and leaves, which determine places and sizes.
 #[derive(Debug)]
 struct Leaves {
     groups: Groups,
@@ -242,7 +242,7 @@ impl Leaves {
     /// Reads labels, and nothing else.
     ///
     /// # Errors
-    /// Where labels cannot be read, or a column has no leaves.
+    /// If labels cannot be read, or a column has no leaves.
     fn new(columns: &[ParquetColumn], interrupt: &Interrupt) -> Result<Self, Error> {
         let groups = groups(columns);
         let mut leaves = Vec::new();
@@ -265,7 +265,7 @@ impl Prepared {
     /// Reads labels, and nothing else.
     ///
     /// # Errors
-    /// Where labels cannot be read, or the columns have no schema.
+    /// If labels cannot be read, or the columns have no schema.
     pub fn new(columns: &[ParquetColumn], interrupt: &Interrupt) -> Result<Self, Error> {
         let Leaves { groups, leaves, fields } = Leaves::new(columns, interrupt)?;
         let noted = |(column, field): (&ParquetColumn, Field)| {
@@ -276,7 +276,7 @@ impl Prepared {
         let physical = |leaf: &PreparedLeaf| physical_of(leaf.leaf.physical);
         let schema = schema::convert(&Schema::new(fields.clone()));
         let schema = schema.map_err(|misfit| Error::unsupported("parquet", misfit))?;
-        // The schema is made by `parquet`, the pages by us: they must agree.
+        // The crate `parquet` makes the schema, this code makes the pages: they must agree.
         let columns = schema.columns().iter().map(|column| (column.path().parts(), column.physical_type()));
         if !columns.eq(leaves.iter().map(|leaf| (leaf.leaf.path.as_slice(), physical(leaf)))) {
             let reason = "schema and data have different leaf columns";
@@ -286,7 +286,7 @@ impl Prepared {
     }
 }
 
-/// The field with the values of dictionaries in their place.
+/// The field with the types of values in place of dictionaries.
 fn plain(field: &Field) -> Field {
     let below = |field: &FieldRef| Arc::new(plain(field));
     let data_type = match field.data_type() {
@@ -312,7 +312,7 @@ fn physical_of(physical: Physical) -> Type {
     }
 }
 
-/// Names that differ: two that are the same text once bytes that are no UTF-8 are replaced get a number.
+/// Unique names: if names are equal once invalid UTF-8 is replaced, later ones get a number.
 fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let all: HashSet<&str> = names.clone().collect();
     let mut taken = HashSet::new();
@@ -329,7 +329,7 @@ fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     names.map(&mut free).collect()
 }
 
-/// The codes that numbers are shown by: none of rows so few that as many numbers would take more room than they do.
+/// Number of codes that represent the rows' numbers; 0 if there are so few rows that plain numbers take less room.
 fn codes(rows: &dyn Rows) -> u64 {
     Some(rows.code_count()).filter(|codes| codes.saturating_mul(ROWS_PER_LABEL) <= rows.len()).unwrap_or(0)
 }
@@ -353,7 +353,7 @@ impl PreparedLeaf {
         Self { column, leaf, slots, cells }
     }
 
-    /// Where rows have their places in a page of `rows` rows.
+    /// The layout of a page of `rows` rows with fixed places.
     pub fn cells(&self, rows: u64) -> Option<Cells> {
         let full = self.cells?;
         if self.slots.as_ref().is_some_and(|slots| slots.rows == rows) { Some(full) } else { self.leaf.cells(rows) }
@@ -382,7 +382,7 @@ impl Bodies for Leaf {
     }
 }
 
-/// Whether every row has the same number of entries: an array that is missing has one, whatever its length.
+/// Whether every row has equally many entries; a null array has one, whatever its length.
 fn has_fixed_entries(leaf: &Leaf) -> bool {
     let longer = |step: &Step| matches!(step, Step::List) || matches!(step, Step::FixedList(length) if *length != 1);
     match leaf.nodes.iter().rposition(|node| longer(&node.step)) {

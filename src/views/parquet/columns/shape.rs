@@ -1,4 +1,4 @@
-//! How a column becomes leaves: structs are groups, lists are the three levels of parquet-format's `LogicalTypes.md`.
+//! Maps a column to leaves: structs are groups, lists are the three levels of parquet-format's `LogicalTypes.md`.
 
 use std::sync::Arc;
 
@@ -14,27 +14,28 @@ use crate::views::parquet::body::plain::cell_width;
 use crate::views::parquet::body::shred::{MOST_ENTRIES, Node, Step};
 use crate::views::parquet::thrift::page::Encoding;
 
-/// How deep compounds, arrays and lists may be nested. Levels stay below 256.
+/// Deepest nesting of compounds, arrays and lists. Levels stay below 256.
 const MOST_DEEP: usize = 64;
 
-/// Most bytes of a row in a page, which counts its bytes in 31 bits.
+/// Most bytes of a row in a page, whose header counts bytes in 31 bits.
 const MOST_ROW: u64 = 1 << 30;
 
-/// Bytes of labels that are a dictionary however few rows there are: the type of a column should not depend on these.
+/// Labels of at most this many bytes always become a dictionary: the type of a column should not depend on its number
+/// of rows.
 const SHORT_LABELS: u64 = 1 << 16;
 
-/// What is known of a column beside its rows' own hints.
+/// Facts about a column beyond the hints of its rows.
 #[derive(Clone, Debug, Default)]
 pub(in crate::views::parquet) struct Given {
-    /// The labels of its categories, where they were read.
+    /// The labels of its categories, if they were read.
     pub labels: Option<ArrayRef>,
-    /// Rows of a row group, each of which repeats the dictionary.
+    /// Rows of a row group; each row group repeats the dictionary.
     pub row_group: Option<u64>,
-    /// The codes that numbers are shown by; 0 where they stand as they are.
+    /// Number of codes that represent its numbers; 0: plain numbers.
     pub codes: u64,
 }
 
-/// How a column is mapped to the leaves of a Parquet schema.
+/// The mapping of a column to leaves of a Parquet schema.
 #[derive(Clone, Debug)]
 pub(in crate::views::parquet) struct Shape {
     leaves: Vec<Leaf>,
@@ -42,13 +43,13 @@ pub(in crate::views::parquet) struct Shape {
 }
 
 impl Shape {
-    /// The mapping of a column of `data_type`. `name` must be unique in the schema.
+    /// Maps a column of `data_type`. `name` must be unique in the schema.
     ///
-    /// Elements of lists can be null. Inside compounds and arrays only those can be that may turn out to be missing by
-    /// themselves: booleans, texts (references lead nowhere), categories, and those that `hints` say so of.
+    /// Elements of lists are nullable. Within compounds and arrays only these are: booleans, texts (a reference may
+    /// dangle), categories, and anything that `hints` declares nullable.
     ///
     /// # Errors
-    /// Why the column has no Parquet file.
+    /// The reason why Parquet cannot represent the column.
     pub fn new(name: &str, data_type: &DataType, nullable: bool, hints: &Hints, given: Given) -> Result<Self, Misfit> {
         let mut leaves = Vec::new();
         let way = Way { path: Vec::new(), nodes: Vec::new(), given };
@@ -80,13 +81,13 @@ impl Shape {
         self.leaves
     }
 
-    /// The column as a reader should see it; `ArrowSchemaConverter` makes the leaves' schema of it.
+    /// The column's field as readers see it; `ArrowSchemaConverter` derives the schema of the leaves from it.
     pub fn field(&self) -> &Field {
         &self.field
     }
 }
 
-/// The way from a column to where the mapping has come.
+/// The path from a column to the node being mapped.
 #[derive(Clone)]
 struct Way {
     path: Vec<String>,
@@ -95,7 +96,7 @@ struct Way {
 }
 
 impl Way {
-    /// Adds the leaves of `data_type` below here.
+    /// Adds the leaves of `data_type` below this node.
     fn follow(
         &self,
         name: &str,
@@ -107,7 +108,7 @@ impl Way {
         if self.nodes.len() >= MOST_DEEP {
             return Err(Misfit::Size(format!("nested more than {MOST_DEEP} deep")));
         }
-        // Nulls are missing whatever holds them.
+        // A column of nulls is nullable in any context.
         let nullable = nullable || data_type.is_null();
         let here = self.to(&[name], nullable, Step::Value);
         let unknown = Hints::default();
@@ -124,8 +125,8 @@ impl Way {
                 let missing = items.nullable || element.is_nullable() && can_be_missing(element.data_type());
                 let element = way.follow("element", element.data_type(), missing, items, leaves)?;
                 let element = Arc::new(element);
-                // Where a row may have no array at all, pyarrow (up to 14; in a compound, also 26) finds one of length
-                // 0 and refuses the file.
+                // If a row may lack the array, pyarrow (up to 14; within a compound, also 26) sees one of length 0 and
+                // rejects the file.
                 let seen = match nullable || self.can_be_absent() {
                     true => DataType::List(element),
                     false => DataType::FixedSizeList(element, *length),
@@ -159,7 +160,7 @@ impl Way {
             if !names.insert(field.name()) {
                 return Err(Misfit::Type(format!("a compound cannot have the field name {:?} twice", field.name())));
             }
-            // ClickHouse reads no file with a name that is empty.
+            // ClickHouse rejects files with an empty name.
             let unnamed = (0..).map(|number| format!("_{number}"));
             let mut unnamed = unnamed.filter(|name| fields.iter().all(|field| field.name() != name));
             let name = Some(field.name().clone()).filter(|name| !name.is_empty()).or_else(|| unnamed.next());
@@ -175,7 +176,7 @@ impl Way {
         Ok(Fields::from(seen))
     }
 
-    /// Whether a compound around here can be null, so that what is in it is not there.
+    /// Whether an enclosing compound is nullable, so that its content may be absent.
     fn can_be_absent(&self) -> bool {
         let mut compounds = self.nodes.iter().rev().take_while(|node| matches!(node.step, Step::Field(_)));
         compounds.any(|node| node.nullable)
@@ -188,7 +189,7 @@ impl Way {
         way
     }
 
-    /// Numbers of a column by their codes, where it has such.
+    /// Replaces numbers by their codes, if the column has codes.
     fn numbers(&self, (physical, values, seen): (Physical, Values, DataType)) -> (Physical, Values, DataType) {
         let dictionary = match values {
             Values::Cells(bytes) if self.nodes.len() == 1 => Dictionary::of_codes(self.given.codes, bytes),
@@ -197,7 +198,7 @@ impl Way {
         (physical, dictionary.map_or(values, |dictionary| Values::Indices(Arc::new(dictionary))), seen)
     }
 
-    /// The leaf here, and its type as a reader should see it.
+    /// The leaf at this node, and its type as readers see it.
     fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(Leaf, DataType), Misfit> {
         let no = || Misfit::Type(format!("{data_type} has no place in a Parquet file"));
         let text = |values| (Physical::ByteArray, values, DataType::Utf8);
@@ -234,7 +235,7 @@ impl Way {
         let mut leaf = Leaf {
             path: self.path,
             physical,
-            // Both counts are bound by the depth.
+            // The depth bounds both counts.
             max_definition: (lists + nullable) as u16,
             max_repetition: lists as u16,
             encoding,
@@ -250,7 +251,7 @@ impl Way {
     }
 }
 
-/// Whether stored elements of `data_type` have the width of what stands in pages.
+/// Whether stored elements of `data_type` have the width of cells in pages.
 fn is_stored(data_type: &DataType, values: &Values) -> bool {
     match values {
         Values::Cells(width) => match data_type {
@@ -262,12 +263,12 @@ fn is_stored(data_type: &DataType, values: &Values) -> bool {
     }
 }
 
-/// Whether an element of a compound or an array can be null without its whole being it.
+/// Whether an element of a compound or array can be null by itself.
 fn can_be_missing(data_type: &DataType) -> bool {
     match data_type {
-        // Neither 0 nor 1; a reference that leads nowhere.
+        // A boolean that is neither 0 nor 1; a reference that dangles.
         DataType::Boolean | DataType::LargeUtf8 => true,
-        // Enumerations show a code without a name as its number; categories of no label are missing.
+        // An enumeration shows an unnamed code as its number; a category without a label is null.
         DataType::Dictionary(key, _) => **key != DataType::Int32,
         _ => false,
     }
@@ -276,7 +277,7 @@ fn can_be_missing(data_type: &DataType) -> bool {
 /// Numbers, booleans and binary cells.
 fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
     let (physical, seen) = match data_type {
-        // As pyarrow and `parquet` write a column of nulls: levels alone, of a type that readers know.
+        // As pyarrow and `parquet` write a column of nulls: levels alone, with a type that readers know.
         DataType::Null => return Some((Physical::Int32, Values::Cells(0), DataType::Null)),
         DataType::Boolean => return Some((Physical::Boolean, Values::Bits, DataType::Boolean)),
         DataType::Int8 | DataType::UInt8 => {
@@ -284,7 +285,7 @@ fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
             return Some((Physical::Int32, Values::Indices(Arc::new(identity)), data_type.clone()));
         }
         DataType::Int16 | DataType::UInt16 | DataType::Int32 | DataType::UInt32 => (Physical::Int32, data_type),
-        // Parquet has no seconds.
+        // Parquet has no unit of seconds.
         DataType::Timestamp(TimeUnit::Second, _) => return None,
         DataType::Date32 | DataType::Time32(TimeUnit::Millisecond) => (Physical::Int32, data_type),
         DataType::Time64(_) => (Physical::Int64, data_type),
@@ -305,23 +306,24 @@ fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
     Some((physical, Values::Cells(cell_width(data_type)?), seen.clone()))
 }
 
-/// The dictionary of an enumeration of one byte. Codes are decoded even where they are the indices of a page: one
-/// without a name is to be counted.
+/// The dictionary of a one-byte enumeration. Codes are decoded even if they are the indices of a page, since unnamed
+/// ones must be counted.
 fn names(hints: &Hints) -> Option<Dictionary> {
     let Some(ValueSet::Names(names)) = &hints.values else { return None };
     let bytes = names.is_of_one_byte().then_some(0..=u8::MAX)?;
     let least = *names.codes().start();
-    // A byte from 128 on is a negative code, where there are such.
+    // With signed codes, a byte from 128 on is a negative code.
     let code = |byte| if least < 0 { i128::from(byte as i8) } else { i128::from(byte) };
     let shown: Vec<String> = bytes.map(|byte| names.shown(code(byte))).collect();
     Dictionary::names(&(Arc::new(LargeStringArray::from(shown)) as ArrayRef))
 }
 
-/// The dictionary of categories, unless plain texts take less: then it is short, or its order means something.
+/// The dictionary of categories. `None`: plain texts take less, unless the dictionary is short or its order is
+/// meaningful.
 fn categories(given: &Given, hints: &Hints) -> Option<Dictionary> {
     let labels = given.labels.as_ref()?;
     let texts = given.row_group.and_then(|rows| rows.checked_mul(longest(labels)?.checked_add(4)?));
-    // Found without making one: that of very many labels takes long.
+    // Computed without building one, which takes long for very many labels.
     let body = labels.as_string_opt::<i64>()?.iter().flatten().map(|label| 4 + label.len() as u64).sum::<u64>();
     let is_ordered = matches!(hints.values, Some(ValueSet::Categories { ordered: true, .. }));
     let is_one = texts.is_none_or(|texts| body <= texts.max(SHORT_LABELS)) || is_ordered;

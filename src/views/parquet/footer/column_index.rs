@@ -1,7 +1,7 @@
 //! The column index of a column chunk: bounds of the values of each page, from the statistics of blocks of rows.
 //!
-//! A page lies in one block, or is made of whole ones. In the first case its bounds are those of the block: an index
-//! need not be tight.
+//! A page lies within one block, or consists of whole ones. In the first case it gets the bounds of the block, since
+//! bounds need not be tight.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::table::Times;
 use crate::views::parquet::body::leaf::Physical;
 use crate::views::parquet::thrift::{self, Element, PADDING_OVERHEAD, Struct, WIDTH_64, list_header_length, wide_i64};
 
-/// The field that holds padding: none that Parquet knows (its last is 8), and near enough to field 4 for Thrift's short
-/// form.
+/// The field that holds padding: unknown to Parquet (its last is 8), and within reach of Thrift's short form from field
+/// 4.
 const PADDING: u8 = 15;
 
 /// `parquet.thrift` BoundaryOrder.
@@ -22,24 +22,24 @@ const UNORDERED: i32 = 0;
 const ASCENDING: i32 = 1;
 const DESCENDING: i32 = 2;
 
-/// What is known of the values of a leaf column.
+/// Facts about the values of a leaf column.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct KnownLeaf {
     pub physical: Physical,
-    /// Bytes of a bound at most; 0 for leaves that have none.
+    /// Most bytes of a bound; 0: the leaf has no bounds.
     pub bound: usize,
     pub statistics: Option<Arc<Statistics>>,
-    /// How values are made of those that statistics speak of, where they are instants.
+    /// For instants: the conversion from the integers that the statistics describe.
     pub times: Option<Times>,
 }
 
 impl KnownLeaf {
-    /// What is known of the values in some rows.
+    /// A summary of the values in some rows.
     pub fn over(&self, rows: RowRange) -> Option<Summary> {
         self.shown(self.statistics.as_ref()?.over(rows)?)
     }
 
-    /// The same of all rows of the blocks that some rows lie in.
+    /// A summary of all rows of the blocks that contain some rows.
     fn around(&self, rows: &RowRange) -> Option<Summary> {
         self.shown(self.statistics.as_ref()?.around(rows)?.1)
     }
@@ -49,16 +49,16 @@ impl KnownLeaf {
     }
 }
 
-/// The values of a page.
+/// The column index entry of a page.
 #[derive(Debug, PartialEq)]
 struct PageValues {
-    /// Missing ones, where their number is known.
+    /// Number of nulls, if known.
     nulls: Option<u64>,
-    /// Not below the first and not above the second; none where all are missing.
+    /// A lower and an upper bound; `None`: all values are null.
     bounds: Option<[Scalar; 2]>,
 }
 
-/// The values of the pages of a column chunk.
+/// The column index of a column chunk.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct ColumnIndex {
     physical: Physical,
@@ -66,27 +66,26 @@ pub(in crate::views::parquet) struct ColumnIndex {
 }
 
 impl ColumnIndex {
-    /// Bytes at most.
+    /// Most bytes that it takes.
     pub fn most(pages: u64, bound: usize) -> u64 {
-        // A byte says whether the page has values; each bound stands behind a byte of length.
+        // A byte for whether the page has values; each bound follows a byte with its length.
         let page = 1 + 2 * (1 + bound as u64) + WIDTH_64 as u64;
         // Four lists, the order, padding, the end.
         pages * page + 4 * (1 + list_header_length(pages)) + 6 + PADDING_OVERHEAD + 1
     }
 
-    /// The column index of a column chunk whose pages have these rows. `None` where anything that it must say is not
-    /// known.
+    /// The column index of a column chunk whose pages have these rows. `None`: some required fact is unknown.
     pub fn new(leaf: &KnownLeaf, pages: impl Iterator<Item = RowRange>) -> Option<Self> {
         let pages = pages.map(|rows| PageValues::new(leaf, &rows)).collect::<Option<_>>()?;
         Some(Self { physical: leaf.physical, pages })
     }
 
-    /// Whether there is one.
+    /// Whether everything that the index requires is known.
     pub fn is_known(leaf: &KnownLeaf, mut pages: impl Iterator<Item = RowRange>) -> bool {
         pages.all(|rows| PageValues::new(leaf, &rows).is_some())
     }
 
-    /// Appends `room` bytes, at least [`ColumnIndex::most`]; what is left over is padding in a field that readers skip.
+    /// Appends exactly `room` bytes, at least [`ColumnIndex::most`]; the rest is padding in a field that readers skip.
     pub fn write(&self, room: usize, out: &mut Vec<u8>) {
         let (start, count) = (out.len(), self.pages.len());
         let mut fields = Struct::resume(out, 0);
@@ -102,17 +101,17 @@ impl ColumnIndex {
             });
         }
         fields.i32(4, self.order());
-        // All of them, or none.
+        // Null counts are listed for all pages, or not at all.
         if let Some(nulls) = self.pages.iter().map(|page| page.nulls).collect::<Option<Vec<_>>>() {
             fields.list(5, Element::I64, count, |out| nulls.into_iter().for_each(|nulls| wide_i64(nulls, out)));
         }
         let used = fields.len() - start;
-        // The padding's own bytes and the end.
+        // The padding's own bytes and the end of the struct.
         fields.padding(PADDING, room.saturating_sub(used + PADDING_OVERHEAD as usize + 1));
         fields.end();
     }
 
-    /// Whether both bounds rise or fall from page to page, but for pages without values.
+    /// The order of both bounds from page to page, ignoring pages without values.
     fn order(&self) -> i32 {
         let bounds = || self.pages.iter().filter_map(|page| page.bounds.as_ref());
         let all = |wrong: Ordering| {
@@ -130,7 +129,7 @@ impl ColumnIndex {
 }
 
 impl PageValues {
-    /// What an index must say of a page with these rows; `None` where it is not known.
+    /// The entry for a page with these rows; `None`: some required fact is unknown.
     fn new(leaf: &KnownLeaf, rows: &RowRange) -> Option<Self> {
         let known = leaf.around(rows)?;
         let count = rows.end - rows.start;
@@ -143,8 +142,8 @@ impl PageValues {
         if nulls == Some(count) {
             return Some(Self { nulls, bounds: None });
         }
-        // Fewer are missing around than the page has rows: one of its own is there. And engines differ in where NaN
-        // stands among numbers.
+        // If the surroundings have fewer nulls than the page has rows, the page has a value of its own. Bounds of
+        // values with NaN are left out, since engines order NaN differently.
         if known.nulls >= count || known.nans > 0 {
             return None;
         }
@@ -184,7 +183,7 @@ mod tests {
 
     #[test]
     fn bytes_worked_out_by_hand() {
-        // 65,536 rows are missing, of 3 rows one.
+        // A block of 65,536 nulls, then three rows with one null.
         let values = std::iter::repeat_n(None, BLOCK as usize).chain([Some(-2), None, Some(7)]);
         let leaf = leaf(Arc::new(values.collect::<Int32Array>()), Physical::Int32, 4);
         let index = index(&leaf, &[BLOCK, 3]).unwrap();
@@ -201,7 +200,7 @@ mod tests {
             &[0x19, 0x28, 0, 4, 7, 0, 0, 0],
             // ASCENDING.
             &[0x15, one, zero, zero, zero, 0],
-            // 65,536 missing and 1: zigzag makes it 2^17 and 2.
+            // 65,536 nulls and 1: zigzag makes 2^17 and 2.
             &[0x19, 0x26, zero, zero, 0x88, zero, zero, zero, zero, zero, 0],
             &[one, zero, zero, zero, zero, zero, zero, zero, 0],
             // Field 15, what two values take.

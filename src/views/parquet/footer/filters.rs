@@ -1,8 +1,8 @@
 //! Bloom filters of labels, for row groups of columns that have a `BITMAP`.
 //!
-//! Which labels occur in a row group is known once the bitmap was verified; a filter of them is made when it is read.
-//! Its room follows from the number of the bitmap's values alone. Where nothing is known it holds zeros, and the footer
-//! does not point there.
+//! A verified bitmap determines the labels of each row group; a filter is built when it is read. Its size follows from
+//! the number of the bitmap's values alone. If nothing is known, zeros fill its place, and the footer does not refer to
+//! it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::views::parquet::columns::LabelsOf;
 use crate::views::parquet::layout::Layout;
 use crate::views::wanted::Wanted;
 
-/// Bytes of a filter for each label: false positives stay below 1 %.
+/// Bytes of a filter per label: false positives stay below 1 %.
 const BYTES_OF_LABEL: usize = 2;
 
 /// The filters of a file.
@@ -21,12 +21,12 @@ pub(in crate::views::parquet) struct Filters {
     layout: Arc<Layout>,
     start: u64,
     columns: Vec<LabelsOf>,
-    /// Where the rooms of columns begin in those of a row group; at the end where the last one ends.
+    /// Offset of each column's filter within a row group's, and their end.
     rooms: Vec<u64>,
 }
 
 impl Filters {
-    /// The filters of some leaf columns over a layout, from byte `start` on.
+    /// The filters of some leaf columns, from byte `start` of the file on.
     pub fn new(layout: Arc<Layout>, start: u64, columns: Vec<LabelsOf>) -> Self {
         let mut rooms = vec![0];
         let mut end = 0;
@@ -37,22 +37,22 @@ impl Filters {
         Self { layout, start, columns, rooms }
     }
 
-    /// Bytes of those of a row group.
+    /// Bytes of the filters of a row group.
     fn group(&self) -> u64 {
         self.rooms.last().copied().unwrap_or(0)
     }
 
-    /// Bytes.
+    /// Bytes of all filters.
     pub fn bytes(&self) -> u64 {
         self.layout.groups().count() * self.group()
     }
 
-    /// Whether a leaf has room for filters.
+    /// Whether a leaf has filters, known or not.
     pub fn has_room(&self, leaf: usize) -> bool {
         self.columns.iter().any(|column| column.leaf == leaf)
     }
 
-    /// Where the filter of a column chunk lies, and its bytes; `None` where there is none.
+    /// Position and length of the filter of a column chunk; `None`: not known.
     pub fn chunk(&self, group: u64, leaf: usize) -> Option<(u64, u32)> {
         let at = self.columns.iter().position(|column| column.leaf == leaf)?;
         let (_, occurring) = self.columns.get(at)?.known.as_ref()?;
@@ -61,7 +61,7 @@ impl Filters {
         occurring.covers(&self.layout.groups().rows_of(group)).then_some(place)
     }
 
-    /// Takes what is wanted of the filters.
+    /// Copies the wanted bytes of the filters.
     pub fn read(&self, wanted: &mut Wanted<'_>) {
         let end = self.start + self.bytes();
         while let Some(at) = wanted.next().filter(|&at| at >= self.start && at < end) {
@@ -75,7 +75,7 @@ impl Filters {
         }
     }
 
-    /// The filter of a column chunk; an empty one where nothing is known.
+    /// The filter of a column chunk; empty if nothing is known.
     fn filter(&self, group: u64, column: &LabelsOf) -> Sbbf {
         let mut filter = empty(column.values);
         if let Some((labels, occurring)) = &column.known {
@@ -92,10 +92,10 @@ fn empty(values: usize) -> Sbbf {
     Sbbf::new_with_num_of_bytes(values.saturating_mul(BYTES_OF_LABEL))
 }
 
-/// Header and bits.
+/// The filter's header and bits.
 fn bytes_of(filter: &Sbbf) -> Vec<u8> {
     let mut out = Vec::new();
-    // Nothing fails in memory.
+    // Writing to memory does not fail.
     drop(filter.write(&mut out));
     out
 }

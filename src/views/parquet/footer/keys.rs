@@ -1,4 +1,4 @@
-//! Key-values of the footer.
+//! Key-value pairs of the footer.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,12 @@ use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 use crate::views::pandas::{self, Described};
 use crate::views::parquet::columns::ParquetColumn;
 
-/// Who wrote the file, as engines parse it: `NAME version X (build Y)`. What comes after `build` counts layouts, so
-/// that the same version gives the same bytes everywhere.
+/// The writer, in the form that engines parse: `NAME version X (build Y)`. `build` counts layouts, so that one version
+/// produces the same bytes everywhere.
 pub(in crate::views::parquet) const CREATED_BY: &str =
     concat!("hepfs version ", env!("CARGO_PKG_VERSION"), " (build layout-1)");
 
-/// The Arrow schema, row labels for pandas, and what is known of columns: `energy.units`.
+/// The Arrow schema, row labels for pandas, and notes on columns: `energy.units`.
 pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &Fields) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let described = columns.iter().zip(fields).map(|(column, field)| Described {
@@ -30,7 +30,7 @@ pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &
         let notes = column.notes.iter();
         pairs.extend(notes.map(|(key, text)| (format!("{}.{key}", field.name()), text.clone())));
     }
-    // pyarrow takes what is said of the file from the Arrow schema where there is one, and overlooks the rest.
+    // If there is an Arrow schema, pyarrow takes the file's metadata from it and ignores the rest.
     let said = pairs.iter().cloned().collect::<HashMap<_, _>>();
     let schema = Schema::new_with_metadata(fields.clone(), said);
     pairs.push((ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema)));

@@ -1,8 +1,8 @@
-//! The footer: schema, row groups, key-values.
+//! The footer: schema, row groups, key-value pairs.
 //!
-//! The entries of a leaf column have one length in all row groups, so that a read in the middle of the footer writes
-//! the entries under it and nothing else; a footer of 100 MiB is never held in memory. Room for statistics is part of
-//! every entry, whether they are known or not: what is left over is padding in a field that readers skip.
+//! The entries of a leaf column have one length in all row groups, so that a read in the middle of the footer renders
+//! the entries there and nothing else; a footer of 100 MiB is never held in memory. Every entry has room for
+//! statistics, whether they are known or not: the rest is padding in a field that readers skip.
 
 pub(super) mod column_index;
 pub(super) mod filters;
@@ -26,28 +26,28 @@ use filters::Filters;
 use page_index::{ChunkIndex, PageIndex};
 use summary::Summary;
 
-/// The longest footer that is shown: readers hold it in memory several times over.
+/// Longest footer to show: readers hold it in memory several times over.
 pub(super) const LONGEST: u64 = 256 << 20;
 
 /// The field of a column chunk's metadata that holds padding. Parquet knows fields up to 17; Thrift's short form
-/// reaches this one from the last field before the statistics too.
+/// reaches this one even from the last field before the statistics.
 const PADDING: u8 = 24;
 
-/// Bytes of the two fields that tell where a column index lies.
+/// Bytes of the two fields that locate a column index.
 const COLUMN_INDEX_FIELDS: usize = 16;
 
-/// Bytes of the two fields that tell where a Bloom filter lies: as many.
+/// Bytes of the two fields that locate a Bloom filter.
 const FILTER_FIELDS: usize = 16;
 
 /// The file's last bytes: length of the footer and `PAR1`.
 const TRAILER: u64 = 8;
 
-/// What the footer knows of a leaf column.
+/// Facts about a leaf column for the footer.
 #[derive(Clone, Debug)]
 pub(super) struct LeafEntry {
-    /// How values are encoded.
+    /// Encoding of its values.
     pub encoding: Encoding,
-    /// Bytes of a value in statistics, at most; 0 where there are none.
+    /// Most bytes of a value in statistics; 0: no statistics.
     pub bound: usize,
     /// Summaries by row group.
     pub summaries: HashMap<u64, Summary>,
@@ -62,9 +62,9 @@ pub(super) struct Footer {
     leaves: Vec<Leaf>,
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// Where entries of leaves begin in a row group; at the end where the last one ends.
+    /// Offset of each leaf's entry within a row group, and the end of the last.
     entries: Vec<u64>,
-    /// Bytes of a row group.
+    /// Bytes of a row group's entry.
     group: u64,
 }
 
@@ -72,18 +72,18 @@ pub(super) struct Footer {
 struct Leaf {
     /// `path_in_schema` and the elements before it, ready to copy.
     opening: Vec<u8>,
-    /// Bytes of a value in statistics.
+    /// Most bytes of a value in statistics.
     bound: usize,
-    /// What compresses pages.
+    /// Compression codec of its pages.
     codec: i32,
     has_dictionary: bool,
-    /// It has room for Bloom filters.
+    /// Whether it has room for Bloom filters.
     is_filtered: bool,
     summaries: HashMap<u64, Summary>,
 }
 
 impl Leaf {
-    /// Bytes reserved for statistics and for the place of a filter.
+    /// Bytes reserved for statistics and for the location of a filter.
     fn room(&self) -> usize {
         // The field itself, a null count, two values, two flags, the end.
         let bounds = if self.bound > 0 { 2 * (2 + self.bound) + 2 } else { 0 };
@@ -92,8 +92,7 @@ impl Leaf {
 }
 
 impl Footer {
-    /// A footer. `leaves` has an entry for each leaf column of `schema`. `None` where it would be longer than
-    /// [`LONGEST`].
+    /// A footer. `leaves` has an entry for each leaf column of `schema`. `None`: it would exceed [`LONGEST`].
     pub fn new(
         layout: Arc<Layout>,
         index: Option<Arc<PageIndex>>,
@@ -124,7 +123,7 @@ impl Footer {
             });
         }
         opened.binary(6, created_by.as_bytes());
-        // Each leaf's statistics follow the order that its type defines.
+        // Each leaf's statistics use the order that its type defines.
         opened.list(7, Element::Struct, leaves.len(), |out| {
             leaves.iter().for_each(|_| structure(out, |order| order.structure(1, |_| ())));
         });
@@ -161,7 +160,7 @@ impl Footer {
         (footer.length()? <= LONGEST).then_some(footer)
     }
 
-    /// Learns the lengths of entries by writing those of one row group.
+    /// Determines the lengths of entries by writing those of one row group.
     fn measure(&mut self) {
         let mut out = Vec::new();
         self.group_start(&mut out);
@@ -182,7 +181,7 @@ impl Footer {
         groups.checked_add(self.head.len() as u64)?.checked_add(self.tail.len() as u64)
     }
 
-    /// Bytes with the trailer.
+    /// Bytes including the trailer.
     pub fn bytes(&self) -> u64 {
         self.length().unwrap_or(0) + TRAILER
     }
@@ -215,7 +214,7 @@ impl Footer {
         out: &mut Vec<u8>,
     ) {
         structure(out, |column| {
-            // Deprecated and required; writers of today put 0.
+            // Deprecated but required; current writers put 0.
             column.i64(2, 0);
             column.structure_with(3, |out| {
                 out.extend_from_slice(&leaf.opening);
@@ -237,7 +236,7 @@ impl Footer {
                     metadata.i32(15, length as i32);
                 }
                 let used = metadata.len() - before;
-                // A column index that is not there leaves its fields' room too.
+                // Without a column index, the bytes of its fields become padding as well.
                 let absent = index.filter(|index| index.columns.is_none()).map_or(0, |_| COLUMN_INDEX_FIELDS);
                 metadata.padding(PADDING, (leaf.room() + absent).saturating_sub(used));
                 metadata.end();
@@ -253,14 +252,14 @@ impl Footer {
         });
     }
 
-    /// Bytes of an entry at most, estimated before there is a schema.
+    /// Most bytes of an entry, estimated before there is a schema.
     pub fn most_entry(leaf: &PreparedLeaf) -> u64 {
         let path: usize = leaf.leaf.path.iter().map(|part| part.len() + 3).sum();
-        // Everything else but the two bounds, rounded up.
+        // Everything else, rounded up, apart from the two bounds.
         (path + 160 + FILTER_FIELDS + 2 * LONGEST_TEXT) as u64
     }
 
-    /// Takes what is wanted of the footer, which begins at byte `start` of the file.
+    /// Copies the wanted bytes of the footer, which begins at byte `start` of the file.
     pub fn read(&self, start: u64, wanted: &mut Wanted<'_>) {
         wanted.take(start, &self.head);
         let first = start + self.head.len() as u64;
@@ -292,7 +291,7 @@ impl Footer {
                 }
             };
             if wanted.take(start + from, &scratch) == 0 {
-                // An entry that does not reach the byte it was written for would go round for ever.
+                // An entry that ends before the wanted byte would loop forever.
                 return;
             }
         }
@@ -325,7 +324,7 @@ mod tests {
     use super::super::layout::{Groups, LeafSize, Measured, Page, Pages};
     use super::*;
 
-    /// Three columns in two row groups, with what is known of the second of them.
+    /// Three columns in two row groups, with summaries for the second one.
     fn footer(known: [Option<Summary>; 3]) -> Footer {
         let groups = Groups::new(131_080, 131_072, None);
         let pages = [131_072, 8].map(|rows| Page { rows, bytes: rows, entries: rows });

@@ -1,13 +1,13 @@
-//! The page index: where the pages of each column chunk lie, and between which bounds their values.
+//! The page index: places of the pages of each column chunk, and bounds of their values.
 //!
 //! ```text
 //! column indexes   of row group 0: a room for each column chunk; of row group 1; …
 //! offset indexes   of row group 0: one for each column chunk; of row group 1; …
 //! ```
 //!
-//! Lengths follow from the number of pages alone. Where the statistics of a column are not known, or cannot say what a
-//! column index must, its room holds zeros and the footer does not point there. Nothing is kept of a page: a read
-//! writes the indexes under it.
+//! Lengths follow from the number of pages alone. If the statistics that a column index requires are unknown, zeros
+//! fill its place, and the footer does not refer to it. Nothing is stored per page: a read renders the indexes that it
+//! covers.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,18 +17,18 @@ use crate::views::parquet::layout::{Layout, PagePlace};
 use crate::views::parquet::thrift::{Element, list_header, list_header_length, structure};
 use crate::views::wanted::Wanted;
 
-/// The longest page index that is shown. Engines that use one read all of it when they open a file, whatever they are
-/// asked for; so much takes them some tenths of a second. It has room for the pages of 150 GB of numbers.
+/// Longest page index to show: room for the pages of 150 GB of numbers. Engines that use one read all of it when they
+/// open a file, whatever the query; this much takes them some tenths of a second.
 const LONGEST: u64 = 16 << 20;
 
-/// Bytes of a page in an offset index: a struct of its place, its length and its first row.
+/// Bytes of a page in an offset index: a struct of place, length and first row.
 const LOCATION: u64 = 27;
 
-/// Where the indexes of a column chunk lie: first byte and bytes.
+/// Places of the indexes of a column chunk: first byte and length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::views::parquet) struct ChunkIndex {
     pub offsets: (u64, u32),
-    /// None where there is no column index.
+    /// `None`: no column index.
     pub columns: Option<(u64, u32)>,
 }
 
@@ -37,18 +37,18 @@ pub(in crate::views::parquet) struct ChunkIndex {
 pub(in crate::views::parquet) struct PageIndex {
     layout: Arc<Layout>,
     leaves: Vec<KnownLeaf>,
-    /// For each column chunk, row group by row group, where the room of its column index ends.
+    /// For each column chunk, row group by row group, the end of its column index.
     columns: Vec<u32>,
-    /// Where its offset index ends, counted from the end of all column indexes.
+    /// The end of its offset index, counted from the end of all column indexes.
     offsets: Vec<u32>,
-    /// Whether its column index is known: told by every page, and asked for at every read of the footer.
+    /// Whether its column index is known: takes a look at every page, and every read of the footer needs it.
     known: Vec<OnceLock<bool>>,
 }
 
 impl PageIndex {
-    /// The page index over a layout with a leaf for each of its leaf columns. `None` where it is of no use, because no
-    /// column chunk has more than one page; where a page is longer than an index can say; and where it would be longer
-    /// than [`LONGEST`].
+    /// The page index over a layout, with facts about each of its leaf columns. `None`: it is useless, because no
+    /// column chunk has more than one page; or a page is longer than an index can express; or it would exceed
+    /// [`LONGEST`].
     pub fn new(layout: Arc<Layout>, leaves: Vec<KnownLeaf>) -> Option<Self> {
         let (mut columns, mut offsets) = (Vec::new(), Vec::new());
         let (mut column_bytes, mut offset_bytes) = (0, 0);
@@ -62,7 +62,7 @@ impl PageIndex {
                 if column_bytes + offset_bytes > LONGEST {
                     return None;
                 }
-                // Below the limit.
+                // Stays below the limit.
                 columns.push(column_bytes as u32);
                 offsets.push(offset_bytes as u32);
             }
@@ -77,12 +77,12 @@ impl PageIndex {
         self.columns.last().copied().unwrap_or(0).into()
     }
 
-    /// Bytes.
+    /// Bytes of the page index.
     pub fn bytes(&self) -> u64 {
         self.column_bytes() + u64::from(self.offsets.last().copied().unwrap_or(0))
     }
 
-    /// Where the index of a column chunk lies.
+    /// Places of the indexes of a column chunk.
     pub fn chunk(&self, group: u64, leaf: usize) -> Option<ChunkIndex> {
         let chunk = usize::try_from(group).ok()?.checked_mul(self.leaves.len())?.checked_add(leaf)?;
         let start = self.layout.end();
@@ -102,13 +102,13 @@ impl PageIndex {
         pages.filter_map(move |page| Some(self.layout.page(group, leaf, page)?.rows))
     }
 
-    /// Takes what is wanted of the index.
+    /// Copies the wanted bytes of the index.
     pub fn read(&self, wanted: &mut Wanted<'_>) {
         let columns = self.layout.end();
         let offsets = columns + self.column_bytes();
         while let Some(at) = wanted.next().filter(|&at| at >= columns && at - columns < self.bytes()) {
             let (ends, start) = if at < offsets { (&self.columns, columns) } else { (&self.offsets, offsets) };
-            // Rooms without a byte end where the one before them does, and are passed by.
+            // An empty entry ends at the end of the one before it, so the search skips it.
             let chunk = ends.partition_point(|&end| u64::from(end) <= at - start);
             let Some((first, end)) = piece(ends, chunk) else { return };
             let (group, leaf) = ((chunk / self.leaves.len()) as u64, chunk % self.leaves.len());
@@ -119,7 +119,7 @@ impl PageIndex {
                 self.read_offsets(group, leaf, first_byte, wanted);
             }
             if wanted.next() == Some(at) {
-                // An index that does not reach the byte it was written for would go round for ever.
+                // An index that ends before the wanted byte would loop forever.
                 return;
             }
         }
@@ -158,14 +158,14 @@ impl PageIndex {
     }
 }
 
-/// Where a piece begins and ends, of which ends are known.
+/// Start and end of a piece, from a list of ends.
 fn piece(ends: &[u32], at: usize) -> Option<(u32, u32)> {
     let end = *ends.get(at)?;
     let before = at.checked_sub(1).and_then(|before| ends.get(before));
     Some((before.copied().unwrap_or(0), end))
 }
 
-/// Bytes reserved for a column index: of a single page the row group's statistics say the same.
+/// Bytes reserved for a column index: none for a single page, since the row group's statistics say the same.
 fn column_room(pages: u64, leaf: &KnownLeaf) -> u64 {
     if pages > 1 && leaf.bound > 0 { ColumnIndex::most(pages, leaf.bound) } else { 0 }
 }
@@ -175,7 +175,7 @@ fn offset_length(pages: u64) -> u64 {
     1 + list_header_length(pages) + pages * LOCATION + 1
 }
 
-/// Appends the entry of a page in an offset index. A page's length was found to fit.
+/// Appends the entry of a page in an offset index. Earlier code checked that the page's length fits.
 fn location(page: &PagePlace, first_row: u64, out: &mut Vec<u8>) {
     structure(out, |fields| {
         fields.i64(1, page.start);

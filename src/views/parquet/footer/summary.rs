@@ -1,4 +1,4 @@
-//! What is known of the values of a column chunk, as its statistics say it.
+//! Statistics of a column chunk.
 
 use std::collections::HashMap;
 
@@ -7,33 +7,32 @@ use crate::store::statistics::{self, LONGEST_TEXT, Scalar};
 use crate::views::parquet::body::leaf::{Leaf, Physical};
 use crate::views::parquet::layout::Groups;
 
-/// Bytes of a bound of a leaf's values, at most; 0 for leaves that have none.
+/// Most bytes of a bound of a leaf's values; 0: the leaf has no bounds.
 pub(in crate::views::parquet) fn bound(leaf: &Leaf) -> usize {
     match leaf.physical {
-        // Statistics are of rows: those of a compound or a list say nothing of its parts.
+        // Statistics cover rows, so those of a compound or list do not describe its parts.
         _ if leaf.path.len() > 1 => 0,
         Physical::Boolean => 1,
         Physical::Int32 | Physical::Float => 4,
         Physical::Int64 | Physical::Double => 8,
         Physical::ByteArray => LONGEST_TEXT,
-        // No engine reads bounds of uninterpreted bytes.
+        // No engine reads bounds of opaque bytes.
         Physical::FixedLenByteArray(_) => 0,
     }
 }
 
-/// What is known of the values of a leaf column in a row group.
+/// A summary of the values of a leaf column in a row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Summary {
-    /// Missing values.
+    /// Number of nulls.
     pub nulls: u64,
-    /// The least and the largest value, PLAIN without a length; none where there is no value, or one is NaN, or too
-    /// long.
+    /// The least and the largest value, in PLAIN encoding without a length; `None`: there is no value, one is NaN, or a
+    /// bound is too long.
     pub bounds: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The summaries of row groups. Where one of them has values without bounds, none has bounds: DataFusion takes the
-/// greatest of those it finds for the greatest of the column, and a column whose bounds are all one value for a
-/// constant.
+/// The summaries of row groups. If one of them has values but no bounds, all lose their bounds: DataFusion takes the
+/// largest bound that it finds for that of the column, and a column whose bounds are all one value for a constant.
 pub(in crate::views::parquet) fn summaries(leaf: &KnownLeaf, groups: &Groups) -> HashMap<u64, Summary> {
     let (mut summaries, mut is_bounded) = (HashMap::new(), true);
     for group in 0..groups.count() {
@@ -50,7 +49,7 @@ pub(in crate::views::parquet) fn summaries(leaf: &KnownLeaf, groups: &Groups) ->
 }
 
 impl Summary {
-    /// Engines differ in where NaN stands among numbers, so nothing is said of the order of values with one among them.
+    /// No bounds if there are NaN values, since engines order NaN differently.
     fn new(known: &statistics::Summary, physical: Physical) -> Self {
         let bounds = match (&known.min, &known.max) {
             (Some(least), Some(largest)) if known.nans == 0 => plain(least, physical).zip(plain(largest, physical)),
@@ -60,7 +59,7 @@ impl Summary {
     }
 }
 
-/// A value as it stands in a page; `None` where the leaf has no such values.
+/// A value in PLAIN encoding; `None`: the leaf has no such values.
 pub(in crate::views::parquet) fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
     Some(match (value, physical) {
         (Scalar::Bool(value), Physical::Boolean) => vec![u8::from(*value)],
@@ -68,7 +67,7 @@ pub(in crate::views::parquet) fn plain(value: &Scalar, physical: Physical) -> Op
         (Scalar::Int(value), Physical::Int64) => value.to_le_bytes().into(),
         (Scalar::UInt(value), Physical::Int32) => u32::try_from(*value).ok()?.to_le_bytes().into(),
         (Scalar::UInt(value), Physical::Int64) => value.to_le_bytes().into(),
-        // Exact: the column's values have this width.
+        // Lossless: the column's values have this width.
         (Scalar::Float(value), Physical::Float) => (*value as f32).to_le_bytes().into(),
         (Scalar::Float(value), Physical::Double) => value.to_le_bytes().into(),
         (Scalar::Text(text), Physical::ByteArray) => text.clone(),
@@ -109,7 +108,7 @@ mod tests {
         };
         assert_eq!(bounds(Some(1.0)), [true; 3]);
         assert_eq!(bounds(Some(f64::NAN)), [false; 3]);
-        // A row group without values needs none.
+        // A row group without values needs no bounds.
         assert_eq!(bounds(None), [true, false, true]);
     }
 

@@ -1,62 +1,63 @@
-//! Row groups: how many rows they have.
+//! Chooses row groups: how many rows each has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::store::{Blocked, Cuts, RowRange};
 
-/// Rows of a row group at least: readers fetch whole column chunks, so this is the grain of most reads.
+/// Fewest rows of a row group: readers fetch whole column chunks, so this is the grain of most reads.
 const LEAST_ROWS: u64 = 131_072;
 
-/// Bytes of whole rows of a row group at most, where columns are fields of one dataset: an engine asks for one column
-/// chunk after the other, and what was decoded for the first must still be there for the last.
+/// Most bytes of whole rows in a row group, if columns are fields of one dataset: an engine reads one column chunk
+/// after the other, and the chunks decoded for the first must still be in memory for the last.
 const STRIDDEN_BYTES: u64 = 32 << 20;
 
-/// Rows of a row group for each label or number of a dictionary, at least: each row group has its own.
+/// Fewest rows of a row group per label or number of a dictionary, since each row group has its own.
 pub(in crate::views::parquet) const ROWS_PER_LABEL: u64 = 8;
 
-/// Rows of a row group at most, for the sake of its dictionaries.
+/// Most rows of a row group that is enlarged for the sake of its dictionaries.
 const MOST_LABELLED: u64 = 1 << 19;
 
-/// Rows of a row group at most: a page of 8-byte values has 128 MiB then, far below what a page header can say.
+/// Most rows of a row group: a page of 8-byte values then has 128 MiB, far below the limit of a page header.
 pub(super) const MOST_ROWS: u64 = 16 << 20;
 
-/// Column chunks of all row groups at most, unless row groups have [`MOST_ROWS`]: each costs some 200 bytes of footer.
+/// Most column chunks of all row groups, unless row groups have [`MOST_ROWS`]: each costs some 200 bytes of footer.
 const MOST_CHUNKS: u64 = 50_000;
 
-/// The same of fields of one dataset: a longer footer is read once, a row group that is not kept once for each field.
+/// The same for fields of one dataset: reading a longer footer once costs less than decoding an evicted row group once
+/// per field.
 const MOST_STRIDDEN_CHUNKS: u64 = 8 * MOST_CHUNKS;
 
-/// Row groups of rows that are [cut](Cuts), whatever bytes they have, at most. DuckDB reads 1 MB for each list column
-/// of each row group, however short this is.
+/// Most row groups of rows that are [cut](Cuts), whatever their size. DuckDB reads 1 MB for each list column of each
+/// row group, however short this is.
 const MOST_SHORT: u64 = 256;
 
-/// Bytes of whole rows, about, up to which runs of rows share a row group where there would be more.
+/// Beyond that number, runs of rows share a row group of up to about this many bytes of whole rows.
 const SHARED_BYTES: u64 = 1 << 20;
 
-/// Column chunks of all row groups at most where rows are cut: beyond, runs of rows share longer ones.
+/// Most column chunks of all row groups if rows are cut; beyond, runs of rows share longer ones.
 const MOST_CUT_CHUNKS: u64 = 2 * MOST_CHUNKS;
 
-/// What the rows of a file take.
+/// Sizes of the rows of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::views::parquet) struct RowSizes {
-    /// Leaf columns.
+    /// Number of leaf columns.
     pub leaves: usize,
     /// Bytes of a row, about.
     pub width: u64,
     /// The longest [stride](crate::store::Facts::stride).
     pub stride: u64,
-    /// Labels of the longest dictionary.
+    /// Number of labels of the longest dictionary.
     pub labels: u64,
 }
 
-/// Row groups: of equal length but for the last, and for those before a cut.
+/// Row groups: equally long, except the last, and those before a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Groups {
     blocked: Blocked,
-    /// Where row groups end, however many rows they have.
+    /// Rows at which a row group ends in any case.
     pub cuts: Option<Cuts>,
-    /// Numbers of rows of groups that are shorter than others, each once.
+    /// Distinct numbers of rows of the shorter groups.
     pub(super) short: Arc<[u64]>,
 }
 
@@ -70,12 +71,12 @@ impl Groups {
         Self { blocked, cuts, short: short.into_iter().collect() }
     }
 
-    /// Groups for a file of these leaf columns. Runs of rows between `cuts` have groups of their own, or, where these
-    /// would be too many, share them as a whole.
+    /// Chooses groups for a file of these leaf columns. Runs of rows between `cuts` get groups of their own; if these
+    /// would be too many, whole runs share groups.
     pub fn choose(rows: u64, sizes: &RowSizes, cuts: Option<&Cuts>) -> Self {
         let RowSizes { leaves, width, stride, labels } = *sizes;
         let fitting = (STRIDDEN_BYTES / stride.max(1)).max(1);
-        // More labels are texts, as a rule: a dictionary would be longer than they are.
+        // So many labels are usually texts that take less than a dictionary would.
         let for_labels = if labels > MOST_LABELLED / ROWS_PER_LABEL { 0 } else { labels * ROWS_PER_LABEL };
         let mut per_group = for_labels.next_power_of_two().max(LEAST_ROWS).min(1 << fitting.ilog2());
         let most = if stride > 0 { MOST_STRIDDEN_CHUNKS } else { MOST_CHUNKS };
@@ -100,12 +101,12 @@ impl Groups {
         self.blocked.rows()
     }
 
-    /// Rows of a group at most.
+    /// Most rows of a group.
     pub fn per_group(&self) -> u64 {
         self.blocked.per_block()
     }
 
-    /// Rows of a group as a rule.
+    /// Typical number of rows of a group.
     pub fn typical(&self) -> u64 {
         match self.blocked.is_cut() {
             true => self.rows() / self.count().max(1),

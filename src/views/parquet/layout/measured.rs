@@ -1,4 +1,4 @@
-//! Pages that were measured, since they may have any length.
+//! Measured pages, which may have any length.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Groups;
 use crate::views::parquet::thrift::page::Header;
 
-/// A page that was measured.
+/// A measured page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::views::parquet) struct Page {
     /// Rows.
@@ -18,7 +18,7 @@ pub(in crate::views::parquet) struct Page {
     pub entries: u32,
 }
 
-/// The pages of a leaf column as they were measured. Pages that are alike are kept as one run, and so are row groups.
+/// The measured pages of a leaf column. Equal pages are stored as one run, and so are equal row groups.
 #[derive(Debug, Default)]
 pub(in crate::views::parquet) struct Measured {
     padded: bool,
@@ -30,10 +30,10 @@ pub(in crate::views::parquet) struct Measured {
     pub(super) longest: u64,
 }
 
-/// Pages of a group that follow each other and are alike.
+/// Consecutive equal pages of a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageRun {
-    /// Number of the first among the pages of the group.
+    /// Number of the first page within the group.
     number: u64,
     /// Its first row within the group.
     row: u32,
@@ -52,13 +52,13 @@ pub(super) struct GroupPages {
     pages: u64,
     bytes: u64,
     entries: u64,
-    /// The only kind of page, where there is one.
+    /// The only kind of page, if all are equal.
     only: Option<Page>,
 }
 
 impl Measured {
-    /// Pages, each with how many like it follow each other; `padded` ones may have shorter bodies than was measured.
-    /// `None` where they do not cover the rows, group by group.
+    /// Collects pages, each with the number of times that it repeats; the bodies of `padded` ones may turn out shorter.
+    /// `None`: they do not cover the rows, group by group.
     pub fn new(groups: &Groups, padded: bool, pages: impl IntoIterator<Item = (Page, u64)>) -> Option<Self> {
         let mut measured = Self { padded, ..Self::default() };
         let header = measured.header().bytes();
@@ -82,7 +82,7 @@ impl Measured {
                 if count < left {
                     next = Some((page, left - count));
                 }
-                // Groups are alike where one run of pages passes over them.
+                // Groups within one run of equal pages are equal.
                 let before = measured.kinds.last().filter(|before| before.only == Some(page) && before.pages == count);
                 if row == 0 && before.is_some() && u64::from(page.rows) * count == u64::from(rows) {
                     kind = before.cloned().unwrap_or_default();
@@ -100,7 +100,7 @@ impl Measured {
                 kind.pages += count;
                 kind.bytes = kind.bytes.checked_add(bytes.checked_mul(count)?)?;
                 kind.entries = kind.entries.checked_add(u64::from(page.entries).checked_mul(count)?)?;
-                // No more than the rows of the group.
+                // At most the rows of the group.
                 row += page.rows * count as u32;
             }
             let known = measured.kinds.last().is_some_and(|last| last.runs == kind.runs && !kind.runs.is_empty());
@@ -112,7 +112,7 @@ impl Measured {
         (next.is_none() && pages.next().is_none()).then_some(measured)
     }
 
-    /// What the headers are like.
+    /// The kind of header.
     pub fn header(&self) -> Header {
         if self.padded { Header::Padded } else { Header::Exact }
     }
@@ -121,7 +121,7 @@ impl Measured {
         self.kinds.get(*self.groups.get(usize::try_from(group).ok()?)? as usize)
     }
 
-    /// The run with the page that `is_before` tells the beginnings from of others.
+    /// The last run for which `is_before` is true.
     fn run(&self, group: u64, is_before: impl Fn(&PageRun) -> bool) -> Option<&PageRun> {
         let runs = self.runs.get(self.group(group)?.runs.clone())?;
         runs.get(runs.partition_point(is_before).checked_sub(1)?)
@@ -142,12 +142,12 @@ impl Measured {
         self.group(group).map_or(0, |group| group.entries)
     }
 
-    /// The number of the page with byte `at` of the data pages.
+    /// The number of the page that contains byte `at` of the data pages.
     pub fn number(&self, group: u64, at: u64) -> u64 {
         self.run(group, |run| run.at <= at).map_or(0, |run| run.number + (at - run.at) / run.bytes.max(1))
     }
 
-    /// The first row of a page within the group, its rows, its first byte and its bytes.
+    /// A page's first row within the group, its rows, its first byte and its bytes.
     pub fn page(&self, group: u64, number: u64) -> Option<(u64, u64, u64, u64)> {
         if number >= self.pages(group) {
             return None;

@@ -1,4 +1,4 @@
-//! Where everything lies in the file: arithmetic over the number of rows and what is known of each leaf column.
+//! Computes the layout of the file from the number of rows and the sizes of each leaf column.
 
 mod groups;
 mod measured;
@@ -14,16 +14,16 @@ pub(super) use groups::{Groups, ROWS_PER_LABEL, RowSizes};
 pub(super) use measured::{Measured, Page};
 pub(super) use slots::{Bodies, PAGE_BYTES, Slots};
 
-/// A page of memory.
+/// Bytes of a memory page.
 const ALIGNMENT: u64 = 4096;
 
 /// The bytes before everything else: `PAR1`.
 const MAGIC: u64 = 4;
 
-/// What the layout knows of a leaf column.
+/// Sizes of a leaf column.
 #[derive(Clone, Debug)]
 pub(super) struct LeafSize {
-    /// Bytes of its dictionary page with the header, at the start of each chunk; 0 where it has none.
+    /// Bytes of its dictionary page with the header, at the start of each chunk; 0: no dictionary.
     pub dictionary: u64,
     /// Its data pages.
     pub pages: Pages,
@@ -32,14 +32,14 @@ pub(super) struct LeafSize {
 /// The data pages of a leaf column.
 #[derive(Clone, Debug)]
 pub(super) enum Pages {
-    /// Every page has its slot.
+    /// Every page has a fixed slot.
     Slots(Slots),
-    /// They were measured.
+    /// Pages are measured.
     Measured(Arc<Measured>),
 }
 
 impl Pages {
-    /// Bytes of the longest, its header among them.
+    /// Bytes of the longest page, header included.
     pub fn longest(&self) -> u64 {
         match self {
             Pages::Slots(slots) => slots.bytes,
@@ -47,7 +47,7 @@ impl Pages {
         }
     }
 
-    /// What their headers are like.
+    /// The kind of their headers.
     pub fn header(&self) -> Header {
         match self {
             Pages::Slots(slots) => slots.header,
@@ -59,7 +59,7 @@ impl Pages {
 /// A column chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// First byte: of the dictionary page where there is one.
+    /// First byte: of the dictionary page, if there is one.
     pub start: u64,
     /// First byte of the data pages.
     pub data: u64,
@@ -69,18 +69,18 @@ pub(super) struct Chunk {
     pub entries: u64,
 }
 
-/// What a byte of the file belongs to.
+/// The part of the file that contains a byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// `PAR1`.
     Magic,
-    /// Nothing, up to this byte.
+    /// A gap, up to this byte.
     Gap(u64),
-    /// The dictionary page of a leaf: its first byte, and where data pages begin.
+    /// The dictionary page of a leaf: its first byte, and the first byte of the data pages.
     Dictionary { leaf: usize, start: u64, end: u64 },
     /// A data page.
     Page(PagePlace),
-    /// What follows the row groups.
+    /// Everything after the row groups.
     Footer,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct PagePlace {
     pub rows: RowRange,
     /// First byte of its header.
     pub start: u64,
-    /// Bytes with header and padding.
+    /// Bytes including header and padding.
     pub bytes: u64,
 }
 
@@ -106,14 +106,14 @@ pub(super) struct Layout {
 
 #[derive(Debug)]
 enum Starts {
-    /// All groups are alike but the last: where chunks begin in a group, and the bytes from one group to the next.
+    /// All groups but the last are equal: offsets of chunks within a group, and the distance between groups.
     Alike { full: Vec<u64>, last: Vec<u64>, first: u64, stride: u64 },
-    /// Where each chunk of each group begins.
+    /// The first byte of each chunk of each group.
     Each(Vec<u64>),
 }
 
 impl Layout {
-    /// `None` where the file would be too large.
+    /// `None`: the file would be too large.
     pub fn new(groups: Groups, leaves: Vec<LeafSize>) -> Option<Self> {
         let is_even = |leaf: &LeafSize| matches!(leaf.pages, Pages::Slots(_));
         let alike = groups.cuts.is_none() && leaves.iter().all(is_even);
@@ -125,7 +125,8 @@ impl Layout {
             let is_aligned =
                 |leaf: &LeafSize| matches!(&leaf.pages, Pages::Slots(slots) if slots.aligned(most).is_some());
             let aligned = leaves.iter().any(is_aligned);
-            // Groups begin on a boundary where a chunk of theirs does; the first chunk of the file keeps off the magic.
+            // If some chunk of a group is aligned, so is the group; the first chunk of the file leaves room for the
+            // magic.
             let (first, from) = if aligned { (0, MAGIC) } else { (MAGIC, 0) };
             let (full, full_end) = place(&leaves, &groups, 0, from)?;
             let (last, last_end) = place(&leaves, &groups, count - 1, from)?;
@@ -145,7 +146,7 @@ impl Layout {
         (end <= LARGEST / 2).then_some(Self { groups, leaves, starts, end })
     }
 
-    /// The same with `bytes` of nothing behind the last page; `None` where the file would be too large.
+    /// The same layout with a gap of `bytes` after the last page; `None`: the file would be too large.
     pub fn with_gap(mut self, bytes: u64) -> Option<Self> {
         self.end = self.end.checked_add(bytes).filter(|end| *end <= LARGEST / 2)?;
         Some(self)
@@ -161,12 +162,12 @@ impl Layout {
         &self.leaves
     }
 
-    /// Where the last page ends, and the gap behind it.
+    /// The end of the last page, gap included.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Where chunks of a group begin, counted from a byte of the file.
+    /// Offsets of a group's chunks, and the byte of the file from which they count.
     fn starts(&self, group: u64) -> (&[u64], u64) {
         match &self.starts {
             Starts::Alike { full, last, first, stride } => {
@@ -204,7 +205,7 @@ impl Layout {
         }
     }
 
-    /// What a byte belongs to.
+    /// The part of the file that contains a byte.
     pub fn locate(&self, offset: u64) -> Place {
         if offset < MAGIC {
             return Place::Magic;
@@ -215,7 +216,7 @@ impl Layout {
         let group = self.group_at(offset);
         let (starts, base) = self.starts(group);
         let relative = offset.saturating_sub(base);
-        // Where the next chunk begins, that of the next group too.
+        // The start of the next chunk, possibly in the next group.
         let next = |leaf: usize| match starts.get(leaf) {
             Some(start) => base + start,
             None => self.chunk(group + 1, 0).map_or(self.end, |chunk| chunk.start),
@@ -249,7 +250,7 @@ impl Layout {
         }
     }
 
-    /// A data page of a column chunk, by its number among them.
+    /// A data page of a column chunk, by number.
     pub fn page(&self, group: u64, leaf: usize, number: u64) -> Option<PagePlace> {
         let (chunk, size) = self.chunk(group, leaf).zip(self.leaves.get(leaf))?;
         let rows = self.groups.rows_of(group);
@@ -280,7 +281,7 @@ fn chunk_bytes(leaf: &LeafSize, groups: &Groups, group: u64) -> Option<u64> {
     data.checked_add(leaf.dictionary)
 }
 
-/// Where the chunks of a group begin from byte `at` on, and where the last one ends.
+/// First bytes of the chunks of a group from byte `at` on, and the end of the last.
 fn place(leaves: &[LeafSize], groups: &Groups, group: u64, mut at: u64) -> Option<(Vec<u64>, u64)> {
     let mut starts = Vec::with_capacity(leaves.len());
     let rows = groups.rows_of(group);

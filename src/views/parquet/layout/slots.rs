@@ -1,4 +1,4 @@
-//! Pages that have slots: of so many rows and so many bytes, whatever is in them.
+//! Pages in fixed slots: a fixed number of rows and bytes per page, whatever their content.
 
 use std::collections::BTreeSet;
 
@@ -6,56 +6,56 @@ use super::Groups;
 use super::groups::MOST_ROWS;
 use crate::views::parquet::thrift::page::Header;
 
-/// Bytes of a page at most, where it is rendered whole; a single value may be longer.
+/// Most bytes of a page that is rendered as a whole; a single value may be longer.
 pub(in crate::views::parquet) const PAGE_BYTES: u64 = 1 << 20;
 
-/// Bytes of a page of cells at most: those of [`MOST_ROWS`] 8-byte values.
+/// Most bytes of a page of cells: [`MOST_ROWS`] 8-byte values.
 const CELLS_BYTES: u64 = 8 * MOST_ROWS;
 
-/// A page of cells with at least this many bytes begins on a boundary of [`ALIGNMENT`]: the gap is at most 6 % then.
+/// A page of cells of at least this many bytes is aligned to [`ALIGNMENT`]: the gap is then at most 6 %.
 const WORTH_ALIGNING: u64 = 64 << 10;
 
-/// Pages of equal length; the last one of a group may be shorter.
+/// Pages of equal size; the last one of a group may be shorter.
 #[derive(Clone, Debug)]
 pub(in crate::views::parquet) struct Slots {
     /// Rows of a page: a power of two, at most those of a group.
     pub rows: u64,
-    /// Bytes of a page with header and padding.
+    /// Bytes of a page, header and padding included.
     pub bytes: u64,
-    /// What headers are like.
+    /// The kind of header.
     pub header: Header,
     /// Values for each row.
     pub entries: u64,
-    /// Bytes of a page before the first row's place, without its header; `None` where rows have none.
+    /// Bytes of a page before the place of its first row, without the header; `None`: rows have no fixed places.
     lead: Option<u64>,
     /// Shorter pages.
     short: Box<[ShortPage]>,
 }
 
-/// The page that ends a short row group.
+/// The last page of a short row group.
 #[derive(Clone, Copy, Debug)]
 struct ShortPage {
     rows: u64,
-    /// As of [`Slots`].
+    /// As in [`Slots`].
     bytes: u64,
     lead: Option<u64>,
 }
 
-/// The bodies of a leaf's pages, by their number of rows.
+/// Sizes of the bodies of a leaf's pages, by number of rows.
 pub(in crate::views::parquet) trait Bodies {
-    /// Bytes at most, which grow with the rows; `None` where that is not known.
+    /// Most bytes, monotone in the rows; `None`: not known.
     fn most(&self, rows: u64) -> Option<u64>;
-    /// Headers: without padding where there are always that many.
+    /// The kind of header: without padding if bodies always have that many bytes.
     fn header(&self) -> Header;
     /// Values for each row.
     fn entries(&self) -> u64;
-    /// Bytes before the first row's place; `None` where rows have none.
+    /// Bytes before the place of the first row; `None`: rows have no fixed places.
     fn lead(&self, rows: u64) -> Option<u64>;
 }
 
 impl Slots {
-    /// Slots for such pages. `None` where even one row's takes more than [`PAGE_BYTES`] and might take much less, or
-    /// where nothing is known. Exact bodies need no padding.
+    /// Slots for such pages. `None`: even one row may exceed [`PAGE_BYTES`] but usually takes much less, or the sizes
+    /// are unknown. Exact bodies need no padding.
     pub fn new(groups: &Groups, bodies: &impl Bodies) -> Option<Self> {
         let header = bodies.header();
         let exact = !header.is_padded();
@@ -65,7 +65,7 @@ impl Slots {
         while rows > 1 && !fits(rows) {
             rows /= 2;
         }
-        // One exact value may be longer than a page should be, as long as its header can say so.
+        // A single exact value may exceed the usual page size, up to the limit of the header.
         if !fits(rows) && (!exact || bodies.most(rows)? > i32::MAX as u64) {
             return None;
         }
@@ -79,7 +79,7 @@ impl Slots {
         Some(Self { rows, bytes, header, entries: bodies.entries(), lead, short })
     }
 
-    /// A page of this many rows; `None` where no row group ends with such.
+    /// A page of this many rows; `None`: no row group ends with such a page.
     fn of(&self, rows: u64) -> Option<ShortPage> {
         if rows == self.rows {
             return Some(ShortPage { rows, bytes: self.bytes, lead: self.lead });
@@ -97,7 +97,7 @@ impl Slots {
         (rows / self.rows).checked_mul(self.bytes)?.checked_add(self.page(rows % self.rows)?)
     }
 
-    /// Bytes of the page before the first row's place, which begins on a boundary in a chunk of `rows` rows.
+    /// Bytes of the page before its first row, if rows begin at an alignment boundary in a chunk of `rows` rows.
     pub fn aligned(&self, rows: u64) -> Option<u64> {
         let page = self.of(rows.min(self.rows))?;
         if page.bytes >= WORTH_ALIGNING { page.lead?.checked_add(self.header.bytes()) } else { None }

@@ -1,4 +1,4 @@
-//! Layouts by hand, and properties of any.
+//! Layouts checked by hand, and properties of arbitrary ones.
 
 use super::*;
 use proptest::prelude::*;

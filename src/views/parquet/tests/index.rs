@@ -1,4 +1,4 @@
-//! The page index beside one that the `parquet` crate writes for the same pages.
+//! The page index compared with one that the `parquet` crate writes for the same pages.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn offset_index(metadata: &ParquetMetaData, group: usize, leaf: usize) -> &Offse
     metadata.page_index().unwrap().offset_index(group, leaf).unwrap()
 }
 
-/// What the `parquet` crate writes of the same columns in the same pages.
+/// The file that the `parquet` crate writes for the same columns and pages.
 fn native(columns: &[(&str, ArrayRef)]) -> ParquetMetaData {
     let batch = RecordBatch::try_from_iter_with_nullable(
         columns.iter().map(|(name, array)| (*name, array.clone(), array.is_nullable())),

@@ -1,4 +1,4 @@
-//! Texts and lists whose lengths are told without their values.
+//! Texts and lists whose outlines state their lengths.
 
 use super::*;
 use crate::views::Standing;
@@ -10,7 +10,7 @@ fn outlined(array: ArrayRef) -> ParquetColumn {
     rows("x", Memory::new(array).nullable(true).natural(10_000).outlined(), Hints::default())
 }
 
-/// What `stat` shows, and the whole file.
+/// The size that `stat` reports, and the whole file.
 fn whole(view: &ParquetView) -> (u64, Vec<u8>) {
     let size = |effort| view.size(effort, &Interrupt::new()).unwrap();
     let Size::AtMost(promised) = size(Effort::Quick) else { panic!("no sample") };

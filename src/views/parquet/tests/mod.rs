@@ -1,4 +1,4 @@
-//! Files read back by the `parquet` crate, which shares no code with what writes them here but the schema.
+//! Files read back by the `parquet` crate, which shares only the schema conversion with the code under test.
 
 mod index;
 mod lengths;
@@ -40,7 +40,7 @@ fn rows(name: &str, memory: Memory, hints: Hints) -> ParquetColumn {
     ParquetColumn::of(name, Arc::new(memory), hints)
 }
 
-/// What categories with these labels tell.
+/// The hints of categories with these labels.
 pub(super) fn labelled(labels: ArrayRef) -> Hints {
     let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels)), ordered: false };
     Hints { values: Some(values), ..Hints::default() }

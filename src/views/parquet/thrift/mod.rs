@@ -1,8 +1,8 @@
-//! The Thrift compact protocol, as far as Parquet's metadata needs it, with lengths that do not depend on values.
+//! The subset of Thrift's compact protocol that Parquet's metadata needs, with lengths that do not depend on values.
 //!
-//! A 32-bit number always takes five bytes and a 64-bit number nine: a varint may carry more groups of seven bits than
-//! it needs, and every reader tried takes that. So the length of a footer follows from the number of its entries alone.
-//! Nine groups hold 63 bits, of which zigzag takes one: numbers up to [`LARGEST`] can be written.
+//! A 32-bit number always takes five bytes and a 64-bit number nine: a varint may have more groups of seven bits than
+//! necessary, and all tested readers accept that. So the length of a footer follows from the number of its entries
+//! alone. Nine groups hold 63 bits, one of which zigzag takes: the largest number is [`LARGEST`].
 
 pub(super) mod page;
 pub(super) mod schema;
@@ -16,7 +16,7 @@ const WIDTH_32: usize = 5;
 /// Bytes of a 64-bit number.
 pub(super) const WIDTH_64: usize = 9;
 
-/// Bytes of the length of padding in a [`Struct::padding`]: 21 bits would do for most, five groups hold any.
+/// Bytes of the length in a [`Struct::padding`]: 21 bits would usually do, five groups hold any.
 const WIDTH_PADDING: usize = 5;
 
 /// Types of elements and fields.
@@ -38,10 +38,10 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// Bytes that [`Struct::padding`] adds beside the padding itself, where the field follows the last by at most 15.
+/// Bytes that [`Struct::padding`] adds to the padding itself, if the field number exceeds the last one by at most 15.
 pub(super) const PADDING_OVERHEAD: u64 = 1 + WIDTH_PADDING as u64;
 
-/// Appends a number in groups of seven bits, as few as it takes.
+/// Appends a number in as few groups of seven bits as possible.
 pub(super) fn varint(mut value: u64, out: &mut Vec<u8>) {
     while value > 0x7f {
         out.push(value as u8 | 0x80);
@@ -59,29 +59,29 @@ fn wide_varint(mut value: u64, width: usize, out: &mut Vec<u8>) {
     out.push(value as u8 & 0x7f);
 }
 
-/// Appends a small number of a list: its value is constant, so it may be short.
+/// Appends a small number to a list; its value is constant, so its length may depend on it.
 pub(super) fn small_i32(value: i32, out: &mut Vec<u8>) {
     varint(u64::from(((value << 1) ^ (value >> 31)) as u32), out);
 }
 
-/// Appends a flag of a list.
+/// Appends a flag to a list.
 pub(super) fn bool(value: bool, out: &mut Vec<u8>) {
     out.push(if value { TRUE } else { FALSE });
 }
 
-/// Appends a number up to [`LARGEST`] of a list.
+/// Appends a number up to [`LARGEST`] to a list.
 pub(super) fn wide_i64(value: u64, out: &mut Vec<u8>) {
     debug_assert!(value <= LARGEST);
     wide_varint(value << 1, WIDTH_64, out);
 }
 
-/// Appends bytes behind their number.
+/// Appends bytes, preceded by their number.
 pub(super) fn binary(bytes: &[u8], out: &mut Vec<u8>) {
     varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);
 }
 
-/// Appends what stands before the elements of a list.
+/// Appends the header of a list.
 pub(super) fn list_header(element: Element, count: usize, out: &mut Vec<u8>) {
     if count < 15 {
         out.push((count as u8) << 4 | element as u8);
@@ -91,12 +91,12 @@ pub(super) fn list_header(element: Element, count: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Bytes of what [`list_header`] appends.
+/// Bytes that [`list_header`] appends.
 pub(super) fn list_header_length(count: u64) -> u64 {
     if count < 15 { 1 } else { 1 + u64::from(count.ilog2() / 7 + 1) }
 }
 
-/// Appends a struct whose fields `fields` writes.
+/// Appends a struct with the fields that `fields` writes.
 pub(super) fn structure(out: &mut Vec<u8>, fields: impl FnOnce(&mut Struct<'_>)) {
     let mut fields_out = Struct { out, last: 0 };
     fields(&mut fields_out);
@@ -110,7 +110,7 @@ pub(super) struct Struct<'a> {
 }
 
 impl<'a> Struct<'a> {
-    /// Goes on with a struct whose last field written elsewhere has number `last`; who does so ends it with
+    /// Continues a struct whose last field, written elsewhere, has number `last`; the caller ends it with
     /// [`Struct::end`].
     pub fn resume(out: &'a mut Vec<u8>, last: u8) -> Self {
         Self { out, last }
@@ -157,13 +157,13 @@ impl<'a> Struct<'a> {
         structure(self.out, fields);
     }
 
-    /// A struct that `write` appends, its end too.
+    /// A struct field that `write` appends, including its end.
     pub fn structure_with(&mut self, id: u8, write: impl FnOnce(&mut Vec<u8>)) {
         self.field(id, STRUCT);
         write(self.out);
     }
 
-    /// Bytes of everything in the buffer so far.
+    /// Bytes in the buffer so far.
     pub fn len(&self) -> usize {
         self.out.len()
     }
@@ -175,7 +175,7 @@ impl<'a> Struct<'a> {
         elements(self.out);
     }
 
-    /// `length` zeros in a field that no reader knows and every reader skips. It takes [`PADDING_OVERHEAD`] bytes more.
+    /// `length` zeros in a field that every reader skips as unknown. Takes [`PADDING_OVERHEAD`] bytes more.
     pub fn padding(&mut self, id: u8, length: usize) {
         self.field(id, BINARY);
         wide_varint(length as u64, WIDTH_PADDING, self.out);

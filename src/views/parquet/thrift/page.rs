@@ -1,18 +1,18 @@
-//! Headers of pages: of one length whatever they say, but for the padding.
+//! Page headers: constant length for all values, apart from the padding.
 
 use super::{PADDING_OVERHEAD, structure};
 
 /// Bytes of the header of a data page without padding.
 pub(in crate::views::parquet) const DATA_HEADER: u64 = 45;
 
-/// The same of a page of version 2.
+/// Bytes of the header of a data page of version 2 without padding.
 const DATA_HEADER_2: u64 = 58;
 
 /// Bytes of the header of a dictionary page.
 pub(in crate::views::parquet) const DICTIONARY_HEADER: u64 = 33;
 
-/// The field of a page header that holds padding: none that Parquet knows (its last is 8), and near enough to field 5
-/// for Thrift's short form, the only one that all readers know.
+/// The field of a page header that holds padding: unknown to Parquet (its last is 8), and within reach of Thrift's
+/// short form from field 5, the only form that all readers know.
 const PADDING: u8 = 15;
 
 /// `parquet.thrift` PageType.
@@ -29,14 +29,14 @@ const RLE_DICTIONARY: i32 = 8;
 const UNCOMPRESSED: i32 = 0;
 const GZIP: i32 = 2;
 
-/// Headers that the data pages of a column chunk have.
+/// Kinds of headers of the data pages of a column chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) enum Header {
     /// Version 1, without padding.
     Exact,
     /// Version 1, with padding.
     Padded,
-    /// Version 2, with padding, which can tell that a page is compressed.
+    /// Version 2, with padding; can declare a page compressed.
     Squeezed,
 }
 
@@ -50,36 +50,36 @@ impl Header {
         }
     }
 
-    /// Whether it may hold padding.
+    /// Whether it may contain padding.
     pub fn is_padded(self) -> bool {
         self != Header::Exact
     }
 
-    /// The number of what compresses pages, where they are.
+    /// The compression codec of the pages.
     pub fn codec(self) -> i32 {
         if self == Header::Squeezed { GZIP } else { UNCOMPRESSED }
     }
 }
 
-/// What the header of a page of version 2 tells of its body.
+/// The parts of a body of version 2, as its header declares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Parts {
     /// Bytes of repetition levels.
     pub repetition: u32,
     /// Bytes of definition levels.
     pub definition: u32,
-    /// Bytes of all, levels too, where nothing is compressed.
+    /// Bytes of the whole body, levels included, uncompressed.
     pub whole: u32,
-    /// Values are compressed.
+    /// Whether the values are compressed.
     pub is_compressed: bool,
 }
 
-/// How the values of a data page are encoded.
+/// Encoding of the values of a data page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) enum Encoding {
     /// One after the other.
     Plain,
-    /// As positions in the chunk's dictionary.
+    /// Indices into the chunk's dictionary.
     Dictionary,
 }
 
@@ -92,7 +92,7 @@ impl Encoding {
         }
     }
 
-    /// The encodings that a chunk with such pages uses, those of its levels and dictionary among them.
+    /// All encodings in a chunk with such pages, including those of levels and dictionary.
     pub fn encodings(self) -> &'static [i32] {
         match self {
             Encoding::Plain => &[PLAIN, RLE],
@@ -101,8 +101,8 @@ impl Encoding {
     }
 }
 
-/// Appends the header of a data page (version 1) with `entries` values, nulls among them, in a body of `body` bytes.
-/// `padding` is what a slot has left over. Numbers past 2^31 do not occur: the layout keeps pages shorter.
+/// Appends the header of a data page (version 1) with `entries` values, nulls included, in a body of `body` bytes.
+/// `padding` fills the rest of a slot. Numbers stay below 2^31, since the layout keeps pages shorter.
 pub(in crate::views::parquet) fn data_header(
     entries: u32,
     encoding: Encoding,
@@ -126,7 +126,7 @@ pub(in crate::views::parquet) fn data_header(
     });
 }
 
-/// Appends the header of a data page of version 2 with `entries` values in `rows` rows, `nulls` of them nulls, whose
+/// Appends the header of a data page of version 2 with `entries` values in `rows` rows, `nulls` of them null, whose
 /// body has `body` bytes, compressed or not.
 pub(in crate::views::parquet) fn data_header_2(
     (entries, nulls, rows): (u32, u32, u32),

@@ -1,4 +1,4 @@
-//! The schema in the footer: what `parquet` makes of an Arrow schema, written with our own Thrift.
+//! The schema in the footer: converted by `parquet` from an Arrow schema, serialised by this crate's own Thrift.
 
 use arrow_schema::Schema;
 use parquet::arrow::ArrowSchemaConverter;
@@ -12,12 +12,12 @@ use crate::views::Misfit;
 /// The Parquet schema of columns with these Arrow types.
 ///
 /// # Errors
-/// Why there is none.
+/// The reason why there is none.
 pub(in crate::views::parquet) fn convert(schema: &Schema) -> Result<SchemaDescriptor, Misfit> {
     ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(|error| Misfit::Type(error.to_string()))
 }
 
-/// Number of elements that [`write`] appends for a node and what is below it.
+/// Number of elements that [`write`] appends for a node and its descendants.
 pub(in crate::views::parquet) fn count(node: &Type) -> usize {
     1 + children(node).iter().map(|child| count(child)).sum::<usize>()
 }
@@ -29,7 +29,7 @@ fn children(node: &Type) -> &[parquet::schema::types::TypePtr] {
     }
 }
 
-/// Appends the elements of a node and what is below it, depth first.
+/// Appends the elements of a node and its descendants, depth first.
 pub(in crate::views::parquet) fn write(node: &Type, out: &mut Vec<u8>) {
     let info = node.get_basic_info();
     structure(out, |element| {
@@ -39,7 +39,7 @@ pub(in crate::views::parquet) fn write(node: &Type, out: &mut Vec<u8>) {
                 element.i32(2, *type_length);
             }
         }
-        // The root has none.
+        // The root has no repetition.
         if info.has_repetition() {
             element.i32(
                 3,
@@ -72,7 +72,7 @@ pub(in crate::views::parquet) fn write(node: &Type, out: &mut Vec<u8>) {
     children(node).iter().for_each(|child| write(child, out));
 }
 
-/// `parquet.thrift` LogicalType. Types that no column of ours has are left out: the converted type says most of them.
+/// `parquet.thrift` LogicalType. Types that hepfs never writes are left out: the converted type covers most of them.
 fn logical_type(logical: &LogicalType, element: &mut Struct<'_>) {
     let empty = |id: u8| move |union: &mut Struct<'_>| union.structure(id, |_| ());
     match logical {

@@ -1,4 +1,4 @@
-//! The file: `energy.parquet`, `table.parquet`.
+//! The Parquet files of a mount: `energy.parquet`, `table.parquet`.
 
 mod pages;
 
@@ -33,7 +33,7 @@ use crate::views::{Access, Effort, Size, Standing, UNKNOWN_SIZE, View};
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
 
-/// Bytes of labels whose order means nothing, at most, that files to keep have whole: they are held, twice.
+/// Most bytes of labels without a meaningful order that exported files include in full: memory holds them twice.
 const MOST_LABELS: usize = 64 << 20;
 
 /// A Parquet file over columns of equal length.
@@ -47,18 +47,18 @@ struct Shared {
     cache: Arc<BlockCache>,
     prepared: OnceLock<Arc<Started>>,
     preparing: Mutex<()>,
-    /// The size that is shown before lengths are known, where they take long.
+    /// The size shown before lengths are known, if learning them takes long.
     promised: OnceLock<Option<u64>>,
     frame: OnceLock<Arc<Frame>>,
-    /// The size of the frame, which what is known of values does not change.
+    /// The size of the frame; facts learnt about values do not change it.
     size: OnceLock<u64>,
     streams: Mutex<Streams>,
 }
 
-/// What is known before values are read.
+/// Everything known before values are read.
 struct Started {
     prepared: Prepared,
-    /// What has no fixed length.
+    /// Sizes of pages that vary in length.
     sizes: Sizes,
 }
 
@@ -72,8 +72,8 @@ struct Frame {
 }
 
 impl ParquetView {
-    /// A file over `columns`, which have equal lengths (the shortest counts). Rendered pages are kept in `cache`. Reads
-    /// nothing.
+    /// A file over `columns`, which have equal lengths (the shortest counts). Rendered pages are cached in `cache`.
+    /// Reads nothing.
     pub fn new(columns: Vec<ParquetColumn>, cache: Arc<BlockCache>) -> Self {
         let shared = Shared {
             id: next_view(),
@@ -89,7 +89,7 @@ impl ParquetView {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The labels of each column of categories, compressed as they are in a file to keep; none of any other column.
+    /// The labels of each column of categories, compressed as in an exported file; `None` for any other column.
     pub(super) fn labels(
         &self,
         compression: Compression,
@@ -116,12 +116,12 @@ impl ParquetView {
         Ok(labels)
     }
 
-    /// Why there is no such file, as far as types and numbers of rows tell.
+    /// Checks, by types and numbers of rows, that these columns can make a Parquet file.
     ///
     /// # Errors
-    /// The reason.
+    /// The reason why they cannot.
     pub fn check<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C> + Clone) -> Result<(), Misfit> {
-        // Twice one by one: a table may have very many, which are made when they are used.
+        // Goes through the columns twice, making each on demand: a table may have very many.
         let groups = groups(columns.clone());
         let (mut count, mut entries, mut sizes) = (0_u64, 0_u64, Vec::new());
         for column in columns {
@@ -154,10 +154,10 @@ impl View for ParquetView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         let shared = &self.shared;
         let exact = match effort {
-            // A frame takes some kilobytes for each column.
+            // A frame takes some kilobytes per column.
             Effort::Known => shared.size.get().is_some(),
             Effort::Free => !shared.is_costly(interrupt)?,
-            // Spark finds the footer by what `stat` says, so what is promised there is kept.
+            // Spark locates the footer by the size from `stat`, so the file keeps a size once shown.
             Effort::Quick => shared.promised(interrupt)?.is_none() || shared.is_found(interrupt)?,
             Effort::Exact | Effort::Prepared => true,
         };
@@ -206,13 +206,13 @@ impl View for ParquetView {
     }
 
     fn access(&self) -> Access {
-        // Engines fetch column chunks whole. Through the page cache the kernel would read as much again behind each.
+        // Engines fetch whole column chunks. Through the page cache, the kernel would read as much again after each.
         Access::Stretches
     }
 
     fn progress(&self) -> Option<Progress> {
         let Some(started) = self.shared.prepared.get() else {
-            // Labels may have to be read before anything is known.
+            // Labels may have to be read before the progress is known.
             return Some(Progress::default());
         };
         started.sizes.progress()
@@ -253,7 +253,7 @@ impl Shared {
         Ok(self.size.get().is_some() || self.start(interrupt)?.sizes.is_found(interrupt)?)
     }
 
-    /// The size of a file whose pages are as long as a sample says; `None` where exact lengths take no longer.
+    /// The size estimated from a sample; `None`: exact lengths take no longer.
     fn promised(&self, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
         if let Some(promised) = self.promised.get() {
             return Ok(*promised);
@@ -266,17 +266,17 @@ impl Shared {
         Ok(*self.promised.get_or_init(|| promised))
     }
 
-    /// The size; needs a pass over lengths where some have none that is fixed.
+    /// The size; takes a pass if some lengths vary.
     fn size(&self, interrupt: &Interrupt) -> Result<u64, Error> {
         match self.size.get() {
             Some(size) => Ok(*size),
-            // Of files of one column there may be very many, and most are looked at alone.
+            // There may be very many files of one column, and programs usually look at each once.
             None if self.columns.len() == 1 => Ok(self.made(false, interrupt)?.bytes()),
             None => Ok(self.frame(interrupt)?.bytes()),
         }
     }
 
-    /// Everything but the values; needs a pass as the size does.
+    /// Everything but the values; takes a pass as the size does.
     fn frame(&self, interrupt: &Interrupt) -> Result<Arc<Frame>, Error> {
         if let Some(frame) = self.frame.get() {
             return Ok(frame.clone());
@@ -285,7 +285,7 @@ impl Shared {
         Ok(self.frame.get_or_init(|| frame).clone())
     }
 
-    /// Makes the frame; tells of values where it is to be read.
+    /// Builds the frame; `tells`: with facts about values, for a file that will be read.
     fn made(&self, tells: bool, interrupt: &Interrupt) -> Result<Frame, Error> {
         let promised = self.promised(interrupt)?.unwrap_or(0);
         let started = self.start(interrupt)?;
@@ -301,7 +301,7 @@ impl Shared {
         Ok(frame)
     }
 
-    /// A file with these measured pages, and a gap before what follows them; `tells` what is known of its values.
+    /// Assembles a file with these measured pages, and a gap after the last page; `tells`: with facts about its values.
     fn assemble(
         &self,
         started: &Arc<Started>,
@@ -315,7 +315,7 @@ impl Shared {
             let pages = match (&leaf.slots, pages.get(&position)) {
                 (Some(slots), _) => Pages::Slots(slots.clone()),
                 (None, Some(measured)) => Pages::Measured(Arc::clone(measured)),
-                // There are no rows.
+                // No rows: no pages.
                 (None, None) => Pages::Measured(Arc::default()),
             };
             LeafSize { dictionary, pages }
@@ -360,9 +360,9 @@ impl Shared {
         Ok(Frame { started: started.clone(), layout, index, filters, footer })
     }
 
-    /// What is known of the values of a leaf now.
+    /// The statistics of a leaf, as far as they are known now.
     fn statistics(&self, leaf: &PreparedLeaf, interrupt: &Interrupt) -> Result<Option<Arc<Statistics>>, Error> {
-        // Statistics are of rows: those of a compound or a list say nothing of its parts.
+        // Statistics cover rows, so those of a compound or list do not describe its parts.
         let column = self.columns.get(leaf.column).filter(|_| leaf.leaf.path.len() == 1);
         let Some((column, learner)) = column.and_then(|column| Some((column, column.learner.as_ref()?))) else {
             return Ok(None);

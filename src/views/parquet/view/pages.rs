@@ -1,4 +1,4 @@
-//! The pages of the file, as far as they are wanted.
+//! Renders the wanted pages of the file.
 
 use std::sync::Arc;
 
@@ -20,21 +20,20 @@ use crate::views::parquet::thrift::page::{
 use crate::views::rendered::Block;
 use crate::views::wanted::Wanted;
 
-/// A page longer than this, of a single value, is not rendered ahead.
+/// Longest page to render ahead; a longer one holds a single value.
 const LONGEST_AHEAD: u64 = 2 << 20;
 
-/// Bytes of stored values that are looked at in one go: few enough to be in the processor's cache, and in memory used
-/// before.
+/// Bytes of stored values scanned at a time: few enough for the processor's cache, in memory used before.
 const LOOKED_AT: usize = 64 << 10;
 
-/// In the keys of rendered blocks, marks what precedes the cells of a leaf column's pages.
+/// In cache keys: marks the bytes before the cells of a leaf's pages.
 const LEADS: u64 = 1 << 32;
 
-/// The same of the numbers that stand for its codes.
+/// In cache keys: marks the numbers that the codes of a leaf stand for.
 const NUMBERS: u64 = 1 << 33;
 
 impl Shared {
-    /// Takes what is wanted of a dictionary page.
+    /// Copies the wanted bytes of a dictionary page.
     pub fn dictionary(
         &self,
         frame: &Frame,
@@ -53,7 +52,7 @@ impl Shared {
             wanted.take(start + DICTIONARY_HEADER, body);
             return Ok(());
         }
-        // The same before each row group, and too long to be kept for each of very many columns.
+        // All row groups have the same dictionary, which is too long to keep for each of very many columns.
         let body = self.cache.get_or_render((self.id, NUMBERS | leaf as u64, 0), interrupt, |mut out| {
             out.clear();
             let numbers = column
@@ -71,7 +70,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Takes what is wanted of a data page.
+    /// Copies the wanted bytes of a data page.
     pub fn page(
         self: &Arc<Self>,
         frame: &Arc<Frame>,
@@ -92,7 +91,8 @@ impl Shared {
             // A buffer that nobody holds serves the next page.
             drop(block);
             if masked_cell(leaf, column).is_some() {
-                // A copy of what is stored is made again in less time than fresh memory takes for the next one.
+                // Copying stored bytes again is cheaper than fresh memory for the next page, so the block is released
+                // once read.
                 self.cache.hand_out(&(self.id, page.leaf as u64, page.rows.start), taken);
             }
             self.read_ahead(frame, page);
@@ -104,7 +104,7 @@ impl Shared {
             let mut header = Vec::with_capacity(DATA_HEADER as usize);
             data_header(entries as u32, leaf.leaf.encoding, (page.bytes - DATA_HEADER) as u32, None, &mut header);
             wanted.take(page.start, &header);
-            // Levels of arrays, which may be megabytes: the same in all pages of as many rows.
+            // Levels of arrays, which may take megabytes: equal in all pages of equally many rows.
             let key = (self.id, LEADS | page.leaf as u64, rows);
             let lead = self.cache.get_or_render(key, interrupt, |mut out| {
                 out.clear();
@@ -130,8 +130,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Renders what a sequential reader will want next, on other cores. A reader of one column chunk wants nothing of
-    /// the next one.
+    /// Renders the next blocks of a sequential reader on other cores. A reader of one column chunk does not need the
+    /// next chunk.
     fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace) {
         let Some(ahead) = self.streams.lock().touch(page.start, page.bytes) else { return };
         let leaf_at = |at| match frame.layout.locate(at) {
@@ -140,7 +140,7 @@ impl Shared {
         };
         let is_passing = leaf_at(ahead.since) != Some(page.leaf);
         let mut next = page.start + page.bytes;
-        // A core that is alone renders one.
+        // On a single core, one block.
         for _ in 0..ahead.blocks.min(pass::threads().saturating_sub(1).max(1)) {
             let Place::Page(next_page) = frame.layout.locate(next) else { return };
             if next_page.leaf != page.leaf && !is_passing {
@@ -159,14 +159,15 @@ impl Shared {
                     && let Some((leaf, column)) = shared.leaf(&frame, page.leaf)
                     && leaf.cells.is_none()
                 {
-                    // A reader of the page meets the error by itself.
+                    // A reader of the page will see the error itself.
                     drop(shared.rendered(&frame, leaf, column, &page, &Interrupt::new()));
                 }
             });
         }
     }
 
-    /// Renders a page, once for all who need it: whole, or as far as the values behind it that are bytes as stored.
+    /// Renders a page, once for all who need it: the whole page, or just the part before the values if these can be
+    /// copied from the stored bytes.
     fn rendered(
         &self,
         frame: &Frame,
@@ -180,8 +181,8 @@ impl Shared {
             let whole = usize::try_from(page.bytes).map_err(|error| column.unsupported(error))?;
             let kind = frame.layout.leaves().get(page.leaf).map_or(Header::Exact, |size| size.pages.header());
             let (header, padded) = (kind.bytes() as usize, kind.is_padded());
-            // The body is made first, since the header tells its length. It is put where it will most likely stay:
-            // behind a header without padding, or behind that of a page without NaN.
+            // The body comes first, since the header contains its length. It is placed where it most likely stays:
+            // after a header without padding, or after that of a page without NaN.
             let ahead = match masked_cell(leaf, column) {
                 Some(width) => {
                     let count = (page.rows.end - page.rows.start) as usize;
@@ -219,13 +220,13 @@ impl Shared {
             let encoding = leaf.leaf.encoding;
             match parts {
                 Some(parts) => {
-                    // As many as a row group has at most.
+                    // At most as many as a row group has.
                     let counts = (body.entries, body.nulls, (page.rows.end - page.rows.start) as u32);
                     data_header_2(counts, encoding, (parts, made as u32), rest, &mut start);
                 }
                 None => data_header(body.entries, encoding, body.bytes as u32, padded.then_some(rest), &mut start),
             }
-            // The header has the padding. With another one than foreseen, the body moves.
+            // The header includes the padding. If its length differs from the expected one, the body moves.
             let end = start.len() + made;
             if start.len() != ahead {
                 out.resize(end.max(out.len()), 0);
@@ -234,7 +235,7 @@ impl Shared {
             }
             out[..start.len()].copy_from_slice(&start);
             if stored > 0 {
-                // Room for values that stay where they are.
+                // Frees the room of values that are copied from the stored bytes.
                 out.shrink_to_fit();
             }
             Ok(out)
@@ -242,13 +243,13 @@ impl Shared {
     }
 }
 
-/// Whether the file's own bytes are a leaf's cells.
+/// Whether the stored bytes are the leaf's cells.
 fn stored(leaf: &PreparedLeaf, column: &ParquetColumn) -> bool {
     let width = leaf.cells.map(|full| full.width);
     leaf.leaf.stored && width.is_some() && column.rows.stored_width() == width && !column.rows.nullable()
 }
 
-/// The rows of a leaf as pages take them.
+/// The rows of a leaf in the form that pages take.
 fn array_of(
     leaf: &PreparedLeaf,
     column: &ParquetColumn,
@@ -274,7 +275,7 @@ fn append_body(
         return Ok(body);
     }
     if leaf.leaf.takes_byte_keys() {
-        // Nearly always all codes are labels. An array of them would be eight times as large, and looked at more often.
+        // Nearly always all codes are labels. An array of them would be eight times as large, with more passes over it.
         let mut keys = Vec::new();
         if let Some(coded) = column.rows.coded()
             && coded.append_byte_keys(rows.clone(), &mut keys, interrupt)?
@@ -286,9 +287,8 @@ fn append_body(
     leaf.leaf.append(&array, out).map_err(|misfit| column.unsupported(misfit))
 }
 
-/// Appends the body of a page of floats of which NaN alone is missing, and which are stored as their cells. Where none
-/// is NaN, that takes one look at values that lie together, and only their levels are appended; of others it takes one
-/// copy. `None` of other columns.
+/// Appends the body of a page of floats stored as their cells whose only nulls are NaN. Without a NaN, this scans
+/// adjacent values once and appends only their levels; otherwise it copies them once. `None`: another kind of column.
 fn append_without_nan(
     leaf: &PreparedLeaf,
     column: &ParquetColumn,
@@ -297,12 +297,12 @@ fn append_without_nan(
     interrupt: &Interrupt,
 ) -> Result<Option<Body>, Error> {
     let Some(width) = masked_cell(leaf, column) else { return Ok(None) };
-    // A page has room for them in memory.
+    // A page's cells fit in memory.
     let (from, count) = (out.len(), (rows.end - rows.start) as usize);
     let bytes = count * width as usize;
     let looked = look_for_nan(column, width, rows, interrupt)?;
     if looked != Some(false) {
-        // Levels take a bit for each where some are NaN.
+        // With NaN among them, levels take a bit per value.
         out.reserve(bytes + count / 8 + 64);
     }
     if looked == Some(true) {
@@ -327,13 +327,13 @@ fn append_without_nan(
     }
 }
 
-/// Bytes of a cell of floats of which NaN alone is missing, and which are stored as their cells.
+/// Bytes of a cell, for floats stored as their cells whose only nulls are NaN.
 fn masked_cell(leaf: &PreparedLeaf, column: &ParquetColumn) -> Option<u64> {
     let width = leaf.leaf.stored_cell().filter(|_| column.misses_nan_alone())?;
     (column.rows.stored_width() == Some(width)).then_some(width)
 }
 
-/// Whether some floats hold NaN, by one look at where they lie. `None` where they do not lie together.
+/// Scans floats for NaN where they lie. `None`: they do not lie together.
 fn look_for_nan(
     column: &ParquetColumn,
     width: u64,
@@ -358,7 +358,7 @@ fn look_for_nan(
         if found {
             return Ok(Some(true));
         }
-        // A value that is cut in two was not looked at.
+        // A value cut in two was not scanned.
         if bytes == 0 || !(bytes as u64).is_multiple_of(width) {
             return Ok(None);
         }
@@ -379,7 +379,7 @@ fn has_nan(data_type: &DataType, bytes: &[u8]) -> bool {
     }
 }
 
-/// The cells of some rows, which are not as stored.
+/// The cells of some rows that are not stored as cells.
 fn cells_of(
     leaf: &PreparedLeaf,
     column: &ParquetColumn,

@@ -1,7 +1,7 @@
-//! The cells of one column: an Arrow array taken apart once per block, then written row by row.
+//! The cells of one column: an Arrow array, prepared once per block, then written row by row.
 //!
-//! A type is looked at in [`Column::new`] and nowhere else. Loops over a whole column are provided methods of [`Cell`],
-//! so they are compiled for each type with nothing dynamic inside; tables call [`Cell::write`] once per cell.
+//! Only [`Column::new`] looks at types. Loops over a whole column are provided methods of [`Cell`], compiled for each
+//! type without dynamic dispatch inside; tables call [`Cell::write`] once per cell.
 
 mod nested;
 mod number;
@@ -27,45 +27,45 @@ use style::Style;
 pub(super) use time::lengths as time_lengths;
 use time::{Days, Times, TimesOfDay};
 
-/// A type that has no text.
+/// A type that cannot be written as text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("values of type {0} have no text")]
 pub struct NoText(pub DataType);
 
-/// How deep lists and structs may be nested; HDF5 types in real files stay below ten.
+/// Deepest nesting of lists and structs; HDF5 types in real files stay below ten.
 const MAX_DEPTH: usize = 64;
 
-/// What stands around the values of a file of one column.
+/// The bytes around the values of a file of one column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
     /// Before each value.
     pub before: &'a [u8],
     /// After each value.
     pub after: &'a [u8],
-    /// Instead of a missing value.
+    /// The text of a null.
     pub missing: &'a [u8],
 }
 
-/// The values of a column. Rows that are null are never asked for.
+/// The values of a column. Null rows must not be passed in.
 pub(super) trait Cell<S: Style> {
     /// Appends the text of the value in `row`.
     fn write(&self, row: usize, out: &mut Vec<u8>);
 
-    /// Bytes that [`Cell::write`] appends; `scratch` is for those who must write to know.
+    /// Bytes that [`Cell::write`] appends; `scratch` is for cells that have to write the text to measure it.
     fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
         scratch.clear();
         self.write(row, scratch);
         scratch.len()
     }
 
-    /// Appends the text of the value in `row` as [`Cell::write`] does, and hands out what there is by `flush` wherever
-    /// it got long: lists of JSON may be long.
+    /// Appends the text of the value in `row` as [`Cell::write`] does, but calls `flush` whenever the text gets long,
+    /// as lists in JSON may.
     fn stream(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
         self.write(row, out);
         flush(out);
     }
 
-    /// Bytes of all valid values of `rows`, and how many those are.
+    /// Bytes of all valid values of `rows`, and their number.
     fn total(&self, rows: Range<usize>, nulls: Option<&NullBuffer>) -> (u64, u64) {
         let mut scratch = Vec::new();
         total_by(rows, nulls, |row| self.length(row, &mut scratch) as u64)
@@ -100,7 +100,7 @@ pub(super) fn column_of<S: Style>(
 /// Bytes of the longest integer.
 const LONGEST_INTEGER: usize = 20;
 
-/// [`Cell::column`] for short values: `write` appends that of a row, of at most `longest` bytes.
+/// [`Cell::column`] for short values: `write` appends the value of a row, at most `longest` bytes.
 #[inline]
 pub(super) fn column_by(
     rows: Range<usize>,
@@ -111,7 +111,7 @@ pub(super) fn column_by(
     mut write: impl FnMut(usize, &mut Room<'_>),
 ) {
     let most = frame.before.len() + longest.max(frame.missing.len()) + frame.after.len();
-    // Most files have lines of one value and nothing around it.
+    // Most files consist of lines of one value without anything around it.
     if let (b"", None, b"\n") = (frame.before, nulls, frame.after) {
         return room::append(out, rows, most, |rows, room| {
             for row in rows {
@@ -133,7 +133,7 @@ pub(super) fn column_by(
     });
 }
 
-/// Adds up `length` over the valid rows; also says how many those are.
+/// Sums `length` over the valid rows; returns their number as well.
 #[inline]
 fn total_by(rows: Range<usize>, nulls: Option<&NullBuffer>, mut length: impl FnMut(usize) -> u64) -> (u64, u64) {
     match nulls {
@@ -151,15 +151,15 @@ fn total_by(rows: Range<usize>, nulls: Option<&NullBuffer>, mut length: impl FnM
 pub(super) struct Column<'a, S: Style> {
     pub cell: Box<dyn Cell<S> + 'a>,
     pub nulls: Option<NullBuffer>,
-    /// Rows, with a value or without.
+    /// Number of rows, nulls included.
     pub rows: usize,
 }
 
 impl<'a, S: Style> Column<'a, S> {
-    /// Takes `array` apart.
+    /// Prepares `array`.
     ///
     /// # Errors
-    /// [`NoText`] for a type that no HDF5 type becomes.
+    /// [`NoText`] for a type that no HDF5 type maps to.
     pub fn new(array: &'a dyn Array) -> Result<Self, NoText> {
         Self::nested(array, 0)
     }
@@ -195,7 +195,7 @@ impl<'a, S: Style> Column<'a, S> {
         }
     }
 
-    /// Bytes of the values of `rows`, where a missing one takes `missing` bytes.
+    /// Bytes of the values of `rows`, with `missing` bytes for a null.
     pub fn total(&self, rows: Range<usize>, missing: u64) -> u64 {
         let count = rows.len() as u64;
         let (bytes, valid) = self.cell.total(rows, self.nulls.as_ref());
@@ -271,7 +271,7 @@ fn floats<'a, S: Style, T: ArrowPrimitiveType<Native: Float>>(array: &'a dyn Arr
     Box::new(Floats(array.values()))
 }
 
-/// A column without any value.
+/// A column of nulls.
 struct Nothing;
 
 impl<S: Style> Cell<S> for Nothing {

@@ -1,4 +1,4 @@
-//! Dictionaries, structs and lists: cells made of other cells.
+//! Dictionaries, structs and lists: cells composed of other cells.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -11,16 +11,16 @@ use super::style::{Json, Style};
 use super::{Cell, Column, Frame, NoText, column_by, column_of};
 use crate::views::json;
 
-/// Codes and what they stand for.
+/// Keys and labels.
 pub(in crate::views::text) struct Dictionary<'a, S: Style> {
     keys: Vec<usize>,
     labels: Labels<'a, S>,
 }
 
 enum Labels<'a, S: Style> {
-    /// Every label as it is written, back to back, and where each begins: for dictionaries shorter than their block.
+    /// All labels rendered and concatenated, with their offsets: for dictionaries shorter than their block.
     Written { bytes: Vec<u8>, offsets: Vec<usize>, longest: usize },
-    /// Labels that are written when they are met.
+    /// Labels rendered as they occur.
     Values(Column<'a, S>),
 }
 
@@ -39,7 +39,7 @@ impl<'a, S: Style> Dictionary<'a, S> {
             values.write(label, b"", &mut bytes);
             offsets.push(bytes.len());
         }
-        // So that the last label, too, is copied with one store.
+        // Lets the last label be copied with one wide store as well.
         bytes.resize(bytes.len() + SLACK, 0);
         let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         Ok(Self { keys, labels: Labels::Written { bytes, offsets, longest } })
@@ -80,7 +80,7 @@ impl<S: Style> Cell<S> for Dictionary<'_, S> {
 
 /// `{"re":1.5,"im":0.0}`
 pub(in crate::views::text) struct Struct<'a> {
-    /// `{"re":` or `,"im":`, and the field.
+    /// For each field: `{"re":` or `,"im":`, and its values.
     fields: Vec<(Vec<u8>, Column<'a, Json>)>,
     scratch: RefCell<Vec<u8>>,
 }
@@ -113,10 +113,10 @@ impl Struct<'_> {
     }
 }
 
-/// A value of JSON is measured in pieces of this many bytes.
+/// Bytes of the pieces in which a JSON value is measured.
 const PIECE: usize = 64 << 10;
 
-/// Bytes that a value of JSON takes in another style, without having it as a whole.
+/// Bytes of a JSON value in another style, computed piece by piece.
 fn length_of<S: Style>(scratch: &mut Vec<u8>, json: impl FnOnce(&mut Vec<u8>, &mut dyn FnMut(&mut Vec<u8>))) -> usize {
     let (mut length, mut special) = (0, false);
     scratch.clear();
@@ -150,7 +150,7 @@ impl<S: Style> Cell<S> for Struct<'_> {
     }
 }
 
-/// Where the elements of a list lie in its child array.
+/// Ranges of lists in their child array.
 pub(in crate::views::text) trait Lists {
     /// The elements of one list.
     fn range(&self, row: usize) -> Range<usize>;
@@ -163,7 +163,7 @@ impl<O: OffsetSizeTrait> Lists for &GenericListArray<O> {
     }
 }
 
-/// Lists of one length.
+/// Lists of equal length.
 pub(in crate::views::text) struct Windows<'a>(pub &'a FixedSizeListArray);
 
 impl Lists for Windows<'_> {

@@ -1,4 +1,4 @@
-//! The text of numbers and its length.
+//! The text of numbers, and its length.
 
 use std::sync::OnceLock;
 
@@ -45,7 +45,7 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Bytes of the decimal text: the number of bits gives the number of digits, or one too few.
+/// Bytes of the decimal text: the number of bits determines the number of digits, up to one.
 #[inline]
 pub(in crate::views::text) fn integer_length<T: Integer>(value: T) -> usize {
     let (negative, magnitude) = value.split();
@@ -61,10 +61,10 @@ pub(in crate::views::text) fn write_integer<T: Integer>(value: T, out: &mut Vec<
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// A floating-point number with a shortest text: the fewest digits that read back to the same bits, and of those the
-/// digits nearest to the value. Whole numbers keep a `.0`; very large and very small ones have an exponent.
+/// A floating-point number, written with the fewest digits that read back to the same bits; among those, the digits
+/// nearest to the value. Whole numbers keep a `.0`; very large and very small ones have an exponent.
 pub(in crate::views::text) trait Float: ArrowNativeType {
-    /// What [`zmij`] formats.
+    /// The type that [`zmij`] formats.
     type Formatted: zmij::Float;
 
     /// The number whose shortest text is that of `self`; finite numbers only.
@@ -129,8 +129,8 @@ fn kind(value: f64) -> usize {
     }
 }
 
-/// For the bits of every positive half the decimal of fewest digits that reads back to it. There are 31,744 of them;
-/// a half has at most five digits, which a single keeps, so the shortest text of that single is the one wanted.
+/// For each positive half, the shortest decimal that reads back to it. There are 31,744 of them; such a decimal has at
+/// most five digits, which a single preserves, so the shortest text of that single is the wanted one.
 fn shortest_halves() -> &'static [f32] {
     static TABLE: OnceLock<Vec<f32>> = OnceLock::new();
     TABLE.get_or_init(|| (0..0x7c00).map(|bits| shortest_half(f16::from_bits(bits))).collect())
@@ -159,7 +159,7 @@ fn shortest_half(half: f16) -> f32 {
     half.to_f32()
 }
 
-/// Decimals with `scale` digits behind the point.
+/// Decimals with `scale` digits after the point.
 pub(super) struct Decimals<'a> {
     pub values: &'a [i128],
     pub scale: usize,

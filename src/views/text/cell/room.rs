@@ -1,18 +1,18 @@
-//! Appending many short texts to a vector.
+//! Appends many short texts to a vector.
 //!
-//! A call of `memcpy` for a text of a few bytes costs more than making the text (measured: half of the time of a column
-//! of integers). Here the vector is made long enough first, and texts are stored 8 or 16 bytes at a time whatever their
-//! length: what is too much is overwritten by the next text, and cut off in the end.
+//! Calling `memcpy` for a text of a few bytes costs more than producing the text (measured: half of the time of a
+//! column of integers). So this code first extends the vector, then stores texts 8 or 16 bytes at a time whatever their
+//! length: the next text overwrites the surplus, and the end is cut off.
 
 use std::ops::Range;
 
-/// Room is made for about this much at once.
+/// Bytes to extend the vector by, about.
 const CHUNK_BYTES: usize = 1 << 14;
 
 /// Bytes of the widest store.
 pub(in crate::views::text) const SLACK: usize = 16;
 
-/// Appends in chunks: `chunk` is called for ranges of `rows`, each with room for `most` bytes a row.
+/// Appends in chunks: calls `chunk` for ranges of `rows`, each with room for `most` bytes per row.
 #[inline]
 pub(in crate::views::text) fn append(
     out: &mut Vec<u8>,
@@ -37,7 +37,7 @@ pub(in crate::views::text) fn append(
     out.truncate(end);
 }
 
-/// Room behind the end of a vector, and how much of it is taken.
+/// Room after the end of a vector, and how much of it is used.
 pub(in crate::views::text) struct Room<'a> {
     bytes: &'a mut [u8],
     end: usize,
@@ -65,7 +65,7 @@ impl Room<'_> {
         self.end += text.len();
     }
 
-    /// Appends `bytes[start..end]`, with one store where that is short and enough bytes follow.
+    /// Appends `bytes[start..end]`, with one store if the range is short and enough bytes follow.
     #[inline]
     pub fn extend_within(&mut self, bytes: &[u8], start: usize, end: usize) {
         match bytes.get(start..start + SLACK) {
@@ -77,7 +77,7 @@ impl Room<'_> {
         }
     }
 
-    /// Appends a number in decimal, at most 20 bytes.
+    /// Appends a decimal number, at most 20 bytes.
     #[inline]
     pub fn push_decimal(&mut self, negative: bool, magnitude: u64) {
         const E8: u64 = 100_000_000;
@@ -95,7 +95,7 @@ impl Room<'_> {
         }
     }
 
-    /// A number below 10^8 without leading zeros.
+    /// Appends a number below 10^8 without leading zeros.
     #[inline]
     fn push_leading(&mut self, number: u64) {
         let digits = digits(number);
@@ -105,8 +105,8 @@ impl Room<'_> {
     }
 }
 
-/// The eight digits of a number below 10^8, one a byte, the first in the lowest: halves, quarters and digits are
-/// divided in parallel, by multiplication with reciprocals that are exact for the ranges here.
+/// The eight digits of a number below 10^8, one per byte, the first in the lowest: splits halves, quarters and digits
+/// in parallel, multiplying by reciprocals that are exact for these ranges.
 #[inline]
 fn digits(number: u64) -> u64 {
     let halves = (number / 10_000) | ((number % 10_000) << 32);

@@ -9,14 +9,14 @@ use arrow_buffer::NullBuffer;
 use super::style::Style;
 use super::{Cell, Frame, column_by, column_of};
 
-/// Texts up to this length are copied in a column without a call.
+/// Most bytes of a text that the column loop copies inline.
 const SHORT: usize = 64;
 
-/// Texts back to back.
+/// Concatenated texts.
 pub(in crate::views::text) struct Strings<'a, O> {
     offsets: &'a [O],
     bytes: &'a [u8],
-    /// No text of the block holds a byte that must be quoted or escaped: looked for once, over all bytes in one run.
+    /// Whether no text of the block contains a byte that needs quotes or an escape: one scan over all bytes.
     clean: bool,
 }
 
@@ -27,7 +27,7 @@ impl<'a, O: OffsetSizeTrait> Strings<'a, O> {
             (Some(first), Some(last)) => bytes.get(first.as_usize()..last.as_usize()).unwrap_or_default(),
             _ => &[],
         };
-        // Without an early exit inside a piece the compiler makes vector code of it.
+        // Without an early exit within a piece, the compiler vectorises this loop.
         let clean = !used.chunks(4096).any(|piece| piece.iter().fold(false, |found, &byte| found | S::special(byte)));
         Self { offsets, bytes, clean }
     }

@@ -1,15 +1,15 @@
-//! What differs between CSV, `.txt` and JSON in the text of one value.
+//! The differences between CSV, `.txt` and JSON in the text of one value.
 
 use std::cell::RefCell;
 
 use crate::views::json;
 
-/// The rules for the text of one value. Implementations have no state; cells are compiled once for each.
+/// The rules for the text of one value. Implementations are stateless; cells are compiled once per style.
 pub(in crate::views::text) trait Style: 'static {
-    /// Whether a byte may not stand in a string as it is.
+    /// Whether a byte needs quotes or an escape within a string.
     fn special(byte: u8) -> bool;
 
-    /// Appends a string that may hold anything.
+    /// Appends any string.
     fn string(text: &[u8], out: &mut Vec<u8>);
 
     /// Bytes that [`Style::string`] appends.
@@ -18,10 +18,10 @@ pub(in crate::views::text) trait Style: 'static {
     /// The empty string.
     const EMPTY: &'static [u8];
 
-    /// Before and after any other string in which no byte is [`Style::special`].
+    /// Quotes around any other string without [special](Style::special) bytes.
     const AROUND: &'static [u8];
 
-    /// Appends a string in which no byte is [`Style::special`].
+    /// Appends a string without [special](Style::special) bytes.
     #[inline]
     fn clean_string(text: &[u8], out: &mut Vec<u8>) {
         if text.is_empty() {
@@ -39,24 +39,24 @@ pub(in crate::views::text) trait Style: 'static {
         if length == 0 { Self::EMPTY.len() } else { length + 2 * Self::AROUND.len() }
     }
 
-    /// The text of a number that is none (not a number, positive infinity, negative infinity): what `float(…)` of
-    /// Python, `strtod` of C (awk) and DuckDB read.
+    /// The texts of NaN, positive and negative infinity, in the spelling that `float(…)` of Python, `strtod` of C (awk)
+    /// and DuckDB accept.
     const NON_FINITE: [&'static str; 3] = ["NaN", "inf", "-inf"];
 
-    /// Bytes that a piece of JSON takes inside of a value of this style; `special` says whether the pieces so far, and
-    /// this one, have a byte that may not stand as it is.
+    /// Bytes of a piece of JSON within a value of this style; `special` records whether the pieces so far contain a
+    /// byte that needs quotes or an escape.
     fn piece_length(piece: &[u8], special: &mut bool) -> usize {
         let _ = special;
         piece.len()
     }
 
-    /// Bytes around a value of JSON with, or without, such a byte.
+    /// Bytes around a JSON value with or without such a byte.
     fn around_length(special: bool) -> usize {
         let _ = special;
         0
     }
 
-    /// Appends what `write` writes as JSON, as one value of this style; `scratch` holds it meanwhile.
+    /// Appends the JSON that `write` writes, as one value of this style; `scratch` is a buffer.
     fn nested(scratch: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut json = scratch.take();
         json.clear();
@@ -119,7 +119,7 @@ impl Style for Csv {
         if special { 2 } else { 0 }
     }
 
-    /// An empty field means missing.
+    /// Quoted, since an empty field means null.
     const EMPTY: &'static [u8] = b"\"\"";
 
     const AROUND: &'static [u8] = b"";
@@ -197,7 +197,7 @@ impl Style for Json {
 
     const AROUND: &'static [u8] = b"\"";
 
-    /// JSON has no such numbers (RFC 8259 §6): these are strings.
+    /// JSON has no such numbers (RFC 8259 §6), so these are strings.
     const NON_FINITE: [&'static str; 3] = ["\"NaN\"", "\"Infinity\"", "\"-Infinity\""];
 
     fn nested(_: &RefCell<Vec<u8>>, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {

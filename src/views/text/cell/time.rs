@@ -1,5 +1,5 @@
-//! Instants in ISO 8601: `2026-01-31T12:00:00.123Z`, without the `Z` where they have no zone. A year past 9999 or below
-//! 0 has a sign before it.
+//! Instants in ISO 8601: `2026-01-31T12:00:00.123Z`, without the `Z` if they have no zone. A year past 9999 or below 0
+//! has a sign.
 
 use std::ops::Range;
 
@@ -18,13 +18,13 @@ use crate::calendar;
 /// Bytes of `2026-01-31T12:00:00Z`.
 const SHORTEST: usize = 20;
 
-/// Bytes of the longest text: a sign and twelve digits of a year, nine digits behind a point.
+/// Bytes of the longest text: a sign and twelve digits of the year, nine digits after the point.
 const LONGEST: usize = SHORTEST + 9 + 10;
 
-/// Days from 1970-01-01 to the first and behind the last year of four digits.
+/// Days from 1970-01-01 to the start and the end of the years with four digits.
 const USUAL: [i64; 2] = [-719_528, 2_932_897];
 
-/// Digits of the fraction of a second, and what they count to.
+/// Digits of the fraction of a second, and their power of ten.
 fn digits(unit: TimeUnit) -> (usize, i64) {
     match unit {
         TimeUnit::Second => (0, 1),
@@ -34,12 +34,12 @@ fn digits(unit: TimeUnit) -> (usize, i64) {
     }
 }
 
-/// Bytes of an instant of a year of four digits.
+/// Bytes of an instant in a year of four digits.
 fn usual_length(digits: usize) -> usize {
     SHORTEST + digits + usize::from(digits > 0)
 }
 
-/// Bytes of a value at least and at most.
+/// Fewest and most bytes of a value.
 pub(in crate::views::text) fn lengths(unit: TimeUnit, is_zoned: bool) -> [u64; 2] {
     let (digits, per_second) = digits(unit);
     let longest = |value| text(value, digits, per_second).1;
@@ -47,7 +47,7 @@ pub(in crate::views::text) fn lengths(unit: TimeUnit, is_zoned: bool) -> [u64; 2
     lengths.map(|length| (length - usize::from(!is_zoned)) as u64)
 }
 
-/// The text of an instant, in the first bytes of a buffer, and how many these are.
+/// The text of an instant at the start of a buffer, and its length.
 #[inline]
 fn text(value: i64, digits: usize, per_second: i64) -> ([u8; LONGEST], usize) {
     let mut out = [b'0'; LONGEST];
@@ -97,12 +97,12 @@ pub(super) struct Times<'a> {
     per_second: i64,
     /// Values whose years have four digits.
     usual: Range<i64>,
-    /// Bytes at the end of a text that are not shown: the `Z`, where there is no zone.
+    /// Trailing bytes to drop: the `Z`, if there is no zone.
     cut: usize,
 }
 
 impl<'a> Times<'a> {
-    /// `None` of an array of anything else.
+    /// `None`: not an array of instants in this unit.
     pub fn new(unit: TimeUnit, is_zoned: bool, array: &'a dyn Array) -> Option<Self> {
         let values: &[i64] = match unit {
             TimeUnit::Second => array.as_primitive_opt::<TimestampSecondType>()?.values(),

@@ -1,5 +1,5 @@
-//! CSV other than the usual. Each text was read back with Python's `csv.reader` (`delimiter` as given), and means there
-//! what the arrays hold, a missing value being the null text without quotes.
+//! CSV options. Python's `csv.reader` (with this `delimiter`) read each of these texts back to the values of the
+//! arrays, where a null is the null text without quotes.
 
 use std::sync::Arc;
 
@@ -107,8 +107,7 @@ fn what_could_not_be_read_back_is_refused() {
 }
 
 proptest! {
-    /// Another reader of CSV finds the same fields; missing values are the fields that have no quotes and are the null
-    /// text.
+    /// Another CSV reader finds the same fields; nulls are the unquoted fields with the null text.
     #[test]
     fn another_reader_finds_the_same_fields(
         rows in prop::collection::vec((prop::option::of("[ ,;\t\"\n\rN]{0,4}"), any::<i8>()), 1..20),

@@ -249,7 +249,7 @@ fn the_cache_is_bounded_and_forgets() {
     assert!(cache.bytes() > 1 << 20);
     assert!(cache.bytes() <= 3 << 20, "{}", cache.bytes());
     drop(view);
-    // A block that is being rendered ahead may hold the view a little longer.
+    // A thread that renders ahead may hold the view a little longer.
     let patience = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while cache.bytes() > 0 && std::time::Instant::now() < patience {
         std::thread::sleep(std::time::Duration::from_millis(5));

@@ -1,4 +1,4 @@
-//! Passes: shared, interrupted, taken up again, failing.
+//! Passes: shared, interrupted, resumed, failing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,8 +74,7 @@ fn what_is_rendered_for_the_size_is_there_for_who_reads_next() {
     }
 }
 
-/// Opens a gate where a test fails: behind a closed one, steps of a pass would hold the pool, and all other tests, for
-/// ever.
+/// Opens a gate if a test fails: behind a closed one, steps of a pass would block the pool and all other tests.
 struct OpensInPanic(Arc<AtomicBool>);
 
 impl Drop for OpensInPanic {

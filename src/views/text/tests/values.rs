@@ -41,8 +41,7 @@ fn labels() -> ArrayRef {
     a(DictionaryArray::new(keys, a(StringArray::from(vec!["say \"hi\", all", "plain"]))))
 }
 
-/// Expected by RFC 4180 and the rules of DESIGN.md §1, written by hand; read back with Python's `csv`, pandas and
-/// pyarrow.
+/// Expected by RFC 4180 and the rules for types, written by hand; read back with Python's `csv`, pandas and pyarrow.
 #[test]
 fn csv_of_many_types() {
     let arrays = [
@@ -61,7 +60,7 @@ fn csv_of_many_types() {
     assert_eq!(text(Format::Csv, &arrays), expected);
 }
 
-/// Expected from Python: `json.dumps(row, separators=(",", ":"), ensure_ascii=False)`, the numbers that JSON has not as
+/// Expected from Python: `json.dumps(row, separators=(",", ":"), ensure_ascii=False)`, with NaN and infinities as
 /// strings.
 #[test]
 fn ndjson_of_many_types() {
@@ -282,7 +281,7 @@ fn one_value_as_txt_is_a_line() {
 }
 
 proptest! {
-    /// Lengths without writing are those of what is written, and within the bounds of the type.
+    /// Lengths measured without writing equal those of the text, and lie within the bounds of the type.
     #[test]
     fn measured_and_bounded(
         array in arrays(),

@@ -1,5 +1,5 @@
 //! Bodies of pages, read back by the `parquet` crate: its decoders of levels, values and dictionaries, and its record
-//! assembly. Only page headers are left out, which are not what is tested here.
+//! assembly. Page headers are out of scope.
 
 mod flat;
 mod nested;
@@ -120,7 +120,7 @@ impl RowGroups for Group<'_> {
     }
 }
 
-/// What a leaf foretells of its pages is so.
+/// Checks a page against the bounds that its leaf computed before.
 fn check_bounds(leaf: &Leaf, rows: u64, bytes: u64) {
     if let Some(most) = leaf.most_body(rows) {
         assert!(bytes <= most, "{bytes} bytes where at most {most} were foreseen: {leaf:?}");
@@ -159,7 +159,7 @@ fn read_back(shape: &Shape, pages: &[ArrayRef]) -> ArrayRef {
     batch.column(0).clone()
 }
 
-/// Paths, types and levels are those of the schema that the converter makes of the field.
+/// Checks that paths, types and levels agree with the schema that the converter makes of the field.
 fn check_schema(leaves: &[Leaf], described: &SchemaDescriptor) {
     assert_eq!(leaves.len(), described.num_columns());
     for (leaf, column) in leaves.iter().zip(described.columns()) {
