@@ -1,24 +1,24 @@
-//! The answer to a read: its bytes in order, each where it lies.
+//! The answer to a read: a sequence of bytes, each part in memory or still in the source.
 
 use std::ops::Range;
 
 use super::{Error, Lent, Rows, Span, StoredRun};
 use crate::source::Interrupt;
 
-/// Bytes of a range of a file, gathered from its beginning on: made for the answer, lent out of decoded chunks, or left
-/// in the source.
+/// Bytes of a range of a file, gathered in order: produced for the answer, borrowed from decoded chunks, or left in the
+/// source.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// Bytes in memory, those of all parts together.
+    /// Produced bytes, concatenated over all parts.
     made: Vec<u8>,
     parts: Vec<Part>,
-    /// How many of the bytes made are in `parts`; those behind follow the last part.
+    /// Number of produced bytes already in `parts`; the rest follows the last part.
     placed: usize,
-    /// How many bytes are wanted, where they may be left where they lie.
+    /// Number of requested bytes, if parts may stay where they lie.
     wanted: Option<usize>,
 }
 
-/// Bytes that lie in one place.
+/// Contiguous bytes of one kind.
 #[derive(Debug)]
 enum Part {
     Made(Range<usize>),
@@ -26,17 +26,17 @@ enum Part {
     Stored(StoredRun),
 }
 
-/// Bytes of a finished answer that lie in one place.
+/// Contiguous bytes of a finished answer.
 #[derive(Clone, Copy, Debug)]
 pub enum AnswerPart<'a> {
     /// In memory.
     Memory(&'a [u8]),
-    /// In the source, as they are.
+    /// In the source, unchanged.
     Source(&'a StoredRun),
 }
 
 impl AnswerPart<'_> {
-    /// Its bytes.
+    /// Number of bytes.
     #[expect(clippy::len_without_is_empty, reason = "it never is")]
     pub fn len(&self) -> usize {
         match self {
@@ -45,7 +45,7 @@ impl AnswerPart<'_> {
         }
     }
 
-    /// Its bytes in memory; none where they lie in the source.
+    /// Its bytes in memory; empty if they lie in the source.
     pub fn in_memory(&self) -> &[u8] {
         match self {
             AnswerPart::Memory(bytes) => bytes,
@@ -55,18 +55,18 @@ impl AnswerPart<'_> {
 }
 
 impl Answer {
-    /// An answer in memory, which continues `made`.
+    /// An answer in memory that continues `made`.
     pub fn in_memory(made: Vec<u8>) -> Self {
         Self { made, ..Self::default() }
     }
 
-    /// An answer of `wanted` bytes, which may be left where they lie. `buffer` takes those that are made.
+    /// An answer of `wanted` bytes, whose parts may stay where they lie. `buffer` receives the produced bytes.
     pub fn referring(mut buffer: Vec<u8>, wanted: usize) -> Self {
         buffer.clear();
         Self { wanted: Some(wanted), ..Self::in_memory(buffer) }
     }
 
-    /// The bytes that `gather` appends, in memory.
+    /// Collects the bytes that `gather` appends, in memory.
     ///
     /// # Errors
     /// Those of `gather`.
@@ -76,12 +76,12 @@ impl Answer {
         Ok(answer.into_made())
     }
 
-    /// The buffer for bytes that are made: what is appended to it continues the answer.
+    /// The buffer for produced bytes: appending to it continues the answer.
     pub fn made(&mut self) -> &mut Vec<u8> {
         &mut self.made
     }
 
-    /// The buffer; all of the answer, where it is one in memory.
+    /// The buffer; the whole answer, if it is one in memory.
     pub fn into_made(self) -> Vec<u8> {
         self.made
     }
@@ -92,7 +92,7 @@ impl Answer {
         self.made.extend_from_slice(rest.get(..length).unwrap_or(rest));
     }
 
-    /// Appends `length` bytes as stored of some rows, from byte `offset` of all of them on.
+    /// Appends `length` stored bytes of some rows, from byte `offset` over all of them on.
     ///
     /// # Errors
     /// See [`Error`].
@@ -125,8 +125,8 @@ impl Answer {
         Ok(())
     }
 
-    /// Appends bytes of a decoded chunk. A loan counts against the budget, and the next bytes may have to wait for room
-    /// there, which could deadlock: only the last bytes of an answer stay where they lie.
+    /// Appends bytes of a decoded chunk. A borrowed part counts against the budget, and producing further bytes may
+    /// wait for the budget, which could deadlock: only the last part of an answer is borrowed, others are copied.
     pub fn lend(&mut self, lent: Lent) {
         if self.wanted == Some(self.len() + lent.len()) {
             self.place(Part::Lent(lent));
@@ -136,7 +136,7 @@ impl Answer {
     }
 
     fn refer(&mut self, run: StoredRun) {
-        // Chunks often follow each other in the source too.
+        // Consecutive chunks are often contiguous in the source too.
         let run = match self.parts.last_mut() {
             Some(Part::Stored(last)) if self.placed == self.made.len() => match last.join(run) {
                 Ok(()) => return,
@@ -147,7 +147,7 @@ impl Answer {
         self.place(Part::Stored(run));
     }
 
-    /// Adds a part behind the bytes made so far.
+    /// Adds a part after the bytes produced so far.
     fn place(&mut self, part: Part) {
         if self.placed < self.made.len() {
             self.parts.push(Part::Made(self.placed..self.made.len()));
@@ -156,12 +156,12 @@ impl Answer {
         self.parts.push(part);
     }
 
-    /// How many bytes it has.
+    /// Number of bytes.
     pub fn len(&self) -> usize {
         self.parts().map(|part| part.len()).sum()
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -178,15 +178,15 @@ impl Answer {
         placed.chain((!behind.is_empty()).then_some(AnswerPart::Memory(behind)))
     }
 
-    /// Whether some of it lies in a source.
+    /// Whether part of it lies in a source.
     pub fn is_stored(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Stored(_)))
     }
 
-    /// Reads into memory what lies in a source.
+    /// Reads the parts in the source into memory.
     ///
     /// # Errors
-    /// See [`Error`]; the answer is of no use then.
+    /// See [`Error`]; the answer is then unusable.
     pub fn read_stored(&mut self, interrupt: &Interrupt) -> Result<(), Error> {
         if self.placed < self.made.len() {
             self.parts.push(Part::Made(self.placed..self.made.len()));

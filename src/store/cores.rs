@@ -1,4 +1,4 @@
-//! The cores of the processor, and work that takes all of them.
+//! Runs work on all cores of the processor.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,28 +8,28 @@ use parking_lot::Mutex;
 
 use crate::source::{Interrupt, Interrupted};
 
-/// How many cores the process may run on; 1 where the system does not say. Asked once.
+/// Number of cores that the process may use, determined once; 1 if the system does not know.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Calls `work` once on each core, but on `most` of them at most; the calling thread is one of them.
+/// Calls `work` once on each core, on at most `most` cores, the calling thread included.
 pub fn on_all_cores(most: u64, work: impl Fn() + Sync) {
     thread::scope(|scope| {
         for _ in 1..most.min(cores() as u64) {
-            // Where a thread cannot be started, the others do its work.
+            // If a thread cannot be started, the others do its work.
             let _ = thread::Builder::new().name("hepfs-cores".to_owned()).spawn_scoped(scope, &work);
         }
         work();
     });
 }
 
-/// Calls `work` for each of `parts` on all cores, in order. No further part begins once one has failed.
+/// Calls `work` for each of `parts` on all cores, in order. Once a part has failed, no further part begins.
 ///
 /// # Errors
-/// That of the first part that fails, whatever the order in which they ended; [`Interrupted`] as of the part that would
-/// have been next.
+/// That of the first failing part in order, whichever failed first in time; an [`Interrupted`] counts as of the next
+/// part.
 pub fn for_each_part<E: From<Interrupted> + Send>(
     parts: u64,
     interrupt: &Interrupt,

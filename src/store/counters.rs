@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that only grows.
+/// A monotone counter.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -18,51 +18,51 @@ impl Counter {
     }
 }
 
-/// Counts since the store was made.
+/// Counts since the store was created.
 #[derive(Debug, Default)]
 pub struct Counters {
     /// Chunks decoded.
     pub chunks_decoded: Counter,
-    /// Bytes that decoding gave.
+    /// Bytes that decoding produced.
     pub bytes_decoded: Counter,
-    /// Bytes read from sources, without those that workers read.
+    /// Bytes read from sources, except by workers.
     pub bytes_read: Counter,
-    /// Of these, bytes that the kernel passed on from the source to a reader by itself.
+    /// The part of these that the kernel passed from the source to a reader directly.
     pub bytes_passed_on: Counter,
-    /// Chunks wanted by a reader and found in the cache.
+    /// Cache hits of chunks.
     pub hits: Counter,
-    /// Chunks wanted by a reader and not found there.
+    /// Cache misses of chunks.
     pub misses: Counter,
     /// Chunks decoded ahead of a sequential reader.
     pub read_ahead: Counter,
-    /// Reads asked of HDF5 workers.
+    /// Reads requested from HDF5 workers.
     pub worker_reads: Counter,
-    /// Bytes that workers gave.
+    /// Bytes that workers returned.
     pub worker_bytes: Counter,
-    /// Groups, objects, chunk maps and files that workers were asked to describe.
+    /// Groups, objects, chunk maps and files described by workers.
     pub catalogue_asked: Counter,
-    /// Descriptions that were known: asked for before, or found in the cache folder.
+    /// Descriptions found in memory or in the cache folder.
     pub catalogue_found: Counter,
     /// Global heap collections parsed.
     pub collections: Counter,
-    /// Passes over all values of a view, for its exact size, begun.
+    /// Passes over all values of a view begun, for its exact size.
     pub passes: Counter,
     /// Rows whose values went into the statistics of their column.
     pub rows_observed: Counter,
-    /// Blocks of 65,536 rows of a column of which statistics are known since.
+    /// Blocks of 65,536 rows of a column whose statistics became known.
     pub blocks_learnt: Counter,
-    /// Columns whose statistics were found in the cache folder.
+    /// Columns whose statistics the cache folder had.
     pub statistics_loaded: Counter,
-    /// Columns whose statistics were written there.
+    /// Columns whose statistics were written to the cache folder.
     pub statistics_kept: Counter,
     /// Entries found in the cache folder.
     pub kept_found: Counter,
-    /// Entries written there.
+    /// Entries written to the cache folder.
     pub kept_written: Counter,
 }
 
 impl Counters {
-    /// Every count with its name, as `.hepfs/stats` shows them.
+    /// Every count with its name, for `.hepfs/stats`.
     pub fn table(&self) -> [(&'static str, u64); 19] {
         [
             ("chunks_decoded", self.chunks_decoded.get()),

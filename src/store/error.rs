@@ -1,16 +1,16 @@
-//! Why rows could not be had.
+//! Why rows cannot be read.
 
 use crate::source::Interrupted;
 use crate::{h5, source};
 
-/// Why rows could not be had.
+/// Why rows cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The source could not be read, is shorter than it says, or changed.
+    /// The source cannot be read, is truncated, or changed.
     #[error(transparent)]
     Source(#[from] source::Error),
-    /// The HDF5 worker could not do its part.
+    /// The HDF5 worker failed.
     #[error("{path}: {error}")]
     Hdf5 {
         /// HDF5 path of the dataset.
@@ -25,12 +25,12 @@ pub enum Error {
         path: String,
         /// Position in the grid of chunks.
         chunk: u64,
-        /// Where it lies in the file.
+        /// The chunk's address in the file.
         address: u64,
-        /// The filter and what it met.
+        /// The filter and its error.
         reason: String,
     },
-    /// A variable-length element leads nowhere.
+    /// A variable-length element dangles.
     #[error("{path}: row {row}: {reason}")]
     Heap {
         /// HDF5 path of the dataset.
@@ -40,7 +40,7 @@ pub enum Error {
         /// The fault.
         reason: String,
     },
-    /// The dataset cannot be read at all (an unknown filter, external storage, a size that overflows).
+    /// The dataset cannot be read at all (an unknown filter, external storage, an overflowing size).
     #[error("{path}: {reason}")]
     Unsupported {
         /// HDF5 path of the dataset.
@@ -48,10 +48,10 @@ pub enum Error {
         /// Rule and value.
         reason: String,
     },
-    /// Bytes as stored were asked of rows without [`Rows::bytes`](crate::store::Rows::bytes): the caller's bug.
+    /// Stored bytes were requested from rows without [`Rows::bytes`](crate::store::Rows::bytes): a bug in the caller.
     #[error("rows have no bytes as stored")]
     NotStored,
-    /// A chunk or request larger than the memory allowed for it.
+    /// A chunk or request exceeds its memory limit.
     #[error("{path}: {what} takes {bytes} bytes, more than the {limit} allowed ({option})")]
     TooLarge {
         /// HDF5 path of the dataset.
@@ -65,19 +65,19 @@ pub enum Error {
         /// The option that sets the limit.
         option: &'static str,
     },
-    /// The system has no memory for it.
+    /// The system is out of memory.
     #[error("no memory: {bytes} bytes could not be had from the system")]
     NoMemory {
         /// Bytes needed.
         bytes: u64,
     },
-    /// The rows are no longer wanted.
+    /// The requester no longer wants the rows.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
 
 impl Error {
-    /// [`Error::Unsupported`], of a dataset and a reason in words.
+    /// [`Error::Unsupported`] for a dataset, with a reason.
     pub fn unsupported(path: impl Into<String>, reason: impl ToString) -> Self {
         Self::Unsupported { path: path.into(), reason: reason.to_string() }
     }

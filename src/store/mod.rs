@@ -2,30 +2,30 @@
 //!
 //! | part | what it is |
 //! | --- | --- |
-//! | [`Store`] | one for a process: budget, caches, threads that decode ahead, counters |
-//! | [`Rows`] | what a column is made of |
-//! | [`Opening`] | one opening of a source of any format, and what is learnt of it |
-//! | [`File`] | an opened HDF5 file: an opening, its worker, what the worker said |
+//! | [`Store`] | one per process: budget, caches, threads that decode ahead, counters |
+//! | [`Rows`] | the trait behind every column |
+//! | [`Opening`] | one opening of a source of any format, and facts learnt about it |
+//! | [`File`] | an opened HDF5 file: an opening, its worker, the worker's answers |
 //! | [`Dataset`] | its elements as one line of bytes, whatever their rank and layout |
-//! | [`ElementBatch`] | elements with what their variable-length parts lead to |
+//! | [`ElementBatch`] | elements with the content of their variable-length parts |
 //!
 //! The rooms, lowest first; a room imports from those above it in this table:
 //!
 //! | room | what is in it |
 //! | --- | --- |
 //! | `cores` | the cores of the processor, and loops over all of them |
-//! | `memory` | the budget, buffers, caches, bytes lent |
-//! | [`statistics`] | least and greatest values, missing rows and NaN by blocks of rows |
+//! | `memory` | the budget, buffers, caches, borrowed bytes |
+//! | [`statistics`] | least and greatest values, nulls and NaN by blocks of rows |
 //! | `rows` | the trait |
 //! | `learnt` | openings, [passes](pass), learners, the user's cache folder |
-//! | `file` | the HDF5 file and what its worker said |
-//! | `heap` | what variable-length elements lead to |
+//! | `file` | the HDF5 file and its worker's answers |
+//! | `heap` | the content of variable-length elements |
 //! | [`decode`] | stored bytes become Arrow arrays |
 //! | `chunked` | chunk maps, grids, decoding, prefetch |
 //! | `dataset` | datasets of any layout, and rows of their elements |
 //!
-//! libhdf5 is asked where chunks lie (once for a dataset) and for what only it can read; everything else is `pread` and
-//! [codecs](crate::codec) on our own threads.
+//! libhdf5 supplies the places of chunks (once per dataset) and everything that only it can read; the rest is `pread`
+//! and [codecs](crate::codec) on this program's own threads.
 
 mod answer;
 mod chunked;
@@ -80,30 +80,30 @@ use crate::source::Identity;
 /// Settings of a [`Store`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes of everything kept (`--cache-size`): a quarter of the memory that the process may have, at most 1
-    /// GiB.
+    /// Most bytes of everything cached (`--cache-size`). Default: a quarter of the memory available to the process, at
+    /// most 1 GiB.
     pub cache_size: u64,
-    /// Bytes of the largest chunk that is decoded (`--max-chunk`): half of that memory, at most 1 GiB.
+    /// Bytes of the largest chunk to decode (`--max-chunk`). Default: half of that memory, at most 1 GiB.
     pub max_chunk: u64,
-    /// Bytes of the largest array that is made of one value: those of `--max-chunk`. Unless that was given, no more
-    /// than are kept, or [`Options::LARGEST_VALUE`].
+    /// Bytes of the largest array made of a single value: those of `--max-chunk`. Without that option, at most
+    /// `cache_size` or [`Options::LARGEST_VALUE`], whichever is more.
     pub max_value: u64,
-    /// Threads that decode ahead of sequential readers: one for each core.
+    /// Threads that decode ahead of sequential readers. Default: one per core.
     pub threads: usize,
     /// The decoder of filters and descriptors (`--decode`).
     pub decoder: Decoder,
-    /// Whether integers that count time from a date are shown as instants (`--times`): yes.
+    /// Whether integers that count time from a date are shown as instants (`--times`). Default: yes.
     pub times: bool,
-    /// The meaning of NaN in a column of floats (`--nan`): that of the software that wrote it.
+    /// The meaning of NaN in a column of floats (`--nan`). Default: that of the software that wrote the column.
     pub nan: NanPolicy,
-    /// Folder for what is kept of sources (`--cache-folder`); none, so nothing is kept.
+    /// The cache folder for facts about sources (`--cache-folder`); `None`: caches nothing across sessions.
     pub kept_folder: Option<PathBuf>,
-    /// Bytes of everything in that folder (`--cache-folder-size`): 1 GiB.
+    /// Most bytes of everything in that folder (`--cache-folder-size`). Default: 1 GiB.
     pub kept_size: u64,
 }
 
 impl Options {
-    /// A value may always be as large as this, however small the budget is.
+    /// A value may always have this size, however small the budget is.
     pub const LARGEST_VALUE: u64 = 64 << 20;
 }
 
@@ -127,25 +127,25 @@ impl Default for Options {
 /// The meaning of NaN in a column of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum NanPolicy {
-    /// A missing value where the software that wrote the table takes it for one (pandas, AnnData), else a value.
+    /// A null if the software that wrote the table treats NaN so (pandas, AnnData), otherwise a value.
     #[default]
     Auto,
-    /// A missing value in every column.
+    /// A null in every column.
     Null,
-    /// A value in every column, unless it is the fill value that the file states.
+    /// A value in every column, unless it equals the file's fill value.
     Value,
 }
 
 /// The decoder of stored elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoder {
-    /// This program, wherever it can.
+    /// This program, as far as possible.
     Own,
-    /// libhdf5 alone, in its worker: slow, and a second opinion.
+    /// libhdf5 alone, in its worker: slow, for a second opinion.
     Library,
 }
 
-/// Everything that is kept of all files, under one memory budget.
+/// The caches over all files, under one memory budget.
 #[derive(Debug)]
 pub struct Store {
     options: Options,
@@ -188,27 +188,27 @@ impl Store {
         })
     }
 
-    /// The memory budget; make a [`Cache`] over it to keep something else under it.
+    /// The memory budget; other caches may take their memory from it through a [`Cache`].
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Counts since the store was made.
+    /// Counts since the store was created.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Bytes of the largest chunk that is decoded.
+    /// Bytes of the largest chunk to decode.
     pub fn max_chunk(&self) -> u64 {
         self.options.max_chunk
     }
 
-    /// Bytes of the largest array that is made of rows: what one value takes at most beside the budget.
+    /// Bytes of the largest array made of rows: the most that one value takes outside the budget.
     pub fn max_value(&self) -> u64 {
         self.options.max_value
     }
 
-    /// Admits an array of `bytes` bytes, of `what` at `path`.
+    /// Checks that an array of `bytes` bytes, of `what` at `path`, is within the limits.
     ///
     /// # Errors
     /// [`Error::TooLarge`] past [`Store::max_value`], [`Error::NoMemory`].
@@ -235,7 +235,7 @@ impl Store {
         self.options.nan
     }
 
-    /// Entries about sources in the cache folder. [`Opening::kept`] and [`Opening::keep`] go with a source's identity.
+    /// The cache folder. [`Opening::kept`] and [`Opening::keep`] use it with a source's identity.
     pub fn kept(&self) -> &Kept {
         &self.kept
     }
@@ -272,8 +272,8 @@ impl Store {
         &self.collections
     }
 
-    /// Notes a request for `bytes` of a dataset of `chunks` chunks, whose last chunk is `last`. Returns whether it is
-    /// one of a sequential reader.
+    /// Records a request for `bytes` of a dataset of `chunks` chunks, whose last chunk is `last`. Returns whether it
+    /// comes from a sequential reader.
     pub(crate) fn note_reader(&self, streams: &Streams, bytes: Range<u64>, last: u64, chunks: u64) -> bool {
         let length = bytes.end.saturating_sub(bytes.start);
         let Some(start) = streams.note(bytes, last) else { return false };
@@ -285,13 +285,13 @@ impl Store {
         true
     }
 
-    /// The part of the budget, in bytes, of each sequential reader.
+    /// Each sequential reader's share of the budget, in bytes.
     fn part_of_reader(&self) -> u64 {
         self.readers.share(self.budget.limit())
     }
 
-    /// Bytes that may be decoded ahead of a sequential reader: a quarter of its part. As much again lies where it is,
-    /// beyond that up to the end of a stretch, and behind it for late requests.
+    /// Most bytes to decode ahead of a sequential reader: a quarter of its share. As much again lies at its position,
+    /// ahead up to the end of a stretch, and behind it for late requests.
     pub(crate) fn ahead_of_reader(&self) -> u64 {
         self.part_of_reader() / 4
     }
@@ -300,18 +300,18 @@ impl Store {
         &self.threads
     }
 
-    /// Threads that decode ahead of readers.
+    /// Number of threads that decode ahead of readers.
     pub(crate) fn threads_ahead(&self) -> usize {
         self.threads.count()
     }
 
-    /// Does `job` soon on one of these threads; `false` where too many wait already. What it meets is met again by the
-    /// reader it works for.
+    /// Queues `job` on one of these threads; `false`: the queue is full. The reader that it serves will see its errors
+    /// itself.
     pub(crate) fn decode_soon(&self, job: impl FnOnce() + Send + 'static) -> bool {
         self.threads.submit(job)
     }
 
-    /// Drops what is cached of an opening that has ended.
+    /// Drops the cache entries of an opening that has ended.
     fn forget(&self, file: u64) {
         self.chunks.retain(|key| key.file != file);
         self.stretches.retain(|key| key.file != file);

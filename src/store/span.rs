@@ -1,4 +1,4 @@
-//! Where the bytes of an answer lie.
+//! The location of the bytes of an answer.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use super::memory::WORTH_A_SPAN;
 use super::{Error, Lent, Opening};
 use crate::source::{Interrupt, Lease, Source};
 
-/// Where the beginning of a range of bytes lies, as far as it lies in one place. Never empty, nor longer than the
+/// The location of the start of a range of bytes, up to the first change of place. Never empty, nor longer than the
 /// range.
 #[derive(Clone, Debug)]
 pub enum Span {
-    /// Must be rendered: this many bytes.
+    /// To be rendered: this many bytes.
     Made(usize),
-    /// Decoded already.
+    /// Already decoded.
     Lent(Lent),
-    /// In the file, as they are.
+    /// In the file, unchanged.
     Stored(StoredRun),
 }
 
 impl Span {
-    /// Its bytes.
+    /// Number of bytes.
     #[expect(clippy::len_without_is_empty, reason = "it never is")]
     pub fn len(&self) -> usize {
         match self {
@@ -30,7 +30,7 @@ impl Span {
     }
 }
 
-/// Bytes of a source that follow each other and are shown as they are stored.
+/// Contiguous bytes of a source that are shown as stored.
 #[derive(Clone, Debug)]
 pub struct StoredRun {
     opening: Arc<Opening>,
@@ -52,21 +52,21 @@ impl StoredRun {
         self.opening.source()
     }
 
-    /// Its first byte.
+    /// Position of the first byte.
     pub fn address(&self) -> u64 {
         self.address
     }
 
-    /// Its bytes.
+    /// Number of bytes.
     #[expect(clippy::len_without_is_empty, reason = "it never is")]
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Takes `next` in, if it follows in the file.
+    /// Appends `next`, if it is adjacent in the file.
     ///
     /// # Errors
-    /// `next`, where it does not.
+    /// Returns `next` if it is not.
     pub fn join(&mut self, next: StoredRun) -> Result<(), StoredRun> {
         let end = self.address.checked_add(self.length as u64);
         if !Arc::ptr_eq(&self.opening, &next.opening) || end != Some(next.address) {
@@ -79,14 +79,14 @@ impl StoredRun {
     /// Appends its bytes to `out`.
     ///
     /// # Errors
-    /// As [`Opening::append_at`], and as [`Opening::check`] where the source has changed.
+    /// As [`Opening::append_at`], and as [`Opening::check`] if the source has changed.
     pub(super) fn append(&self, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         interrupt.check()?;
         let read = self.opening.append_at(self.address, self.length, out);
         self.opening.check().and(read)
     }
 
-    /// Counts the bytes as handed to the kernel, under a lease.
+    /// Counts the bytes as passed to the kernel, under a lease.
     pub fn count_passed_on(&self, _: &Lease) {
         let counters = self.opening.store().counters();
         counters.bytes_read.add(self.length as u64);

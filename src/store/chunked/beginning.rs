@@ -1,4 +1,4 @@
-//! Decodes the beginning of a large chunk alone: `head` does not wait for 256 MiB.
+//! Decodes just the beginning of a large chunk, so that `head` does not wait for 256 MiB.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,21 +9,20 @@ use crate::source::Interrupt;
 use crate::store::memory::Block;
 use crate::store::{Error, Lent};
 
-/// A chunk smaller than this is decoded whole: that takes some milliseconds, and then it is there.
+/// A smaller chunk is decoded whole: that takes some milliseconds, and then it is cached.
 const LARGE: u64 = 8 << 20;
 
-/// The longest beginning is a chunk divided by this. Decoders that stop early are slower than those that do not.
+/// The longest beginning is a chunk divided by this: decoders that stop early are slower.
 const PART: u64 = 8;
 
-/// Stored bytes read beside what the whole chunk's ratio says: chunks do not compress evenly.
+/// Spare bytes to read beyond the share computed from the whole chunk's ratio, since compression varies within a chunk.
 const SPARE: u64 = 64 << 10;
 
 impl Chunks {
-    /// Decodes the first `end` bytes of a chunk alone, where that is possible and much less than the whole; else
-    /// `None`.
+    /// Decodes just the first `end` bytes of a chunk; `None`: impossible, or hardly less work than the whole chunk.
     ///
-    /// Beginnings are not kept. When all of them together have cost as much as the whole chunk, it is decoded and kept:
-    /// a reader who comes again and again pays at most twice.
+    /// Beginnings are not cached. Once all of them together have cost as much as the whole chunk, it is decoded and
+    /// cached, so that repeated reads pay at most twice.
     pub fn beginning(&self, found: StoredChunk, end: u64, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let size = self.grid.chunk_bytes();
         let store = self.file.store();
@@ -38,7 +37,7 @@ impl Chunks {
             return Ok(None);
         }
         let [_, stored, ..] = self.sizes(&chunk, found)?;
-        // Neither passes 2^128, and the result is not more than the stored size.
+        // The product stays below 2^128, and the result is at most the stored size.
         let share = (stored as u128 * u128::from(end) / u128::from(size)) as u64;
         let mut take = stored.min(share.saturating_mul(2).saturating_add(SPARE) as usize);
         loop {
@@ -55,7 +54,7 @@ impl Chunks {
                     return Ok(Lent::new(Arc::new(Block { bytes, heap: None }), 0..end as usize));
                 }
                 Prefix::MoreInput if take < stored => take = stored.min(take.saturating_mul(4)),
-                // The whole chunk tells what is wrong with it.
+                // Decoding the whole chunk reports the fault.
                 Prefix::MoreInput | Prefix::Unavailable => return Ok(None),
             }
         }

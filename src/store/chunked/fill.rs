@@ -5,15 +5,15 @@ use std::sync::{Arc, LazyLock};
 use crate::catalogue;
 use crate::store::heap::{IN_MEMORY, Move, relocate};
 
-/// The element read where nothing was written, and what it leads to if it is of variable length.
+/// The element that stands for unwritten ones, and the content of its descriptors.
 #[derive(Debug)]
 pub(in crate::store) struct Fill {
-    /// One element, its descriptors leading into `heap`; empty for zeros.
+    /// One element, whose descriptors lead into `heap`; empty for zeros.
     element: Vec<u8>,
     pub heap: Arc<[u8]>,
 }
 
-/// A fill value that cannot be read.
+/// Why a fill value cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::store) enum FillError {
     #[error("its fill value cannot be read: {0}")]
@@ -24,7 +24,7 @@ pub(in crate::store) enum FillError {
     Size { bytes: usize, size: u64 },
 }
 
-/// Zeros, which nearly all datasets share.
+/// A fill of zeros, which nearly all datasets share.
 static ZEROS: LazyLock<Arc<Result<Fill, FillError>>> = LazyLock::new(|| Arc::new(Ok(Fill::zeros())));
 
 impl Fill {
@@ -32,7 +32,7 @@ impl Fill {
         Self { element: Vec::new(), heap: Arc::default() }
     }
 
-    /// The fill of a dataset.
+    /// The fill value of a dataset.
     pub fn of(dataset: &catalogue::Dataset, address_size: u8) -> Arc<Result<Self, FillError>> {
         match dataset.fill {
             catalogue::Fill::Undefined | catalogue::Fill::Default => ZEROS.clone(),
@@ -58,7 +58,7 @@ impl Fill {
         Ok(if zero { Self::zeros() } else { Self { element: explicit.bytes, heap: explicit.heap.into() } })
     }
 
-    /// Fills `out`, which begins `phase` bytes into an element.
+    /// Fills `out`, whose first byte is byte `phase` of an element.
     pub fn write(&self, phase: usize, out: &mut [u8]) {
         let size = self.element.len();
         if size == 0 {

@@ -1,36 +1,37 @@
-//! Where the bytes of a dataset lie in its chunks: arithmetic alone.
+//! Locates the bytes of a dataset in its chunks, by arithmetic.
 //!
-//! The bytes of all elements in row-major order are one long line. A read asks for a stretch of it. A stretch of an
-//! n-dimensional array is a few boxes (part of a row, rows, part of a row, …), a box meets chunks, and what a box and
-//! a chunk share are runs of adjacent bytes.
+//! All elements in row-major order form one long line of bytes, and a read requests a stretch of it. A stretch of an
+//! n-dimensional array is a few boxes (part of a row, rows, part of a row, …); a box intersects chunks, and the
+//! intersection with a chunk consists of runs of adjacent bytes.
 //!
-//! The innermost dimension counts bytes here, not elements, so a stretch may begin and end inside an element.
+//! The innermost dimension counts bytes here, not elements, so a stretch may begin and end within an element.
 
 use crate::catalogue::product;
 
-/// A box of chunks' coordinates or of bytes: `start` and `count` for each dimension.
+/// A box of chunk coordinates or of bytes: `start` and `count` per dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Area {
     pub start: Vec<u64>,
     pub count: Vec<u64>,
 }
 
-/// A dataset cut into chunks.
+/// The division of a dataset into chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Grid {
-    /// Extents, the last one in bytes. At least one dimension; inner ones that chunks do not divide are merged.
+    /// Extents, the last one in bytes. There is at least one dimension; inner dimensions that no chunk boundary cuts
+    /// are merged.
     shape: Vec<u64>,
-    /// Extents of a chunk, likewise.
+    /// Extents of a chunk, in the same form.
     chunk: Vec<u64>,
     /// Number of chunks along each dimension.
     chunks: Vec<u64>,
     /// Bytes of a chunk.
     bytes: u64,
-    /// The dataset's own extents and those of a chunk, in elements.
+    /// Extents of the dataset and of a chunk, in elements.
     elements: (Vec<u64>, Vec<u64>),
 }
 
-/// Adjacent bytes that a stretch and a chunk share.
+/// Adjacent bytes in the intersection of a stretch and a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Run {
     /// First byte in the chunk.
@@ -41,18 +42,18 @@ pub(in crate::store) struct Run {
     pub length: u64,
 }
 
-/// Where bytes lie in a chunk.
+/// A position within a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Within {
-    /// Its position in the grid.
+    /// The chunk's position in the grid.
     pub index: u64,
-    /// The first of them.
+    /// First byte within the chunk.
     pub start: u64,
-    /// Whether none of the dataset's bytes follow in this chunk.
+    /// Whether the dataset has no further bytes in this chunk.
     pub ends: bool,
 }
 
-/// A dataset that chunks of some extent cannot cut up.
+/// Why a chunk shape does not fit a dataset.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::store) enum GridError {
     #[error("chunks of {chunk} dimensions in a dataset of {shape}")]
@@ -82,7 +83,7 @@ impl Grid {
         if shape.is_empty() {
             (shape, chunk) = (vec![1], vec![1]);
         }
-        // An inner dimension that no chunk boundary crosses is a part of the one outside it.
+        // An inner dimension that no chunk boundary crosses is merged into the next outer one.
         while let ([.., outer, inner], [.., chunk_outer, chunk_inner]) = (&mut shape[..], &mut chunk[..]) {
             if inner != chunk_inner {
                 break;
@@ -104,7 +105,8 @@ impl Grid {
         Ok(Self { shape, chunk, chunks, bytes, elements })
     }
 
-    /// Chunks of about `bytes` bytes for a dataset that has none: whole inner dimensions as long as they fit.
+    /// A grid for a dataset without chunks: pieces of about `bytes` bytes, with whole inner dimensions as far as they
+    /// fit.
     pub fn pieces(shape: &[u64], size: u64, bytes: u64) -> Result<Self, GridError> {
         let mut room = (bytes / size.max(1)).max(1);
         let mut chunk = vec![1; shape.len()];
@@ -120,19 +122,19 @@ impl Grid {
         self.bytes
     }
 
-    /// Whether each chunk follows the one before it in the dataset.
+    /// Whether consecutive chunks are contiguous in the dataset.
     pub fn is_line(&self) -> bool {
         self.shape.len() == 1
     }
 
-    /// Bytes of a chunk, where each chunk is one run of the dataset.
+    /// Bytes of a chunk, if each chunk is one run of the dataset.
     pub fn run_bytes(&self) -> Option<u64> {
         let [outer @ .., run] = &self.chunk[..] else { return None };
         outer.iter().all(|extent| *extent == 1).then_some(*run)
     }
 
-    /// The chunk in which `length` bytes from `offset` on lie, of a grid whose chunks are each one run of the dataset:
-    /// all of them in a line, or parts of rows. `None` elsewhere, and where no chunk has them all.
+    /// The chunk that contains the `length` bytes from `offset` on, in a grid whose chunks are runs of the dataset: a
+    /// single line, or parts of rows. `None`: another grid, or no chunk contains all of them.
     pub fn within_chunk(&self, offset: u64, length: u64) -> Option<Within> {
         let (chunk, row) = (self.run_bytes()?, *self.shape.last().filter(|row| **row > 0)?);
         let (start, at) = (offset % row, offset % row % chunk);
@@ -150,12 +152,12 @@ impl Grid {
         product(&self.chunks).unwrap_or(u64::MAX)
     }
 
-    /// Whether a chunk reaches beyond the extent in some dimension.
+    /// Whether a chunk exceeds the dataset's extent in some dimension.
     pub fn overhangs(&self, index: u64) -> bool {
         self.bytes_inside(index) < self.bytes
     }
 
-    /// Bytes of a chunk up to the last that is inside the extent.
+    /// Bytes of a chunk up to its last one within the extent.
     pub fn bytes_inside(&self, index: u64) -> u64 {
         let mut last = 0;
         for ((at, chunk), extent) in self.coordinates(index).iter().zip(&self.chunk).zip(&self.shape) {
@@ -168,7 +170,7 @@ impl Grid {
         last + 1
     }
 
-    /// The elements of a chunk that are inside the extent, and the extent of a whole chunk.
+    /// The elements of a chunk within the extent, and the shape of a whole chunk.
     pub fn region(&self, index: u64) -> (Area, &[u64]) {
         let (shape, chunk) = &self.elements;
         let mut rest = index;
@@ -194,7 +196,7 @@ impl Grid {
         coordinates
     }
 
-    /// The chunk that holds a byte.
+    /// The chunk that contains a byte.
     pub fn chunk_at(&self, byte: u64) -> u64 {
         let mut rest = byte;
         let mut index = 0u64;
@@ -209,8 +211,8 @@ impl Grid {
         index
     }
 
-    /// Calls `visit` for every chunk that bytes `offset..offset + length` meet, with the runs they share. The stretch
-    /// must lie in the dataset.
+    /// Calls `visit` for every chunk that bytes `offset..offset + length` touch, with the runs in their intersection.
+    /// The stretch must lie within the dataset.
     pub fn visit<E>(
         &self,
         offset: u64,
@@ -242,7 +244,7 @@ impl Grid {
         loop {
             let coordinates: Vec<u64> = (0..rank).map(|d| first[d] + step[d]).collect();
             let index = dot(&coordinates, &grid_strides);
-            // The part that the box and this chunk share.
+            // The intersection of the box and this chunk.
             let low: Vec<u64> = (0..rank).map(|d| area.start[d].max(coordinates[d] * self.chunk[d])).collect();
             let shared: Vec<u64> = (0..rank)
                 .map(|d| {
@@ -274,12 +276,12 @@ impl Grid {
     }
 }
 
-/// Cuts bytes `offset..offset + length` of a row-major array into boxes that follow each other.
+/// Cuts bytes `offset..offset + length` of a row-major array into consecutive boxes.
 pub(super) fn boxes(shape: &[u64], offset: u64, length: u64) -> Vec<Area> {
     let mut boxes = Vec::new();
     let (mut at, mut left) = (offset, length);
     while left > 0 {
-        // The coordinates of `at`, and the outermost dimension in which a whole slab begins at `at` and still fits.
+        // The coordinates of `at`, and the outermost dimension with a whole slab that begins at `at` and fits.
         let mut start = vec![0; shape.len()];
         let mut rest = at;
         for (start, extent) in start.iter_mut().zip(shape).rev() {
@@ -308,7 +310,7 @@ pub(super) fn boxes(shape: &[u64], offset: u64, length: u64) -> Vec<Area> {
     boxes
 }
 
-/// Bytes from one step along each dimension to the next.
+/// Distance in bytes between neighbours along each dimension.
 fn strides(extents: &[u64]) -> Vec<u64> {
     let mut strides = vec![1u64; extents.len()];
     for d in (0..extents.len().saturating_sub(1)).rev() {
@@ -321,7 +323,7 @@ fn dot(a: &[u64], b: &[u64]) -> u64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Counts `at` up within `count`, the last place fastest; `false` after the last.
+/// Increments `at` within `count`, the last position fastest; `false` after the last.
 fn advance(at: &mut [u64], count: &[u64]) -> bool {
     for (at, count) in at.iter_mut().zip(count).rev() {
         *at += 1;
@@ -359,7 +361,7 @@ mod tests {
         (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
     }
 
-    /// The bytes of a chunk, element by element, 0xee where it overhangs.
+    /// The bytes of a chunk, element by element; 0xee beyond the extent.
     fn reference_chunk(shape: &[u64], chunk: &[u64], size: u64, index: u64) -> Vec<u8> {
         let grid: Vec<u64> = shape.iter().zip(chunk).map(|(s, c)| s.div_ceil(*c)).collect();
         let mut corner = vec![0; shape.len()];

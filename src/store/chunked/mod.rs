@@ -1,4 +1,4 @@
-//! A dataset cut into chunks: found, decoded once, copied from.
+//! A chunked dataset: locates chunks, decodes each once, copies from them.
 
 mod beginning;
 mod fill;
@@ -29,28 +29,28 @@ pub(super) use stored::{ChunkReader, HeldMap, HeldMappings, StoredChunk};
 pub(crate) use streams::Streams;
 pub(super) use threads::Threads;
 
-/// A run shorter than this in a chunk stored as it is comes through the cache: a system call for each would cost more
-/// than reading the whole chunk once.
+/// Shorter runs of an unfiltered chunk are read through the cache: one system call per run would cost more than reading
+/// the whole chunk once.
 const SHORT_RUN: u64 = 4096;
 
-/// The budget divided by this is left to what lies behind a sequential reader of arrays. A reader who comes back to
-/// more than that decodes it again, which takes no longer than the kernel takes to give as much fresh memory.
+/// Share of the budget (as a divisor) to leave to data behind a sequential reader of arrays. Decoding again beyond that
+/// takes no longer than the kernel takes to supply as much fresh memory.
 const KEPT_PART: u64 = 16;
 
-/// The same behind a reader of fields, which comes back to all chunks of a row group for another field.
+/// The same behind a reader of fields, which returns to all chunks of a row group for the next field.
 const KEPT_PART_OF_FIELDS: u64 = 2;
 
 /// The cache key of a decoded chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChunkKey {
-    /// The opening of the file.
+    /// Serial number of the file's opening.
     pub file: u64,
     pub object: ObjectId,
-    /// Position in the grid; of a stretch, its number.
+    /// Position in the grid; for a stretch, its number.
     pub chunk: u64,
 }
 
-/// The callback of [`Chunks::pieces`]: takes decoded bytes or nothing, and a buffer of those read.
+/// The callback of [`Chunks::pieces`]: receives decoded bytes, or `None` and a buffer with bytes just read.
 type TakePiece<'a> = dyn FnMut(Option<&[u8]>, &mut Vec<u8>) + 'a;
 
 /// A dataset in chunks.
@@ -64,19 +64,19 @@ pub(super) struct Chunks {
     pub reader: ChunkReader,
     pub fill: Arc<Result<Fill, FillError>>,
     pub streams: Streams,
-    /// Bytes of beginnings decoded since a whole chunk was.
+    /// Bytes of beginnings decoded since the last whole chunk.
     pub begun: AtomicU64,
-    /// The chunk map of a file that a writer has open: what was seen first stays.
+    /// The chunk map of a file that a writer has open, as first seen.
     snapshot: OnceLock<Arc<HeldMap>>,
-    /// Where these are chunks of another dataset, under whose numbers they are cached: others may take them, too.
+    /// The dataset whose chunks these are, if they belong to another one: cached under its numbers, for all to share.
     taken: Option<Taken>,
 }
 
-/// Whose chunks the chunks of a virtual dataset are.
+/// The source of a virtual dataset's chunks.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub source: Arc<Chunks>,
-    /// In chunks.
+    /// The mappings, in units of chunks.
     pub places: Arc<HeldMappings>,
 }
 
@@ -93,12 +93,12 @@ impl Chunks {
         Self { file, path, id, datatype, grid, reader, fill, streams, begun, snapshot, taken: None }
     }
 
-    /// The same, of chunks that are those of another dataset.
+    /// Declares that the chunks are those of another dataset.
     pub fn taking(self, taken: Taken) -> Self {
         Self { taken: Some(taken), ..self }
     }
 
-    /// Fills `out` from byte `offset` of all elements on.
+    /// Fills `out` with the bytes from `offset` on, counted over all elements.
     pub fn read(self: &Arc<Self>, offset: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         let map = self.map(interrupt)?;
         let map = map.as_deref().map(|held| &held.map);
@@ -109,8 +109,8 @@ impl Chunks {
         })
     }
 
-    /// Appends `length` bytes from byte `offset` on of a dataset whose chunks follow each other ([`Grid::is_line`]).
-    /// Decoded chunks are copied straight to where they go, into memory that is not cleared first.
+    /// Appends `length` bytes from byte `offset` on of a dataset whose chunks are contiguous ([`Grid::is_line`]).
+    /// Copies decoded chunks straight into uninitialised memory.
     pub fn append(
         self: &Arc<Self>,
         offset: u64,
@@ -123,8 +123,8 @@ impl Chunks {
         })
     }
 
-    /// Calls `take` with `bytes` piece by piece, none across the end of a chunk: with what lies decoded as it lies, and
-    /// otherwise with nothing, once `out` has them behind what it had, at most `most` bytes at a time.
+    /// Calls `take` for `bytes` piece by piece, split at chunk boundaries: with the decoded bytes in place, or with
+    /// `None` after appending at most `most` bytes to `out`.
     pub fn pieces(
         self: &Arc<Self>,
         bytes: Range<u64>,
@@ -154,7 +154,7 @@ impl Chunks {
             if let StoredChunk::Plain(chunk) = found
                 && within.saturating_add(count) <= chunk.size
             {
-                // One run, however short: bringing the whole chunk in for it would cost more.
+                // A single run, however short: loading the whole chunk for it would cost more.
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
                 self.file.append_at(address, count as usize, out)?;
             } else {
@@ -170,8 +170,8 @@ impl Chunks {
         Ok(())
     }
 
-    /// Lends `length` bytes from byte `offset` on of a dataset whose chunks follow each other, where they lie in one
-    /// decoded chunk or in a stretch of chunks decoded together; `None` elsewhere.
+    /// Borrows `length` bytes from byte `offset` on of a dataset whose chunks are contiguous. `None`: they do not lie
+    /// in one decoded chunk, nor in one stretch of chunks decoded together.
     pub fn lend(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let size = self.grid.chunk_bytes().max(1);
         let (index, within) = (offset / size, offset % size);
@@ -201,7 +201,7 @@ impl Chunks {
         Ok(held.and_then(|block| Lent::new(block, within as usize..within as usize + length)))
     }
 
-    /// Where bytes from `offset` on lie, at most `length` of them, of a dataset whose chunks follow each other.
+    /// Locates up to `length` bytes from `offset` on, in a dataset whose chunks are contiguous.
     pub fn span(self: &Arc<Self>, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
         let size = self.grid.chunk_bytes().max(1);
         let (index, within) = (offset / size, offset % size);
@@ -227,8 +227,8 @@ impl Chunks {
         }
     }
 
-    /// For parallel scans: decodes the chunk of these bytes on the calling core, which looks at them next, and waits
-    /// for no other core. `None` where they are not part of one chunk, or requests of this length do not divide chunks.
+    /// For parallel scans: decodes the chunk of these bytes on the calling core, which reads them next, and waits for
+    /// no other core. `None`: they are not part of one chunk, or requests of this length do not divide chunks.
     pub fn lend_scanned(
         self: &Arc<Self>,
         offset: u64,
@@ -264,31 +264,31 @@ impl Chunks {
         Ok(Lent::new(block, range))
     }
 
-    /// Gives back the chunks behind a sequential reader whose request ended at byte `end` and who will not come back:
-    /// their buffers serve the next ones, which is much cheaper than touching fresh memory.
+    /// Releases the chunks behind a sequential reader whose request ended at byte `end` and who will not return:
+    /// reusing their buffers is much cheaper than touching fresh memory.
     pub fn release_behind(&self, end: u64) {
         self.release(end, None);
     }
 
-    /// As [`Chunks::release_behind`], for a reader who may come back: it leaves a part of the budget.
+    /// As [`Chunks::release_behind`], for a reader who may return: leaves a share of the budget.
     pub fn release_far_behind(&self, end: u64) {
         self.release(end, Some(KEPT_PART));
     }
 
-    /// The same of a reader of one field of each element, who may come back for the others.
+    /// The same for a reader of one field of each element, who may return for the others.
     pub fn release_behind_fields(&self, end: u64) {
         self.release(end, Some(KEPT_PART_OF_FIELDS));
     }
 
     fn release(&self, end: u64, kept_part: Option<u64>) {
-        // A reader of one version next reads another.
+        // A reader of one version will next read another.
         if self.taken.is_some() {
             return;
         }
         let store = self.file.store();
         let distance = kept_part.map_or(0, |kept| store.part_of_reader() / kept);
         let left = self.streams.left_behind(end, distance, store.ahead_of_reader());
-        // A chunk whose reader came before its stretch was decoded lies by itself.
+        // A chunk requested before its stretch was decoded is cached by itself.
         let size = self.grid.chunk_bytes();
         let caches = [(store.chunks(), Some(1)), (store.stretches(), self.stretch())];
         let each = |bytes: Range<u64>, one: &dyn Fn(&Cache<ChunkKey, Block>, &ChunkKey)| {
@@ -301,8 +301,7 @@ impl Chunks {
         each(left.released, &Cache::remove);
     }
 
-    /// The end of the run of bytes from `offset` on that lie in chunks which were never written; `offset` without such
-    /// a run, or where that is not known.
+    /// The end of the unwritten bytes that begin at `offset`; `offset` if that byte is written, or nothing is known.
     pub fn unwritten_until(&self, offset: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let map = if self.grid.is_line() { self.map(interrupt)? } else { None };
         let size = self.grid.chunk_bytes().max(1);
@@ -312,7 +311,7 @@ impl Chunks {
         })
     }
 
-    /// Whether chunks go through filters, or come from the worker.
+    /// Whether chunks are filtered, or come from the worker.
     pub fn is_decoded(&self) -> bool {
         match &self.reader {
             ChunkReader::Own { pipeline, .. } => !pipeline.is_identity(0),
@@ -331,14 +330,14 @@ impl Chunks {
     ) -> Result<(), Error> {
         let found = self.locate(index, map);
         let mut runs = runs.peekable();
-        // A chunk may be stored with room for more rows than the dataset has: those that it has are read as one run.
+        // A stored chunk may have room for more rows than the dataset has: its valid rows are read as one run.
         let all = self.grid.bytes_inside(index);
         let long = runs.peek().is_none_or(|run| run.length >= SHORT_RUN || run.length == all);
         match found {
             StoredChunk::Missing => {
                 let fill = self.fill()?;
                 for run in runs {
-                    // Elements follow each other in a chunk from its first byte on.
+                    // Elements are contiguous in a chunk from its first byte on.
                     fill.write((run.chunk % self.datatype.size.max(1)) as usize, part(out, run)?);
                 }
             }
@@ -353,7 +352,7 @@ impl Chunks {
                 }
             }
             StoredChunk::Plain(_) | StoredChunk::Filtered(..) | StoredChunk::Worker => {
-                // In a line a chunk has one run.
+                // In a line, a chunk has one run.
                 let end = match runs.peek() {
                     Some(run) if self.grid.is_line() => run.chunk + run.length,
                     _ => self.grid.chunk_bytes(),
@@ -369,13 +368,13 @@ impl Chunks {
         Ok(())
     }
 
-    /// Whether a chunk stored as it is may come through the cache without pushing out everything else.
+    /// Whether an unfiltered chunk may go through the cache without evicting everything else.
     fn is_cacheable(&self) -> bool {
         let store = self.file.store();
         self.grid.chunk_bytes() <= (store.budget().limit() / 4).min(store.max_chunk())
     }
 
-    /// The bytes of a chunk, at least those before `end`, from a stretch decoded ahead, from the cache or made now.
+    /// The bytes of a chunk, at least those before `end`, from a stretch decoded ahead, from the cache, or decoded now.
     fn decoded(
         self: &Arc<Self>,
         index: u64,
@@ -403,7 +402,7 @@ impl Chunks {
         Lent::new(block, whole).ok_or_else(|| self.outside())
     }
 
-    /// The bytes of a chunk, from the cache or made now.
+    /// The bytes of a chunk, from the cache or decoded now.
     fn block(
         self: &Arc<Self>,
         index: u64,
@@ -423,7 +422,7 @@ impl Chunks {
         store.chunks().get_or_make(&key, interrupt, || self.make(index, found, interrupt))
     }
 
-    /// The chunk with this index as the worker reads it, for elements of variable length.
+    /// The chunk with this index as read by the worker, for variable-length elements.
     pub fn worker_block(self: &Arc<Self>, index: u64, interrupt: &Interrupt) -> Result<Arc<Block>, Error> {
         self.block(index, StoredChunk::Worker, &mut Prefetch::default(), interrupt)
     }
@@ -456,7 +455,7 @@ impl Chunks {
         }
     }
 
-    /// The worker's error, as one of this dataset.
+    /// Wraps the worker's error in one that names this dataset.
     pub fn worker_error(&self, error: h5::Error) -> Error {
         match error {
             h5::Error::Interrupted => Interrupted.into(),
@@ -473,7 +472,7 @@ impl Chunks {
     }
 }
 
-/// The place of a run in a reader's buffer.
+/// The part of a reader's buffer for a run.
 fn part(out: &mut [u8], run: Run) -> Result<&mut [u8], Error> {
     let range: Range<usize> = run.out as usize..(run.out + run.length) as usize;
     out.get_mut(range).ok_or_else(|| Error::unsupported("", "a run lies outside the bytes asked for"))

@@ -1,8 +1,8 @@
-//! Decoding what a sequential reader will want next.
+//! Decodes ahead of sequential readers.
 //!
-//! Consecutive chunks of a dataset that lie one after the other in it are decoded together, into one buffer: a
-//! *stretch*. A request that spans several chunks, as most do (the kernel's read-ahead knows nothing of chunks), can
-//! then be lent what it wants instead of having it copied together.
+//! Consecutive chunks that are contiguous in the dataset are decoded together, into one buffer: a *stretch*. Most
+//! requests span several chunks, since the kernel's read-ahead does not know chunks; with stretches they can borrow the
+//! bytes instead of copying them together.
 
 use std::sync::{Arc, Weak};
 
@@ -12,17 +12,16 @@ use crate::source::{Interrupt, Interrupted};
 use crate::store::Store;
 use crate::store::memory::Block;
 
-/// Decoding is handed to a thread in portions of about this many bytes: below it, handing over costs more than it
-/// gains.
+/// Bytes to decode per job of a thread: for less, the hand-over costs more than it gains.
 const PORTION: u64 = 256 << 10;
 
-/// Bytes of a stretch: several times the longest request, so that few requests meet two.
+/// Bytes of a stretch: several times the longest request, so that few requests span two.
 const STRETCH: u64 = 4 << 20;
 
-/// Chunks of one request that are decoded ahead at most.
+/// Most chunks to decode ahead for one request.
 const MOST_AHEAD: usize = 65_536;
 
-/// Why a chunk was not decoded ahead: its reader will find out.
+/// A chunk was not decoded ahead; its reader will find out why.
 struct Skipped;
 
 impl From<Interrupted> for Skipped {
@@ -32,29 +31,29 @@ impl From<Interrupted> for Skipped {
 }
 
 impl Chunks {
-    /// Chunks of a stretch, at least two; `None` where chunks do not follow each other in the dataset, or are so large
-    /// that they are decoded one by one, or not at all.
+    /// Number of chunks in a stretch, at least two; `None`: chunks are not contiguous in the dataset, or so large that
+    /// they are decoded one by one, or not at all.
     pub fn stretch(&self) -> Option<u64> {
         let (store, size) = (self.file.store(), self.grid.chunk_bytes());
         let chunks = STRETCH.min(store.budget().limit() / 16) / size.max(1);
-        // Versions have different stretches.
+        // Versions cut the shared chunks into different stretches.
         (self.grid.is_line() && chunks >= 2 && size <= store.max_chunk() && self.taken.is_none()).then_some(chunks)
     }
 
-    /// Chunks of a stretch that is to be made, where a reader's part of the budget has room for it.
+    /// Number of chunks in a stretch, if a reader's share of the budget has room for making one.
     pub fn affordable_stretch(&self) -> Option<u64> {
         let most = self.file.store().ahead_of_reader();
         self.stretch().filter(|chunks| chunks.saturating_mul(self.grid.chunk_bytes()) <= most)
     }
 
-    /// The stretch that all of the bytes `offset..offset + length` lie in, and where they begin in it.
+    /// The stretch that contains all bytes `offset..offset + length`, and their position in it.
     pub fn stretch_with(&self, offset: u64, length: u64) -> Option<(u64, u64)> {
         let bytes = self.affordable_stretch()?.checked_mul(self.grid.chunk_bytes())?;
         let within = offset % bytes;
         (bytes - within >= length).then_some((offset / bytes, within))
     }
 
-    /// Plans the chunks worth decoding ahead of a request.
+    /// Plans the chunks to decode ahead of a request.
     pub(super) fn plan_prefetch(self: &Arc<Self>, map: Option<&ChunkMap>, offset: u64, length: u64) -> Prefetch {
         let ChunkReader::Own { pipeline, .. } = &self.reader else { return Prefetch::default() };
         let Some(map) = map.filter(|map| !map.is_empty() && !pipeline.is_identity(0)) else {
@@ -66,9 +65,9 @@ impl Chunks {
         let last = self.grid.chunk_at(end - 1);
         let sequential = store.note_reader(&self.streams, offset..end, last, self.grid.chunks());
         let share = store.ahead_of_reader();
-        // Enough to keep all threads busy while the reader is at what they made before.
+        // Enough to keep all threads busy while the reader consumes the previous chunks.
         let wanted = STRETCH.saturating_mul(threads + 1).max(size.saturating_mul(threads).saturating_mul(2));
-        // Chunks that the request needs are short-lived. Others must not push out those that other readers need next.
+        // Chunks of the request itself are short-lived. Others must not evict those that other readers need next.
         let [window, ahead] = [share.max(store.budget().limit() / 8), share]
             .map(|most| if threads == 0 { 0 } else { wanted.min(most) / size });
         let stretch = self.affordable_stretch();
@@ -79,8 +78,8 @@ impl Chunks {
         }
         let mut chunks = Vec::new();
         if (length > size || !self.grid.is_line()) && self.grid.chunk_at(offset) != last {
-            // Its own chunks first: those of a long request, and of any in an array whose rows many chunks share.
-            // (Counted twice where several boxes meet them.) Chunks past the limit are decoded when they are reached.
+            // First the request's own chunks: those of a long request, or of any in an array whose rows span many
+            // chunks. (A chunk that several boxes touch counts twice.) Chunks beyond the limit are decoded on demand.
             let mut met = 0;
             let _ = self.grid.visit(offset, length, |index, _| {
                 chunks.push(index);
@@ -94,8 +93,8 @@ impl Chunks {
         Prefetch { chunks, window, sequential, stretch, ..Prefetch::default() }
     }
 
-    /// Decodes chunks that a reader will want, while memory allows. Those that it went past without them, because the
-    /// cores were busy, are left: they may have been evicted since, and would push out what is wanted.
+    /// Decodes chunks for a reader while memory allows. Chunks that the reader has already passed, because the cores
+    /// were busy, are skipped: they may have been evicted since, and would evict wanted ones.
     fn decode_ahead(&self, chunks: &[u64], request: &Weak<()>) {
         let interrupt = Interrupt::new();
         let Ok(Some(map)) = self.map(&interrupt) else { return };
@@ -135,15 +134,15 @@ impl Chunks {
         Ok(())
     }
 
-    /// Whether these are all chunks of a stretch.
+    /// Whether these are exactly the chunks of a stretch.
     fn is_stretch(&self, chunks: &[u64]) -> bool {
         let (Some(count), [first, .., last]) = (self.stretch(), chunks) else { return false };
         let end = first.saturating_add(count).min(self.grid.chunks());
         first % count == 0 && last.checked_add(1) == Some(end) && chunks.len() as u64 == end - first
     }
 
-    /// The stretch with this number, if it is there or being made. A sequential reader who has caught up with the
-    /// prefetch makes it: a chunk decoded by itself would block the stretch, and be copied from.
+    /// The stretch with this number, if it is cached or being decoded. A sequential reader who has caught up with the
+    /// prefetch decodes it: a chunk decoded by itself would rule out the stretch, and force copies.
     pub(super) fn stretch_block(
         &self,
         stretch: u64,
@@ -158,14 +157,14 @@ impl Chunks {
             && !stretches.is_known(&key)
             && let Some(map) = map
         {
-            // The chunks are decoded one by one next, and report what was in the way.
+            // On failure the chunks are decoded one by one, which reports the cause.
             let _ = self.decode_stretch(stretch, map, interrupt);
         }
         stretches.get_or_wait(&key, interrupt)
     }
 
-    /// Decodes all chunks of a stretch into one buffer, single-flight. Skipped where a chunk is not filtered, or is
-    /// cached already.
+    /// Decodes all chunks of a stretch into one buffer, single-flight. Skips the stretch if a chunk is unfiltered or
+    /// already cached.
     fn decode_stretch(&self, stretch: u64, map: &ChunkMap, interrupt: &Interrupt) -> Result<(), Skipped> {
         let store: &Store = self.file.store();
         let count = self.stretch().ok_or(Skipped)?;
@@ -203,26 +202,26 @@ impl Chunks {
     }
 }
 
-/// Chunks to decode ahead during one request.
+/// The chunks to decode ahead during one request.
 #[derive(Default)]
 pub(super) struct Prefetch {
     chunks: Vec<u64>,
-    /// Where the reader was last.
+    /// The reader's last position.
     at: usize,
-    /// The first not handed over yet.
+    /// The first chunk not yet handed over.
     next: usize,
-    /// How many may be handed over beyond the chunk read now.
+    /// Most chunks to hand over beyond the one being read.
     window: usize,
-    /// Whether the request is one of a sequential reader.
+    /// Whether a sequential reader made the request.
     pub sequential: bool,
-    /// Chunks of a stretch, where the reader's share has room for one.
+    /// Chunks of a stretch, if the reader's share has room for one.
     stretch: Option<u64>,
-    /// Lives as long as the request.
+    /// Alive as long as the request.
     request: Arc<()>,
 }
 
 impl Prefetch {
-    /// Hands over what is near, now that the reader is at chunk `current`.
+    /// Hands over nearby chunks, now that the reader is at chunk `current`.
     pub fn start(&mut self, chunks: &Arc<Chunks>, current: u64) {
         let unread = self.chunks.get(self.at..).unwrap_or_default();
         self.at += unread.iter().position(|index| *index == current).map_or(0, |i| i + 1);

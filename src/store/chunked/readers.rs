@@ -1,24 +1,24 @@
-//! How many sequential readers share the memory in which chunks are decoded ahead.
+//! Divides the memory for decoding ahead among sequential readers.
 
 use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::Streams;
 
-/// The sequential readers of all datasets, by what they asked for last.
+/// The sequential readers of all datasets, by their latest requests.
 #[derive(Debug)]
 pub(crate) struct Readers(Mutex<Lately>);
 
 #[derive(Debug)]
 struct Lately {
-    /// Bytes asked for by all of them.
+    /// Bytes requested by all readers together.
     asked: u64,
-    /// Bytes that all readers had asked for when each read last, the latest first.
+    /// For each reader, the value of `asked` at its latest request; the latest first.
     readers: LruCache<Reader, u64>,
 }
 
-/// A reader of a dataset, by the address of the dataset's streams and where its own began. One that takes the place of
-/// another is taken for it, which is harmless.
+/// A reader, identified by the address of the dataset's streams and the start of its own. Confusing it with its
+/// successor at the same place is harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Reader {
     streams: usize,
@@ -38,7 +38,7 @@ impl Default for Readers {
 }
 
 impl Readers {
-    /// Notes that the sequential reader of a dataset who began at byte `start` asked for `bytes` bytes.
+    /// Records that the sequential reader of a dataset who began at byte `start` requested `bytes` bytes.
     pub fn note(&self, streams: &Streams, start: u64, bytes: u64) {
         let mut lately = self.0.lock();
         lately.asked = lately.asked.saturating_add(bytes);
@@ -46,13 +46,13 @@ impl Readers {
         lately.readers.put(Reader::of(streams, start), asked);
     }
 
-    /// Notes that the sequential reader of a dataset who began at byte `start` came to the dataset's end.
+    /// Records that the sequential reader of a dataset who began at byte `start` has reached the end.
     pub fn leave(&self, streams: &Streams, start: u64) {
         self.0.lock().readers.pop(&Reader::of(streams, start));
     }
 
-    /// Bytes of `memory` for each reader. Those who asked for nothing while all asked for that much have no part: it
-    /// does not hold any more what was decoded ahead of them.
+    /// Each reader's share of `memory`. A reader who requested nothing while all together requested that much has no
+    /// share: the data decoded ahead of it is gone.
     pub fn share(&self, memory: u64) -> u64 {
         let mut lately = self.0.lock();
         let since = lately.asked.saturating_sub(memory);

@@ -1,4 +1,4 @@
-//! Chunks as they are stored: where each lies, and how its bytes are read and decoded.
+//! Chunks as stored: locates each, reads and decodes its bytes.
 
 use std::sync::Arc;
 
@@ -10,62 +10,62 @@ use crate::source::Interrupt;
 use crate::store::memory::{Block, Leased};
 use crate::store::{Damage, Error, Reservation};
 
-/// A chunk map and its part of the budget.
+/// A chunk map, and its share of the budget.
 #[derive(Debug)]
 pub(in crate::store) struct HeldMap {
     pub map: ChunkMap,
     pub _held: Reservation,
 }
 
-/// The mappings of a virtual dataset and their part of the budget.
+/// The mappings of a virtual dataset, and their share of the budget.
 #[derive(Debug)]
 pub(in crate::store) struct HeldMappings {
     pub mappings: Mappings,
     pub _held: Reservation,
 }
 
-/// How the bytes of chunks are read.
+/// The reader of chunks.
 #[derive(Debug)]
 pub(in crate::store) enum ChunkReader {
-    /// This program: read from the file and decoded here.
+    /// This program reads them from the file and decodes them.
     Own { pipeline: Pipeline, partial_unfiltered: bool },
     /// libhdf5, in its worker.
     Worker {
-        /// The filter without a codec that is the reason.
+        /// The filter without a codec here, if that is the reason.
         filter: Option<Missing>,
     },
 }
 
-/// A chunk as it was found.
+/// The storage of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) enum StoredChunk {
     /// Never written.
     Missing,
-    /// In the file as it is, from this byte on.
+    /// In the file without filters, at this place.
     Plain(Chunk),
     /// In the file, filtered.
     Filtered(Chunk, u32),
-    /// Only the worker can read it.
+    /// Readable by the worker only.
     Worker,
 }
 
 impl Chunks {
-    /// Decodes a chunk in buffers of the lengths that [`Chunks::sizes`] says.
+    /// Decodes a chunk in buffers of the lengths from [`Chunks::sizes`].
     pub(super) fn decode_block(&self, chunk: &Chunk, found: StoredChunk, leased: Leased<4>) -> Result<Block, Error> {
         let (lease, [mut bytes, mut stored, mut first, mut second]) = leased;
         let decoded = self.decode(chunk, found, &mut bytes, [&mut stored, &mut first, &mut second]);
-        // Before the result is believed, an error too: the file may have changed under it.
+        // Checked before the result or an error counts: the file may have changed meanwhile.
         self.file.check()?;
         decoded?;
         drop((stored, first, second, lease));
         Ok(Block { bytes, heap: None })
     }
 
-    /// Lengths of the buffers that decoding takes: the chunk, its stored bytes, scratch space.
+    /// Lengths of the buffers for decoding: the chunk, its stored bytes, scratch space.
     pub(super) fn sizes(&self, chunk: &Chunk, found: StoredChunk) -> Result<[usize; 4], Error> {
         let size = usize::try_from(self.grid.chunk_bytes()).map_err(|_| self.outside())?;
         let ChunkReader::Own { pipeline, .. } = &self.reader else { return Err(self.outside()) };
-        // Before anything is allocated for it: the file must have those bytes.
+        // Checked before any allocation: the file must contain those bytes.
         if let Some(reason) = self.fault(chunk, self.file.size()?) {
             return Err(self.chunk_error(chunk, reason));
         }
@@ -74,7 +74,7 @@ impl Chunks {
         Ok([size, chunk.size as usize, first, second])
     }
 
-    /// Reads and decodes a chunk into `out`; the other buffers have the lengths of [`Chunks::sizes`], or more. The
+    /// Reads and decodes a chunk into `out`; the other buffers have at least the lengths from [`Chunks::sizes`]. The
     /// caller checks the file afterwards.
     pub(super) fn decode(
         &self,
@@ -87,7 +87,7 @@ impl Chunks {
             (StoredChunk::Filtered(_, mask), ChunkReader::Own { pipeline, .. }) => {
                 let stored = stored.get_mut(..chunk.size as usize).ok_or_else(|| self.outside())?;
                 self.file.read_at(chunk.address, stored)?;
-                // A chunk of another dataset may be needed there, too.
+                // If the chunk belongs to another dataset, that one may need all of it.
                 let needed = self.taken.as_ref().map_or_else(|| self.grid.bytes_inside(chunk.index), |_| u64::MAX);
                 let needed = usize::try_from(needed).unwrap_or(usize::MAX).min(out.len());
                 let decoded = pipeline.decode(mask, stored, out, needed, scratch);
@@ -101,7 +101,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// An impossible size or place that the chunk index states for a chunk, in a file of `end` bytes.
+    /// The reason why a chunk's size or place in the chunk index is impossible, in a file of `end` bytes.
     fn fault(&self, chunk: &Chunk, end: u64) -> Option<String> {
         let ChunkReader::Own { pipeline, partial_unfiltered } = &self.reader else { return None };
         let size = self.grid.chunk_bytes();
@@ -122,8 +122,8 @@ impl Chunks {
         passes.then(|| format!("its {} bytes pass the end of the file at {end}", chunk.size))
     }
 
-    /// Reports what the chunk index says that cannot be: the rows of such chunks are errors, whether they are read or
-    /// not.
+    /// Reports impossible entries of the chunk index: the rows of such chunks are errors, whether or not anyone reads
+    /// them.
     fn report_faults(&self, map: &ChunkMap) -> Result<(), Error> {
         let end = self.file.size()?;
         let mut faults = map.iter().filter_map(|chunk| Some((chunk.index, self.fault(&chunk, end)?)));
@@ -146,7 +146,7 @@ impl Chunks {
         }
     }
 
-    /// The chunk map, from the cache or the worker. None where the worker reads.
+    /// The chunk map, from the cache or the worker. `None`: the worker reads the chunks.
     pub(in crate::store) fn map(&self, interrupt: &Interrupt) -> Result<Option<Arc<HeldMap>>, Error> {
         if let ChunkReader::Worker { .. } = self.reader {
             return Ok(None);
@@ -160,7 +160,7 @@ impl Chunks {
             if let Some(taken) = &self.taken {
                 return self.taken_map(taken, interrupt);
             }
-            // Half the budget: the chunks themselves must find room beside their map.
+            // Half the budget, to leave room for the chunks themselves.
             let limit = store.budget().limit() / 2 / PACKED_CHUNK;
             let map = self.file.chunks(self.id, limit, interrupt);
             self.file.check()?;
@@ -173,14 +173,14 @@ impl Chunks {
         Ok(Some(if self.file.info().swmr { self.snapshot.get_or_init(|| map).clone() } else { map }))
     }
 
-    /// The map of chunks of another dataset.
+    /// The chunk map of a dataset made of another dataset's chunks.
     fn taken_map(&self, taken: &Taken, interrupt: &Interrupt) -> Result<HeldMap, Error> {
         let source = taken.source.map(interrupt)?.ok_or_else(|| self.outside())?;
         let mut map = ChunkMapBuilder::default();
         for run in taken.places.mappings.runs() {
             interrupt.check()?;
             for at in 0..run.len {
-                // Neither passes its dataset's chunks.
+                // Both stay within the chunks of their datasets.
                 if let Some(chunk) = source.map.get(run.first.saturating_add(at)) {
                     let index = run.at.saturating_add(at);
                     map.push(Chunk { index, ..chunk }).map_err(|_| self.outside())?;

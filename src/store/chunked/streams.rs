@@ -1,22 +1,21 @@
 //! Detects sequential readers of a dataset.
 //!
 //! Requests of one reader arrive slightly out of order and on several threads, and several readers may share a dataset.
-//! So a dataset remembers the ends of a few [`Streams`], and a request near one of them carries it on. From its third
-//! request on a stream is sequential, and the chunks behind it are decoded ahead while the reader is busy with what it
-//! got.
+//! So a dataset records the ends of a few [`Streams`], and a request near one of them continues it. From its third
+//! request on a stream is sequential, and the chunks ahead of it are decoded while the reader processes its data.
 
 use std::ops::Range;
 
 use parking_lot::Mutex;
 
-/// Streams remembered for a dataset.
+/// Most streams recorded for a dataset.
 const STREAMS: usize = 8;
 
-/// How far from the end of a stream a request may begin and still carry it on: the kernel has up to a few requests of
-/// 1 MiB under way at once.
+/// Largest distance between a stream's end and a request that continues it: the kernel has a few requests of up to 1
+/// MiB in flight.
 const NEAR: u64 = 4 << 20;
 
-/// Requests that make a stream sequential. Two neighbours also occur in random reads through a page cache that reads
+/// Requests that make a stream sequential. Two adjacent ones also occur in random reads through a page cache that reads
 /// ahead; three hardly do.
 const SEQUENTIAL: u32 = 3;
 
@@ -26,32 +25,32 @@ pub(crate) struct Streams(Mutex<Vec<Stream>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    /// The byte that it began at, which tells it from others.
+    /// The byte at which it began, which identifies it.
     start: u64,
-    /// One past the last byte asked for.
+    /// End of the last request.
     end: u64,
     requests: u32,
-    /// The chunk that the first of them ended in.
+    /// The chunk in which the first request ended.
     first: u64,
-    /// One past the last chunk scheduled.
+    /// End of the scheduled chunks.
     scheduled: u64,
-    /// One past the last byte that may be evicted first.
+    /// End of the bytes to evict first.
     passed: u64,
-    /// One past the last byte that may be given back.
+    /// End of the released bytes.
     released: u64,
 }
 
 /// Bytes that a sequential reader has left behind since the last call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeftBehind {
-    /// Those that late requests alone may come back to: the first to evict.
+    /// Bytes that only late requests may still want: evict these first.
     pub passed: Range<u64>,
-    /// Those that no request comes back to.
+    /// Bytes that no request will want again.
     pub released: Range<u64>,
 }
 
 impl Streams {
-    /// Notes a request for `bytes`, whose last chunk is `last`. Returns the byte that its reader began at, if that is a
+    /// Records a request for `bytes`, whose last chunk is `last`. Returns the first byte of its reader, if that is a
     /// sequential one.
     pub fn note(&self, bytes: Range<u64>, last: u64) -> Option<u64> {
         let mut streams = self.0.lock();
@@ -62,7 +61,7 @@ impl Streams {
                 Stream { start, end: start, requests: 0, first: last, scheduled: 0, passed: start, released: start }
             }
         };
-        // Going back over the same bytes, or hopping about near the end, is not going forward.
+        // Repeating the same bytes, or hopping about near the end, is no progress.
         if bytes.end > stream.end {
             stream.requests = if bytes.start <= stream.end.saturating_add(bytes.end - bytes.start) {
                 stream.requests.saturating_add(1)
@@ -77,9 +76,9 @@ impl Streams {
         (stream.requests >= SEQUENTIAL).then_some(stream.start)
     }
 
-    /// Returns the chunks to decode next for a sequential reader whose request ended at byte `end`, in the chunk
-    /// `last`: about `window` of them, up to a multiple of `grain`. The request must have been noted. A reader of one
-    /// row group looks like a full scan, so this never runs further ahead than the reader has read.
+    /// The chunks to decode next for a sequential reader whose request ended at byte `end`, in the chunk `last`: about
+    /// `window` of them, up to a multiple of `grain`. The request must have been recorded. The start of a full scan
+    /// looks like a read of one row group, so this never runs further ahead than the reader has read.
     pub fn schedule(&self, end: u64, last: u64, window: u64, grain: u64) -> Range<u64> {
         let mut streams = self.0.lock();
         let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else { return 0..0 };
@@ -94,9 +93,9 @@ impl Streams {
         first..ahead
     }
 
-    /// Returns what a sequential reader, whose request ended at byte `end`, has left behind by `distance`: the first to
-    /// evict after another `late` bytes, if those are fewer than late requests reach back, and given back after
-    /// [`NEAR`], which they never pass.
+    /// The bytes that a sequential reader, whose request ended at byte `end`, has left behind by `distance`: to evict
+    /// first after another `late` bytes, if late requests reach back further than that; to release after [`NEAR`],
+    /// which they never exceed.
     pub(super) fn left_behind(&self, end: u64, distance: u64, late: u64) -> LeftBehind {
         let mut streams = self.0.lock();
         let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else {
@@ -114,15 +113,15 @@ impl Streams {
         }
     }
 
-    /// Whether every sequential reader has asked for bytes up to `end` or behind it. Who still waits for them decodes
-    /// them by itself.
+    /// Whether every sequential reader has requested bytes up to `end` or beyond. A reader who still waits for them
+    /// decodes them itself.
     pub(super) fn have_passed(&self, end: u64) -> bool {
         self.0.lock().iter().filter(|stream| stream.requests >= SEQUENTIAL).all(|stream| end <= stream.end)
     }
 }
 
 impl Stream {
-    /// Whether this is a sequential reader that a request which ended at `end` may be one of.
+    /// Whether this is a sequential reader that a request ending at `end` may belong to.
     fn is_sequential_at(&self, end: u64) -> bool {
         self.requests >= SEQUENTIAL && end.abs_diff(self.end) <= NEAR
     }
@@ -147,7 +146,7 @@ mod tests {
         let order = [0, 1, 3, 2, 4, 6, 5, 7, 9, 8, 10];
         let scheduled: Vec<u64> = order.iter().flat_map(|i| note(&streams, i * 128 * KIB)).collect();
         assert_eq!(scheduled, [1, 2, 3]);
-        // The window grows with what was asked for, up to its 4 chunks.
+        // The window grows with the requested bytes, up to its 4 chunks.
         let scheduled: Vec<u64> = (11..40).flat_map(|i| note(&streams, i * 128 * KIB)).collect();
         assert_eq!(scheduled, [4, 5, 6, 7, 8]);
     }
@@ -166,7 +165,7 @@ mod tests {
             assert_eq!((left.passed.start, left.released.start), (passed, released));
             (passed, released) = (left.passed.end, left.released.end);
         }
-        // 12 MiB are read, of which the last 4 may still be asked for.
+        // Of 12 MiB read, late requests may still want the last 4.
         assert_eq!((passed, released), ((12 << 20) - 256 * KIB, 8 << 20));
         assert_eq!(streams.left_behind(1 << 40, 0, 0), LeftBehind { passed: 0..0, released: 0..0 });
         assert!(streams.have_passed(12 << 20) && !streams.have_passed((12 << 20) + 1));

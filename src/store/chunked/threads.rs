@@ -4,12 +4,12 @@ use std::sync::OnceLock;
 
 use crossbeam_channel::{Sender, bounded};
 
-/// Jobs that may wait. More would be done long after they were of use.
+/// Most waiting jobs. Later ones would run long after they were useful.
 const WAITING: usize = 64;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A few threads that decode; started when first needed, ended when dropped.
+/// A few decoding threads, started at first use and stopped when dropped.
 #[derive(Debug)]
 pub(in crate::store) struct Threads {
     count: usize,
@@ -25,7 +25,7 @@ impl Threads {
         self.count
     }
 
-    /// Does `job` soon; `false` where too many wait already.
+    /// Queues `job`; `false`: the queue is full.
     pub fn submit(&self, job: impl FnOnce() + Send + 'static) -> bool {
         let jobs = self.jobs.get_or_init(|| {
             let (sender, receiver) = bounded::<Job>(WAITING);
@@ -33,7 +33,7 @@ impl Threads {
                 let receiver = receiver.clone();
                 let thread = std::thread::Builder::new().name(format!("hepfs-decode-{i}")).spawn(move || {
                     for job in receiver {
-                        // The reader that a job worked for meets the same panic again, and reports it.
+                        // The reader that the job served will hit the same panic, and report it.
                         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
                     }
                 });

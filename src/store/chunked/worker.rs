@@ -1,4 +1,4 @@
-//! Chunks that only libhdf5 can read: asked of the worker in bounded pieces.
+//! Reads chunks through the worker, in bounded pieces: those that only libhdf5 can read.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::store::Error;
 use crate::store::heap::{Move, relocate};
 use crate::store::memory::Block;
 
-/// Bytes of elements asked for at once: half of an answer's limit, leaving room for the content of descriptors.
+/// Bytes of elements per request: half of the limit of a reply, to leave room for the content of descriptors.
 const REQUEST: u64 = 8 << 20;
 
-/// Bytes of a piece of a dataset that has no chunks.
+/// Bytes of a piece of an unchunked dataset.
 pub(in crate::store) const PIECE: u64 = 1 << 20;
 
-/// Elements in a piece where they are of variable length: what they lead to is not known before.
+/// Elements of a piece if they vary in length: the size of their content is unknown in advance.
 pub(in crate::store) const VARIABLE_PIECE: u64 = 4096;
 
-/// Reads a whole chunk (what is inside the extent; the rest stays zero).
+/// Reads a whole chunk: its part within the extent; the rest stays zero.
 pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> Result<Block, Error> {
     let store = chunks.file.store();
     let overflow = || Error::unsupported(&chunks.path, "the size of a chunk passes 2^64");
@@ -48,7 +48,7 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
             };
             let mut answer = match chunks.file.client().read(chunks.id, &at, interrupt) {
                 Ok(answer) => answer,
-                // Content of variable length may be much: ask for fewer at once.
+                // Variable-length content may be large: retry with fewer elements.
                 Err(h5::Error::TooLarge { .. }) if elements > 1 => {
                     let half = elements / 2;
                     todo.push((first + half, elements - half));
@@ -88,12 +88,12 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
     Ok(Block { bytes, heap })
 }
 
-/// The boxes that elements `first..first + count` of an array make; a scalar is one box without dimensions.
+/// The boxes that elements `first..first + count` of an array form; a scalar is one box without dimensions.
 fn areas(shape: &[u64], first: u64, count: u64) -> Vec<Area> {
     if shape.is_empty() { vec![Area { start: vec![], count: vec![] }] } else { boxes(shape, first, count) }
 }
 
-/// Puts the elements of a box into a chunk of `extent`; `None` where they do not fit.
+/// Copies the elements of a box into a chunk of shape `extent`; `None`: they do not fit.
 fn scatter(area: &Area, extent: &[u64], size: u64, dense: &[u8], chunk: &mut [u8]) -> Option<()> {
     let Some((row, outer)) = area.count.split_last() else {
         chunk.get_mut(..dense.len())?.copy_from_slice(dense);
@@ -120,13 +120,13 @@ fn scatter(area: &Area, extent: &[u64], size: u64, dense: &[u8], chunk: &mut [u8
     Some(())
 }
 
-/// The worker's error, with what helps against it.
+/// The worker's error, with advice.
 fn explain(chunks: &Chunks, error: h5::Error) -> Error {
     let path = chunks.path.clone();
     match (error, &chunks.reader) {
         (h5::Error::Interrupted, _) => Interrupted.into(),
         (h5::Error::Hdf5(reason), ChunkReader::Worker { filter: Some(filter) }) => {
-            // A filter that libhdf5 lacks is refused before: this one met data that it cannot undo.
+            // Filters that libhdf5 lacks were rejected earlier: this one failed on its data.
             let reason = format!("filter {} ({}): {reason}", filter.id, filter.name);
             Error::unsupported(path, reason)
         }

@@ -1,4 +1,4 @@
-//! How the elements of a dataset are reached, as far as the catalogue tells.
+//! Chooses how to reach the elements of a dataset, from its description in the catalogue.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use crate::codec::{Pipeline, unavailable};
 use crate::store::chunked::{ChunkReader, Chunks, Fill, FillError, Grid, worker};
 use crate::store::{Decoder, Error, File};
 
-/// How the elements of a dataset are reached.
+/// How to reach the elements of a dataset.
 #[derive(Debug)]
 pub(super) enum Access {
-    /// Nothing is allocated: fill value.
+    /// Nothing is allocated: every element is the fill value.
     Unwritten,
-    /// In one run from this byte of the file on.
+    /// One contiguous run, from this byte of the file on.
     Run(u64),
     Chunks(Arc<Chunks>),
     Virtual(Virtual),
 }
 
 impl Access {
-    /// Decides how the elements of a dataset are reached; the reason where they cannot be.
+    /// Chooses the access to the elements of a dataset; an error if there is none.
     pub fn new(
         file: &Arc<File>,
         path: &str,
@@ -41,13 +41,13 @@ impl Access {
             let grid = Grid::pieces(shape, size, bytes).map_err(|error| Error::unsupported(path, error))?;
             Ok::<_, Error>(chunks(grid, ChunkReader::Worker { filter: None }))
         };
-        // Addresses of another file mean nothing in this one.
+        // Addresses within another file are meaningless in this one.
         let elsewhere = description.id.file != 0;
         let reach = Reach::of(file);
         if let Some(reason) = reach.lacks(description) {
             return Err(Error::unsupported(path, reason));
         }
-        // Heap collections are metadata to libhdf5.
+        // To libhdf5, heap collections are metadata, which a metadata cache image may keep outdated in the file.
         let may_be_old = file.info().has_image && description.datatype.has_descriptors();
         let by_library = reach.by_library || may_be_old;
         match &description.layout {
@@ -74,7 +74,7 @@ impl Access {
     }
 }
 
-/// Which parts of a file may be read, and by what, as the options say.
+/// The parts of a file that options allow to read, and the reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reach {
     follow: bool,
@@ -82,7 +82,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The parts of a file that may be read.
+    /// The reach for a file, from the options.
     pub fn of(file: &File) -> Self {
         Self { follow: file.client().follows_external(), by_library: file.store().decoder() == Decoder::Library }
     }
@@ -92,13 +92,13 @@ impl Reach {
         self.follow
     }
 
-    /// Why the elements of a dataset cannot be read, where that is known beforehand.
+    /// Why the elements of a dataset cannot be read, if that is known in advance.
     pub fn lacks(self, description: &catalogue::Dataset) -> Option<String> {
         unavailable(&description.filters, self.by_library).or_else(|| elsewhere_only(&description.layout, self.follow))
     }
 }
 
-/// Why elements that lie in other files cannot be read; `follow` is `--follow-external`.
+/// Why elements in other files cannot be read; `follow` is `--follow-external`.
 fn elsewhere_only(layout: &Layout, follow: bool) -> Option<String> {
     match layout {
         Layout::External { files } if !follow => {

@@ -1,4 +1,4 @@
-//! A part of every row of a dataset: a field of a compound, or a place in the rows of an array.
+//! A part of every row of a dataset: a field of a compound, or a position in the rows of an array.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::store::{
     StoredBytes, StoredFacts, Tally, fixed_width,
 };
 
-/// Bytes of whole rows that are gathered from at a time: what a processor keeps in its second cache.
+/// Bytes of whole rows to gather from at a time: they fit in a processor's second-level cache.
 const TILE: u64 = 256 << 10;
 
-/// A part of more bytes than this is read by itself: what lies between two of them is not worth reading.
+/// A longer part is read by itself: the bytes between two of them are not worth reading.
 const LONG: u64 = 4 << 10;
 
 /// A part of a row.
@@ -30,18 +30,18 @@ const LONG: u64 = 4 << 10;
 pub struct Part {
     /// Its type.
     pub datatype: Datatype,
-    /// Bytes of the row before it.
+    /// Bytes before it in the row.
     pub offset: u64,
 }
 
-/// The same part of each row of a dataset, its rows lying along the first axis.
+/// The same part of each row of a dataset; rows lie along the first axis.
 ///
-/// Rows are read tile by tile, and only the part is kept of them. A row longer than a tile is not read whole.
+/// Rows are read tile by tile, and only the part is kept. A row longer than a tile is not read whole.
 #[derive(Debug)]
 pub struct FieldRows {
     dataset: Arc<Dataset>,
     part: Part,
-    /// Elements in a row, and its bytes.
+    /// Elements in a row, and bytes of a row.
     per_row: u64,
     stride: u64,
     missing: FillTest,
@@ -50,7 +50,7 @@ pub struct FieldRows {
 }
 
 impl FieldRows {
-    /// The part of all rows of `dataset`, which has a first axis. Oddities are counted in `tally`.
+    /// The part of all rows of `dataset`, which has a first axis. `tally` counts oddities.
     pub fn new(dataset: Arc<Dataset>, part: Part, missing: FillTest, tally: Arc<Tally>) -> Self {
         let shape = &dataset.description().shape;
         let len = shape.first().copied().unwrap_or(0);
@@ -81,12 +81,13 @@ impl FieldRows {
         Error::unsupported(self.dataset.path(), reason)
     }
 
-    /// Whether the part is more than its own bytes.
+    /// Whether the part contains descriptors or references.
     fn leads_elsewhere(&self) -> bool {
         self.part.datatype.is_variable() || self.part.datatype.holds_reference()
     }
 
-    /// Rows that are read together, and the elements of each: all of them, or those with the part of a long row.
+    /// Rows to read together, and the elements to read of each: all of them, or those that contain the part of a long
+    /// row.
     fn tile(&self) -> (u64, std::ops::Range<u64>) {
         match TILE / self.stride.max(1) {
             0 => {
@@ -98,8 +99,8 @@ impl FieldRows {
         }
     }
 
-    /// Calls `take` for each tile under `range`: its first row, its elements, and the offset of the part and bytes of a
-    /// row there.
+    /// Calls `take` for each tile within `range`: its rows, its elements, the offset of the part within a row, and the
+    /// bytes of a row there.
     fn tiles(
         &self,
         range: &RowRange,
@@ -122,7 +123,7 @@ impl FieldRows {
         let mut start = range.start;
         while start < range.end {
             let end = range.end.min(start.saturating_add(rows));
-            // Inside the dataset, whose bytes are fewer than 2^63.
+            // Positions within the dataset, which has fewer than 2^63 bytes.
             let elements = start * self.per_row + within.start..(end - 1) * self.per_row + within.end;
             take(start..end, elements, offset as usize, stride as usize)?;
             start = end;
@@ -130,12 +131,12 @@ impl FieldRows {
         Ok(())
     }
 
-    /// The part, where it is its own bytes.
+    /// The part, if it contains no descriptors or references.
     fn elements(&self) -> PlainElements<'_> {
         PlainElements { datatype: &self.part.datatype, data_type: &self.facts.data_type, missing: &self.missing }
     }
 
-    /// Refuses a part that does not lie within a row.
+    /// Rejects a part that exceeds its row.
     fn check_place(&self) -> Result<(), Error> {
         match self.part.offset.checked_add(self.part.datatype.size) {
             Some(end) if end <= self.stride && self.part.datatype.size > 0 => Ok(()),
@@ -143,15 +144,15 @@ impl FieldRows {
         }
     }
 
-    /// Appends the bytes of the parts of `range`, one behind the other.
+    /// Appends the bytes of the parts of `range`, concatenated.
     fn gather(&self, range: &RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let size = self.part.datatype.size;
-        // Elements of one chunk are decoded together, whatever is taken of them.
+        // The elements of one chunk are decoded together in any case.
         if self.is_far_between() && !(self.per_row == 1 && self.dataset.is_decoded()) {
-            // The caller has counted its bytes.
+            // The caller has checked the number of bytes.
             return self.append_pieces(range.start * size..range.end * size, out, interrupt);
         }
-        // Each read is a part of the range that a sequential reader asks for.
+        // Each read requests a part of the range, like a sequential reader.
         let slab = self.dataset.slab_rows(self.stride);
         let rows = slab.unwrap_or_else(|| (SLAB / self.stride.max(1)).max(1));
         let mut start = range.start;
@@ -163,26 +164,26 @@ impl FieldRows {
             }
             start = end;
         }
-        // Bytes gathered earlier must be of the same state of the file.
+        // Bytes gathered earlier must stem from the same state of the file.
         self.dataset.file().check()
     }
 
-    /// The same of a few rows, out of the rows themselves.
+    /// The same for a few rows, from the rows themselves.
     fn gather_rows(&self, range: &RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let (offset, stride, size) =
             (self.part.offset as usize, self.stride as usize, self.part.datatype.size as usize);
         let bytes = range.start * self.stride..range.end * self.stride;
-        // The rows of a tile are whole: longer ones are decoded, or far between.
+        // The rows of a tile are whole: longer ones are decoded, or far apart.
         let tile = self.tile().0 * self.stride;
         self.dataset.for_each_piece(bytes, tile, interrupt, &mut |rows| append(rows, offset, stride, size, out))
     }
 
-    /// Whether each part is better read by itself than together with what lies around it.
+    /// Whether reading each part by itself beats reading it with its surroundings.
     fn is_far_between(&self) -> bool {
         self.stride > TILE || self.part.datatype.size > LONG
     }
 
-    /// Appends these bytes of all parts back to back, each part read by itself and no further than it is asked for.
+    /// Appends these bytes of the concatenated parts; reads each part by itself, and no more of it than requested.
     fn append_pieces(
         &self,
         bytes: std::ops::Range<u64>,
@@ -215,7 +216,7 @@ impl FieldRows {
             .map_err(|error| error.cause.at(self.dataset.path(), first.saturating_add(error.row)))
     }
 
-    /// Rows whose parts lead elsewhere: decoded tile by tile, since each tile has its own heap.
+    /// Rows whose parts contain descriptors or references: decoded tile by tile, since each tile has its own heap.
     fn looked_up(&self, range: &RowRange, interrupt: &Interrupt) -> Result<(ArrayRef, Oddities), Error> {
         let (mut arrays, mut oddities, mut taken) = (Vec::new(), Oddities::new(), 0u64);
         let weigher = Weigher::new(&self.part.datatype, self.dataset.file().source().identity().size);
@@ -251,9 +252,9 @@ fn append(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut Vec
     gather(bytes, offset, stride, size, &mut out[start..]);
 }
 
-/// Copies the part of each row in `bytes`, one behind the other.
+/// Copies the part of each row in `bytes`, concatenated.
 pub(super) fn gather(bytes: &[u8], offset: usize, stride: usize, size: usize, out: &mut [u8]) {
-    // A copy of known width is one instruction.
+    // A copy of constant width is one instruction.
     match size {
         1 => gather_known::<1>(bytes, offset, stride, out),
         2 => gather_known::<2>(bytes, offset, stride, out),
@@ -272,7 +273,7 @@ fn gather_known<const SIZE: usize>(bytes: &[u8], offset: usize, stride: usize, o
     out.iter_mut().zip(parts(bytes, offset, stride, SIZE)).for_each(|(to, part)| to.copy_from_slice(part));
 }
 
-/// The part of each row.
+/// The part of each row, as slices.
 fn parts(bytes: &[u8], offset: usize, stride: usize, size: usize) -> impl Iterator<Item = &[u8]> {
     bytes.chunks_exact(stride.max(1)).filter_map(move |row| row.get(offset..)?.get(..size))
 }
@@ -374,7 +375,7 @@ impl StoredBytes for FieldRows {
         let (size, start) = (self.part.datatype.size, out.len());
         let end = offset.checked_add(length as u64).map(|end| end.div_ceil(size)).filter(|end| *end <= self.facts.len);
         let end = end.ok_or_else(|| self.unsupported(format!("{length} bytes from {offset} on pass the end")))?;
-        // Whole parts, of which the first and the last may be asked for in pieces.
+        // Whole parts; the first and the last may be requested in pieces.
         let (before, result) = if self.is_far_between() {
             (0, self.append_pieces(offset..offset + length as u64, out, interrupt))
         } else {
@@ -402,7 +403,7 @@ impl Coded for FieldRows {
         let mut oddities = Oddities::new();
         let count = bytes.len() / usize::try_from(self.part.datatype.size).ok()?;
         let array = self.decoded(0, bytes, count, &Memory(&[]), &mut oddities).ok()?;
-        // They are counted by the row.
+        // Oddities are counted per row, so they rule this out.
         oddities.is_empty().then_some(array)
     }
 

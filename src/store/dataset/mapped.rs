@@ -1,9 +1,8 @@
-//! Virtual datasets whose sources lie in the same file: ranges of them are ranges of their sources.
+//! Virtual datasets whose sources lie in the same file: ranges of them map to ranges of the sources.
 //!
-//! The sources have chunk maps, codecs, read-ahead and cached chunks already, which virtual datasets over one source
-//! (the versions of a column) then share. Where each mapping takes a chunk of one source, whatever its rank, the
-//! dataset is read as chunks of its own that are those of the source. Where the mappings say more than that, libhdf5
-//! reads the elements.
+//! The sources already have chunk maps, codecs, read-ahead and cached chunks, which virtual datasets over one source
+//! (the versions of a column) then share. If each mapping covers a chunk of one source, whatever its rank, the dataset
+//! is read as chunked, with the chunks of the source. More complex mappings are left to libhdf5.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,24 +16,24 @@ use crate::store::memory::WORTH_A_SPAN;
 use crate::store::rows::Container;
 use crate::store::{Error, File, Lent, Span};
 
-/// How a virtual dataset is read.
+/// The access to a virtual dataset.
 #[derive(Debug)]
 pub(super) struct Virtual {
-    /// Through the worker, where its mappings cannot be followed here.
+    /// Through the worker, if its mappings cannot be followed here.
     pub worker: Arc<Chunks>,
     known: OnceLock<Known>,
 }
 
-/// The parts that a virtual dataset is made of.
+/// The composition of a virtual dataset.
 #[derive(Debug)]
 enum Known {
-    /// Of what the worker reads.
+    /// Left to the worker.
     Worker,
-    /// Of what is not there.
+    /// Its sources do not exist.
     Nowhere(h5::Error),
-    /// Of runs of these.
+    /// Runs of these datasets.
     Sources(Vec<Dataset>),
-    /// Of chunks.
+    /// Chunks of one dataset.
     Chunks(Arc<Chunks>),
 }
 
@@ -56,13 +55,13 @@ pub(super) struct Mapped<'a> {
 
 /// Why mappings are not followed here.
 enum Unmapped {
-    /// They are of another kind.
+    /// The mappings are of another kind.
     Reason(String),
-    /// It has no mappings.
+    /// There are no mappings.
     Nothing,
-    /// They lead to where nothing is.
+    /// The sources do not exist.
     Nowhere(h5::Error),
-    /// They are not known.
+    /// Reading the mappings failed.
     Error(Error),
 }
 
@@ -83,12 +82,12 @@ impl Virtual {
         Self { worker, known: OnceLock::new() }
     }
 
-    /// Whether the worker reads it. That is known when it was read once.
+    /// Whether the worker reads it; known after the first read.
     pub fn is_through_worker(&self) -> bool {
         matches!(self.known.get(), Some(Known::Worker))
     }
 
-    /// Whether elements are decoded, as far as is known.
+    /// Whether elements are decoded, as far as known.
     pub fn is_decoded(&self) -> bool {
         match self.known.get() {
             Some(Known::Sources(sources)) => sources.iter().any(Dataset::is_decoded),
@@ -98,7 +97,7 @@ impl Virtual {
         }
     }
 
-    /// Finds the reader of the dataset, whose fill is `fill`.
+    /// Determines the reader of the dataset, whose fill is `fill`.
     pub fn follow(
         &self,
         description: &catalogue::Dataset,
@@ -127,8 +126,8 @@ impl Virtual {
         }))
     }
 
-    /// Its mappings and their sources, where it is made of runs; `None` where it is made of chunks, or known to be read
-    /// by the worker.
+    /// The mappings and their sources, if the dataset consists of runs; `None`: it consists of chunks, or the worker is
+    /// known to read it.
     #[allow(clippy::type_complexity)]
     fn try_follow(
         &self,
@@ -175,7 +174,7 @@ impl Virtual {
         }
     }
 
-    /// The chunks of the dataset, where each is one of its one source.
+    /// The chunks of the dataset, if each is a chunk of a single source.
     fn open_chunks(
         &self,
         description: &catalogue::Dataset,
@@ -202,7 +201,7 @@ impl Virtual {
         let grid = Grid::new(&description.shape, chunk, description.datatype.size)
             .map_err(|error| Unmapped::Reason(error.to_string()))?;
         let map = chunks.map(interrupt)?.ok_or_else(|| refuse("chunks of the source are not read here"))?;
-        // As of any chunk map: the chunks themselves must find room beside it.
+        // As for any chunk map, to leave room for the chunks themselves.
         let taken = held.mappings.runs().iter().map(|run| run.len).fold(0, u64::saturating_add);
         if taken > file.store().budget().limit() / 2 / PACKED_CHUNK {
             return Err(refuse("it has more chunks than can be listed"));
@@ -210,7 +209,7 @@ impl Virtual {
         for run in held.mappings.runs() {
             interrupt.check()?;
             let fits = |first: u64, all: u64| first.checked_add(run.len).is_some_and(|end| end <= all);
-            // A chunk that was never written would be the fill value of the source.
+            // An unwritten chunk would have the source's fill value.
             let is_written = (0..run.len).all(|at| map.map.get(run.first.saturating_add(at)).is_some());
             if !fits(run.at, grid.chunks()) || !fits(run.first, chunks.grid.chunks()) || !is_written {
                 return Err(Unmapped::Reason(format!("{} chunks from {} on pass a source", run.len, run.first)));
@@ -222,7 +221,7 @@ impl Virtual {
         Ok(own.taking(Taken { source: chunks.clone(), places: held }))
     }
 
-    /// Loads the mappings that `ask` gives from a number on, within half of the budget.
+    /// Loads the mappings that `ask` returns, given the most that fit in half of the budget.
     fn load(
         &self,
         ask: &dyn Fn(u64) -> Result<Mappings, h5::Error>,
@@ -279,7 +278,7 @@ impl Virtual {
     }
 }
 
-/// A source whose stored bytes are those that the virtual dataset shows.
+/// Opens a source whose stored bytes are those of the virtual dataset.
 fn open_source(
     file: &Arc<File>,
     source: &MappedSource,
@@ -303,7 +302,7 @@ fn open_source(
         Ok(dataset) => dataset,
         Err(error) => return refuse(&format!("cannot be read here: {error}")),
     };
-    // Descriptors lead into the file, or into the one heap of a fill value that a batch of elements has.
+    // Descriptors lead into the file, or into the single heap of a fill value that a batch of elements has.
     let own_heap = match (dataset.fill_value(), fill) {
         (Ok(own), Ok(fill)) => !own.heap.is_empty() && own.heap != fill.heap,
         _ => true,
@@ -314,20 +313,20 @@ fn open_source(
     Ok(dataset)
 }
 
-/// Bytes of a virtual dataset that have one origin.
+/// Bytes of a virtual dataset with a common origin.
 struct Piece<'a> {
     length: u64,
-    /// The source and the first byte in it; `None` for fill value.
+    /// The source and the first byte in it; `None`: fill value.
     from: Option<(&'a Dataset, u64)>,
 }
 
 impl<'a> Mapped<'a> {
-    /// The piece that begins at byte `offset`, of at most `length` bytes.
+    /// The piece at byte `offset`, of at most `length` bytes.
     fn piece(&self, offset: u64, length: u64) -> Piece<'a> {
         let (run, end) = self.held.mappings.find(offset / self.size.max(1));
         let length = end.saturating_mul(self.size).saturating_sub(offset).clamp(1, length.max(1));
         let from = run.and_then(|run| {
-            // Runs lie in datasets of less than 2^63 bytes, so nothing saturates.
+            // Runs lie within datasets of fewer than 2^63 bytes, so nothing saturates.
             let within = offset.saturating_sub(run.at.saturating_mul(self.size));
             let byte = run.first.saturating_mul(self.size).saturating_add(within);
             Some((self.sources.get(run.source as usize)?, byte))
@@ -377,19 +376,19 @@ impl<'a> Mapped<'a> {
         Ok(())
     }
 
-    /// Where bytes from `offset` on lie, at most `length` of them.
+    /// Locates up to `length` bytes from `offset` on.
     pub fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
         let piece = self.piece(offset, length as u64);
         let count = usize::try_from(piece.length).map_or(length, |count| count.min(length));
         match piece.from {
-            // Of many small pieces together: it must be made.
+            // Many small pieces: better copied together.
             _ if count < length.min(WORTH_A_SPAN) => Ok(Span::Made(length)),
             Some((source, byte)) => source.span(byte, count, interrupt),
             None => Ok(Span::Made(count)),
         }
     }
 
-    /// The bytes `offset..offset + length` where one source has them together; `None` elsewhere.
+    /// Borrows bytes `offset..offset + length`, if they are contiguous in one source.
     pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let piece = self.piece(offset, length as u64);
         match piece.from {

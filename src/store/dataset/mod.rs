@@ -34,10 +34,10 @@ pub use rows::DatasetRows;
 pub(crate) use rows::count_of;
 pub use strings::StoredStrings;
 
-/// Most bytes taken from a source in one read, so that an interrupt is looked at in between.
+/// Most bytes per read of a source, so that interrupts are checked in between.
 const READ: usize = 16 << 20;
 
-/// The elements of a dataset in row-major order, as stored, whatever its rank and layout.
+/// The elements of a dataset as stored, in row-major order, whatever its rank and layout.
 #[derive(Debug)]
 pub struct Dataset {
     file: Arc<File>,
@@ -50,7 +50,7 @@ pub struct Dataset {
     fields: slabs::Fields,
 }
 
-/// An [`Access`], once it is known what a virtual dataset is made of.
+/// An [`Access`], with the composition of a virtual dataset resolved.
 enum Route<'a> {
     Unwritten,
     Run(u64),
@@ -58,7 +58,7 @@ enum Route<'a> {
     Mapped(Mapped<'a>),
 }
 
-/// By filters, or by the HDF5 worker.
+/// Decoded by filters, or by the HDF5 worker.
 impl Container for Dataset {
     fn is_decoded(&self) -> bool {
         match &self.access {
@@ -81,10 +81,10 @@ impl Container for Dataset {
 }
 
 impl Dataset {
-    /// The dataset `description` at `path` (which only names it in errors). Nothing is read.
+    /// The dataset `description` at `path` (which errors mention). Reads nothing.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for sizes that overflow, and for external storage unless it is followed.
+    /// [`Error::Unsupported`] if sizes overflow, or if storage is external and not followed.
     pub fn new(file: Arc<File>, path: String, description: Arc<catalogue::Dataset>) -> Result<Self, Error> {
         let size = description.datatype.size;
         let len = description.len().ok_or_else(|| Error::unsupported(&path, "more than 2^64 elements"))?;
@@ -104,12 +104,12 @@ impl Dataset {
         &self.file
     }
 
-    /// Its path, as given.
+    /// The path, as given.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Its entry in the catalogue.
+    /// The catalogue's description.
     pub fn description(&self) -> &Arc<catalogue::Dataset> {
         &self.description
     }
@@ -134,18 +134,18 @@ impl Dataset {
         self.bytes
     }
 
-    /// Extent of a chunk along the first dimension (in rows, of a column): the natural grain of reading. `None` where
-    /// elements lie in one run.
+    /// Extent of a chunk along the first dimension (for a column, in rows): the natural grain of reading. `None`:
+    /// elements are contiguous.
     pub fn natural_rows(&self) -> Option<u64> {
         match &self.access {
             Access::Chunks(chunks) => chunks.grid.first_extent(),
-            // Its sources' chunks are not known before it is read, nor do they begin where its rows do.
+            // The chunks of its sources are not known before the first read, nor aligned with its rows.
             Access::Virtual(access) => access.worker.grid.first_extent(),
             Access::Unwritten | Access::Run(_) => None,
         }
     }
 
-    /// Bytes of a chunk, where each chunk is one run of elements; `None` where there are no such chunks.
+    /// Bytes of a chunk, if each chunk is one run of elements.
     pub fn run_bytes(&self) -> Option<u64> {
         match &self.access {
             Access::Chunks(chunks) => chunks.grid.run_bytes(),
@@ -153,8 +153,8 @@ impl Dataset {
         }
     }
 
-    /// Whether elements come through the HDF5 worker: slowly, and one read at a time. Unknown of a virtual dataset
-    /// before it is read.
+    /// Whether elements come from the HDF5 worker: slowly, one read at a time. Unknown for a virtual dataset before the
+    /// first read.
     pub fn through_worker(&self) -> bool {
         match &self.access {
             Access::Chunks(chunks) => matches!(chunks.reader, ChunkReader::Worker { .. }),
@@ -175,10 +175,10 @@ impl Dataset {
         })
     }
 
-    /// Fills `out` from byte `offset` of all elements back to back, in the type and byte order of the file.
+    /// Fills `out` from byte `offset` on, counted over all elements, in the type and byte order of the file.
     ///
-    /// Variable-length parts are descriptors, of which only the length (the first 4 bytes, little-endian) means
-    /// something without [`Dataset::read_elements`].
+    /// Variable-length parts are descriptors; without [`Dataset::read_elements`], only their length (the first 4 bytes,
+    /// little-endian) is meaningful.
     ///
     /// # Errors
     /// See [`Error`]; [`Error::Unsupported`] for bytes past the end.
@@ -190,16 +190,16 @@ impl Dataset {
             return Ok(());
         }
         let result = self.read_unchecked(offset, out, interrupt);
-        // Bytes cached earlier and bytes read now must be of one state of the file.
+        // Bytes cached earlier and bytes read now must stem from one state of the file.
         self.file.check()?;
         result
     }
 
     /// Appends `length` bytes from byte `offset` on to `out`, for readers who pass once, as the kernel does for its
-    /// page cache: decoded chunks behind a sequential reader are given back.
+    /// page cache: releases decoded chunks behind a sequential reader.
     ///
     /// # Errors
-    /// As [`Dataset::read_bytes`]; `out` is as it was then.
+    /// As [`Dataset::read_bytes`]; `out` is then unchanged.
     pub fn append_once(
         &self,
         offset: u64,
@@ -215,7 +215,7 @@ impl Dataset {
         }
         let start = out.len();
         let result = match self.route(interrupt)? {
-            // Elsewhere bytes to come may lie in chunks that were touched already.
+            // In other grids, chunks behind may still contain bytes to come.
             Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let result = chunks.append(offset, length, out, interrupt);
                 chunks.release_behind(offset.saturating_add(length as u64));
@@ -259,8 +259,8 @@ impl Dataset {
         Ok(())
     }
 
-    /// Calls `take` with `bytes` of the elements piece by piece: decoded chunks where they lie, which are not copied,
-    /// and elsewhere at most `most` bytes at a time. Pieces end where elements do, if `bytes` and `most` do.
+    /// Calls `take` with `bytes` of the elements, piece by piece: decoded chunks in place, without a copy, and other
+    /// bytes in reads of at most `most`. Pieces end at element boundaries if `bytes` and `most` do.
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].
@@ -290,7 +290,7 @@ impl Dataset {
         while at < bytes.end {
             interrupt.check()?;
             let count = most.max(1).min(bytes.end - at);
-            // No more than `most`, which is a tile of memory.
+            // At most `most`, a tile in memory.
             read.resize(count as usize, 0);
             self.read_bytes(at, &mut read, interrupt)?;
             take(&read);
@@ -299,15 +299,15 @@ impl Dataset {
         Ok(())
     }
 
-    /// Where byte `offset` of the elements lies in the file, in one run from `address` on.
+    /// The position in the file of byte `offset` of contiguous elements that begin at `address`.
     fn address_of(&self, address: u64, offset: u64) -> Result<u64, Error> {
         address
             .checked_add(offset)
             .ok_or_else(|| Error::unsupported(&self.path, format!("its address {address} lies beyond any file")))
     }
 
-    /// Lends the bytes `offset..offset + length` where they lie together, decoded or in the file, which spares a copy;
-    /// `None` where they do not, or past the end. Otherwise as [`Dataset::append_once`].
+    /// Borrows the bytes `offset..offset + length` without a copy, if they are contiguous, decoded or in the file;
+    /// `None`: they are not, or exceed the end. Otherwise as [`Dataset::append_once`].
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].
@@ -321,7 +321,7 @@ impl Dataset {
             Route::Mapped(mapped) => return mapped.lend(offset, length, interrupt),
             Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let lent = chunks.lend(offset, length, interrupt);
-                // Nothing was passed otherwise: it is read next.
+                // Without a loan the caller reads the bytes next, so the reader has not passed them yet.
                 if let Ok(Some(_)) = &lent {
                     chunks.release_behind(end);
                 }
@@ -332,7 +332,7 @@ impl Dataset {
         self.file.check().and(lent)
     }
 
-    /// Where bytes from `offset` on lie, at most `length` of them. Otherwise as [`Dataset::append_once`].
+    /// Locates up to `length` bytes from `offset` on. Otherwise as [`Dataset::append_once`].
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].
@@ -378,8 +378,7 @@ impl Dataset {
         self.lend(offset, length, interrupt)
     }
 
-    /// The end of the run of elements from `element` on that were never written; `element` without such a run, or where
-    /// that is not known.
+    /// The end of the unwritten elements that begin at `element`; `element` if it is written, or nothing is known.
     ///
     /// # Errors
     /// See [`Error`].
@@ -406,7 +405,7 @@ impl Dataset {
         })
     }
 
-    /// The outline of `count` rows of `datatype` from byte `offset` on; `None` where their type has none.
+    /// The outline of `count` rows of `datatype` from byte `offset` on; `None`: the type has none.
     fn outline(
         &self,
         datatype: &Datatype,
@@ -418,7 +417,7 @@ impl Dataset {
         if datatype.is_variable() && has_outline(datatype) {
             let length = (count as u64).checked_mul(datatype.size).filter(|bytes| *bytes <= self.bytes);
             let length = length.ok_or_else(|| self.past_the_end(offset, count as u64, "row", self.len))?;
-            // No longer than the elements that the caller wants, 16 bytes or a few more each.
+            // At most as long as the elements that the caller wants, 16 bytes or a few more each.
             self.file.store().admit(&self.path, length, || format!("{count} elements"))?;
             bytes.resize(length as usize, 0);
             self.read_bytes(offset, &mut bytes, interrupt)?;
@@ -426,7 +425,7 @@ impl Dataset {
         Ok(self.outline_in(datatype, &bytes, count))
     }
 
-    /// The outline of `count` rows of `datatype` whose bytes these are.
+    /// The outline of `count` rows of `datatype`, from their bytes.
     fn outline_in(&self, datatype: &Datatype, bytes: &[u8], count: usize) -> Option<ArrayRef> {
         let (address_size, through_worker) = (usize::from(self.file.info().address_size), self.through_worker());
         outline(datatype, (bytes, 0, datatype.size as usize), count, &|descriptor: &[u8]| {
@@ -462,7 +461,7 @@ impl Dataset {
         }
     }
 
-    /// Elements `range`, with what their variable-length parts lead to.
+    /// Elements `range`, with the content of their variable-length parts.
     ///
     /// # Errors
     /// See [`Error`]; [`Error::Unsupported`] for elements past the end.
@@ -471,7 +470,7 @@ impl Dataset {
         let count = count.ok_or_else(|| {
             self.past_the_end(range.start, range.end.saturating_sub(range.start), "element", self.len)
         })?;
-        // Cannot overflow: all elements together are below 2^63 bytes.
+        // Cannot overflow: all elements together take less than 2^63 bytes.
         let (offset, length) = (range.start * self.element_size(), count * self.element_size());
         self.file.store().admit(&self.path, length, || format!("{count} elements"))?;
         let mut bytes = vec![0; length as usize];
@@ -488,7 +487,7 @@ impl Dataset {
         Ok(ElementBatch { bytes, heap })
     }
 
-    /// The heap that stored descriptors and those of the fill value lead to: wherever no worker reads elements.
+    /// The heap for stored descriptors and those of the fill value, unless a worker reads the elements.
     fn heap_as_stored(&self, interrupt: &Interrupt) -> Heap {
         let memory = self.fill.as_ref().as_ref().map(|fill| fill.heap.clone());
         self.heap(memory.unwrap_or_default().into(), interrupt)
@@ -498,7 +497,7 @@ impl Dataset {
         Heap::new(self.file.clone(), self.description.id.file, memory, interrupt.clone())
     }
 
-    /// Elements of variable length that a worker reads: those of each chunk lead into that chunk's own heap.
+    /// Variable-length elements that a worker reads: those of each chunk lead into that chunk's own heap.
     fn gather_variable(
         &self,
         chunks: &Arc<Chunks>,
@@ -509,7 +508,7 @@ impl Dataset {
         let outside = || Error::unsupported(&self.path, "a run lies outside the bytes asked for");
         let (mut memory, datatype) = (Pieces::default(), &self.description.datatype);
         let (leads_on, store) = (leads_on(datatype), self.file.store());
-        // First position of the heap of each chunk: a range may touch a chunk in several boxes.
+        // Position of each chunk's heap: a range may touch a chunk in several boxes.
         let mut begun = HashMap::new();
         chunks.grid.visit(offset, out.len() as u64, |index, runs| {
             interrupt.check()?;
@@ -523,7 +522,7 @@ impl Dataset {
             // A thread that waits for memory must hold no buffer, and the next chunk may wait.
             let heap = block.heap.clone();
             drop(block);
-            // A heap whose own descriptors are moved is a copy for each box.
+            // A heap whose own descriptors are moved is copied for each box.
             let known = begun.get(&index).copied().filter(|_| !leads_on);
             let base = known.unwrap_or(memory.end());
             let (heap, mut moved) = (heap.filter(|_| known.is_none()), None);

@@ -1,4 +1,4 @@
-//! Whole rows at places that lie apart, read by all cores.
+//! Reads scattered whole rows on all cores.
 
 use parking_lot::Mutex;
 
@@ -6,24 +6,24 @@ use super::Dataset;
 use crate::source::Interrupt;
 use crate::store::{Error, for_each_part};
 
-/// Rows that a core takes at once: few enough that none has nothing to do at the end.
+/// Rows that a core takes at once: few, so that no core idles at the end.
 const AT_ONCE: usize = 256;
 
-/// Where the bytes as stored of each row lie in a dataset.
+/// The location of each row's stored bytes in a dataset.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The dataset.
     pub dataset: &'a std::sync::Arc<Dataset>,
-    /// Bytes from a row to the next, at least 1.
+    /// Distance between rows in bytes, at least 1.
     pub stride: u64,
-    /// Bytes of the row before them.
+    /// Offset of the bytes within the row.
     pub offset: u64,
-    /// How many they are.
+    /// Number of bytes.
     pub width: u64,
 }
 
 impl Dataset {
-    /// Fills `out` with the rows at `places`, which ascend, of `stride` bytes each.
+    /// Fills `out` with the rows at `places` (ascending), of `stride` bytes each.
     ///
     /// # Errors
     /// As [`Dataset::read_bytes`].
@@ -32,7 +32,7 @@ impl Dataset {
         let parts = out.chunks_mut(width.saturating_mul(AT_ONCE)).zip(places.chunks(AT_ONCE));
         let (count, parts) = (parts.len() as u64, Mutex::new(parts));
         let read = for_each_part(count, interrupt, |_| {
-            // In their order, as they are asked for.
+            // Parts are taken in order.
             let Some((out, places)) = parts.lock().next() else { return Ok(()) };
             out.chunks_exact_mut(width).zip(places).try_for_each(|(row, place)| {
                 interrupt.check()?;

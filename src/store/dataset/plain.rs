@@ -1,5 +1,5 @@
-//! Elements that are their own bytes: as arrays, and what they hold where making arrays of them would take longer than
-//! decoding them did.
+//! Elements without descriptors or references: as arrays, or summarised directly if making arrays takes longer than
+//! decoding.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::catalogue::{Class, Datatype, Member, Padding};
 use crate::store::decode::{DecodeError, FillTest, Memory, Oddities, codes};
 use crate::store::statistics::{self, Cells, Scalar, Summary};
 
-/// Elements of one type, none of which leads elsewhere.
+/// Elements of one type, without descriptors or references.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct PlainElements<'a> {
     pub datatype: &'a Datatype,
-    /// The type that they are shown as.
+    /// The Arrow type that they are shown as.
     pub data_type: &'a DataType,
-    /// Which are missing.
+    /// The test for missing elements.
     pub missing: &'a FillTest,
 }
 
@@ -32,7 +32,7 @@ impl PlainElements<'_> {
     /// See [`Coded::values`](crate::store::Coded::values).
     pub fn stored_values(&self, bytes: Buffer) -> Option<ArrayRef> {
         match self.data_type {
-            // Making texts of them takes longer than decoding them did.
+            // Converting these to text takes longer than decoding them did.
             DataType::LargeUtf8 | DataType::Dictionary(..) => {
                 let width = i32::try_from(self.datatype.size).ok()?;
                 Some(Arc::new(FixedSizeBinaryArray::try_new(width, bytes, None).ok()?))
@@ -42,7 +42,7 @@ impl PlainElements<'_> {
         }
     }
 
-    /// The summary of elements whose `values` are from [`PlainElements::stored_values`].
+    /// The summary of elements from [`PlainElements::stored_values`].
     pub fn summary_of(&self, values: &dyn Array) -> Option<Summary> {
         match (&self.datatype.class, self.data_type) {
             (_, DataType::Boolean) => self.sound_summary_of(values).or_else(|| {
@@ -66,7 +66,7 @@ impl PlainElements<'_> {
         }
     }
 
-    /// The same where none of them is odd, as far as that is known at once; else `None`.
+    /// The summary, if a quick check finds no odd element; otherwise `None`.
     pub fn sound_summary_of(&self, values: &dyn Array) -> Option<Summary> {
         match (&self.datatype.class, self.data_type) {
             (_, DataType::Boolean) => {
@@ -85,7 +85,7 @@ impl PlainElements<'_> {
                 let (summary, all) = self.named(values.as_fixed_size_binary_opt()?.values(), base, members)?;
                 all.then_some(summary)
             }
-            // The nearest float64 is odd where it is another number.
+            // If the nearest float64 is a different number, the element is odd.
             (Class::Float { format, .. }, _) if format.is_wide() => None,
             (Class::Integer { .. } | Class::Bitfield { .. } | Class::Float { .. } | Class::Opaque { .. }, _) => {
                 statistics::summary(values)
@@ -106,7 +106,7 @@ impl PlainElements<'_> {
         statistics::named(codes.as_ref(), members)
     }
 
-    /// The array, its oddities uncounted: they are counted for readers of values.
+    /// The array, without counting its oddities: those are counted for readers of values.
     fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         let count = bytes.len() / usize::try_from(self.datatype.size).ok().filter(|size| *size > 0)?;
         self.array(bytes, count, &mut Oddities::new()).ok()

@@ -17,18 +17,18 @@ use crate::store::{
     Shared, Span, StoredBytes, StoredFacts, Tally, fixed_width, numbered,
 };
 
-/// Rows that are weighed first.
+/// Rows in the first batch to weigh.
 const FIRST_WEIGHED: u64 = 256;
 
-/// Bytes of descriptors that are read together to be weighed: they stay in a processor's cache.
+/// Bytes of descriptors to read at once for weighing: they fit in a processor's cache.
 const DESCRIPTORS: u64 = 256 << 10;
 
-/// The first `len` rows of a dataset: its elements, or what lies along its first axis. Which are missing is the
-/// dialect's to say.
+/// The first `len` rows of a dataset: its elements, or slices along its first axis. The dialect decides which are
+/// missing.
 #[derive(Debug)]
 pub struct DatasetRows {
     dataset: Arc<Dataset>,
-    /// Of a row as stored.
+    /// Datatype of a row as stored.
     datatype: Arc<Datatype>,
     /// Elements in a row.
     per_row: u64,
@@ -38,14 +38,14 @@ pub struct DatasetRows {
 }
 
 impl DatasetRows {
-    /// The first `len` elements of `dataset`; fewer where it is shorter. Oddities are counted in `tally`.
+    /// The first `len` elements of `dataset`, or all if it is shorter. `tally` counts oddities.
     pub fn new(dataset: Arc<Dataset>, len: u64, missing: FillTest, tally: Arc<Tally>) -> Self {
         let datatype = dataset.description().datatype.clone();
         let len = len.min(dataset.len());
         Self::of(dataset, len, datatype, 1, missing, tally)
     }
 
-    /// Rows of `per_row` elements, which are of `datatype` together.
+    /// Rows of `per_row` elements each; together these are one value of `datatype`.
     fn of(
         dataset: Arc<Dataset>,
         len: u64,
@@ -70,13 +70,13 @@ impl DatasetRows {
         Self { dataset, datatype, per_row, missing, tally, facts }
     }
 
-    /// The same rows without oddities and missing values: codes, offsets, masks and characters have none.
+    /// The same rows without oddities and missing values, as for codes, offsets, masks and characters.
     pub fn plain(dataset: Arc<Dataset>, len: u64) -> Self {
         Self::new(dataset, len, FillTest::none(), Arc::default())
     }
 
     /// Rows along the first axis of a dataset of any rank: elements, or arrays of them; a scalar is one row. `missing`
-    /// tells of elements.
+    /// tests elements.
     pub fn along_first(dataset: Arc<Dataset>, missing: FillTest, tally: Arc<Tally>) -> Self {
         let description = dataset.description().clone();
         let Some((rows, dims)) = description.shape.split_first().filter(|(_, dims)| !dims.is_empty()) else {
@@ -89,15 +89,15 @@ impl DatasetRows {
         Self::of(dataset, *rows, datatype, per_row, missing, tally)
     }
 
-    /// Joins the characters along the last axis of a dataset to texts. Rank 1 is one row; of a higher rank, rows are
-    /// texts, or arrays of them, along the first axis. `None` where the last axis is empty, or elements are not
+    /// Joins the characters along the last axis of a dataset into texts. Rank 1 makes one row; for a higher rank, rows
+    /// along the first axis are texts, or arrays of them. `None`: the last axis is empty, or elements are not
     /// characters.
     pub fn joined(dataset: Arc<Dataset>, tally: Arc<Tally>) -> Option<Self> {
         let description = dataset.description().clone();
         let (characters, shape) = description.shape.split_last().filter(|(characters, _)| **characters > 0)?;
         let (rows, dims) = shape.split_first().unwrap_or((&1, &[]));
         let Class::FixedString { charset, .. } = description.datatype.class else { return None };
-        // Whichever of the two producers fill up with, both go.
+        // Writers pad with NULs or with spaces: this strips both.
         let class = Class::FixedString { padding: Padding::SpacePadded, charset };
         let text = Datatype { size: Some(*characters).filter(|_| description.datatype.size == 1)?, class };
         let size = product(dims)?.checked_mul(text.size)?;
@@ -105,7 +105,7 @@ impl DatasetRows {
             [] => text,
             dims => Datatype { size, class: Class::Array { dims: dims.to_vec(), base: Box::new(text) } },
         };
-        // An element has a byte.
+        // An element has one byte.
         Some(Self::of(dataset, *rows, datatype, size, FillTest::none(), tally))
     }
 
@@ -113,12 +113,12 @@ impl DatasetRows {
         &self.datatype
     }
 
-    /// Whether elements are more than their own bytes.
+    /// Whether elements contain descriptors or references.
     fn leads_elsewhere(&self) -> bool {
         self.datatype().is_variable() || self.datatype().holds_reference()
     }
 
-    /// The elements, where they are their own bytes.
+    /// The elements, if they contain no descriptors or references.
     fn elements(&self) -> PlainElements<'_> {
         PlainElements { datatype: self.datatype(), data_type: &self.facts.data_type, missing: &self.missing }
     }
@@ -145,7 +145,7 @@ pub(super) fn hints_of(datatype: &Datatype, dataset: &Dataset) -> Hints {
     }
 }
 
-/// [`Rows::fitting`] of rows of `per_row` elements, which are of `datatype` together.
+/// [`Rows::fitting`] for rows of `per_row` elements each; together these are one value of `datatype`.
 pub(super) fn fitting(
     dataset: &Dataset,
     datatype: &Datatype,
@@ -167,7 +167,7 @@ pub(super) fn fitting(
     let chunk = dataset.natural_rows().filter(|_| dataset.through_worker());
     let most = chunk.unwrap_or(0).max(DESCRIPTORS / size).max(1);
     let mut fitter = Fitter::new(range.start, bytes);
-    // Few rows may be enough: more are looked at as more fit.
+    // A few rows may suffice: batches grow as long as rows fit.
     let (mut start, mut batch) = (range.start, chunk.unwrap_or(0).max(FIRST_WEIGHED).min(most));
     while start < range.end {
         interrupt.check()?;
@@ -190,8 +190,8 @@ pub(super) fn fitting(
     Ok(fitter.fitting())
 }
 
-/// The elements `range` of variable length, which make rows of `datatype`: with what they lead to, the rows that are
-/// stored differently, and which of these each is. `None` where those take much as well.
+/// Deduplicates the variable-length elements `range`, which form rows of `datatype`: the distinct rows, with the
+/// content of their descriptors, and the index of each row among them. `None`: even these take much memory.
 pub(super) fn shared_elements(
     dataset: &Dataset,
     datatype: &Datatype,
@@ -207,8 +207,8 @@ pub(super) fn shared_elements(
     Ok(distinct.map(|(distinct, keys)| (batch, distinct, keys)))
 }
 
-/// The different ones among rows of `datatype` as stored, and which of them each is. `None` where what they lead to
-/// takes much.
+/// The distinct rows of `datatype` among stored ones, and the index of each row among them. `None`: their content takes
+/// much memory.
 pub(super) fn distinct(
     dataset: &Dataset,
     datatype: &Datatype,
@@ -222,7 +222,7 @@ pub(super) fn distinct(
     (weight <= ARRAY_BYTES).then(|| (Buffer::from_vec(distinct), keys))
 }
 
-/// The range as a count, refused where it passes the end.
+/// The length of a range; an error if it exceeds the end.
 pub(crate) fn count_of(range: &RowRange, len: u64, path: &str) -> Result<usize, Error> {
     let count = range.end.checked_sub(range.start).filter(|_| range.end <= len);
     count
@@ -241,19 +241,19 @@ impl Rows for DatasetRows {
         let mut oddities = Oddities::new();
         let width = datatype.size.max(fixed_width(&self.facts.data_type));
         self.admit(&range, (count as u64).saturating_mul(width))?;
-        // Admitted, hence no more than a process can have.
+        // Checked against the limit, hence within a process's memory.
         let (bytes, offset) = ((count as u64 * datatype.size) as usize, range.start.saturating_mul(datatype.size));
         let array = if self.leads_elsewhere() {
             let elements = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
             let batch = self.dataset.read_elements(elements, interrupt)?;
             let weigher = Weigher::new(datatype, self.dataset.file().source().identity().size);
-            // A batch that is refused need not be counted further: parts that are shared could be met without end.
+            // A batch over the limit need not be weighed further: following shared parts might never end.
             let most = self.dataset.file().store().max_value();
             self.admit(&range, weigher.weight_of_all(&batch.bytes, datatype.size, most, &batch.heap))?;
             self.missing.decode(datatype, Buffer::from_vec(batch.bytes), count, &batch.heap, &mut oddities)
         } else {
             // A `MutableBuffer` has a stricter alignment than glibc's own, and glibc does not reuse such a block for
-            // the next one of the same length: the heap would grow with each batch.
+            // the next one of equal length: the heap would grow with each batch.
             let mut stored = vec![0; bytes];
             self.dataset.read_bytes(offset, &mut stored, interrupt)?;
             self.elements().array(Buffer::from_vec(stored), count, &mut oddities)
@@ -284,13 +284,13 @@ impl Rows for DatasetRows {
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let count = count_of(&range, self.facts.len, self.dataset.path())?;
-        // A missing sequence is one without elements here, whatever the fill value holds.
+        // A missing sequence counts as one without elements here, whatever the fill value contains.
         if matches!(self.datatype.class, Class::Sequence { .. }) && self.missing.finds_rows() {
             return Ok(None);
         }
         let offset = range.start.saturating_mul(self.datatype.size);
         let outline = self.dataset.outline(&self.datatype, offset, count, interrupt)?;
-        // Nearly always a missing text is an empty one, and often most are missing.
+        // A missing text is nearly always an empty one, and often most texts are missing.
         let empty_is_missing = self.missing.finds_rows() && self.missing.text() == Some(b"");
         Ok(outline.map(|outline| if empty_is_missing { without_empty(outline) } else { outline }))
     }

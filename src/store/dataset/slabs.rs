@@ -1,8 +1,8 @@
-//! The fields of some rows, each by itself: made once where many fields of the same rows are asked for.
+//! Slabs: all fields of some rows, each contiguous, gathered at once if many fields of the same rows are requested.
 //!
-//! To take a field out of rows that lie in memory costs nearly as much as to read all of the rows, since a processor
-//! fetches memory in lines that are longer than most fields. So reading column after column, as readers of
-//! Parquet and renderers of text do, gets all fields of a few thousand rows gathered together.
+//! Extracting one field of rows in memory costs nearly as much as reading the rows whole, since a processor fetches
+//! cache lines that are longer than most fields. So reading column after column, as Parquet readers and text renderers
+//! do, gathers all fields of a few thousand rows together.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::OnceLock;
@@ -18,46 +18,46 @@ use crate::store::memory::Block;
 /// Bytes of the rows of a slab.
 pub(super) const SLAB: u64 = 4 << 20;
 
-/// Bytes of rows that all fields are gathered from before the next ones: what a processor keeps near.
+/// Bytes of rows from which all fields are gathered before the next ones: they fit in a processor's near cache.
 const TILE: u64 = 64 << 10;
 
 /// A longer field is copied as fast by itself.
 const LONGEST: u64 = 256;
 
-/// Fields that are asked for at about the same time before all are gathered together.
+/// Fields requested at about the same time that trigger gathering all.
 const MANY: usize = 4;
 
-/// Requests, for a field of a slab each, that are about the same time. All that they ask for fits in the cache. Readers
-/// of Parquet ask for a field of the rows of some row groups and then for the next, and announce what they read later:
-/// so these are requests for any rows.
+/// Requests that count as about the same time, one per field and slab; all of their data fits in the cache. A Parquet
+/// reader requests one field of the rows of some row groups, then the next field, and announces its later reads, so
+/// these are requests for any rows.
 const RECENT: usize = 64;
 
-/// Marks slabs among chunks in the cache: no grid has as many.
+/// Distinguishes slabs from chunks in the cache: no grid has so many chunks.
 const MARK: u64 = 1 << 63;
 
-/// The fields of a dataset, and what was asked of them.
+/// The fields of a dataset, and recent requests for them.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
-    /// Offset and bytes of each.
+    /// Offset and bytes of each field.
     known: Mutex<BTreeSet<(u64, u64)>>,
     layout: OnceLock<Option<Layout>>,
-    /// The latest requests: slabs and offsets of fields.
+    /// The latest requests: slab and offset of the field.
     asked: Mutex<VecDeque<(u64, u64)>>,
 }
 
-/// How a slab is laid out: field behind field.
+/// The layout of a slab: one field after the other.
 #[derive(Debug)]
 struct Layout {
-    /// Offset and bytes of each field in a row, and bytes of the fields before it.
+    /// For each field: its offset in a row, its bytes, and the bytes of the fields before it.
     fields: Vec<(u64, u64, u64)>,
     /// Bytes of all fields.
     width: u64,
-    /// Rows of a slab, and bytes of each in the dataset.
+    /// Rows of a slab, and bytes of a row in the dataset.
     rows: u64,
     stride: u64,
 }
 
-/// Why a slab was not made: who wanted it reads rows, and finds out.
+/// A slab was not made; its reader reads rows instead, and will find out why.
 struct Skipped;
 
 impl From<Interrupted> for Skipped {
@@ -67,14 +67,14 @@ impl From<Interrupted> for Skipped {
 }
 
 impl Fields {
-    /// Notes a field, before any is read.
+    /// Registers a field, before any read.
     pub fn add(&self, offset: u64, size: u64) {
         if size <= LONGEST {
             self.known.lock().insert((offset, size));
         }
     }
 
-    /// Notes that a field of a slab is asked for; returns whether many fields are.
+    /// Records a request for a field of a slab; returns whether many fields are requested.
     fn note(&self, slab: u64, field: u64) -> bool {
         let mut asked = self.asked.lock();
         if !asked.contains(&(slab, field)) {
@@ -92,7 +92,7 @@ impl Fields {
 }
 
 impl Layout {
-    /// `None` where fields are too few, or rows too long.
+    /// `None`: too few fields, or too long rows.
     fn new(known: &BTreeSet<(u64, u64)>, stride: u64, most: u64) -> Option<Self> {
         let (mut fields, mut width) = (Vec::new(), 0_u64);
         for (offset, size) in known.iter().filter(|(offset, size)| offset.saturating_add(*size) <= stride) {
@@ -100,11 +100,11 @@ impl Layout {
             width = width.checked_add(*size)?;
         }
         let rows = (SLAB.min(most) / stride.max(1)).checked_ilog2().map(|power| 1 << power)?;
-        // Fields that overlap could take more than rows do.
+        // Overlapping fields could take more than the rows do.
         (fields.len() >= MANY && width <= stride).then_some(Self { fields, width, rows, stride })
     }
 
-    /// Where a field lies in a slab of `rows` rows.
+    /// The offset of a field in a slab of `rows` rows.
     fn place(&self, (offset, size): (u64, u64), rows: u64) -> Option<u64> {
         let at = self.fields.binary_search_by_key(&(offset, size), |&(offset, size, _)| (offset, size)).ok()?;
         self.fields.get(at)?.2.checked_mul(rows)
@@ -112,24 +112,24 @@ impl Layout {
 }
 
 impl Dataset {
-    /// Notes that a field is a column, before any is read.
+    /// Registers that a field is a column, before any read.
     pub(super) fn note_field(&self, offset: u64, size: u64) {
         self.fields.add(offset, size);
     }
 
-    /// Rows of a slab, from a multiple of which on each slab begins; `None` without slabs.
+    /// Rows of a slab; slabs begin at multiples of it. `None`: no slabs.
     pub(super) fn slab_rows(&self, stride: u64) -> Option<u64> {
         Some(self.slab_layout(stride)?.rows)
     }
 
     fn slab_layout(&self, stride: u64) -> Option<&Layout> {
-        // Held while rows are decoded, which may wait for memory: all threads together must leave most of it.
+        // Slabs hold memory while decoding may wait for more: all threads together must leave most of the budget.
         let most = self.file.store().budget().limit() / 64;
         self.fields.layout.get_or_init(|| Layout::new(&self.fields.known.lock(), stride, most)).as_ref()
     }
 
-    /// Appends a field, given by its offset and its bytes, of `rows`, which lie in one slab of a dataset of `len` rows;
-    /// returns whether it did: whether many fields of these rows are asked for.
+    /// Appends a field, given by its offset and bytes, of `rows` within one slab of a dataset of `len` rows. Returns
+    /// whether it did, which takes many recent requests for fields of these rows.
     pub(super) fn append_from_slab(
         &self,
         field: (u64, u64),
@@ -157,10 +157,10 @@ impl Dataset {
     /// All fields of some rows.
     fn slab(&self, layout: &Layout, rows: &RowRange, interrupt: &Interrupt) -> Result<Block, Skipped> {
         let (count, stride) = (rows.end - rows.start, layout.stride);
-        // No more than [`SLAB`]. Not cleared: all of it is written.
+        // At most [`SLAB`]. Not cleared, since all of it is written.
         let (lease, [mut made]) =
             self.file.store().budget().try_lease([(layout.width * count) as usize]).ok_or(Skipped)?;
-        // A holder of a lease waits for nothing.
+        // While holding a lease, a thread must not wait.
         drop(lease);
         let (tile, mut row) = ((TILE / stride).max(1) * stride, 0_u64);
         let bytes = rows.start * stride..rows.end * stride;
@@ -189,18 +189,18 @@ mod tests {
             let of = |&(slab, field): &(u64, u64)| fields.note(slab, field);
             asked.iter().map(of).collect::<Vec<bool>>()
         };
-        // One after the other, and twice each; those of a reader of Parquet that announces what it reads later.
+        // One field after the other, each twice, as a Parquet reader does that announces its later reads.
         assert_eq!(
             asks(&[(0, 0), (0, 0), (0, 8), (0, 8), (0, 16), (0, 24), (0, 0)]),
             [false, false, false, false, false, true, true]
         );
         assert_eq!(asks(&[(0, 0), (70, 8), (140, 16), (210, 24), (280, 0)]), [false, false, false, true, true]);
-        // Three fields of many rows; one field after the other, where each takes longer than what is remembered.
+        // Three fields of many rows; one field after the other, further apart than the recorded requests.
         let three: Vec<_> = (0..500).map(|slab| (slab / 3, slab % 3 * 8)).collect();
         assert!(asks(&three).iter().all(|many| !many));
         let columns: Vec<_> = (0..10).flat_map(|field| (0..100).map(move |slab| (slab, field * 8))).collect();
         assert!(asks(&columns).iter().all(|many| !many));
-        // A reader of all fields, and then one of one field.
+        // A reader of all fields, then one of a single field.
         let all = (0..20).flat_map(|slab| (0..10).map(move |field| (slab, field * 8)));
         let then: Vec<_> = all.chain((20..200).map(|slab| (slab, 0))).collect();
         let asked = asks(&then);

@@ -1,4 +1,4 @@
-//! Strings as they are stored: nothing is missing and no encoding is assumed.
+//! Strings as stored: none counts as missing, and no encoding is assumed.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
 use crate::store::{Coded, Containers, Error, Facts, Fitting, RowRange, Rows, Shared};
 
-/// The bytes of each string without padding, the fill value like any other. Those of variable length end at their first
-/// NUL.
+/// The bytes of each string without padding; the fill value is like any other. Variable-length strings end at their
+/// first NUL.
 #[derive(Debug)]
 pub struct StoredStrings {
     dataset: Arc<Dataset>,
@@ -22,7 +22,7 @@ pub struct StoredStrings {
 }
 
 impl StoredStrings {
-    /// The first `len` elements of `dataset`, which must be of strings.
+    /// The first `len` elements of `dataset`, which must be strings.
     pub fn new(dataset: Arc<Dataset>, len: u64) -> Self {
         let facts = Facts {
             natural_rows: dataset.natural_rows(),
@@ -38,7 +38,7 @@ impl StoredStrings {
         store.admit(self.dataset.path(), bytes, || format!("strings {}..{}", range.start, range.end))
     }
 
-    /// Strings of fixed length, which are padded so.
+    /// The padding of fixed-length strings.
     fn padding(&self) -> Option<Padding> {
         match self.dataset.description().datatype.class {
             Class::FixedString { padding, .. } => Some(padding),
@@ -46,11 +46,11 @@ impl StoredStrings {
         }
     }
 
-    /// The bytes of strings of fixed length.
+    /// The bytes of fixed-length strings.
     fn fixed(&self, range: &RowRange, padding: Padding, interrupt: &Interrupt) -> Result<LargeBinaryArray, Error> {
         let width = self.dataset.element_size();
         self.admit(range, (range.end - range.start).saturating_mul(width.saturating_add(8)))?;
-        // Inside the dataset, whose bytes are fewer than 2^63.
+        // Positions within the dataset, which has fewer than 2^63 bytes.
         let mut bytes = vec![0; ((range.end - range.start) * width) as usize];
         self.dataset.read_bytes(range.start * width, &mut bytes, interrupt)?;
         let cells = bytes.chunks_exact((width as usize).max(1));
@@ -58,28 +58,28 @@ impl StoredStrings {
     }
 }
 
-/// Rows whose descriptors are read at once: so few that these, and what they lead to, stay in a processor's cache.
+/// Rows whose descriptors are read at once: few enough that descriptors and content fit in a processor's cache.
 const BATCH: u64 = 1 << 13;
 
-/// Room for the strings that are handed out together, …
+/// Most bytes of strings handed out together.
 const RUN: usize = 64 << 10;
 
-/// … and as much for each where they are few.
+/// Room per string if there are few.
 const ROOM: usize = 64;
 
-/// Strings up to this length are copied without a call.
+/// Most bytes of a string to copy inline.
 const SHORT: usize = 32;
 
-/// Strings back to back, a NUL behind each.
+/// Concatenated strings, each followed by a NUL.
 struct Run {
-    /// All of it is room.
+    /// A buffer of fixed size.
     bytes: Vec<u8>,
-    /// Where each string ends, behind its NUL; begins with 0.
+    /// The end of each string, its NUL included; begins with 0.
     ends: Vec<usize>,
 }
 
 impl Run {
-    /// Makes room for this many strings.
+    /// Makes room for this many strings, up to [`RUN`].
     fn new(count: usize) -> Self {
         Self { bytes: vec![0; count.saturating_mul(ROOM).min(RUN)], ends: vec![0] }
     }
@@ -88,18 +88,18 @@ impl Run {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// Whether a string of `length` bytes finds room.
+    /// Whether a string of `length` bytes fits.
     #[inline]
     fn has_room(&self, length: usize) -> bool {
         length < self.bytes.len() - self.end()
     }
 
-    /// Appends `bytes[range]`, for which there is room.
+    /// Appends `bytes[range]`, which must fit.
     #[inline]
     fn push(&mut self, bytes: &[u8], range: Range<usize>) {
         let (start, length) = (self.end(), range.len());
         let end = start + length;
-        // Bytes copied too many are overwritten by the next string.
+        // The next string overwrites the surplus bytes.
         let wide =
             (bytes.get(range.start..range.start.saturating_add(SHORT)), self.bytes.get_mut(start..start + SHORT));
         if let (Some(from), Some(to)) = wide
@@ -113,7 +113,7 @@ impl Run {
         self.ends.push(end + 1);
     }
 
-    /// Leaves of each string what stands before its first NUL. They are counted over all: hardly any string holds one.
+    /// Cuts each string at its first NUL. A count over all bytes comes first, since hardly any string contains one.
     fn cut_at_nuls(&mut self) {
         let taken = self.end();
         if memchr::memchr_iter(0, &self.bytes[..taken]).count() < self.ends.len() {
@@ -129,7 +129,7 @@ impl Run {
         }
     }
 
-    /// Hands out what there is, and is empty.
+    /// Hands out the strings, and clears the buffer.
     fn hand_out(&mut self, take: &mut impl FnMut(&[u8], &[usize]) -> bool) -> bool {
         self.cut_at_nuls();
         let goes_on = self.ends.len() == 1 || take(&self.bytes[..self.end()], &self.ends);
@@ -139,8 +139,7 @@ impl Run {
 }
 
 impl StoredStrings {
-    /// Hands `take` the strings of `range` in runs, with where each of a run begins and the last ends, until it says
-    /// `false`.
+    /// Calls `take` with the strings of `range` in runs, each with the strings' boundaries, until it returns `false`.
     fn runs(
         &self,
         range: RowRange,
@@ -173,7 +172,7 @@ impl StoredStrings {
                     run.push(bytes, place);
                     continue;
                 }
-                // Long strings go by themselves.
+                // Long strings are handed out one at a time.
                 interrupt.check()?;
                 let text = Padding::NullTerminated.strip(bytes.get(place).unwrap_or_default());
                 let mut alone = Vec::with_capacity(text.len() + 1);

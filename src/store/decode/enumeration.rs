@@ -17,7 +17,7 @@ pub(super) fn is_readable(base: &Datatype) -> bool {
     matches!(&base.class, Class::Integer { order, .. } if number::is_ordered(*order)) && base.size <= 8
 }
 
-/// HEP001 booleans: any byte but 0 and 1 is missing and an oddity, never coerced.
+/// HEP001 booleans: a byte other than 0 and 1 is an oddity and becomes null, never coerced.
 pub(super) fn booleans(bytes: &[u8], oddities: &mut Oddities) -> ArrayRef {
     let values = BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] == 1);
     let valid = BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] <= 1);
@@ -29,18 +29,18 @@ pub(super) fn booleans(bytes: &[u8], oddities: &mut Oddities) -> ArrayRef {
     Arc::new(BooleanArray::new(values, Some(NullBuffer::new(valid))))
 }
 
-/// Bytes of which any but 0 is true.
+/// Bytes as booleans; any byte but 0 is true.
 pub(super) fn flags(bytes: &[u8]) -> ArrayRef {
     Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(bytes.len(), |i| bytes[i] != 0), None))
 }
 
-/// Bytes that names made for codes without one take at most, in one array.
+/// Most bytes of labels made for unnamed codes, in one array.
 const MOST_UNNAMED: usize = 64 << 20;
 
-/// Codes as a dictionary of member names; a code without a name is an oddity and stands as its number.
+/// Codes as a dictionary of member names; an unnamed code is an oddity, labelled by its number.
 ///
 /// # Errors
-/// [`DecodeError`] of more codes without a name than are shown at once.
+/// [`DecodeError`] if there are more unnamed codes than are shown at once.
 pub(super) fn labels(
     bytes: &Buffer,
     base: &Datatype,
@@ -60,13 +60,13 @@ pub(super) fn labels(
         .map_err(|error| DecodeError::new(0, error.to_string()))
 }
 
-/// The names of codes, and those made for codes without one.
+/// The labels of codes: names, and numbers of unnamed codes.
 struct Names {
     labels: LargeStringBuilder,
-    /// How many labels are of members.
+    /// Number of labels that are names.
     named: i32,
     key_of: HashMap<i128, i32>,
-    /// The last code met of each lowest byte, and its key where it has a name: few codes are hashed.
+    /// For each lowest byte, the last code seen and its key if it has a name: avoids most hashing.
     recent: [Option<(i128, Option<i32>)>; 256],
 }
 
@@ -81,7 +81,7 @@ impl Names {
         Self { labels, named: members.len() as i32, key_of, recent: [None; 256] }
     }
 
-    /// The key of a code that has a name.
+    /// The key of a named code.
     fn key(&mut self, code: i128) -> Option<i32> {
         let recent = &mut self.recent[usize::from(code as u8)];
         match recent {
@@ -109,7 +109,7 @@ impl Names {
             })
         });
         let mut keys: Vec<i32> = keys.collect();
-        // All codes may be without names, and each another one: sorted, they take few bytes more than they have.
+        // All codes may be unnamed and different: sorted, they take little more than their own bytes.
         unnamed.sort_unstable();
         unnamed.dedup();
         let most = self.labels.values_slice().len() + MOST_UNNAMED;
@@ -129,7 +129,7 @@ impl Names {
     }
 }
 
-/// Codes of this base type as integers; `None` of another.
+/// Codes of this base type as integers; `None`: not an integer type.
 pub(in crate::store) fn integers(bytes: Buffer, base: &Datatype) -> Option<ArrayRef> {
     let Class::Integer { order, signed, precision, offset } = base.class else { return None };
     let layout = number::BitPlaces { width: usize::try_from(base.size).ok()?, order, precision, offset };

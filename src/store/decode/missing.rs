@@ -12,38 +12,38 @@ use arrow_schema::DataType;
 use super::{DecodeError, Memory, Oddities, Parts, Resolve, decode, text};
 use crate::catalogue::{ByteOrder, Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill, FloatFormat};
 
-/// Tells the missing elements of a dataset by its explicitly set fill value.
+/// Finds the missing elements of a dataset by its explicit fill value.
 #[derive(Clone, Debug, Default)]
 pub struct FillTest {
     kind: Option<Pattern>,
-    /// Where elements are the innermost items of nested arrays: their type, and how many arrays lie around each.
+    /// If elements are the innermost items of nested arrays: their type, and the number of arrays around each.
     items: Option<Box<(Datatype, usize)>>,
 }
 
 #[derive(Clone, Debug)]
 enum Pattern {
-    /// Numeric equality, so that −0 equals 0, or NaN; the fill as a one-element array.
+    /// Numeric equality (so −0 equals 0), or NaN; the fill is a one-element array.
     Float(ArrayRef),
-    /// Text after padding is stripped.
+    /// Text, compared without padding.
     Text(Vec<u8>),
     /// The content of a sequence.
     Sequence(Vec<u8>),
     /// The element's bytes.
     Bytes(Vec<u8>),
-    /// Some of the element's bytes, from this one on.
+    /// Some of the element's bytes, from this position on.
     Part(usize, Vec<u8>),
     /// Any of several.
     AnyOf(Vec<Pattern>),
 }
 
 impl FillTest {
-    /// A test that finds nothing missing.
+    /// A test that no element fulfils.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The test for a dataset; nothing is missing where the producer set no fill, where the fill cannot be read, and in
-    /// booleans, which have none (HEP001 July, "Boolean columns").
+    /// The test for a dataset. No element is missing if the writer set no fill value, if the fill value cannot be read,
+    /// or in booleans, which have none (HEP001 July, "Boolean columns").
     pub fn new(datatype: &Datatype, fill: &Fill) -> Self {
         match fill {
             Fill::Explicit(fill) if !datatype.is_boolean() => Self { kind: Pattern::of(datatype, fill), items: None },
@@ -51,14 +51,14 @@ impl FillTest {
         }
     }
 
-    /// The test for several values, each as [`FillTest::new`] has it.
+    /// The test for several values, each as in [`FillTest::new`].
     pub fn any_of(datatype: &Datatype, fills: &[Fill]) -> Self {
         let mut kinds: Vec<Pattern> = fills.iter().filter_map(|fill| Self::new(datatype, fill).kind).collect();
         let kind = if kinds.len() > 1 { Some(Pattern::AnyOf(kinds)) } else { kinds.pop() };
         Self { kind, items: None }
     }
 
-    /// The same test for arrays whose innermost items, `depth` arrays deep, are elements of `datatype`.
+    /// The same test for arrays whose innermost items, within `depth` arrays, are elements of `datatype`.
     pub fn of_items(self, datatype: &Datatype, depth: usize) -> Self {
         Self { items: Some(Box::new((datatype.clone(), depth))), ..self }
     }
@@ -68,18 +68,18 @@ impl FillTest {
         self.kind.is_some()
     }
 
-    /// Whether a row can be missing, not only items of it.
+    /// Whether a row can be missing, as opposed to items in it.
     pub fn finds_rows(&self) -> bool {
         self.kind.is_some() && self.items.is_none()
     }
 
-    /// How many arrays lie around each item that can be missing; `None` where no item can.
+    /// Number of arrays around each item that can be missing; `None`: no item can.
     pub fn item_depth(&self) -> Option<usize> {
         let (_, depth) = self.items.as_deref().filter(|_| self.kind.is_some())?;
         Some(*depth)
     }
 
-    /// Whether it is NaN that counts as missing.
+    /// Whether NaN counts as missing.
     pub fn is_nan(&self) -> bool {
         let Some(Pattern::Float(fill)) = &self.kind else { return false };
         match fill.data_type() {
@@ -89,7 +89,7 @@ impl FillTest {
         }
     }
 
-    /// The text that counts as missing, where it is text.
+    /// The text that counts as missing, if the pattern is text.
     pub fn text(&self) -> Option<&[u8]> {
         match &self.kind {
             Some(Pattern::Text(text)) => Some(text),
@@ -97,7 +97,7 @@ impl FillTest {
         }
     }
 
-    /// Decodes elements as [`decode`] does, with a null wherever one is missing: that one is not odd.
+    /// Decodes elements as [`decode`] does, with a null for each missing one, which does not count as odd.
     ///
     /// # Errors
     /// Those of [`decode`].
@@ -111,14 +111,14 @@ impl FillTest {
     ) -> Result<ArrayRef, DecodeError> {
         let array = decode(datatype, bytes.clone(), count, parts, oddities)?;
         let array = self.apply(array, datatype, &bytes, parts);
-        // Booleans, which are null where they are odd, have no test.
+        // Booleans have no test, and their nulls are the odd ones.
         if self.finds_rows() {
             oddities.retain(|row| array.is_valid(row as usize));
         }
         Ok(array)
     }
 
-    /// `array` with a null wherever the element is missing. `bytes` are the elements `array` was decoded from.
+    /// `array` with a null for each missing element. `array` was decoded from `bytes`.
     pub fn apply(&self, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
         let Some(kind) = &self.kind else { return array };
         match self.items.as_deref() {
@@ -127,18 +127,18 @@ impl FillTest {
         }
     }
 
-    /// The nested arrays `array`, their innermost items by `mark`.
+    /// Applies `mark` to the innermost items of the nested arrays `array`.
     fn apply_inside(array: &ArrayRef, depth: usize, mark: &dyn Fn(ArrayRef) -> ArrayRef) -> ArrayRef {
         let (Some(list), 1..) = (array.as_fixed_size_list_opt(), depth) else { return mark(array.clone()) };
         let items = Self::apply_inside(list.values(), depth - 1, mark);
         let DataType::FixedSizeList(field, length) = list.data_type() else { return array.clone() };
         let marked = FixedSizeListArray::try_new(field.clone(), *length, items, list.nulls().cloned());
-        // Only validity changed.
+        // Only the validity changed.
         marked.map_or_else(|_| array.clone(), |marked| Arc::new(marked))
     }
 }
 
-/// `array` with a null wherever an element is missing.
+/// `array` with a null for each missing element.
 fn mark(kind: &Pattern, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
     let valid = kind.valid(&array, datatype, bytes, parts);
     if valid.count_set_bits() == array.len() {
@@ -155,7 +155,7 @@ impl Pattern {
         let mut heap = Memory(&fill.heap);
         let width = usize::try_from(datatype.size).ok()?;
         match &datatype.class {
-            // A descriptor has 16 bytes here whatever the file's address size is.
+            // In fill values a descriptor has 16 bytes, whatever the file's address size is.
             Class::VariableString { padding, .. } => {
                 let text = heap.resolve(fill.bytes.get(..DESCRIPTOR_SIZE)?, 1).ok()?;
                 Some(Pattern::Text(text::variable_padding(*padding).strip(text).to_vec()))
@@ -171,9 +171,9 @@ impl Pattern {
                 let value = decode(datatype, bytes, 1, &Memory(&[]), &mut Oddities::new()).ok()?;
                 let is_nan = value.as_primitive_opt::<Float64Type>().is_some_and(|number| number.value(0).is_nan());
                 match &datatype.class {
-                    // Several numbers are shown as the nearest one of 64 bits.
+                    // Several stored numbers may share the nearest 64-bit number, so bytes are compared.
                     Class::Float { order, format } if format.is_wide() && !is_nan => {
-                        // Behind the 80 bits of x87 a producer may leave anything.
+                        // Writers may leave anything after the 80 bits of x87.
                         let used = if *format == FloatFormat::Extended { width.min(10) } else { width };
                         let start = if *order == ByteOrder::Big { width - used } else { 0 };
                         Some(Pattern::Part(start, fill.bytes.get(start..start + used)?.to_vec()))
@@ -186,14 +186,14 @@ impl Pattern {
         }
     }
 
-    /// A bit for each element, set where it is not missing.
+    /// A bit per element, set if it is not missing.
     fn valid(&self, array: &ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> BooleanBuffer {
         let count = array.len();
         match self {
             Pattern::AnyOf(patterns) => patterns.iter().fold(BooleanBuffer::new_set(count), |valid, pattern| {
                 &valid & &pattern.valid(array, datatype, bytes, parts)
             }),
-            // No elements, or no arrays that Arrow has: there is nothing to compare.
+            // No elements, or arrays that Arrow cannot represent: nothing to compare.
             Pattern::Float(fill) if fill.data_type() != array.data_type() => BooleanBuffer::new_set(count),
             Pattern::Float(fill) => match array.data_type() {
                 DataType::Float16 => float_valid::<Float16Type>(array, fill, |v| v.is_nan()),
@@ -202,7 +202,7 @@ impl Pattern {
             },
             Pattern::Text(fill) => match &datatype.class {
                 Class::FixedString { padding, .. } => cells(bytes, datatype, count, |cell| {
-                    // Nearly always the first byte tells.
+                    // The first byte nearly always decides.
                     let is_like = match fill.first() {
                         Some(first) => cell.first() == Some(first),
                         None => matches!(cell.first(), None | Some(b'\0' | b' ')),
@@ -231,13 +231,13 @@ impl Pattern {
                 cells(bytes, datatype, count, |cell| cell.get(*start..).is_none_or(|cell| !cell.starts_with(fill)))
             }
             Pattern::Bytes(fill) => match *fill.as_slice() {
-                // The common widths compare as one number.
+                // Common widths compare as one number.
                 [a] => words(bytes, count, [a]),
                 [a, b] => words(bytes, count, [a, b]),
                 [a, b, c, d] => words(bytes, count, [a, b, c, d]),
                 [a, b, c, d, e, f, g, h] => words(bytes, count, [a, b, c, d, e, f, g, h]),
                 _ => {
-                    // Nearly always these tell, where one byte is alike in many.
+                    // These bytes nearly always decide, where a single byte is often equal.
                     let head = |cell: &[u8]| cell.first_chunk().copied().map(u64::from_ne_bytes);
                     let of_fill = head(fill);
                     cells(bytes, datatype, count, |cell| head(cell) != of_fill || cell != fill)
@@ -252,8 +252,8 @@ fn words<const N: usize>(bytes: &[u8], count: usize, fill: [u8; N]) -> BooleanBu
     present(&cells[..count.min(cells.len())], |cell| *cell != fill)
 }
 
-/// A bit for each value, set where it is present. Nearly always all are: one look at them in a row is many times as
-/// fast as a bit for each.
+/// A bit per value, set if it is present. Nearly always all are: a single scan for that is many times as fast as one
+/// bit per value.
 fn present<T>(values: &[T], is_present: impl Fn(&T) -> bool) -> BooleanBuffer {
     if values.iter().fold(true, |all, value| all & is_present(value)) {
         return BooleanBuffer::new_set(values.len());
@@ -295,7 +295,7 @@ mod tests {
         let payload = f32::from_bits(0xffc0_1234);
         let bytes = [f32::NAN, 1.0, payload].map(|v| v.to_be_bytes()).concat();
         assert_eq!(missing(&datatype, &f32::NAN.to_be_bytes(), &bytes), [true, false, true]);
-        // −0 == 0, as numpy and the specification's formula have it.
+        // −0 == 0, as in NumPy and in the specification's formula.
         let bytes = [0.0f32, -0.0, f32::NAN].map(|v| v.to_be_bytes()).concat();
         assert_eq!(missing(&datatype, &0.0f32.to_be_bytes(), &bytes), [true, true, false]);
     }

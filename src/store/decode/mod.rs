@@ -1,8 +1,8 @@
 //! Stored elements become Arrow arrays: the one place where the meaning of bytes is decided, so that every view says
 //! the same of a value (`docs/reference/types.md`).
 //!
-//! Pure functions over slices. Elements arrive back to back in the layout and byte order of the file; whatever has
-//! variable length is looked up through [`Parts`].
+//! Pure functions over slices. Elements are concatenated in the layout and byte order of the file; variable-length
+//! content is looked up through [`Parts`].
 
 mod enumeration;
 mod missing;
@@ -35,28 +35,28 @@ pub use tally::{Count, Tally};
 use text::hexadecimal;
 pub use weight::{Weigher, fixed_width};
 
-/// Where the variable-length parts of elements lie.
+/// The storage of the variable-length parts of elements.
 pub trait Parts {
-    /// Something that looks up one descriptor after the other.
+    /// A cursor that looks up one descriptor after the other.
     fn cursor(&self) -> Box<dyn Resolve + '_>;
 
-    /// References of `width` bytes each as text, missing where they are null or lead nowhere. An implementation that
-    /// cannot follow them gives their bytes in hexadecimal.
+    /// References of `width` bytes each as text; null if a reference is null or dangles. An implementation that cannot
+    /// follow them returns their bytes in hexadecimal.
     ///
     /// # Errors
-    /// Why it could not be found out where they lead.
+    /// The reason why their targets cannot be determined.
     fn references(&self, kind: ReferenceKind, stored: &[u8], width: usize) -> Result<LargeStringArray, Unresolved> {
         let _ = kind;
         Ok(hexadecimal(stored, width))
     }
 }
 
-/// Looks up what descriptors lead to.
+/// Looks up the content of descriptors.
 pub trait Resolve {
-    /// The bytes a descriptor leads to: exactly `length × width` of them, nothing for a null descriptor.
+    /// The content of a descriptor: exactly `length × width` bytes; empty for a null descriptor.
     ///
     /// # Errors
-    /// A broken descriptor, or bytes that cannot be read.
+    /// A broken descriptor, or unreadable bytes.
     fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved>;
 }
 
@@ -76,7 +76,7 @@ impl Resolve for Cursor<'_> {
     }
 }
 
-/// The heap of [`crate::catalogue::Elements`]: descriptors hold offsets into it.
+/// The heap of [`crate::catalogue::Elements`]: descriptors contain offsets into it.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory<'a>(pub &'a [u8]);
 
@@ -160,7 +160,7 @@ pub fn arrow_type(datatype: &Datatype) -> DataType {
     }
 }
 
-/// Whether the bytes as stored are those of the values that [`decode`] makes of them, where numbers are little-endian.
+/// Whether the stored bytes equal those of the values from [`decode`], on a little-endian machine.
 pub fn is_shown_as_stored(datatype: &Datatype) -> bool {
     match &datatype.class {
         _ if datatype.complex_part().is_some() => false,
@@ -173,7 +173,7 @@ pub fn is_shown_as_stored(datatype: &Datatype) -> bool {
         Class::Float { order, format } if format.is_wide() => !number::is_ordered(*order),
         Class::Float { order: ByteOrder::Big, format } => matches!(format, FloatFormat::Other { .. }),
         Class::Array { base, .. } => is_shown_as_stored(base),
-        // Uninterpreted bytes, floats as they are.
+        // Opaque bytes, and floats as they are.
         Class::Integer { .. }
         | Class::Bitfield { .. }
         | Class::Float { .. }
@@ -184,16 +184,15 @@ pub fn is_shown_as_stored(datatype: &Datatype) -> bool {
     }
 }
 
-/// Opaque bytes. An element wider than Arrow can say is cut short there and refused on reading.
+/// Opaque bytes. The type of an element too wide for Arrow has the widest width; reading such an element is an error.
 fn binary_type(datatype: &Datatype) -> DataType {
     DataType::FixedSizeBinary(i32::try_from(datatype.size).unwrap_or(i32::MAX))
 }
 
-/// Decodes `count` elements that lie back to back in `bytes`. Nothing is null but what an [`Oddity`] makes so, and
-/// references that lead nowhere.
+/// Decodes `count` elements, concatenated in `bytes`. Nulls come from [`Oddity`]s and dangling references only.
 ///
 /// # Errors
-/// [`DecodeError`] where `bytes` has another length than `count` elements, or a variable-length part leads nowhere.
+/// [`DecodeError`] if `bytes` has another length than `count` elements, or a variable-length part dangles.
 pub fn decode(
     datatype: &Datatype,
     bytes: Buffer,
@@ -208,13 +207,13 @@ pub fn decode(
     if count == 0 {
         return Ok(new_empty_array(&arrow_type(datatype)));
     }
-    // Only an array may be of no bytes: without, nothing tells how many elements there are.
+    // Only an array may take no bytes: otherwise the number of elements would be unknown.
     if width == 0 && !matches!(datatype.class, Class::Array { .. }) {
         return Err(DecodeError::new(0, "elements of 0 bytes"));
     }
     let array = decode_elements(datatype, bytes, width, count, parts, oddities)?;
     if array.len() != count {
-        // Of a datatype whose size is not that of its class.
+        // The datatype's size contradicts its class.
         return Err(DecodeError::new(0, format!("{count} elements of {width} bytes are {} values", array.len())));
     }
     Ok(array)
@@ -277,7 +276,7 @@ fn decode_elements(
 
 fn binary(bytes: Buffer, width: usize, count: usize) -> Result<ArrayRef, DecodeError> {
     match i32::try_from(width) {
-        // How many there are of no bytes, only what says which are missing can tell.
+        // The number of elements without bytes shows only in a validity bitmap.
         Ok(0) => Ok(Arc::new(FixedSizeBinaryArray::new(0, Buffer::default(), Some(NullBuffer::new_valid(count))))),
         Ok(width) => Ok(Arc::new(FixedSizeBinaryArray::new(width, bytes, None))),
         _ => Err(DecodeError::new(0, format!("elements of {width} bytes are too wide to show"))),
@@ -371,7 +370,7 @@ mod tests {
         assert_eq!(array.as_struct().column(1).as_primitive::<Int64Type>().value(0), -5);
     }
 
-    /// HDF5 has no such type; a damaged file may say so.
+    /// HDF5 has no such type; a damaged file may claim it.
     #[test]
     fn strings_of_no_bytes_are_an_error() {
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };

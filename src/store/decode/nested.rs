@@ -9,8 +9,8 @@ use arrow_schema::{DataType, Field as ArrowField, Fields};
 use super::{DecodeError, Oddities, Parts, arrow_type, decode};
 use crate::catalogue::{Datatype, Field};
 
-/// The type of an array: a fixed-size list for each dimension, the last innermost. `None` where an extent is zero or
-/// does not fit Arrow's 32 bits.
+/// The type of an array: nested fixed-size lists, one per dimension, the last innermost. `None`: an extent is zero, or
+/// exceeds Arrow's 32 bits.
 pub(super) fn array_type(dims: &[u64], base: &Datatype) -> Option<DataType> {
     dims.iter().rev().try_fold(arrow_type(base), |inner, extent| {
         let extent = i32::try_from(*extent).ok().filter(|extent| *extent > 0)?;
@@ -18,7 +18,7 @@ pub(super) fn array_type(dims: &[u64], base: &Datatype) -> Option<DataType> {
     })
 }
 
-/// One field of every element, back to back.
+/// One field of every element, concatenated.
 fn gather(bytes: &[u8], stride: usize, offset: u64, size: u64) -> Option<Buffer> {
     let offset = usize::try_from(offset).ok()?;
     let size = usize::try_from(size).ok()?;

@@ -15,7 +15,7 @@ use half::f16;
 
 use crate::catalogue::{ByteOrder, FloatFormat};
 
-/// Where the significant bits of an integer lie.
+/// Positions of an integer's significant bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitPlaces {
     /// Bytes, at most 8.
@@ -29,7 +29,7 @@ pub(super) struct BitPlaces {
 }
 
 impl BitPlaces {
-    /// Every bit counts.
+    /// Whether every bit is significant.
     fn is_full(self) -> bool {
         self.offset == 0 && self.precision as usize == self.width * 8
     }
@@ -57,7 +57,7 @@ impl BitPlaces {
     }
 }
 
-/// Whether the byte order is one that the decoders below know.
+/// Whether the decoders below know the byte order.
 pub(super) fn is_ordered(order: ByteOrder) -> bool {
     matches!(order, ByteOrder::Little | ByteOrder::Big)
 }
@@ -76,7 +76,7 @@ pub(super) fn integer_type(size: u64, signed: bool) -> DataType {
     }
 }
 
-/// Integers as the type [`integer_type`] names.
+/// Integers in the type from [`integer_type`].
 pub(super) fn integers(bytes: Buffer, layout: BitPlaces, signed: bool) -> ArrayRef {
     match integer_type(layout.width as u64, signed) {
         DataType::Int8 => widen::<Int8Type>(bytes, layout, true, |v| v as i8),
@@ -90,7 +90,7 @@ pub(super) fn integers(bytes: Buffer, layout: BitPlaces, signed: bool) -> ArrayR
     }
 }
 
-/// The three ways from stored integers to Arrow: as they lie, byte-swapped, bit by bit.
+/// The three conversions from stored integers to Arrow: unchanged, byte-swapped, bit by bit.
 fn widen<T: ArrowPrimitiveType>(
     bytes: Buffer,
     layout: BitPlaces,
@@ -109,7 +109,7 @@ where
     Arc::new(PrimitiveArray::<T>::new(values.into(), None))
 }
 
-/// Values of a native width, swapped where the file's order is not the machine's.
+/// Values of a native width, swapped if the file's order differs from the machine's.
 fn in_order<T: ArrowPrimitiveType>(bytes: Buffer, order: ByteOrder) -> ArrayRef
 where
     T::Native: SwapBytes,
@@ -122,7 +122,7 @@ where
     Arc::new(PrimitiveArray::<T>::new(values.iter().map(|value| value.swapped()).collect::<Vec<_>>().into(), None))
 }
 
-/// The bytes as a typed buffer: as they lie where they are aligned, else copied.
+/// The bytes as a typed buffer: in place if they are aligned, otherwise copied.
 fn aligned<T: ArrowPrimitiveType>(bytes: Buffer) -> ScalarBuffer<T::Native> {
     let bytes =
         if bytes.as_ptr().align_offset(align_of::<T::Native>()) == 0 { bytes } else { Buffer::from(bytes.as_slice()) };
@@ -139,18 +139,18 @@ pub(super) fn floats(bytes: Buffer, order: ByteOrder, format: FloatFormat) -> Op
     }
 }
 
-/// Times of which the upper half counts seconds and the lower one microseconds: as seconds, or as whole microseconds.
+/// Times whose upper half counts seconds and whose lower half counts microseconds, as seconds or as whole microseconds.
 pub(super) fn split_seconds(bytes: Buffer, order: ByteOrder, is_integer: bool) -> ArrayRef {
     let stored = in_order::<Int64Type>(bytes, order);
     let stored = stored.as_primitive::<Int64Type>();
     if is_integer {
-        // Both have 32 bits: the sum is far from the ends.
+        // Both halves have 32 bits, so the sum cannot overflow.
         return Arc::new(stored.unary::<_, Int64Type>(|time| (time >> 32) * 1_000_000 + i64::from(time as i32)));
     }
     Arc::new(stored.unary::<_, Float64Type>(|time| 1e-6 * f64::from(time as i32) + (time >> 32) as f64))
 }
 
-/// A value with its bytes in the other order.
+/// Swaps the bytes of a value.
 trait SwapBytes: Copy {
     fn swapped(self) -> Self;
 }

@@ -1,42 +1,42 @@
-//! Records odd values, in one bit for each row and kind: every value of a file may be odd.
+//! Records odd values, in one bit per row and kind, since every value of a file may be odd.
 
 use std::collections::BTreeMap;
 
-/// A stored value that breaks a rule but does not stop its neighbours.
+/// A stored value that breaks a rule, while its neighbours stay readable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Oddity {
-    /// A boolean that is neither 0 nor 1: shown as missing.
+    /// A boolean that is neither 0 nor 1: shown as null.
     InvalidBoolean,
     /// An enumeration code without a member: shown as its number.
     UnnamedCode,
-    /// A category code past the last category: shown as missing.
+    /// A category code past the last category: shown as null.
     CategoryOutOfRange,
-    /// A list whose offsets go back or past its values: shown as missing.
+    /// A list whose offsets decrease or exceed its values: shown as null.
     InvalidOffsets,
-    /// A list that is null and has elements, which are not shown.
+    /// A null list with elements, which are not shown.
     NullNotEmpty,
-    /// Text that is not UTF-8: broken bytes are shown as U+FFFD.
+    /// Text that is not UTF-8: invalid bytes are shown as U+FFFD.
     InvalidText,
-    /// A count of time units that leads beyond what 64 bits of the unit shown hold: shown as missing.
+    /// A count of time units out of range of 64 bits in the shown unit: shown as null.
     TimeOutOfRange,
-    /// An encoded waveform that is damaged, or has another length than it should: shown as missing.
+    /// An encoded waveform that is damaged or has an unexpected length: shown as null.
     Undecodable,
-    /// An integer that the floats of other files do not hold exactly: shown as the nearest one.
+    /// An integer that the floats of other files cannot represent exactly: shown as the nearest float.
     Rounded,
-    /// A float of more than 64 bits that float64 does not hold: shown as the nearest one.
+    /// A float of more than 64 bits that float64 cannot represent: shown as the nearest float64.
     Nearest,
 }
 
-/// The oddities of some rows: which, and in which row, counted from the first row decoded. A row is odd in one way
-/// once, however many of its items are.
+/// The oddities of some rows, by kind and row, counted from the first row decoded. A row has each oddity at most once,
+/// however many of its items are odd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Oddities {
-    /// A bit for each row, as far as the last odd one.
+    /// A bit per row, up to the last odd one.
     rows: BTreeMap<Oddity, Vec<u64>>,
 }
 
 impl Oddities {
-    /// None.
+    /// No oddities.
     pub fn new() -> Self {
         Self::default()
     }
@@ -46,7 +46,7 @@ impl Oddities {
         self.rows.is_empty()
     }
 
-    /// Adds an oddity of a row, of which there must be fewer than memory has bits.
+    /// Adds an oddity of a row. Row numbers must stay below the number of bits in memory.
     pub fn add(&mut self, oddity: Oddity, row: u64) {
         let words = self.rows.entry(oddity).or_default();
         let at = (row / 64) as usize;
@@ -61,7 +61,7 @@ impl Oddities {
         self.extend((0..len).filter(|row| is_odd(*row)).map(|row| (oddity, row as u64)));
     }
 
-    /// Each with its rows, in order.
+    /// Each oddity with its rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Oddity, u64)> {
         self.rows.iter().flat_map(|(oddity, words)| {
             let rows = words.iter().zip(0..).filter(|(word, _)| **word != 0).flat_map(|(word, at)| {
@@ -71,7 +71,7 @@ impl Oddities {
         })
     }
 
-    /// Those of rows that are stored once each, of the rows that `keys` numbers them for.
+    /// Spreads the oddities of distinct rows over all rows; `keys` has the index of each row among the distinct ones.
     pub fn of_shared(&self, keys: &[u32]) -> Self {
         let mut all = Self::new();
         for (oddity, words) in &self.rows {
@@ -82,7 +82,7 @@ impl Oddities {
         all
     }
 
-    /// Keeps those of rows alone that are still odd.
+    /// Keeps the oddities of rows that `is_odd` accepts.
     pub fn retain(&mut self, is_odd: impl Fn(u64) -> bool) {
         if !self.is_empty() {
             let before = std::mem::take(self);

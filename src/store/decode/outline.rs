@@ -1,4 +1,4 @@
-//! How long elements are, without what they hold: see [`crate::store::Rows::outline`].
+//! Outlines: the lengths of elements without their content; see [`crate::store::Rows::outline`].
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use arrow_schema::{Field, Fields};
 
 use crate::catalogue::{Class, Datatype, product};
 
-/// Lists of outlines, all of them there.
+/// Lists of outlines, without nulls.
 pub fn lists(offsets: OffsetBuffer<i64>, items: ArrayRef) -> Option<ArrayRef> {
     let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
     Some(Arc::new(LargeListArray::try_new(field, offsets, items, None).ok()?))
 }
 
-/// An outline of texts of which the empty ones are missing.
+/// An outline of texts in which empty ones are null.
 pub fn without_empty(outline: ArrayRef) -> ArrayRef {
     let Some(lengths) = outline.as_primitive_opt::<UInt64Type>() else { return outline };
     let lengths = lengths.values();
@@ -26,7 +26,7 @@ pub fn without_empty(outline: ArrayRef) -> ArrayRef {
     Arc::new(UInt64Array::new(lengths.clone(), Some(NullBuffer::new(valid))))
 }
 
-/// Whether elements have an outline: all but sequences of elements of variable length, which the heap holds, and
+/// Whether elements have an outline: all but sequences of variable-length elements, which lie in the heap, and
 /// references, whose text is the path of their target.
 pub fn has_outline(datatype: &Datatype) -> bool {
     match &datatype.class {
@@ -38,8 +38,8 @@ pub fn has_outline(datatype: &Datatype) -> bool {
     }
 }
 
-/// The outline of `count` elements of `stride` bytes each in `bytes`, `offset` bytes into each; `length` reads a
-/// descriptor. `None` where their type has none, or `bytes` are too few.
+/// The outline of `count` elements of `stride` bytes each in `bytes`, at `offset` within each; `length` reads a
+/// descriptor. `None`: the type has none, or `bytes` is too short.
 pub fn outline(
     datatype: &Datatype,
     (bytes, offset, stride): (&[u8], usize, usize),
@@ -87,7 +87,7 @@ pub fn outline(
     }
 }
 
-/// The outline of elements of fixed length.
+/// The outline of fixed-length elements.
 fn empty(datatype: &Datatype, count: usize) -> ArrayRef {
     let nothing = || Arc::new(NullArray::new(count)) as ArrayRef;
     match &datatype.class {
@@ -120,12 +120,12 @@ fn arrays(dims: &[u64], mut items: ArrayRef) -> Option<ArrayRef> {
     Some(items)
 }
 
-/// The outline of the rows that an array holds, as rows without a file tell it.
+/// The outline of an array's rows, for rows without a file.
 #[cfg(test)]
 pub fn outline_of(array: &ArrayRef) -> Option<ArrayRef> {
     Some(match array.data_type() {
         DataType::LargeUtf8 => {
-            // As if each U+FFFD stood for a byte that is no UTF-8.
+            // Counts each U+FFFD as one invalid byte.
             let lengths = array
                 .as_string::<i64>()
                 .iter()

@@ -1,11 +1,10 @@
-//! References as text: the path of the object that one leads to and, for a region or an attribute, what stands behind
-//! it.
+//! References as text: the path of the target object and, for a region or an attribute, a suffix.
 //!
-//! Stored references are taken apart here, and their parts in the global heap are read like any other. Only the path of
-//! an object is asked of the worker, once for each object, so a broken reference touches neither libhdf5 nor its
+//! The parts of stored references are parsed here, and their content in the global heap is read like any other. Only
+//! the path of an object comes from the worker, once per object, so a broken reference affects neither libhdf5 nor its
 //! neighbours.
 //!
-//! The forms are those of the HDF5 file format, appendix "Encoding for Dataspace and Reference".
+//! The encodings are those of the HDF5 file format, appendix "Encoding for Dataspace and Reference".
 //!
 //! ```text
 //! object    address
@@ -29,14 +28,14 @@ use crate::store::{Cursor, Error, Heap, Unresolved, numbered};
 
 /// First byte of a standard reference to an object.
 const OBJECT: u8 = 2;
-/// Flag of a standard reference that leads to another file.
+/// Flag of a standard reference into another file.
 const EXTERNAL: u8 = 1;
 
-/// Bytes of the longest text, as stored: a path of 64 KiB, which is where the worker's walk ends, and behind it the
-/// name of an attribute, as long as that, or 64 blocks of rank 32 whose numbers have 20 digits.
+/// Most bytes of the text, as stored: a path of 64 KiB, the limit of the worker's walk, followed by the name of an
+/// attribute, of equal length, or by 64 blocks of rank 32 with numbers of 20 digits.
 pub const LONGEST_REFERENCE: u64 = (64 << 10) + (96 << 10);
 
-/// References after which an interrupt is looked at.
+/// References between two checks of the interrupt.
 const STRIDE: usize = 4096;
 
 /// The target of a reference.
@@ -44,23 +43,23 @@ const STRIDE: usize = 4096;
 struct Target {
     /// Address of the object, as wide as the file's addresses.
     address: u64,
-    /// Selection or attribute, to go behind the path.
+    /// Selection or attribute, appended to the path.
     suffix: String,
 }
 
 impl Heap {
-    /// References of `width` bytes each, from the elements or from what they lead to, as text; missing where one is
-    /// null or leads nowhere.
+    /// References of `width` bytes each, from elements or from their content, as text; null if a reference is null or
+    /// dangles.
     ///
     /// The path is the shortest one over hard links (of equally long ones the first bytewise). A selection follows in
     /// brackets: `/d[0:10,3:7]` for a block, half-open; `/d[0:2;5:6]` for several; `/d[(1,2);(3,4)]` for points;
-    /// `/d[...]` for everything, `/d[]` for nothing, `/d[?]` for what cannot be read; `…` stands for what is left out
-    /// after 64 blocks or points. A reference to an attribute ends with `@` and its name.
+    /// `/d[...]` for everything, `/d[]` for nothing, `/d[?]` for an unreadable selection; after 64 blocks or points,
+    /// `…` stands for the rest. A reference to an attribute ends with `@` and its name.
     ///
     /// # Errors
-    /// Why the worker or the file did not answer; [`Error::TooLarge`] for more text than a chunk may have.
+    /// An error of the worker or of the file; [`Error::TooLarge`] if there is more text than a chunk may have.
     pub fn references(&self, kind: ReferenceKind, stored: &[u8], width: usize) -> Result<LargeStringArray, Unresolved> {
-        // The heap of a file that this one leads to is out of reach.
+        // The heap of another file is out of reach.
         if kind == ReferenceKind::Region && self.file_number != 0 {
             return Ok(hexadecimal(stored, width));
         }
@@ -76,7 +75,7 @@ impl Heap {
             Err(Error::TooLarge { path, what, bytes: length, limit, option: "--max-chunk" })
         };
         let mut cursor = self.cursor();
-        // However many lead to one place, what is there is taken apart once.
+        // Equal references are parsed once.
         let (cells, keys) = numbered(stored.chunks_exact(width.max(1)));
         let mut targets = Vec::with_capacity(cells.len());
         for (at, cell) in cells.into_iter().enumerate() {
@@ -119,13 +118,13 @@ impl Heap {
         Ok(texts.finish())
     }
 
-    /// No object lies at this address or behind it.
+    /// No object has an address at or beyond this.
     fn end(&self) -> Result<u64, Error> {
-        // The file behind a number is the worker's.
+        // A numbered file belongs to the worker.
         if self.file_number == 0 { self.file.size() } else { Ok(u64::MAX) }
     }
 
-    /// The target of a stored reference; `None` for a null or broken one.
+    /// The target of a stored reference; `None`: a null or broken one.
     fn target_of(
         &self,
         kind: ReferenceKind,
@@ -136,7 +135,7 @@ impl Heap {
         if cell.iter().all(|byte| *byte == 0) {
             return Ok(None);
         }
-        // A heap that cannot be made sense of is this reference's own fault.
+        // A malformed heap affects only this reference.
         let valid = |bytes| match bytes {
             Ok(bytes) => Ok(Some(bytes)),
             Err(Unresolved::Invalid(_)) => Ok(None),
@@ -153,7 +152,7 @@ impl Heap {
                 Ok(object.and_then(|object| region(object, address_size)))
             }
             ReferenceKind::Standard => match cell {
-                // It leads to another file.
+                // The target is in another file.
                 [_, flags, ..] if flags & EXTERNAL != 0 => Ok(None),
                 [OBJECT, _, body @ ..] => Ok(standard(OBJECT, body)),
                 [kind @ (REGION | ATTRIBUTE), _, descriptor @ ..] => {
@@ -165,20 +164,20 @@ impl Heap {
     }
 }
 
-/// Parses the heap object of a region reference of the old kind.
+/// Parses the heap object of an old-style region reference.
 fn region(object: &[u8], address_size: usize) -> Option<Target> {
     let (address, selected) = object.split_at_checked(address_size)?;
     Some(Target { address: little_endian(address), suffix: bracketed(selected) })
 }
 
-/// The body of a standard reference.
+/// Parses the body of a standard reference.
 fn standard(kind: u8, body: &[u8]) -> Option<Target> {
     let (length, rest) = body.split_first()?;
     let (token, rest) = rest.split_at_checked(usize::from(*length)).filter(|_| (1..=8).contains(length))?;
     let suffix = match kind {
         REGION => {
             let length = usize::try_from(u32::from_le_bytes(*rest.first_chunk()?)).ok()?;
-            // Behind the length stands the rank, which the selection repeats.
+            // The rank follows the length; the selection repeats it.
             let selected = rest.get(8..).unwrap_or_default();
             bracketed(selected.get(..length).unwrap_or_default())
         }
@@ -204,7 +203,7 @@ mod tests {
         digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
     }
 
-    /// Bodies as the format lays them out (`H5R__encode` of libhdf5 2.0 describes it), by hand.
+    /// Bodies built by hand in the format's layout (`H5R__encode` of libhdf5 2.0 describes it).
     #[test]
     fn standard_references_have_a_token_and_what_stands_behind_it() {
         let target = |suffix: &str| Some(Target { address: 0x0320, suffix: suffix.into() });

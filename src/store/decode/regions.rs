@@ -1,5 +1,4 @@
-//! A selection of elements as files have it (HDF5 file format, appendix "Encoding for Dataspace and Reference"), as
-//! text.
+//! A stored selection of elements (HDF5 file format, appendix "Encoding for Dataspace and Reference") as text.
 //!
 //! ```text
 //! 0 u32                                                         nothing
@@ -15,11 +14,11 @@ use std::fmt::Write;
 
 use crate::codec::structure::Rest;
 
-/// Blocks or points that are written out; `…` stands for the rest.
+/// Most blocks or points to write out; `…` stands for the rest.
 const SHOWN: u64 = 64;
 
 /// `[a:b,c:d]` for a block, half-open; several joined by `;`; points as `[(1,2);(3,4)]`; `[...]` for everything, `[]`
-/// for nothing. `None` where the bytes are no selection.
+/// for nothing. `None`: not a selection.
 pub(super) fn text(bytes: &[u8]) -> Option<String> {
     let mut rest = Rest(bytes);
     match rest.number(4)? {
@@ -76,7 +75,7 @@ fn regular(rest: &mut Rest<'_>, width: usize, rank: usize) -> Option<String> {
         if count == unlimited || block == unlimited {
             return None;
         }
-        // Blocks that touch are one.
+        // Adjacent blocks are merged.
         let (count, block) = if stride == block { (1, count.checked_mul(block)?) } else { (count, block) };
         dimensions.push((start, stride, count, block));
     }
@@ -100,7 +99,7 @@ fn regular(rest: &mut Rest<'_>, width: usize, rank: usize) -> Option<String> {
     Some(closed(text, count))
 }
 
-/// One block behind those before it.
+/// Appends one block.
 fn block(text: &mut String, at: u64, ranges: impl Iterator<Item = (u64, u64)>) {
     let separators = std::iter::once(if at == 0 { "" } else { ";" }).chain(std::iter::repeat(","));
     for ((start, end), separator) in ranges.zip(separators) {

@@ -1,4 +1,4 @@
-//! Counts rows whose stored value breaks a rule, each once however often it is read.
+//! Counts rows whose stored value breaks a rule; each row counts once, however often it is read.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 use super::{Oddities, Oddity};
 
-/// Stretches of rows remembered apart: random reads of a damaged column must not fill memory.
+/// Most disjoint stretches of rows to record: random reads of a damaged column must not fill memory.
 const MOST_STRETCHES: usize = 4096;
 
-/// Oddities met so far in one column, for `.hepfs/findings`.
+/// Oddities found so far in one column, for `.hepfs/findings`.
 #[derive(Debug, Default)]
 pub struct Tally {
     seen: Mutex<Seen>,
@@ -23,18 +23,18 @@ struct Seen {
     counted: BTreeMap<u64, u64>,
 }
 
-/// How often, and where first.
+/// The number of rows with an oddity, and the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// Rows met so far.
+    /// Number of rows so far.
     pub rows: u64,
-    /// The first of them.
+    /// The first row.
     pub first: u64,
 }
 
 impl Tally {
-    /// Adds the oddities of `rows`, whose positions count from its start. Past `MOST_STRETCHES`, rows that touch no
-    /// known stretch are left out: the count is a lower bound.
+    /// Adds the oddities of `rows`, with positions counted from its start. Past `MOST_STRETCHES`, rows that touch no
+    /// known stretch are ignored: the count becomes a lower bound.
     pub fn add(&self, rows: Range<u64>, oddities: &Oddities) {
         if oddities.is_empty() {
             return;
@@ -55,7 +55,7 @@ impl Tally {
         seen.mark(rows);
     }
 
-    /// The oddities met so far.
+    /// The oddities found so far.
     pub fn counts(&self) -> Vec<(Oddity, Count)> {
         self.seen.lock().counts.iter().map(|(oddity, count)| (*oddity, *count)).collect()
     }
@@ -66,7 +66,7 @@ impl Seen {
         self.counted.range(..=row).next_back().is_some_and(|(_, end)| row < *end)
     }
 
-    /// Whether rows lie in or beside a stretch that is counted.
+    /// Whether rows overlap or touch a counted stretch.
     fn touches(&self, rows: &Range<u64>) -> bool {
         self.counted.range(..=rows.end).next_back().is_some_and(|(_, end)| *end >= rows.start)
     }

@@ -1,4 +1,4 @@
-//! Strings of fixed and variable length.
+//! Fixed-length and variable-length strings.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ pub(super) fn fixed(bytes: &[u8], width: usize, padding: Padding, oddities: &mut
         all.extend_from_slice(cell);
         lengths.push(cell.len());
     }
-    // Where all is UTF-8, it is looked at once.
+    // Validates all texts at once; this succeeds if all are UTF-8.
     if let Ok(texts) = LargeStringArray::try_new(OffsetBuffer::from_lengths(lengths), all.into(), None) {
         return Arc::new(texts);
     }
@@ -31,7 +31,7 @@ pub(super) fn fixed(bytes: &[u8], width: usize, padding: Padding, oddities: &mut
     Arc::new(builder.finish())
 }
 
-/// The bytes of each cell in hexadecimal, in the order stored.
+/// The bytes of each cell in hexadecimal, in stored order.
 pub(super) fn hexadecimal(bytes: &[u8], width: usize) -> LargeStringArray {
     let width = width.max(1);
     let mut builder = LargeStringBuilder::with_capacity(bytes.len() / width, bytes.len().saturating_mul(2));
@@ -45,7 +45,7 @@ pub(super) fn hexadecimal(bytes: &[u8], width: usize) -> LargeStringArray {
     builder.finish()
 }
 
-/// Strings behind descriptors; invalid UTF-8 becomes U+FFFD.
+/// Variable-length strings; invalid UTF-8 becomes U+FFFD.
 pub(super) fn variable(
     bytes: &[u8],
     width: usize,
@@ -62,7 +62,7 @@ pub(super) fn variable(
     Ok(Arc::new(builder.finish()))
 }
 
-/// The text that bytes in UTF-8 are, and in others; those of `row` are odd then.
+/// Bytes as text; if they are not UTF-8, `row` is recorded as odd.
 fn shown<'a>(bytes: &'a [u8], row: usize, oddities: &mut Oddities) -> Cow<'a, str> {
     let text = String::from_utf8_lossy(bytes);
     if matches!(text, Cow::Owned(_)) {
@@ -71,7 +71,7 @@ fn shown<'a>(bytes: &'a [u8], row: usize, oddities: &mut Oddities) -> Cow<'a, st
     text
 }
 
-/// A string of variable length has no place to pad: what libhdf5 hands out ends at the first NUL.
+/// A variable-length string has no padding: libhdf5 ends it at the first NUL.
 pub(super) fn variable_padding(padding: Padding) -> Padding {
     match padding {
         Padding::NullPadded => Padding::NullTerminated,

@@ -1,38 +1,38 @@
-//! Weighs an array of elements before it is made: by widths and descriptors, nothing copied.
+//! Computes the memory of an array of elements before it is made, from widths and descriptors, without copying.
 
 use arrow_schema::DataType;
 
 use super::{Parts, arrow_type};
 use crate::catalogue::{Class, Datatype, product};
 
-/// Counts the bytes that elements of one type take in an array.
+/// Computes the bytes that elements of one type take in an array.
 #[derive(Debug)]
 pub struct Weigher {
-    /// Of an element, its variable parts aside.
+    /// Bytes of an element without its variable parts.
     fixed: u64,
     part: Part,
-    /// Bytes of a file: what claims to be longer leads nowhere, and counts nothing.
+    /// Bytes of the file: content that claims to be longer dangles, and counts as nothing.
     longest: u64,
 }
 
-/// Where an element is of variable length.
+/// The variable parts of an element.
 #[derive(Debug)]
 enum Part {
     Nowhere,
     Text,
-    /// Items: the bytes of one as stored, and in an array.
+    /// Items: stored bytes and array bytes of one.
     Sequence {
         size: u64,
         fixed: u64,
         item: Box<Part>,
     },
-    /// A number of items of a number of bytes each.
+    /// A number of items, of a number of bytes each.
     Array {
         count: u64,
         size: u64,
         item: Box<Part>,
     },
-    /// Offsets and sizes of fields.
+    /// Offsets and sizes of fields, with their variable parts.
     Compound(Vec<(u64, u64, Part)>),
 }
 
@@ -59,27 +59,27 @@ impl Part {
 }
 
 impl Weigher {
-    /// Of elements of `datatype` in a file of `longest` bytes.
+    /// A weigher for elements of `datatype` in a file of `longest` bytes.
     pub fn new(datatype: &Datatype, longest: u64) -> Self {
         Self { fixed: width(datatype), part: Part::of(datatype), longest }
     }
 
-    /// Bytes of an element where all take the same.
+    /// Bytes of an element, if all take equally many.
     pub fn fixed(&self) -> Option<u64> {
         matches!(self.part, Part::Nowhere).then_some(self.fixed)
     }
 
-    /// Bytes of an element that takes least.
+    /// Fewest bytes of an element.
     pub fn least(&self) -> u64 {
         self.fixed
     }
 
-    /// Bytes of one element; counts no further than `most`.
+    /// Bytes of one element; stops counting past `most`.
     pub fn weight(&self, element: &[u8], most: u64, parts: &dyn Parts) -> u64 {
         self.fixed.saturating_add(self.variable(&self.part, element, most, parts))
     }
 
-    /// Bytes of all of `elements`, which have `size` bytes each; need not count further than `most`.
+    /// Bytes of all `elements`, of `size` bytes each; may stop counting past `most`.
     pub fn weight_of_all(&self, elements: &[u8], size: u64, most: u64, parts: &dyn Parts) -> u64 {
         let count = elements.len() as u64 / size.max(1);
         let fixed = count.saturating_mul(self.fixed);
@@ -125,7 +125,7 @@ impl Weigher {
     fn items(&self, item: &Part, bytes: &[u8], size: u64, most: u64, parts: &dyn Parts) -> u64 {
         let items = bytes.chunks_exact((size as usize).max(1));
         if let Part::Text = item {
-            // Each below 2^32, of which memory holds fewer than 2^32.
+            // Each is below 2^32, and memory holds fewer than 2^32 of them.
             return items.map(|descriptor| self.text(descriptor)).sum();
         }
         let mut sum = 0u64;
@@ -139,7 +139,7 @@ impl Weigher {
     }
 }
 
-/// Bytes that a value of this type takes in an array, its variable part aside: offsets of 8 bytes, keys, numbers.
+/// Bytes of a value of this type in an array, without its variable part: offsets of 8 bytes, keys, numbers.
 pub fn fixed_width(data_type: &DataType) -> u64 {
     match data_type {
         DataType::Struct(fields) => {
@@ -155,8 +155,8 @@ pub fn fixed_width(data_type: &DataType) -> u64 {
     }
 }
 
-/// Bytes of an element in an array, its parts of variable length aside. A text of fixed length counts in full: whatever
-/// of it is padding was read.
+/// Bytes of an element in an array, without variable-length parts. A fixed-length text counts in full, since its
+/// padding was read too.
 fn width(datatype: &Datatype) -> u64 {
     fixed_width(&arrow_type(datatype)).saturating_add(fixed_texts(datatype))
 }
@@ -212,7 +212,7 @@ mod tests {
         let array = decode(&datatype, bytes, 1, &Memory(&heap), &mut Oddities::new()).unwrap();
         let taken = array.to_data().get_slice_memory_size().unwrap() as u64;
         assert!(taken.abs_diff(weight) < 100, "{taken} bytes, not {weight}");
-        // Texts of fixed length: all of them, though these are nothing but padding.
+        // Fixed-length texts count in full, though these are all padding.
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
         let fixed = Datatype { size: 32_000, class };
         let pair = Datatype { size: 64_000, class: Class::Array { dims: vec![2], base: Box::new(fixed.clone()) } };
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(Weigher::new(&fixed, 1 << 20).fixed(), Some(32_008));
         assert_eq!(Weigher::new(&pair, 1 << 20).fixed(), Some(64_016));
         assert_eq!(Weigher::new(&list, 1 << 20).weight(&descriptor(3, 0), u64::MAX, &Memory(&[])), 8 + 3 * 32_008);
-        // Counting stops, and what is longer than the file leads nowhere.
+        // Counting stops, and content longer than the file dangles.
         assert!((1001..=2100).contains(&weigher.weight(&element, 1000, &Memory(&heap))));
         assert!(Weigher::new(&datatype, 999).weight(&element, u64::MAX, &Memory(&heap)) < 200);
     }

@@ -1,4 +1,4 @@
-//! Floating-point numbers of more than 64 bits, as the nearest of 64 bits: C's `long double`.
+//! Converts floating-point numbers of more than 64 bits, C's `long double`, to the nearest float64.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::catalogue::{ByteOrder, FloatFormat};
 const EXPONENT: u32 = 15;
 const BIAS: i32 = (1 << (EXPONENT - 1)) - 1;
 
-/// The least power of two of float64.
+/// Exponent of the smallest power of two in float64.
 const LEAST: i32 = -1074;
 
-/// Numbers of `width` bytes each, 10 to 16; those that float64 does not hold are odd.
+/// Numbers of `width` bytes each, 10 to 16; those that float64 cannot represent are odd.
 pub(super) fn floats(
     bytes: &[u8],
     width: usize,
@@ -39,9 +39,9 @@ pub(super) fn floats(
     Arc::new(Float64Array::from(values))
 }
 
-/// The number that these bits are, or the nearest one, and whether it is the same.
+/// The nearest float64 to the number with these bits, and whether it is exact.
 fn read(bits: u128, format: FloatFormat) -> (f64, bool) {
-    // Behind the point, and before it: binary128 leaves out the leading bit, x87 has it.
+    // Position of the point and of the sign: binary128 omits the leading bit, x87 stores it.
     let (fraction, sign) = if format == FloatFormat::Extended { (63, 79) } else { (112, 127) };
     let exponent = (bits >> (sign - EXPONENT)) as i32 & ((1 << EXPONENT) - 1);
     let below = bits & ((1 << fraction) - 1);
@@ -55,26 +55,26 @@ fn read(bits: u128, format: FloatFormat) -> (f64, bool) {
     (if bits >> sign & 1 == 1 { -value } else { value }, is_exact)
 }
 
-/// The float64 nearest to `mantissa` times a power of two, an even one of two, and whether it is the same.
+/// The float64 nearest to `mantissa` times a power of two (ties to even), and whether it is exact.
 fn nearest(mantissa: u128, power: i32) -> (f64, bool) {
     let digits = (u128::BITS - mantissa.leading_zeros()) as i32;
-    // Bits that find no place: behind 53 digits, or below the least power.
+    // Bits without a place: beyond 53 digits, or below the smallest power.
     let lost = (digits - f64::MANTISSA_DIGITS as i32).max(LEAST - power).max(0);
     if lost > digits {
-        // Less than half of the least number.
+        // Less than half of the smallest number.
         return (0.0, mantissa == 0);
     }
     let kept = mantissa.checked_shr(lost as u32).unwrap_or(0);
     let rest = mantissa - kept.checked_shl(lost as u32).unwrap_or(0);
     let half = if lost > 0 { 1 << (lost - 1) } else { 0 };
     let is_up = lost > 0 && (rest > half || rest == half && kept & 1 == 1);
-    // At most 2^53, and times a power of two that is exact: nothing is rounded again.
+    // At most 2^53, and scaling by a power of two is exact: no second rounding.
     let kept = (kept + u128::from(is_up)) as f64;
     let value = kept * power_of_two(power + lost);
     (value, rest == 0 && value.is_finite())
 }
 
-/// Two to the power of `power`, which is the least one or more.
+/// Two to the power of `power`, at least the smallest power.
 fn power_of_two(power: i32) -> f64 {
     match power {
         1024.. => f64::INFINITY,
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// The bits of a number, and what NumPy makes of it with `astype("f8")`.
+    /// The bits of a number, and NumPy's result for `astype("f8")`.
     fn same(format: FloatFormat, bits: u128, expected: f64, is_exact: bool) {
         for (order, width) in [(ByteOrder::Little, 16), (ByteOrder::Big, 16), (ByteOrder::Little, 10)] {
             if width == 10 && format == FloatFormat::Quadruple {
@@ -122,11 +122,11 @@ mod tests {
         // 0.1 and 1/3 to 64 digits.
         same(0x3ffb_cccc_cccc_cccc_cccd, 0.1, false);
         same(0x3ffd_aaaa_aaaa_aaaa_aaab, 1.0 / 3.0, false);
-        // Halfway between two numbers: the even one.
+        // Ties go to the even number.
         same(0x3fff_8000_0000_0000_0400, 1.0, false);
         same(0x3fff_8000_0000_0000_0c00, 1.0 + 2.0 * f64::EPSILON, false);
         same(0x3fff_8000_0000_0000_0401, 1.0 + f64::EPSILON, false);
-        // Beyond float64 in both directions, and its least numbers.
+        // Out of range of float64 in both directions, and its smallest numbers.
         same(0x7ffe_ffff_ffff_ffff_ffff, f64::INFINITY, false);
         same(0x43fe_ffff_ffff_ffff_f800, f64::MAX, true);
         same(0x43fe_ffff_ffff_ffff_fc00, f64::INFINITY, false);

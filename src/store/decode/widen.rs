@@ -1,14 +1,13 @@
 //! Integers of any width as 64 bits.
 //!
-//! Nulls stay nulls. What the other sign cannot hold becomes null: a negative number has no `u64`, one past `i64::MAX`
-//! no `i64`.
+//! Nulls stay nulls. Values out of range become null: a negative number as `u64`, one past `i64::MAX` as `i64`.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, Int64Array, UInt64Array};
 use arrow_schema::DataType;
 
-/// Widens integers to `u64`; `None` where the array holds other values.
+/// Widens integers to `u64`; `None`: not an array of integers.
 pub fn unsigned(array: &dyn Array) -> Option<UInt64Array> {
     Some(match array.data_type() {
         DataType::UInt8 => array.as_primitive::<UInt8Type>().unary(u64::from),
@@ -19,7 +18,7 @@ pub fn unsigned(array: &dyn Array) -> Option<UInt64Array> {
     })
 }
 
-/// Widens integers to `i64`; `None` where the array holds other values.
+/// Widens integers to `i64`; `None`: not an array of integers.
 pub fn signed(array: &dyn Array) -> Option<Int64Array> {
     Some(match array.data_type() {
         DataType::Int8 => array.as_primitive::<Int8Type>().unary(i64::from),

@@ -1,13 +1,13 @@
-//! Remembers what the HDF5 worker said of a file: asked once, and kept in the user's cache folder, so that a later
-//! mount of the same file starts no worker.
+//! Remembers the HDF5 worker's answers about a file, also in the user's cache folder, so that a later mount of the same
+//! file starts no worker.
 //!
-//! One entry a file holds what it is and every group, object and small chunk map asked for so far; a large chunk map
-//! has an entry of its own. An entry is found again by the file's identity and by [`FORM`], the version of libhdf5 and
-//! the worker's settings. What it holds is written a moment after the last answer, and when the file is dropped.
+//! One entry per file contains the facts about it, and every group, object and small chunk map requested so far; a
+//! large chunk map has its own entry. The key is the file's identity, [`FORM`], the version of libhdf5, and the
+//! worker's settings. Entries are written a moment after the last answer, and when the file is dropped.
 //!
-//! Only what will be the same next time is remembered: answers in which everything could be read, about a file whose
-//! identity stands for its content (no writer has it open, it had not just changed, it leads to no others). A failure
-//! may be over the next time.
+//! Only answers that will be the same next time are remembered: those without failures, about a file whose identity
+//! determines its content (no writer has it open, it had not just changed, it does not lead to others). A failure may
+//! have gone by the next time.
 
 #[cfg(test)]
 mod tests;
@@ -27,23 +27,23 @@ use crate::h5;
 use crate::source::{Interrupt, Source};
 use crate::store::{Reservation, Store};
 
-/// Counts up when the types of [`crate::catalogue`] change, or what the worker makes of a file: an entry of another
-/// form is ignored. A test holds the form to its number.
+/// Version of the types of [`crate::catalogue`] and of the worker's interpretation of a file: entries of another
+/// version are ignored. A test ties the form to this number.
 const FORM: u32 = 6;
 
-/// Bytes of answers remembered of a file, beyond a share of the memory budget: some 100,000 columns.
+/// Most bytes of answers remembered per file, besides a share of the memory budget: some 100,000 columns.
 const MOST_REMEMBERED: u64 = 64 << 20;
 
-/// The share of the budget that the answers about one file may take.
+/// Share of the budget, as a divisor, for the answers about one file.
 const SHARE: u64 = 16;
 
-/// Bytes of an answer's entry beside its content, about.
+/// Bytes of an answer's entry besides its content, about.
 const OVERHEAD: u64 = 96;
 
-/// A chunk map of more bytes than this has an entry of its own, so that not all are read when the file is opened.
+/// A larger chunk map has its own entry, so that opening the file does not read all of them.
 const LARGE_MAP: usize = 64 << 10;
 
-/// A chunk map of more bytes than this is not kept: it would fill a cache folder of the usual size.
+/// A larger chunk map is not kept: it would fill a cache folder of the default size.
 const LARGEST_MAP: usize = 128 << 20;
 
 /// A question to the worker.
@@ -55,7 +55,7 @@ enum Asked {
     Path(ObjectId),
 }
 
-/// Postcard of an answer, with its part of the memory budget.
+/// An answer as Postcard, with its share of the memory budget.
 #[derive(Debug)]
 struct Remembered(Box<[u8]>, #[expect(dead_code, reason = "it is given back with the answer")] Reservation);
 
@@ -63,11 +63,11 @@ struct Remembered(Box<[u8]>, #[expect(dead_code, reason = "it is given back with
 #[derive(Debug, Default)]
 struct Known {
     answers: BTreeMap<Asked, Arc<Remembered>>,
-    /// Bytes that they take.
+    /// Bytes that the answers take.
     bytes: u64,
 }
 
-/// Bytes that end in an error where there would be too many to remember.
+/// A writer that fails once there are too many bytes to remember.
 struct Bounded(Vec<u8>);
 
 impl Write for Bounded {
@@ -83,7 +83,7 @@ impl Write for Bounded {
     }
 }
 
-/// Answers about a closed file, for its next opening; evicted when memory is short.
+/// Answers about a closed file, for its next opening; evicted under memory pressure.
 #[derive(Debug)]
 pub(in crate::store) struct Closed {
     what: String,
@@ -94,22 +94,22 @@ pub(in crate::store) struct Closed {
 /// Answers about one file.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// The key under which they are kept, which tells workers apart; `None`: nothing is remembered.
+    /// The key in the cache folder, which distinguishes workers; `None`: nothing is remembered.
     what: Option<String>,
     known: Mutex<Known>,
-    /// Whether there is one that is not kept yet.
+    /// Whether some answer has not been saved.
     unsaved: AtomicBool,
-    /// Whether [`Saver`](super::Saver) has been told of it.
+    /// Whether [`Saver`](super::Saver) has been notified of it.
     told: AtomicBool,
 }
 
 impl Answers {
-    /// None, and none will be remembered.
+    /// No answers; none will be remembered either.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Those that an earlier opening has left, or the cache folder has, with what the file is.
+    /// The answers of an earlier opening or of the cache folder, with the facts about the file.
     pub fn of(store: &Store, source: &Source, client: &h5::Client) -> (Self, Option<FileInfo>) {
         if client.follows_external() || !source.was_settled() {
             return (Self::none(), None);
@@ -129,14 +129,14 @@ impl Answers {
         (answers, Some(entry.info))
     }
 
-    /// Remembers an answer while there is room; says whether it is.
+    /// Remembers an answer if there is room; returns whether it did.
     fn remember(&self, store: &Store, asked: Asked, answer: &[u8]) -> bool {
         let bytes = answer.len() as u64 + OVERHEAD;
         let most = MOST_REMEMBERED.min(store.budget().limit() / SHARE);
         if self.known.lock().bytes.saturating_add(bytes) > most {
             return false;
         }
-        // Not under the lock: it may evict what others keep.
+        // Outside the lock, since it may evict what others keep.
         let Some(reserved) = store.budget().try_reserve(bytes) else { return false };
         let mut known = self.known.lock();
         if known.answers.insert(asked, Remembered(answer.into(), reserved).into()).is_none() {
@@ -151,7 +151,7 @@ impl Answers {
     }
 }
 
-/// An entry: what the file is, what was asked and the length of each answer; then the answers.
+/// Encodes an entry: the facts about the file, the questions, the length of each answer; then the answers.
 fn encode(info: &FileInfo, answers: &BTreeMap<Asked, &[u8]>) -> Option<Vec<u8>> {
     let lengths: Vec<(Asked, u64)> = answers.iter().map(|(asked, answer)| (*asked, answer.len() as u64)).collect();
     let mut entry = postcard::to_stdvec(&(info, lengths)).ok()?;
@@ -165,7 +165,7 @@ struct Entry<'a> {
     answers: Vec<(Asked, &'a [u8])>,
 }
 
-/// Takes an entry apart. It is whole, but it need not be ours.
+/// Parses an entry, which is complete but may be foreign.
 fn decode(entry: &[u8]) -> Option<Entry<'_>> {
     let ((info, lengths), mut rest) = postcard::take_from_bytes::<(FileInfo, Vec<(Asked, u64)>)>(entry).ok()?;
     let mut answers = Vec::with_capacity(lengths.len());
@@ -177,13 +177,13 @@ fn decode(entry: &[u8]) -> Option<Entry<'_>> {
     (rest.is_empty() && !info.swmr).then_some(Entry { info, answers })
 }
 
-/// Whether all chunks could be told; what could not be read may be readable next time.
+/// Whether the map is complete; unreadable parts may be readable next time.
 fn is_known(map: &ChunkMap) -> bool {
     map.iter().all(|chunk| !chunk.is_unknown())
 }
 
 impl File {
-    /// A group with its links and a description of every object behind them; see [`h5::Client::group`].
+    /// A group with its links, and a description of every object behind them; see [`h5::Client::group`].
     ///
     /// # Errors
     /// As there.
@@ -195,13 +195,13 @@ impl File {
         Ok(group)
     }
 
-    /// Whether a group will be told so the next time.
+    /// Whether the next request for a group will get the same answer.
     fn lasts(&self, group: &Group) -> bool {
-        // Why a plugin cannot be loaded may lie outside its folder, and pass.
+        // The reason why a plugin cannot be loaded may lie outside its folder, and go away.
         group.is_whole() && (!self.client().has_plugins() || group.has_all_filters())
     }
 
-    /// The attributes of the root group, which is listed for it if it has not been.
+    /// The attributes of the root group; lists it if need be.
     ///
     /// # Errors
     /// As [`File::group`].
@@ -222,7 +222,7 @@ impl File {
         self.answer(Asked::Object(id), lasts, || self.client().object(id, interrupt))
     }
 
-    /// The path of an object, the shortest one; `None` where no hard links lead to it from the root.
+    /// The shortest path of an object; `None`: no hard links lead to it from the root.
     ///
     /// # Errors
     /// See [`h5::Client::paths`].
@@ -262,8 +262,8 @@ impl File {
         }
         match postcard::to_stdvec(&map) {
             Ok(bytes) if bytes.len() <= LARGE_MAP => self.remember(Asked::Chunks(id), &bytes),
-            // At once: it takes a part of the time that asking took, and a process that ends soon would leave it half
-            // done.
+            // Saved at once: that takes a fraction of the time of the request, and a process that ends soon would lose
+            // it.
             Ok(bytes) if bytes.len() <= LARGEST_MAP => {
                 self.opening.put(&what, &bytes);
             }
@@ -272,7 +272,7 @@ impl File {
         Ok(map)
     }
 
-    /// Remembers what the worker tells of a small file in one answer.
+    /// Remembers the single answer in which the worker describes a small file.
     pub(super) fn look_ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<(), h5::Error> {
         if self.answers.what.is_none() {
             return Ok(());
@@ -288,7 +288,7 @@ impl File {
         Ok(())
     }
 
-    /// The remembered answer, or the worker's; remembered where it `lasts`.
+    /// The remembered answer, or the worker's, remembered if it `lasts`.
     fn answer<T: Serialize + DeserializeOwned>(
         self: &Arc<Self>,
         asked: Asked,
@@ -322,8 +322,8 @@ impl File {
         }
     }
 
-    /// Writes what the worker said and is not kept yet to the cache folder, together with what others have put there
-    /// meanwhile. It is done in passing, too, and when the file is dropped.
+    /// Writes unsaved answers to the cache folder, merged with those that others have saved meanwhile. A thread also
+    /// does this from time to time, and so does dropping the file.
     pub fn save_answers(&self) {
         self.answers.told.store(false, Ordering::Release);
         if !self.answers.unsaved.swap(false, Ordering::AcqRel) {
@@ -348,7 +348,7 @@ impl File {
         }
     }
 
-    /// Leaves the answers to the next opening of the same state of the file.
+    /// Passes the answers on to the next opening of the same state of the file.
     pub(super) fn close(&self) {
         let Some(what) = &self.answers.what else { return };
         let known = std::mem::take(&mut *self.answers.known.lock());

@@ -17,7 +17,7 @@ use answers::Answers;
 pub(super) use answers::Closed;
 pub(super) use saver::Saver;
 
-/// An opened HDF5 file: an [`Opening`], the worker that speaks libhdf5 about it, and what the worker said.
+/// An opened HDF5 file: an [`Opening`], the worker that runs libhdf5 on it, and the worker's answers.
 #[derive(Debug)]
 pub struct File {
     opening: Arc<Opening>,
@@ -26,31 +26,31 @@ pub struct File {
     answers: Answers,
     /// Attributes of the root group, once it was listed.
     root_attributes: OnceLock<Arc<[Attribute]>>,
-    /// Damaged chunk indexes met so far, by HDF5 path of the dataset.
+    /// Damaged chunk indexes found so far, by HDF5 path of the dataset.
     damage: Mutex<BTreeMap<String, Damage>>,
-    /// Virtual datasets that are not made of chunks, and why, likewise.
+    /// Virtual datasets that do not consist of chunks, and why, by HDF5 path.
     unfollowed: Mutex<BTreeMap<String, String>>,
 }
 
 /// A fault of a chunk index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Chunks that cannot be read for it.
+    /// Number of chunks that cannot be read because of it.
     pub chunks: u64,
-    /// Position of the first of them in the grid.
+    /// Position of the first such chunk in the grid.
     pub first: u64,
     /// The fault.
     pub reason: String,
 }
 
-/// Datasets whose damage is remembered.
+/// Most datasets whose damage is recorded.
 const MOST_DAMAGED: usize = 10_000;
 
 impl File {
-    /// Opens a file. Facts about it, and what its worker says of it, come from the cache folder where they are kept.
+    /// Opens a file. Facts about it, and its worker's answers, come from the cache folder if they are kept there.
     ///
     /// # Errors
-    /// Where they are not, and the worker cannot open it.
+    /// If they are not, and the worker cannot open the file.
     pub fn open(
         store: Arc<Store>,
         source: Arc<Source>,
@@ -66,7 +66,7 @@ impl File {
                 client.file(interrupt)?
             }
         };
-        // A file that a writer has open is asked anew each time.
+        // Answers about a file that a writer has open are not remembered.
         let answers = if info.swmr { Answers::none() } else { answers };
         let file = Arc::new(Self::with(store, source, client, info, answers));
         if is_new {
@@ -75,7 +75,7 @@ impl File {
         Ok(file)
     }
 
-    /// A file whose facts are known; nothing that its worker says is remembered.
+    /// A file with known facts; its worker's answers are not remembered.
     pub fn new(store: Arc<Store>, source: Arc<Source>, client: Arc<Client>, info: FileInfo) -> Self {
         Self::with(store, source, client, info, Answers::none())
     }
@@ -97,7 +97,7 @@ impl File {
         }
     }
 
-    /// Damaged chunk indexes met so far, by HDF5 path of the dataset.
+    /// Damaged chunk indexes found so far, by HDF5 path of the dataset.
     pub fn damage(&self) -> BTreeMap<String, Damage> {
         self.damage.lock().clone()
     }
@@ -111,12 +111,12 @@ impl File {
         }
     }
 
-    /// Virtual datasets met so far that are not made of chunks of one source, by HDF5 path, and why.
+    /// Virtual datasets found so far that do not consist of chunks of one source, by HDF5 path, and why.
     pub fn unfollowed(&self) -> BTreeMap<String, String> {
         self.unfollowed.lock().clone()
     }
 
-    /// Records that a virtual dataset is not made of chunks of one source.
+    /// Records that a virtual dataset does not consist of chunks of one source.
     pub(super) fn report_unfollowed(&self, path: &str, reason: String) {
         let mut known = self.unfollowed.lock();
         if known.len() < MOST_DAMAGED {
@@ -124,7 +124,7 @@ impl File {
         }
     }
 
-    /// The part of it that needs no HDF5: its bytes, and what is learnt of them.
+    /// The part that is independent of HDF5: bytes, and facts learnt about them.
     pub fn opening(&self) -> &Arc<Opening> {
         &self.opening
     }

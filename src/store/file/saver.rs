@@ -1,4 +1,4 @@
-//! Writing what is remembered of files to the cache folder, in passing.
+//! Saves answers about files to the cache folder, in the background.
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -7,18 +7,18 @@ use crossbeam_channel::{Sender, unbounded};
 
 use super::File;
 
-/// How long after an answer it is written, together with those that came meanwhile.
+/// Delay between an answer and its saving, together with later ones.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause between writes, as a multiple of the time that the last one took.
+/// The pause between saves, as a multiple of the time that the last one took.
 const SELDOM: u32 = 10;
 
-/// A thread that writes answers a moment after they came.
+/// A thread that saves answers a moment after they came.
 #[derive(Debug, Default)]
 pub struct Saver(OnceLock<Option<Sender<Weak<File>>>>);
 
 impl Saver {
-    /// Has the answers about a file written soon.
+    /// Schedules saving the answers about a file.
     pub fn tell(&self, file: &Arc<File>) {
         let sender = self.0.get_or_init(|| {
             let (sender, files) = unbounded::<Weak<File>>();
@@ -28,7 +28,7 @@ impl Saver {
                     std::thread::sleep(pause);
                     let began = Instant::now();
                     for file in std::iter::once(first).chain(files.try_iter()) {
-                        // One that is dropped has written its own.
+                        // A dropped file has saved its own answers.
                         if let Some(file) = file.upgrade() {
                             file.save_answers();
                         }

@@ -9,7 +9,7 @@ use crate::codec::structure::heap::{Objects, Sizes};
 use crate::source::Interrupt;
 use crate::store::{Buffer, Error, File, Reservation};
 
-/// The smallest collection libhdf5 makes, so what is read at first: most need no second read.
+/// Bytes of the smallest collection that libhdf5 makes, hence of the first read: most need no second one.
 const FIRST_READ: u64 = 4096;
 
 /// A parsed collection.
@@ -27,14 +27,14 @@ impl Collection {
         let key = (file.serial(), address);
         file.store().collections().get_or_make(&key, interrupt, |number| {
             Self::read(file, address, number, interrupt).or_else(|error| {
-                // Nonsense in a file that was rewritten meanwhile is not the file's fault.
+                // Malformed bytes in a file that was rewritten meanwhile are not the file's fault.
                 file.check()?;
                 Err(error)
             })
         })
     }
 
-    /// One without objects.
+    /// A collection without objects.
     #[cfg(test)]
     pub(super) fn empty(budget: &crate::store::Budget, number: u64) -> Self {
         let (_, [buffer]) = budget.try_lease([64]).unwrap();
@@ -78,12 +78,12 @@ impl Collection {
         Ok(Self { buffer, objects, _objects_held: held, number })
     }
 
-    /// How many collections were read before it.
+    /// Number of collections read before this one.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Where the first `bytes` bytes of object `index` are; `None` where it is not there or has fewer.
+    /// The first `bytes` bytes of object `index`; `None`: it does not exist, or has fewer.
     #[inline]
     pub(super) fn find(&self, index: u32, bytes: u64) -> Option<Range<usize>> {
         let object = self.objects.find(&self.buffer, u16::try_from(index).ok()?)?;
@@ -91,7 +91,7 @@ impl Collection {
         Some(object.start..object.start + bytes)
     }
 
-    /// The same, of all bytes where `bytes` says nothing, and what is wrong.
+    /// The same with a reason on failure; `None` for `bytes` means the whole object.
     pub(super) fn object(&self, index: u32, bytes: Option<u64>) -> Result<Range<usize>, String> {
         let object = u16::try_from(index).ok().and_then(|index| self.objects.find(&self.buffer, index));
         let object = object.ok_or_else(|| format!("object {index} is not in its heap collection"))?;
@@ -106,7 +106,7 @@ impl Collection {
         self.buffer.get(range).unwrap_or_default()
     }
 
-    /// All bytes of it.
+    /// All bytes of the collection.
     #[inline]
     pub(super) fn whole(&self) -> &[u8] {
         &self.buffer

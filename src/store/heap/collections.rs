@@ -1,4 +1,4 @@
-//! Global heap collections in memory.
+//! A cache of global heap collections.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use super::Collection;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::{Budget, Cache};
 
-/// Collections kept that were asked for once. Nearly all strings are read in the order in which they were written, and
-/// a collection is stored as it is: to keep those left behind would only fill memory, which costs more than reading
-/// them.
+/// Most collections to keep that were requested once. Nearly all strings are read in the order in which they were
+/// written, and a collection is stored uncompressed: keeping those left behind would only fill memory, which costs more
+/// than reading them.
 const FRESH: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// A second request before this many other collections were read only goes on where a batch of rows ended: it is no
-/// reuse.
+/// A second request before this many other collections were read just continues where a batch of rows ended, and does
+/// not count as reuse.
 const SOON: u64 = 64;
 
 /// A file's serial number, and an address in it.
 type Key = (u64, u64);
 
-/// Collections under the common memory budget: all that were asked for again, not at once, while they were there, and
-/// the latest of the others.
+/// Collections under the common memory budget: all that were requested again later while cached, and the latest of the
+/// others.
 #[derive(Debug)]
 pub struct Collections {
     fresh: Cache<Key, Collection>,
@@ -31,15 +31,15 @@ pub struct Collections {
 }
 
 impl Collections {
-    /// None yet.
+    /// An empty cache.
     pub fn new(budget: &Budget) -> Self {
         Self { fresh: Cache::bounded(budget, FRESH), next: AtomicU64::new(0), used_again: Cache::new(budget) }
     }
 
-    /// As [`Cache::get_or_make`]; `make` takes the number of the collection.
+    /// As [`Cache::get_or_make`]; `make` receives the number of the collection.
     ///
     /// # Errors
-    /// Those of `make`, and [`Interrupted`] while waiting for another.
+    /// Those of `make`, and [`Interrupted`] while waiting for another thread.
     pub(super) fn get_or_make<E: From<Interrupted>>(
         &self,
         key: &Key,
@@ -57,7 +57,7 @@ impl Collections {
         Ok(collection)
     }
 
-    /// Drops those of a file.
+    /// Drops the collections of a file.
     pub fn forget(&self, file: u64) {
         self.fresh.retain(|key| key.0 != file);
         self.used_again.retain(|key| key.0 != file);
@@ -80,7 +80,7 @@ mod tests {
             };
             collections.get_or_make(&(1, address), &Interrupt::new(), make).unwrap();
         };
-        // 0 again behind as many others as count, 1 at once.
+        // 0 returns after enough others to count as reuse, 1 at once.
         for address in [0, 1, 1].into_iter().chain(2..100).chain([0]).chain(100..600).chain([0, 1, 599]) {
             ask(address);
         }

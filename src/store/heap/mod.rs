@@ -1,15 +1,15 @@
-//! Content of the descriptors of variable-length elements.
+//! Resolves the descriptors of variable-length elements.
 //!
 //! In the bytes of an [`ElementBatch`], a variable-length part is a descriptor as the file stores it: a length (`u32`,
-//! in base elements), an address (as wide as the file's addresses) and an index (`u32`), all little-endian. Where it
-//! leads depends on where the element came from:
+//! in base elements), an address (as wide as the file's addresses) and an index (`u32`), all little-endian. Its target
+//! depends on the origin of the element:
 //!
-//! - from a chunk: to object `index` of the global heap collection at that address;
-//! - from the fill value, or from a worker's answer: to bytes in memory. Such a descriptor has the highest bit of its
+//! - from a chunk: object `index` of the global heap collection at that address;
+//! - from the fill value, or from a worker's answer: bytes in memory. Such a descriptor has the highest bit of its
 //!   index set, which no object of a collection can have (they are counted in 16 bits), and its address is a position
 //!   in [`Heap`]'s own bytes.
 //!
-//! Bytes resolved from a sequence of sequences hold descriptors again.
+//! Bytes resolved from a sequence of sequences contain descriptors again.
 
 mod collection;
 mod collections;
@@ -31,7 +31,7 @@ pub(super) use relocate::{ATTRIBUTE, Move, REGION, leads_on, relocate};
 /// Marks the index of a descriptor whose address is a position in memory.
 pub(super) const IN_MEMORY: u32 = 1 << 31;
 
-/// Elements as stored, with what their variable-length parts lead to.
+/// Stored elements, and the content of their variable-length parts.
 #[derive(Clone, Debug)]
 pub struct ElementBatch {
     /// Rows × element size bytes, in the file's own type and byte order.
@@ -44,29 +44,29 @@ pub struct ElementBatch {
 #[derive(Clone, Debug)]
 pub struct Heap {
     pub(super) file: Arc<File>,
-    /// Number of the file that the elements are in: `file`, or one it leads to.
+    /// Number of the file that contains the elements: `file`, or one that it leads to.
     pub(super) file_number: u32,
     memory: Arc<Pieces>,
     pub(super) interrupt: Interrupt,
 }
 
-/// Why a descriptor could not be resolved.
+/// Why a descriptor cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unresolved {
-    /// It leads nowhere; the text says what is wrong with it.
+    /// It dangles, for this reason.
     #[error("{0}")]
     Invalid(String),
-    /// The bytes could not be read.
+    /// Its bytes cannot be read.
     #[error(transparent)]
     Store(#[from] Error),
-    /// The worker could not say where references lead.
+    /// The worker cannot determine the targets of references.
     #[error(transparent)]
     Worker(#[from] h5::Error),
 }
 
 impl Unresolved {
-    /// As an error of a row of the dataset at `path`.
+    /// Wraps it as an error for a row of the dataset at `path`.
     pub fn at(self, path: &str, row: u64) -> Error {
         match self {
             Unresolved::Invalid(reason) => Error::Heap { path: path.into(), row, reason },
@@ -83,7 +83,7 @@ impl From<Interrupted> for Unresolved {
     }
 }
 
-/// Bytes that a descriptor led to, kept alive by themselves.
+/// The content of a descriptor, kept alive by itself.
 #[derive(Clone, Debug)]
 pub struct Resolved(Backing);
 
@@ -106,8 +106,8 @@ impl std::ops::Deref for Resolved {
     }
 }
 
-/// Resolves one descriptor after the other and remembers the collection it was in: neighbours mostly share one, and
-/// the shared cache is asked only when the collection changes. Nested sequences take one cursor for each level.
+/// Resolves one descriptor after the other and keeps the last collection: neighbours usually share one, so the shared
+/// cache is used only when the collection changes. Nested sequences take one cursor per level.
 #[derive(Debug)]
 pub struct Cursor<'a> {
     heap: &'a Heap,
@@ -115,7 +115,7 @@ pub struct Cursor<'a> {
     collection: Option<(u64, Arc<Collection>)>,
 }
 
-/// A descriptor in the width of the file.
+/// A descriptor, parsed in the width of the file's addresses.
 struct Parsed {
     length: u32,
     address: u64,
@@ -139,8 +139,7 @@ fn parse(descriptor: &[u8], address_size: usize) -> Option<Parsed> {
     })
 }
 
-/// Elements that a descriptor leads to, as it says itself: in a file, or in a worker's answer, whose positions begin at
-/// zero.
+/// Number of elements that a descriptor claims, in a file, or in a worker's answer, whose positions begin at zero.
 #[inline]
 pub(super) fn length_of(descriptor: &[u8], address_size: usize, through_worker: bool) -> u64 {
     match parse(descriptor, address_size) {
@@ -165,11 +164,11 @@ impl Heap {
         self.file.descriptor_size()
     }
 
-    /// The bytes that `descriptor` leads to: exactly its length times `base_size`, the size of a base element (1 for
-    /// strings). A null descriptor leads to no bytes.
+    /// The content of `descriptor`: exactly its length times `base_size`, the size of a base element (1 for strings). A
+    /// null descriptor has no content.
     ///
     /// # Errors
-    /// [`Unresolved::Invalid`] where it leads nowhere or to too little.
+    /// [`Unresolved::Invalid`] if it dangles, or leads to too few bytes.
     pub fn resolve(&self, descriptor: &[u8], base_size: u64) -> Result<Resolved, Unresolved> {
         match self.target(descriptor, base_size)? {
             Target::Empty => Ok(Resolved(Backing::Empty)),
@@ -209,17 +208,17 @@ impl Heap {
 }
 
 impl Cursor<'_> {
-    /// As [`Heap::resolve`]; the bytes stay until the next call.
+    /// As [`Heap::resolve`]; the bytes stay valid until the next call.
     ///
     /// # Errors
-    /// [`Unresolved::Invalid`] where the descriptor leads nowhere or to too little.
+    /// [`Unresolved::Invalid`] if the descriptor dangles, or leads to too few bytes.
     #[inline]
     pub fn resolve(&mut self, descriptor: &[u8], base_size: u64) -> Result<&[u8], Unresolved> {
         let (bytes, range) = self.locate(descriptor, base_size)?;
         Ok(bytes.get(range).unwrap_or_default())
     }
 
-    /// The same as a part of its container.
+    /// The same as a range of its container.
     ///
     /// # Errors
     /// As [`Cursor::resolve`].
@@ -231,7 +230,7 @@ impl Cursor<'_> {
         self.far(descriptor, base_size)
     }
 
-    /// Where bytes lie in the collection of the descriptor before; `None` where they do not, or something is wrong.
+    /// The range within the collection of the previous descriptor; `None`: another collection, or an error.
     #[inline]
     fn near(&self, descriptor: &[u8], base_size: u64) -> Option<Range<usize>> {
         let (known, collection) = self.collection.as_ref()?;
@@ -239,7 +238,7 @@ impl Cursor<'_> {
         if address != *known || length == 0 {
             return None;
         }
-        // No index of a descriptor into memory is one of an object.
+        // The index of a descriptor into memory never equals that of an object.
         collection.find(index, u64::from(length).checked_mul(base_size)?)
     }
 
@@ -255,7 +254,7 @@ impl Cursor<'_> {
         Ok((collection.whole(), range))
     }
 
-    /// The whole object `index` of the collection at `address`; the bytes stay until the next call.
+    /// The whole object `index` of the collection at `address`; the bytes stay valid until the next call.
     ///
     /// # Errors
     /// [`Unresolved::Invalid`]: the collection has no such object.
@@ -266,7 +265,7 @@ impl Cursor<'_> {
     }
 
     fn collection(&mut self, address: u64) -> Result<&Collection, Unresolved> {
-        // Let go of the old one first: nothing may be held while waiting for memory.
+        // Drops the old collection first: a thread must hold nothing while waiting for memory.
         let known = self.collection.take().filter(|(at, _)| *at == address);
         let collection = match known {
             Some((_, collection)) => collection,

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use crate::store::Reservation;
 
-/// Bytes in memory that descriptors lead to: pieces one behind the other.
+/// Bytes in memory that descriptors lead to: concatenated pieces.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Pieces {
-    /// Each with its first position.
+    /// The pieces, each with its first position.
     all: Vec<(u64, Piece)>,
     end: u64,
 }
 
-/// A piece of it.
+/// A piece of such memory.
 #[derive(Clone, Debug)]
 pub(in crate::store) enum Piece {
     /// The content of the fill value's descriptors.
     Fill(Arc<[u8]>),
-    /// The content of a chunk's descriptors, as a worker read it, or a copy whose own descriptors were moved.
+    /// The content of a chunk's descriptors as read by a worker, or a copy with its own descriptors moved.
     Heap(Arc<(Vec<u8>, Reservation)>),
 }
 
@@ -34,7 +34,7 @@ impl Deref for Piece {
 }
 
 impl Pieces {
-    /// Puts a piece behind the others.
+    /// Appends a piece.
     pub fn push(&mut self, piece: Piece) {
         let start = self.end;
         self.end = start.saturating_add(piece.len() as u64);
@@ -43,12 +43,12 @@ impl Pieces {
         }
     }
 
-    /// Where the next piece begins.
+    /// The first position of the next piece.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// The piece that has bytes from a position on, and where in it; `None` where none has all of them.
+    /// The piece that contains these bytes, and their range in it; `None`: no piece contains all of them.
     pub fn find(&self, position: u64, bytes: u64) -> Option<(&Piece, Range<usize>)> {
         let behind = self.all.partition_point(|(start, _)| *start <= position);
         let (start, piece) = self.all.get(behind.checked_sub(1)?)?;

@@ -1,4 +1,4 @@
-//! Descriptors that come from memory (a fill value, a worker's answer) made to lead into a batch's own heap.
+//! Moves descriptors that come from memory (a fill value, a worker's answer) into a batch's own heap.
 
 use super::{IN_MEMORY, Parsed, parse};
 use crate::catalogue::{Class, Datatype, Elements, ReferenceKind};
@@ -8,18 +8,18 @@ pub(in crate::store) const REGION: u8 = 3;
 /// First byte of a standard reference to an attribute.
 pub(in crate::store) const ATTRIBUTE: u8 = 4;
 
-/// Where descriptors go.
+/// The destination of descriptors.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct Move {
-    /// Added to every position.
+    /// Offset to add to every position.
     pub base: u64,
-    /// Given to every descriptor: 0, or [`IN_MEMORY`] for those that are handed out.
+    /// Index to set in every descriptor: 0, or [`IN_MEMORY`] for those that are handed out.
     pub index: u32,
     /// Width of addresses in the file, and of positions here.
     pub address_size: u8,
 }
 
-/// Whether what descriptors of this type lead to has descriptors again.
+/// Whether the content of descriptors of this type contains descriptors again.
 pub(in crate::store) fn leads_on(datatype: &Datatype) -> bool {
     match &datatype.class {
         Class::Sequence { base } => base.has_descriptors(),
@@ -29,15 +29,15 @@ pub(in crate::store) fn leads_on(datatype: &Datatype) -> bool {
     }
 }
 
-/// Moves every position and sets every index, in elements, and in the heap where these [lead on](leads_on).
-/// Descriptors nested in sequences are changed as well.
+/// Moves every position and sets every index, in elements, and in the heap if these [lead on](leads_on). Includes
+/// descriptors nested in sequences.
 ///
 /// # Errors
-/// The reason where a descriptor leads outside its heap, or where more descriptors lead to the same bytes than could
-/// ever be followed.
+/// The reason, if a descriptor leads outside its heap, or if more descriptors lead to the same bytes than could ever be
+/// followed.
 pub(in crate::store) fn relocate(datatype: &Datatype, elements: &mut Elements, to: Move) -> Result<(), String> {
     let Elements { bytes, heap } = elements;
-    // Each descriptor in an honest heap is met once.
+    // An honest heap has each descriptor once.
     let mut left = (bytes.len() + heap.len()) / (8 + usize::from(to.address_size)) + 1;
     let mut level = Vec::new();
     walk(datatype, bytes, to, &mut level, &mut left)?;
@@ -52,7 +52,7 @@ pub(in crate::store) fn relocate(datatype: &Datatype, elements: &mut Elements, t
     Ok(())
 }
 
-/// Sequences still to follow: type of an element, position in the heap, elements.
+/// Sequences still to follow: type of an element, position in the heap, number of elements.
 type Level<'a> = Vec<(&'a Datatype, u64, u64)>;
 
 fn walk<'a>(
@@ -68,7 +68,7 @@ fn walk<'a>(
     let size = usize::try_from(datatype.size).ok().filter(|size| *size > 0).ok_or("an element of 0 bytes")?;
     for element in elements.chunks_exact_mut(size) {
         let element = match (&datatype.class, element) {
-            // The descriptor stands behind the header, where there is one.
+            // The descriptor follows the header, if there is one.
             (Class::Reference(ReferenceKind::Standard), [REGION | ATTRIBUTE, _flags, descriptor @ ..]) => descriptor,
             (Class::Reference(_), _) => continue,
             (_, element) => element,
@@ -83,7 +83,7 @@ fn walk<'a>(
                     element.fill(0);
                     continue;
                 }
-                // One that was followed already is left alone.
+                // A descriptor that was already moved stays.
                 if index & IN_MEMORY != 0 {
                     continue;
                 }

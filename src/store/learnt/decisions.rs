@@ -1,4 +1,4 @@
-//! Which columns a mount shows statistics of.
+//! Records for which columns a mount shows statistics.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::source::Identity;
 
-/// Decisions taken so far; they outlive the opening of a source, which may be dropped and opened again. 17 bytes each.
+/// Decisions so far; they outlive the opening of a source, which may be dropped and reopened. 17 bytes each.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Decisions(Mutex<HashMap<u128, bool>>);
 
 impl Decisions {
-    /// The decision on `what` in this source: `now`, if this is the first time.
+    /// The decision on `what` in this source: `now`, if this is the first call.
     pub fn take(&self, identity: &Identity, what: &str, now: bool) -> bool {
         let key = xxh3_128(format!("{identity:?} {what}").as_bytes());
         *self.0.lock().entry(key).or_insert(now)

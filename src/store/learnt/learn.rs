@@ -8,16 +8,16 @@ use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Statistics};
 use crate::store::{Error, Rows, for_each_array, for_each_part};
 
-/// About this many bytes of values are decoded at once by each thread, in whole chunks where they are smaller.
+/// Bytes of values that each thread decodes at once, about; whole chunks, if these are smaller.
 const STEP_BYTES: u64 = 16 << 20;
 
-/// Bytes of a value of variable length, for want of better knowledge.
+/// Assumed bytes of a variable-length value.
 const ANY_WIDTH: u64 = 64;
 
 impl Learner {
-    /// Decodes the unknown rows of `rows` (those this learner was made for) on all cores, and reports rows done to
-    /// `progress`: numbers that add up to the rows of the column. A pass that is interrupted leaves what it has learnt
-    /// to the next one.
+    /// Decodes the unknown rows of `rows` (those that this learner was made for) on all cores, and reports rows done to
+    /// `progress`: numbers that add up to the rows of the column. An interrupted pass leaves its results to the next
+    /// one.
     ///
     /// # Errors
     /// Those of [`Rows::array`]; [`Error::Interrupted`] soon after `interrupt` is raised.
@@ -53,7 +53,7 @@ impl Learner {
             Ok(())
         });
         match observed {
-            // More than the store hands out at once: in halves.
+            // More than the store returns at once: try halves.
             Err(Error::TooLarge { .. }) if range.end - range.start > 1 => {
                 let middle = range.start + (range.end - range.start) / 2;
                 self.learn_range(rows, range.start..middle, interrupt)?;
@@ -83,7 +83,7 @@ mod tests {
     fn steps_keep_to_chunks() {
         assert_eq!(step(Some(1000), 8), 2_097_000);
         assert_eq!(step(Some(3_000_000), 8), 3_000_000);
-        // A chunk of gigabytes is in the cache; arrays of it are made piece by piece.
+        // A chunk of gigabytes is in the cache; its arrays are made piece by piece.
         assert_eq!(step(Some(1 << 40), 8), 8 << 20);
         assert_eq!(step(None, 8), 2 << 20);
         assert_eq!(step(Some(10), 1 << 40), 4);

@@ -1,4 +1,4 @@
-//! Learns the statistics of a column from arrays that pass by.
+//! Learns the statistics of a column from arrays decoded for other purposes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,51 +15,51 @@ use crate::source::Interrupt;
 use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, format};
 use crate::store::{Blocked, Cuts, Error, Nan, Rows};
 
-/// Stretches of rows remembered apart. Random reads of single rows teach little and would fill memory.
+/// Most disjoint stretches of rows to record. Random reads of single rows teach little and would fill memory.
 const MOST_RANGES: usize = 4096;
 
-/// Blocks of the longest column that statistics are made of: their bytes take 64 MiB and more.
+/// Blocks of the longest column with statistics: their bytes take 64 MiB and more.
 const MOST_BLOCKS: u64 = 1 << 22;
 
-/// Rows whose summaries are asked for before they are added.
+/// Rows whose summaries are requested before adding them.
 const ASKED_AT_ONCE: u64 = 1024 * GRAIN;
 
-/// Learns the statistics of one column, block by block, from every array that is decoded of it. Each row counts once,
-/// however often and in whatever order rows are read.
+/// Learns the statistics of one column, block by block, from every decoded array of it. Each row counts once, however
+/// often and in whatever order rows are read.
 ///
-/// # What is shown
-/// Bytes under a name never change while its mtime stands. A file that shows statistics takes [`Learner::shown`]: that
-/// is decided once for a column of a source in a store (that is, a mount), at the first call, and what is learnt later
-/// is shown by the next mount. Code that only skips work by them takes [`Learner::known`].
+/// # Published statistics
+/// The bytes under a name never change while its mtime stands. A file that publishes statistics uses
+/// [`Learner::shown`]: the first call decides once for a column of a source in a store (that is, a mount), and facts
+/// learnt later appear in the next mount. Code that merely skips work by statistics uses [`Learner::known`].
 #[derive(Debug)]
 pub struct Learner {
     path: String,
     reading: Reading,
-    /// Its blocks, where it is cut; few columns are, and a table may have very many.
+    /// Its blocks, if the column is cut; few columns are, and a table may have very many.
     cut: Option<Box<Blocked>>,
     kind: Kind,
-    /// Where it is kept; an opening lists its learners, so they cannot own it.
+    /// The opening that keeps it. Weak, since an opening lists its learners.
     opening: Weak<Opening>,
     complete: OnceLock<Arc<Statistics>>,
     shown: OnceLock<Option<Arc<Statistics>>>,
-    /// Whether the cache folder was asked.
+    /// Whether the cache folder was consulted.
     asked: OnceLock<()>,
-    /// Whether the cache folder has them.
+    /// Whether the cache folder has the statistics.
     kept: OnceLock<bool>,
-    /// Made when something is learnt: a table may have very many columns.
+    /// Allocated when something is learnt: a table may have very many columns.
     state: Mutex<Option<Box<State>>>,
 }
 
-/// A column as it is read: two dialects may show one column as different types, or differ in which values are missing.
+/// The form in which a column is read: two dialects may show one column with different types or nulls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Reading {
     column: ColumnId,
     rows: u64,
     data_type: DataType,
     nullable: bool,
-    /// The meaning of NaN, of floats.
+    /// The meaning of NaN, for floats.
     nan: Nan,
-    /// Tells where it is cut; 0 where it is not.
+    /// Digest of the cuts; 0: not cut.
     cuts: u64,
 }
 
@@ -80,14 +80,14 @@ impl Reading {
 struct State {
     /// Rows whose values are in `blocks` or `partial`.
     seen: Ranges,
-    /// Blocks of which only some rows are.
+    /// Blocks of which only some rows are known.
     partial: BTreeMap<u64, Summary>,
     blocks: Blocks,
 }
 
 impl Learner {
-    /// A learner for the rows of a column, displayed as `path`; `None` for types without order and for columns too
-    /// long.
+    /// A learner for the rows of a column, displayed as `path`; `None` for types without an order, and for columns that
+    /// are too long.
     pub fn new(opening: &Weak<Opening>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Self> {
         let reading = Reading::new(column, rows);
         let kind = Kind::of(&reading.data_type)?;
@@ -113,7 +113,7 @@ impl Learner {
         })
     }
 
-    /// Name of the statistics in the cache folder: the path is no part of it.
+    /// Key of the statistics in the cache folder; the path is no part of it.
     fn what(&self) -> String {
         let Reading { column, rows, data_type, nullable, nan, cuts } = &self.reading;
         let nulls = match (nan, nullable) {
@@ -125,7 +125,7 @@ impl Learner {
         format!("{column:?} {rows} {data_type}{nulls}{cuts} statistics {}", format::VERSION)
     }
 
-    /// The reading whose values it learns.
+    /// The form of the values that it learns.
     pub(super) fn reading(&self) -> &Reading {
         &self.reading
     }
@@ -149,12 +149,12 @@ impl Learner {
         self.reading.rows
     }
 
-    /// Whether it has one block: a file may have very many such columns.
+    /// Whether it has a single block: a file may have very many such columns.
     pub(super) fn is_small(&self) -> bool {
         self.reading.rows <= GRAIN
     }
 
-    /// Whether some file shows its statistics.
+    /// Whether some file publishes its statistics.
     pub(super) fn is_shown(&self) -> bool {
         self.shown.get().is_some_and(Option::is_some)
     }
@@ -164,15 +164,14 @@ impl Learner {
         self.kind
     }
 
-    /// Blocks of which everything is known, and blocks there are.
+    /// Number of complete blocks, and of all blocks.
     pub fn progress(&self) -> (u64, u64) {
         let all = self.blocked().count();
         let learnt = self.state.lock().as_ref().map_or(0, |state| state.blocks.known());
         if self.known().is_some() { (all, all) } else { (learnt, all) }
     }
 
-    /// The statistics, once every block is known: learnt, or found in the cache folder, which is asked at the first
-    /// call.
+    /// The statistics, once every block is known: learnt, or found in the cache folder, which the first call consults.
     pub fn known(&self) -> Option<Arc<Statistics>> {
         if let Some(known) = self.complete.get() {
             return Some(known.clone());
@@ -181,12 +180,12 @@ impl Learner {
         self.complete.get().cloned()
     }
 
-    /// Whether the statistics, once they are known, are in the cache folder.
+    /// Whether the statistics, once known, are in the cache folder.
     pub fn is_kept(&self) -> bool {
         self.reading.rows == 0 || self.kept.get().is_some_and(|kept| *kept)
     }
 
-    /// The statistics that files show: what was known at the first call. See the type's documentation.
+    /// The statistics that files publish: those known at the first call. See the type's documentation.
     pub fn shown(&self) -> Option<Arc<Statistics>> {
         let shown = self.shown.get_or_init(|| {
             let known = self.known();
@@ -197,7 +196,7 @@ impl Learner {
         shown.clone()
     }
 
-    /// Learns from an array of the column's rows from `start` on. Costs next to nothing where they are known.
+    /// Learns from an array of the column's rows from `start` on. Costs next to nothing if they are known.
     pub fn observe(&self, start: u64, array: &dyn Array) {
         self.add(start, array.len(), false, &|part| of_part(array, part));
     }
@@ -208,21 +207,22 @@ impl Learner {
     }
 
     /// Learns `length` rows from `start` on, as [`Learner::observe`]. `summary` summarises parts of them, counted from
-    /// the first; it is called only for parts that are not known.
+    /// the first row; it is called only for unknown parts.
     pub(super) fn observe_by(&self, start: u64, length: usize, summary: &dyn Fn(Range<usize>) -> Option<Summary>) {
         self.add(start, length, false, summary);
     }
 
-    /// Whether nothing is left to learn of these rows.
+    /// Whether these rows are completely known.
     pub(super) fn has_seen(&self, rows: &Range<u64>) -> bool {
         let state = self.state.lock();
         self.complete.get().is_some() || state.as_ref().is_some_and(|state| state.seen.missing(rows).is_empty())
     }
 
-    /// Learns what `rows`, for which it was made, [tell](crate::store::Summaries::summary) without values.
+    /// Learns the [summaries](crate::store::Summaries::summary) that `rows`, for which it was made, provide without
+    /// reading values.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; rows that fail tell nothing.
+    /// [`Error::Interrupted`]; rows that fail are skipped.
     pub fn ask(&self, rows: &dyn Rows, interrupt: &Interrupt) -> Result<(), Error> {
         let told = |rows_of: Range<u64>| rows.known()?.summary(rows_of, interrupt).ok().flatten();
         if self.known().is_some() || rows.len() != self.rows() || told(0..1).is_none() {
@@ -243,11 +243,11 @@ impl Learner {
         if rows.is_empty() || rows.end > self.reading.rows || self.known().is_some() {
             return;
         }
-        // Values are compared without the lock. What another thread has added meanwhile is looked at again.
+        // Compares values without holding the lock, then checks what another thread added meanwhile.
         loop {
             let missing = {
                 let mut state = self.state.lock();
-                // Only what is not complete has a state.
+                // Only an incomplete learner has a state.
                 if self.complete.get().is_some() {
                     return;
                 }
@@ -260,7 +260,7 @@ impl Learner {
             }
             let mut summaries = Vec::new();
             for piece in missing.iter().flat_map(|rows| self.by_block(rows)) {
-                // Within the rows seen.
+                // Positions within the observed rows.
                 let part = (piece.start - rows.start) as usize..(piece.end - rows.start) as usize;
                 let length = part.len() as u64;
                 let Some(summary) = summary(part).filter(|summary| summary.rows == length) else { return };
@@ -273,7 +273,7 @@ impl Learner {
         }
     }
 
-    /// A range cut where blocks end.
+    /// A range, cut at block boundaries.
     pub(super) fn by_block(&self, range: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
         let (range, blocked) = (range.clone(), self.blocked());
         blocked.blocks_of(&range).map(move |block| {
@@ -282,8 +282,8 @@ impl Learner {
         })
     }
 
-    /// Adds summaries of pieces of blocks; skips pieces with rows that were added meanwhile. Returns the statistics if
-    /// these were the last: they are [known](Learner::known) before another thread can add rows.
+    /// Adds summaries of pieces of blocks; skips pieces with rows added meanwhile. Returns the statistics if these were
+    /// the last pieces: they are [known](Learner::known) before another thread can add rows.
     fn merge(&self, summaries: Vec<(Range<u64>, Summary)>) -> Option<Arc<Statistics>> {
         let (mut counted, blocked) = ((0, 0), self.blocked());
         let mut known = self.state.lock();
@@ -319,7 +319,7 @@ impl Learner {
         if !state.blocks.is_complete() || counted.1 == 0 {
             return None;
         }
-        // Statistics of a file that has changed since are not believed.
+        // Statistics of a file that has changed since are discarded.
         if self.opening.upgrade().is_some_and(|opening| opening.check().is_err()) {
             return None;
         }

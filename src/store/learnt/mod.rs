@@ -1,16 +1,16 @@
-//! An opened source, and what is learnt of it: passes, statistics of columns, verdicts, decisions, what is kept.
+//! An opened source, and facts learnt about it: passes, statistics of columns, verdicts, decisions, cached entries.
 //!
 //! | part | what it is |
 //! | --- | --- |
-//! | [`Opening`] | one opening of a source of any format; what is learnt belongs to it |
-//! | [`pass`] | passes over all values of a file shown |
-//! | [`Learner`] | gathers the statistics of one column while its values pass by |
+//! | [`Opening`] | one opening of a source of any format; everything learnt belongs to it |
+//! | [`pass`] | passes over all values of a shown file |
+//! | [`Learner`] | gathers the statistics of one column from the values that are decoded |
 //! | [`Observed`] | rows whose values a learner sees |
 //! | [`Kept`] | the user's cache folder |
 //! | `Decisions` | what a mount has decided to show |
 //!
-//! Statistics are learnt by a pass ([`Learner::learn`]), or in passing whenever values of a column are decoded anyway.
-//! They are kept in the cache folder once every block is known, and found there by the next mount.
+//! Statistics are learnt by a pass ([`Learner::learn`]), or whenever values of a column are decoded for other purposes.
+//! Once every block is known they are stored in the cache folder, where the next mount finds them.
 
 mod decisions;
 mod kept;
@@ -42,27 +42,28 @@ pub use learner::Learner;
 use learner::Reading;
 pub use observed::Observed;
 
-/// Columns of one block whose statistics are kept. A look at their values costs little more than one at what is kept.
+/// Most single-block columns whose statistics are cached. Scanning their values costs little more than reading the
+/// cache.
 const MOST_SMALL: u64 = 1024;
 
-/// Learners among which those are looked for that are not used any more.
+/// Number of learners at which unused ones are swept.
 const LEAST_SWEPT: usize = 4096;
 
-/// Whether the identity of a source stands for what is read of it.
+/// Whether the identity of a source determines the values read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// It does: all values lie in the source, and only a rewrite changes them.
     Fixed,
-    /// A writer has the source open in SWMR mode and may add to it.
+    /// A writer has the source open in SWMR mode, and may append to it.
     Growing,
     /// Values may lie in other files.
     Scattered,
 }
 
-/// One opening of a source, whatever its format: its bytes, and what is learnt of it.
+/// One opening of a source, whatever its format: its bytes, and facts learnt about it.
 ///
-/// Everything learnt belongs to one state of the source. When the last user drops the opening, the store forgets what
-/// it caches under its [serial](Opening::serial).
+/// Everything learnt belongs to one state of the source. When the last user drops the opening, the store drops its
+/// cache entries under this opening's [serial](Opening::serial).
 #[derive(Debug)]
 pub struct Opening {
     serial: u64,
@@ -70,20 +71,21 @@ pub struct Opening {
     source: Arc<Source>,
     content: Content,
     learners: Mutex<Learners>,
-    /// Columns of a few rows whose statistics were kept.
+    /// Number of small columns whose statistics were cached.
     small: AtomicU64,
-    /// Columns of a few rows whose statistics were looked up in vain.
+    /// Number of small columns whose statistics were looked up without success.
     missed: AtomicU64,
-    /// Facts learnt once for as long as the source is open, such as verdicts on search indexes.
+    /// Facts learnt while the source is open, such as verdicts on search indexes.
     notes: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
-/// Learners by what they are learners of. They stay as long as the source is open, so that what is shown of a column
-/// stays what it was; those of columns of a few rows only while they are in use or shown, for there may be very many.
+/// Learners by the form of their column. They live as long as the source is open, so that a column's published
+/// statistics never change; those of small columns only while they are in use or published, since there may be very
+/// many.
 #[derive(Debug)]
 struct Learners {
     all: HashSet<ByReading>,
-    /// How many there are when the next sweep is due.
+    /// Number of learners that triggers the next sweep.
     sweep: usize,
 }
 
@@ -99,14 +101,14 @@ impl Learners {
             self.all.retain(|ByReading(learner)| {
                 !learner.is_small() || learner.is_shown() || Arc::strong_count(learner) > 1
             });
-            // Doubled, so that the cost of the next sweep is spread over as many insertions.
+            // Doubling spreads the cost of the next sweep over as many insertions.
             self.sweep = LEAST_SWEPT.max(self.all.len() * 2);
         }
         self.all.insert(ByReading(learner.clone()));
     }
 }
 
-/// A learner, found by what it is the learner of.
+/// A learner, hashed by the form of its column.
 #[derive(Debug)]
 struct ByReading(Arc<Learner>);
 
@@ -131,7 +133,7 @@ impl Hash for ByReading {
 }
 
 impl Opening {
-    /// An opening of `source`, with nothing learnt.
+    /// A new opening of `source`.
     pub fn new(store: Arc<Store>, source: Arc<Source>, content: Content) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -139,22 +141,23 @@ impl Opening {
         Arc::new(Self { serial, store, source, content, learners, small, missed, notes })
     }
 
-    /// Number of this opening, unique in the process: what is cached of the source is cached under it.
+    /// Number of this opening, unique in the process: part of its cache keys.
     pub fn serial(&self) -> u64 {
         self.serial
     }
 
-    /// Its bytes.
+    /// The source of its bytes.
     pub fn source(&self) -> &Arc<Source> {
         &self.source
     }
 
-    /// Where decoded chunks are kept.
+    /// The store for decoded chunks.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// Checks that what was read belongs to the source that was opened. A source that [grows](Content::Growing) passes.
+    /// Checks that bytes read so far belong to the source as opened. A [growing](Content::Growing) source always
+    /// passes.
     ///
     /// # Errors
     /// [`source::Error::Changed`](crate::source::Error::Changed) after a rewrite in place.
@@ -162,7 +165,7 @@ impl Opening {
         if self.content == Content::Growing { Ok(()) } else { Ok(self.source.check()?) }
     }
 
-    /// Length of the source in bytes: as opened, or as it is now where it grows.
+    /// Length of the source in bytes: as opened, or the current one if it grows.
     ///
     /// # Errors
     /// As [`Source::metadata`].
@@ -191,8 +194,8 @@ impl Opening {
         Ok(())
     }
 
-    /// Reads `length` bytes from byte `offset` on into a buffer of the budget; `None` where there is no buffer, or a
-    /// copy of so few bytes costs less.
+    /// Reads `length` bytes from byte `offset` on into a buffer of the budget. `None`: the budget has no buffer, or
+    /// copying so few bytes costs less.
     ///
     /// # Errors
     /// As [`Opening::read_at`].
@@ -203,18 +206,18 @@ impl Opening {
         Lent::made(self.store.budget(), length, |bytes| self.read_at(offset, bytes))
     }
 
-    /// The span of `length` bytes that are shown as they are stored from byte `offset` on.
+    /// The span of `length` bytes from byte `offset` on that are shown as stored.
     pub fn span(self: &Arc<Self>, offset: u64, length: usize) -> Span {
         StoredRun::span(self, offset, length)
     }
 
-    /// Whether its identity stands for its content, so that what is learnt of it may be kept.
+    /// Whether the identity determines the content, so that facts learnt about it may be cached.
     pub fn has_one_content(&self) -> bool {
         self.content == Content::Fixed
     }
 
-    /// Finds what is kept of this source as `what` in the user's cache folder; see [`Kept::get`]. Nothing is kept of a
-    /// source whose identity does not stand for its content.
+    /// Finds the entry `what` about this source in the user's cache folder; see [`Kept::get`]. `None` if the identity
+    /// does not determine the content.
     pub fn kept(&self, what: &str) -> Option<Vec<u8>> {
         if !self.has_one_content() {
             return None;
@@ -224,8 +227,8 @@ impl Opening {
         Some(found)
     }
 
-    /// As [`Opening::kept`], for statistics of one block of values. After very many lookups in vain, a look at the
-    /// values of the next column costs less than one at the cache folder.
+    /// As [`Opening::kept`], for statistics of a single block. After very many misses, scanning the values of the next
+    /// column costs less than a lookup in the cache folder.
     fn kept_of_few(&self, what: &str) -> Option<Vec<u8>> {
         if self.missed.load(Ordering::Relaxed) >= MOST_SMALL {
             return None;
@@ -235,25 +238,25 @@ impl Opening {
         found
     }
 
-    /// Keeps what was computed from this source as `what`; returns whether it is kept. See [`Kept::put`]. Nothing is
-    /// kept where the source may have changed since it was opened.
+    /// Caches a result computed from this source as `what`; returns whether it did. See [`Kept::put`]. Caches nothing
+    /// if the source may have changed since it was opened.
     pub fn keep(&self, what: &str, bytes: &[u8]) -> bool {
         let kept = self.put(what, bytes);
         self.store.counters().kept_written.add(u64::from(kept));
         kept
     }
 
-    /// Whether statistics are kept of one more column, which has one block or more: a file may have very many of one.
+    /// Whether to cache the statistics of one more column, which is small or not: a file may have very many small ones.
     fn may_keep(&self, is_small: bool) -> bool {
         !is_small || self.small.fetch_add(1, Ordering::Relaxed) < MOST_SMALL
     }
 
-    /// As [`Opening::keep`], uncounted.
+    /// As [`Opening::keep`], without counting.
     pub(super) fn put(&self, what: &str, bytes: &[u8]) -> bool {
         self.why_not_kept().is_none() && self.store.kept().put(&self.source.identity(), what, bytes)
     }
 
-    /// Why [`Opening::keep`] keeps nothing, where something about the source or the options is in the way.
+    /// Why [`Opening::keep`] caches nothing, if the source or the options rule it out.
     pub fn why_not_kept(&self) -> Option<&'static str> {
         if self.store.kept().folder().is_none() {
             return Some("there is no cache folder");
@@ -268,7 +271,7 @@ impl Opening {
         }
     }
 
-    /// The note of this source under `what`: made since it was opened, or kept before.
+    /// The note `what` of this source, from this opening or from the cache folder.
     pub fn recall(&self, what: &str) -> Option<Arc<[u8]>> {
         if let Some(known) = self.notes.lock().get(what) {
             return Some(known.clone());
@@ -277,22 +280,21 @@ impl Opening {
         Some(self.notes.lock().entry(what.to_owned()).or_insert(kept).clone())
     }
 
-    /// Remembers what was learnt as `what` for as long as the source is open, and keeps it if it is `lasting`. Returns
-    /// whether it is kept.
+    /// Records the fact `what` for as long as the source is open, and caches it if it is `lasting`. Returns whether it
+    /// is cached.
     pub fn note(&self, what: &str, bytes: &[u8], lasting: bool) -> bool {
         self.notes.lock().insert(what.to_owned(), bytes.into());
         lasting && self.keep(what, bytes)
     }
 
-    /// Whether files show what is known as `what`: the answer `now`, if this state of the source is asked for the first
-    /// time.
+    /// Whether files publish the fact `what`: `now`, if this is the first question about this state of the source.
     pub fn shows(&self, what: &str, now: bool) -> bool {
-        // The source may have been opened before, and forgotten when its last user was gone.
+        // The source may have been opened before, and dropped with its last user.
         self.store.decisions().take(&self.source.identity(), what, now)
     }
 
-    /// The learner of a column, always the same one; `path` is what it is displayed as. `None` for types without order,
-    /// and for sources whose identity does not stand for their content.
+    /// The learner of a column, always the same one; `path` is for display. `None` for types without an order, and for
+    /// sources whose identity does not determine their content.
     pub fn learner(self: &Arc<Self>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Arc<Learner>> {
         if !self.has_one_content() {
             return None;

@@ -1,4 +1,4 @@
-//! Rows that teach their statistics to a learner.
+//! Rows that pass their values to a learner.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::store::{
     Coded, Error, Facts, Fitting, Lent, Place, RowRange, Rows, Shared, Span, StoredBytes, Summaries, for_each_stored,
 };
 
-/// Bytes copied at a time to learn from them: few enough to be in the processor's cache, and in memory used before.
+/// Bytes copied at a time to learn from them: few enough for the processor's cache, in memory used before.
 const COPIED: usize = 64 << 10;
 
-/// The rows of a column, whose values a [`Learner`] sees as they pass: as arrays, as keys, and as bytes that were
-/// decoded. Bytes copied out of the file as they are teach nothing: looking at them would be most of the work.
+/// The rows of a column, whose values a [`Learner`] sees as they are read: arrays, keys, and bytes of decoded chunks.
+/// Bytes copied unchanged from the file are not scanned: that would be most of the work.
 #[derive(Debug)]
 pub struct Observed {
     rows: Arc<dyn Rows>,
@@ -25,12 +25,12 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// `learner` must be one for these rows.
+    /// `learner` must be made for these rows.
     pub fn new(rows: Arc<dyn Rows>, learner: Arc<Learner>) -> Self {
         Self { rows, learner }
     }
 
-    /// Learns from `length` bytes as stored from byte `offset` on, of which `part` gives some, about `most` at a time.
+    /// Learns from `length` stored bytes at byte `offset`, about `most` at a time; `part` returns ranges of them.
     fn observe_stored(
         &self,
         (offset, length): (u64, usize),
@@ -50,15 +50,15 @@ impl Observed {
             self.learner.observe_by(first, (last - first) as usize, &|rows| {
                 rows.clone().step_by(at_once).try_fold(Summary::default(), |all, start| {
                     let end = rows.end.min(start.saturating_add(at_once));
-                    // Not beyond `length`: the rows lie within these bytes.
+                    // At most `length`: the rows lie within these bytes.
                     let [start, end] = [start, end].map(|row| lead + row * width as usize);
                     let (coded, bytes) = (self.rows.coded()?, part(start..end));
                     Some(all.merge(coded.summary_of(coded.values(bytes)?.as_ref(), interrupt)?))
                 })
             });
         }
-        // Requests need not end where rows do. The second request that has a part of a row reads that row once more,
-        // out of a chunk that was decoded just now.
+        // Requests may begin or end within a row. The second request for a part of a row reads that row once more, from
+        // a chunk that was just decoded.
         let (before, after) = (offset / width, last);
         for (row, is_cut, beyond) in [
             (before, !offset.is_multiple_of(width), before.checked_sub(1)),
@@ -74,7 +74,7 @@ impl Observed {
         }
     }
 
-    /// Learns from what was lent.
+    /// Learns from borrowed bytes.
     fn observe_lent(&self, lent: &Lent, offset: u64, interrupt: &Interrupt) {
         self.observe_stored((offset, lent.len()), usize::MAX, interrupt, |range| {
             lent.part(range).map_or_else(Buffer::default, Buffer::from)
@@ -89,7 +89,7 @@ impl Rows for Observed {
 
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         let array = self.rows.array(range.clone(), interrupt)?;
-        // An array of another length would teach wrong things of the wrong rows.
+        // An array of another length would be attributed to the wrong rows.
         if array.len() as u64 == range.end.saturating_sub(range.start) {
             self.learner.observe(range.start, array.as_ref());
         }
@@ -111,7 +111,7 @@ impl Rows for Observed {
     fn array_for_field(&self, fields: &[usize], range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error> {
         match fields {
             [] => self.array(range, interrupt),
-            // Nothing is learnt of compounds.
+            // Compounds have no statistics.
             fields => self.rows.array_for_field(fields, range, interrupt),
         }
     }
@@ -220,7 +220,7 @@ impl Summaries for Observed {
         let mut all = Summary::default();
         let came_to_end = for_each_stored(self.rows.as_ref(), range, interrupt, &mut |rows, bytes| {
             self.learner.by_block(&rows).all(|part| {
-                // Within these bytes.
+                // Positions within these bytes.
                 let [start, end] = [part.start, part.end].map(|row| ((row - rows.start) * width) as usize);
                 let Some(of_part) = summary(bytes.slice_with_length(start, end - start)) else { return false };
                 self.learner.observe_by(part.start, (part.end - part.start) as usize, &|_| Some(of_part.clone()));

@@ -1,11 +1,10 @@
-//! Passes over all values of a file shown, which learn something of each of its blocks: bytes of text, bytes of a page,
-//! missing values.
+//! Passes over all values of a shown file, which learn a fact about each of its blocks: bytes of text, bytes of a page,
+//! nulls.
 //!
-//! At most one pass runs for a file at a time, on a pool with a thread for each core. Readers wait for it without
-//! holding a thread of the pool, so passes cannot block each other. A step of a pass measures some blocks and then
-//! queues up again behind the steps of other passes. The pass ends early when its last reader is gone; what it has
-//! measured stays, and the next one goes on from there. What a whole pass has learnt is kept in the user's cache
-//! folder.
+//! At most one pass runs per file, on a pool with a thread per core. Readers wait for it without holding a thread of
+//! the pool, so passes cannot block each other. A step of a pass measures some blocks, then queues up behind the steps
+//! of other passes. The pass ends early when its last reader leaves; its results stay, and the next pass continues from
+//! there. The results of a complete pass are stored in the user's cache folder.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,30 +21,30 @@ use super::Opening;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 
-/// How often a waiting thread looks whether it is still wanted.
+/// How often a waiting thread checks whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Learns of blocks; shared by the threads of a pass.
+/// Measures blocks; shared by the threads of a pass.
 pub trait Measure<T>: Send + Sync {
-    /// What is to be known of each of `blocks`, in their order: as many values as blocks.
+    /// Measures `blocks`, in order: one value per block.
     ///
     /// # Errors
     /// See [`Error`]; it ends the pass. One waiting reader gets the error, the others run the pass again.
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<T>, Error>;
 }
 
-/// Where what a pass learns is kept.
+/// The cache entry for the results of a pass.
 #[derive(Clone, Debug)]
 pub struct Keeper {
     /// The opened file that values come from.
     pub file: Arc<Opening>,
-    /// All that the values depend on beside the file: object path, view, options, version; such as
-    /// `/run/columns/name parquet-pages 1`. The number of blocks and their kind come with it.
+    /// Everything besides the file that the values depend on: object path, view, options, version; such as
+    /// `/run/columns/name parquet-pages 1`. The pass adds the number of blocks and their kind.
     pub what: String,
 }
 
 impl Keeper {
-    /// What is known of the file under this name, if it `is_ours`; else what `make` makes of it, known from now on.
+    /// The value cached under this name, if it `is_ours`; otherwise the result of `make`, which is cached.
     ///
     /// # Errors
     /// Those of `make`.
@@ -66,19 +65,19 @@ impl Keeper {
     }
 }
 
-/// How far passes are.
+/// The progress of passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Blocks that are known.
+    /// Number of known blocks.
     pub done: u64,
-    /// Blocks that there are.
+    /// Number of all blocks.
     pub all: u64,
-    /// Whether what was learnt is in the cache folder; `None` while that is not settled.
+    /// Whether the results are in the cache folder; `None`: not yet decided.
     pub kept: Option<bool>,
 }
 
 impl Progress {
-    /// How far several passes are together; `None` of none.
+    /// The combined progress of several passes; `None` for none.
     pub fn sum(passes: impl IntoIterator<Item = Self>) -> Option<Self> {
         passes.into_iter().reduce(|sum, next| Self {
             done: sum.done + next.done,
@@ -88,15 +87,15 @@ impl Progress {
     }
 }
 
-/// What is known of the blocks of a file, and the pass that learns it.
+/// The values of a file's blocks, and the pass that measures them.
 pub struct Pass<T> {
     blocks: usize,
     per_step: usize,
     measure: Arc<dyn Measure<T>>,
     keeper: Option<Keeper>,
-    /// All values, once they are known.
+    /// All values, once the pass is complete.
     complete: OnceLock<Vec<T>>,
-    /// Whether they are in the cache folder.
+    /// Whether the values are in the cache folder.
     kept: OnceLock<bool>,
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -105,21 +104,21 @@ pub struct Pass<T> {
 struct State<T> {
     /// Values of the first blocks.
     known: Vec<T>,
-    /// Values of blocks further on, by the first of them.
+    /// Values of later blocks, by number of the first.
     pieces: BTreeMap<usize, Vec<T>>,
-    /// The cache folder was looked into.
+    /// Whether the cache folder was consulted.
     looked: bool,
     running: Option<Running>,
-    /// Why the last pass failed, until one of its readers has taken it.
+    /// Why the last pass failed, until one of its readers has taken the error.
     error: Option<Error>,
     waiting: usize,
-    /// Those of them for whom the values of some blocks may be enough.
+    /// Number of waiting readers for whom the values of some blocks may suffice.
     waiting_for_part: usize,
 }
 
 struct Running {
     interrupt: Interrupt,
-    /// First block that no step has taken yet.
+    /// First block not yet taken by a step.
     next: usize,
     /// Steps running or queued.
     steps: usize,
@@ -127,11 +126,11 @@ struct Running {
 
 type Work = Box<dyn FnOnce() + Send>;
 
-/// Whether the values of the first blocks are enough for the reader.
+/// Whether the values of the first blocks suffice for a reader.
 type Enough<'a, T> = &'a mut dyn FnMut(&[T]) -> bool;
 
-/// One queue for all: a pool whose threads prefer work that they queued themselves, as rayon's do, would finish the
-/// longest pass before it begins the shortest.
+/// A pool with a single queue: in a pool whose threads prefer their own work, as rayon's do, the longest pass would
+/// finish before the shortest begins.
 struct Pool {
     queue: Sender<Work>,
     threads: usize,
@@ -155,20 +154,20 @@ fn pool() -> &'static Pool {
     })
 }
 
-/// Runs `work` on the pool for passes and rendering ahead, after what was queued before; says whether there is one.
+/// Queues `work` on the pool for passes and rendering ahead; returns whether there is a pool.
 pub fn spawn(work: impl FnOnce() + Send + 'static) -> bool {
     let pool = pool();
     pool.threads > 0 && pool.queue.send(Box::new(work)).is_ok()
 }
 
-/// Threads of the pool.
+/// Number of threads in the pool.
 pub fn threads() -> usize {
     pool().threads.max(1)
 }
 
 impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
-    /// A pass over `blocks` blocks of which none is known; a step measures `per_step` of them, such as those of a
-    /// chunk. Reads nothing.
+    /// A pass over `blocks` unknown blocks; a step measures `per_step` of them, such as those of a chunk. Reads
+    /// nothing.
     pub fn new(blocks: usize, per_step: usize, measure: Arc<dyn Measure<T>>, keeper: Option<Keeper>) -> Arc<Self> {
         let state = State {
             known: Vec::new(),
@@ -196,12 +195,12 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         Arc::new(pass)
     }
 
-    /// The values of all blocks, where they are known already; does nothing for it.
+    /// The values of all blocks, if they are known; does no work.
     pub fn known(&self) -> Option<&[T]> {
         self.complete.get().map(Vec::as_slice)
     }
 
-    /// The values of all blocks, where they are known or in the cache folder, which is looked into once.
+    /// The values of all blocks, if they are known or in the cache folder, which is consulted once.
     pub fn found(&self) -> Option<&[T]> {
         if self.complete.get().is_none() {
             self.look(&mut self.state.lock(), false);
@@ -209,17 +208,17 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         self.known()
     }
 
-    /// The values of all blocks: waits for a pass over those that are not known.
+    /// The values of all blocks; waits for a pass over unknown ones.
     ///
     /// # Errors
     /// Those of the measure; [`Error::Interrupted`] within 50 ms after `interrupt` is raised.
     pub fn all(self: &Arc<Self>, interrupt: &Interrupt) -> Result<&[T], Error> {
         self.wait(None, interrupt)?;
-        // They are there: nothing else ends the wait for what is never reached.
+        // Complete: nothing else ends a wait without a condition.
         Ok(self.known().unwrap_or_default())
     }
 
-    /// Waits until `reached` finds the values of the first blocks enough, or all are known; a pass learns what is not.
+    /// Waits until `reached` accepts the values of the first blocks, or all are known; a pass measures unknown ones.
     ///
     /// # Errors
     /// Those of [`Pass::all`].
@@ -227,7 +226,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         self.wait(Some(&mut reached), interrupt)
     }
 
-    /// Waits for all blocks, or until the first ones are enough.
+    /// Waits for all blocks, or until the first ones suffice.
     fn wait(self: &Arc<Self>, mut enough: Option<Enough<'_, T>>, interrupt: &Interrupt) -> Result<(), Error> {
         let for_part = usize::from(enough.is_some());
         let mut reached = |known: &[T]| enough.as_mut().is_some_and(|enough| enough(known));
@@ -236,9 +235,9 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
         let mut state = self.state.lock();
         if state.running.is_none() {
-            // Left over from a pass whose readers are all gone.
+            // Left over from a pass whose readers have all left.
             state.error = None;
-            // `hepfs prepare` may have kept it in the meantime.
+            // `hepfs prepare` may have cached it meanwhile.
             if !reached(&state.known) {
                 self.look(&mut state, true);
             }
@@ -280,14 +279,14 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
     }
 
-    /// Learns of blocks from `first` on in passing.
+    /// Records values of blocks from `first` on that were measured elsewhere.
     pub fn record(&self, first: usize, values: Vec<T>) {
         if self.complete.get().is_none() {
             self.add(&mut self.state.lock(), first, values);
         }
     }
 
-    /// As [`Pass::record`]; what is complete by it is kept.
+    /// As [`Pass::record`]; if this completes the values, they are cached.
     pub fn contribute(self: &Arc<Self>, first: usize, values: Vec<T>) {
         self.record(first, values);
         if self.complete.get().is_some() && self.kept.get().is_none() {
@@ -296,13 +295,13 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
     }
 
-    /// How many wait for it.
+    /// Number of waiting readers.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.state.lock().waiting
     }
 
-    /// How far it is.
+    /// The progress of the pass.
     pub fn progress(&self) -> Progress {
         let done = match self.complete.get() {
             Some(_) => self.blocks,
@@ -315,7 +314,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         Progress { done: done as u64, all: self.blocks as u64, kept: self.kept.get().copied() }
     }
 
-    /// Takes what is kept in the cache folder, unless that was tried before.
+    /// Loads the values from the cache folder, unless that was tried before.
     fn look(&self, state: &mut State<T>, again: bool) {
         if state.looked && !again || self.complete.get().is_some() {
             return;
@@ -325,7 +324,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         let Keeper { file, what } = keeper;
         let kept = if self.blocks == 1 { file.kept_of_few(what) } else { file.kept(what) };
         let Some(bytes) = kept else { return };
-        // What has another shape was kept by something else; the checksum has told damage.
+        // Values of another shape belong to something else; the checksum has ruled out damage.
         if let Ok((values, [])) = postcard::take_from_bytes::<Vec<T>>(&bytes)
             && values.len() == self.blocks
         {
@@ -338,7 +337,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
     }
 
-    /// Keeps all values, once they are known; no reader waits for it.
+    /// Caches all values, once they are known; no reader waits for it.
     fn keep(&self) {
         let Some(values) = self.complete.get() else { return };
         self.kept.get_or_init(|| {
@@ -357,13 +356,13 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
             state.pieces.insert(first, values);
         }
         self.advance(state);
-        // Waking those for whom this is not enough would keep them and the pass from each other's cores at each step.
+        // Waking readers for whom this does not suffice would make them and the pass compete for cores at each step.
         if self.complete.get().is_some() || state.waiting_for_part > 0 {
             self.changed.notify_all();
         }
     }
 
-    /// Moves pieces that follow the first values to them.
+    /// Moves adjacent pieces to the first values.
     fn advance(&self, state: &mut State<T>) {
         let known = &mut state.known;
         while let Some(piece) = state.pieces.first_entry().filter(|piece| *piece.key() <= known.len()) {
@@ -394,7 +393,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         Ok(())
     }
 
-    /// Takes the next unknown blocks, measures them, queues up again.
+    /// Takes the next unknown blocks, measures them, and queues the next step.
     fn step(self: Arc<Self>, interrupt: &Interrupt) {
         let taken = {
             let mut state = self.state.lock();
@@ -445,7 +444,8 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         {
             first = start + values.len();
         }
-        // To the end of the step's place in the grid of steps: steps keep to chunks however often a pass is begun anew.
+        // Up to the end of the step's cell in the grid of steps: steps stay aligned with chunks, however often a pass
+        // restarts.
         let mut last = (first / self.per_step + 1).saturating_mul(self.per_step).min(self.blocks);
         if let Some((start, _)) = state.pieces.range(first..).next() {
             last = last.min(*start);
@@ -478,7 +478,7 @@ mod tests {
 
     use super::*;
 
-    /// The square of each block's number; counts blocks that were measured.
+    /// The square of each block's number; counts measured blocks.
     #[derive(Default)]
     struct Squares(AtomicUsize);
 
@@ -540,7 +540,7 @@ mod tests {
     }
 
     proptest! {
-        /// However pieces that were learnt in passing lie, the pass fills what is between them.
+        /// However the pieces recorded elsewhere lie, the pass fills the gaps.
         #[test]
         fn pieces_overlap(
             blocks in 1..60_usize,
@@ -557,7 +557,7 @@ mod tests {
                 pass.record(first, piece);
             }
             prop_assert_eq!(pass.all(&Interrupt::new()).unwrap(), squares(blocks));
-            // Nothing is measured twice; of pieces that overlap a part may be.
+            // No block is measured twice, except where recorded pieces overlap.
             prop_assert!(measure.0.load(Ordering::Relaxed) <= blocks);
             prop_assert!(learnt.len() < blocks || measure.0.load(Ordering::Relaxed) == 0);
         }

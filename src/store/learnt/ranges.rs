@@ -13,18 +13,18 @@ impl Ranges {
         self.0.len()
     }
 
-    /// The ranges that meet `range` or touch it, last first.
+    /// The ranges that overlap or touch `range`, last first.
     fn near(&self, range: &Range<u64>) -> impl Iterator<Item = (u64, u64)> {
         let start = range.start;
         self.0.range(..=range.end).rev().map(|(from, to)| (*from, *to)).take_while(move |(_, to)| *to >= start)
     }
 
-    /// Whether the range would join one that is there.
+    /// Whether the range would merge with an existing one.
     pub fn joins(&self, range: &Range<u64>) -> bool {
         self.near(range).next().is_some()
     }
 
-    /// The parts of `range` that are missing, in order.
+    /// The parts of `range` not in the set, in order.
     pub fn missing(&self, range: &Range<u64>) -> Vec<Range<u64>> {
         let mut missing = Vec::new();
         let mut end = range.end;
@@ -42,7 +42,7 @@ impl Ranges {
         missing
     }
 
-    /// Whether no row of `range` is there.
+    /// Whether no row of `range` is in the set.
     pub fn is_free(&self, range: &Range<u64>) -> bool {
         range.is_empty() || !self.near(range).any(|(from, to)| from < range.end && to > range.start)
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against a plain table of flags.
+        /// Compared with a plain table of flags.
         #[test]
         fn ranges_are_a_set_of_rows(
             inserted in prop::collection::vec((0u64..60, 0u64..12), 0..12),

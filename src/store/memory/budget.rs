@@ -1,19 +1,19 @@
-//! One memory budget for everything that is kept.
+//! One memory budget for everything cached.
 //!
-//! Decoded chunks, heap collections, chunk maps and rendered blocks all hold a part of one [`Budget`]: as a [`Buffer`]
-//! (bytes, returned to a pool) or as a [`Reservation`] (bytes held elsewhere). When the budget is spent, the least
-//! recently used entry of all [`Cache`](super::Cache)s goes.
+//! Decoded chunks, heap collections, chunk maps and rendered blocks all take their memory from one [`Budget`]: as a
+//! [`Buffer`] (bytes, returned to a pool) or as a [`Reservation`] (bytes held elsewhere). When the budget is spent, the
+//! least recently used entry of all [`Cache`](super::Cache)s is evicted.
 //!
-//! Waiting for memory must never deadlock. Two kinds of holder are told apart:
+//! Waiting for memory must never deadlock, so there are two kinds of holders:
 //!
-//! - A **lease** of buffers is what decoding takes. Whoever holds one waits for nothing else, so it ends soon; others
-//!   wait for it. Where nothing can be evicted and no lease is under way, everything is held by someone who may be
-//!   waiting for this very lease: it is then granted beyond the budget. What is larger than the whole budget is
-//!   granted the same way, one at a time. A chunk that takes seconds to decode must stall nobody who wants another: a
-//!   lease of more than a quarter of the budget leaves an eighth of it free, or else, granted beyond it, half of it to
-//!   all others as long as its buffers live.
-//! - A **reservation** may be held while waiting. It is never granted beyond the budget, and given up as too large
-//!   when nothing was released for [`STALLED`].
+//! - A **lease** of buffers serves decoding. Its holder waits for nothing else, so it ends soon, and others may wait
+//!   for it. If nothing can be evicted and no lease is active, all memory is held by threads that may be waiting for
+//!   this very lease: it is then granted beyond the budget. A request larger than the whole budget is granted the same
+//!   way, one at a time. A chunk that takes seconds to decode must not stall readers of other chunks: a lease of more
+//!   than a quarter of the budget leaves an eighth of it free; granted beyond the budget, it leaves half of it to all
+//!   others as long as its buffers live.
+//! - A **reservation** may be held while waiting. It is never granted beyond the budget, and fails as too large if
+//!   nothing was released for [`STALLED`].
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,16 +28,17 @@ use super::pages::Pages;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 
-/// How long a waiter sleeps before it looks at its interrupt: short against the second in which Ctrl-C must work.
+/// How long a waiter sleeps between checks of its interrupt: short compared with the second within which Ctrl-C must
+/// work.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// Buffers, and the lease they stand for.
+/// Buffers, and the lease that they belong to.
 pub(in crate::store) type Leased<const N: usize> = (Lease, [Buffer; N]);
 
-/// How long a reservation waits without anything being released before it is given up.
+/// How long a reservation waits without any release before it fails.
 const STALLED: Duration = Duration::from_secs(10);
 
-/// The memory allowed for everything kept. Clones share it.
+/// The memory limit for everything cached. Clones share it.
 #[derive(Clone)]
 pub struct Budget(Arc<Shared>);
 
@@ -45,30 +46,30 @@ struct Shared {
     limit: u64,
     state: Mutex<State>,
     released: Condvar,
-    /// Caches that can give memory back.
+    /// Caches that can evict entries.
     caches: Mutex<Vec<Weak<dyn Evict>>>,
-    /// Counts uses, so that caches agree on what was used last.
+    /// A clock of uses, so that caches agree on the least recently used entry.
     clock: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
-    /// Bytes of all buffers (idle ones too) and reservations.
+    /// Bytes of all buffers (including idle ones) and reservations.
     held: u64,
-    /// Buffers that are not in use.
+    /// Idle buffers.
     idle: Idle,
-    /// Leases under way.
+    /// Active leases.
     leases: usize,
-    /// Buffers alive, of large leases that were granted beyond the budget.
+    /// Live buffers of large leases that were granted beyond the budget.
     oversized: usize,
-    /// Bytes of those.
+    /// Bytes of these buffers.
     oversized_bytes: u64,
-    /// Moves whenever something is released.
+    /// Incremented whenever something is released.
     releases: u64,
 }
 
 impl State {
-    /// Whether `bytes` more are within a budget of `limit`.
+    /// Whether `bytes` more fit in a budget of `limit`.
     fn has_room(&self, bytes: u64, limit: u64) -> bool {
         let (held, limit) = match self.oversized {
             0 => (self.held, limit),
@@ -78,19 +79,19 @@ impl State {
     }
 }
 
-/// Something that can give memory back.
+/// A cache that can evict entries.
 pub(super) trait Evict: Send + Sync {
-    /// When its least recently used entry was used last.
+    /// Time of last use of its least recently used entry.
     fn oldest(&self) -> Option<u64>;
-    /// Drops the least recently used entry that is not in use; `false` where there is none.
+    /// Drops the least recently used entry that is not in use; `false`: there is none.
     fn evict(&self) -> bool;
 }
 
-/// Why memory could not be had.
+/// Why a request for memory failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Shortage {
-    /// More than the budget allows.
+    /// The request exceeds the budget.
     #[error("{bytes} bytes are more than the {limit} that may be held (--cache-size)")]
     TooLarge {
         /// Bytes asked for.
@@ -98,13 +99,13 @@ pub enum Shortage {
         /// The whole budget.
         limit: u64,
     },
-    /// The memory is no longer wanted.
+    /// The requester no longer wants the memory.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
 }
 
 impl Shortage {
-    /// As an error of the dataset at `path`.
+    /// Wraps it as an error of the dataset at `path`.
     pub fn at(self, path: &str, what: &str) -> Error {
         match self {
             Shortage::Interrupted(interrupted) => interrupted.into(),
@@ -115,14 +116,14 @@ impl Shortage {
     }
 }
 
-/// Part of the budget, given back when dropped.
+/// A share of the budget, returned when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Budget,
     bytes: u64,
 }
 
-/// Bytes that belong to the budget; they go back to its pool when dropped. Their first content is arbitrary.
+/// Bytes of the budget, returned to its pool when dropped. Their initial content is arbitrary.
 #[derive(Debug)]
 pub struct Buffer {
     budget: Budget,
@@ -131,7 +132,7 @@ pub struct Buffer {
     oversized: bool,
 }
 
-/// Marks that decoding is under way; ends when dropped. See the module's description.
+/// Marks that decoding is in progress, until dropped. See the module's description.
 #[derive(Debug)]
 pub(in crate::store) struct Lease(Budget);
 
@@ -147,21 +148,20 @@ impl Budget {
         }))
     }
 
-    /// Bytes allowed.
+    /// The limit in bytes.
     pub fn limit(&self) -> u64 {
         self.0.limit
     }
 
-    /// Bytes held now, by buffers (those waiting in the pool too) and reservations.
+    /// Bytes held now, by buffers (including idle ones) and reservations.
     pub fn held(&self) -> u64 {
         self.0.state.lock().held
     }
 
-    /// Reserves `bytes`, evicting what was used least recently and waiting for others where needed.
+    /// Reserves `bytes`; evicts least recently used entries and waits for others if need be.
     ///
     /// # Errors
-    /// [`Shortage::TooLarge`] for more than the budget, or where nothing is released for 10 s;
-    /// [`Shortage::Interrupted`].
+    /// [`Shortage::TooLarge`] if they exceed the budget, or if nothing is released for 10 s; [`Shortage::Interrupted`].
     pub fn reserve(&self, bytes: u64, interrupt: &Interrupt) -> Result<Reservation, Shortage> {
         let too_large = Shortage::TooLarge { bytes, limit: self.0.limit };
         if bytes > self.0.limit {
@@ -179,7 +179,7 @@ impl Budget {
         }
     }
 
-    /// Reserves `bytes` if that takes no waiting; may evict what was used least recently.
+    /// Reserves `bytes` if that takes no waiting; may evict least recently used entries.
     pub fn try_reserve(&self, bytes: u64) -> Option<Reservation> {
         loop {
             let mut state = self.0.state.lock();
@@ -197,18 +197,18 @@ impl Budget {
         }
     }
 
-    /// Counts `bytes` that a lease turned out to need beside its buffers, or that are more than the budget. It may not
-    /// wait (see the module's description), so it goes beyond the budget, and the next request evens it out.
+    /// Counts `bytes` that a lease turned out to need beside its buffers, or that exceed the budget. A lease must not
+    /// wait (see the module's description), so this goes beyond the budget, and the next request makes up for it.
     pub(crate) fn charge(&self, bytes: u64) -> Reservation {
         let mut state = self.0.state.lock();
         state.held = state.held.saturating_add(bytes);
         Reservation { budget: self.clone(), bytes }
     }
 
-    /// Buffers of these sizes for decoding, waiting for others where needed.
+    /// Leases buffers of these sizes for decoding; waits for others if need be.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; [`Error::NoMemory`] where the system has none left.
+    /// [`Error::Interrupted`]; [`Error::NoMemory`] if the system is out of memory.
     pub(in crate::store) fn lease<const N: usize>(
         &self,
         sizes: [usize; N],
@@ -235,12 +235,12 @@ impl Budget {
         }
     }
 
-    /// Buffers of these sizes for decoding, if that takes no waiting.
+    /// Leases buffers of these sizes for decoding, if that takes no waiting.
     pub(in crate::store) fn try_lease<const N: usize>(&self, sizes: [usize; N]) -> Option<Leased<N>> {
         loop {
             let mut state = self.0.state.lock();
             let fresh = state.idle.missing(&sizes);
-            // What takes long leaves room for what does not.
+            // Slow work leaves room for fast work.
             let spare = if self.is_large(fresh) { self.0.limit / 8 } else { 0 };
             if state.has_room(fresh.saturating_add(spare), self.0.limit) {
                 return Some(self.grant(&mut state, sizes, false));
@@ -252,12 +252,12 @@ impl Budget {
         }
     }
 
-    /// Whether this is a large part of the budget.
+    /// Whether this is a large share of the budget.
     fn is_large(&self, bytes: u64) -> bool {
         bytes > self.0.limit / 4
     }
 
-    /// Hands out buffers, from the pool where they fit; those that are `oversized` stand beside the budget.
+    /// Hands out buffers, from the pool if they fit; `oversized` ones do not count against the budget.
     fn grant<const N: usize>(&self, state: &mut State, sizes: [usize; N], oversized: bool) -> (Lease, [Buffer; N]) {
         state.leases += 1;
         let missing = state.idle.missing(&sizes);
@@ -275,8 +275,8 @@ impl Budget {
         (Lease(self.clone()), buffers)
     }
 
-    /// Allocates and counts a buffer. Where the budget has room beside the `missing` bytes of the whole lease, the
-    /// buffers that share its huge page come with it, idle.
+    /// Allocates and counts a buffer. If the budget has room beyond the `missing` bytes of the whole lease, the other
+    /// buffers of its huge page are allocated with it, as idle ones.
     fn fresh(&self, state: &mut State, length: usize, missing: u64) -> Pages {
         let others = Pages::sharing(length).map_or(0, |count| ((count - 1) * length) as u64);
         let has_room = others > 0 && state.has_room(missing.saturating_add(others), self.0.limit);
@@ -287,19 +287,19 @@ impl Budget {
         first
     }
 
-    /// Drops an idle buffer that serves none of the `wanted` lengths, or else the least recently used entry of all
-    /// caches, or else any idle buffer.
+    /// Drops an idle buffer that serves none of the `wanted` lengths; failing that, the least recently used entry of
+    /// all caches; failing that, any idle buffer.
     fn free_something(&self, wanted: &[usize]) -> bool {
         let unwanted = |idle: usize| !wanted.iter().any(|length| serves(idle, *length));
         self.free_idle(unwanted) || self.evict() || self.free_idle(|_| true)
     }
 
-    /// Drops an idle buffer with such a length.
+    /// Drops an idle buffer whose length `which` accepts.
     fn free_idle(&self, which: impl Fn(usize) -> bool) -> bool {
         let mut state = self.0.state.lock();
         let freed = state.idle.take_largest(which);
         state.held -= freed.as_ref().map_or(0, |freed| freed.len() as u64);
-        // Given back to the system outside the lock.
+        // Returned to the system outside the lock.
         drop(state);
         freed.is_some()
     }
@@ -316,7 +316,7 @@ impl Budget {
         caches.iter().any(|cache| cache.evict())
     }
 
-    /// Waits a moment for a release; `false` when there was none for too long.
+    /// Waits briefly for a release; `false`: there was none for too long.
     fn wait(&self, patience: &mut Patience) -> bool {
         let mut state = self.0.state.lock();
         if state.releases == patience.releases {
@@ -328,14 +328,14 @@ impl Budget {
         patience.since.elapsed() < STALLED
     }
 
-    /// Registers a cache that can give memory back.
+    /// Registers a cache that can evict entries.
     pub(super) fn register(&self, cache: Weak<dyn Evict>) {
         let mut caches = self.0.caches.lock();
         caches.retain(|cache| cache.strong_count() > 0);
         caches.push(cache);
     }
 
-    /// The next moment on the clock of uses.
+    /// The next tick of the clock of uses.
     pub(super) fn tick(&self) -> u64 {
         self.0.clock.fetch_add(1, Ordering::Relaxed)
     }
@@ -371,7 +371,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Gives back all but `bytes` of it; counts those that are more.
+    /// Changes the reservation to `bytes`, returning the rest, or counting an excess.
     pub fn keep(&mut self, bytes: u64) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         self.budget.release(|state| state.held = (state.held - before).saturating_add(bytes));
@@ -417,7 +417,7 @@ impl Drop for Buffer {
                 state.oversized -= 1;
                 state.oversized_bytes -= length;
             }
-            // A quarter of the budget may lie idle; more would only be evicted later at a worse moment.
+            // A quarter of the budget may be idle; more would only be evicted later, at a worse moment.
             if oversized || length == 0 || !state.has_room(0, limit) || state.idle.bytes() + length > limit / 4 {
                 state.held -= length;
                 unwanted = Some(bytes);
@@ -538,7 +538,7 @@ mod tests {
         let _other = budget.try_lease([200 << 10]).unwrap();
         assert!(budget.try_lease([100 << 10]).is_none() && budget.try_reserve(100 << 10).is_none());
         drop(small);
-        // An idle buffer of another length goes for it.
+        // An idle buffer of another length makes room for it.
         assert!(budget.try_reserve(200 << 10).is_some());
         drop((huge, buffers));
         assert!(budget.try_reserve(700 << 10).is_some());

@@ -1,4 +1,4 @@
-//! A keyed cache under the common memory budget, in which a value is made once however many wait for it.
+//! A keyed cache under the common memory budget, with single flight: each value is made once, however many wait for it.
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
@@ -11,8 +11,8 @@ use super::SingleFlight;
 use super::budget::{Budget, Evict};
 use crate::source::{Interrupt, Interrupted};
 
-/// Values by key. A value must own the part of the [`Budget`] that it takes ([`Buffer`](super::Buffer),
-/// [`Reservation`](super::Reservation)): it is given back when the last user drops the value, which may be after its
+/// Values by key. A value must own its share of the [`Budget`] ([`Buffer`](super::Buffer),
+/// [`Reservation`](super::Reservation)): the share returns when the last user drops the value, which may be after its
 /// eviction.
 pub struct Cache<K, V> {
     inner: Arc<Inner<K, V>>,
@@ -20,7 +20,7 @@ pub struct Cache<K, V> {
 
 struct Inner<K, V> {
     budget: Budget,
-    /// With the moment of last use.
+    /// Each value with its time of last use.
     values: Mutex<LruCache<K, (Arc<V>, u64)>>,
     making: SingleFlight<K>,
 }
@@ -30,7 +30,7 @@ where
     K: Hash + Eq + Clone + Send + 'static,
     V: Send + Sync + 'static,
 {
-    /// An empty cache whose entries are evicted when `budget` runs short.
+    /// An empty cache whose entries are evicted when `budget` is exhausted.
     pub fn new(budget: &Budget) -> Self {
         Self::of(budget, LruCache::unbounded())
     }
@@ -48,7 +48,7 @@ where
         Self { inner }
     }
 
-    /// The value of `key`, if it is there.
+    /// The value of `key`, if it is cached.
     pub fn get(&self, key: &K) -> Option<Arc<V>> {
         let now = self.inner.budget.tick();
         self.inner.values.lock().get_mut(key).map(|(value, used)| {
@@ -57,14 +57,13 @@ where
         })
     }
 
-    /// Whether the value of `key` is there or being made; this is no use of it.
+    /// Whether the value of `key` is cached or being made; does not count as a use.
     pub fn is_known(&self, key: &K) -> bool {
-        // In this order: what was made in between is there.
+        // In this order: a value finished in between is cached.
         self.inner.making.is_making(key) || self.inner.values.lock().contains(key)
     }
 
-    /// The value of `key`; waits while it is being made. `None` where it is neither there nor being made, or making it
-    /// failed.
+    /// The value of `key`; waits while it is being made. `None`: neither cached nor being made, or making it failed.
     ///
     /// # Errors
     /// [`Interrupted`] while waiting.
@@ -76,11 +75,11 @@ where
         Ok(self.get(key))
     }
 
-    /// The value of `key`, made by `make` if it is not there. Others who ask meanwhile wait; where `make` fails, the
+    /// The value of `key`, made by `make` if it is not cached. Other requesters wait meanwhile; if `make` fails, the
     /// first of them makes it instead.
     ///
     /// # Errors
-    /// Those of `make`, and [`Interrupted`] while waiting for another.
+    /// Those of `make`, and [`Interrupted`] while waiting for another thread.
     pub fn get_or_make<E: From<Interrupted>>(
         &self,
         key: &K,
@@ -95,15 +94,14 @@ where
         })
     }
 
-    /// Keeps a value that was made elsewhere.
+    /// Caches a value that was made elsewhere.
     pub fn insert(&self, key: K, value: Arc<V>) {
         let now = self.inner.budget.tick();
-        // The old value, if any, or the one that makes room, must be dropped outside the lock: it gives its memory
-        // back.
+        // The replaced or evicted value is dropped outside the lock, since that returns its memory.
         let _old = self.inner.values.lock().push(key, (value, now));
     }
 
-    /// Makes the entry of `key` the first to evict, until it is used again.
+    /// Makes the entry of `key` the first to evict, until its next use.
     pub fn demote(&self, key: &K) {
         let mut values = self.inner.values.lock();
         if let Some((_, used)) = values.peek_mut(key) {
@@ -114,7 +112,7 @@ where
 
     /// Drops the entry of `key`.
     pub fn remove(&self, key: &K) {
-        // Dropped outside the lock: it gives its memory back.
+        // Dropped outside the lock, since that returns its memory.
         let _old = self.inner.values.lock().pop(key);
     }
 
@@ -134,7 +132,7 @@ where
         self.inner.values.lock().len()
     }
 
-    /// Whether there is no entry.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -151,8 +149,8 @@ where
 
     fn evict(&self) -> bool {
         let mut values = self.values.lock();
-        // An entry in use would free nothing now and be made a second time at once; those are passed over. Few are in
-        // use at any moment: one a thread.
+        // Evicting an entry in use would free nothing now, and it would be made a second time at once, so these are
+        // skipped. Few are in use at any moment: one per thread.
         let unused = values.iter().rev().take(64).find(|(_, (value, _))| Arc::strong_count(value) == 1);
         let Some(key) = unused.map(|(key, _)| key.clone()) else { return false };
         let entry = values.pop(&key);
@@ -279,7 +277,7 @@ mod tests {
         chunks.get(&1);
         put(&chunks, 5);
         assert_eq!((pages.is_known(&2), budget.held()), (false, 100));
-        // 3 is next, but in use: 4 goes instead.
+        // 3 is next, but in use, so 4 is evicted instead.
         let used = chunks.get(&3);
         chunks.get(&1);
         chunks.get(&5);

@@ -1,9 +1,9 @@
-//! Memory beside the budget: arrays and text that are being made, of all threads together.
+//! Memory outside the budget: arrays and text being made, over all threads.
 //!
-//! Work is cut into pieces of about [`ARRAY_BYTES`], so that a few of them on each core are little. One value may be
-//! larger than that, and a file can have many such values: a [`Flight`] counts what each piece of work takes, and the
-//! next one waits until there is room. It is taken by the thread that makes arrays, never by one that waits for others
-//! who may want one; what a thread makes inside of a piece of work belongs to that piece.
+//! Work is cut into pieces of about [`ARRAY_BYTES`], so that a few of them per core take little memory. A single value
+//! may be larger, and a file can have many such values: a [`Flight`] counts the bytes of each piece of work, and the
+//! next piece waits for room. The thread that makes arrays takes it, never one that waits for others who may want one;
+//! nested work on the same thread belongs to the outer piece.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -14,23 +14,22 @@ use parking_lot::{Condvar, Mutex};
 use crate::source::Interrupt;
 use crate::store::{Error, cores};
 
-/// Bytes of arrays that are made at once, where rows allow it.
+/// Bytes of arrays to make at once, if rows can be split that far.
 pub const ARRAY_BYTES: u64 = 16 << 20;
 
-/// Bytes in flight at most, …
+/// Most bytes in flight, or [`OF_A_CORE`] times the number of cores if that is more.
 const MOST: u64 = 128 << 20;
 
-/// … or this many bytes for each core. A single larger piece of work goes alone.
+/// Bytes in flight per core. A single larger piece of work runs alone.
 const OF_A_CORE: u64 = 8 << 20;
 
-/// How long nothing may end before work goes on without room: should threads wait for each other in a circle, this
-/// opens it.
+/// How long without progress before work continues without room: breaks a cycle of threads waiting for each other.
 const STALLED: Duration = Duration::from_secs(10);
 
-/// How long a waiter sleeps before it looks at its interrupt.
+/// How long a waiter sleeps between checks of its interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Allocations from here on are tried before they are made: Rust ends the process where one fails.
+/// Allocations of at least this size are tried out first, since Rust aborts the process if one fails.
 const TRIED: u64 = 1 << 20;
 
 #[derive(Default)]
@@ -46,20 +45,20 @@ thread_local! {
     static FLYING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Work under way, counted in the bytes that it makes; ends when dropped.
+/// Work in progress, measured in the bytes that it makes; ends when dropped.
 #[derive(Debug)]
 pub struct Flight {
     bytes: u64,
     is_outer: bool,
-    /// It belongs to its thread.
+    /// Bound to its thread.
     _here: std::marker::PhantomData<*const ()>,
 }
 
 impl Flight {
-    /// Waits until `bytes` more may be made.
+    /// Waits until there is room for `bytes` more.
     ///
     /// # Errors
-    /// [`Error::Interrupted`]; [`Error::NoMemory`] where the system does not have them.
+    /// [`Error::Interrupted`]; [`Error::NoMemory`] if the system cannot supply them.
     pub fn begin(bytes: u64, interrupt: &Interrupt) -> Result<Self, Error> {
         if FLYING.get() {
             return Ok(Self { bytes: 0, is_outer: false, _here: std::marker::PhantomData });
@@ -99,7 +98,7 @@ fn most() -> u64 {
     *BYTES.get_or_init(|| MOST.max((cores() as u64).saturating_mul(OF_A_CORE)))
 }
 
-/// Finds out whether the system has `bytes` more bytes of address space.
+/// Checks whether the system has `bytes` more bytes of address space.
 ///
 /// # Errors
 /// [`Error::NoMemory`].
@@ -120,7 +119,7 @@ mod tests {
     fn what_is_large_goes_alone_and_whoever_waits_can_be_stopped() {
         let interrupt = Interrupt::new();
         let huge = Flight::begin(most(), &interrupt).unwrap();
-        // Inside of it nothing waits.
+        // Nested work does not wait.
         drop(Flight::begin(most(), &interrupt).unwrap());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| Flight::begin(1, &interrupt).map(drop));

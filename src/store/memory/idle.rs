@@ -1,4 +1,4 @@
-//! Buffers that wait to be used again: a fresh one costs a page fault every 4 KiB, more than decoding into it.
+//! Idle buffers, for reuse: a fresh one costs a page fault every 4 KiB, more than decoding into it.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ pub(super) struct Idle {
     bytes: u64,
 }
 
-/// Length that a buffer for `length` bytes is allocated with, so that those for compressed data (no two of one size)
-/// can serve each other.
+/// Bytes to allocate for a buffer of `length` bytes, rounded so that buffers for compressed data, whose sizes all
+/// differ, can replace each other.
 pub(super) fn rounded(length: usize) -> usize {
-    // An eighth of the next power of two: at most a quarter is wasted.
+    // An eighth of the next power of two, which wastes at most a quarter.
     let grain = length.checked_next_power_of_two().map_or(4096, |power| (power / 8).max(4096));
     length.checked_next_multiple_of(grain).unwrap_or(length)
 }
@@ -29,24 +29,24 @@ fn longest(length: usize) -> usize {
 }
 
 impl Idle {
-    /// Bytes of all.
+    /// Bytes of all idle buffers.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Adds one.
+    /// Adds an idle buffer.
     pub fn put(&mut self, buffer: Pages) {
         self.bytes += buffer.len() as u64;
         self.by_length.entry(buffer.len()).or_default().push(buffer);
     }
 
-    /// The shortest one that serves for `length`.
+    /// The shortest buffer that serves for `length`.
     pub fn take(&mut self, length: usize) -> Option<Pages> {
         let (&found, _) = self.by_length.range(length..=longest(length)).next()?;
         self.take_exactly(found)
     }
 
-    /// The longest one with such a length.
+    /// The longest buffer whose length `which` accepts.
     pub fn take_largest(&mut self, which: impl Fn(usize) -> bool) -> Option<Pages> {
         let length = self.by_length.keys().rev().copied().find(|length| which(*length))?;
         self.take_exactly(length)
@@ -62,7 +62,7 @@ impl Idle {
         buffer
     }
 
-    /// Bytes that would have to be allocated for buffers of these sizes, taken one after the other.
+    /// Bytes to allocate for buffers of these sizes, taken one after the other.
     pub fn missing(&self, sizes: &[usize]) -> u64 {
         let mut taken: Vec<usize> = Vec::with_capacity(sizes.len());
         let mut missing = 0_u64;

@@ -1,4 +1,4 @@
-//! Bytes lent out of the cache.
+//! Bytes borrowed from the cache.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use arrow_buffer::Buffer;
 
 use super::{Budget, Reservation, budget};
 
-/// Fewer bytes than this are copied: to refer to them costs more.
+/// Fewer bytes than this are copied, since borrowing them costs more.
 pub(in crate::store) const WORTH_A_SPAN: usize = 64 << 10;
 
-/// The bytes of a whole chunk, or of a stretch of them.
+/// The bytes of a whole chunk, or of a stretch of chunks.
 #[derive(Debug)]
 pub(in crate::store) struct Block {
     pub bytes: budget::Buffer,
-    /// What the descriptors in `bytes` lead to, where a worker gave both.
+    /// The content of the descriptors in `bytes`, if a worker returned both.
     pub heap: Option<Arc<(Vec<u8>, Reservation)>>,
 }
 
-/// Bytes of a decoded chunk, of several decoded together, or of the file itself. Their reader keeps them alive; that
-/// spares a copy on the way to it.
+/// Bytes of a decoded chunk, of several decoded together, or of the file itself. The reader keeps them alive, which
+/// saves a copy.
 #[derive(Clone, Debug)]
 pub struct Lent {
     block: Arc<Block>,
@@ -27,14 +27,13 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// `None` where the range passes the end of the chunk.
+    /// `None`: the range exceeds the chunk.
     pub(in crate::store) fn new(block: Arc<Block>, range: Range<usize>) -> Option<Self> {
         block.bytes.get(range.clone())?;
         Some(Self { block, range })
     }
 
-    /// Lets `fill` write `length` bytes into a recycled buffer, which is not cleared before; `None` where the budget
-    /// has none.
+    /// Calls `fill` to write `length` bytes into a recycled, uncleared buffer. `None`: the budget has no buffer.
     ///
     /// # Errors
     /// Those of `fill`.
@@ -48,7 +47,7 @@ impl Lent {
         Ok(Self::new(Arc::new(Block { bytes, heap: None }), 0..length))
     }
 
-    /// A part of it; `None` where the range passes its end.
+    /// A range of it; `None`: the range exceeds its end.
     pub fn part(&self, range: Range<usize>) -> Option<Self> {
         self.get(range.clone())?;
         Self::new(self.block.clone(), self.range.start + range.start..self.range.start + range.end)
@@ -59,7 +58,7 @@ impl Deref for Lent {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // Checked when it was made; the chunk never changes.
+        // Checked at construction, and the chunk never changes.
         self.block.bytes.get(self.range.clone()).unwrap_or_default()
     }
 }
@@ -70,7 +69,7 @@ impl AsRef<[u8]> for Lent {
     }
 }
 
-/// The same bytes for Arrow, not copied.
+/// The same bytes for Arrow, without a copy.
 impl From<Lent> for Buffer {
     fn from(lent: Lent) -> Self {
         bytes::Bytes::from_owner(lent).into()

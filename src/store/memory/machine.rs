@@ -1,15 +1,15 @@
-//! How much memory there is.
+//! Determines the available memory.
 
 use std::fs;
 use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
 
-/// Where control groups are mounted; where they are not, there are none that limit memory.
+/// Mount point of control groups; if it is missing, no group limits memory.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Bytes of memory that this process may have: those of the machine, or fewer where its control groups or its limit on
-/// address space (`ulimit -v`) allow fewer; 4 GiB where nothing is known.
+/// Bytes of memory available to this process: those of the machine, or fewer if its control groups or its limit on
+/// address space (`ulimit -v`) say so; 4 GiB if nothing is known.
 pub fn machine_memory() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
@@ -20,9 +20,9 @@ pub fn machine_memory() -> u64 {
     [group_limit(Path::new(GROUPS), &own), address_space].into_iter().flatten().fold(machine, u64::min)
 }
 
-/// The least limit on memory of the control groups that `own` (`/proc/self/cgroup`) names, of both versions, and of
-/// those above them; `None` where there is none. In a container the names may be those outside: the topmost group that
-/// is there is its own.
+/// The smallest memory limit of the control groups in `own` (`/proc/self/cgroup`), of both versions, and of their
+/// ancestors; `None`: no limit. In a container the names may be those outside: the topmost existing group is then its
+/// own.
 fn group_limit(mounted: &Path, own: &str) -> Option<u64> {
     let of_line = |line: &str| {
         let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
@@ -32,7 +32,7 @@ fn group_limit(mounted: &Path, own: &str) -> Option<u64> {
             list if list.split(',').any(|one| one == "memory") => (mounted.join("memory"), "memory.limit_in_bytes"),
             _ => return None,
         };
-        // A limit that is none is written as "max", or as a number beyond all memory.
+        // "No limit" is written as "max", or as a number beyond all memory.
         let read = |group: &Path| fs::read_to_string(top.join(group).join(file)).ok()?.trim().parse::<u64>().ok();
         group.ancestors().filter_map(read).min()
     };

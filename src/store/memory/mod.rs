@@ -1,4 +1,4 @@
-//! Memory under one budget: buffers, caches over them, and bytes lent out of both.
+//! Memory under one budget: buffers, caches over them, and bytes borrowed from both.
 
 mod allocator;
 mod budget;

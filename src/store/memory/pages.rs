@@ -1,4 +1,4 @@
-//! The memory that buffers are made of.
+//! The memory behind buffers.
 
 use std::ops::{Deref, DerefMut, Range};
 use std::slice;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use memmap2::{Advice, MmapMut, MmapRaw, UncheckedAdvice};
 
-/// Bytes of a huge page, of most processors.
+/// Bytes of a huge page on most processors.
 const HUGE: usize = 2 << 20;
 
-/// Shorter buffers do not share a huge page. The system may keep a page for one part of it, until memory is short.
+/// Shorter buffers do not share a huge page: the system may keep the page for a single part until memory is short.
 const SHORTEST_PART: usize = HUGE / 128;
 
-/// Zeroed bytes, of the heap, of a mapping of their own, or of a huge page that they share.
+/// Zeroed bytes: from the heap, in a mapping of their own, or part of a shared huge page.
 #[derive(Debug)]
 pub(super) enum Pages {
     Heap(Vec<u8>),
@@ -20,7 +20,7 @@ pub(super) enum Pages {
     Part(Part),
 }
 
-/// A range of a huge page that no other part of it overlaps.
+/// A range of a huge page that overlaps no other part.
 #[derive(Debug)]
 pub(super) struct Part {
     page: Arc<MmapRaw>,
@@ -28,31 +28,31 @@ pub(super) struct Part {
 }
 
 impl Pages {
-    /// `length` bytes. The kernel gives them when they are first touched: long ones in huge pages where it may, with
+    /// `length` bytes, supplied by the kernel when they are first touched; long ones in huge pages if possible, with
     /// one fault instead of 512.
     pub fn new(length: usize) -> Self {
         if length >= HUGE
             && let Ok(map) = MmapMut::map_anon(length)
         {
-            // Where huge pages are switched off, or not known, these are as good as others.
+            // If huge pages are off or unsupported, ordinary ones do as well.
             let _ = map.advise(Advice::HugePage);
             return Pages::Mapped(map);
         }
-        // Zeroed pages come from the kernel as they are: nothing is written here.
+        // Zeroed pages come from the kernel, so this writes nothing.
         Pages::Heap(vec![0; length])
     }
 
-    /// How many buffers of `length` bytes one huge page gives, where more than one.
+    /// Number of buffers of `length` bytes in one huge page, if more than one.
     pub fn sharing(length: usize) -> Option<usize> {
         (length >= SHORTEST_PART && length.is_multiple_of(4096)).then(|| HUGE / length).filter(|count| *count > 1)
     }
 
-    /// The buffers of `length` bytes that share one huge page; empty where they do not ([`Pages::sharing`]), or the
-    /// page cannot be allocated. Touching the first costs the fault of all.
+    /// The buffers of `length` bytes that share one huge page; empty if [`Pages::sharing`] says no, or the page cannot
+    /// be allocated. Touching the first pays the fault for all.
     pub fn shared(length: usize) -> Vec<Self> {
         let Some(count) = Self::sharing(length) else { return Vec::new() };
         let Ok(map) = MmapMut::map_anon(HUGE) else { return Vec::new() };
-        // As above: without huge pages these are as good as others.
+        // As above: ordinary pages do as well.
         let _ = map.advise(Advice::HugePage);
         let page = Arc::new(MmapRaw::from(map));
         (0..count).map(|i| Pages::Part(Part { page: page.clone(), range: i * length..(i + 1) * length })).collect()
@@ -61,9 +61,9 @@ impl Pages {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // The last part takes the mapping along; a part dropped before goes back to the system by itself.
+        // The last part unmaps the page; earlier ones return their own range to the system.
         if Arc::strong_count(&self.page) > 1 {
-            // SAFETY: no other part has these bytes, and they cannot be reached any more.
+            // SAFETY: no other part has these bytes, and nothing can reach them any more.
             let _ = unsafe {
                 self.page.unchecked_advise_range(UncheckedAdvice::DontNeed, self.range.start, self.range.len())
             };
@@ -141,7 +141,7 @@ mod tests {
             assert!(part.len() == length && part.iter().all(|byte| *byte == 0));
             part.fill(value);
         }
-        // What is given back takes nothing from the others.
+        // Returning one part does not affect the others.
         drop(parts.remove(1));
         for (part, value) in parts.iter().zip([1, 3]) {
             assert!(part.iter().all(|byte| *byte == value));

@@ -1,4 +1,4 @@
-//! Single flight: a value is made once, however many ask for it meanwhile.
+//! Single flight: a value is made once, however many request it meanwhile.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -41,11 +41,11 @@ impl<K: Hash + Eq + Clone> SingleFlight<K> {
         making.map_or(Ok(()), |making| making.wait(interrupt))
     }
 
-    /// The value that `find` finds, or else the one that `make` makes and puts where `find` finds it. Others who ask
-    /// meanwhile wait; where `make` fails, the first of them makes it instead.
+    /// The value that `find` returns, or one that `make` makes and stores where `find` finds it. Other requesters wait
+    /// meanwhile; if `make` fails, the first of them makes it instead.
     ///
     /// # Errors
-    /// Those of `make`, and [`Interrupted`] while waiting for another.
+    /// Those of `make`, and [`Interrupted`] while waiting for another thread.
     pub fn get_or_make<V, E: From<Interrupted>>(
         &self,
         key: &K,
@@ -68,9 +68,9 @@ impl<K: Hash + Eq + Clone> SingleFlight<K> {
             };
             other.wait(interrupt)?;
         };
-        // Dropped on every way out, a panic too: no waiter may wait for ever.
+        // Dropped on every exit, a panic included: no waiter may wait forever.
         let _end = End { all: self, key, making };
-        // Another may have made it between the look above and now.
+        // Another thread may have made it since the check above.
         find().map_or_else(make, Ok)
     }
 }

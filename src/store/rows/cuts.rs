@@ -1,16 +1,16 @@
-//! Where rows of one origin end and those of the next begin, and blocks that keep to it.
+//! Boundaries between rows of different origin, and blocks that respect them.
 
 use std::sync::Arc;
 
 use super::RowRange;
 
-/// The ends of runs of rows that belong together: of the parts of a table that is made of several. Blocks of
+/// The ends of runs of rows that belong together: of the parts of a table that was put together from several. Blocks of
 /// [statistics](crate::store::statistics) and row groups do not cross them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cuts(Arc<[u64]>);
 
 impl Cuts {
-    /// From ends in any order. `None` where they cut nothing: all rows are one run.
+    /// From ends in any order. `None`: all rows are one run.
     pub fn new(ends: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut ends: Vec<u64> = ends.into_iter().filter(|end| *end > 0).collect();
         ends.sort_unstable();
@@ -18,12 +18,12 @@ impl Cuts {
         (ends.len() > 1).then(|| Self(ends.into()))
     }
 
-    /// Runs of rows.
+    /// Number of runs.
     pub fn count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// The same with runs joined to no more than `rows` rows; a longer one stays by itself.
+    /// Joins adjacent runs to at most `rows` rows; a longer run stays by itself.
     pub fn joined(&self, rows: u64) -> Option<Self> {
         let (mut ends, mut start, mut before) = (Vec::new(), 0, 0);
         for end in self.0.iter().copied() {
@@ -37,19 +37,19 @@ impl Cuts {
         Self::new(ends)
     }
 
-    /// Hashes the ends, for the names of kept statistics.
+    /// A hash of the ends, for the keys of cached statistics.
     pub fn digest(&self) -> u64 {
         let bytes: Vec<u8> = self.0.iter().flat_map(|end| end.to_le_bytes()).collect();
         xxhash_rust::xxh3::xxh3_64(&bytes)
     }
 }
 
-/// Blocks of equal length, begun anew at each cut; the last one before a cut may be shorter.
+/// Blocks of equal length that restart at each cut; the last one before a cut may be shorter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
     rows: u64,
     per_block: u64,
-    /// The first row of each run, and the number of its first block. Behind them, the numbers of all.
+    /// The first row of each run and the number of its first block, followed by the totals.
     runs: Option<Arc<[(u64, u64)]>>,
 }
 
@@ -74,7 +74,7 @@ impl Blocked {
         self.rows
     }
 
-    /// Rows of a block that nothing cuts short.
+    /// Rows of a full block.
     pub fn per_block(&self) -> u64 {
         self.per_block
     }
@@ -92,7 +92,7 @@ impl Blocked {
         }
     }
 
-    /// The run that `is_before` tells the beginnings from of others: its first row and block, and where it ends.
+    /// The last run for which `is_before` is true: its first row, its first block, and its end.
     fn run(&self, is_before: impl Fn(&(u64, u64)) -> bool) -> (u64, u64, u64) {
         let Some(runs) = self.runs.as_deref() else { return (0, 0, self.rows) };
         let at = runs.partition_point(is_before);
@@ -100,20 +100,20 @@ impl Blocked {
         (start, block, runs.get(at).map_or(self.rows, |(end, _)| *end))
     }
 
-    /// Rows of a block; none of one behind the last.
+    /// Rows of a block; empty after the last.
     pub fn rows_of(&self, block: u64) -> RowRange {
         let (start, first, end) = self.run(|(_, first)| *first <= block);
         let start = start.saturating_add((block - first).saturating_mul(self.per_block)).min(end);
         start..start.saturating_add(self.per_block).min(end)
     }
 
-    /// The block that a row lies in.
+    /// The block that contains a row.
     pub fn block_of(&self, row: u64) -> u64 {
         let (start, first, _) = self.run(|(start, _)| *start <= row);
         first + (row - start) / self.per_block
     }
 
-    /// The blocks that some rows lie in.
+    /// The blocks that contain some rows.
     pub fn blocks_of(&self, rows: &RowRange) -> RowRange {
         match rows.end.checked_sub(1).filter(|last| *last >= rows.start) {
             Some(last) => self.block_of(rows.start)..self.block_of(last).saturating_add(1),

@@ -1,4 +1,4 @@
-//! Optional faces of rows: a caller asks for one, and `None` says that arrays are all there is.
+//! Optional interfaces of rows: `None` means that arrays are all there is.
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
@@ -8,16 +8,16 @@ use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
 use crate::store::{Error, Lent, Place, Span};
 
-/// Bytes of rows as stored: after filters and encodings. [`StoredFacts`](super::StoredFacts) says what they are.
+/// Rows as stored bytes: after filters and encodings. [`StoredFacts`](super::StoredFacts) describes them.
 pub trait StoredBytes {
-    /// Appends `length` bytes as stored to `out`, from byte `offset` of all rows back to back. Only rows with a
-    /// [`StoredFacts::width`](super::StoredFacts::width) have such.
+    /// Appends `length` stored bytes to `out`, from byte `offset` of all rows, concatenated. Requires a
+    /// [`StoredFacts::width`](super::StoredFacts::width).
     ///
     /// # Errors
-    /// See [`Error`]; `out` is as it was then.
+    /// See [`Error`]; `out` is then unchanged.
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
 
-    /// Where the same bytes lie, for a reader that need not copy them.
+    /// Locates the same bytes, for a reader that can do without a copy.
     ///
     /// # Errors
     /// See [`Error`].
@@ -26,8 +26,8 @@ pub trait StoredBytes {
         Ok(Span::Made(length))
     }
 
-    /// Lends the same bytes to a parallel scan: decodes the chunk on the calling core, and gives back what the scan has
-    /// passed. Requests of a scan have one length. `None` where bytes do not lie together.
+    /// Lends the same bytes to a parallel scan: decodes the chunk on the calling core, and releases bytes behind the
+    /// scan. Requests of a scan have equal lengths. `None`: the bytes are not contiguous.
     ///
     /// # Errors
     /// See [`Error`].
@@ -37,32 +37,31 @@ pub trait StoredBytes {
     }
 }
 
-/// Forms of rows that are made faster than arrays: values of bytes as stored, terminated texts, codes, keys of labels.
-/// Each default is of rows without that form.
+/// Forms of rows that are faster to produce than arrays: values from stored bytes, terminated texts, codes, keys of
+/// labels. Each default means that rows lack the form.
 pub trait Coded {
-    /// The values of rows whose bytes as stored are `bytes`: the array that [`Rows::array`] gives, or the codes of
-    /// categories that it is made of, or, where making it takes long beside decoding, the bytes of each row. `None`
-    /// where bytes alone do not tell.
+    /// The values of rows with these stored bytes: the array from [`Rows::array`], or the codes of its categories, or,
+    /// if making it is slow compared with decoding, the bytes of each row. `None`: the bytes alone do not suffice.
     fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         let _ = bytes;
         None
     }
 
-    /// Where the bytes as stored lie among the elements of a dataset, of rows that are parts of them, for a reader of
-    /// several parts of the same rows. `None` where bytes alone do not tell what rows hold.
+    /// The location of stored bytes among the elements of a dataset, for rows that are parts of elements and a reader
+    /// of several parts of the same rows. `None`: the bytes alone do not determine the values.
     fn place(&self) -> Option<Place<'_>> {
         None
     }
 
-    /// The array that [`Rows::array`] gives of rows that are stored as these bytes; `None` where they hold something
-    /// odd, or there is no [`Coded::place`].
+    /// The array that [`Rows::array`] returns for rows with these stored bytes; `None`: some row is odd, or there is no
+    /// [`Coded::place`].
     fn array_of(&self, bytes: Buffer) -> Option<ArrayRef> {
         let _ = bytes;
         None
     }
 
-    /// Appends the keys of the dictionary array that [`Rows::array`] gives, a byte each; returns whether it did. It may
-    /// append nothing where there is no dictionary, a row is missing, or there are too many labels.
+    /// Appends the keys of the dictionary array from [`Rows::array`], one byte each; returns whether it did. It may
+    /// decline if there is no dictionary, a row is null, or there are too many labels.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -72,7 +71,7 @@ pub trait Coded {
     }
 
     /// Calls `take` with the values of `range` as NUL-terminated texts, in pieces that end with a value, until it
-    /// returns `false`. Makes no array in between. Returns whether rows can do that; without it, `take` is not called.
+    /// returns `false`. Makes no array in between. Returns whether rows support this; if not, `take` is not called.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -86,13 +85,13 @@ pub trait Coded {
         Ok(false)
     }
 
-    /// The number that each of these codes stands for, as in [`Rows::array`]. Its place is the code, as unsigned.
+    /// The number that each code stands for, as in [`Rows::array`], at the position of the code as an unsigned integer.
     fn code_values(&self) -> Option<ArrayRef> {
         None
     }
 
-    /// As [`Rows::array`], the codes themselves: integers of one or two bytes. `None` of rows that are not stored as
-    /// such ([`Facts::codes`](super::Facts::codes)).
+    /// The codes of the rows that [`Rows::array`] returns: integers of one or two bytes. `None`: rows are not stored as
+    /// codes ([`Facts::codes`](super::Facts::codes)).
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -101,23 +100,23 @@ pub trait Coded {
         Ok(None)
     }
 
-    /// The summary of the array that [`Rows::array`] gives where [`Coded::values`], [`Coded::append_byte_keys`] or
-    /// [`Coded::codes`] gives `values`; `None` where that is not known at once.
+    /// The summary of the array from [`Rows::array`], given the corresponding result `values` of [`Coded::values`],
+    /// [`Coded::append_byte_keys`] or [`Coded::codes`]; `None`: not available at low cost.
     fn summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         let _ = interrupt;
         statistics::summary(values)
     }
 
-    /// As [`Coded::summary_of`], where none of the rows is odd; `None` where one may be, or it takes an array to know.
+    /// As [`Coded::summary_of`], if no row is odd; `None`: one may be, or an array is needed to know.
     fn sound_summary_of(&self, values: &dyn Array, interrupt: &Interrupt) -> Option<Summary> {
         let _ = (values, interrupt);
         None
     }
 }
 
-/// Summaries of rows that take no array. Each default knows nothing.
+/// Summaries of rows without an array. Each default knows nothing.
 pub trait Summaries {
-    /// The exact summary of the rows of `range`, found without their values; `None` where it takes these.
+    /// The exact summary of the rows of `range`, without reading their values; `None`: their values are needed.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -126,8 +125,8 @@ pub trait Summaries {
         Ok(None)
     }
 
-    /// As [`Summaries::summary`], of the codes of the labels that [`Rows::array`] gives. A code without a label may be
-    /// among them.
+    /// As [`Summaries::summary`], for the codes of the labels that [`Rows::array`] returns. They may include a code
+    /// without a label.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -136,8 +135,8 @@ pub trait Summaries {
         Ok(None)
     }
 
-    /// The exact summary of the rows of `range`, found by looking at their bytes where they lie. `None` where rows may
-    /// be odd, or it takes arrays.
+    /// The exact summary of the rows of `range`, from a scan of their bytes in place. `None`: rows may be odd, or
+    /// arrays are needed.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -146,8 +145,8 @@ pub trait Summaries {
         Ok(None)
     }
 
-    /// Whether rows are computed from data that are verified before the first row is read: no single row can fail or be
-    /// odd.
+    /// Whether rows are computed from data that are verified before the first row is read, so that no single row can
+    /// fail or be odd.
     fn is_computed(&self, interrupt: &Interrupt) -> bool {
         let _ = interrupt;
         false
@@ -155,7 +154,7 @@ pub trait Summaries {
 }
 
 impl dyn Rows + '_ {
-    /// [`Rows::bytes`], of rows that have a [`StoredFacts::width`](super::StoredFacts::width).
+    /// [`Rows::bytes`], for rows with a [`StoredFacts::width`](super::StoredFacts::width).
     ///
     /// # Errors
     /// [`Error::NotStored`].

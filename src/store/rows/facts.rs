@@ -1,4 +1,4 @@
-//! Facts of rows: what is known before one is read.
+//! Facts about rows: everything known before one is read.
 
 use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
@@ -10,34 +10,35 @@ use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::Error;
 
-/// Facts of some rows, made once by their constructor. A wrapper clones those of what it wraps and changes what it
-/// changes: `Facts { nullable: true, ..inner.facts().clone() }`. A fact that it does not name is kept, and giving one
-/// up takes a word.
+/// Facts about some rows, made once by their constructor. A wrapper clones the facts of the wrapped rows and overrides
+/// those that it changes: `Facts { nullable: true, ..inner.facts().clone() }`. Facts that it does not mention are kept;
+/// dropping one has to be explicit.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// Number of rows.
     pub len: u64,
     /// Arrow type of [`Rows::array`].
     pub data_type: DataType,
-    /// Whether [`Rows::array`] may hold nulls.
+    /// Whether [`Rows::array`] may return nulls.
     pub nullable: bool,
     /// Bounds of the values. They make a file smaller, or its size arithmetic; they never change a value.
     pub hints: Hints,
-    /// Rows in a chunk: the natural grain of reading. `None` where rows lie in one run.
+    /// Rows of a chunk: the natural grain of reading. `None`: rows are contiguous.
     pub natural_rows: Option<u64>,
-    /// Bytes from a row to the next, those of other columns in between: reading one row decodes a chunk with all of
-    /// them. `None` where rows lie by themselves.
+    /// Bytes from one row to the next, including those of other columns: reading one row decodes a whole chunk, all
+    /// columns included. `None`: rows are stored by themselves.
     pub stride: Option<u64>,
-    /// Where rows of one origin end: statistics and row groups keep to it. `None` where all rows are of one.
+    /// Boundaries between rows of different origin, which statistics and row groups respect. `None`: all rows have one
+    /// origin.
     pub cuts: Option<Cuts>,
-    /// The bytes of rows as stored.
+    /// The stored bytes of rows.
     pub stored: StoredFacts,
-    /// Number of codes, 256 or 65,536, where rows are stored as codes of one or two bytes, each of which stands for one
-    /// finite number, or for a missing one. Elsewhere 0.
+    /// Number of codes, 256 or 65,536, if rows are stored as codes of one or two bytes, each of which stands for one
+    /// finite number, or for a null. Otherwise 0.
     pub codes: u64,
-    /// Whether [`Rows::outline`] is there and tells as well which rows, and which of their parts, are missing.
+    /// Whether [`Rows::outline`] is available and includes the nulls of rows and of their parts.
     pub outline_tells_nulls: bool,
-    /// Whether rows are compounds each of whose fields [`Rows::array_for_field`] reads without the others.
+    /// Whether rows are compounds whose fields [`Rows::array_for_field`] reads separately.
     pub fields_lie_apart: bool,
     /// Where rows are alike because nothing of them was ever stored.
     pub alike: Alike,
@@ -45,27 +46,27 @@ pub struct Facts {
     pub containers: Containers,
 }
 
-/// Facts of the bytes of rows as stored: after filters and encodings.
+/// Facts about the stored bytes of rows: after filters and encodings.
 #[derive(Clone, Debug, Default)]
 pub struct StoredFacts {
-    /// Type of the elements that [`append`](super::StoredBytes::append) gives. `None` where rows are neither the
-    /// elements of one dataset nor decoded to elements of one width.
+    /// Type of the elements that [`append`](super::StoredBytes::append) returns. `None`: rows are neither the elements
+    /// of one dataset nor decoded to elements of one width.
     pub datatype: Option<Arc<Datatype>>,
-    /// Bytes of a row, as [`append`](super::StoredBytes::append) gives them; `None` where widths differ.
+    /// Bytes of a row, as [`append`](super::StoredBytes::append) returns them; `None`: widths differ.
     pub width: Option<u64>,
-    /// Whether the bytes come out of decoded chunks, not out of the file as they are.
+    /// Whether the bytes come from decoded chunks, not unchanged from the file.
     pub decoded: Decoded,
 }
 
-/// Whether bytes come out of decoded chunks.
+/// Whether bytes come from decoded chunks.
 #[derive(Clone, Debug, Default)]
 pub enum Decoded {
-    /// They lie in the file as they are.
+    /// The file contains them unchanged.
     #[default]
     Never,
     /// They are decoded.
     Always,
-    /// A dataset tells: a virtual one knows its sources once it was read.
+    /// Depends on a container: a virtual dataset knows its sources after the first read.
     Asked(Arc<dyn Container>),
 }
 
@@ -97,10 +98,10 @@ impl Debug for Alike {
 
 /// A dataset, or a column of blocks, that rows are read from.
 pub trait Container: Debug + Send + Sync {
-    /// Whether reading it decodes chunks, as far as it knows.
+    /// Whether reading it decodes chunks, as far as known.
     fn is_decoded(&self) -> bool;
 
-    /// Looks where its chunks lie in the file, so that a damaged chunk index is met and reported. Reads no chunk.
+    /// Locates its chunks in the file, so that a damaged chunk index comes to light. Reads no chunk.
     ///
     /// # Errors
     /// See [`Error`].
@@ -112,17 +113,17 @@ pub trait Container: Debug + Send + Sync {
 pub struct Containers(Arc<[Arc<dyn Container>]>);
 
 impl Containers {
-    /// A single one.
+    /// A single container.
     pub fn one(container: Arc<impl Container + 'static>) -> Self {
         Self::from_iter([container as Arc<dyn Container>])
     }
 
-    /// Those of several rows.
+    /// The containers of several rows.
     pub fn of_all<'a>(rows: impl IntoIterator<Item = &'a Arc<dyn Rows>>) -> Self {
         rows.into_iter().flat_map(|rows| rows.facts().containers.0.iter().cloned()).collect()
     }
 
-    /// Examines each; see [`Container::examine`].
+    /// Examines each container; see [`Container::examine`].
     ///
     /// # Errors
     /// The first one.
@@ -138,7 +139,7 @@ impl FromIterator<Arc<dyn Container>> for Containers {
 }
 
 impl Facts {
-    /// `len` rows of a type, none of which is missing. Nothing else is known.
+    /// `len` rows of a type, without nulls. Nothing else is known.
     pub fn new(len: u64, data_type: DataType) -> Self {
         Self {
             len,
@@ -159,7 +160,7 @@ impl Facts {
 }
 
 impl StoredFacts {
-    /// Elements of a datatype, of one width unless they are of variable length.
+    /// Facts about elements of a datatype: of one width, unless they vary in length.
     pub fn of(datatype: Arc<Datatype>, decoded: Decoded) -> Self {
         Self { width: (!datatype.is_variable()).then_some(datatype.size), datatype: Some(datatype), decoded }
     }
@@ -172,7 +173,7 @@ impl dyn Rows + '_ {
         self.facts().len
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.facts().len == 0
     }
@@ -217,7 +218,7 @@ impl dyn Rows + '_ {
         self.facts().stored.width
     }
 
-    /// [`StoredFacts::decoded`], by now.
+    /// [`StoredFacts::decoded`], as far as known now.
     pub fn is_decoded(&self) -> bool {
         match &self.facts().stored.decoded {
             Decoded::Never => false,

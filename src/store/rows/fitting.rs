@@ -1,4 +1,4 @@
-//! How many rows fit into an array of a given number of bytes.
+//! Computes how many rows fit in an array of a given size.
 
 use arrow_array::ArrayRef;
 
@@ -6,24 +6,24 @@ use super::{RowRange, Rows, Shared};
 use crate::source::Interrupt;
 use crate::store::{ARRAY_BYTES, Error, Flight};
 
-/// The longest run of rows whose array takes no more bytes than allowed, and one row at least: [`Rows::fitting`].
+/// The longest run of rows whose array takes at most the allowed bytes, but at least one row: [`Rows::fitting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fitting {
-    /// Behind its last row.
+    /// End of the run.
     pub end: u64,
-    /// Bytes of its array, about. More than were allowed where one row takes more.
+    /// Approximate bytes of its array. They exceed the limit if a single row does.
     pub bytes: u64,
 }
 
 impl Fitting {
-    /// That of rows of `width` bytes each.
+    /// The run for rows of `width` bytes each.
     pub fn fixed(range: &RowRange, width: u64, most: u64) -> Self {
         let count = (most / width.max(1)).max(1).min(range.end.saturating_sub(range.start));
         Self { end: range.start.saturating_add(count), bytes: count.saturating_mul(width) }
     }
 }
 
-/// Adds up rows for a [`Fitting`].
+/// Accumulates rows for a [`Fitting`].
 #[derive(Clone, Copy, Debug)]
 pub struct Fitter {
     fitting: Fitting,
@@ -32,12 +32,12 @@ pub struct Fitter {
 }
 
 impl Fitter {
-    /// No row yet; the first is `start`.
+    /// An empty run at row `start`.
     pub fn new(start: u64, most: u64) -> Self {
         Self { fitting: Fitting { end: start, bytes: 0 }, most, is_empty: true }
     }
 
-    /// Bytes that are left.
+    /// Bytes left.
     pub fn left(&self) -> u64 {
         self.most.saturating_sub(self.fitting.bytes)
     }
@@ -53,14 +53,14 @@ impl Fitter {
         fits
     }
 
-    /// What was added.
+    /// The run so far.
     pub fn fitting(&self) -> Fitting {
         self.fitting
     }
 }
 
-/// Calls `take` with arrays in which every row of `range` is as often as the number says: rows that are stored as the
-/// same bytes once, where all of them take more than `bytes` bytes. They come in no order.
+/// Calls `take` with arrays and multiplicities that together cover each row of `range`: equal stored rows appear once
+/// with their number, if all rows take more than `bytes` bytes. The order is arbitrary.
 ///
 /// # Errors
 /// As [`for_each_array`], and those of [`Rows::shared`].
@@ -88,8 +88,8 @@ pub fn for_each_counted(
     for_each_array(rows, range, bytes, interrupt, &mut |_, array| take(array, 1))
 }
 
-/// Calls `take` with the arrays of the rows of `range`, one behind the other, as long as `bytes` bytes allow, or of one
-/// row. Looks at `interrupt` before each.
+/// Calls `take` with the arrays of the rows of `range` in order, each as long as `bytes` bytes allow, or of one row.
+/// Checks `interrupt` before each.
 ///
 /// # Errors
 /// Those of [`Rows::fitting`], [`Rows::array`] and `take`; [`Error::Unsupported`] for an array of another length.

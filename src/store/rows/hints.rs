@@ -1,4 +1,4 @@
-//! What rows may tell of their values before one is read.
+//! Hints about values before one is read.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -7,42 +7,42 @@ use super::Rows;
 use crate::catalogue::{Class, Datatype, Member};
 use crate::store::decode::{LONGEST_REFERENCE, is_shown_as_stored};
 
-/// What is known of the values of some rows without reading one: [`Facts::hints`](super::Facts::hints).
+/// Hints about the values of some rows without reading any: [`Facts::hints`](super::Facts::hints).
 ///
-/// Nothing need be known. What is known makes a file smaller, or its size arithmetic; it never changes a value.
+/// Every hint is optional. Hints make a file smaller, or its size arithmetic; they never change a value.
 #[derive(Clone, Debug, Default)]
 pub struct Hints {
-    /// How long texts get.
+    /// Bounds on the length of texts.
     pub texts: TextLength,
-    /// All values that there can be.
+    /// The set of possible values.
     pub values: Option<ValueSet>,
-    /// The bytes stored of a value are those of the Arrow value, little-endian.
+    /// Whether the stored bytes of a value are those of the Arrow value, little-endian.
     pub stored: bool,
-    /// A value in a list, an array or a compound can be missing while its whole is not.
+    /// Whether a value in a list, an array or a compound can be null by itself.
     pub nullable: bool,
-    /// What NaN among floats means.
+    /// The meaning of NaN among floats.
     pub nan: Nan,
-    /// The values in a list or an array.
+    /// Hints about the values in a list or an array.
     pub items: Option<Box<Hints>>,
-    /// The fields of a compound, in their order.
+    /// Hints about the fields of a compound, in order.
     pub fields: Vec<Hints>,
 }
 
-/// What NaN among the floats of some rows means.
+/// The meaning of NaN among the floats of some rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Nan {
     /// A value, unless it equals a fill value.
     #[default]
     Value,
-    /// A missing value. It still lies under its null: [`Rows::array`] clears no slot.
+    /// A null. NaN stays under its null, since [`Rows::array`] clears no slot.
     Missing {
-        /// Nothing but NaN is missing.
+        /// Whether NaN is the only reason for nulls.
         alone: bool,
     },
 }
 
 impl Nan {
-    /// The same where values may be missing for other reasons.
+    /// The same meaning where values may be null for other reasons.
     pub fn among_others(self) -> Self {
         match self {
             Self::Value => Self::Value,
@@ -51,26 +51,26 @@ impl Nan {
     }
 }
 
-/// How long the texts of some rows get: of strings, of labels, of an enumeration's names and numbers.
+/// A bound on the length of the texts of some rows: strings, labels, or names and numbers of an enumeration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TextLength {
-    /// Nothing is known, or there are no texts.
+    /// Unknown, or there are no texts.
     #[default]
     Unknown,
-    /// Strings of this many bytes as stored, which are shown but for those that are no UTF-8: each U+FFFD, three bytes,
-    /// stands for one or more.
+    /// Strings of this many stored bytes, shown unchanged except for invalid UTF-8: each U+FFFD, three bytes, stands
+    /// for one or more.
     Stored(u64),
-    /// Strings of this many bytes as stored, in an encoding that shows none of them as more than three.
+    /// Strings of this many stored bytes, in an encoding where each byte is shown as at most three.
     Encoded(u64),
-    /// This many bytes as shown, or fewer.
+    /// At most this many bytes as shown.
     Shown(u64),
-    /// Strings each of which is stored in at most this many bytes: what all of a file's take, or a limit that is seldom
-    /// reached. Far too much to give each row a place by.
+    /// Strings of at most this many stored bytes each: the total of a file, or a limit that is seldom reached. Far too
+    /// much for a fixed slot per row.
     Within(u64),
 }
 
 impl TextLength {
-    /// Bytes of the longest text as shown, where the type tells: each row can have a slot of this width.
+    /// Bytes of the longest text as shown, if the type determines it: each row can have a slot of this width.
     pub fn slot(self) -> Option<u64> {
         match self {
             Self::Stored(width) | Self::Encoded(width) => width.checked_mul(3),
@@ -79,7 +79,7 @@ impl TextLength {
         }
     }
 
-    /// A bound for the longest text as shown, from whatever is known.
+    /// A bound on the longest text as shown, from any source.
     pub fn bound(self) -> Option<u64> {
         match self {
             Self::Within(bytes) => bytes.checked_mul(3),
@@ -88,21 +88,21 @@ impl TextLength {
     }
 }
 
-/// The values that rows can have.
+/// The set of values that rows can have.
 #[derive(Clone, Debug)]
 pub enum ValueSet {
-    /// Names of an enumeration, and the numbers of codes without a name.
+    /// Names of an enumeration, and the numbers of unnamed codes.
     Names(Arc<Names>),
     /// Labels of categories.
     Categories {
         /// All labels, in the order of their codes.
         labels: Arc<dyn Rows>,
-        /// The order of the labels means something.
+        /// Whether the order of the labels is meaningful.
         ordered: bool,
     },
 }
 
-/// The names of an enumeration. A code without a name is shown as its number.
+/// The names of an enumeration. An unnamed code is shown as its number.
 #[derive(Clone, Debug)]
 pub struct Names {
     members: Vec<(i128, String)>,
@@ -112,7 +112,7 @@ pub struct Names {
 }
 
 impl Hints {
-    /// What a stored datatype tells.
+    /// Hints from a stored datatype.
     pub fn of(datatype: &Datatype) -> Self {
         let mut hints = Self {
             stored: is_shown_as_stored(datatype),
@@ -144,12 +144,12 @@ impl Hints {
         hints
     }
 
-    /// Arrays of values with these hints.
+    /// Hints about arrays of values with these hints.
     fn array_of(items: Self) -> Self {
         Self { stored: items.stored, items: Some(Box::new(items)), ..Self::default() }
     }
 
-    /// The same where each value that lies `depth` arrays deep can be missing by itself.
+    /// The same hints, with each value within `depth` arrays nullable by itself.
     pub fn of_nullable_items(self, depth: usize) -> Self {
         match (depth.checked_sub(1), self.items) {
             (None, items) => Self { items, nullable: true, nan: self.nan.among_others(), ..self },
@@ -158,13 +158,13 @@ impl Hints {
         }
     }
 
-    /// The same of variable-length strings, which a heap of a file of this size holds as they are.
+    /// The same hints for variable-length strings in the heap of a file of this size, which is uncompressed.
     pub fn within(mut self, file_size: u64) -> Self {
         self.texts = TextLength::Within(file_size);
         self
     }
 
-    /// What holds of rows that these hints, or those others, are of.
+    /// Hints that hold for rows of either kind.
     pub fn of_either(self, other: Self) -> Self {
         let texts = match (self.texts, other.texts) {
             (TextLength::Stored(a), TextLength::Stored(b)) => TextLength::Stored(a.max(b)),
@@ -185,7 +185,7 @@ impl Hints {
             true => self.fields.into_iter().zip(other.fields).map(|(a, b)| a.of_either(b)).collect(),
             false => Vec::new(),
         };
-        // Which values there can be is not the same question.
+        // The set of possible values is a separate question.
         let (stored, nullable) = (self.stored && other.stored, self.nullable || other.nullable);
         let nan = match (self.nan, other.nan) {
             (a, b) if a == b => a,
@@ -194,14 +194,14 @@ impl Hints {
         Self { texts, values: None, stored, nullable, nan, items, fields }
     }
 
-    /// Those of the values that lists and arrays hold in the end; these very hints where there are none.
+    /// Hints about the innermost values of lists and arrays; these hints themselves, if there are none.
     pub fn innermost(&self) -> &Self {
         self.items.as_ref().map_or(self, |items| items.innermost())
     }
 }
 
 impl Names {
-    /// `None` where codes of this base type cannot be read.
+    /// `None`: codes of this base type cannot be read.
     fn new(base: &Datatype, members: &[Member]) -> Option<Self> {
         let Class::Integer { signed, .. } = base.class else { return None };
         let code_bytes = u32::try_from(base.size).ok().filter(|bytes| (1..=8).contains(bytes))?;
@@ -214,7 +214,7 @@ impl Names {
         self.members.iter().map(|(_, name)| name.as_str())
     }
 
-    /// What a code is shown as: the first name it has, or its number.
+    /// The text of a code: its first name, or its number.
     pub fn shown(&self, code: i128) -> String {
         let named = self.members.iter().find(|(value, _)| *value == code);
         named.map_or_else(|| code.to_string(), |(_, name)| name.clone())
@@ -225,13 +225,13 @@ impl Names {
         self.members.iter().any(|(value, _)| *value == code)
     }
 
-    /// Codes there can be.
+    /// All possible codes.
     pub fn codes(&self) -> RangeInclusive<i128> {
         let bits = self.code_bytes * 8;
         if self.signed { -(1 << (bits - 1))..=(1 << (bits - 1)) - 1 } else { 0..=(1 << bits) - 1 }
     }
 
-    /// Whether a code is one byte: few enough to have a label for each.
+    /// Whether codes take one byte: few enough to have a label for each.
     pub fn is_of_one_byte(&self) -> bool {
         self.code_bytes == 1
     }

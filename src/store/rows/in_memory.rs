@@ -1,4 +1,4 @@
-//! Rows for tests, without a file: those of an array, and a column without end.
+//! Rows for tests, without a file: those of an array, and an endless column.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,10 +17,10 @@ use crate::store::decode::outline::outline_of;
 use crate::store::fixed_width;
 use crate::store::{Alike, Budget, Coded, Container, Containers, Error, Hints, Lent, StoredBytes};
 
-/// What a test does when rows are asked for.
+/// A test's callback for reads of rows.
 type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync>;
 
-/// Rows of an Arrow array, counted as they are read.
+/// Rows of an Arrow array, with counts of reads.
 pub(crate) struct Memory {
     array: ArrayRef,
     facts: Facts,
@@ -42,7 +42,7 @@ impl fmt::Debug for Memory {
 }
 
 impl Memory {
-    /// All rows in one run, which may be missing where one of them is.
+    /// Contiguous rows, nullable if the array is.
     pub(crate) fn new(array: ArrayRef) -> Self {
         Self {
             facts: Facts { nullable: array.is_nullable(), ..Facts::new(array.len() as u64, array.data_type().clone()) },
@@ -65,79 +65,79 @@ impl Memory {
         self
     }
 
-    /// Whether rows may be missing, whatever the array says.
+    /// Declares rows nullable or not, whatever the array says.
     pub(crate) fn nullable(self, nullable: bool) -> Self {
         self.with(|facts| facts.nullable = nullable)
     }
 
-    /// What is told of the values.
+    /// Sets the hints.
     pub(crate) fn hinted(self, hints: Hints) -> Self {
         self.with(|facts| facts.hints = hints)
     }
 
-    /// Values, which are binary, are handed out with a NUL behind each as well.
+    /// Binary values are also available with a NUL after each.
     pub(crate) fn with_terminated(self) -> Self {
         Self { terminated: true, ..self }
     }
 
-    /// How long values are is told without them.
+    /// Outlines are available.
     pub(crate) fn outlined(self) -> Self {
         Self { outlined: true, ..self }
     }
 
-    /// The bytes stored, `width` of them a row.
+    /// Sets the stored bytes, `width` per row.
     pub(crate) fn stored(self, bytes: Vec<u8>, width: u64) -> Self {
         Self { stored: bytes, ..self.with(|facts| facts.stored.width = Some(width)) }
     }
 
-    /// Bytes stored are lent, and `values` makes the array of some.
+    /// Stored bytes can be borrowed; `values` makes an array of them.
     pub(crate) fn lent(self, values: fn(Buffer) -> ArrayRef) -> Self {
         Self { values: Some(values), ..self }
     }
 
-    /// The values of the array are what is stored.
+    /// The stored bytes are the values of the array.
     pub(crate) fn stored_as_values(self) -> Self {
         let bytes = self.array.to_data().buffers()[0].as_slice().to_vec();
         let width = bytes.len() / self.array.len().max(1);
         self.stored(bytes, width as u64)
     }
 
-    /// Rows in a chunk.
+    /// Sets the rows of a chunk.
     pub(crate) fn natural(self, rows: u64) -> Self {
         self.with(|facts| facts.natural_rows = Some(rows))
     }
 
-    /// Bytes from a row to the next.
+    /// Sets the bytes from one row to the next.
     pub(crate) fn strided(self, bytes: u64) -> Self {
         self.with(|facts| facts.stride = Some(bytes))
     }
 
-    /// Ends of runs of rows of one origin.
+    /// Sets the ends of runs of rows of one origin.
     pub(crate) fn cut(self, ends: impl IntoIterator<Item = u64>) -> Self {
         self.with(|facts| facts.cuts = Cuts::new(ends))
     }
 
-    /// Nothing was ever stored of any row.
+    /// No row was ever stored.
     pub(crate) fn alike(self) -> Self {
         self.with(|facts| facts.alike = Alike::all())
     }
 
-    /// It cannot be told where the rows lie.
+    /// The rows cannot be located.
     pub(crate) fn lost(self) -> Self {
         self.with(|facts| facts.containers = Containers::one(Arc::new(Lost)))
     }
 
-    /// Longer arrays are too large.
+    /// Arrays of more rows are too large.
     pub(crate) fn most(self, rows: u64) -> Self {
         Self { most: rows, ..self }
     }
 
-    /// Rows that cannot be read, nor what is stored of them.
+    /// These rows, and their stored bytes, cannot be read.
     pub(crate) fn broken(self, broken: Range<u64>) -> Self {
         Self { broken, ..self }
     }
 
-    /// What is done before an array is handed out; interrupts are its own affair then.
+    /// Sets a callback before each array; it then handles interrupts itself.
     pub(crate) fn hook(
         self,
         hook: impl Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync + 'static,
@@ -145,17 +145,17 @@ impl Memory {
         Self { hook: Some(Box::new(hook)), ..self }
     }
 
-    /// How often an array was asked for.
+    /// Number of requests for an array.
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Rows of the arrays that were handed out.
+    /// Number of rows in the returned arrays.
     pub(crate) fn handed_out(&self) -> u64 {
         self.handed_out.load(Ordering::Relaxed)
     }
 
-    /// Fails where one of the units in `range` is broken, of which a row has `width`.
+    /// Fails if one of the units in `range` is broken; a row has `width` units.
     fn check(&self, range: Range<u64>, width: u64) -> Result<(), Error> {
         if range.start < self.broken.end * width && self.broken.start * width < range.end {
             return Err(Error::Chunk { path: "/t/x".into(), chunk: 0, address: 0, reason: "broken".into() });
@@ -256,7 +256,7 @@ impl Coded for Memory {
     }
 }
 
-/// A container of which nobody knows where it lies.
+/// A container that cannot be located.
 #[derive(Debug)]
 struct Lost;
 
@@ -270,7 +270,7 @@ impl Container for Lost {
     }
 }
 
-/// As many rows as are asked for, none of which can be read.
+/// Any number of rows, none of which can be read.
 #[derive(Debug)]
 pub(crate) struct Endless {
     facts: Facts,
@@ -295,7 +295,7 @@ impl Rows for Endless {
     }
 }
 
-/// Names of the facts in which a wrapper differs from what it wraps.
+/// Names of the facts in which a wrapper differs from the rows that it wraps.
 pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
     let shown = |facts: &Facts| {
         let Facts { len, data_type, nullable, hints, natural_rows, stride, cuts, stored, .. } = facts;
@@ -322,7 +322,7 @@ pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
     pairs.filter(|(one, other)| one != other).map(|((name, _), _)| name).collect()
 }
 
-/// Gives rows every fact that there is, each where its bit of `which` is set.
+/// Gives rows every fact whose bit of `which` is set.
 pub(crate) fn with_facts(rows: Memory, which: u16) -> Memory {
     let has = |bit: u16| which >> bit & 1 == 1;
     rows.with(|facts| {

@@ -1,4 +1,4 @@
-//! The one trait a column is made of.
+//! The trait behind every column.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -29,36 +29,35 @@ pub use stored::for_each_stored;
 /// Rows `start..end` of a column.
 pub type RowRange = Range<u64>;
 
-/// Something with rows: a dataset, or a small tree of them (dictionary, list, masked, …).
+/// A sequence of rows: a dataset, or a small tree of wrappers around some (dictionary, list, masked, …).
 ///
-/// Implementations are shared between threads and keep no position; a caller that reads block after block should keep
-/// to [`Facts::natural_rows`] so that no chunk is decoded twice.
+/// Implementations are shared between threads and keep no position; a caller that reads block after block should align
+/// to [`Facts::natural_rows`], so that no chunk is decoded twice.
 pub trait Rows: Debug + Send + Sync {
-    /// What is known before a row is read; made once.
+    /// Everything known before a row is read; made once.
     fn facts(&self) -> &Facts;
 
     /// The rows of `range` as an Arrow array of [`Facts::data_type`], as long as the range. Missing values are null.
-    /// The slot under a null keeps the number that is stored, where it is one: what is missing because it is NaN stays
-    /// NaN.
+    /// The slot under a null keeps a stored number: a value that is null because it is NaN stays NaN.
     ///
     /// # Errors
-    /// See [`Error`]. A range past the end is the caller's bug and answers [`Error::Unsupported`].
+    /// See [`Error`]. A range past the end is the caller's bug, and fails with [`Error::Unsupported`].
     fn array(&self, range: RowRange, interrupt: &Interrupt) -> Result<ArrayRef, Error>;
 
-    /// The longest run of rows from the first of `range` on whose array takes about `bytes` bytes at most, and one row
-    /// at least where there is one. Widths, descriptors and offsets tell; of values only those that hold descriptors
-    /// are read, and nothing is copied. What labels of dictionaries take does not count.
+    /// The longest run of rows from the start of `range` whose array takes at most about `bytes` bytes, but at least
+    /// one row if there is any. Computed from widths, descriptors and offsets; reads no other values, and copies
+    /// nothing. Labels of dictionaries do not count.
     ///
     /// # Errors
-    /// As [`Rows::array`]. What leads nowhere counts nothing: reading it says so.
+    /// As [`Rows::array`]. Dangling descriptors count as nothing: reading them reports the error.
     fn fitting(&self, range: RowRange, bytes: u64, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let _ = interrupt;
         Ok(Fitting::fixed(&range, fixed_width(&self.facts().data_type), bytes))
     }
 
-    /// The same rows as shared values: where many are stored as the same bytes, an array of them takes little though
-    /// [`Rows::array`] takes much. `None` where that is not so, or takes long to find out. For those to whom
-    /// [`Rows::fitting`] says that not all rows fit.
+    /// The same rows as shared values: if many rows have equal stored bytes, their array takes little although that of
+    /// [`Rows::array`] takes much. `None`: that is not so, or takes long to find out. For callers of [`Rows::fitting`]
+    /// whose rows do not all fit.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -67,11 +66,11 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The outline of the rows of `range`, as long as it: how long they are, found without reading what texts hold and
-    /// what is in lists. A text of variable length is the bytes stored of it (`UInt64`), or null where it is known to
-    /// be missing; a list is a list of outlines, a missing one an empty list; arrays and compounds hold outlines as
-    /// well. Anything else is nothing (`Null`). What is shown of a text can be shorter (behind a NUL), and longer where
-    /// it is no UTF-8. `None` where rows of this type have no outline.
+    /// The outline of the rows of `range`, as long as it: their lengths, without reading the content of texts and
+    /// lists. A variable-length text becomes its number of stored bytes (`UInt64`), or null if it is known to be null;
+    /// a list becomes a list of outlines, a null list an empty one; arrays and compounds contain outlines as well.
+    /// Anything else becomes `Null`. A text as shown can be shorter (cut at a NUL), or longer if it is not UTF-8.
+    /// `None`: rows of this type have no outline.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -80,8 +79,8 @@ pub trait Rows: Debug + Send + Sync {
         Ok(None)
     }
 
-    /// As [`Rows::array`], for a reader of one field of compounds alone, which these positions lead to, outermost
-    /// first: beside it may stand anything.
+    /// As [`Rows::array`], for a reader of a single field of compounds, which these positions lead to, outermost first:
+    /// all other fields may be arbitrary.
     ///
     /// # Errors
     /// As [`Rows::array`].
@@ -95,12 +94,12 @@ pub trait Rows: Debug + Send + Sync {
         None
     }
 
-    /// Other forms of rows than arrays, which are made faster.
+    /// Forms of rows that are faster to produce than arrays.
     fn coded(&self) -> Option<&dyn Coded> {
         None
     }
 
-    /// Summaries of rows that take no array.
+    /// Summaries of rows without an array.
     fn known(&self) -> Option<&dyn Summaries> {
         None
     }

@@ -1,26 +1,26 @@
-//! Rows many of which lead to the same bytes.
+//! Rows with many equal stored values.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use arrow_array::ArrayRef;
 
-/// Some rows, each that is stored once made once: [`Rows::shared`](super::Rows::shared).
+/// Some rows, with each distinct stored row decoded once: [`Rows::shared`](super::Rows::shared).
 #[derive(Clone, Debug)]
 pub struct Shared {
-    /// What is stored.
+    /// The distinct rows.
     pub values: ArrayRef,
-    /// Which of it each row is.
+    /// The index of each row among them.
     pub keys: Vec<u32>,
 }
 
-/// Numbers what rows are stored as: the distinct ones in the order met, and which of them each row is.
+/// Deduplicates stored rows: the distinct ones in order of first occurrence, and the index of each row among them.
 pub fn numbered<T: Copy + Eq + Hash>(stored: impl Iterator<Item = T>) -> (Vec<T>, Vec<u32>) {
     let (mut distinct, mut numbers) = (Vec::new(), HashMap::new());
     let keys = stored.map(|stored| {
         *numbers.entry(stored).or_insert_with(|| {
             distinct.push(stored);
-            // Rows that are looked at together are fewer than 2^32.
+            // Rows examined together number fewer than 2^32.
             distinct.len() as u32 - 1
         })
     });

@@ -1,4 +1,4 @@
-//! Reads bytes as stored for one look at them.
+//! Reads stored bytes for a single scan.
 
 use arrow_buffer::Buffer;
 
@@ -6,9 +6,9 @@ use super::{RowRange, Rows};
 use crate::source::Interrupt;
 use crate::store::{ARRAY_BYTES, Error, Flight};
 
-/// Calls `take` with the rows of `range` piece by piece, and their bytes as stored: those of a chunk where they lie,
-/// and elsewhere copies of at most [`ARRAY_BYTES`]. Returns whether it came to the end: not where rows have no width or
-/// are longer than that, nor where `take` says that it is enough.
+/// Calls `take` with the rows of `range` piece by piece, and their stored bytes: those of a chunk in place, otherwise
+/// copies of at most [`ARRAY_BYTES`]. Returns whether it reached the end: not if rows have no width or exceed that
+/// size, nor if `take` stops it.
 ///
 /// # Errors
 /// As [`StoredBytes::append`](super::StoredBytes::append).
@@ -18,7 +18,7 @@ pub fn for_each_stored(
     interrupt: &Interrupt,
     take: &mut dyn FnMut(RowRange, Buffer) -> bool,
 ) -> Result<bool, Error> {
-    // Longer ones are admitted where arrays are made of them.
+    // The limit for longer rows is checked when arrays are made.
     let Some(width) = rows.stored_width().filter(|width| (1..=ARRAY_BYTES).contains(width)) else { return Ok(false) };
     let Some(stored) = rows.bytes() else { return Ok(false) };
     let few = ARRAY_BYTES / width;

@@ -1,22 +1,21 @@
-//! The blocks of a column that are known, packed: 24 bytes a block of numbers.
+//! Summaries of the known blocks of a column, packed: 24 bytes per block of numbers.
 
 use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 use crate::store::Blocked;
 use std::collections::BTreeMap;
 
-/// Rows of a block that no [cut](crate::store::Cuts) ends. Constant: what is kept of one run fits the next, and a
-/// coarser grain is made by merging blocks.
+/// Rows of a block, unless a [cut](crate::store::Cuts) ends it. Constant, so that results of one run fit the next;
+/// merging blocks makes a coarser grain.
 pub const GRAIN: u64 = 65_536;
 
-/// Blocks of a page, the last page of a column but for its end: memory is taken for what was read, not for what a file
-/// says that it holds.
+/// Blocks of a page; the last page of a column is shorter. Memory grows with the rows read, not with the file's claim.
 const PAGE: usize = 256;
 
 /// The summaries of some blocks.
 #[derive(Debug)]
 pub(in crate::store) struct Blocks {
     kind: Kind,
-    /// Rows of the column.
+    /// The blocks of the column.
     blocked: Blocked,
     pages: BTreeMap<u64, Page>,
     known: u64,
@@ -27,15 +26,15 @@ type Text = Box<[u8]>;
 #[derive(Debug)]
 struct Page {
     known: Box<[bool]>,
-    /// Missing rows and NaN of each block; `None`: the page has neither.
+    /// Nulls and NaN of each block; `None`: the page has neither.
     counts: Option<Box<[[u32; 2]]>>,
     bounds: Bounds,
 }
 
-/// Least and greatest of each block.
+/// Least and greatest value of each block.
 #[derive(Debug)]
 enum Bounds {
-    /// As bits; meaningless where the block has no value.
+    /// As bits; meaningless if the block has no value.
     Bits(Box<[[u64; 2]]>),
     Texts(Box<[[Option<Text>; 2]]>),
 }
@@ -61,7 +60,7 @@ pub(super) fn to_bits(scalar: &Scalar) -> Option<u64> {
     })
 }
 
-/// The number that [`to_bits`] made bits of.
+/// The inverse of [`to_bits`].
 pub(super) fn from_bits(kind: Kind, bits: u64) -> Option<Scalar> {
     Some(match kind {
         Kind::Bool => Scalar::Bool(bits != 0),
@@ -81,12 +80,12 @@ impl Blocks {
         self.kind
     }
 
-    /// Which rows each block has.
+    /// The rows of each block.
     pub fn blocked(&self) -> &Blocked {
         &self.blocked
     }
 
-    /// Blocks known.
+    /// Number of known blocks.
     pub fn known(&self) -> u64 {
         self.known
     }
@@ -95,7 +94,7 @@ impl Blocks {
         self.known == self.blocked.count()
     }
 
-    /// Learns a block of the column: its summary over all of its rows, with bounds of the column's kind.
+    /// Records the summary of a block over all of its rows, with bounds of the column's kind.
     pub fn set(&mut self, block: u64, summary: Summary) {
         let at = (block % PAGE as u64) as usize;
         let left = self.blocked.count().saturating_sub(block - at as u64);

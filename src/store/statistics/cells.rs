@@ -1,7 +1,7 @@
-//! Summarises strings of one length as they are stored: what [`scan::summary`](super::summary) says of the texts,
+//! Summarises fixed-length strings in stored form: the same result as [`scan::summary`](super::summary) of the texts,
 //! without making them.
 //!
-//! Nearly always cells are in the order of their texts, and then it is found by comparing one or two integers a cell.
+//! Nearly always the cells sort like their texts; then comparing one or two integers per cell suffices.
 
 use std::ops::Range;
 
@@ -9,29 +9,29 @@ use super::scalar::{Scalar, Summary};
 use super::scan::{cut, head, of_eights};
 use crate::catalogue::Padding;
 
-/// Bytes gone through at a time, once for each question: they stay in the nearest cache meanwhile.
+/// Bytes processed at a time, once per question, so that they stay in the nearest cache.
 const STRETCH: usize = 16 << 10;
 
-/// A column of strings of one length.
+/// A column of fixed-length strings.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a> {
-    /// Bytes of each.
+    /// Bytes of each string.
     pub width: usize,
-    /// The padding that fills them up.
+    /// Their padding.
     pub padding: Padding,
     /// The text that counts as missing.
     pub fill: Option<&'a [u8]>,
 }
 
-/// The least and the greatest key, and how many were those of missing texts.
+/// The least and the greatest key, and the number of keys of missing texts.
 struct Extremes<K> {
     bounds: Option<[K; 2]>,
     nulls: u64,
 }
 
 impl Cells<'_> {
-    /// Summarises the cells that lie back to back in `bytes`. `texts` summarises ranges of bytes whose texts are not in
-    /// the order of their cells; `None` where it does.
+    /// Summarises the cells concatenated in `bytes`. `texts` summarises ranges of bytes whose texts sort differently
+    /// from their cells; `None` if it returns `None`.
     pub fn summary(&self, bytes: &[u8], texts: impl Fn(Range<usize>) -> Option<Summary>) -> Option<Summary> {
         let stretch = (STRETCH / self.width.max(1)).max(1).checked_mul(self.width).filter(|bytes| *bytes > 0)?;
         // The cell of a missing text.
@@ -50,26 +50,25 @@ impl Cells<'_> {
         stretches.try_fold(Summary::default(), |sum, stretch| Some(sum.merge(stretch?)))
     }
 
-    /// Whether cells are in the order of their texts, and alike where those are. Of cells filled up with NUL, both
-    /// orders are one.
+    /// Whether cells sort like their texts, and are equal if these are. With NUL padding, both orders agree.
     fn are_ordered(&self, cells: &[u8]) -> bool {
         match self.padding {
             Padding::NullPadded => true,
-            // Behind the first NUL lies nothing but more of them: as many texts end as cells do.
+            // Each cell has only NULs after its first NUL, if as many texts end as cells do.
             Padding::NullTerminated => {
                 let last = cells.iter().skip(self.width - 1).step_by(self.width);
                 let next = cells.iter().skip(self.width).step_by(self.width);
                 let between = last.zip(next).filter(|(last, next)| **last == 0 && **next != 0).count();
                 begun_behind_nul(cells) == between
             }
-            // Nothing comes before a space.
+            // No byte sorts before a space.
             Padding::SpacePadded => cells.iter().fold(u8::MAX, |least, byte| least.min(*byte)) >= b' ',
         }
     }
 
     fn compared(&self, cells: &[u8], fill: Option<&[u8]>) -> Summary {
         let width = self.width;
-        // Eight bytes, and the last eight, some of which may be the same.
+        // The first and the last eight bytes, which may overlap.
         let two = |cell: &[u8]| {
             let ends = cell.first_chunk().zip(cell.last_chunk());
             let [first, last] = ends.map_or([0; 2], |(first, last)| [*first, *last].map(u64::from_be_bytes));
@@ -117,7 +116,7 @@ impl Cells<'_> {
     }
 }
 
-/// The first eight bytes as a number, and the others.
+/// The first eight bytes as a number, and the rest.
 fn long(cell: &[u8]) -> Option<(u64, &[u8])> {
     let (first, rest) = cell.split_first_chunk()?;
     Some((u64::from_be_bytes(*first), rest))
@@ -143,16 +142,16 @@ fn bounds<K: Ord + Copy>(mut keys: impl Iterator<Item = K>) -> Option<[K; 2]> {
     Some(keys.fold([first; 2], |[least, greatest], key| [least.min(key), greatest.max(key)]))
 }
 
-/// Whether each cell is UTF-8 by itself. Whole characters one behind the other are, unless a cell begins within one.
+/// Whether each cell by itself is UTF-8: the concatenation is, and no cell begins within a character.
 fn are_whole(cells: &[u8], width: usize) -> bool {
     cells.is_ascii()
         || std::str::from_utf8(cells).is_ok() && !cells.iter().step_by(width).any(|byte| byte & 0xc0 == 0x80)
 }
 
-/// Bytes that are no NUL and stand behind one.
+/// Number of non-NUL bytes that directly follow a NUL.
 fn begun_behind_nul(bytes: &[u8]) -> usize {
     let seconds = bytes.get(1..).unwrap_or_default();
-    // At most 255 at a time, so that a byte counts them: compilers then compare many in one register.
+    // At most 255 at a time, so that a byte can count them: compilers then compare many in one register.
     let most = usize::from(u8::MAX);
     let stretches = bytes.chunks(most).zip(seconds.chunks(most));
     let counts = stretches.map(|(firsts, seconds)| {

@@ -1,4 +1,4 @@
-//! Statistics as bytes, for the cache folder.
+//! Serialises statistics for the cache folder.
 //!
 //! ```text
 //! "hepfs statistics" (16) | version (1) | kind (1) | which counts follow (1) | 0 (5) | rows of the column (8)
@@ -9,7 +9,7 @@
 //! XXH3 of all before (8)
 //! ```
 //!
-//! All numbers are little-endian. Bytes that are damaged, cut short or of another version are no statistics.
+//! All numbers are little-endian. Damaged or truncated bytes, and those of another version, are rejected.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -17,12 +17,12 @@ use super::blocks::{Blocks, from_bits, to_bits};
 use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 use crate::store::Blocked;
 
-/// Changes with the bytes below and with what they mean: what is missing, how values are shown.
+/// Version of the bytes below and of their meaning: which values are null, how values are shown.
 pub(in crate::store) const VERSION: u8 = 1;
 
 const MAGIC: &[u8; 16] = b"hepfs statistics";
 
-/// The length that says that there is no text.
+/// Length that stands for "no text".
 const NO_TEXT: u8 = u8::MAX;
 
 const HAS_NULLS: u8 = 1;
@@ -38,7 +38,7 @@ fn code(kind: Kind) -> u8 {
     }
 }
 
-/// The bytes of complete statistics.
+/// Serialises complete statistics.
 pub(in crate::store) fn encode(blocks: &Blocks) -> Vec<u8> {
     let all: Vec<Summary> = (0..blocks.blocked().count()).filter_map(|block| blocks.get(block)).collect();
     let has_nulls = all.iter().any(|block| block.nulls > 0);
@@ -74,7 +74,7 @@ pub(in crate::store) fn encode(blocks: &Blocks) -> Vec<u8> {
     out
 }
 
-/// Takes bytes off the front.
+/// Consumes bytes from the front.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The statistics of a column of this kind in these blocks; `None` where the bytes are damaged or of something else.
+/// The statistics of a column of this kind with these blocks; `None`: the bytes are damaged, or of something else.
 pub(in crate::store) fn decode(bytes: &[u8], kind: Kind, blocked: &Blocked) -> Option<Blocks> {
     let (content, hash) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(content) != u64::from_le_bytes(*hash) {

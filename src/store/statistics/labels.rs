@@ -1,4 +1,4 @@
-//! Summaries of codes that lead to labels: what [`scan::summary`] says of the dictionary array, without making one.
+//! Summaries of codes with labels: the same result as [`scan::summary`] of the dictionary array, without making one.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowPrimitiveType;
@@ -22,10 +22,10 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// More labels than a block has rows are not worth going through for each block.
+    /// More labels than a block has rows are not worth scanning for each block.
     pub const MOST: u64 = super::GRAIN;
 
-    /// `None` for labels that are no text, and where one is missing or none is there.
+    /// `None`: the labels are not text, some are null, or there are none.
     pub fn new(labels: &ArrayRef) -> Option<Self> {
         let labels = labels.as_string_opt::<i64>().filter(|labels| labels.null_count() == 0)?;
         let first = (0..labels.len()).min_by_key(|code| labels.value(*code))?;
@@ -33,8 +33,7 @@ impl Labels {
         Some(Self { labels: labels.clone(), ends: [first, last] })
     }
 
-    /// Counts and bounds of rows with these codes; those that lead to no label are missing. `None` for codes that are
-    /// no integers.
+    /// Counts and bounds of rows with these codes; codes without a label are null. `None`: the codes are not integers.
     pub fn summary(&self, codes: &dyn Array) -> Option<Summary> {
         Some(match codes.data_type() {
             DataType::Int8 => self.of(codes.as_primitive::<Int8Type>()),
@@ -51,7 +50,7 @@ impl Labels {
 
     fn of<T: ArrowPrimitiveType>(&self, codes: &PrimitiveArray<T>) -> Summary {
         let none = self.labels.len();
-        // Negative codes are past all labels here.
+        // Negative codes wrap past all labels here.
         let code = |value: &T::Native| value.as_usize().min(none);
         let mut used = vec![false; none + 1];
         let mut nulls = codes.null_count();
@@ -62,7 +61,7 @@ impl Labels {
                 nulls += usize::from(code == none);
             }
         } else if lie_within(codes, none) {
-            // Labels between the first and the last say nothing new.
+            // Labels between the first and the last add nothing.
             for stretch in codes.values().chunks(STRETCH) {
                 stretch.iter().for_each(|value| used[code(value)] = true);
                 if self.ends.iter().all(|end| used[*end]) {
@@ -81,14 +80,14 @@ impl Labels {
     }
 }
 
-/// Counts and bounds of rows with these codes of an enumeration, and whether all of them have a name. A code with
-/// several names has the first, one without a name its number. `None` for codes that are no integers, or lie farther
-/// apart than [`Labels::MOST`].
+/// Counts and bounds of rows with these codes of an enumeration, and whether all codes are named. A code with several
+/// names has the first, an unnamed one its number. `None`: the codes are not integers, or lie further apart than
+/// [`Labels::MOST`].
 pub fn named(codes: &dyn Array, members: &[Member]) -> Option<(Summary, bool)> {
     let [least, greatest] = match scan::summary(codes)? {
         Summary { min: Some(Scalar::Int(min)), max: Some(Scalar::Int(max)), .. } => [min, max].map(i128::from),
         Summary { min: Some(Scalar::UInt(min)), max: Some(Scalar::UInt(max)), .. } => [min, max].map(i128::from),
-        // All are missing.
+        // All rows are null.
         Summary { rows, nulls, min: None, .. } if rows == nulls => {
             return Some((Summary { rows, nulls, ..Summary::default() }, true));
         }
@@ -123,13 +122,13 @@ pub fn named(codes: &dyn Array, members: &[Member]) -> Option<(Summary, bool)> {
     Some((texts.finish(codes.len(), codes.null_count()), names.len() == of_members))
 }
 
-/// Where a member lies among `span` + 1 codes from `least` on.
+/// Position of a member among `span` + 1 codes from `least` on.
 fn place_of(member: &Member, least: i128, span: usize) -> Option<usize> {
     let place = member.value.checked_sub(least).and_then(|place| usize::try_from(place).ok());
     place.filter(|place| *place <= span)
 }
 
-/// Which of `span` + 1 codes from `least` on have a least and a greatest name, where all of them have one.
+/// Positions, among `span` + 1 codes from `least` on, of a least and a greatest name; `None`: some code is unnamed.
 fn ends(members: &[Member], least: i128, span: usize) -> Option<[usize; 2]> {
     if members.len() <= span {
         return None;
@@ -145,10 +144,9 @@ fn ends(members: &[Member], least: i128, span: usize) -> Option<[usize; 2]> {
     Some([names.iter().min()?.1, names.iter().max()?.1])
 }
 
-/// Marks the codes that rows have, counted from the least, up to where both `ends` are marked: names between them say
-/// nothing new.
+/// Marks the codes of rows, counted from the least, until both `ends` are marked: names between them add nothing.
 fn mark<T: ArrowPrimitiveType>(codes: &PrimitiveArray<T>, least: i128, ends: Option<[usize; 2]>, used: &mut [bool]) {
-    // As they wrap: their differences are those of the numbers.
+    // With wrap-around, differences are those of the numbers.
     let least = least as usize;
     let mark = |code: &T::Native, used: &mut [bool]| {
         if let Some(used) = used.get_mut(code.as_usize().wrapping_sub(least)) {
@@ -167,7 +165,7 @@ fn mark<T: ArrowPrimitiveType>(codes: &PrimitiveArray<T>, least: i128, ends: Opt
     }
 }
 
-/// Whether all codes are below `end`: one look at them in a row, many times as fast as one by one.
+/// Whether all codes are below `end`: one vectorised scan, many times as fast as checking one by one.
 fn lie_within<T: ArrowPrimitiveType>(codes: &PrimitiveArray<T>, end: usize) -> bool {
     let Some(Summary { min, max, .. }) = scan::summary(codes) else { return false };
     match (min, max) {

@@ -1,14 +1,14 @@
-//! Own statistics of columns: least and greatest value, missing rows and NaN of every block of 65,536 rows, exact.
+//! Statistics of columns: exact least and greatest value, nulls and NaN of every block of 65,536 rows.
 //!
-//! They are learnt from decoded values by a [learner](super::Learner), and kept in the cache folder once every block
-//! is known.
+//! A [learner](super::Learner) gathers them from decoded values; once every block is known, they are stored in the
+//! cache folder.
 //!
 //! | part | what it is |
 //! | --- | --- |
-//! | [`Labels`] | labels, for summaries of the codes that lead to them |
-//! | `Cells` | strings of one length, for summaries of them as they are stored |
-//! | [`Statistics`] | what is known of a column, all of it |
-//! | [`Summary`] | what is known of some rows |
+//! | [`Labels`] | labels, for summaries of their codes |
+//! | `Cells` | fixed-length strings, for summaries of them in stored form |
+//! | [`Statistics`] | the summaries of all blocks of a column |
+//! | [`Summary`] | the counts and bounds of some rows |
 
 mod blocks;
 mod cells;
@@ -29,14 +29,14 @@ pub(super) use labels::named;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 pub use scan::summary;
 
-/// The statistics of a column: exact, of every block.
+/// The statistics of a column: exact summaries of every block.
 #[derive(Debug)]
 pub struct Statistics {
     pub(super) blocks: Blocks,
 }
 
 impl Statistics {
-    /// From blocks that are all known.
+    /// From complete blocks.
     pub(super) fn new(blocks: Blocks) -> Self {
         Self { blocks }
     }
@@ -51,13 +51,13 @@ impl Statistics {
         self.blocks.kind()
     }
 
-    /// Blocks of [`GRAIN`] rows; the last may be short, and each before a [cut](crate::store::Cuts).
+    /// Number of blocks of [`GRAIN`] rows; the last may be short, and so may each before a [cut](crate::store::Cuts).
     pub fn blocks(&self) -> u64 {
         self.blocks.blocked().count()
     }
 
-    /// Exact counts and bounds of a range of rows. `None` unless the range begins with a block, and ends with one or
-    /// with the column.
+    /// Exact counts and bounds of a range of rows. `None`: the range does not begin at a block's start, or ends neither
+    /// at a block's end nor the column's.
     pub fn over(&self, rows: Range<u64>) -> Option<Summary> {
         if rows.is_empty() {
             let is_nothing = rows.start == rows.end && rows.end <= self.rows();
@@ -66,7 +66,7 @@ impl Statistics {
         self.around(&rows).filter(|(around, _)| *around == rows).map(|(_, summary)| summary)
     }
 
-    /// All rows of the blocks around a range of rows, and their summary. `None` of an empty range, or outside the
+    /// All rows of the blocks around a range of rows, and their summary. `None`: the range is empty, or exceeds the
     /// column.
     pub fn around(&self, rows: &Range<u64>) -> Option<(Range<u64>, Summary)> {
         let blocked = self.blocks.blocked();

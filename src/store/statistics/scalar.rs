@@ -1,13 +1,13 @@
-//! Least and greatest values, and what they are of.
+//! Least and greatest values, and their kinds.
 
 use std::cmp::Ordering;
 
 use arrow_schema::DataType;
 
-/// Bytes of the longest string kept as a bound.
+/// Bytes of the longest string that serves as a bound.
 pub const LONGEST_TEXT: usize = 64;
 
-/// The kind of a column's values, as far as order goes.
+/// The kind of a column's values, as far as their order goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Booleans, false first.
@@ -18,13 +18,13 @@ pub enum Kind {
     UInt,
     /// Floating-point numbers of any width.
     Float,
-    /// Strings and bytes of fixed width, bytewise.
+    /// Strings and fixed-width bytes, ordered bytewise.
     Text,
 }
 
 impl Kind {
-    /// The kind of an Arrow array of this type, a dictionary by its labels; `None` for types without order: structs and
-    /// lists.
+    /// The kind of an Arrow array of this type; a dictionary has that of its labels. `None` for types without an order:
+    /// structs and lists.
     pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Boolean => Self::Bool,
@@ -52,21 +52,20 @@ pub enum Scalar {
     Int(i64),
     /// An unsigned integer.
     UInt(u64),
-    /// A floating-point number, never NaN; of a narrower type it is exact. A least zero is −0.0 and a greatest zero
-    /// +0.0, whichever were met: what Parquet asks of its writers, and equal as numbers.
+    /// A floating-point number, never NaN; exact for narrower types. A least zero is −0.0 and a greatest zero +0.0,
+    /// whichever occurred, as Parquet requires; they are equal as numbers.
     Float(f64),
     /// The bytes of a string (in UTF-8) or of a binary value, at most [`LONGEST_TEXT`].
     Text(Vec<u8>),
 }
 
 impl Scalar {
-    /// An integer, signed where 64 bits hold it so; `None` beyond 64 bits.
+    /// An integer, signed if it fits in 64 bits so; `None` beyond 64 bits.
     pub fn of_integer(number: i128) -> Option<Self> {
         i64::try_from(number).map(Self::Int).or_else(|_| u64::try_from(number).map(Self::UInt)).ok()
     }
 
-    /// The order of two values of one kind: zeros of both signs by sign, strings bytewise. Values of different kinds
-    /// never meet.
+    /// Orders two values of one kind: zeros by sign, strings bytewise. Values of different kinds never occur together.
     pub fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
@@ -100,25 +99,25 @@ pub(super) fn greatest(a: Option<Scalar>, b: Option<Scalar>) -> Option<Scalar> {
 pub struct Summary {
     /// Rows.
     pub rows: u64,
-    /// Missing ones among them.
+    /// Number of nulls.
     pub nulls: u64,
-    /// NaN among them.
+    /// Number of NaN.
     pub nans: u64,
-    /// The least value that is neither missing nor NaN; `None` without such a value, or where a string longer than
+    /// The least value that is neither null nor NaN; `None`: there is no such value, or a string longer than
     /// [`LONGEST_TEXT`] bytes is or may be the least.
     pub min: Option<Scalar>,
-    /// The greatest, likewise.
+    /// The greatest value, in the same way.
     pub max: Option<Scalar>,
 }
 
 impl Summary {
-    /// Rows with a value that has an order: neither missing nor NaN.
+    /// Number of values with an order: neither null nor NaN.
     pub fn values(&self) -> u64 {
         self.rows.saturating_sub(self.nulls).saturating_sub(self.nans)
     }
 
-    /// This and a summary of other rows of the same column. A bound that one side has values for but does not know is
-    /// not known.
+    /// Merges the summary of other rows of the same column. If one side has values but lacks a bound, the merged bound
+    /// is unknown.
     pub(in crate::store) fn merge(self, other: Self) -> Self {
         let unknown = |side: &Self, bound: &Option<Scalar>| side.values() > 0 && bound.is_none();
         let min_unknown = unknown(&self, &self.min) || unknown(&other, &other.min);
@@ -132,7 +131,7 @@ impl Summary {
         }
     }
 
-    /// A string longer than [`LONGEST_TEXT`] is no bound.
+    /// Drops bounds that are strings longer than [`LONGEST_TEXT`].
     pub(in crate::store) fn without_long_text(mut self) -> Self {
         for bound in [&mut self.min, &mut self.max] {
             bound.take_if(|bound| matches!(bound, Scalar::Text(text) if text.len() > LONGEST_TEXT));

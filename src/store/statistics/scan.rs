@@ -1,8 +1,8 @@
-//! Summaries of arrays: the one loop that every value of a column goes through once.
+//! Summarises arrays: the one loop that every value of a column goes through once.
 //!
-//! It runs beside decoding, so it must cost little: numbers are compared lane by lane in straight code that the
-//! compiler turns into vector instructions, strings by their first sixteen bytes as one number: identifiers often begin
-//! alike for eight (`ENSG00000141510`).
+//! It runs beside decoding, so it must be cheap: numbers are compared lane by lane in straight-line code that the
+//! compiler vectorises, strings by their first sixteen bytes as one number, since identifiers often share the first
+//! eight (`ENSG00000141510`).
 
 use std::ops::{Add, Range};
 
@@ -20,24 +20,24 @@ use half::f16;
 
 use super::scalar::{LONGEST_TEXT, Scalar, Summary};
 
-/// Bytes of values compared side by side: a few vectors, so that one instruction need not wait for the one before it.
+/// Bytes of values compared side by side: a few vectors, so that no instruction has to wait for the one before.
 const SIDE_BY_SIDE: usize = 64;
 
-/// Values gone through at a time, once for each question: they stay in the nearest cache meanwhile.
+/// Values processed at a time, once per question, so that they stay in the nearest cache.
 pub(super) const STRETCH: usize = 1024;
 
-/// Values whose validity one word holds.
+/// Values whose validity fits in one word.
 const WORD: usize = 64;
 
-/// Up to this many labels for each row, a dictionary is summarised by labels; beyond, by rows.
+/// A dictionary with at most this many labels per row is summarised by its labels, a larger one by its rows.
 const LABELS_PER_ROW: usize = 16;
 
-/// Bytes looked at of a string: one more than a bound may have, which tells that it is longer. The least of strings cut
-/// so is the cut of the least string, so nothing is lost by cutting.
+/// Bytes of a string to compare: one more than the longest bound, which reveals that it is longer. Truncation loses
+/// nothing, since the least of the truncated strings is the truncated least string.
 const CUT: usize = LONGEST_TEXT + 1;
 
-/// Counts and bounds of the rows of an array; `None` where [`super::Kind::of`] has none for its type. Strings longer
-/// than [`LONGEST_TEXT`] are cut to one byte more.
+/// Counts and bounds of an array's rows; `None`: [`super::Kind::of`] has no kind for its type. Strings longer than
+/// [`LONGEST_TEXT`] are truncated to one byte more.
 pub fn summary(array: &dyn Array) -> Option<Summary> {
     Some(match array.data_type() {
         DataType::Boolean => booleans(array.as_boolean()),
@@ -66,11 +66,12 @@ pub fn summary(array: &dyn Array) -> Option<Summary> {
 /// Folds one more value into the result so far.
 type Step<N, A> = fn(N, A) -> A;
 
-/// A number with an order and perhaps a value outside it.
+/// A number with an order, and possibly a value outside it.
 trait Number: Copy {
-    /// The key compared: the number, or an integer of the same order.
+    /// The compared key: the number, or an integer with the same order.
     type Key: Copy;
-    /// Counts NaN of a [`STRETCH`], as the same kind of number, so that one vector instruction adds what another finds.
+    /// Counts NaN of a [`STRETCH`], in a number of the same width, so that one vector instruction can add the results
+    /// of another.
     type Count: Copy + Default + Add<Output = Self::Count> + Into<f64>;
     /// At least as great as every key.
     const HIGHEST: Self::Key;
@@ -85,7 +86,7 @@ trait Number: Copy {
     fn less(a: Self::Key, b: Self::Key) -> Self::Key;
     /// The greater of two keys.
     fn greater(a: Self::Key, b: Self::Key) -> Self::Key;
-    /// One more where `self` is NaN; `None` of types that have no NaN.
+    /// Adds one if `self` is NaN; `None` for types without NaN.
     const COUNT: Option<Step<Self, Self::Count>>;
     fn bounds(min: Self::Key, max: Self::Key) -> [Scalar; 2];
 }
@@ -124,7 +125,7 @@ macro_rules! integers {
 integers!(Int, i64: i8, i16, i32, i64);
 integers!(UInt, u64: u8, u16, u32, u64);
 
-/// Bounds of floating-point numbers: zeros as [`Scalar::Float`] says.
+/// Bounds of floating-point numbers, with the signs of zeros as in [`Scalar::Float`].
 fn float_bounds(min: f64, max: f64) -> [Scalar; 2] {
     [if min == 0.0 { -0.0 } else { min }, if max == 0.0 { 0.0 } else { max }].map(Scalar::Float)
 }
@@ -139,7 +140,7 @@ macro_rules! floats {
             const COUNT: Option<Step<Self, Self>> =
                 Some(|value, count| count + if value.is_nan() { 1.0 } else { 0.0 });
 
-            // Comparisons with NaN are false. As they stand, these are one instruction each.
+            // Comparisons with NaN are false. In this form, each is one instruction.
             fn or_less(self, least: Self) -> Self {
                 if self < least { self } else { least }
             }
@@ -164,8 +165,8 @@ macro_rules! floats {
 }
 floats!(f32, f64);
 
-/// Few processors compare halves, so they are compared as integers: bits of a negative number inverted but for the
-/// sign. −0.0 comes before +0.0, NaN at both ends, where the least and the greatest begin.
+/// Few processors compare halves, so they are compared as integers: a negative number with all bits but the sign
+/// inverted. −0.0 sorts before +0.0, and NaN at both ends, where the bounds start.
 impl Number for f16 {
     type Key = i16;
     type Count = u16;
@@ -192,13 +193,13 @@ impl Number for f16 {
     }
 
     fn bounds(min: i16, max: i16) -> [Scalar; 2] {
-        // The key of a key's bits are the bits.
+        // The mapping to keys is its own inverse.
         let [min, max] = [min, max].map(|bound| Self::from_bits(key(bound.cast_unsigned()).cast_unsigned()).to_f64());
         float_bounds(min, max)
     }
 }
 
-/// Strings of eight bytes, as numbers of their order.
+/// Strings of eight bytes, as numbers with the same order.
 impl Number for [u8; 8] {
     type Key = u64;
     type Count = u8;
@@ -243,8 +244,8 @@ fn is_nan(half: u16) -> bool {
     half & 0x7fff > 0x7c00
 }
 
-/// Folds all values with `op` from `start` on, in lanes that a last step brings together: the compiler makes vector
-/// instructions of a loop over an array of fixed length.
+/// Folds all values with `op` from `start` on, in separate lanes: the compiler vectorises a loop over an array of fixed
+/// length.
 #[inline(always)]
 fn lanes<N: Copy, A: Copy, const LANES: usize>(values: &[N], start: A, op: impl Fn(N, A) -> A) -> [A; LANES] {
     let mut lanes = [start; LANES];
@@ -260,7 +261,7 @@ fn lanes<N: Copy, A: Copy, const LANES: usize>(values: &[N], start: A, op: impl 
     lanes
 }
 
-/// The same brought together by `join`, with as many lanes as numbers of this size need.
+/// The same with the lanes combined by `join`; the number of lanes depends on the size of the numbers.
 #[inline(always)]
 fn fold<N: Copy, A: Copy>(values: &[N], start: A, op: impl Fn(N, A) -> A, join: impl Fn(A, A) -> A) -> A {
     match SIDE_BY_SIDE / size_of::<N>().max(1) {
@@ -271,7 +272,7 @@ fn fold<N: Copy, A: Copy>(values: &[N], start: A, op: impl Fn(N, A) -> A, join: 
     }
 }
 
-/// Least, greatest and NaN so far.
+/// Least, greatest and number of NaN so far.
 struct Bounds<N: Number> {
     min: N::Key,
     max: N::Key,
@@ -282,13 +283,13 @@ impl<N: Number> Bounds<N> {
     fn add(&mut self, values: &[N]) {
         #[cfg(target_arch = "x86_64")]
         if std::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor was asked.
+            // SAFETY: the processor supports AVX2, as checked.
             return unsafe { self.add_avx2(values) };
         }
         self.add_portable(values);
     }
 
-    /// The same loops in registers twice as wide, which compare numbers of 8 bytes in one instruction instead of six.
+    /// The same loops in registers twice as wide, which compare 8-byte numbers in one instruction instead of six.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn add_avx2(&mut self, values: &[N]) {
@@ -317,7 +318,7 @@ where
     let mut bounds = Bounds::<T::Native> { min: T::Native::HIGHEST, max: T::Native::LOWEST, nans: 0 };
     match (array.nulls().filter(|nulls| nulls.null_count() > 0), values.first()) {
         (Some(nulls), Some(first)) => {
-            // Those that are not null, moved together.
+            // Values that are not null, compacted.
             let mut valid = [*first; STRETCH + WORD];
             let mut count = 0;
             for (values, bits) in values.chunks(WORD).zip(nulls.inner().bit_chunks().iter_padded()) {
@@ -326,7 +327,7 @@ where
                     count += WORD;
                 } else {
                     for (at, value) in values.iter().enumerate() {
-                        // Overwritten by the next one where it is null: an unpredictable branch would cost more.
+                        // A null is overwritten by the next value: an unpredictable branch would cost more.
                         valid[count] = *value;
                         count += (bits >> at & 1) as usize;
                     }
@@ -358,12 +359,12 @@ fn booleans(array: &BooleanArray) -> Summary {
     }
 }
 
-/// The first sixteen bytes of the text at `range` as one number, zeros behind its end: where two of them differ, the
-/// texts are in the same order.
+/// The first sixteen bytes of the text at `range` as one number, padded with zeros: if two of these differ, the texts
+/// have the same order.
 pub(super) fn head(data: &[u8], range: &Range<usize>) -> u128 {
     let length = range.len();
     match data.get(range.start..).and_then(<[u8]>::first_chunk) {
-        // Whatever follows the text is masked out.
+        // Masks out bytes after the text.
         Some(head) if length > 0 => u128::from_be_bytes(*head) & (u128::MAX << (128 - 8 * length.min(16))),
         Some(_) => 0,
         None => {
@@ -375,9 +376,9 @@ pub(super) fn head(data: &[u8], range: &Range<usize>) -> u128 {
     }
 }
 
-/// Least and greatest of strings so far.
+/// Least and greatest string so far.
 pub(super) struct Texts<'a> {
-    /// The first bytes of both.
+    /// The heads of both.
     heads: [u128; 2],
     bounds: Option<[&'a [u8]; 2]>,
 }
@@ -391,7 +392,7 @@ impl<'a> Texts<'a> {
     #[inline]
     pub fn add(&mut self, data: &'a [u8], range: Range<usize>) {
         let head = head(data, &range);
-        // Nearly always.
+        // Nearly always true.
         if self.heads[0] < head && head < self.heads[1] {
             return;
         }
@@ -401,7 +402,7 @@ impl<'a> Texts<'a> {
     #[cold]
     fn compare(&mut self, head: u128, text: &'a [u8]) {
         let [min, max] = self.bounds.get_or_insert([text; 2]);
-        // At the first text, both heads are still open, and this sets them.
+        // At the first text, both heads are still at their limits, and this sets them.
         if head < self.heads[0] || cut(text) < cut(min) {
             *min = text;
         }
@@ -427,7 +428,7 @@ pub(super) fn valid_rows(nulls: Option<&NullBuffer>, rows: usize) -> impl Iterat
     (0..rows).filter(move |row| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
 }
 
-/// Where the text of a row lies in the array's data.
+/// The range of a row's text in the array's data.
 pub(super) fn place(array: &LargeStringArray, row: usize) -> Range<usize> {
     let offsets = array.value_offsets();
     offsets[row] as usize..offsets[row + 1] as usize
@@ -448,20 +449,20 @@ fn fixed(array: &FixedSizeBinaryArray) -> Summary {
     texts.finish(array.len(), array.null_count())
 }
 
-/// A dictionary by its labels. A label may be null, and then so are its rows.
+/// Summarises a dictionary by its labels. The rows of a null label are null.
 fn labels<K: ArrowDictionaryKeyType>(array: &dyn Array) -> Option<Summary> {
     let array = array.as_dictionary::<K>();
     let (keys, labels) = (array.keys(), array.values());
     let rows = array.len();
     let Some(names) = labels.as_string_opt::<i64>() else {
-        // Numbers: as the rows show them.
+        // Numbers are summarised by rows.
         return summary(arrow_select::take::take(labels.as_ref(), keys, None).ok()?.as_ref());
     };
     let mut texts = Texts::new();
     let mut nulls = keys.null_count();
     let key = |row: usize| keys.values().get(row).and_then(|key| key.to_usize()).filter(|key| *key < names.len());
     if names.len() / LABELS_PER_ROW <= rows {
-        // Each label once, in the order in which they lie in memory.
+        // Each label once, in the order of their memory.
         let mut used = vec![false; names.len()];
         let mut take = |key: usize| {
             if let Some(used) = used.get_mut(key) {
@@ -498,7 +499,7 @@ mod tests {
 
     use super::*;
 
-    /// What the loops for every processor find, and those for this one.
+    /// The results of the portable loops, and of those for this processor.
     fn both<N: Number>(values: &[N]) -> [([Scalar; 2], u64); 2] {
         [Bounds::add_portable, Bounds::add].map(|add| {
             let mut bounds = Bounds::<N> { min: N::HIGHEST, max: N::LOWEST, nans: 0 };

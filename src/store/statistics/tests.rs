@@ -1,4 +1,4 @@
-//! Summaries of codes are those of the dictionary arrays that they stand for.
+//! Summaries of codes equal those of the dictionary arrays that they stand for.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::{Labels, summary};
 
-/// What rows with these codes show: missing without a label.
+/// The array of rows with these codes; null without a label.
 fn shown(codes: &[Option<i64>], labels: &LargeStringArray) -> ArrayRef {
     let keys = codes.iter().map(|code| code.filter(|code| (0..labels.len() as i64).contains(code)));
     let keys: Int64Array = keys.collect();

@@ -16,7 +16,7 @@ fn datatype(size: u64, class: Class) -> Datatype {
     Datatype { size, class }
 }
 
-/// Every class of datatype there is.
+/// Every class of datatype.
 fn datatypes() -> Vec<Datatype> {
     let (order, padding, charset) = (ByteOrder::Little, Padding::NullPadded, Charset::Utf8);
     let integer = |size| datatype(size, Class::Integer { signed: true, order, precision: 8, offset: 0 });
@@ -77,7 +77,7 @@ fn dataset(fill: Fill, layout: Layout) -> Dataset {
     Dataset { id: id(1000), layout, description: Arc::new(description) }
 }
 
-/// A group with everything that the catalogue can say and that is whole.
+/// A complete group with everything that the catalogue can express.
 fn group() -> Group {
     let fills = [Fill::Undefined, Fill::Default, Fill::Explicit(Elements { bytes: vec![7], heap: Vec::new() })];
     let source = VirtualSource { file: ".".into(), dataset: "/x".into() };
@@ -139,8 +139,7 @@ fn group_object() -> &'static Object {
     OBJECT.get_or_init(|| Object::Group { id: id(7), link_count: 1, attributes: Arc::default() })
 }
 
-/// An entry of another form must not be taken for one of today's. When this test fails, count [`FORM`] up and put the
-/// new sum here.
+/// An entry of another form must not be accepted. When this test fails, increment [`FORM`] and put the new sum here.
 #[test]
 fn the_form_is_the_one_that_is_counted() {
     assert_eq!((FORM, xxh3_64(&entry())), (6, 13_986_577_753_370_884_635));
@@ -201,7 +200,7 @@ fn a_filter_that_a_plugin_may_bring_is_told_apart() {
 }
 
 proptest! {
-    /// The checksum of the cache folder finds damage; should it ever not, nothing worse than nonsense comes of it.
+    /// The checksum of the cache folder finds damage; should it ever fail, the result is nonsense at worst.
     #[test]
     fn no_damage_is_fatal(at in any::<prop::sample::Index>(), flip in 1..=255u8, cut in any::<prop::sample::Index>()) {
         let mut entry = entry();

@@ -1,10 +1,9 @@
 //! Entries about sources in the user's cache folder: block indexes, page sizes, statistics.
 //!
-//! Everything here can be computed again, so deleting the folder loses nothing, and whatever is wrong with it (a full
-//! disk, a damaged entry, a folder of somebody else) costs time and nothing else: an entry is either the bytes that
-//! were put, or absent.
+//! Everything here can be recomputed, so deleting the folder loses nothing, and any fault of it (a full disk, a damaged
+//! entry, another user's folder) costs time and nothing else: an entry is either the bytes that were put, or absent.
 //!
-//! One file an entry, named by a hash of its key, all numbers little-endian:
+//! Each entry is a file named by a hash of its key, with all numbers little-endian:
 //!
 //! ```text
 //! 8 bytes  b"hepfs\0K1"
@@ -15,9 +14,9 @@
 //! 8 bytes  xxh3 of all before
 //! ```
 //!
-//! Entries are written to a temporary name and renamed, so several processes share a folder without locks: each sees an
-//! entry whole or not at all. Reading sets an entry's mtime; when all take more than the limit, the oldest go. Nothing
-//! is ever removed but files with the names of entries.
+//! Entries are written to a temporary name and renamed, so several processes can share a folder without locks: each
+//! sees an entry complete or not at all. Reading sets an entry's mtime; when all entries exceed the limit, the oldest
+//! are removed. Only files with the names of entries are ever removed.
 
 #[cfg(test)]
 mod tests;
@@ -38,65 +37,65 @@ use crate::source::Identity;
 
 const MAGIC: &[u8; 8] = b"hepfs\0K1";
 
-/// An entry without its key and its bytes.
+/// Bytes of an entry besides its key and content.
 const FRAME: usize = MAGIC.len() + 4 + 8 + 8;
 
-/// How the name of an entry ends, after 32 hexadecimal digits.
+/// Suffix of the name of an entry, after 32 hexadecimal digits.
 const SUFFIX: &str = ".kept";
 
-/// How the name of an entry that is being written ends.
+/// Suffix of the name of an entry that is being written.
 const TEMPORARY: &str = ".part";
 
-/// A temporary file untouched for this long was left by a process that was killed.
+/// A temporary file untouched for this long belongs to a process that was killed.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// Entries put before a folder of a few is looked through again: other processes put entries as well.
+/// Entries to put into a small folder before listing it again: other processes put entries as well.
 const MOST_PUT: u64 = 256;
 
-/// Disk space is taken by the block.
+/// Unit of disk space.
 const BLOCK: u64 = 4096;
 
-/// A folder of entries about sources, within a limit.
+/// A folder of entries about sources, bounded in size.
 #[derive(Debug)]
 pub struct Kept(Option<Folder>);
 
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// Bytes of all entries at most.
+    /// Most bytes of all entries.
     limit: u64,
     swept: Mutex<Swept>,
     /// The first fault of the folder.
     trouble: OnceLock<String>,
 }
 
-/// Sizes of the folder since it was last listed.
+/// Sizes of the folder, updated since it was last listed.
 #[derive(Debug, Default)]
 struct Swept {
     /// Bytes of all entries.
     bytes: u64,
-    /// How many more may be put without looking.
+    /// Number of further entries to put before listing again.
     unseen: u64,
 }
 
 impl Kept {
-    /// Keeps nothing.
+    /// A cache that keeps nothing.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Keeps entries in a folder of this user, made when the first is put, with `limit` bytes on disk at most (short of
-    /// what other processes add at the same moment).
+    /// Keeps entries in a folder of this user, created when the first is put, with at most `limit` bytes on disk (apart
+    /// from simultaneous additions of other processes).
     pub fn new(folder: PathBuf, limit: u64) -> Self {
         Self(Some(Folder { path: folder, limit, swept: Mutex::default(), trouble: OnceLock::new() }))
     }
 
-    /// The folder, where there is one.
+    /// The folder, if any.
     pub fn folder(&self) -> Option<&Path> {
         self.0.as_ref().map(|folder| folder.path.as_path())
     }
 
-    /// Makes the folder now, so that a warning of its faults comes at once.
+    /// Creates the folder now, so that a warning of its faults comes at once.
     pub fn try_out(&self) {
         if let Some(folder) = &self.0
             && let Err(error) = folder.make().and_then(|()| Ok(rustix::fs::access(&folder.path, Access::WRITE_OK)?))
@@ -110,10 +109,10 @@ impl Kept {
         self.0.as_ref()?.trouble.get().map(String::as_str)
     }
 
-    /// The entry put under `what` for a source with this identity: the same bytes, or `None` where there is no whole
+    /// The entry put under `what` for a source with this identity: the same bytes, or `None` if there is no complete
     /// and undamaged one.
     ///
-    /// `what` says everything that the bytes depend on beside the source: object path, view, options, version of the
+    /// `what` names everything besides the source on which the bytes depend: object path, view, options, version of the
     /// computation.
     pub fn get(&self, identity: &Identity, what: &str) -> Option<Vec<u8>> {
         let folder = self.0.as_ref()?;
@@ -123,8 +122,8 @@ impl Kept {
         })
     }
 
-    /// Keeps `bytes` as `what` of a source with this identity; returns whether they are kept. May look through the
-    /// folder and remove old entries, so no request should wait for it.
+    /// Keeps `bytes` as `what` of a source with this identity; returns whether they are kept. May list the folder and
+    /// remove old entries, so no request should wait for it.
     ///
     /// The bytes must come from a source that had this identity all the while; see
     /// [`Opening::keep`](super::Opening::keep).
@@ -140,9 +139,9 @@ impl Kept {
     }
 }
 
-/// Other versions of hepfs may compute otherwise.
+/// The version is part of the key, since other versions may compute differently.
 fn key(identity: &Identity, what: &str) -> Vec<u8> {
-    // Writing to a vector fails for no such value; a key that is empty finds nothing.
+    // Serialising such a value to a vector does not fail; an empty key would find nothing.
     postcard::to_stdvec(&(env!("CARGO_PKG_VERSION"), identity, what)).unwrap_or_default()
 }
 
@@ -158,7 +157,7 @@ fn is_temporary(name: &str) -> bool {
     name.strip_suffix(TEMPORARY).and_then(|name| name.get(..32 + SUFFIX.len())).is_some_and(is_entry)
 }
 
-/// An entry as a file.
+/// The file of an entry.
 fn encode(key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     let mut entry = Vec::with_capacity(FRAME + key.len() + bytes.len());
     entry.extend_from_slice(MAGIC);
@@ -170,7 +169,7 @@ fn encode(key: &[u8], bytes: &[u8]) -> Option<Vec<u8>> {
     Some(entry)
 }
 
-/// The bytes of an entry with this key; `None` where it is no such entry, or not whole.
+/// The bytes of an entry with this key; `None`: not such an entry, or incomplete.
 fn decode(mut entry: Vec<u8>, key: &[u8]) -> Option<Vec<u8>> {
     let (rest, sum) = entry.split_last_chunk::<8>()?;
     if xxh3_64(rest) != u64::from_le_bytes(*sum) {
@@ -202,7 +201,7 @@ fn refused(reason: &str) -> io::Error {
 }
 
 impl Folder {
-    /// Says once what is wrong with the folder.
+    /// Warns once of a fault of the folder.
     fn warn(&self, what: &str, error: &io::Error) {
         self.trouble.get_or_init(|| {
             let trouble = format!("the cache folder {} {what}: {error}", self.path.display());
@@ -211,7 +210,7 @@ impl Folder {
         });
     }
 
-    /// Whether there is a folder; an error where it is not to be trusted.
+    /// Whether the folder exists; an error if it cannot be trusted.
     fn check(&self) -> io::Result<bool> {
         let found = match std::fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -237,7 +236,7 @@ impl Folder {
         if !self.check()? {
             return Ok(None);
         }
-        // A link leads elsewhere; opening a pipe would wait.
+        // A link leads elsewhere; opening a pipe would block.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(self.path.join(file_name(key)));
         let mut file = match opened {
@@ -258,7 +257,7 @@ impl Folder {
             return Ok(None);
         };
         let now = SystemTime::now();
-        // On a file system mounted read-only the order of use is not recorded.
+        // On a read-only file system the order of use is not recorded.
         let _ = file.set_times(FileTimes::new().set_accessed(now).set_modified(now));
         Ok(Some(bytes))
     }
@@ -292,13 +291,13 @@ impl Folder {
             std::fs::create_dir_all(parent)?;
         }
         match DirBuilder::new().mode(0o700).create(&self.path) {
-            // Another process was faster.
+            // Another process created it first.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.check().map(drop),
             made => made,
         }
     }
 
-    /// Removes what was used least recently while all entries, `added` bytes among them, take more than the limit.
+    /// Removes the least recently used entries while all, including `added` new bytes, exceed the limit.
     fn bound(&self, added: u64) -> io::Result<()> {
         let mut swept = self.swept.lock();
         swept.bytes = swept.bytes.saturating_add(added);
@@ -313,7 +312,7 @@ impl Folder {
             let entry = entry?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else { continue };
-            // An entry that another process has just removed is no loss.
+            // Another process may have removed an entry just now, which is harmless.
             let Ok(metadata) = entry.metadata() else { continue };
             let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             if is_temporary(name) && used.elapsed().is_ok_and(|age| age > ABANDONED) {
@@ -325,8 +324,8 @@ impl Folder {
         let mut bytes = entries.iter().map(|(_, size, _)| *size).fold(0, u64::saturating_add);
         if bytes > self.limit {
             entries.sort();
-            // A little more than needed, so that not every entry looks through the folder from now on. The last is the
-            // one just put.
+            // Frees a little more than needed, so that not every new entry lists the folder. The last entry is the one
+            // just put.
             let enough = self.limit - self.limit / 16;
             let newest = entries.len().saturating_sub(1);
             for (_, size, path) in entries.drain(..newest) {
@@ -339,7 +338,7 @@ impl Folder {
                 }
             }
         }
-        // As seldom as to look through all of them costs nothing for each.
+        // Listing so seldom adds nothing noticeable per entry.
         *swept = Swept { bytes, unseen: MOST_PUT.max(entries.len() as u64 / 4) };
         Ok(())
     }
@@ -347,6 +346,6 @@ impl Folder {
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file: File = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    // Nothing is synchronised: what a crash tears, the checksum finds.
+    // Not synchronised: the checksum finds entries that a crash tore.
     file.write_all(bytes)
 }

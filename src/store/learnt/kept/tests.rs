@@ -86,7 +86,7 @@ fn a_damaged_entry_is_absent() {
     assert_eq!(kept.get(&identity(1), "index").unwrap(), b"some bytes");
 }
 
-/// A checksum that fits does not make an entry of it: lengths that lie, another key.
+/// A correct checksum does not make an entry valid: lengths may lie, or the key may be another.
 #[test]
 fn an_entry_that_is_whole_may_still_be_foreign() {
     let (_parent, path) = folder();
@@ -116,7 +116,7 @@ fn an_entry_that_is_whole_may_still_be_foreign() {
 #[test]
 fn the_least_recently_used_go_first() {
     let (_parent, path) = folder();
-    // Room for 16 entries of one block each; a sixteenth of the room is made at once.
+    // Room for 16 entries of one block each; removal frees a sixteenth of the room at once.
     let kept = Kept::new(path.clone(), 16 * BLOCK);
     let age = |inode: u64, seconds: u64| {
         let file = path.join(file_name(&key(&identity(inode), "index")));
@@ -205,7 +205,7 @@ fn an_entry_that_is_a_link_or_a_pipe_is_absent() {
     std::fs::remove_file(&file).unwrap();
     assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
     assert_eq!(kept.get(&identity(1), "index"), None);
-    // It is replaced, not followed and not waited for.
+    // It is replaced, not followed, and does not block.
     assert!(kept.put(&identity(1), "index", b"two"));
     assert_eq!(kept.get(&identity(1), "index").unwrap(), b"two");
     assert!(std::fs::symlink_metadata(&file).unwrap().is_file());
@@ -263,7 +263,7 @@ fn a_folder_that_was_removed_is_made_again() {
 /// Environment of the second process of the next test.
 const SHARED: &str = "HEPFS_TEST_SHARED_CACHE_FOLDER";
 
-/// Writers and readers of the same entries, in a folder too small for all of them: an entry that is found is whole.
+/// Writes and reads the same entries, in a folder too small for all of them: an entry that is found is complete.
 fn hammer(path: &Path) {
     let kept = Kept::new(path.to_owned(), 8 * BLOCK);
     for round in 0..400_u64 {

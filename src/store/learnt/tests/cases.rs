@@ -149,7 +149,7 @@ fn types_without_order_have_no_statistics() {
     assert!(Learner::new(&none, "/t/x", ID, &memory(Arc::new(array))).is_none());
 }
 
-/// Pins the bytes: a change needs a new version, or a learner of another version would take them for its own.
+/// Pins the bytes: a change needs a new version, or a learner of another version would misread them.
 #[test]
 fn the_bytes_are_these() {
     let mut expected = b"hepfs statistics\x01\x01\x01\0\0\0\0\0".to_vec();
@@ -233,9 +233,9 @@ fn reading_single_rows_all_over_takes_bounded_memory() {
     for row in (0..rows).step_by(2) {
         learner.observe(row, array.slice(row as usize, 1).as_ref());
     }
-    // 4,096 of them were taken: the first even rows.
+    // The learner took 4,096 of them: the first even rows.
     assert!(learner.has_seen(&(8190..8191)) && !learner.has_seen(&(8192..8193)));
-    // A full pass is heard all the same.
+    // It still learns from a full pass.
     let seen = learner.learn(&memory(array), &Interrupt::new(), &|_| {}).unwrap();
     assert_eq!(seen.over(0..rows).unwrap().max, Some(Scalar::Int(rows as i64 - 1)));
 }

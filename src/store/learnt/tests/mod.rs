@@ -1,4 +1,4 @@
-//! Statistics of arrays in memory, against a model that looks at one value after the other.
+//! Statistics of arrays in memory, compared with a model that checks one value after the other.
 
 mod cases;
 mod model;
@@ -27,7 +27,7 @@ fn learner(array: &ArrayRef) -> Learner {
     Learner::new(&Weak::new(), "/t/x", ID, &memory(array.clone())).unwrap()
 }
 
-/// The blocks of a column that nothing cuts.
+/// The blocks of an uncut column.
 fn blocks(rows: u64) -> Blocked {
     Blocked::new(rows, GRAIN, None)
 }

@@ -25,14 +25,14 @@ enum Value {
     Text(Vec<u8>),
 }
 
-/// An array and, value by value, what is in it.
+/// An array, and its values one by one.
 struct Sample {
     array: ArrayRef,
     kind: Kind,
     values: Vec<Option<Value>>,
 }
 
-/// What [`Summary`] promises, word by word.
+/// The contract of [`Summary`], word by word.
 fn expected(sample: &Sample, rows: Range<usize>) -> Summary {
     let values = &sample.values[rows];
     let present: Vec<&Value> = values.iter().flatten().collect();
@@ -59,7 +59,7 @@ fn expected(sample: &Sample, rows: Range<usize>) -> Summary {
             [min, max.map(|max| if max == 0.0 { 0.0 } else { max })].map(|bound| bound.map(Scalar::Float))
         }
         Kind::Text => {
-            // A block whose bound is too long has none, and then nor has a range with that block.
+            // A block whose bound is too long has none, and neither has a range with that block.
             let texts = || ordered.iter().map(|value| if let Value::Text(it) = value { it } else { unreachable!() });
             [texts().min(), texts().max()]
                 .map(|bound| bound.filter(|text| text.len() <= 64).map(|text| Scalar::Text(text.clone())))
@@ -114,7 +114,7 @@ fn all_known(sample: &Sample, start: u64, end: u64) -> bool {
     })
 }
 
-/// A sequence of numbers with no visible order.
+/// Pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -149,7 +149,7 @@ fn sample<T: Clone, A: Array + From<Vec<Option<T>>> + 'static>(
     Sample { array: Arc::new(A::from(drawn)), kind, values }
 }
 
-/// Samples of every type. `spread` 0: few values, all small; 1: anything.
+/// Samples of every type. `spread` 0: few values, all small; 1: any values.
 fn samples(seed: u64, rows: usize, nulls: u64, spread: u64) -> Vec<(&'static str, Sample)> {
     let mut random = Random(seed);
     let mut samples = Vec::new();

@@ -1,4 +1,4 @@
-//! An opening of a source that is no HDF5 file.
+//! An opening of a source that is not HDF5.
 
 use std::fs;
 use std::sync::{Arc, Barrier};
@@ -39,7 +39,7 @@ fn a_column_has_one_learner_whatever_its_path() {
     assert_eq!(paths, ["/a/x.1", "/b/x", "/c/x"]);
 }
 
-/// A mount is asked for sizes of very many columns of a few rows.
+/// A mount receives requests for the sizes of very many short columns.
 #[test]
 fn learners_of_a_few_rows_go_unless_they_are_used_or_shown() {
     let (_folder, opening) = opened(Content::Fixed);
@@ -66,7 +66,7 @@ fn learners_of_a_few_rows_go_unless_they_are_used_or_shown() {
 #[test]
 fn where_very_many_are_not_kept_no_more_are_looked_for() {
     let (folder, opening) = opened(Content::Fixed);
-    // Nothing is kept of a source that was only just written.
+    // Facts about a source that was just written are not cached.
     std::thread::sleep(std::time::Duration::from_millis(100));
     let source = Arc::new(Source::open(&folder.path().join("a")).unwrap());
     let opening = Opening::new(opening.store().clone(), source, Content::Fixed);

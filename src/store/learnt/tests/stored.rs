@@ -1,4 +1,4 @@
-//! Bytes as stored teach what arrays teach, however requests cut them.
+//! Stored bytes yield the same statistics as arrays, however requests cut them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -103,7 +103,7 @@ impl Coded for Stored {
     }
 }
 
-/// Asks for these bytes in this order: `threads` of them take the next one each, every other request is lent.
+/// Requests these bytes in this order: `threads` threads take the next one each; every other request borrows.
 fn read(rows: &Arc<Stored>, requests: &[Range<u64>], threads: u64) -> Learner {
     let learner = Arc::new(Learner::new(&std::sync::Weak::new(), "/t/x", ID, rows.as_ref()).unwrap());
     let observed = Observed::new(rows.clone(), learner.clone());
@@ -132,15 +132,15 @@ fn read(rows: &Arc<Stored>, requests: &[Range<u64>], threads: u64) -> Learner {
     Arc::into_inner(learner).unwrap()
 }
 
-/// What arrays of all rows teach.
+/// The statistics from arrays of all rows.
 fn by_array(rows: &Arc<Stored>) -> Arc<Statistics> {
     let learner = Arc::new(Learner::new(&std::sync::Weak::new(), "/t/x", ID, rows.as_ref()).unwrap());
     Observed::new(rows.clone(), learner.clone()).array(0..rows.facts().len, &Interrupt::new()).unwrap();
     learner.known().unwrap()
 }
 
-/// What bytes teach as they are, and the array of them; and whether something is odd in it, where bytes do not settle
-/// that nothing is.
+/// Summaries from the bytes and from their array; and whether the array has an odd value, unless the bytes suffice to
+/// rule that out.
 fn both(datatype: Datatype, fill: Option<Vec<u8>>, bytes: Vec<u8>) -> ([Option<Summary>; 2], Option<bool>) {
     let rows = Stored::new(datatype, fill, bytes);
     let values = rows.values(rows.bytes.as_slice().into()).unwrap();
