@@ -1,4 +1,4 @@
-//! Search indexes of a table whose file is locked for writing.
+//! Changes the search indexes of a table whose file is locked for writing.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::store::File;
 use crate::table::{Table, listed};
 use crate::views::printable;
 
-/// A table in a file that is locked for writing. It is opened anew after each change of the file.
+/// A table in a file that is locked for writing. It is reopened after each change of the file.
 pub(super) struct Opened {
     pub place: Place,
     pub table: Arc<Table>,
@@ -35,18 +35,18 @@ impl Opened {
         Ok(Self { place, table, file })
     }
 
-    /// What writes the search indexes of the table.
+    /// The writer of the table's search indexes.
     fn writer(&self, options: &IndexOptions) -> Result<Box<dyn IndexWriter>, Error> {
         Ok(dialects::index_writer(&self.table, options)?)
     }
 
-    /// The search indexes that are of this column, or any, and of these kinds, or any.
+    /// The search indexes of this column (or any) and of these kinds (or any).
     pub fn listed(&self, column: Option<&str>, kinds: &[Kind], interrupt: &Interrupt) -> Result<Vec<Listed>, Error> {
         let writer = self.writer(&IndexOptions::default())?;
         Ok(writer.listed(&self.file, &self.table, column, kinds, interrupt)?)
     }
 
-    /// Columns that have search indexes, and the kind of each that can be built.
+    /// Columns with search indexes, and the buildable kind of each index.
     pub fn indexed(&self, interrupt: &Interrupt) -> Result<Vec<(String, Kind)>, Error> {
         let mut names: Vec<_> = self.table.indexes.iter().flat_map(|index| &index.columns).collect();
         names.sort_unstable();
@@ -81,11 +81,11 @@ pub(super) fn lock(text: &OsStr) -> Result<Exclusive, Error> {
 pub(super) struct Builder<'a> {
     /// The file and the path of the table in it.
     pub place: &'a OsStr,
-    /// What the file is read with, each time that it is opened.
+    /// Opens the session for reading the file, each time it is opened.
     pub session: &'a dyn Fn() -> Result<Arc<Session>, Error>,
     pub locked: &'a Exclusive,
     pub options: &'a IndexOptions,
-    /// Bytes that an index may take while it is built.
+    /// Most bytes that an index may take while it is built.
     pub memory: u64,
     pub interrupt: &'a Interrupt,
 }
@@ -100,19 +100,19 @@ impl Builder<'_> {
         Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), self.interrupt)?)
     }
 
-    /// The columns of a list, whose names may have commas in them.
+    /// Splits a list of columns, whose names may contain commas.
     ///
     /// # Errors
-    /// Where the table cannot be opened.
+    /// If the table cannot be opened.
     pub fn listed(&self, columns: &[String]) -> Result<Vec<String>, Error> {
         let opened = self.open()?;
         Ok(listed(columns, opened.table.columns.iter().map(|column| column.name.to_string())))
     }
 
-    /// Counts the rows that are read for these indexes.
+    /// The number of rows to read for these indexes.
     ///
     /// # Errors
-    /// Where one cannot be built.
+    /// If one cannot be built.
     pub fn rows<'a>(&self, all: impl IntoIterator<Item = (&'a str, Kind)>) -> Result<u64, Error> {
         let opened = self.open()?;
         let mut rows = 0_u64;
@@ -123,10 +123,10 @@ impl Builder<'_> {
         Ok(rows)
     }
 
-    /// Builds an index, in the place of one of its kind; answers what there is to say of it. `done` counts rows.
+    /// Builds an index, replacing one of its kind; returns the line to print. `done` counts rows.
     ///
     /// # Errors
-    /// Where it cannot be built or written.
+    /// If it cannot be built or written.
     pub fn build(&self, column: &str, kind: Kind, done: &AtomicU64) -> Result<String, Error> {
         let begun = Instant::now();
         let opened = self.open()?;
@@ -135,7 +135,7 @@ impl Builder<'_> {
             done.fetch_add(rows, Ordering::Relaxed);
         };
         let index = plan.compute(kind, self.memory, &progress, self.interrupt)?;
-        // The column must be what was read until the file changes, which it does by us alone.
+        // The column must not change between the reading and the change of the file, which only this process makes.
         opened.file.check().map_err(index_writer::Error::from)?;
         let old = opened.listed(Some(column), &[kind], self.interrupt)?;
         let workers = opened.place.session.workers.clone();
@@ -151,7 +151,7 @@ impl Builder<'_> {
     }
 }
 
-/// Where an index comes from.
+/// The origin of an index, stored with it.
 fn description() -> String {
     let seconds = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
     format!("Built by hepfs {} at {} s since 1970-01-01 UTC.", env!("CARGO_PKG_VERSION"), seconds)

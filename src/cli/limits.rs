@@ -1,8 +1,8 @@
-//! The limits of the system on this process.
+//! Limits of the system on this process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit on open files as far as the system allows: each HDF5 file in use is one, and a folder may have
+/// Raises the limit on open files as far as the system allows: each HDF5 file in use takes one, and a folder may have
 /// thousands.
 pub(super) fn allow_open_files() {
     let limit = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! Where log lines go: the terminal in the foreground, a file in the background.
+//! Sends log lines to the terminal in the foreground, to a file in the background.
 
 use std::fs::OpenOptions;
 use std::io::IsTerminal;
@@ -14,14 +14,14 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
-/// What is logged. A `quiet` command says what fails itself.
+/// The log filter. A `quiet` command prints its failures itself.
 fn filter(verbose: u8, quiet: bool) -> Targets {
     let asked = std::env::var("HEPFS_LOG").ok().and_then(|filters| filters.parse().ok());
     asked.unwrap_or_else(|| default_filter(verbose, quiet))
 }
 
-/// What is logged where `HEPFS_LOG` says nothing. The session of `fuser` warns that it cannot unmount whenever the
-/// mount was ended by something else, as it always is.
+/// The log filter without `HEPFS_LOG`. The session of `fuser` warns that it cannot unmount whenever something else
+/// ended the mount, which is always the case here.
 fn default_filter(verbose: u8, quiet: bool) -> Targets {
     let all = Targets::new();
     match verbose {
@@ -34,14 +34,14 @@ fn default_filter(verbose: u8, quiet: bool) -> Targets {
     }
 }
 
-/// Logs to standard error; errors alone unless more is asked for.
+/// Logs to standard error; only errors, unless `verbose` asks for more.
 pub(super) fn to_terminal(verbose: u8) -> Warnings {
     let lines = fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
     start(lines.with_filter(filter(verbose, true)))
 }
 
-/// Appends to a file, made if need be, which the user alone may read. Where it cannot be made, that is the first
-/// warning, and nothing else is logged.
+/// Appends to a file, creating it if need be, readable by the user alone. If that fails, the first warning says so, and
+/// nothing else is logged.
 pub(super) fn to_file(path: Option<&Path>, verbose: u8) -> Warnings {
     let open = |path: &Path| {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
@@ -58,17 +58,17 @@ pub(super) fn to_file(path: Option<&Path>, verbose: u8) -> Warnings {
 
 fn start(lines: impl Layer<Registry> + Send + Sync) -> Warnings {
     let warnings = Warnings(Arc::new(Mutex::new(Some(Vec::new()))));
-    // Fails only where something logs already.
+    // Fails only if a logger is already set.
     let _ = registry().with(lines).with(warnings.clone().with_filter(default_filter(0, false))).try_init();
     warnings
 }
 
-/// What was warned of until it is taken, each thing once.
+/// Distinct warnings, until someone takes them.
 #[derive(Clone)]
 pub(super) struct Warnings(Arc<Mutex<Option<Vec<String>>>>);
 
 impl Warnings {
-    /// Takes what there is; nothing is gathered from now on.
+    /// Takes the warnings so far; from now on none is collected.
     pub fn take(&self) -> Vec<String> {
         self.0.lock().take().unwrap_or_default()
     }
@@ -98,7 +98,7 @@ impl Visit for Message {
     }
 }
 
-/// `$XDG_STATE_HOME/hepfs/hepfs.log`, else below `~/.local/state`; `None` where there is no home.
+/// `$XDG_STATE_HOME/hepfs/hepfs.log`, or else below `~/.local/state`; `None`: there is no home folder.
 pub(super) fn default_file() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let state = state.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state")))?;

@@ -1,9 +1,9 @@
-//! The command line. Parsed arguments become validated settings once, then never strings again.
+//! The command line. Arguments are parsed into validated settings once, and never handled as strings again.
 
-// `eprintln!` panics where the reader of standard error is gone.
+// `eprintln!` panics if the reader of standard error is gone.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
 
-/// Writes a line to standard error, if anybody reads it.
+/// Writes a line to standard error; ignores failures.
 macro_rules! say {
     ($($what:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr().lock(), format_args!("{}\n", format_args!($($what)*)));
@@ -107,7 +107,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     format!("{} ({commit}HDF5 {})", env!("CARGO_PKG_VERSION"), h5::library_version())
 });
 
-/// The command line as it is parsed and told of.
+/// The command line for parsing and for help.
 fn command() -> clap::Command {
     let command = Arguments::command();
     let mut groups = String::new();
@@ -127,7 +127,7 @@ fn command() -> clap::Command {
     command.version(VERSION.as_str()).before_help(groups).mut_subcommands(|command| without(command, &is_common))
 }
 
-/// Leaves these options of a command to `hepfs help reading`.
+/// Moves these options of a command to `hepfs help reading`.
 fn without(command: clap::Command, is_common: &dyn Fn(&Arg) -> bool) -> clap::Command {
     if command.get_name() == "reading" {
         return command;
@@ -150,26 +150,26 @@ pub enum Error {
     /// A source cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// It cannot be mounted or unmounted.
+    /// Mounting or unmounting failed.
     #[error(transparent)]
     Mount(#[from] MountError),
-    /// A name in the tree cannot be looked up, or a file of it be read.
+    /// A name in the tree cannot be found, or its file cannot be read.
     #[error("{path}: {error}")]
     Tree {
-        /// The name as asked for.
+        /// The name as given.
         path: String,
         /// Why.
         error: crate::fs::Error,
     },
-    /// The background process ended before it had mounted; the text is its reason.
+    /// The background process ended before it had mounted, for this reason.
     #[error("{0}")]
     Background(String),
-    /// A file cannot be written, a program not started.
+    /// A file cannot be written, or a program cannot be started.
     #[error("{what}: {error}")]
     Io {
-        /// What was being done.
+        /// The action.
         what: String,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The sample cannot be written.
@@ -180,15 +180,15 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
-    /// A search index cannot be built or taken away.
+    /// A search index cannot be built or removed.
     #[error(transparent)]
     Index(#[from] crate::dialects::index_writer::Error),
-    /// One table was to be named.
+    /// The command needs the name of a single table.
     #[error("{what}")]
     Tables {
         /// Why.
         what: String,
-        /// The tables that there are, a line each.
+        /// The available tables, one per line.
         lines: Vec<String>,
     },
     /// Columns that cannot be written.
@@ -197,7 +197,7 @@ pub enum Error {
     /// The arguments contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// Options have values that make no sense together, whatever the sources are.
+    /// Options have inconsistent values, independently of the sources.
     #[error("{0}")]
     Options(String),
 }
@@ -210,7 +210,7 @@ impl Error {
 
     /// Writes it to standard error.
     fn say(&self) {
-        // Names from a hostile file may hold terminal escapes.
+        // Names from a hostile file may contain terminal escapes.
         say!("hepfs: {}", printable(&self.to_string()));
         if let Error::Tables { lines, .. } = self {
             lines.iter().for_each(|line| say!("  {line}"));
@@ -223,19 +223,19 @@ impl Error {
         }
     }
 
-    /// The reader of our output went away, as `head` does: no error.
+    /// Whether the reader of the output went away, as `head` does: not an error.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, Error::Io { error, .. } if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-/// Runs the command that the process's arguments name.
+/// Runs the command in the process's arguments.
 pub fn run() -> ExitCode {
     let parsed = Arguments::from_arg_matches(&command().get_matches());
     let Arguments { command, verbose } = parsed.unwrap_or_else(|error| error.exit());
-    // What tells of a file's faults by 1 tells of its own by 2.
+    // Commands that exit with 1 for faults of a file exit with 2 for their own.
     let failure = ExitCode::from(if matches!(command, Command::Check(_) | Command::Index(_)) { 2 } else { 1 });
-    // A mount says itself where it logs, and gathers warnings.
+    // A mount sets up its log itself, and collects warnings.
     if !matches!(command, Command::Mount(_)) {
         logging::to_terminal(verbose).take();
     }

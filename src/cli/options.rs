@@ -1,4 +1,4 @@
-//! Options that several commands share.
+//! Options shared by several commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::table::Table;
 use crate::views::printable;
 use crate::views::text::CsvOptions;
 
-/// Up to this budget, memory that was freed is given back at once.
+/// With a budget of at most this, freed memory is returned to the system at once.
 const LITTLE: u64 = 128 << 20;
 
-/// The separator of CSV unless an option or a name tells another one.
+/// The separator of CSV, unless an option or a file name gives another.
 pub(super) const SEPARATOR: char = ',';
 
 /// How sources are read.
@@ -94,7 +94,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The same for the tree.
+    /// The formats as a set.
     pub fn formats(&self) -> Formats {
         let names = self.formats.as_ref();
         names.map_or_else(Formats::default, |names| Formats::of(names.iter().map(String::as_str)))
@@ -106,7 +106,7 @@ impl Files {
     }
 }
 
-/// What is shown of rows, and which rows are chosen.
+/// Options for the text of rows, times, NaN and selections.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Showing {
     /// Text of a missing value in CSV; a value that reads the same is quoted [default: an empty field, and `""` in
@@ -147,7 +147,7 @@ pub(super) struct Showing {
     pub indexes: Indexes,
 }
 
-/// What Parquet files say of their values.
+/// The option for statistics in Parquet files.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Parquet {
     /// Write the minimum, maximum and null count of row groups into Parquet files, as far as they are known when a file
@@ -157,13 +157,13 @@ pub(super) struct Parquet {
 }
 
 impl Parquet {
-    /// Whether they have statistics.
+    /// Whether statistics are shown.
     pub fn are_shown(&self) -> bool {
         self.parquet_stats == Switch::On
     }
 }
 
-/// How times are shown, of which types follow.
+/// The option for times.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ShownTimes {
     /// Display of integers whose units count time from a date (`seconds since 1970-01-01`)
@@ -180,7 +180,7 @@ pub(super) enum Times {
     Numbers,
 }
 
-/// What NaN means.
+/// The option for NaN.
 #[derive(Clone, Debug, Args)]
 pub(super) struct NanOption {
     /// Meaning of NaN in a column of floats. `auto`: missing in data frames of pandas and AnnData, a value elsewhere;
@@ -199,14 +199,14 @@ pub(super) struct NanOption {
 }
 
 impl NanOption {
-    /// Says of a table with NaN as values how they are made missing, where nobody has said what they are.
+    /// For a table with NaN as values: a hint about the option that makes them null, unless the user gave it.
     pub fn hint(&self, table: &Table) -> Option<String> {
         let column = table.with_nan_values().filter(|_| self.policy == NanPolicy::Auto)?;
         let (column, path) = (printable(&column.name.to_str_lossy()), printable(&table.path));
         Some(format!("{path}: NaN in {column} is a value; with `--nan null` NaN is missing, as it is to pandas"))
     }
 
-    /// The same for the store.
+    /// The policy for the store.
     pub fn policy(&self) -> NanPolicy {
         self.policy
     }
@@ -232,7 +232,7 @@ pub(super) enum Switch {
     Off,
 }
 
-/// Who makes values of what is stored.
+/// The decoder of stored values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Decode {
     /// hepfs, on all cores, wherever it can
@@ -245,7 +245,7 @@ impl Reading {
     /// Starts a session with these settings.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the plugin folder is none.
+    /// [`Error::Usage`] if the plugin folder is not a folder.
     pub fn session(&self, settings: Settings) -> Result<Arc<Session>, Error> {
         if let Some(folder) = self.plugins.as_ref().filter(|folder| !folder.is_dir()) {
             return Err(Error::Usage(format!("--plugins {}: not a folder", folder.display())));
@@ -256,7 +256,7 @@ impl Reading {
         if cache_size <= LITTLE {
             store::keep_little();
         }
-        // What a user says of memory holds for values, too, unless they say more.
+        // A user's limit on memory applies to values too, unless another option says otherwise.
         let max_value = defaults.max_chunk.min(cache_size.max(store::Options::LARGEST_VALUE));
         let store = Store::new(store::Options {
             cache_size,
@@ -281,16 +281,16 @@ impl Reading {
         Ok(Session::with_settings(store, workers, settings))
     }
 
-    /// Whether there is no folder to keep anything in.
+    /// Whether there is no cache folder.
     pub fn keeps_nothing(&self) -> bool {
         self.kept_folder().is_none()
     }
 
-    /// Where to keep what was computed of sources.
+    /// The cache folder.
     fn kept_folder(&self) -> Option<PathBuf> {
         match &self.cache_folder {
             Some(folder) if folder.as_os_str() == "none" => None,
-            // The background process works elsewhere.
+            // The background process runs in another folder.
             Some(folder) => std::path::absolute(folder).ok(),
             None => Some(dirs::cache_dir()?.join("hepfs")),
         }
@@ -332,17 +332,17 @@ impl Reading {
 }
 
 impl ShownTimes {
-    /// Whether they are shown as instants.
+    /// Whether times are shown as instants.
     pub fn are_instants(&self) -> bool {
         self.times == Times::Utc
     }
 }
 
 impl Showing {
-    /// The same for the tree.
+    /// The settings of the session.
     ///
     /// # Errors
-    /// [`Error::Options`] where CSV could not be read back.
+    /// [`Error::Options`] if CSV would be ambiguous.
     pub fn settings(&self) -> Result<Settings, Error> {
         let csv = CsvOptions::new(self.csv_separator.unwrap_or(SEPARATOR), &self.csv_null, !self.no_header);
         let csv = csv.map_err(|error| Error::Options(error.to_string()))?;
@@ -384,7 +384,7 @@ impl Showing {
     }
 }
 
-/// A character, or the name of one that is hard to type.
+/// Parses a character, or the name of one that is hard to type.
 pub(super) fn separator(text: &str) -> Result<char, String> {
     let mut characters = text.chars();
     let separator = match (text, characters.next(), characters.next()) {
@@ -395,7 +395,7 @@ pub(super) fn separator(text: &str) -> Result<char, String> {
     CsvOptions::new(separator, "", true).map(|_| separator).map_err(|error| error.to_string())
 }
 
-/// `1500`, `64K`, `512M`, `2G`.
+/// Parses `1500`, `64K`, `512M`, `2G`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let upper = text.trim().to_ascii_uppercase();
     let upper = upper.strip_suffix("IB").or_else(|| upper.strip_suffix('B')).unwrap_or(&upper);

@@ -1,12 +1,12 @@
-//! Files and folders while they are written: beside their place, under a name that says who writes them. What a killed
-//! command left behind is removed by the next one that writes to the same place.
+//! Files and folders while they are written: beside their target, under a name that identifies the writer. The next
+//! command that writes to the same target removes leftovers of killed ones.
 //!
 //! ```text
 //! .NAME.hepfs-HOST-PID-START        START: start time of the process, in ticks since boot
 //! ```
 //!
-//! Numbers of processes are used again, and another host that has the same folder has processes of its own. So a
-//! leftover goes where its host is this one, no process of its number began at that time, and nobody holds its lock.
+//! Process numbers are reused, and other hosts that share the folder have their own. So a leftover is removed only if
+//! its host is this one, no process with that number started at that time, and nobody holds its lock.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -15,18 +15,18 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a name that are part of the hidden one: the host's may have 64, and both together no more than 255.
+/// Bytes of the target's name that the hidden name contains: the host may take 64, and a name at most 255.
 const MOST_OF_NAME: usize = 128;
 
-/// The place where a file or folder is written until it is whole.
+/// The place where a file or folder is written until it is complete.
 pub(super) struct Partial {
     path: PathBuf,
-    /// Prefix of every hidden name for the same place.
+    /// Prefix of all hidden names for the same target.
     prefix: OsString,
 }
 
 impl Partial {
-    /// Where what is to have this path is written; `None` where it has no name.
+    /// The place for writing the target `path`; `None`: it has no file name.
     pub fn beside(path: &Path) -> Option<Self> {
         let name = path.file_name()?.as_bytes();
         let name = name.get(..MOST_OF_NAME).unwrap_or(name);
@@ -42,22 +42,22 @@ impl Partial {
         &self.path
     }
 
-    /// Makes an empty file, locked until it is closed.
+    /// Creates an empty file, locked until it is closed.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the system refuses.
     pub fn file(&self) -> io::Result<File> {
         self.remove_leftovers();
         let file = OpenOptions::new().write(true).create_new(true).open(&self.path)?;
-        // Without a lock, on a file system that has none, it is never taken for a leftover.
+        // On a file system without locks, the file never counts as a leftover.
         file.try_lock().ok();
         Ok(file)
     }
 
-    /// Makes a folder, locked until what is returned is closed.
+    /// Creates a folder, locked until the returned file is closed.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the system refuses.
     pub fn folder(&self) -> io::Result<File> {
         self.remove_leftovers();
         fs::create_dir(&self.path)?;
@@ -66,7 +66,7 @@ impl Partial {
         Ok(folder)
     }
 
-    /// Removes what killed commands have left that wrote to the same place; what cannot be removed stays.
+    /// Removes leftovers of killed commands that wrote to the same target, as far as possible.
     fn remove_leftovers(&self) {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -79,7 +79,7 @@ impl Partial {
     }
 }
 
-/// Removes a file or folder that nobody has locked. A link is not followed: others may write to the folder as well.
+/// Removes a file or folder that nobody has locked. Does not follow links: others may write to the folder as well.
 fn remove(path: &Path) -> io::Result<()> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let left = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -91,7 +91,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The process that writes, as its name says.
+/// The writing process, from the hidden name.
 #[derive(Debug, PartialEq, Eq)]
 struct Writer {
     host: String,
@@ -100,20 +100,20 @@ struct Writer {
 }
 
 impl Writer {
-    /// The process that what stands behind the prefix tells.
+    /// Parses the part of the name after the prefix.
     fn of(text: &[u8]) -> Option<Self> {
         let mut parts = std::str::from_utf8(text).ok()?.rsplitn(3, '-');
         let (began, process, host) = (parts.next()?, parts.next()?, parts.next()?);
         Some(Self { host: host.to_owned(), process: process.parse().ok()?, began: began.parse().ok()? })
     }
 
-    /// Whether it was a process of this host that is no more. One that cannot be seen has its lock.
+    /// Whether it was a process of this host and has ended. A live process that is invisible here still holds its lock.
     fn is_gone(&self) -> bool {
         self.host == host() && began(self.process) != Some(self.began)
     }
 }
 
-/// The name of this host, as far as it may stand in a file's name.
+/// The name of this host, in characters that are safe in file names.
 fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let plain =
@@ -124,7 +124,7 @@ fn host() -> String {
 /// Reads the start time of a process, in ticks since boot; `None` for a process that has ended.
 fn began(process: u32) -> Option<u64> {
     let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
-    // Behind the name, which is in parentheses and may hold any, the third field is the first.
+    // The name, in parentheses, may contain any characters; the first field after it is the third.
     let fields = stat.rsplit(|byte| *byte == b')').next()?;
     std::str::from_utf8(fields).ok()?.split_ascii_whitespace().nth(19)?.parse().ok()
 }

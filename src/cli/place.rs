@@ -22,7 +22,7 @@ use crate::source::{Identity, Interrupt};
 use crate::table::did_you_mean;
 use crate::views::printable;
 
-/// How long to wait for a file that is written to: for file systems that count time in whole seconds.
+/// How long to wait for a file that is being written: long enough for file systems that count time in whole seconds.
 const LONGEST_SETTLING: Duration = Duration::from_secs(4);
 
 /// Places, as arguments name them, and how they are read.
@@ -37,7 +37,7 @@ pub(super) struct Named {
     pub reading: Reading,
 }
 
-/// One of these places, before it is looked for.
+/// A place named by an argument, before it is looked up.
 pub(super) struct Asked<'a> {
     text: &'a OsStr,
     session: Arc<Session>,
@@ -45,11 +45,11 @@ pub(super) struct Asked<'a> {
 }
 
 impl Named {
-    /// Runs `act` on each place. One that fails is told of on standard error, counts as the exit code `failed`, and
-    /// stops no other; an interrupt does. The exit code is the worst of all.
+    /// Runs `act` on each place. A failure is printed to standard error, counts as the exit code `failed`, and does not
+    /// stop the others; an interrupt does. Returns the worst exit code.
     ///
     /// # Errors
-    /// Where there is only one place and it fails, and where the output is closed.
+    /// If a single place was given and it fails, or the output is closed.
     pub fn each(
         &self,
         settings: &Settings,
@@ -77,7 +77,7 @@ impl Named {
 }
 
 impl Asked<'_> {
-    /// Finds the place.
+    /// Looks the place up.
     ///
     /// # Errors
     /// As [`Place::open`].
@@ -86,8 +86,8 @@ impl Asked<'_> {
         Ok(Place { is_one_of_several: self.is_one_of_several, ..place })
     }
 
-    /// Finds the directory above the place, and the name of the place in it; `None` where the place is a whole source,
-    /// or there is no such directory.
+    /// Looks up the directory above the place, and the place's name in it; `None`: the place is a whole source, or
+    /// there is no such directory.
     pub fn find_above(&self, interrupt: &Interrupt) -> Option<(Place, BString)> {
         let (source, path) = split(self.text);
         let slash = path.rfind_byte(b'/');
@@ -101,12 +101,12 @@ impl Asked<'_> {
             text.push(OsStr::from_bytes(&path[..slash]));
         }
         let place = Place::open(&text, self.session.clone(), interrupt).ok()?;
-        // Lines about it begin with what was asked for.
+        // Lines about it begin with the argument.
         let asked = self.text.to_string_lossy().into_owned();
         Some((Place { name: asked, is_one_of_several: self.is_one_of_several, ..place }, name.into()))
     }
 
-    /// Finds it once the file has not been written to for a moment, so that what is learnt of it can be kept.
+    /// Looks the place up once the file has been unchanged for a moment, so that facts learnt about it can be cached.
     ///
     /// # Errors
     /// As [`Place::open`].
@@ -124,28 +124,28 @@ impl Asked<'_> {
     }
 }
 
-/// A place found without mounting.
+/// A place in a source, without a mount.
 pub(super) struct Place {
     /// The session of the source.
     pub session: Arc<Session>,
     /// The folder, group, table or file there.
     pub spot: Spot,
-    /// Its name for messages: as it was given.
+    /// Its name for messages, as given.
     pub name: String,
     /// The source.
     source: PathBuf,
-    /// The directories on the way to it, the source first.
+    /// The directories on the way to it, starting with the source.
     above: Vec<Spot>,
     /// The path in the source.
     path: BString,
-    /// The part of it that is in a file.
+    /// The part of the path within the file.
     in_file: BString,
-    /// Whether others were given with it.
+    /// Whether the user gave several places.
     pub is_one_of_several: bool,
 }
 
-/// Splits `SOURCE[:path]` at the last colon that leaves the name of something that exists. Behind a file a slash does
-/// as well: shells complete names so.
+/// Splits `SOURCE[:path]` at the last colon that leaves the name of an existing file or folder. After a file, a slash
+/// works as well, since shells complete names so.
 pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
     let bytes = text.as_bytes();
     let source = |at: usize| Path::new(OsStr::from_bytes(&bytes[..at]));
@@ -163,7 +163,7 @@ pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
     }
 }
 
-/// A source that cannot be opened; of one that is not there, with the name beside it that may have been meant.
+/// The error for a source that cannot be opened; for a missing one, with a suggestion.
 pub(super) fn missing(error: OpenError) -> Error {
     match error.meant() {
         meant if meant.is_empty() => error.into(),
@@ -172,10 +172,10 @@ pub(super) fn missing(error: OpenError) -> Error {
 }
 
 impl Place {
-    /// Finds a place.
+    /// Looks up a place.
     ///
     /// # Errors
-    /// Where the source cannot be opened, or shows no such name.
+    /// If the source cannot be opened, or has no such name.
     pub fn open(text: &OsStr, session: Arc<Session>, interrupt: &Interrupt) -> Result<Self, Error> {
         let (source, path) = split(text);
         let name = text.to_string_lossy().into_owned();
@@ -186,10 +186,10 @@ impl Place {
         Self::below_root(root, (source, path), name, session, interrupt)
     }
 
-    /// Finds the dataset that several files and folders have at one path.
+    /// Looks up the dataset that several files and folders have at one path.
     ///
     /// # Errors
-    /// Where a source is not there, or none has a table there.
+    /// If a source does not exist, or no file has a table there.
     pub fn of_many(
         sources: &[&OsStr],
         table: &str,
@@ -200,9 +200,9 @@ impl Place {
         let paths: Vec<PathBuf> = sources.iter().map(PathBuf::from).collect();
         let root = session::datasets(&session, &paths).map_err(missing)?;
         let path = table.trim_matches('/');
-        // The table that root groups are.
+        // The root groups' own table.
         let path = if path.is_empty() { "%2F" } else { path };
-        // What it has found out of files is told for as long as it is held.
+        // The root is held, since it keeps the findings on files.
         let found =
             Self::below_root(root.clone(), (PathBuf::new(), path.into()), table.to_owned(), session.clone(), interrupt);
         found.map_err(|error| {
@@ -222,7 +222,7 @@ impl Place {
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
         let Followed { spot, above, names } = walk::follow(root, &path, interrupt).map_err(|astray| match astray {
-            // The directory of selections has no names to list, and has said what makes no sense.
+            // The directory of selections cannot be listed, and has logged the error in the condition.
             Astray::NotFound(spot, part) => {
                 match session.errors.last().filter(|_| matches!(spot, Spot::Where(_) | Spot::Selection(_))) {
                     Some(why) => Error::Usage(why),
@@ -246,7 +246,7 @@ impl Place {
         &self.source
     }
 
-    /// The last name in its path; none of a whole source.
+    /// The last name in its path; `None` for a whole source.
     pub fn last_name(&self) -> Option<String> {
         let last = self.path.rsplit(|byte| *byte == b'/').next().filter(|last| !last.is_empty())?;
         Some(last.to_str_lossy().into_owned())
@@ -257,23 +257,23 @@ impl Place {
         self.spot.kind() == Kind::Directory
     }
 
-    /// Whether it is all of a source, and no path in it.
+    /// Whether it is a whole source.
     pub fn is_whole(&self) -> bool {
         self.path.is_empty()
     }
 
-    /// The path in a mount of its file of the directory at `below` this place.
+    /// The path, within its file, of the directory at `below` this place.
     pub fn path_in_file(&self, below: &str) -> String {
         let path = self.in_file.to_str_lossy();
         format!("/{}", if below.is_empty() { path.into_owned() } else { tables::below(&path, below) })
     }
 
-    /// Whether it is a folder of the system, and nothing in a file.
+    /// Whether it is a folder on disk, not a directory within a file.
     pub fn is_folder(&self) -> bool {
         self.path.to_os_str().is_ok_and(|path| self.source.join(path).is_dir())
     }
 
-    /// The name of the nearest place above that `is_it`, else of the source.
+    /// The name of the nearest directory above for which `is_it` is true, or else of the source.
     pub fn name_above(&self, is_it: impl Fn(&Spot) -> bool) -> String {
         let found = self.above.iter().rposition(is_it).unwrap_or(0);
         let names: Vec<&[u8]> = self.path.split(|byte| *byte == b'/').take(found).collect();
@@ -281,13 +281,13 @@ impl Place {
         if path.is_empty() { source.to_string() } else { format!("{source}:{path}") }
     }
 
-    /// As an error about this place.
+    /// Wraps an error as one about this place.
     pub fn failed(&self, error: session::Error) -> Error {
         Error::Tree { path: self.name.clone(), error: error.into() }
     }
 
-    /// The name of what lies at `path` below this place, as an argument of any command: of a file in a folder, where
-    /// `source` says which, else of what is in the place.
+    /// The name of `path` below this place, usable as an argument: within the file `source`, if the place is a folder,
+    /// otherwise within the place.
     pub fn below(&self, source: Option<&Path>, path: &str) -> String {
         let is_in_folder = self.spot.source().is_none();
         let (name, divider) = match source {
@@ -297,7 +297,7 @@ impl Place {
         if path.is_empty() { name } else { format!("{name}{divider}{path}") }
     }
 
-    /// What lines about a file of this place begin with: its name, where several sources or a folder were given.
+    /// Prefix of lines about a file of this place: its name, if several sources or a folder were given.
     pub fn prefix(&self, source: Option<&Path>) -> String {
         let is_in_folder = self.spot.source().is_none();
         if self.is_one_of_several || is_in_folder {
@@ -308,13 +308,13 @@ impl Place {
     }
 }
 
-/// What may have been meant by a name that is not there: files of a dataset of that name, or a name much like it.
+/// Suggestions for a missing name: files of a dataset of that name, or a similar name.
 fn meant(directory: &Spot, name: &str, interrupt: &Interrupt) -> String {
     let Ok(children) = directory.children(interrupt) else { return String::new() };
     let names: Vec<_> = children.iter().map(|entry| Cow::from(entry.name.to_string())).collect();
     let is_of_it = |known: &&Cow<str>| known.strip_prefix(name).is_some_and(|suffix| suffix.starts_with('.'));
     let files: Vec<&str> = names.iter().filter(is_of_it).map(AsRef::as_ref).collect();
-    // An array is known by its name in the file, too.
+    // The name of an array in the file, without suffix, counts as well.
     let stems = names.iter().filter_map(|name| Some(name.rsplit_once('.')?.0)).collect::<Vec<_>>();
     if files.is_empty() {
         did_you_mean(name, names.iter().map(AsRef::as_ref).chain(stems))

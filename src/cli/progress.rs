@@ -1,4 +1,4 @@
-//! A progress bar, and the signals that end what it tells of.
+//! A progress bar, and the signals that end the work.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::Error;
 use super::signals::{self, INTERRUPTED};
 use crate::source::Interrupt;
 
-/// How often the bar moves and signals are looked for.
+/// Interval between updates of the bar and checks for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How often a line tells of progress where there is no terminal.
+/// Interval between lines about progress if there is no terminal.
 const LINES: Duration = Duration::from_secs(10);
 
-/// Looks after a signal until the program ends regardless: the reader of its output may have stopped reading.
+/// Checks after a signal until the program exits in any case: the reader of its output may have stopped reading.
 const MOST_LOOKS: u32 = 10;
 
 /// The bar and the signals, on a thread of their own.
@@ -29,7 +29,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Raises `interrupt` when a signal says to end; the bar is at `position` of `length`.
+    /// Raises `interrupt` on a signal; the bar shows `position` out of `length`.
     pub fn new(interrupt: Interrupt, length: u64, position: impl Fn() -> u64 + Send + 'static) -> Result<Self, Error> {
         let signalled = signals::caught()?;
         let bar = ProgressBar::new(length);
@@ -49,9 +49,9 @@ impl Watched {
                 if looks > MOST_LOOKS {
                     std::process::exit(INTERRUPTED.into());
                 }
-                // What takes a moment needs no bar.
+                // Short work needs no bar.
                 std::thread::park_timeout(LOOK);
-                // Nor does what is not known to take any time.
+                // Nor does work of unknown length.
                 if its_bar.is_finished() || its_bar.length() == Some(0) {
                     continue;
                 }
@@ -73,12 +73,12 @@ impl Watched {
         self.bar.set_length(length);
     }
 
-    /// What is being done. Where there is no terminal, it is what lines tell of now and then.
+    /// Sets the description of the work, which is printed from time to time if there is no terminal.
     pub fn say(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 
-    /// Writes a line above the bar. A reader that went away stops nothing of what is being done.
+    /// Writes a line above the bar. Ignores a closed output, so that the work continues.
     pub fn write(&self, line: &str) -> Result<(), Error> {
         match self.bar.suspend(|| writeln!(std::io::stdout(), "{line}")) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -86,7 +86,7 @@ impl Watched {
         }
     }
 
-    /// Takes the bar away, beside which nothing else can be written.
+    /// Removes the bar, which would garble other output.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -97,7 +97,7 @@ impl Drop for Watched {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It has nothing to say.
+            // The thread returns nothing.
             let _ = thread.join();
         }
         self.finish();

@@ -1,4 +1,4 @@
-//! Rows that a command writes: to standard output, or to a file or folder that is there once it is whole.
+//! Writes rows of a command to standard output, or to a file or folder that appears once it is complete.
 
 use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
@@ -22,16 +22,16 @@ use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, Partition
 use crate::views::text::{self, TextColumn, TextView};
 use crate::views::{Effort, Misfit, View};
 
-/// Bytes written at once.
+/// Bytes per write.
 const PIECE: usize = 1 << 20;
 
-/// Bytes of a row group of Parquet as it is shown, of which more rows go to another one.
+/// Most bytes of a Parquet row group as in a mount; further rows go to another one.
 const ROW_GROUP: u64 = 64 << 20;
 
-/// Bytes of the rows of partitions that are held before they are written, about.
+/// Bytes of rows of partitions to buffer before writing them, about.
 const PARTITIONS: u64 = 256 << 20;
 
-/// What is written of rows, and how.
+/// Options for columns and format of written rows.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Writing {
     /// Only these columns, in this order; names may have commas in them [default: all]
@@ -57,24 +57,24 @@ pub(super) enum Format {
     Arrow,
 }
 
-/// How Parquet files to keep are encoded.
+/// Settings for exported Parquet files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeping {
-    /// How columns are compressed.
+    /// Compression of the columns.
     pub compression: Compression,
-    /// Memory of the whole command, where it was said.
+    /// Memory limit of the whole command, if given.
     pub memory: Option<u64>,
 }
 
 impl Keeping {
-    /// Bytes of a row group as it is shown; of rows of partitions that are held.
+    /// Most bytes of a row group as in a mount, and of buffered rows of partitions.
     fn room(&self) -> [u64; 2] {
         [(ROW_GROUP, 16), (PARTITIONS, 4)]
             .map(|(most, part)| self.memory.map_or(most, |memory| most.min(memory / part)))
     }
 }
 
-/// Parses how columns of Parquet are compressed.
+/// Parses the compression of Parquet columns.
 pub(super) fn compression(text: &str) -> Result<Compression, String> {
     let level = |level: &str| {
         let level = level.parse().ok().and_then(|level| ZstdLevel::try_new(level).ok());
@@ -90,10 +90,10 @@ pub(super) fn compression(text: &str) -> Result<Compression, String> {
 }
 
 impl Writing {
-    /// The format asked for, or that of the name of `output`.
+    /// The requested format, or that of the name of `output`.
     ///
     /// # Errors
-    /// Where neither tells, or bytes would go to a terminal.
+    /// If neither is known, or binary output would go to a terminal.
     pub fn format(&self, output: Option<&Path>) -> Result<Format, Error> {
         let format = match output.filter(|_| self.format.is_none()) {
             Some(output) => Format::of(output)?,
@@ -110,10 +110,10 @@ impl Writing {
         Ok(format)
     }
 
-    /// Takes the columns asked for, in their order; those that cannot be had are named on standard error.
+    /// Checks the requested columns; prints to standard error which columns cannot be written.
     ///
     /// # Errors
-    /// Where one that was asked for is not there.
+    /// If a requested column does not exist.
     pub fn check(&self, table: &Table) -> Result<(), Error> {
         if self.columns.is_empty() {
             let is_lost = |column: &&Column| !column.in_table && !column.is_within_another;
@@ -125,7 +125,7 @@ impl Writing {
         are_columns(table, "--columns", &self.columns)
     }
 
-    /// The same with whole names of a table's columns, where these have commas in them, and with these others.
+    /// The same with whole names of a table's columns, which may contain commas, and with additional columns.
     pub fn of_table(&self, table: &Table, others: &[String]) -> Self {
         let mut columns = listed_columns(table, &self.columns);
         if !columns.is_empty() {
@@ -135,7 +135,7 @@ impl Writing {
         Self { columns, format: self.format }
     }
 
-    /// Keeps the columns that [`Writing::check`] found.
+    /// Selects the columns that [`Writing::check`] found, in the requested order.
     pub fn choose(&self, table: &mut Table) {
         if !self.columns.is_empty() {
             let columns = self.columns.iter().filter_map(|name| table.columns.iter().find(|c| c.name == *name));
@@ -144,15 +144,15 @@ impl Writing {
     }
 }
 
-/// The columns of a list, whose names may have commas in them.
+/// Splits a list of columns, whose names may contain commas.
 pub(super) fn listed_columns(table: &Table, names: &[String]) -> Vec<String> {
     listed(names, table.columns.iter().map(|column| column.name.to_string()))
 }
 
-/// Fails unless each of the names that an option gives is that of a column of the table.
+/// Checks that each name given by an option is a column of the table.
 ///
 /// # Errors
-/// Which is none, and what may have been meant.
+/// Names the one that is not, with a suggestion.
 pub(super) fn are_columns(table: &Table, option: &str, names: &[String]) -> Result<(), Error> {
     for name in names {
         match table.columns.iter().find(|column| column.name == *name) {
@@ -173,7 +173,7 @@ pub(super) fn are_columns(table: &Table, option: &str, names: &[String]) -> Resu
 }
 
 impl Format {
-    /// What names of such files end with.
+    /// The suffix of such files.
     pub fn suffix(self) -> &'static str {
         match self {
             Format::Csv => "csv",
@@ -183,10 +183,10 @@ impl Format {
         }
     }
 
-    /// That of a name, which may end with `.gz` besides.
+    /// The format of a file name, which may also end with `.gz`.
     ///
     /// # Errors
-    /// Where the name tells none.
+    /// If the name has no known suffix.
     pub fn of(output: &Path) -> Result<Self, Error> {
         Ok(match text_suffix(output).as_deref() {
             Some("csv" | "tsv") => Format::Csv,
@@ -205,49 +205,49 @@ fn suffix(path: &Path) -> Option<String> {
     path.extension().map(|suffix| suffix.to_string_lossy().to_ascii_lowercase())
 }
 
-/// Whether a file of this name is compressed by gzip.
+/// Whether the name of a file says that it is gzip-compressed.
 fn is_gzip(path: &Path) -> bool {
     suffix(path).is_some_and(|suffix| suffix == "gz")
 }
 
-/// The suffix of what a file of this name holds once it is decompressed.
+/// The suffix of the decompressed content.
 fn text_suffix(path: &Path) -> Option<String> {
     if is_gzip(path) { suffix(&path.with_extension("")) } else { suffix(path) }
 }
 
-/// The separator of CSV that the name of a file tells.
+/// The separator of CSV, if the file name implies one.
 pub(super) fn separator_of(path: &Path) -> Option<char> {
     text_suffix(path).filter(|suffix| suffix == "tsv").map(|_| '\t')
 }
 
-/// Where rows go.
+/// The destination of rows.
 pub(super) enum Target {
-    /// To standard output.
+    /// Standard output.
     Standard,
-    /// To a file.
+    /// A file.
     File(Output),
-    /// To files in a folder, one for each value of these columns.
+    /// Files in a folder, one for each value of these columns.
     Folder(Output, Vec<String>),
 }
 
-/// A file or folder that is written whole or not at all.
+/// A file or folder that is written completely or not at all.
 pub(super) struct Output {
     path: PathBuf,
     /// Its name in messages.
     pub shown: PathBuf,
-    /// Beside it; `None` where it is no regular file, as `/dev/null`.
+    /// The place for writing it; `None`: not a regular file, such as `/dev/null`.
     partial: Option<Partial>,
 }
 
 impl Output {
-    /// A file to be. What is of a format that is known is never written to: it may be the source.
+    /// A file to write. Refuses to replace a file of a known format, which might be the source.
     ///
     /// # Errors
-    /// Where there can be no such file.
+    /// If there can be no such file.
     pub fn new(path: &Path) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
         let shown = path.to_owned();
-        // A link stays, and what it leads to is replaced.
+        // A link stays, and its target is replaced.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let known = fs::metadata(&path).ok();
         if known.as_ref().is_some_and(|known| known.is_dir()) {
@@ -263,10 +263,10 @@ impl Output {
         Ok(Self { path, shown, partial: known.is_none_or(|known| known.is_file()).then_some(partial) })
     }
 
-    /// A folder to be: what is there by that name is an empty one.
+    /// A folder to write; an existing one must be empty.
     ///
     /// # Errors
-    /// Where there can be no such folder.
+    /// If there can be no such folder.
     pub fn folder(path: &Path) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::Usage(format!("-o {}: {reason}", path.display()));
         let shown = path.to_owned();
@@ -284,10 +284,10 @@ impl Output {
         Ok(Self { path, shown, partial: Some(partial) })
     }
 
-    /// Makes the folder, whose files `fill` writes into the one that is given. Answers how many bytes they have.
+    /// Creates the folder; `fill` writes the files into the folder passed to it. Returns their total bytes.
     ///
     /// # Errors
-    /// Those of `fill`, and where there can be no such folder.
+    /// Those of `fill`, or if the folder cannot be created.
     pub fn fill(&self, fill: impl FnOnce(&Path) -> Result<(), Error>) -> Result<Option<u64>, Error> {
         let Some(place) = &self.partial else { return fill(&self.path).map(|()| None) };
         let (_locked, partial) = (place.folder().map_err(self.failed())?, place.path());
@@ -295,13 +295,13 @@ impl Output {
         let bytes = bytes_below(partial);
         let filled = filled.and_then(|()| fs::rename(partial, &self.path).map_err(self.failed()));
         if filled.is_err() {
-            // What failed first is what is said.
+            // The first error counts, so this one is ignored.
             fs::remove_dir_all(partial).ok();
         }
         filled.map(|()| Some(bytes))
     }
 
-    /// Makes the file. Answers its bytes where it is one to keep.
+    /// Creates the file. Returns its bytes, if it is a regular file.
     fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>) -> Result<Option<u64>, Error> {
         let encode = |file: &mut File| {
             if !is_gzip(&self.shown) {
@@ -322,7 +322,7 @@ impl Output {
         let written = written.map_err(|error| self.cut_short(error, bytes));
         let written = written.and_then(|()| fs::rename(partial, &self.path).map_err(self.failed()));
         if written.is_err() {
-            // What failed first is what is said.
+            // The first error counts, so this one is ignored.
             fs::remove_file(partial).ok();
         }
         written.map(|()| Some(bytes))
@@ -332,7 +332,7 @@ impl Output {
         Error::io(format!("-o {}", self.shown.display()))
     }
 
-    /// An error of the system names the file, and tells how much of it was written.
+    /// Adds the file's name, and the number of bytes written, to a system error.
     fn cut_short(&self, error: Error, bytes: u64) -> Error {
         match error {
             Error::Io { error, .. } if bytes > 0 => {
@@ -344,7 +344,7 @@ impl Output {
     }
 }
 
-/// Bytes of all files in a folder and those in it.
+/// Total bytes of all files in a folder and its subfolders.
 fn bytes_below(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let bytes = |entry: fs::DirEntry| match entry.metadata() {
@@ -354,7 +354,7 @@ fn bytes_below(folder: &Path) -> u64 {
     entries.map(bytes).sum()
 }
 
-/// Why nothing can be made at a path: the folder that it would lie in is none.
+/// The reason why a path cannot be created: its folder does not exist.
 pub(super) fn no_folder(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())?;
     Some(format!("there is no folder {}", folder.display()))
@@ -364,12 +364,12 @@ fn say_left_out(column: &Column, reason: &str) {
     say!("hepfs: column {:?} is left out: {reason}", column.name);
 }
 
-/// Writes the rows of a table as a mount would show them; with `keeping`, Parquet is encoded as a file to keep. `done`
-/// counts what was written, `all` is called once with the total. A column that has no place in the format is left out
-/// and named. Answers the bytes of what is kept.
+/// Writes the rows of a table as in a mount; with `keeping`, Parquet is encoded for export. `done` counts progress, and
+/// `all` is called once with the total. A column that the format cannot represent is left out, with a message. Returns
+/// the bytes of a kept file.
 ///
 /// # Errors
-/// Where rows cannot be had, or not be written.
+/// If rows cannot be read or written.
 pub(super) fn write(
     table: &Table,
     (format, keeping): (Format, Option<Keeping>),
@@ -431,7 +431,7 @@ pub(super) fn write(
         Target::File(output) => output.write(act),
         Target::Folder(output, by) => {
             let made = |column: &Column| {
-                // What is no column of the files is none that labels their rows.
+                // A row label that only names partitions is no column of the files, so it cannot label their rows.
                 let is_label = column.is_label && !by.iter().any(|name| column.name == *name);
                 ParquetColumn::new(&Column { is_label, ..column.clone() })
             };

@@ -1,19 +1,19 @@
-//! Signals that end a command which then says how far it came.
+//! Catches signals, so that a command can report how far it came before it ends.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use super::Error;
 
-/// What a shell shows of a program that Ctrl-C ended.
+/// The exit code of a program ended by Ctrl-C, by the convention of shells.
 pub(super) const INTERRUPTED: u8 = 130;
 
-/// A flag that is raised when a signal says to end; a second one ends the program.
+/// A flag that signals raise; a second signal ends the program.
 ///
 /// # Errors
-/// Where the system does not let them be caught.
+/// If the system cannot catch them.
 pub(super) fn caught() -> Result<Arc<AtomicBool>, Error> {
-    // Once: what is registered stays.
+    // Registered once, since handlers stay.
     static CAUGHT: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(signalled) = CAUGHT.get() {
         return Ok(signalled.clone());

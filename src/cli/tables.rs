@@ -1,4 +1,4 @@
-//! What lies at and below a place: one walk for all commands.
+//! Walks everything at and below a place, for all commands.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::source::Interrupt;
 use crate::table::{Finding, SearchIndex, Severity, Table};
 use crate::views::printable;
 
-/// Tables that a message names.
+/// Most tables that a message names.
 pub(super) const MOST_NAMED: usize = 20;
 
-/// Files left out that a message names.
+/// Most left-out files that a message names.
 const MOST_LEFT_OUT: usize = 3;
 
-/// What there is to say of what lies at `path`.
+/// A line about `path`.
 pub(super) fn about(path: &str, what: &str) -> String {
     printable(&if path.is_empty() { what.to_owned() } else { format!("{path}: {what}") })
 }
 
-/// Shows `see` each directory at and below a place, each before those in it, as far as it says that they matter. An
-/// interrupt ends the walk.
+/// Calls `see` for each directory at and below a place, parents first; `see` returns whether to enter it. An interrupt
+/// ends the walk.
 ///
 /// # Errors
-/// Where the place is a file, or cannot be listed; those of `see`.
+/// If the place is a file, or cannot be listed; those of `see`.
 pub(super) fn walk(
     place: &Place,
     interrupt: &Interrupt,
@@ -40,19 +40,19 @@ pub(super) fn walk(
     walk::walk(&place.spot, interrupt, see)
 }
 
-/// What was found in one file, or of a folder that cannot be listed.
+/// The contents of one file, or of a folder that cannot be listed.
 pub(super) struct InFile {
     /// Its path.
     pub source: PathBuf,
-    /// What lines about it begin with.
+    /// Prefix of lines about it.
     pub prefix: String,
     /// Tables, with their paths below the place or the file.
     pub tables: Vec<(String, Arc<Table>)>,
     /// Directories that cannot be listed, with the reason.
     pub failures: Vec<(String, String)>,
-    /// Findings that belong to no file that is open.
+    /// Findings that do not belong to an open file.
     pub findings: Vec<Finding>,
-    /// Held: a folder drops a file that is not held, and its findings with it.
+    /// Kept alive: a folder drops a file that nobody holds, and its findings with it.
     pub opened: Option<Arc<Opened>>,
 }
 
@@ -63,11 +63,11 @@ impl InFile {
     }
 }
 
-/// All tables at and below a place, file by file. With `examine`, it is looked where everything on the way lies in its
-/// file.
+/// All tables at and below a place, file by file. With `examine`, also locates all stored bytes, so that damage comes
+/// to light.
 ///
 /// # Errors
-/// Where the place is a file, or cannot be listed.
+/// If the place is a file, or cannot be listed.
 pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Result<Vec<InFile>, Error> {
     let mut files: Vec<InFile> = Vec::new();
     walk(place, interrupt, &mut |met| {
@@ -104,10 +104,10 @@ pub(super) fn find(place: &Place, examine: bool, interrupt: &Interrupt) -> Resul
     Ok(files)
 }
 
-/// The table of all files where a place is a dataset; `None` of another place.
+/// The table of all files, if a place is a dataset; `None`: another place.
 ///
 /// # Errors
-/// Where the files cannot be looked into.
+/// If the files cannot be searched.
 pub(super) fn dataset(place: &Place, interrupt: &Interrupt) -> Result<Option<Arc<Table>>, Error> {
     match place.spot.whole_dataset(interrupt) {
         Ok(table) => left_out(place, interrupt).map(|_| Some(table)),
@@ -116,10 +116,10 @@ pub(super) fn dataset(place: &Place, interrupt: &Interrupt) -> Result<Option<Arc
     }
 }
 
-/// The files that a dataset leaves out, if the place is one: they are named on standard error.
+/// The files that a dataset leaves out, which are named on standard error; empty for another place.
 ///
 /// # Errors
-/// Where the files cannot be looked into.
+/// If the files cannot be searched.
 pub(super) fn left_out(place: &Place, interrupt: &Interrupt) -> Result<Arc<[LeftOut]>, Error> {
     let files = place.spot.dataset(interrupt).map_err(|error| place.failed(error))?;
     let Some(files) = files else { return Ok(Arc::default()) };
@@ -134,7 +134,7 @@ pub(super) fn left_out(place: &Place, interrupt: &Interrupt) -> Result<Arc<[Left
     Ok(files.left_out)
 }
 
-/// What was found in a dataset: its table is of no single file.
+/// The contents of a dataset, whose table spans several files.
 pub(super) fn in_dataset(place: &Place, table: Arc<Table>, interrupt: &Interrupt) -> Result<InFile, Error> {
     let files = place.spot.dataset(interrupt).map_err(|error| place.failed(error))?;
     let left_out = files.map(|files| files.left_out).unwrap_or_default();
@@ -151,15 +151,15 @@ pub(super) fn in_dataset(place: &Place, table: Arc<Table>, interrupt: &Interrupt
     })
 }
 
-/// The table that a place is; with `only`, also the only one below it, or the only one that is declared.
+/// The table at a place; with `only`, also the only one below it, or the only declared one.
 ///
 /// # Errors
-/// Where it is none: [`Error::Tables`] names those below it.
+/// If the place has no table: [`Error::Tables`] names those below it.
 pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
     if !place.is_directory() {
         return Err(Error::Usage(format!("{}: not a table; give a table, a group or a file", place.name)));
     }
-    // Lists the group, which is when its table is known.
+    // Listing the group makes its table known.
     place.spot.children(interrupt).map_err(|error| place.failed(error))?;
     if let Some(table) = place.spot.table() {
         return Ok(table);
@@ -170,7 +170,7 @@ pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Resu
     let files = find(place, false, interrupt)?;
     let tables = || files.iter().flat_map(|file| file.tables.iter().map(move |(path, table)| (file, path, table)));
     let (what, count) = (&place.name, tables().count());
-    // What a file declares comes before what was guessed.
+    // Declared tables take precedence over guessed ones.
     let mut declared = tables().filter(|(_, _, table)| table.recognised_by == "declaration");
     if let (true, Some((_, _, table)), None) = (only, declared.next(), declared.next()) {
         return Ok(table.clone());

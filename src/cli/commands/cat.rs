@@ -24,17 +24,17 @@ use crate::store::Answer;
 use crate::views::printable;
 use crate::views::{Effort, Size};
 
-/// Bytes of the first piece: a reader of the beginning alone does not wait for more.
+/// Bytes of the first piece: small, so that a reader of the beginning alone need not wait for more.
 const FIRST: u64 = 64 << 10;
 
-/// Bytes of a piece; each is twice as long as the one before up to here.
+/// Largest piece in bytes; each piece is twice as long as the one before, up to this.
 const PIECE: u64 = 1 << 20;
 
-/// Pieces that are read ahead of the writer; as many more are in the hands of each.
+/// Pieces to read ahead of the writer, beside those that reader and writer hold.
 const AHEAD: usize = 1;
 
-/// Bytes of text after which the lengths of all blocks are measured: then they are rendered ahead, on all cores. The
-/// pass costs about as much as it saves with two cores, and a reader of the first lines should not wait for it.
+/// Bytes of text after which the lengths of all blocks are measured, so that blocks can be rendered ahead on all cores.
+/// With two cores the pass costs about as much as it saves, and a reader of the first lines should not wait for it.
 const MANY: u64 = 32 << 20;
 
 /// Write a file that a mount would show to standard output, without mounting
@@ -71,10 +71,10 @@ pub(in crate::cli) struct Arguments {
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
-    // No bar, but signals.
+    // Signals only, no bar.
     let _watched = Watched::new(interrupt.clone(), 0, || 0)?;
     match write(arguments, &interrupt) {
-        // Where nobody takes what is read, reading is interrupted, too.
+        // A closed output interrupts reading as well.
         Err(error @ (Error::Io { .. } | Error::Usage(_))) => Err(error),
         _ if interrupt.is_raised() => {
             say!("hepfs: interrupted");
@@ -95,7 +95,7 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
     let named = tree::node(place.spot.clone());
     let node = named.opened().map_err(failed)?.unwrap_or(named);
     let end = arguments.length.map_or(u64::MAX, |length| arguments.offset.saturating_add(length));
-    // Lines have no meaning here.
+    // Output is binary: bypass the line buffer of standard output.
     let out = stdout().as_fd().try_clone_to_owned().map_err(Error::io("standard output"))?;
     let (mut out, is_terminal) = (File::from(out), stdout().is_terminal());
     let (full, pieces) = sync_channel(AHEAD);
@@ -115,14 +115,14 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
                 interrupt.raise();
                 return Err(Error::io("standard output")(error));
             }
-            // A reader that has ended takes no more buffers.
+            // The reader takes no more buffers once it has ended.
             empty.try_send(piece).ok();
         }
         Ok(())
     })
 }
 
-/// Reads a file piece by piece, until its end or nobody takes them.
+/// Reads a file piece by piece, until its end or until the receiver is gone.
 fn read(
     node: &NodeRef,
     (mut offset, end): (u64, u64),
@@ -132,7 +132,7 @@ fn read(
 ) {
     let (mut length, mut left_to_measure) = (FIRST, MANY);
     while offset < end {
-        // Fresh memory costs more than a copy.
+        // Reuses buffers, since fresh memory costs more than a copy.
         let mut piece: Vec<u8> = buffers.try_recv().unwrap_or_default();
         piece.clear();
         let wanted = length.min(end - offset);
@@ -140,7 +140,7 @@ fn read(
         let outcome = node.gather(offset, wanted as usize, &mut answer, interrupt);
         let piece = answer.into_made();
         let got = piece.len() as u64;
-        // The end is where the size says, or nothing would tell of what is missing.
+        // A read that ends before the file's size must fail, or the missing bytes would go unnoticed.
         let outcome = outcome.and_then(|()| match node.size(Effort::Known, interrupt) {
             Ok(Size::Exact(size)) if got < wanted && offset.saturating_add(got) < size.min(end) => {
                 Err(session::Error::Io(format!("{got} bytes at {offset} instead of {wanted}, in a file of {size}"))
@@ -156,13 +156,13 @@ fn read(
         left_to_measure = left_to_measure.saturating_sub(got);
         if left_to_measure == 0 && !matches!(node.size(Effort::Known, interrupt), Ok(Size::Exact(_))) {
             left_to_measure = u64::MAX;
-            // Whatever is wrong, a read will say.
+            // On failure, a read reports the error.
             node.size(Effort::Exact, interrupt).ok();
         }
     }
 }
 
-/// What can be written instead of a directory.
+/// The error for a directory, with the files that can be written instead.
 fn directory(place: &Place, interrupt: &Interrupt) -> Error {
     let children = match place.spot.children(interrupt) {
         Ok(children) => children,

@@ -1,4 +1,4 @@
-//! `hepfs convert IN.h5[:TABLE] OUT.h5[:PATH]`: tables of any dialect as tables of one.
+//! `hepfs convert IN.h5[:TABLE] OUT.h5[:PATH]`: writes tables of any dialect as tables of HEP001.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use crate::store::Nan;
 use crate::table::{Column, Table};
 use crate::views::printable;
 
-/// The part of `--memory` that is for what is decoded, in eighths.
+/// Share of `--memory` for decoded data, in eighths.
 const CACHE_EIGHTHS: u64 = 3;
 
 /// Write tables of an HDF5 file, of any format, as tables of HEP001
@@ -57,8 +57,8 @@ pub(in crate::cli) struct Arguments {
     nan: NanOption,
 }
 
-/// Where tables at these paths go: to their own, but that nothing may lie below a table, that the root group has no
-/// name, and that tables of several files may have one path.
+/// The target paths of tables: their own paths, adjusted where a table would lie below another, where the root group
+/// has no name, and where tables of several files share a path.
 fn places<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let mut taken: BTreeSet<String> = paths.clone().map(str::to_owned).collect();
     let (mut kept, mut numbers) = (HashSet::new(), HashMap::new());
@@ -75,7 +75,7 @@ fn places<'a>(paths: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
             !taken.contains(name) && taken.range(below.clone()..).next().is_none_or(|next| !next.starts_with(&below))
         };
         let mut free = name.clone();
-        // Numbers that were tried before are taken.
+        // Numbers tried before are taken.
         let next = numbers.entry(name.clone()).or_insert(1_u64);
         while !is_free(&free) {
             free = format!("{name}.{next}");
@@ -98,14 +98,14 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         interrupt,
     )?;
     place.spot.children(interrupt).map_err(|error| place.failed(error))?;
-    // The table alone that was asked for; the root is the file.
+    // A single table, if one was named; an empty path stands for the whole file.
     let asked = place.spot.table().filter(|_| !place.is_whole()).map(|table| (String::new(), table));
     let files = if asked.is_some() { Vec::new() } else { find(&place, false, interrupt)? };
     let found = asked.iter().chain(files.iter().flat_map(|file| &file.tables));
-    // What only adds names shows columns of which there are other tables, or none.
+    // Tables that repeat others, or only add names, are skipped.
     let found = found.filter(|(_, table)| !table.repeats);
-    // Its own path, unless a table is shown elsewhere than it lies, as those of the current version of a file are.
-    // Names with escapes are those of a mount.
+    // The table's own path, unless it is shown elsewhere than it lies, as the tables of a file's current version are. A
+    // path with escapes exists in a mount only.
     let path_of = |below: &str, table: &Table| {
         Some(place.path_in_file(below)).filter(|path| !path.contains('%')).unwrap_or_else(|| table.path.clone())
     };
@@ -147,7 +147,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 Err(error) if tables.len() == 1 || error.is_broken_pipe() || production.interrupt.is_raised() => {
                     return Err(error);
                 }
-                // One table keeps none of the others back.
+                // If one table fails, the others are still written.
                 Err(error) => error.say(),
             }
         }
@@ -162,7 +162,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     })
 }
 
-/// Adds NaN as the fill value of columns in which nothing but NaN is missing, so that what is stored stays the same.
+/// Adds NaN as the fill value of columns whose only nulls are NaN, so that their stored values stay the same.
 fn with_nan_fills(options: &Options, table: &Table, fields: &Fields) -> Options {
     let is_nan = |column: &&Column| {
         let rows = column.rows.as_ref().ok().filter(|rows| column.in_table && rows.data_type().is_floating());
@@ -170,7 +170,7 @@ fn with_nan_fills(options: &Options, table: &Table, fields: &Fields) -> Options 
     };
     let names = table.columns.iter().filter(is_nan).map(|column| column.name.to_string());
     let fills = names.filter(|name| fields.find(name).is_some()).map(|name| format!("{name}=NaN"));
-    // What the user says of a column comes last, and counts.
+    // The user's options come last, and win.
     Options { fill: fills.chain(options.fill.iter().cloned()).collect(), ..options.clone() }
 }
 
@@ -196,7 +196,7 @@ fn one(
             }
         };
         match outcome {
-            // What was known when values had been looked at.
+            // Reasons found only while reading the values.
             Err(Error::Columns(more)) if more.iter().all(|more| more.column.is_some()) => {
                 refused.extend(more.into_iter().filter_map(|Refused { column, reason }| Some((column?, reason))));
             }

@@ -12,11 +12,11 @@ use crate::dialects::sample;
 /// The folder of several files with one table.
 const DAYS: &str = "days";
 
-/// The files in it, and the rows of each.
+/// The files in it, and their number of rows.
 const OF_DAYS: [&str; 2] = ["monday.h5", "tuesday.h5"];
 const ROWS_OF_DAYS: u64 = 200_000;
 
-/// What the tour shows: why, and the command.
+/// The steps of the tour: a reason and a command.
 const TOUR: [(&str, &str); 13] = [
     ("A file of tables is a directory of directories", "ls mnt mnt/run_042"),
     ("A column is a file, in every format that its type has", "ls mnt/run_042/columns | head -12"),
@@ -47,7 +47,7 @@ const TOUR: [(&str, &str); 13] = [
     ("What was decoded for all this", "grep -E 'chunks_decoded|bytes_read' mnt/.hepfs/stats"),
 ];
 
-/// The same where nothing can be mounted.
+/// The tour for systems that cannot mount.
 const TOUR_WITHOUT_MOUNT: [(&str, &str); 10] = [
     ("The tables and arrays of a file", "hepfs info sample.h5 | head -20"),
     ("What a mount would show", "hepfs ls sample.h5:run_042"),
@@ -113,7 +113,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     if std::io::stdin().is_terminal() {
         say(&format!("\nIt is mounted on {}: look around in another terminal.", mountpoint.display()))?;
         say("Press Enter to unmount it.")?;
-        // The end of input is as good as a line.
+        // The end of input counts as a line.
         let _ = std::io::stdin().lock().read_line(&mut String::new());
     }
     say("\n$ hepfs umount mnt")?;
@@ -126,7 +126,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs commands in the folder of the sample, each with the reason for it. `hepfs` is this program.
+/// Runs commands in the folder of the sample, printing the reason for each. `hepfs` is this program.
 fn tour(steps: &[(&str, &str)], folder: &Path) -> Result<(), Error> {
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
     for (why, command) in steps {
@@ -177,7 +177,7 @@ impl Folder {
         Ok(Self { path, is_temporary })
     }
 
-    /// What is there already must be an empty folder; of an earlier demo there is more to say.
+    /// An existing folder must be empty; for one with an earlier demo there is a longer message.
     fn check(path: &Path) -> Result<(), Error> {
         let listed = std::fs::read_dir(path).map_err(Error::io(path.display().to_string()))?;
         if listed.take(1).count() == 0 {
@@ -200,7 +200,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.is_temporary {
-            // Only what the demo made: never anything below a mount that could not be ended.
+            // Removes only files that the demo made, and never anything below a mount that could not be ended.
             let _ = std::fs::remove_dir(self.path.join("mnt"));
             let _ = std::fs::remove_file(self.path.join("sample.h5"));
             let _ = OF_DAYS.iter().try_for_each(|name| std::fs::remove_file(self.path.join(DAYS).join(name)));
@@ -230,7 +230,7 @@ impl Mounted {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
             return Err(Error::Background(said.trim_start_matches("hepfs: ").to_owned()));
         }
-        // Warnings, made fit for a terminal.
+        // Warnings, escaped for a terminal.
         String::from_utf8_lossy(&output.stderr).lines().for_each(|line| say!("{line}"));
         Ok(Self { mountpoint: mountpoint.to_owned(), ended: false })
     }

@@ -1,4 +1,4 @@
-//! `hepfs export SOURCE:table -o FILE`: a table as a file to keep.
+//! `hepfs export SOURCE:table -o FILE`: exports a table to a file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -25,11 +25,11 @@ use crate::query;
 use crate::source::Interrupt;
 use crate::views::printable;
 
-/// Bytes of memory that the command works in at least: fields of one dataset are decoded once only if the rows of two
-/// row groups fit into the part of it that is for what is decoded.
+/// Least memory of the command: fields of one dataset are decoded once only if the rows of two row groups fit in the
+/// share for decoded data.
 const LEAST_MEMORY: u64 = 256 << 20;
 
-/// That part, in eighths.
+/// That share, in eighths.
 const CACHE_EIGHTHS: u64 = 3;
 
 /// Write a table, or some of its rows, to a file to keep
@@ -98,7 +98,7 @@ pub(in crate::cli) struct Arguments {
     showing: Showing,
 }
 
-/// Parses how much memory the command may take.
+/// Parses the memory limit of the command.
 fn memory(text: &str) -> Result<u64, String> {
     size(text).and_then(|bytes| if bytes < LEAST_MEMORY { Err("256M is the least".to_owned()) } else { Ok(bytes) })
 }
@@ -137,10 +137,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     .write()
 }
 
-/// Writes every table at and below a place to a file of its own in a folder, and says what it wrote.
+/// Writes every table at and below a place to a file of its own in a folder, and prints what it wrote.
 ///
 /// # Errors
-/// Where there is no table, or the folder cannot be made.
+/// If there is no table, or the folder cannot be made.
 fn each_table(
     arguments: &Arguments,
     expression: Option<&str>,
@@ -195,7 +195,7 @@ fn each_table(
                         lines.push(format!("{line}  {bytes} bytes  {seconds:.3} s"));
                     }
                     Err(error) if interrupt.is_raised() => return Err(error),
-                    // A table that has no place in the format hides no other.
+                    // A table that the format cannot represent does not stop the others.
                     Err(error) => {
                         error.say();
                         failed = true;
@@ -215,8 +215,8 @@ fn each_table(
     Ok(ExitCode::from(u8::from(failed)))
 }
 
-/// The path of the file of a table in the folder, without its suffix: that of the table as a mount shows it, behind
-/// that of its HDF5 file where the place is a folder.
+/// The path of a table's file in the folder, without suffix: the table's path in a mount, preceded by that of its HDF5
+/// file if the place is a folder.
 fn name_of(place: &Place, file: &InFile, path: &str) -> String {
     let is_of_folder = place.spot.source().is_none() && place.is_folder();
     let source = file.source.strip_prefix(place.source()).ok().filter(|_| is_of_folder);

@@ -10,7 +10,7 @@ use crate::cli::inputs::{InputFormat, Inputs, SortBy, Typed};
 use crate::cli::produce::{Indexes, Job, Mode, Production, Running, Target};
 use crate::dialects::table_writer::Options;
 
-/// The table, where none is named.
+/// Default path of the table.
 const TABLE: &str = "/table";
 
 /// Write tables of other formats into an HDF5 file
@@ -26,7 +26,7 @@ const TABLE: &str = "/table";
 pub(in crate::cli) struct Arguments {
     /// IN: files of Parquet, Arrow IPC, CSV or NDJSON with the same columns, or `-` for standard input. OUT[:PATH], the
     /// last: an HDF5 file, and the path of the table in it [default: /table]
-    // Two arguments, of which one takes several values, must not have options between them.
+    // clap allows no options between two positional arguments if one of them takes several values.
     #[arg(value_name = "IN... OUT[:PATH]", required = true)]
     paths: Vec<OsString>,
 

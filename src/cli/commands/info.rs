@@ -22,10 +22,10 @@ use crate::table::{Column, Finding, Table, Unreadable, arrow_name};
 use crate::views::metadata::{self, Called, Directory, Lines, Member};
 use crate::views::{printable, printable_json};
 
-/// Links of a group whose members are described while it is listed, since they will be asked for.
+/// Links of a group whose listing describes its members, since this command needs the descriptions.
 const MOST_DESCRIBED: usize = 1 << 20;
 
-/// Most groups that are named as nearly tables.
+/// Most groups to name as nearly tables.
 const MOST_NEARLY: usize = 20;
 
 /// Describe the tables and arrays of a file, and the rules that it breaks
@@ -105,7 +105,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                 let hint = directory.table().and_then(|table| arguments.nan.hint(&table));
                 of_nan = hint.map(|hint| format!("{prefix}note: {hint}"));
             }
-            // Of a place that is no folder, of each file in a folder.
+            // Set at the top directory of a file: the place itself, or the root of each file in a folder.
             let source = met.source.filter(|_| met.path.is_empty());
             let lines = match (said, source) {
                 (Ok(Said::Line(line)), Some(source)) => vec![with_source(source, &line)],
@@ -115,7 +115,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
                     nearly.see(&prefix, &path, &directory);
                     described(&directory, &members, &path)
                 }
-                // Folders and `where/` have none.
+                // Folders and `where/` have no description.
                 _ => Vec::new(),
             };
             let unfinished = if source.is_some() && !arguments.json { place.session.unfinished() } else { Vec::new() };
@@ -139,7 +139,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     })
 }
 
-/// Writes what there is to say of a dataset.
+/// Writes the description of a dataset.
 fn of_dataset(place: &Place, table: &Table, json: bool) -> Result<(), Error> {
     let lines = if json {
         let directory = Directory {
@@ -164,7 +164,7 @@ fn of_dataset(place: &Place, table: &Table, json: bool) -> Result<(), Error> {
     lines.iter().try_for_each(|line| writeln!(out, "{prefix}{line}")).map_err(Error::io("standard output"))
 }
 
-/// Groups of a file that nearly are tables, for a file that has none.
+/// Groups of a file that are nearly tables, for a file without tables.
 #[derive(Default)]
 struct Nearly {
     has_table: bool,
@@ -173,7 +173,7 @@ struct Nearly {
 }
 
 impl Nearly {
-    /// Takes note of a directory.
+    /// Records a directory.
     fn see(&mut self, prefix: &str, path: &str, directory: &Described) {
         self.has_table |= directory.table().is_some();
         let Some(reason) = directory.nearly() else { return };
@@ -185,7 +185,7 @@ impl Nearly {
         }
     }
 
-    /// The lines about them, where the file has no table; nothing is left for the next file.
+    /// The lines about them, if the file has no table; resets the record for the next file.
     fn take(&mut self) -> impl Iterator<Item = String> + use<> {
         let Self { has_table, mut lines, more } = std::mem::take(self);
         lines.extend((more > 0).then(|| format!("… and {more} more that nearly are tables")));
@@ -193,13 +193,13 @@ impl Nearly {
     }
 }
 
-/// The description of a directory: as a line of JSON, or its members and itself.
+/// The description of a directory: a line of JSON, or its members and the directory itself.
 enum Said {
     Line(String),
     Model(Vec<Member>, Described),
 }
 
-/// A JSON object with the file that it is of.
+/// A JSON object, with the path of its source added.
 fn with_source(source: &Path, object: &str) -> String {
     let source = printable_json(&json!(source.display().to_string()).to_string());
     format!("{{\"source\":{source},{}", object.trim_start_matches('{'))
@@ -249,7 +249,7 @@ fn of_table(table: &Table, members: &[Member], path: &str) -> Vec<String> {
         lines.push(line.trim_end().to_owned());
     }
     let names: HashSet<&str> = columns.iter().map(|(name, ..)| name.as_str()).collect();
-    // Of a table whose group has other members, these say themselves why they are no columns.
+    // In a table whose group has other members, these themselves say why they are not columns.
     let says_why = table.only_adds || !table.left_out.is_empty();
     let of_members = members.iter().filter_map(|member| Some((&member.name, member.left_out.as_ref()?)));
     let left_out = of_members.chain(table.left_out.iter().map(|(name, reason)| (name, reason)));
@@ -266,7 +266,7 @@ fn of_table(table: &Table, members: &[Member], path: &str) -> Vec<String> {
     lines
 }
 
-/// The remarks behind the name and the type of a column.
+/// The remarks that follow the name and type of a column.
 fn notes(table: &Table, column: &Column, shown: &Result<Arc<dyn Rows>, Unreadable>) -> String {
     let mut notes = Vec::new();
     if column.is_label {
@@ -290,7 +290,7 @@ fn of_group(members: &[Member], path: &str) -> Vec<String> {
 }
 
 fn one_member(member: &Member) -> String {
-    // The type tells which files a dataset has: one that is missing is no news where others are there.
+    // The type determines which files a dataset has, so a missing one is reported only if there are no others.
     let hidden = member.not_shown.iter().filter(|_| member.names().is_empty());
     let hidden: Vec<String> = hidden.map(|reason| printable(reason)).collect();
     let shape = member.dataset().filter(|dataset| !dataset.null).map(|dataset| format!(" {}", json!(dataset.shape)));

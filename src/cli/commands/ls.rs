@@ -38,7 +38,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     arguments.named.each(&settings, 1, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
-        // A folder is what is listed, and no file in it.
+        // A folder's lines need no prefix: they name the folder's own entries.
         let prefix = if place.is_one_of_several { place.prefix(None) } else { String::new() };
         let mut out = BufWriter::new(std::io::stdout().lock());
         let mut list = |name: &str, kind: Kind, spot: &dyn Fn() -> Result<Spot, session::Error>| {
@@ -58,7 +58,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     })
 }
 
-/// The line for a name. Names, and reasons why there is no size, may come from a hostile file.
+/// The line for a name. Names, and reasons why there is no size, are escaped: they may come from a hostile file.
 fn line(name: &str, kind: Kind, size: Option<&str>) -> String {
     let mark = match kind {
         Kind::Directory => "/",

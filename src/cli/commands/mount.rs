@@ -1,7 +1,7 @@
 //! `hepfs mount SOURCE… MOUNTPOINT`.
 //!
-//! Without `--foreground` the program starts itself again as a background process and waits until that one has mounted
-//! or says why it cannot: then `mount` returns, as the system's own does.
+//! Without `--foreground`, the program restarts itself as a background process, and waits until that has mounted or
+//! reports why it cannot; then `mount` returns, as the system's own does.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -26,10 +26,10 @@ use crate::session::{Session, Settings, Watcher};
 use crate::source::Interrupt;
 use crate::views::printable;
 
-/// What the background process says once the mount answers.
+/// The message of the background process once the mount answers.
 const READY: &str = "ready";
 
-/// What a line begins with that is a warning: no other one begins with a control character.
+/// Prefix of a line that is a warning: no other line begins with a control character.
 const WARNING: char = '\t';
 
 /// Show HDF5 files as directories
@@ -121,7 +121,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     if arguments.foreground {
         let warnings = logging::to_terminal(verbose);
         let served = Served::start(arguments, None)?;
-        // With `-v` they were logged.
+        // With `-v` the log contains them.
         warnings.take().iter().filter(|_| verbose == 0).for_each(|warning| warn(warning));
         say!(
             "hepfs: mounted on {}; Ctrl-C or `hepfs umount {0}` ends it",
@@ -129,12 +129,12 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
         );
         return served.serve();
     }
-    // The background process hands back a reason, and no exit code.
+    // The background process returns a reason, but no exit code, so check the options here.
     arguments.showing.settings()?;
     start_background(arguments, verbose)
 }
 
-/// A mount with what belongs to it.
+/// A mount, with everything that it needs.
 pub(in crate::cli) struct Served {
     mount: Mount,
     session: Arc<Session>,
@@ -143,7 +143,7 @@ pub(in crate::cli) struct Served {
 }
 
 impl Served {
-    /// Mounts and watches the sources; `asker` waits for that.
+    /// Mounts and watches the sources; `asker` watches the process that waits for that.
     fn start(arguments: &Arguments, asker: Option<Asker>) -> Result<Self, Error> {
         let parquet_statistics = arguments.parquet.are_shown();
         let formats = arguments.files.formats();
@@ -153,8 +153,8 @@ impl Served {
         allow_open_files();
         let sources = absolute(&arguments.sources)?;
         let root = tree::root(&session, &sources, &Interrupt::new()).map_err(place::missing)?;
-        // Up to here a signal ends the process as it ends any, and so does an asker who left. From here on there may be
-        // a mount to take down.
+        // Up to here a signal ends the process as usual, and so does the exit of the waiting process. From here on
+        // there may be a mount to take down.
         let stop = StopSignals::catch()?;
         drop(asker);
         let name = sources.iter().map(|source| source.as_os_str().as_bytes()).collect::<Vec<_>>();
@@ -197,17 +197,17 @@ impl Asker {
         let seen = is_over.clone();
         let wait = move || {
             let stdout = std::io::stdout();
-            // No event is asked for: `POLLERR` says that the reader has closed the pipe.
+            // No events are requested: `POLLERR` means that the reader has closed the pipe.
             let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
             while poll(&mut polled, None).is_err_and(|error| error == Errno::INTR) {}
             let is_over = seen.lock();
             if !*is_over && polled[0].revents().contains(PollFlags::ERR) {
                 tracing::info!("the process that waits for this mount has ended");
-                // The workers end with it.
+                // The workers end with this process.
                 std::process::exit(1);
             }
         };
-        // Without a thread, the end is noticed when the mount answers.
+        // Without a thread, the exit is noticed when the mount answers.
         let _ = std::thread::Builder::new().name("hepfs-asker".to_owned()).spawn(wait);
         Self(is_over)
     }
@@ -219,7 +219,7 @@ impl Drop for Asker {
     }
 }
 
-/// A refusal; where the system mounts nothing, with what needs no mount.
+/// Adds a hint to the error: if the system cannot mount at all, the commands that need no mount.
 fn refused(error: MountError, sources: &[PathBuf]) -> Error {
     match sources {
         [source, ..] if error.is_of_system() => {
@@ -230,13 +230,13 @@ fn refused(error: MountError, sources: &[PathBuf]) -> Error {
     }
 }
 
-/// Sources as absolute paths: the background process works elsewhere, and a watch needs the folder.
+/// Makes source paths absolute: the background process runs in another folder, and a watch needs the file's folder.
 fn absolute(sources: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
     sources.iter().map(|source| std::path::absolute(source).map_err(Error::io(source.display().to_string()))).collect()
 }
 
-/// Invalidates what the kernel keeps when a source changes. Without inotify, changes are seen when a file is opened, or
-/// when what the kernel keeps expires.
+/// Invalidates the kernel's caches when a source changes. Without inotify, a change is noticed when a file is opened,
+/// or when the caches expire.
 fn watch(mount: &Mount, sources: &[PathBuf], session: &Session) -> Option<Arc<Watch>> {
     let invalidator = mount.invalidator();
     let watch = Watch::new(move |path| {
@@ -255,14 +255,14 @@ fn watch(mount: &Mount, sources: &[PathBuf], session: &Session) -> Option<Arc<Wa
     Some(watch)
 }
 
-/// Starts the background process and waits for its word.
+/// Starts the background process, and waits for its message.
 fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
     let program = std::env::current_exe().map_err(Error::io("finding this program"))?;
     let mut child = Command::new(program);
     child.args(background_arguments(arguments, verbose)?);
     child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = child.spawn().map_err(Error::io("starting the background process"))?;
-    // Line by line, and no further: the process keeps the pipe open for as long as it lives.
+    // Reads line by line and stops at the last one, since the process keeps the pipe open as long as it lives.
     let mut lines = child.stdout.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines());
     let said = loop {
         let line = lines.next().transpose().map_err(Error::io("waiting for the background process"))?;
@@ -278,7 +278,7 @@ fn start_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Erro
             Err(Error::Background(format!("the background process ended before it had mounted ({status})")))
         }
         reason => {
-            // It has said why, and ends.
+            // The process has sent its reason, and ends.
             let _ = child.wait();
             Err(Error::Background(reason.to_owned()))
         }
@@ -318,14 +318,14 @@ fn background_arguments(arguments: &Arguments, verbose: u8) -> Result<Vec<OsStri
 }
 
 fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
-    // A session of its own: the end of the terminal's session is none of ours.
+    // A new session, so that the process survives the end of the terminal's session.
     let _ = rustix::process::setsid();
     let log = arguments.log_file.clone().or_else(logging::default_file);
     let warnings = logging::to_file(log.as_deref(), verbose);
     let started = Served::start(arguments, Some(Asker::watch()));
     let word = match &started {
         Ok(_) => READY.to_owned(),
-        // One line, even where a name has several.
+        // A single line, even if a name contains line breaks.
         Err(error) => printable(&error.to_string()),
     };
     for warning in warnings.take().iter().filter(|_| started.is_ok()) {
@@ -334,7 +334,7 @@ fn run_in_background(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Err
     let heard = writeln!(std::io::stdout(), "{word}");
     let served = started?;
     if let Err(error) = heard {
-        // Who was interrupted, and sees no mount, does not expect one later: dropping it unmounts.
+        // A user who interrupted the start sees no mount and expects none later: dropping it unmounts.
         return Err(Error::io("telling who started this process")(error));
     }
     let _ = std::env::set_current_dir("/");

@@ -1,4 +1,4 @@
-//! `hepfs prepare SOURCE[:path]`: what would take time at a first open, done ahead and kept.
+//! `hepfs prepare SOURCE[:path]`: does the slow work of a first open ahead, and caches the results.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,10 +24,10 @@ use crate::table::Table;
 use crate::views::printable;
 use crate::views::{Effort, Size};
 
-/// How often is looked whether what was computed is written.
+/// How often to check whether results are written.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// How long what was computed may take to be written.
+/// How long writing results may take.
 const LONGEST_WRITE: Duration = Duration::from_secs(30);
 
 /// Compute sizes and statistics ahead of a mount, and keep them
@@ -64,26 +64,26 @@ pub(in crate::cli) struct Arguments {
     files: Files,
 }
 
-/// Something to prepare.
+/// A file or column to prepare.
 struct Task {
-    /// What lines about it begin with: its path below the place that was asked for.
+    /// Prefix of lines about it: its path below the given place.
     name: String,
     work: Work,
 }
 
 #[derive(Clone)]
 enum Work {
-    /// What a file cannot tell by arithmetic: its size, its counts of missing values.
+    /// A file whose size, or counts of nulls, take a pass.
     File(FileSpot),
     /// The statistics of a column.
     Statistics { learner: Arc<Learner>, rows: Arc<dyn Rows>, why_not_kept: Option<&'static str>, were_known: bool },
 }
 
-/// What became of a file.
+/// The outcome for a file.
 enum Outcome {
     Kept(String),
     WasKept(String),
-    /// It took no pass in the end.
+    /// It took no pass after all.
     Arithmetic(String),
     Failed(String),
 }
@@ -117,13 +117,13 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
         }
     }
     let Collected { mut tasks, statistics, mut failures, .. } = collected;
-    // What needs no pass is not worth a line.
+    // Files that need no pass are not listed.
     tasks.retain(|task| {
         let wanted = if arguments.csv { task.name.ends_with(".csv") } else { !arguments.stats };
         wanted && !task.is_free(&interrupt)
     });
     if arguments.stats || !arguments.csv {
-        // Last: every other pass over a column learns them in passing.
+        // Statistics come last, since every other pass over a column also learns them.
         tasks.extend(statistics);
     }
     watched.expect(tasks.iter().map(|task| task.work.progress().1).sum());
@@ -187,21 +187,21 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
     Ok(u8::from(failures > 0))
 }
 
-/// What there is to prepare below a directory.
+/// Everything to prepare below a directory.
 #[derive(Default)]
 struct Collected {
     /// All files.
     tasks: Vec<Task>,
     /// The statistics of all columns that can have some.
     statistics: Vec<Task>,
-    /// Tables met.
+    /// Tables so far.
     tables: Vec<Arc<Table>>,
-    /// Directories that cannot be listed.
+    /// Number of directories that cannot be listed.
     failures: u64,
 }
 
 impl Collected {
-    /// What is in a directory. One that cannot be listed is said to be so, and left out.
+    /// Collects the files of a directory. One that cannot be listed is reported and skipped.
     fn directory(&mut self, place: &Place, met: &Met, interrupt: &Interrupt) -> Result<bool, Error> {
         let prefix = place.prefix(met.source);
         let (directory, children) = match met.listed {
@@ -211,7 +211,7 @@ impl Collected {
         if let Some(table) = directory.table() {
             self.table(&table, &prefix, met.path, directory.why_not_kept());
         }
-        // Links lead to what is met elsewhere.
+        // The walk reaches the targets of links elsewhere.
         for entry in children.iter().filter(|entry| entry.kind == Kind::File) {
             let path = below(met.path, &entry.name.to_str_lossy());
             match directory.lookup(&entry.name, interrupt) {
@@ -227,7 +227,7 @@ impl Collected {
     }
 
     fn table(&mut self, table: &Arc<Table>, prefix: &str, path: &str, why_not_kept: Option<&'static str>) {
-        // Its own directory, and `columns/` in it.
+        // A table comes up twice: with its own directory, and with its `columns/`.
         if self.tables.iter().any(|known| Arc::ptr_eq(known, table)) {
             return;
         }
@@ -255,7 +255,7 @@ impl Collected {
 }
 
 impl Task {
-    /// Whether it is a file that no pass tells more about.
+    /// Whether it is a file that needs no pass.
     fn is_free(&self, interrupt: &Interrupt) -> bool {
         let Work::File(file) = &self.work else { return false };
         let is_exact = matches!(file.size(Effort::Free, interrupt), Ok(Size::Exact(_)));
@@ -264,7 +264,7 @@ impl Task {
 }
 
 impl Work {
-    /// Blocks that are known, and that there are.
+    /// Number of known blocks, and of all blocks.
     fn progress(&self) -> (u64, u64) {
         match self {
             Work::File(file) => file.progress().map_or((0, 1), |progress| (progress.done, progress.all)),
@@ -273,12 +273,12 @@ impl Work {
     }
 }
 
-/// What was done so far.
+/// Progress so far.
 #[derive(Default)]
 struct Done {
-    /// Blocks of what is done.
+    /// Blocks of finished tasks.
     before: u64,
-    /// What is being done.
+    /// The task in progress.
     now: Option<Work>,
 }
 
@@ -292,7 +292,7 @@ impl Done {
     }
 }
 
-/// Does the passes of a file; `None` where it was interrupted.
+/// Runs the passes of a file; `None` if it was interrupted.
 fn prepare(file: &FileSpot, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
     if let Some(reason) = file.why_not_kept() {
         return Some(Outcome::Failed(format!("would not be kept: {reason}")));
@@ -304,13 +304,13 @@ fn prepare(file: &FileSpot, place: &Place, interrupt: &Interrupt) -> Option<Outc
         Err(_) if interrupt.is_raised() => return None,
         Err(error) => return Some(Outcome::Failed(error.to_string())),
     };
-    // Those who wait for a pass do not wait for it to be kept.
+    // A pass ends before its results are written.
     let end = Instant::now() + LONGEST_WRITE;
     let kept = loop {
         match file.progress().map(|progress| progress.kept) {
             Some(None) if interrupt.is_raised() => return None,
             Some(None) if Instant::now() < end => std::thread::sleep(LOOK),
-            // Arithmetic after all, once some labels were looked at.
+            // Arithmetic after all, once some labels were read.
             None => return Some(Outcome::Arithmetic(format!("{bytes:>16} bytes"))),
             Some(kept) => break kept.unwrap_or(false),
         }
@@ -323,13 +323,13 @@ fn prepare(file: &FileSpot, place: &Place, interrupt: &Interrupt) -> Option<Outc
     })
 }
 
-/// Why what is known is not kept.
+/// Why the results are not cached.
 fn not_kept(of_file: Option<&'static str>, place: &Place) -> String {
     let why = of_file.or(place.session.store.kept().trouble());
     format!("not kept: {}", why.unwrap_or("it takes more than --cache-folder-size"))
 }
 
-/// Learns the statistics of a column; `None` where it was interrupted.
+/// Learns the statistics of a column; `None` if it was interrupted.
 fn learn(work: &Work, place: &Place, interrupt: &Interrupt) -> Option<Outcome> {
     let Work::Statistics { learner, rows, why_not_kept, were_known } = work else { return None };
     if let Some(reason) = why_not_kept {

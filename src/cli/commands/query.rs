@@ -1,4 +1,4 @@
-//! `hepfs query SOURCE:table EXPRESSION`: the rows of a table that satisfy an expression, without a mount.
+//! `hepfs query SOURCE:table EXPRESSION`: prints the rows of a table that satisfy an expression, without a mount.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -23,7 +23,7 @@ use crate::store;
 use crate::table::Table;
 use crate::views::printable;
 
-/// Rows of a table that are looked through first for a few; then eight times as many.
+/// Rows to search first if only a few results are wanted; then eight times as many each time.
 const FIRST_ROWS: u64 = 1 << 18;
 
 /// Write the rows of a table that satisfy an expression, without mounting
@@ -109,27 +109,27 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     .write()
 }
 
-/// Writes a table, of which so much was done before and is done now, as a bar tells.
-/// Answers how many rows there were, and the bytes of what is kept.
+/// Writes a table; the numbers are the work done before and the counter of work done now, for the progress bar. Returns
+/// the number of rows, and the bytes of a kept file.
 type Write<'a> = dyn Fn(&Table, &Watched, u64, &AtomicU64) -> Result<Written, Error> + 'a;
 
-/// Rows that were written, and the bytes of the file or folder that is kept.
+/// Number of rows written, and the bytes of the file or folder, if one is kept.
 type Written = (u64, Option<u64>);
 
-/// Rows that a command was asked for.
+/// A request for rows.
 pub(super) struct Asked<'a> {
     pub sources: &'a [&'a OsStr],
-    /// The path of the table that all sources have; the one source tells it without.
+    /// The path of a table in all sources; `None`: the single source contains it.
     pub table: Option<&'a str>,
-    /// What they must satisfy, their order, how many; all rows without.
+    /// Conditions, order and limit; `None`: all rows.
     pub expression: Option<&'a str>,
-    /// How many at most; where the expression says so too, the fewer.
+    /// Most rows; if the expression has a limit as well, the smaller one counts.
     pub limit: Option<u64>,
-    /// How files of Parquet to keep are encoded; without, the file is that of a mount.
+    /// Encoding of exported Parquet files; `None`: the same file as in a mount.
     pub keeping: Option<Keeping>,
-    /// The file or folder to write; standard output without.
+    /// The file or folder to write; `None`: standard output.
     pub output: Option<&'a Path>,
-    /// Columns for each of whose values there is a file in the folder.
+    /// Columns to partition by: the folder gets one file for each of their values.
     pub partition_by: &'a [String],
     pub writing: &'a Writing,
     pub reading: &'a Reading,
@@ -140,7 +140,7 @@ impl Asked<'_> {
     /// Finds the rows and writes them.
     ///
     /// # Errors
-    /// Where the table, a column or the file to write is none, or rows cannot be had.
+    /// If the table, a column or the file to write does not exist, or rows cannot be read.
     pub fn write(&self) -> Result<ExitCode, Error> {
         let begun = Instant::now();
         let other = self.output.and_then(|output| Format::of(output).ok()).filter(|format| *format != Format::Parquet);
@@ -180,7 +180,7 @@ impl Asked<'_> {
         };
         let write = |table: &Table, watched: &Watched, before: u64, done: &AtomicU64| {
             if matches!(target, Target::Standard) {
-                // A bar beside the text of rows would be in the way.
+                // A bar would get in the way of rows as text.
                 watched.finish();
             }
             let all = |all| watched.expect(before.saturating_add(all));
@@ -188,7 +188,7 @@ impl Asked<'_> {
             Ok((table.rows, bytes))
         };
         let outcome = if query.predicate == Predicate::All(Vec::new()) && query.order.is_empty() {
-            // All rows, or the first: none needs to be looked at to know which.
+            // All rows, or the first ones: no search is needed.
             let mut all = query::selectable(&table, self.text());
             writing.choose(&mut all);
             if let Some(most) = query.limit {
@@ -221,7 +221,7 @@ impl Asked<'_> {
         self.expression.unwrap_or_default()
     }
 
-    /// Writes the rows that are asked for, once they are found.
+    /// Searches the requested rows and writes them.
     fn select(
         &self,
         table: &Table,
@@ -233,7 +233,7 @@ impl Asked<'_> {
         let explained = |error: query::Error| Error::Usage(explained(self.text(), &error));
         let failed = |error: store::Error| place.failed(error.into());
         let store = &place.session.store;
-        // Without an order, the first rows that match are found without a look at those behind them.
+        // Without an order, the first matching rows are found without searching those behind them.
         let most = query.limit.filter(|_| query.order.is_empty());
         let mut rows = most.map_or(table.rows, |_| table.rows.min(FIRST_ROWS));
         loop {
@@ -278,14 +278,14 @@ impl Asked<'_> {
     }
 }
 
-/// Where in the expression something makes no sense, and what.
+/// Describes an error in the expression, and its position.
 fn explained(expression: &str, error: &query::Error) -> String {
     let (before, rest) = expression.split_at_checked(error.position()).unwrap_or((expression, ""));
     let place = if rest.is_empty() { "at the end".to_owned() } else { format!("at {rest:?}") };
     format!("expression, character {} ({place}): {error}", before.chars().count() + 1)
 }
 
-/// Says with `-v` what was done to find the rows.
+/// Logs with `-v` how the rows were found.
 fn explain(explained: &Explained) {
     tracing::info!(
         "{} blocks of 65,536 rows: {} without a match, {} that match whole, {} told by search indexes, \

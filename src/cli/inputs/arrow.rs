@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 
 use super::{Batches, Input, Source};
 
-/// Bytes read ahead of a stream.
+/// Bytes to read ahead of a stream.
 const AHEAD: usize = 1 << 20;
 
 /// An Arrow IPC file or stream.
@@ -38,7 +38,7 @@ impl Input for Ipc {
     fn scan(&self, columns: &[usize]) -> Result<Batches, ArrowError> {
         let columns = columns.to_vec();
         let file = BufReader::with_capacity(AHEAD, self.source.reader()?);
-        // Projected behind the reader: dictionaries are found by the places of all fields.
+        // Projects after reading, since dictionaries are found by the positions of all fields.
         Ok(if self.is_file {
             Box::new(FileReader::try_new(file, None)?.map(move |batch| batch?.project(&columns)))
         } else {

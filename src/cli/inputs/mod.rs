@@ -1,7 +1,7 @@
-//! Tables that are read to be written elsewhere: files of Parquet, Arrow IPC, CSV and NDJSON, several as one table.
+//! Reads tables to write elsewhere: files of Parquet, Arrow IPC, CSV and NDJSON, several as one table.
 //!
-//! Each format is read by its library of arrow-rs, in batches of about [`BATCH`] bytes. Every input can be read more
-//! than once: standard input, and what gzip compressed, are kept in a file without a name.
+//! A library of arrow-rs reads each format, in batches of about [`BATCH`] bytes. Every input can be read more than
+//! once: standard input and gzip-compressed inputs are copied to an unnamed file.
 
 mod arrow;
 mod parquet;
@@ -36,7 +36,7 @@ use crate::source::{Identity, Interrupt};
 use crate::store::cores;
 use crate::table::Table;
 
-/// Bytes of the batches that are read, about.
+/// Bytes of a batch, about.
 const BATCH: u64 = 4 << 20;
 
 /// Most rows of a batch.
@@ -45,7 +45,7 @@ const MOST_ROWS: u64 = 65_536;
 /// Batches queued for each thread.
 const WAITING: usize = 2;
 
-/// What an input holds.
+/// Format of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum InputFormat {
     /// A Parquet file
@@ -61,12 +61,12 @@ pub(super) enum InputFormat {
 /// Batches of some columns, from the first row on.
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
-/// A file that is read.
+/// An open input file.
 trait Input: Send + Sync {
-    /// The fields, as this file has them.
+    /// The fields of this file.
     fn schema(&self) -> &SchemaRef;
 
-    /// Rows, where the file tells.
+    /// Number of rows, if the file states it.
     fn rows(&self) -> Option<u64> {
         None
     }
@@ -76,7 +76,7 @@ trait Input: Send + Sync {
         false
     }
 
-    /// What the file says of the least and greatest values of a column.
+    /// Adds the file's own statement of the least and greatest values of a column.
     fn believe(&self, column: usize, profile: &mut Profile) -> bool {
         let _ = (column, profile);
         false
@@ -86,23 +86,23 @@ trait Input: Send + Sync {
     fn scan(&self, columns: &[usize]) -> Result<Batches, ArrowError>;
 }
 
-/// Inputs that are one table.
+/// Several inputs as one table.
 pub(super) struct Inputs {
     files: Vec<(String, Box<dyn Input>)>,
-    /// The files, where their names are those of files.
+    /// Those inputs that are named files.
     sources: Vec<Source>,
     /// The fields of the table.
     pub fields: Fields,
-    /// Names of the columns that label rows, the outermost level first.
+    /// Names of the columns that label rows, outermost level first.
     pub labels: Vec<String>,
 }
 
-/// Bytes of an input, from the beginning.
+/// The bytes of an input, from the beginning.
 #[derive(Clone)]
 struct Source {
     file: Arc<File>,
     path: Option<PathBuf>,
-    /// What the file was when it was opened.
+    /// Identity of the file when it was opened.
     identity: Identity,
 }
 
@@ -112,7 +112,7 @@ impl Source {
         Ok(Self { file: Arc::new(file), path, identity })
     }
 
-    /// Whether the file holds what it held when it was opened.
+    /// Whether the file is unchanged since it was opened.
     fn is_unchanged(&self) -> bool {
         self.path.is_none() || self.file.metadata().is_ok_and(|now| Identity::of(&now).same_content_as(&self.identity))
     }
@@ -120,9 +120,9 @@ impl Source {
     /// Another reader of the same bytes.
     fn reader(&self) -> std::io::Result<File> {
         match &self.path {
-            // The file that was opened, whatever has its name now.
+            // The opened file, whatever has its name now.
             Some(_) => File::open(format!("/proc/self/fd/{}", self.file.as_raw_fd())),
-            // Readers of one descriptor would share their place: only one reads at a time.
+            // Readers of one descriptor share its position, so only one may read at a time.
             None => {
                 let mut file = self.file.try_clone()?;
                 file.rewind()?;
@@ -133,10 +133,10 @@ impl Source {
 }
 
 impl Inputs {
-    /// Opens the inputs, some of whose columns are read as other types; their fields must be the same.
+    /// Opens the inputs, with some columns read as other types; the fields of all must agree.
     ///
     /// # Errors
-    /// Where one cannot be read, or differs from the first.
+    /// If an input cannot be read, or differs from the first.
     pub fn open(
         names: &[OsString],
         format: Option<InputFormat>,
@@ -183,10 +183,10 @@ impl Inputs {
         Ok(Self { files, sources, fields, labels })
     }
 
-    /// Looks whether the files are what they were when they were opened.
+    /// Checks that the files are unchanged since they were opened.
     ///
     /// # Errors
-    /// Names the first that is not.
+    /// Names the first that changed.
     pub fn unchanged(&self) -> Result<(), Error> {
         match self.sources.iter().position(|source| !source.is_unchanged()) {
             Some(at) => {
@@ -197,7 +197,7 @@ impl Inputs {
         }
     }
 
-    /// A table of an HDF5 file; also the columns that are left out, and why: `why_not` says so of some.
+    /// A table of an HDF5 file, and the columns left out with reasons, which `why_not` returns.
     pub fn of_table(
         name: &str,
         table: &Table,
@@ -216,22 +216,22 @@ impl Inputs {
         self.files.iter().all(|(_, file)| file.is_columnar())
     }
 
-    /// Rows, where the files tell.
+    /// Number of rows, if the files state it.
     pub fn rows(&self) -> Option<u64> {
         self.files.iter().map(|(_, file)| file.rows()).sum()
     }
 
-    /// What the files say of the values of a column; `None` where they say too little.
+    /// The files' own statements about the values of a column; `None`: incomplete.
     pub fn believed(&self, column: usize) -> Option<Profile> {
         let mut profile = Profile::unknown(self.fields.get(column)?.data_type());
         self.files.iter().all(|(_, file)| file.believe(column, &mut profile)).then_some(profile)
     }
 
-    /// Calls `act` with each array of each of these columns, in the order of rows, or of `sorted`, on all cores; an
-    /// array of one column after the other. `done` counts rows of all columns.
+    /// Calls `act` with each array of each of these columns, in the order of rows, or in that of `sorted`, on all
+    /// cores; the arrays of a column come one after the other. `done` counts rows of all columns.
     ///
     /// # Errors
-    /// Where an input cannot be read, and the first that `act` says, with the column.
+    /// If an input cannot be read, and the first error of `act`, with its column.
     pub fn each<E: Send>(
         &self,
         columns: &[usize],
@@ -271,7 +271,7 @@ impl Inputs {
                 }
             });
         } else {
-            // Each thread has columns of its own, so that arrays of one come in order.
+            // Each thread has its own columns, so that their arrays come in order.
             std::thread::scope(|scope| {
                 let mut senders = Vec::new();
                 for thread in 0..threads {
@@ -301,7 +301,7 @@ impl Inputs {
                     };
                     for batch in batches {
                         let batch = Arc::new(batch.map_err(Failed::Input)?);
-                        // A thread that is gone has failed.
+                        // A closed queue means that its thread has failed.
                         if is_over() || senders.iter().any(|sender| sender.send(batch.clone()).is_err()) {
                             break;
                         }
@@ -327,17 +327,17 @@ impl Inputs {
     }
 }
 
-/// Runs a reader of untrusted files: a panic of its library is an error.
+/// Runs a reader of untrusted files: turns a panic of its library into an error.
 fn guarded<E>(work: impl FnOnce() -> Result<(), Failed<E>>) -> Result<(), Failed<E>> {
     let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     caught.unwrap_or_else(|_| Err(Failed::Input("the input is damaged, or the library that reads it is".into())))
 }
 
-/// Why a pass ended.
+/// Why a pass failed.
 pub(super) enum Failed<E> {
     /// An input cannot be read.
     Input(String),
-    /// What was done with a column.
+    /// Processing a column failed.
     Column(usize, E),
 }
 
@@ -360,7 +360,7 @@ fn source(name: &OsString) -> Result<Source, Error> {
     if metadata.is_dir() {
         return Err(Error::Usage(format!("{shown}: a folder: name the files in it")));
     }
-    // What a pipe has given is gone, and what is compressed has no places.
+    // Pipes and compressed files cannot be read a second time, so they are copied.
     let mut first = [0; GZIP.len()];
     let is_plain = metadata.is_file() && !(file.read_exact_at(&mut first, 0).is_ok() && is_gzip(&first));
     if is_plain { Source::new(file, Some(path)) } else { keep(&mut file) }.map_err(Error::io(shown))
@@ -373,13 +373,13 @@ fn is_gzip(beginning: &[u8]) -> bool {
     beginning.starts_with(&GZIP)
 }
 
-/// The name without the suffix of gzip.
+/// The name without the suffix `.gz`.
 fn uncompressed(name: &Path) -> &Path {
     let is_gzip = name.extension().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
     name.file_stem().filter(|_| is_gzip).map_or(name, Path::new)
 }
 
-/// The format by the first bytes, else by the name.
+/// Guesses the format from the first bytes, or else from the name.
 fn guess(source: &Source, name: &Path) -> std::io::Result<Option<InputFormat>> {
     let mut begin = [0; 8];
     let mut reader = source.reader()?;
@@ -404,7 +404,7 @@ fn guess(source: &Source, name: &Path) -> std::io::Result<Option<InputFormat>> {
     })
 }
 
-/// The columns of a schema that pandas says are the index of a frame.
+/// The columns that pandas' metadata name as the index of a frame.
 fn index_of_pandas(schema: &Schema) -> Vec<String> {
     let told = schema.metadata().get("pandas").and_then(|text| serde_json::from_str(text).ok());
     let told: serde_json::Value = told.unwrap_or_default();
@@ -412,7 +412,7 @@ fn index_of_pandas(schema: &Schema) -> Vec<String> {
     names.filter(|name| schema.fields().find(name).is_some()).map(str::to_owned).collect()
 }
 
-/// In what the fields of two schemas differ, a line each.
+/// The differences between the fields of two schemas, one per line.
 pub(super) fn difference(known: &Schema, found: &Schema) -> Vec<String> {
     let mut lines = Vec::new();
     let of = |field: &Field| format!("{:?} {}", field.name(), field.data_type());
@@ -433,7 +433,7 @@ fn is_same(a: &DataType, b: &DataType) -> bool {
     a.equals_datatype(b)
 }
 
-/// Rows of a batch, by the mean bytes of a row.
+/// Rows of a batch, from the mean size of a row.
 fn batch_rows(bytes: u64, rows: u64) -> usize {
     let each = (bytes / rows.max(1)).max(1);
     (BATCH / each).clamp(64, MOST_ROWS) as usize

@@ -15,7 +15,7 @@ use parquet::arrow::{ARROW_SCHEMA_META_KEY, ProjectionMask};
 use super::{BATCH, Batches, Input, Source, batch_rows};
 use crate::dialects::table_writer::Profile;
 
-/// A Parquet file. Texts are read as views: many rows may be one text of a dictionary, which is long.
+/// A Parquet file. Texts are read as views, since many rows may share one long text of a dictionary.
 pub(super) struct Parquet {
     source: Source,
     schema: SchemaRef,
@@ -52,7 +52,7 @@ impl Input for Parquet {
     }
 
     fn is_columnar(&self) -> bool {
-        // Readers of one descriptor would share their place.
+        // Readers of one descriptor would share its position.
         self.source.path.is_some()
     }
 
@@ -81,7 +81,7 @@ impl Input for Parquet {
             let told = StatisticsConverter::try_new(field.name(), self.schema(), schema).ok()?;
             let [least, greatest] = [told.row_group_mins(groups).ok()?, told.row_group_maxes(groups).ok()?];
             let nulls = told.row_group_null_counts(groups).ok()?;
-            // A row group that tells nothing leaves all open.
+            // A row group without statistics rules out any statement.
             for (at, group) in groups.iter().enumerate() {
                 use arrow_array::Array;
                 let nulls = nulls.is_valid(at).then(|| nulls.value(at))?;
@@ -101,7 +101,7 @@ impl Input for Parquet {
         let schema = self.metadata.parquet_schema();
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.source.reader()?, self.metadata.clone());
         let mask = ProjectionMask::roots(schema, columns.iter().copied());
-        // The largest row group tells how long rows are.
+        // The row group with the longest rows determines the batch size.
         let size = |group: &parquet::file::metadata::RowGroupMetaData| {
             let leaves = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
             let bytes = leaves.map(|(_, leaf)| leaf.uncompressed_size().max(0) as u64).sum::<u64>();
@@ -109,7 +109,7 @@ impl Input for Parquet {
         };
         let rows = self.metadata.metadata().row_groups().iter().map(size).min().unwrap_or(1024);
         let reader = builder.with_projection(mask).with_batch_size(rows).build()?;
-        // The reader keeps the order of the file.
+        // The reader returns columns in the order of the file.
         let mut sorted: Vec<usize> = columns.to_vec();
         sorted.sort_unstable();
         let places: Vec<usize> =
@@ -122,8 +122,9 @@ impl Input for Parquet {
     }
 }
 
-/// The schema of a file. Times, also within lists and structs, have the zone of the Arrow schema that the file was
-/// written from. Parquet has no zones, and the library drops that of seconds, since these are stored as milliseconds.
+/// The schema of a file, with times (also within lists and structs) in the zones of the Arrow schema that the file was
+/// written from. Parquet has no zones, and the library drops the zone of seconds, since they are stored as
+/// milliseconds.
 fn in_zones(metadata: &ArrowReaderMetadata) -> SchemaRef {
     let written = || {
         let keys = metadata.metadata().file_metadata().key_value_metadata()?;
@@ -138,7 +139,7 @@ fn in_zones(metadata: &ArrowReaderMetadata) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()))
 }
 
-/// Fields in the zones of those that were written, which stand in the same order.
+/// Fields with the zones of the corresponding written fields.
 fn fields_in_zones(fields: &Fields, written: &Fields) -> Fields {
     let field = |(at, field): (usize, &FieldRef)| match written.get(at).filter(|known| known.name() == field.name()) {
         Some(written) => field_in_zone(field, written),
@@ -165,7 +166,7 @@ fn field_in_zone(field: &FieldRef, written: &Field) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// The rows of a batch in the types of a schema, in pieces whose texts take about [`BATCH`] bytes.
+/// The rows of a batch converted to the types of a schema, in pieces whose texts take about [`BATCH`] bytes.
 fn pieces(batch: RecordBatch, schema: SchemaRef) -> Batches {
     let views = |array: &ArrayRef| {
         let texts = array.as_string_view_opt().map(|texts| texts.views().clone());
@@ -174,7 +175,7 @@ fn pieces(batch: RecordBatch, schema: SchemaRef) -> Batches {
     let views: Vec<_> = batch.columns().iter().filter_map(views).collect();
     let (mut cuts, mut bytes) = (vec![0], 0);
     for row in 0..batch.num_rows() {
-        // The lower half of the first eight bytes of a view is the length of its text.
+        // The lower 32 bits of a view are the length of its text.
         let own = views.iter().map(|views| views.get(row).map_or(0, |view| u64::from(*view as u32))).sum::<u64>();
         if bytes > 0 && bytes + own > BATCH {
             cuts.push(row);

@@ -1,10 +1,10 @@
-//! Rows in another order than the inputs have them: an external merge sort.
+//! Sorts rows: an external merge sort.
 //!
 //! ```text
 //! inputs ─► as many batches as memory allows ─► sorted: a run, in a file without a name ─► merged as they are read
 //! ```
 //!
-//! Every [`FEWEST`] runs or more are merged into one of the next level, so that as many batches fit into memory.
+//! Every [`FEWEST`] runs or more are merged into one of the next level, so that as many batches fit in memory.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -26,16 +26,16 @@ use crate::query::{sort_fields, sort_keys};
 use crate::source::Interrupt;
 use crate::table::{arrow_name, did_you_mean, listed};
 
-/// Bytes of a batch of a run, about: as many are held of each run as they are merged.
+/// Bytes of a batch of a run, about: a merge holds one per run.
 const PIECE: usize = 512 << 10;
 
-/// A batch of a run takes at most so many times that, unless it is one row.
+/// Most bytes of a batch of a run, as a multiple of that, unless it is a single row.
 const SPREAD: usize = 4;
 
-/// Runs that are merged at once, however little memory there is.
+/// Fewest runs to merge at once, however little memory there is.
 const FEWEST: usize = 8;
 
-/// Bytes that a row takes as it is sorted, beside its key.
+/// Bytes of a row during sorting, besides its key.
 const PLACE: usize = size_of::<Place>();
 
 /// The order of rows: columns, and whether each descends.
@@ -44,15 +44,15 @@ pub(in crate::cli) struct SortBy {
     keys: Vec<(usize, bool)>,
 }
 
-/// Rows that are sorted, in runs.
+/// Sorted rows, in runs.
 pub(in crate::cli) struct Sorted {
     keys: Arc<Keys>,
-    /// Runs by how often they were merged; within a level, and from a higher level to a lower one, in the order of the
-    /// inputs.
+    /// Runs by the number of merges; within a level, and from a higher level to a lower one, they are in the order of
+    /// the inputs.
     levels: Vec<Vec<Arc<File>>>,
     /// Columns that are dictionaries in the inputs.
     dictionaries: Vec<usize>,
-    /// Fields as runs have them.
+    /// Fields of the runs.
     schema: SchemaRef,
 }
 
@@ -62,14 +62,14 @@ struct Keys {
     converter: RowConverter,
 }
 
-/// The row of a batch, and how its key begins.
+/// The start of a row's key, then its batch and its row there.
 type Place = (u64, u32, u32);
 
 impl SortBy {
-    /// Finds the columns of `COLUMN[:desc]`.
+    /// Parses `COLUMN[:desc]`.
     ///
     /// # Errors
-    /// Where there is no such column, or it has no order.
+    /// If there is no such column, or it has no order.
     pub fn new(given: &[String], fields: &Fields) -> Result<Self, String> {
         let mut keys = Vec::with_capacity(given.len());
         let known =
@@ -92,11 +92,11 @@ impl SortBy {
         Ok(Self { keys })
     }
 
-    /// Reads the inputs and sorts their rows, in files without names in a folder. At most `memory` bytes are held,
-    /// unless a batch of the inputs alone takes more. `done` counts rows.
+    /// Reads the inputs and sorts their rows, in unnamed files in a folder. Holds at most `memory` bytes, unless a
+    /// single batch of the inputs takes more. `done` counts rows.
     ///
     /// # Errors
-    /// Where an input cannot be read, or the folder takes no files.
+    /// If an input cannot be read, or the folder rejects files.
     pub fn sort(
         &self,
         inputs: &Inputs,
@@ -129,7 +129,7 @@ impl SortBy {
             scope.spawn(move || {
                 let columns: Vec<usize> = (0..inputs.fields.len()).collect();
                 let read = || {
-                    // The receiver is gone once something failed.
+                    // After a failure the receiver is gone.
                     inputs.batches(&columns).try_for_each(|batch| sender.send(batch)).ok();
                     Ok::<(), Failed<()>>(())
                 };
@@ -160,7 +160,7 @@ fn wrong(error: ArrowError) -> String {
     format!("sorting: {error}")
 }
 
-/// The type in which values lie in a run: labels as the text that they are, so that they need no dictionary.
+/// The type of values in a run: labels become text, so that no dictionary is needed.
 fn spilled(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Dictionary(_, labels) => spilled(labels),
@@ -170,7 +170,7 @@ fn spilled(data_type: &DataType) -> DataType {
     }
 }
 
-/// Bytes that the rows of a batch take, and no others that lie in the same buffers.
+/// Bytes of the rows of a batch, without other bytes in the same buffers.
 fn bytes_of(batch: &RecordBatch) -> usize {
     let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size();
     batch.columns().iter().map(|array| bytes(array).unwrap_or_else(|_| array.get_array_memory_size())).sum()
@@ -183,12 +183,12 @@ impl Keys {
     }
 }
 
-/// Makes runs of batches.
+/// Turns batches into runs.
 struct Sorter {
     sorted: Sorted,
     folder: PathBuf,
     held: Vec<(RecordBatch, Rows)>,
-    /// Bytes of what is held.
+    /// Bytes in memory.
     bytes: usize,
     most: usize,
     most_runs: usize,
@@ -205,7 +205,7 @@ impl Sorter {
         let batch = RecordBatch::try_new(self.sorted.schema.clone(), columns)?;
         let keys = self.sorted.keys.of(&batch)?;
         let bytes = bytes_of(&batch) + keys.size() + PLACE * batch.num_rows();
-        // The run that is written takes some as well.
+        // Writing a run takes some memory as well.
         if self.bytes + bytes + SPREAD * PIECE > self.most {
             self.spill()?;
         }
@@ -214,7 +214,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Writes what is held as a run.
+    /// Writes the batches in memory as a run.
     fn spill(&mut self) -> Result<(), ArrowError> {
         let (held, bytes) = (std::mem::take(&mut self.held), std::mem::take(&mut self.bytes));
         let mut places: Vec<Place> = Vec::with_capacity(held.iter().map(|(batch, _)| batch.num_rows()).sum());
@@ -225,7 +225,7 @@ impl Sorter {
             return Ok(());
         }
         let key = |(_, batch, row): &Place| held[*batch as usize].1.row(*row as usize);
-        // Equal ones stay in their order.
+        // Equal rows keep their order.
         places.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| key(a).cmp(&key(b))).then_with(|| (a.1, a.2).cmp(&(b.1, b.2)))
         });
@@ -277,7 +277,7 @@ impl Sorter {
     }
 }
 
-/// The first bytes of a key as a number, which has the same order as far as it tells keys apart.
+/// The first bytes of a key as a number with the same order, apart from ties.
 fn begin(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
@@ -285,8 +285,8 @@ fn begin(key: &[u8]) -> u64 {
 }
 
 impl Sorted {
-    /// Batches of these columns, in order. Before them, without rows, come the dictionaries of the inputs: the order of
-    /// labels may mean something.
+    /// Batches of these columns, in order. They are preceded by the dictionaries of the inputs, without rows, since the
+    /// order of labels may be meaningful.
     pub fn batches<'a>(
         &'a self,
         inputs: &'a Inputs,
@@ -316,7 +316,7 @@ impl Sorted {
     }
 }
 
-/// Reads a file from the beginning, whoever reads it beside.
+/// Reads a file from the beginning, independently of other readers.
 struct Run {
     file: Arc<File>,
     place: u64,
@@ -330,7 +330,7 @@ impl Read for Run {
     }
 }
 
-/// A run that is merged: where it is.
+/// The current position in a run being merged.
 struct Head {
     batches: StreamReader<BufReader<Run>>,
     batch: RecordBatch,
@@ -338,11 +338,11 @@ struct Head {
     row: usize,
 }
 
-/// Merges runs; of equal rows that of the first one comes first.
+/// Merges runs; of equal rows, that of the first run comes first.
 struct Merge {
     keys: Arc<Keys>,
     heads: Vec<Head>,
-    /// Runs that are not at their end, as a heap with the one of the least row first.
+    /// Unfinished runs, as a heap with the least row first.
     heap: Vec<usize>,
 }
 
@@ -369,7 +369,7 @@ impl Merge {
         key(a).cmp(&key(b)).then(a.cmp(&b))
     }
 
-    /// Puts the first one of the heap, whose row has changed, in its place.
+    /// Restores the heap after the first run's row has changed.
     fn sift(&mut self) {
         let mut at = 0;
         loop {
@@ -383,7 +383,7 @@ impl Merge {
         }
     }
 
-    /// Goes on to the next batch of the first run of the heap, or takes the run from it.
+    /// Advances the first run of the heap to its next batch, or removes it.
     fn advance(&mut self) -> Result<(), ArrowError> {
         let head = &mut self.heads[self.heap[0]];
         match head.batches.next().transpose()? {
@@ -445,7 +445,7 @@ mod tests {
 
     use super::*;
 
-    /// With so little memory each batch is a run, and runs are merged three times.
+    /// With so little memory, each batch is a run, and runs are merged three times.
     #[test]
     fn runs_of_runs_keep_the_order_of_equal_rows() {
         let folder = tempfile::tempdir().unwrap();
@@ -467,7 +467,7 @@ mod tests {
         let mut expected: Vec<usize> = (0..1_200_000).collect();
         expected.sort_by_key(|row| std::cmp::Reverse(key(*row)));
         assert!(found == expected);
-        // Files without names.
+        // Unnamed files.
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

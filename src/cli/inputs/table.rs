@@ -1,4 +1,4 @@
-//! Tables of HDF5 files, of any dialect.
+//! Tables of HDF5 files as inputs, of any dialect.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// The columns that stand in the table and that nothing keeps from being written; the others are named, with the
-    /// reason.
+    /// The columns of the table that can be written; the others are returned by name, with the reason.
     pub fn new(
         table: &Table,
         why_not: impl Fn(&Field) -> Option<String>,
@@ -58,7 +57,7 @@ fn field(column: &Column, rows: &dyn Rows) -> Field {
     if matches!(field.data_type(), DataType::Dictionary(..)) { field.with_dict_is_ordered(ordered) } else { field }
 }
 
-/// The type as it is handed on: labels that are no text stand for themselves.
+/// The type to pass on: labels that are not text are replaced by their values.
 fn unpacked(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Dictionary(_, labels) if **labels != DataType::LargeUtf8 => labels.as_ref().clone(),
@@ -101,7 +100,7 @@ impl Input for Shown {
                 });
                 let arrays = arrays.collect::<Result<Vec<_>, ArrowError>>()?;
                 next = end;
-                // Columns say by their types what may be missing, batches by their values.
+                // Types of columns tell which may be null, batches tell by their values.
                 let fields = schema.fields().iter().zip(&arrays);
                 let fields = fields.map(|(field, array)| {
                     field.as_ref().clone().with_data_type(array.data_type().clone()).with_nullable(true)

@@ -1,4 +1,4 @@
-//! CSV and NDJSON: types of columns are inferred by a pass over the whole file. Where one is given, text is read.
+//! CSV and NDJSON: infers types of columns in a pass over the whole file; columns with a given type are read as text.
 
 use std::io::BufReader;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use super::{Batches, Input, Source, Typed, batch_rows};
 /// Most rows of a batch.
 const ROWS: usize = 8192;
 
-/// Bytes read ahead.
+/// Bytes to read ahead.
 const AHEAD: usize = 1 << 20;
 
 /// A file of lines.
 pub(super) struct Text {
     source: Source,
     schema: SchemaRef,
-    /// What separates the fields of CSV; `None` of NDJSON.
+    /// The format of CSV; `None`: NDJSON.
     format: Option<Format>,
     /// Rows of a batch, by the mean length of lines.
     batch: usize,
@@ -54,24 +54,24 @@ impl Text {
     }
 }
 
-/// The schema of CSV, where times that all tell how far clocks are ahead of UTC are instants, and those of which some
-/// do are text: which instant the others are, nobody knows.
+/// The schema of CSV: a column of times is one of instants if all values have a zone, and text if only some do, since
+/// the others could be any instant.
 fn in_zones(schema: &Schema, format: &Format, source: &Source, rows: usize) -> Result<Schema, ArrowError> {
     let is_time = |at: &usize| matches!(schema.field(*at).data_type(), DataType::Timestamp(..));
     let times: Vec<usize> = (0..schema.fields().len()).filter(is_time).collect();
-    // Values without and with a zone.
+    // Whether there are values without a zone, and with one.
     let mut met = vec![[false; 2]; times.len()];
     if !times.is_empty() {
         let text = |field: &Arc<Field>| field.as_ref().clone().with_data_type(DataType::Utf8);
         let texts = Schema::new(schema.fields().iter().map(text).collect::<Vec<_>>());
         let builder = arrow_csv::ReaderBuilder::new(texts.into()).with_format(format.clone());
-        // All fields of a batch are held, whichever are wanted.
+        // The reader holds all fields of a batch, whichever are wanted.
         let batch = batch_rows(source.reader()?.metadata()?.len(), rows as u64).min(ROWS);
         let builder = builder.with_projection(times.clone()).with_batch_size(batch);
         for batch in builder.build_buffered(BufReader::with_capacity(AHEAD, source.reader()?))? {
             for (met, column) in met.iter_mut().zip(batch?.columns()) {
                 for time in column.as_string::<i32>().iter().flatten() {
-                    // Whatever stands behind the clock is a zone: `Z`, `+02:00`, ` Europe/Paris`.
+                    // Anything after the clock is a zone: `Z`, `+02:00`, ` Europe/Paris`.
                     let clock = time.get(DATE + 1..).unwrap_or_default();
                     let zone = clock.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, ':' | '.'));
                     met[usize::from(!zone.trim().is_empty())] = true;
@@ -94,7 +94,7 @@ fn in_zones(schema: &Schema, format: &Format, source: &Source, rows: usize) -> R
 /// Characters of `2026-01-31`.
 const DATE: usize = 10;
 
-/// The schema, where a column without any value is one of text, and so is one whose type is given: it is cast then.
+/// The schema, with text as the type of columns without values, and of columns that will be cast to a given type.
 fn typed(schema: &Schema, types: &[Typed]) -> SchemaRef {
     let typed = |field: &Field| match field.data_type() {
         DataType::Null => field.clone().with_data_type(DataType::Utf8),
@@ -120,7 +120,7 @@ impl Input for Text {
             }
             None => {
                 let builder = arrow_json::ReaderBuilder::new(self.schema.clone()).with_batch_size(self.batch);
-                // Numbers in a column of text are text.
+                // Numbers in a column of text become text.
                 let builder = builder.with_coerce_primitive(true);
                 Box::new(builder.build(file)?.map(move |batch| batch?.project(&columns)))
             }

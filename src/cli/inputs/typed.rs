@@ -1,4 +1,4 @@
-//! Columns that are read as another type than a file says (`--type`).
+//! Columns read as another type than the file's (`--type`).
 
 use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
@@ -12,11 +12,11 @@ use crate::dialects::table_writer::Profile;
 use crate::query::one_zero;
 use crate::table::did_you_mean;
 
-/// What types are called.
+/// Names of types.
 const KNOWN: &str = "int8 to int64, uint8 to uint64, float16 to float64, bool, text, date, timestamp[UNIT], \
                      timestamp[UNIT,ZONE], time[UNIT], decimal(DIGITS,SCALE); units are s, ms, us and ns";
 
-/// The type that a column is read as.
+/// A column, and the type to read it as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Typed {
     column: String,
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Typed {
 impl Typed {
     /// Parses `COLUMN=TYPE`.
     pub fn parse(text: &str) -> Result<Self, String> {
-        // Names and zones may have the character in them.
+        // Names and zones may contain an equals sign.
         let mut pairs = text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let found = pairs.find_map(|(column, name)| Some((column, data_type(name)?)));
         let (column, data_type) = found.ok_or_else(|| format!("it is COLUMN=TYPE, and types are {KNOWN}"))?;
@@ -39,7 +39,7 @@ impl Typed {
     }
 }
 
-/// A type by its name; `None` where there is none of this name.
+/// A type by its name; `None`: unknown name.
 fn data_type(name: &str) -> Option<DataType> {
     let (name, parameters) = match name.split_once(['[', '(']) {
         Some((name, rest)) => (name, rest.strip_suffix([']', ')'])?),
@@ -87,17 +87,17 @@ fn data_type(name: &str) -> Option<DataType> {
     })
 }
 
-/// An input of which columns are cast as they are read.
+/// An input whose columns are cast as they are read.
 pub(super) struct Cast {
     input: Box<dyn Input>,
     schema: SchemaRef,
 }
 
 impl Cast {
-    /// The input itself, where no column is of another type.
+    /// The input itself, if no column has another type.
     ///
     /// # Errors
-    /// Where there is no such column, or no cast to its type.
+    /// If there is no such column, or no cast to its type.
     pub fn of(input: Box<dyn Input>, types: &[Typed]) -> Result<Box<dyn Input>, String> {
         let mut fields: Vec<Field> = input.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
         for Typed { column, data_type } in types {
@@ -162,7 +162,7 @@ impl Input for Cast {
     }
 }
 
-/// Casts values, each of which must fit; else the first row whose value does not, and what it is.
+/// Casts values, all of which must fit; otherwise returns the first row that does not, and the reason.
 fn checked(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, (usize, String)> {
     let from = array.data_type();
     let told = |row: usize| {
@@ -175,7 +175,7 @@ fn checked(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, (usize, String)>
         let is_lost = |row: &usize| array.is_valid(*row) && forced.as_ref().is_some_and(|forced| forced.is_null(*row));
         (0..array.len()).find(is_lost).map_or_else(|| (0, error.to_string()), told)
     })?;
-    // What is cut off without a word: fractions, digits, parts of a second.
+    // A cast would silently drop fractions, digits, or parts of a second.
     if let (DataType::Utf8, Some(most)) = (from, digits(to)) {
         let texts = array.as_string::<i32>();
         let is_longer = |text: Option<&str>| text.is_some_and(|text| digits_of(text) > most);
@@ -198,7 +198,7 @@ fn checked(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, (usize, String)>
     Ok(done)
 }
 
-/// Digits behind the point that values of a type have room for, where it has any.
+/// Digits after the point that a type can hold, if it has a limit.
 fn digits(data_type: &DataType) -> Option<i64> {
     match data_type {
         DataType::Decimal128(_, scale) => Some((*scale).into()),
@@ -212,7 +212,7 @@ fn digits(data_type: &DataType) -> Option<i64> {
     }
 }
 
-/// Digits behind the point that a text has, without zeros at the end: of `1.250e-2`, 4.
+/// Digits after the point in a text, without trailing zeros: for `1.250e-2`, 4.
 fn digits_of(text: &str) -> i64 {
     let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
     let end = fraction.find(|character: char| !character.is_ascii_digit()).unwrap_or(fraction.len());

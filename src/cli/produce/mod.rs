@@ -1,4 +1,4 @@
-//! From inputs to a table in an HDF5 file: looks at columns, plans, encodes on all cores, and has the pieces written.
+//! Produces a table in an HDF5 file from inputs: examines columns, plans, encodes on all cores, and writes the pieces.
 
 mod one;
 
@@ -27,10 +27,10 @@ use crate::h5::{self, Exclusive};
 use crate::source::Interrupt;
 use crate::views::printable;
 
-/// Bytes of memory that a run has at least.
+/// Least memory of a run, in bytes.
 const LEAST_MEMORY: u64 = 64 << 20;
 
-/// What to do with a table that is there.
+/// How to treat an existing table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Mode {
     /// Refuse
@@ -41,7 +41,7 @@ pub(super) enum Mode {
     Replace,
 }
 
-/// How a run that writes tables goes.
+/// Options of a run that writes tables.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Running {
     /// Show how each column would be stored, and write nothing
@@ -53,12 +53,12 @@ pub(super) struct Running {
     pub memory: u64,
 }
 
-/// How tables are written.
+/// The settings of a run.
 pub(super) struct Job<'a> {
     pub options: &'a Options,
     pub mode: Mode,
     pub running: &'a Running,
-    /// The order of rows, where it is not that of the inputs.
+    /// The order of rows, if it differs from that of the inputs.
     pub sort_by: Option<&'a SortBy>,
     pub indexes: &'a [Indexes],
 }
@@ -86,21 +86,21 @@ impl Indexes {
     }
 }
 
-/// Parses how much memory may be used.
+/// Parses the memory limit.
 fn memory(text: &str) -> Result<u64, String> {
     size(text).and_then(|bytes| if bytes < LEAST_MEMORY { Err("64M is the least".to_owned()) } else { Ok(bytes) })
 }
 
-/// The file that is written to.
+/// The file to write.
 pub(super) struct Target<'a> {
-    /// As the user names it.
+    /// Its path as given.
     file: &'a Path,
-    /// Where it is written.
+    /// The path for writing it.
     path: &'a Path,
 }
 
 impl Target<'_> {
-    /// Splits `OUT[:PATH]` at the last colon; the path is one of HDF5.
+    /// Splits `OUT[:PATH]` at the last colon; the path is an HDF5 path.
     pub fn split(output: &OsStr) -> (PathBuf, Option<String>) {
         let bytes = output.as_bytes();
         let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|_| !Path::new(output).exists());
@@ -109,7 +109,7 @@ impl Target<'_> {
         (OsStr::from_bytes(&bytes[..at]).into(), Some(format!("/{}", path.trim_matches('/'))))
     }
 
-    /// An error of a new file by the name that it was to have.
+    /// Replaces the hidden name of a new file in an error by its final name.
     fn told(&self, error: Error) -> Error {
         let [hidden, name] = [self.path, self.file].map(|path| path.file_name().unwrap_or_default().to_string_lossy());
         let said = error.to_string();
@@ -120,9 +120,9 @@ impl Target<'_> {
     }
 }
 
-/// A run that writes tables: its progress, and what ends it.
+/// A run that writes tables, with its progress and its interrupt.
 pub(super) struct Production {
-    /// Rows of columns looked at or written.
+    /// Rows of columns examined or written.
     done: Arc<AtomicU64>,
     watched: Watched,
     pub interrupt: Interrupt,
@@ -136,7 +136,7 @@ impl Production {
         Ok(Self { done, watched, interrupt })
     }
 
-    /// Has `write` write tables to a file: one that is there, or a new one, which has its name once all is written.
+    /// Calls `write` for an existing file, or for a new one, which gets its name once all is written.
     pub fn run(
         &self,
         job: &Job<'_>,
@@ -161,10 +161,10 @@ impl Production {
         }
     }
 
-    /// Writes a line to standard output, where no bar is in the way any more.
+    /// Writes a line to standard output, after removing the bar.
     ///
     /// # Errors
-    /// Where nobody reads it.
+    /// If the output is closed.
     pub fn tell(&self, line: &str) -> Result<(), Error> {
         self.watched.finish();
         writeln!(std::io::stdout(), "{}", printable(line)).map_err(Error::io("standard output"))
@@ -173,7 +173,7 @@ impl Production {
     /// Writes inputs as the table at an HDF5 path.
     ///
     /// # Errors
-    /// Where it cannot be; nothing is written then.
+    /// If that is impossible; nothing is written then.
     pub fn write(&self, job: &Job<'_>, inputs: &Inputs, target: &Target<'_>, path: &str) -> Result<(), Error> {
         let begun = Instant::now();
         let missing = |column: &&String| inputs.fields.find(column).is_none();
@@ -189,13 +189,13 @@ impl Production {
     }
 }
 
-/// A new HDF5 file beside its place, until it is whole.
+/// A new HDF5 file beside its target, until it is complete.
 struct Partial {
     path: PathBuf,
 }
 
 impl Partial {
-    /// Makes an empty one. What an earlier run has left is removed, unless that run is still at it.
+    /// Creates an empty file. Removes the leftover of an earlier run, unless that run is still active.
     fn new(file: &Path) -> Result<Self, Error> {
         let shown = || file.display().to_string();
         let refuse = |reason: &str| Error::Usage(format!("{}: {reason}", shown()));
@@ -211,7 +211,7 @@ impl Partial {
         hidden.push(".hepfs-import");
         let path = file.with_file_name(hidden);
         if path.exists() {
-            // It is locked as long as it is written to.
+            // An active run holds its lock.
             drop(Exclusive::open(&path).map_err(index_writer::Error::from)?);
             std::fs::remove_file(&path).map_err(Error::io(path.display().to_string()))?;
         }
@@ -220,7 +220,7 @@ impl Partial {
         Ok(Self { path })
     }
 
-    /// Gives the file its name; one that has it meanwhile is left alone.
+    /// Renames the file to its final name; never replaces one that exists by then.
     fn keep(self, file: &Path) -> Result<(), Error> {
         let failed = || Error::io(file.display().to_string());
         let flags = rustix::fs::RenameFlags::NOREPLACE;
@@ -233,7 +233,7 @@ impl Partial {
 
 impl Drop for Partial {
     fn drop(&mut self) {
-        // Gone where it was kept.
+        // Already gone if the file was kept.
         std::fs::remove_file(&self.path).ok();
     }
 }

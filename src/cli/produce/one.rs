@@ -1,4 +1,4 @@
-//! One table that is written: what is there, what is looked at, what is planned, and where the pieces go.
+//! Writes one table: finds an existing one, examines columns, plans, and sends pieces to the writer.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -24,33 +24,33 @@ use crate::store::{self, Store, cores};
 use crate::table as known;
 use crate::views::printable;
 
-/// Pieces queued for the writer, for each core.
+/// Pieces queued for the writer, per core.
 const WAITING: usize = 2;
 
-/// A table that is there, and its file.
+/// An existing table, and its file.
 type There = (Arc<store::File>, Arc<known::Table>);
 
 /// Why a table was not written.
 enum Stopped {
-    /// A value of this column contradicts what was chosen.
+    /// A value of this column contradicts the chosen storage.
     Surprise(usize, &'static str),
     Error(Error),
 }
 
-/// One table that is written.
+/// One table to write.
 pub(super) struct One<'a> {
     pub production: &'a Production,
     pub job: &'a Job<'a>,
     pub inputs: &'a Inputs,
     /// HDF5 path of the table.
     pub path: &'a str,
-    /// The rows in another order, once they are needed.
+    /// The rows in sorted order, once they are needed.
     pub sorted: OnceLock<Sorted>,
 }
 
 impl One<'_> {
     pub fn run(&self, target: &Target<'_>, begun: Instant) -> Result<(), Error> {
-        // What is there stays as it is from here on.
+        // From here on no other process changes the file.
         let exists = target.path.exists();
         let exclusive = if self.job.running.dry_run && !exists { None } else { Some(lock(target.path)?) };
         let is_new = target.path != target.file;
@@ -74,7 +74,7 @@ impl One<'_> {
         }
         let mut said = Vec::new();
         let built = self.build(&place, &exclusive, &wanted, &mut |line| match is_new {
-            // Nothing is there before all is.
+            // Lines are printed once everything is written.
             true => {
                 said.push(line);
                 Ok(())
@@ -91,7 +91,7 @@ impl One<'_> {
         said.iter().filter(|_| is_new).try_for_each(|line| self.production.watched.write(line))
     }
 
-    /// The table's place, as other commands name it.
+    /// The table's place, in the notation of other commands.
     fn place(&self, target: &Target<'_>) -> OsString {
         let mut name = OsString::from(target.path);
         name.push(":");
@@ -99,14 +99,14 @@ impl One<'_> {
         name
     }
 
-    /// What the file is read with; nothing of it is kept.
+    /// The session for reading the file; it caches nothing on disk.
     fn session(&self) -> Arc<Session> {
         let cache_size = self.job.running.memory / 4;
         let store = Store::new(store::Options { kept_folder: None, cache_size, ..store::Options::default() });
         Session::with_settings(store, h5::Options::default(), Settings::default())
     }
 
-    /// The search indexes to build, and how many of them the table has that is there.
+    /// The search indexes to build, and how many of them the existing table has.
     fn indexes(&self, place: &OsStr, is_there: bool) -> Result<(Vec<(String, Kind)>, usize), Error> {
         let interrupt = &self.production.interrupt;
         let mut wanted: Vec<(String, Kind)> = Vec::new();
@@ -126,13 +126,13 @@ impl One<'_> {
                 renewed += opened.listed(Some(column), &[*kind], interrupt)?.len();
             }
         }
-        // Each is built once, also where it was named twice.
+        // Each index is built once, even if it was named twice.
         wanted.sort();
         wanted.dedup();
         Ok((wanted, renewed))
     }
 
-    /// Builds search indexes of the table that was written; says of each what there is to say.
+    /// Builds search indexes of the written table; prints a line for each.
     fn build(
         &self,
         place: &OsStr,
@@ -159,7 +159,7 @@ impl One<'_> {
         Ok(())
     }
 
-    /// Sorts the rows, if they are to be.
+    /// Sorts the rows, if requested.
     fn sort(&self, target: &Target<'_>) -> Result<(), Error> {
         let Some(by) = self.job.sort_by.filter(|_| self.sorted.get().is_none()) else { return Ok(()) };
         self.begin("sorting", 1);
@@ -174,7 +174,7 @@ impl One<'_> {
     /// Finds the table at the path, for a mode that appends to it or replaces it.
     ///
     /// # Errors
-    /// Where the mode leaves it as it is, or the object is no table of the kind that is written.
+    /// If the mode forbids changing it, or the object is not a table of the kind to be written.
     fn there(&self, target: &Target<'_>) -> Result<Option<There>, Error> {
         let interrupt = &self.production.interrupt;
         let session = self.session();
@@ -199,7 +199,7 @@ impl One<'_> {
         Ok(Some((file, known)))
     }
 
-    /// Writes a new table, which `replaces` the one at its path; `None` for a dry run.
+    /// Writes a new table, which `replaces` the existing one at its path; `None` for a dry run.
     fn create(&self, target: &Target<'_>, exclusive: Option<&Exclusive>, replaces: bool) -> Result<Option<u64>, Error> {
         let fields = &self.inputs.fields;
         let mut profiles = Vec::with_capacity(fields.len());
@@ -216,7 +216,8 @@ impl One<'_> {
         let mut seen: Vec<bool> = (0..fields.len()).map(|at| unseen.contains(&at)).collect();
         loop {
             let rows = self.inputs.rows().or_else(|| profiles.iter().find(|p| p.is_known).map(|p| p.rows));
-            // A column after the other is written where that can be; else chunks of all of them are filled at once.
+            // Columns are written one after the other if possible; otherwise chunks of all of them fill up at the same
+            // time.
             let is_one = self.inputs.is_columnar() && self.job.sort_by.is_none();
             let room = (!is_one).then_some(self.job.running.memory / 4);
             let labels = &self.inputs.labels;
@@ -246,7 +247,7 @@ impl One<'_> {
         }
     }
 
-    /// Appends rows to the table that is there; `None` for a dry run.
+    /// Appends rows to an existing table; `None` for a dry run.
     fn append(
         &self,
         target: &Target<'_>,
@@ -284,7 +285,7 @@ impl One<'_> {
         Ok(Some(rows))
     }
 
-    /// Looks at all values of these columns.
+    /// Examines all values of these columns.
     fn look(&self, columns: &[usize], profiles: &mut [Profile]) -> Result<(), Error> {
         if columns.is_empty() {
             return Ok(());
@@ -327,7 +328,7 @@ impl One<'_> {
     }
 
     fn failed(&self, failed: Failed<Failure>) -> Error {
-        // What is wrong with a file that changes follows from that.
+        // Other faults of a file that changed follow from the change.
         if let Err(changed) = self.inputs.unchanged() {
             return changed;
         }
@@ -356,7 +357,7 @@ impl One<'_> {
         }
     }
 
-    /// Writes the table into a file that is there; answers its rows.
+    /// Writes the table into an existing file; returns its number of rows.
     fn write_into(&self, table: &Table, exclusive: &Exclusive, replaces: bool) -> Result<u64, Stopped> {
         let refused = |error: h5::WriteError| Stopped::Error(index_writer::Error::from(error).into());
         let mut writing = exclusive.writer(&h5::Options::default(), &self.production.interrupt).map_err(refused)?;
@@ -390,14 +391,14 @@ impl One<'_> {
         Ok(rows)
     }
 
-    /// Encodes all columns; pieces go to `sender`.
+    /// Encodes all columns, and sends pieces to `sender`.
     fn encode(
         &self,
         encoders: &[Mutex<Option<Encoder>>],
         encoded: &[Mutex<Encoded>],
         sender: crossbeam_channel::Sender<Piece>,
     ) -> Result<(), Failed<Failure>> {
-        // What takes longest first, so that no core is left with it alone.
+        // Slow columns first, so that no core is left alone with one.
         let mut all: Vec<usize> = (0..encoders.len()).collect();
         let takes_long = |column: &usize| self.inputs.fields[*column].data_type().primitive_width().is_none();
         all.sort_by_key(|column| !takes_long(column));

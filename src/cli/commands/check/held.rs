@@ -1,4 +1,4 @@
-//! Holds against values, while they are read: bounds, labels that differ, values that nearly are missing.
+//! Checks rules against values as they are read: bounds, unique labels, values that equal a rounded fill value.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -18,25 +18,25 @@ use crate::store::statistics::{Scalar, Summary, summary};
 use crate::store::{Count, Rows};
 use crate::table::{Column, Expected, Finding, Near, Rule};
 
-/// Largest set of labels that is looked through for two that are the same: each takes some 64 bytes meanwhile.
+/// Largest set of labels to search for duplicates: each label takes some 64 bytes meanwhile.
 const MOST_LABELS: u64 = 1 << 20;
 
-/// A rule on values, and what was met so far. Rows are met once each, in any order.
+/// A rule on values, and the violations so far. Each row is checked once, in any order.
 pub(super) struct Test<'a> {
     rule: &'static Rule,
     held: Held<'a>,
 }
 
 enum Held<'a> {
-    /// Rows with a value below the first or above the second.
+    /// Rows with a value below the first bound or above the second.
     Within(&'a [Option<Scalar>; 2], Mutex<Option<Count>>),
-    /// Rows that have this value, or an item that is it.
+    /// Rows with this value, or with an item that equals it.
     Near(&'a Near, Mutex<Option<Count>>),
-    /// Hashes of the labels met.
+    /// Hashes of the labels so far.
     Distinct(RowConverter, Mutex<HashMap<u128, Met>>),
 }
 
-/// A label: how often it was met, and in which two rows first.
+/// A label's number of occurrences, and the first two rows.
 struct Met {
     times: u64,
     rows: [u64; 2],
@@ -48,18 +48,18 @@ impl<'a> Test<'a> {
         Self { rule, held: Held::Within(bounds, Mutex::default()) }
     }
 
-    /// The rule that no two labels are the same; `None` where there are too many, or of a type without equality.
+    /// The rule that labels are unique; `None`: there are too many, or their type has no equality.
     pub fn distinct(rule: &'static Rule, labels: &dyn Rows) -> Option<Self> {
         let converter = RowConverter::new(vec![SortField::new(labels.data_type().clone())]).ok()?;
         (labels.len() <= MOST_LABELS).then(|| Self { rule, held: Held::Distinct(converter, Mutex::default()) })
     }
 
-    /// The rule that what stands for missing values is a value.
+    /// The rule that a fill value is a possible value of the column; rows that equal it after rounding break it.
     pub fn near(near: &'a Near) -> Self {
         Self { rule: near.rule, held: Held::Near(near, Mutex::default()) }
     }
 
-    /// Whether none of some rows breaks the rule, if that is known of what they hold together.
+    /// Whether all rows keep the rule, if their summary shows that.
     pub fn is_kept_by(&self, all: &Summary) -> bool {
         match &self.held {
             Held::Within(bounds, _) => !is_outside(all, bounds),
@@ -68,7 +68,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// Looks at the rows from `start` on.
+    /// Checks the rows from `start` on.
     pub fn look(&self, start: u64, array: &ArrayRef) {
         match &self.held {
             Held::Within(bounds, count) => {
@@ -90,12 +90,12 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// Whether [`Test::look_at_labels`] is all that it takes.
+    /// Whether [`Test::look_at_labels`] suffices.
     pub fn is_of_labels(&self) -> bool {
         matches!(self.held, Held::Distinct(..))
     }
 
-    /// Looks at the labels of the rows from `start` on, which are those of these places in `labels`.
+    /// Checks the labels of the rows from `start` on, given by their positions in `labels`.
     pub fn look_at_labels(&self, start: u64, labels: &ArrayRef, places: impl Iterator<Item = usize>) {
         let Held::Distinct(converter, met) = &self.held else { return };
         let Ok(labels) = converter.convert_columns(&[Arc::clone(labels)]) else { return };
@@ -111,7 +111,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// What was found of the rows at `path`, once all were looked at.
+    /// The finding on the rows at `path`, once all are checked.
     pub fn outcome(&self, path: &str) -> Option<Finding> {
         let count = match &self.held {
             Held::Within(_, count) => *count.lock(),
@@ -139,7 +139,7 @@ fn add(all: &Mutex<Option<Count>>, met: Count) {
     *before = Count { rows: before.rows + met.rows, first: before.first.min(met.first) };
 }
 
-/// A number for people.
+/// A number as text, for people.
 fn said(number: &Scalar) -> String {
     match number {
         Scalar::Int(number) => number.to_string(),
@@ -149,13 +149,13 @@ fn said(number: &Scalar) -> String {
     }
 }
 
-/// Whether a value lies below or above all of some.
+/// Whether a value lies below or above all values of a summary.
 fn is_outside_of(all: &Summary, value: &Scalar) -> bool {
     let order = |bound: &Option<Scalar>| Some(compare(bound.as_ref()?, value));
     order(&all.min).is_some_and(Ordering::is_gt) || order(&all.max).is_some_and(Ordering::is_lt)
 }
 
-/// The rows from `start` on that have a value, or an item that is it.
+/// The rows from `start` on that have a value, or an item that equals it.
 fn equal_to(start: u64, array: &ArrayRef, value: &Scalar) -> Option<Count> {
     let (mut items, mut of_row) = (array.clone(), 1_usize);
     while let Some(lists) = items.as_fixed_size_list_opt() {
@@ -187,13 +187,13 @@ fn equal_to(start: u64, array: &ArrayRef, value: &Scalar) -> Option<Count> {
     Some(Count { rows: rows.len() as u64, first: start.saturating_add(*rows.first()? as u64) })
 }
 
-/// Whether values lie below or above bounds.
+/// Whether some value of a summary lies below or above the bounds.
 fn is_outside(values: &Summary, [least, greatest]: &[Option<Scalar>; 2]) -> bool {
     let order = |value: &Option<Scalar>, bound: &Option<Scalar>| Some(compare(value.as_ref()?, bound.as_ref()?));
     order(&values.min, least).is_some_and(Ordering::is_lt) || order(&values.max, greatest).is_some_and(Ordering::is_gt)
 }
 
-/// The order of two numbers of one kind; zeros are equal.
+/// Orders two numbers of one kind; zeros are equal.
 fn compare(a: &Scalar, b: &Scalar) -> Ordering {
     match (a, b) {
         (Scalar::Float(a), Scalar::Float(b)) if a == b => Ordering::Equal,
@@ -201,7 +201,7 @@ fn compare(a: &Scalar, b: &Scalar) -> Ordering {
     }
 }
 
-/// Whether nothing stands for missing values though something could: not where values reach both ends of their type.
+/// The finding that a column has no fill value although it could have one: not if values reach both ends of their type.
 pub(super) fn unfilled(column: &Column) -> Option<Finding> {
     let (rule, ends) = column.meaning.expected.as_deref()?.domain.as_ref()?;
     let known = column.learner.as_ref().and_then(|learner| learner.known());
@@ -211,14 +211,14 @@ pub(super) fn unfilled(column: &Column) -> Option<Finding> {
     (!is_full).then(|| Finding::new(&column.path, rule, "none that was set"))
 }
 
-/// A value that stands for missing ones and lies among the others, by the statistics of a column that was read.
+/// The finding that the fill value of a column lies among its values, from the statistics of a column that was read.
 pub(super) fn fill_among(column: &Column) -> Option<Finding> {
     let Expected { fill, .. } = column.meaning.expected.as_deref()?;
     let (rule, fill) = fill.as_ref()?;
     let known = column.learner.as_ref()?.known()?;
     let all = known.over(0..known.rows())?;
     let (Some(least), Some(greatest)) = (&all.min, &all.max) else { return None };
-    // The greatest number may be infinite, which is no bound of others.
+    // The greatest number may be infinite, which does not bound the others.
     let is_finite = |bound: &Scalar| !matches!(bound, Scalar::Float(bound) if bound.is_infinite());
     let is_among =
         is_finite(least) && is_finite(greatest) && compare(least, fill).is_lt() && compare(fill, greatest).is_lt();

@@ -1,5 +1,4 @@
-//! `hepfs check SOURCE[:path]`: every rule that the dialects of its tables can hold against a file, and whether it can
-//! be read.
+//! `hepfs check SOURCE[:path]`: checks the rules of all dialects of a file's tables, and whether the file can be read.
 
 mod held;
 mod rules;
@@ -27,7 +26,7 @@ use crate::store::{self, Count};
 use crate::table::{self, Finding, Severity, Table, UNREADABLE};
 use crate::views::{printable, printable_json};
 
-/// Memory for decoded chunks where nothing is said of it, in bytes: each value is read once.
+/// Default memory for decoded chunks, in bytes: small, since each value is read once.
 const CACHE: u64 = 128 << 20;
 
 /// Check files against the rules of their formats, and that all of them can be read
@@ -120,7 +119,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
     })
 }
 
-/// Holds the checksums in files against what these store, and says whether it came to its end.
+/// Verifies the checksums in files against their data; returns whether it was completed.
 fn checksums(files: &[InFile], read: &mut [Read], settings: &Settings, interrupt: &Interrupt) -> Result<bool, Error> {
     let _watched = Watched::new(interrupt.clone(), 0, || 0)?;
     for (file, read) in files.iter().zip(read) {
@@ -130,13 +129,13 @@ fn checksums(files: &[InFile], read: &mut [Read], settings: &Settings, interrupt
     Ok(!interrupt.is_raised())
 }
 
-/// All that is wrong with a file.
+/// All faults of a file.
 struct Found {
-    /// Rules that are broken.
+    /// Broken rules.
     findings: Vec<Finding>,
-    /// What could not be read or found out.
+    /// Parts that could not be read or checked.
     failures: Vec<Finding>,
-    /// Whether a column cannot be read, for whatever reason, which may be one of the findings.
+    /// Whether some column cannot be read, for any reason; the reason may be one of the findings.
     lacks_column: bool,
 }
 
@@ -158,7 +157,7 @@ impl Found {
         findings.retain(|finding| known.insert((finding.path.clone(), finding.rule.id, finding.found.clone())));
         let errors = findings.iter().filter(|finding| finding.rule.severity == Severity::Error);
         let told: HashSet<String> = errors.map(|finding| finding.path.clone()).collect();
-        // Why an index is not used follows from what was told of it.
+        // If an index is unused because of a reported finding, do not report it again.
         let follows = |one: &Description| one.verdict != State::Broken && told.contains(&one.path);
         let of_indexes = judged.into_iter().filter(|one| !follows(one));
         findings.extend(of_indexes.filter_map(of_index));
@@ -194,17 +193,17 @@ impl Found {
         report::exit_code(self.lacks_column || !self.failures.is_empty(), is_wrong)
     }
 
-    /// A JSON object a line.
+    /// One JSON object per line.
     fn lines(&self, file: &InFile) -> String {
         let all = self.findings.iter().chain(&self.failures);
         all.map(|finding| format!("{}\n", finding.line(&file.source))).collect()
     }
 
-    /// Lines for people: findings of a severity and above, and how many there are of each.
+    /// Lines for people: findings from a severity on, and counts of all.
     fn text(&self, file: &InFile, verified: &[Description], printed: Severity) -> String {
         let findings = self.findings.iter().filter(|finding| finding.rule.severity >= printed);
         let mut lines: Vec<String> = findings.map(ToString::to_string).collect();
-        // What is wrong with an index was told.
+        // Faults of an index that were already reported are skipped.
         let told: HashSet<&str> = self.findings.iter().map(|finding| finding.path.as_str()).collect();
         lines.extend(verified.iter().filter(|one| !told.contains(one.path.as_str())).map(report::line));
         let failed = |one: &Finding| tables::about(&one.path, &format!("FAILED: {}", one.found));
@@ -226,7 +225,7 @@ impl Found {
     }
 }
 
-/// The finding that a search index is not what it should be.
+/// The finding on a broken search index.
 fn of_index(one: &Description) -> Option<Finding> {
     let said = [one.place.as_deref(), one.found.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(": ");
     Some(Finding::new(&one.path, one.broken?, said).by(one.revision))

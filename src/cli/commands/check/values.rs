@@ -1,4 +1,4 @@
-//! Reads all values of tables in one pass, so that what cannot be read is met, and what breaks a rule is counted.
+//! Reads all values of tables in one pass, to find unreadable rows and count broken rules.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -14,58 +14,58 @@ use crate::source::Interrupt;
 use crate::store::{self, ARRAY_BYTES, Flight, RowRange, Rows, Shared, for_each_array, on_all_cores};
 use crate::table::{Column, Finding, Table};
 
-/// Bytes of an array that is read and dropped.
+/// Bytes of each array; arrays are dropped after the checks.
 const ARRAY: u64 = 4 << 20;
 
-/// Rows of a column that are read at once.
+/// Rows of a column to read at once.
 const STRETCH: u64 = 1 << 17;
 
-/// Where columns are fields, the whole rows read at once take the cache divided by this: two such stretches are kept at
-/// a time, and what is decoded ahead of them.
+/// Whole rows read at once, for columns that are fields, take the cache size divided by this: memory holds two such
+/// stretches, and the data decoded ahead.
 const STRETCHES: u64 = 4;
 
-/// Bytes of such rows at least, however small the cache is.
+/// Fewest bytes of such rows, however small the cache is.
 const LEAST_STRETCH: u64 = 1 << 20;
 
-/// Pieces of a column that cannot be read until the rest of it is left: a file may claim any number of rows.
+/// Unreadable pieces of a column after which the rest is skipped: a file may claim any number of rows.
 const MOST_FAILURES: u64 = 1 << 12;
 
-/// Rows of a column that cannot be read.
+/// The unreadable rows of a column.
 pub(super) struct Unreadable {
     /// HDF5 path of the column.
     pub path: String,
-    /// How many, and the first.
+    /// Number of rows, and the first.
     pub rows: u64,
     pub first: u64,
-    /// Why not that one.
+    /// Why the first row cannot be read.
     pub reason: String,
-    /// Pieces that failed; the rest of the column was left after [`MOST_FAILURES`].
+    /// Number of unreadable pieces; after [`MOST_FAILURES`] the rest of the column was skipped.
     failures: u64,
 }
 
 impl Unreadable {
-    /// Whether rows were left unread.
+    /// Whether rows were skipped.
     pub fn is_left(&self) -> bool {
         self.failures >= MOST_FAILURES
     }
 }
 
-/// What reading all values showed.
+/// The result of reading all values.
 #[derive(Default)]
 pub(super) struct Read {
     /// Columns with rows that cannot be read.
     pub unreadable: Vec<Unreadable>,
-    /// Rules that values break, but those that columns count by themselves ([`Table::met`]).
+    /// Rules that values break, except those that columns count themselves ([`Table::met`]).
     pub findings: Vec<Finding>,
 }
 
-/// What is read of a table: a column, or a set of labels.
+/// A column, or a set of labels, to read.
 struct Subject<'a> {
     path: &'a str,
     rows: &'a Arc<dyn Rows>,
-    /// Number of rows to read. Of computed rows the first stretch stands for all.
+    /// Number of rows to read. For computed rows, the first stretch stands for all.
     len: u64,
-    /// What is held against the values beside that.
+    /// Rules to check against the values.
     tests: Vec<Test<'a>>,
 }
 
@@ -80,19 +80,19 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Rows of a column to read.
+/// A range of rows of a column to read.
 struct Task<'a> {
-    /// Its table, and its place among the columns there.
+    /// Index of its table, and of the column within it.
     column: (usize, usize),
     subject: Arc<Subject<'a>>,
     range: RowRange,
 }
 
-/// Reads all columns of the tables, and the labels of their categories, on all cores; `cache_size` bytes of chunks are
-/// kept. `None` where it was interrupted.
+/// Reads all columns of the tables, and the labels of their categories, on all cores; `cache_size` is that of the chunk
+/// cache. `None` if it was interrupted.
 ///
 /// # Errors
-/// Where a thread cannot be started.
+/// If a thread cannot be started.
 pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) -> Result<Option<Read>, Error> {
     let walk = Walk::new(tables, (cache_size / STRETCHES).max(LEAST_STRETCH), interrupt);
     let subjects: Vec<_> = walk.tables.iter().map(|columns| columns.all.clone()).collect();
@@ -130,33 +130,34 @@ pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) ->
     }))
 }
 
-/// The columns of a table that are read, with their paths.
+/// The columns of a table to read.
 struct Columns<'a> {
-    /// `None` of one whose rest is left.
+    /// `None` once the rest of the column is skipped.
     all: Vec<Option<Arc<Subject<'a>>>>,
-    /// Rows read at once.
+    /// Rows to read at once.
     step: u64,
-    /// Rows of the longest of them.
+    /// Rows of the longest column.
     longest: u64,
 }
 
-/// Rows of the longest column that is still read.
+/// Rows of the longest column that is not skipped.
 fn longest(all: &[Option<Arc<Subject<'_>>>]) -> u64 {
     all.iter().flatten().map(|subject| subject.len).max().unwrap_or(0)
 }
 
-/// What there is to read: columns of a table in turn, so that a chunk with fields of many is there for all of them.
+/// The rows still to read: columns of a table take turns, so that a chunk with fields of many serves all of them.
 struct Walk<'a> {
     tables: Vec<Columns<'a>>,
     table: usize,
     start: u64,
-    /// Where the next stretch begins.
+    /// First row of the next stretch.
     next: u64,
     column: usize,
 }
 
 impl<'a> Walk<'a> {
-    /// What two tables show of the same object is read once; rows of fields in stretches of `whole_rows` bytes.
+    /// Objects that two tables share are read once; `whole_rows` is the size in bytes of a stretch of rows with several
+    /// fields.
     fn new(tables: &[&'a Table], whole_rows: u64, interrupt: &Interrupt) -> Self {
         let mut known = HashSet::new();
         let columns_of = |table: &&'a Table| {
@@ -184,7 +185,7 @@ impl<'a> Walk<'a> {
         Self { tables, table: 0, start: 0, next: 0, column: usize::MAX }
     }
 
-    /// Reads no more of a column.
+    /// Skips the rest of a column.
     fn leave(&mut self, (table, at): (usize, usize)) {
         let Some(columns) = self.tables.get_mut(table) else { return };
         if let Some(column) = columns.all.get_mut(at) {
@@ -193,7 +194,7 @@ impl<'a> Walk<'a> {
         columns.longest = longest(&columns.all);
     }
 
-    /// The next rows to read, and how many they stand for: of rows without any stored chunk some stand for all.
+    /// The next rows to read, and the number that they stand for: of rows without any stored chunk, some stand for all.
     fn next(&mut self, interrupt: &Interrupt) -> Option<(Task<'a>, u64)> {
         loop {
             let columns = self.tables.get(self.table)?;
@@ -202,7 +203,7 @@ impl<'a> Walk<'a> {
                 let end = self.start.saturating_add(columns.step);
                 let alike =
                     |subject: &Subject<'_>| subject.rows.alike_until(self.start, interrupt).unwrap_or(0).max(end);
-                // What ends here is read to its end, and says nothing of where others go on.
+                // Columns that end in this stretch do not affect where the others continue.
                 let on = columns.all.iter().flatten().filter(|subject| subject.len > end);
                 self.next = on.map(|subject| alike(subject)).min().unwrap_or(end);
             }
@@ -224,10 +225,11 @@ impl<'a> Walk<'a> {
 }
 
 impl Task<'_> {
-    /// Reads the rows; where some cannot be had, chunk by chunk. Whether there is sense in reading more of the column.
+    /// Reads the rows; if some cannot be read, chunk by chunk. Returns whether reading the rest of the column makes
+    /// sense.
     ///
     /// # Errors
-    /// Where it was interrupted.
+    /// If it was interrupted.
     fn read(
         &self,
         interrupt: &Interrupt,
@@ -247,7 +249,7 @@ impl Task<'_> {
                     Unreadable { path, rows: 0, first: u64::MAX, reason, failures: 0 }
                 };
                 let column = found.entry(self.column).or_insert_with(none);
-                // Computed rows fail together.
+                // Computed rows fail all at once.
                 let failed = if end == self.subject.len { self.subject.rows.len() } else { end };
                 column.rows += failed - start;
                 column.failures += 1;
@@ -286,7 +288,7 @@ impl Task<'_> {
         }
     }
 
-    /// Looks at values that many rows share once for all of these rows; returns whether the rows are done.
+    /// Checks values shared by many rows once for all of them; returns whether the rows are done.
     fn look_at_shared(&self, range: &RowRange, interrupt: &Interrupt) -> Result<bool, store::Error> {
         let Subject { rows, tests, .. } = self.subject.as_ref();
         if !tests.iter().all(Test::is_of_labels)
@@ -311,7 +313,7 @@ mod tests {
     use crate::catalogue::{ColumnId, ObjectId};
     use crate::store::Facts;
 
-    /// Rows that a file claims, and none of which can be read.
+    /// Rows that a file claims, none of which can be read.
     #[derive(Debug)]
     struct Claimed(Facts);
 

@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         memory: arguments.memory.unwrap_or_else(|| crate::store::machine_memory() / 2),
         interrupt: &interrupt,
     };
-    // Refuse before anything is changed.
+    // Refuse before any change.
     let columns = builder.listed(&arguments.column)?;
     let each = || columns.iter().flat_map(|column| kinds.iter().map(move |kind| (column.as_str(), *kind)));
     let all = builder.rows(each())?;

@@ -1,4 +1,4 @@
-//! The tables below a place, and what went wrong on the way to them.
+//! Finds the tables below a place, and reports failures on the way.
 
 use crate::cli::Error;
 use crate::cli::place::Place;
@@ -6,12 +6,12 @@ use crate::cli::tables::{self, InFile, about};
 use crate::source::Interrupt;
 use crate::views::printable;
 
-/// Tables below a place, with what is said of them on standard error.
+/// Tables below a place; failures are printed to standard error.
 pub(super) struct Found {
     pub files: Vec<InFile>,
-    /// A directory could not be listed.
+    /// Whether a directory could not be listed.
     pub failed: bool,
-    /// A run was ended while it changed one of the files.
+    /// Whether a run ended in the middle of a change of one of the files.
     pub is_unfinished: bool,
 }
 

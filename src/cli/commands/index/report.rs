@@ -1,4 +1,4 @@
-//! What is said of search indexes: lines, JSON, exit codes.
+//! Reports on search indexes: lines, JSON, exit codes.
 
 use std::io::{BufWriter, Write};
 
@@ -10,17 +10,17 @@ use crate::cli::tables::InFile;
 use crate::indexes::{Description, State};
 use crate::views::{printable, printable_json};
 
-/// 0, 1 where something is wrong with the file, 2 where it could not be found out.
+/// 0: right; 1: something is wrong with the file; 2: not known.
 pub(in crate::cli) fn exit_code(failed: bool, is_wrong: bool) -> u8 {
     if failed { 2 } else { u8::from(is_wrong) }
 }
 
-/// Whether it could not be found out whether an index is right.
+/// Whether an index could not be verified.
 pub(in crate::cli) fn has_failed(said: &Description) -> bool {
     matches!(said.verdict, State::Unverifiable | State::Unknown)
 }
 
-/// Writes what there is to say of the search indexes of each file: lines, or JSON objects as in `.hepfs/indexes`.
+/// Writes the report on each file's search indexes: lines, or JSON objects as in `.hepfs/indexes`.
 pub(super) fn write(files: &[InFile], said: &[Vec<Description>], as_json: bool) -> Result<(), Error> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     for (file, said) in files.iter().zip(said) {

@@ -49,8 +49,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     })
 }
 
-/// Verifies all search indexes of the tables of these files, with a bar; what there is to say of those of each file.
-/// `None` where that was interrupted.
+/// Verifies all search indexes of the tables of these files, with a progress bar; returns the descriptions per file.
+/// `None` if it was interrupted.
 pub(in crate::cli) fn all(files: &[InFile], interrupt: &Interrupt) -> Result<Option<Vec<Vec<Description>>>, Error> {
     let forms = files.iter().flat_map(InFile::indexes).filter_map(|(_, index)| index.form.as_ref().ok());
     let done = Arc::new(AtomicU64::new(0));

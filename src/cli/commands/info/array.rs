@@ -1,4 +1,4 @@
-//! What `hepfs info` says of one array, column or link.
+//! `hepfs info` for a single array, column or link.
 
 use serde_json::Value;
 
@@ -7,21 +7,21 @@ use crate::cli::place::{Asked, Place};
 use crate::source::Interrupt;
 use crate::views::printable;
 
-/// Characters of a value that are written out.
+/// Most characters of a value to print.
 const MOST_OF_VALUE: usize = 400;
 
-/// Fields of a compound and members of an enumeration that are written out.
+/// Most fields of a compound, or members of an enumeration, to print.
 const MOST_PARTS: usize = 20;
 
-/// The directory of what `metadata.json` calls by the name asked for, or of which a file has that name, and what is
-/// said of it there; `None` where there is none.
+/// Finds a member by its name in `metadata.json`, or by that of one of its files: the directory above, and the entry
+/// there; `None`: no such member.
 pub(super) fn find(asked: &Asked, interrupt: &Interrupt) -> Option<(Place, Value)> {
     let (above, name) = asked.find_above(interrupt)?;
     let found = above.spot.described(interrupt).ok()?.one(&name.to_string(), interrupt).ok()??;
     Some((above, found))
 }
 
-/// The lines about what has this path in the file.
+/// The lines about the object with this path in the file.
 pub(super) fn described(one: &Value, path: &str) -> Vec<String> {
     let storage = if one["storage"].is_object() { &one["storage"] } else { one };
     let kind = if one["row_label"].is_boolean() { "column".to_owned() } else { text(&one["kind"]) };
@@ -76,7 +76,7 @@ pub(super) fn described(one: &Value, path: &str) -> Vec<String> {
     lines
 }
 
-/// A value as JSON writes it, texts with their quotes; a long one as far as a person may read it.
+/// A value as JSON, with quotes around texts; a long one is truncated.
 fn as_json(value: &Value) -> String {
     let whole = value.to_string();
     match whole.char_indices().nth(MOST_OF_VALUE) {
@@ -92,7 +92,7 @@ fn list(values: &Value) -> String {
     format!("[{}]", names.collect::<Vec<_>>().join(", "))
 }
 
-/// `deflate(4)`; what shuffle is told is the width of the type.
+/// `deflate(4)`; the parameter of shuffle, the width of the type, is left out.
 fn filter(filter: &Value) -> String {
     let name = Some(text(&filter["name"])).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("filter {}", text(&filter["id"])));
@@ -100,7 +100,7 @@ fn filter(filter: &Value) -> String {
     if parameters.is_empty() || filter["id"] == 2 { name } else { format!("{name}({})", parameters.join(", ")) }
 }
 
-/// A datatype in words: those of NumPy where it has some.
+/// A datatype in words: NumPy's, if it has some.
 fn type_name(datatype: &Value) -> String {
     let size = datatype["size"].as_u64().unwrap_or(0);
     let bits = size.saturating_mul(8);
@@ -152,7 +152,7 @@ fn type_name(datatype: &Value) -> String {
     }
 }
 
-/// What a float is made of that is none of IEEE 754.
+/// The parts of a float that is not IEEE 754.
 fn float(format: &Value) -> String {
     let parts = format.as_object().and_then(|format| format.values().next()).unwrap_or(format);
     let bits = |key: &str| text(&parts[key]);
