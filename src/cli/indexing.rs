@@ -72,7 +72,7 @@ pub(super) fn lock(text: &OsStr) -> Result<Exclusive, Error> {
     }
     let locked = Exclusive::open(&source).map_err(index_writer::Error::from)?;
     if locked.was_put_back() {
-        say!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
+        say!("hepfs: an earlier run ended in the middle of a change: the file is back in its state before that run");
     }
     Ok(locked)
 }

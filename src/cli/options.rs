@@ -402,7 +402,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
     let (number, shift) =
         units.iter().find_map(|(unit, shift)| Some((upper.strip_suffix(*unit)?, *shift))).unwrap_or((upper, 0));
-    let number: u64 = number.trim().parse().map_err(|_| format!("{text:?} is no size such as 512M or 2G"))?;
+    let number: u64 = number.trim().parse().map_err(|_| format!("{text:?} is not a size such as 512M or 2G"))?;
     number.checked_mul(1 << shift).ok_or_else(|| format!("{text} is too large"))
 }
 

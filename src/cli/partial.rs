@@ -73,7 +73,7 @@ impl Partial {
             let name = entry.file_name();
             let writer = name.as_bytes().strip_prefix(self.prefix.as_bytes()).and_then(Writer::of);
             if writer.is_some_and(|writer| writer.is_gone()) && remove(&entry.path()).is_ok() {
-                say!("hepfs: {} is removed, which a killed command left behind", entry.path().display());
+                say!("hepfs: {} is removed: a killed command left it behind", entry.path().display());
             }
         }
     }

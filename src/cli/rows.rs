@@ -105,7 +105,7 @@ impl Writing {
             return Err(Error::Usage(format!("-o {}: {reason}", output.display())));
         }
         if is_binary && output.is_none() && io::stdout().is_terminal() {
-            return Err(Error::Usage("this format is none for a terminal: send it to a file with `-o`".into()));
+            return Err(Error::Usage("this format is not for a terminal: send it to a file with `-o`".into()));
         }
         Ok(format)
     }
@@ -194,7 +194,7 @@ impl Format {
             Some("parquet" | "pq") => Format::Parquet,
             Some("arrow" | "feather" | "ipc") => Format::Arrow,
             _ => {
-                let formats = "its name ends neither with .csv, .tsv, .ndjson, .parquet nor .arrow; say --format";
+                let formats = "its name ends with none of .csv, .tsv, .ndjson, .parquet and .arrow; give --format";
                 return Err(Error::Usage(format!("-o {}: {formats}", output.display())));
             }
         })
@@ -254,12 +254,12 @@ impl Output {
             return Err(refuse("that is a folder"));
         }
         if is_known(&path) {
-            return Err(refuse("that is an HDF5 file, or of another format that is known"));
+            return Err(refuse("that is an HDF5 file, or one of another known format"));
         }
         if let Some(reason) = no_folder(&path) {
             return Err(refuse(&reason));
         }
-        let partial = Partial::beside(&path).ok_or_else(|| refuse("that is no file"))?;
+        let partial = Partial::beside(&path).ok_or_else(|| refuse("not a file"))?;
         Ok(Self { path, shown, partial: known.is_none_or(|known| known.is_file()).then_some(partial) })
     }
 
@@ -280,7 +280,7 @@ impl Output {
         if let Some(reason) = no_folder(&path) {
             return Err(refuse(&reason));
         }
-        let partial = Partial::beside(&path).ok_or_else(|| refuse("that is no folder"))?;
+        let partial = Partial::beside(&path).ok_or_else(|| refuse("not a folder"))?;
         Ok(Self { path, shown, partial: Some(partial) })
     }
 

@@ -34,7 +34,7 @@ pub(super) fn walk(
     see: &mut dyn FnMut(&Met) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     if !place.is_directory() {
-        return Err(Error::Usage(format!("{} is no directory; give a group, a table or a file", place.name)));
+        return Err(Error::Usage(format!("{} is not a directory; name a group, a table or a file", place.name)));
     }
     place.spot.children(interrupt).map_err(|error| place.failed(error))?;
     walk::walk(&place.spot, interrupt, see)
@@ -157,7 +157,7 @@ pub(super) fn in_dataset(place: &Place, table: Arc<Table>, interrupt: &Interrupt
 /// If the place has no table: [`Error::Tables`] names those below it.
 pub(super) fn table_of(place: &Place, only: bool, interrupt: &Interrupt) -> Result<Arc<Table>, Error> {
     if !place.is_directory() {
-        return Err(Error::Usage(format!("{}: not a table; give a table, a group or a file", place.name)));
+        return Err(Error::Usage(format!("{}: not a table; name a table, a group or a file", place.name)));
     }
     // Listing the group makes its table known.
     place.spot.children(interrupt).map_err(|error| place.failed(error))?;

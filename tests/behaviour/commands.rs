@@ -131,7 +131,7 @@ fn several_sources_are_named_in_each_line() {
         let said: Vec<&str> = stderr.lines().filter(|line| !line.contains(" %: ")).collect();
         assert_eq!(
             said,
-            [format!("hepfs: {}: not an HDF5 file, nor of another format that is known (Trevni)", bad.display())],
+            [format!("hepfs: {}: not an HDF5 file, nor of another known format (Trevni)", bad.display())],
             "{command:?}"
         );
         (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
@@ -237,7 +237,7 @@ fn an_export_is_a_compressed_file_of_the_rows_and_columns_asked_for() {
     for (name, more, code, reason) in [
         ("out.parquet", &["--columns=enrgy"][..], 1, "did you mean"),
         ("out.parquet", &["--compression=zip"], 2, "zstd:LEVEL"),
-        ("out.xlsx", &[], 1, "say --format"),
+        ("out.xlsx", &[], 1, "give --format"),
         ("no/such/out.parquet", &[], 1, "no/such/out.parquet: there is no folder "),
         ("no/such/parts", &["--partition-by=label"], 1, "no/such/parts: there is no folder "),
     ] {
@@ -502,7 +502,7 @@ fn what_is_not_there_is_one_line() {
     let nothing = [
         (["ls", "units.h5:nothing/here"], "nothing/here: no such file"),
         (["info", "units.h5:t/nothing"], "t/nothing: no such file"),
-        (["info", "units.h5:t/table.csv"], "is no directory"),
+        (["info", "units.h5:t/table.csv"], "is not a directory"),
         (["ls", "units.h5:t/table.csv/deeper"], "not a directory"),
     ];
     for ([command, place], words) in nothing {
@@ -538,7 +538,7 @@ fn info_of_a_place_without_tables_says_where_to_look() {
             let output = hepfs(["info", &place, "--cache-folder=none"].into_iter().chain(more));
             let said = String::from_utf8(output.stderr).unwrap();
             let expected =
-                format!("hepfs: {place}: not a table, a group or a file, but what belongs to {owner}: give that\n");
+                format!("hepfs: {place}: not a table, a group or a file, but a part of {owner}: name that instead\n");
             assert_eq!((said, output.stdout.len(), output.status.code()), (expected, 0, Some(1)));
         }
         assert!(hepfs(["info", owner, "--cache-folder=none"]).status.success(), "{owner}");

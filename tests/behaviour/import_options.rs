@@ -65,7 +65,7 @@ fn a_table_without_its_index_is_told_and_a_new_file_is_not_there() {
     refused(&import(&[&a, &out, "--index", "n:minimax"]), &["minmax, sorted, bitmap, bloom"]);
     assert_eq!(names(folder.path()), ["a.ndjson"]);
     succeeded(&import(&[&a, &out]));
-    let words = ["search indexes are of columns", "the table is written, without this index"];
+    let words = ["search indexes are of columns", "the table is written, but without this index"];
     refused(&import(&[&a, &format!("{out}:other"), "--index", "l:minmax"]), &words);
     let mounted = Mounted::new(&[Path::new(&out)], &[]);
     assert_eq!(mounted.text("other/table.csv"), mounted.text("table/table.csv"));

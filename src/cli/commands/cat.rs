@@ -108,7 +108,7 @@ fn write(arguments: &Arguments, interrupt: &Interrupt) -> Result<(), Error> {
             let piece = piece.map_err(failed)?;
             if is_terminal && piece.contains(&0) {
                 interrupt.raise();
-                let hint = "no text, and none for a terminal: send it to a file or through a pipe";
+                let hint = "not text, so not for a terminal: send it to a file or through a pipe";
                 return Err(Error::Usage(format!("{}: {hint}", place.name)));
             }
             if let Err(error) = out.write_all(&piece) {

@@ -192,7 +192,7 @@ impl Folder {
                 mountpoint.display()
             )
         } else {
-            format!("{shown}: something is there already: name a folder that is new or empty")
+            format!("{shown}: not empty: name a new or empty folder")
         }))
     }
 }

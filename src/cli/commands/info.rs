@@ -131,7 +131,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
             let owner = place.name_above(|spot| spot.described(&interrupt).is_ok());
             let reason = match place.is_folder() {
                 true => "there is no HDF5 file in this folder".to_owned(),
-                false => format!("not a table, a group or a file, but what belongs to {owner}: give that"),
+                false => format!("not a table, a group or a file, but a part of {owner}: name that instead"),
             };
             return Err(Error::Usage(format!("{}: {reason}", place.name)));
         }

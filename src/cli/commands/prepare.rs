@@ -90,7 +90,7 @@ enum Outcome {
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if arguments.named.reading.keeps_nothing() {
-        return Err(Error::Usage("there is no cache folder to keep anything in: name one with --cache-folder".into()));
+        return Err(Error::Usage("there is no cache folder: name one with --cache-folder".into()));
     }
     let settings = Settings { formats: arguments.files.formats(), ..arguments.showing.settings()? };
     arguments.named.each(&settings, 1, |asked| one(arguments, asked))
@@ -109,7 +109,9 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
         tables::walk(&place, &interrupt, &mut |met| collected.directory(&place, met, &interrupt))?;
     } else {
         if arguments.stats && !arguments.csv {
-            return Err(Error::Usage("statistics are of columns: name their table, or its folder columns/".into()));
+            return Err(Error::Usage(
+                "only columns have statistics: name their table, or its directory columns/".into(),
+            ));
         }
         let name = place.name.rsplit(['/', ':']).next().filter(|_| !place.is_one_of_several).unwrap_or(&place.name);
         if let Spot::File(file) = &place.spot {
@@ -181,7 +183,7 @@ fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
     let line = format!("{}{what}; in {}; {seconds:.1} s, {decoded} decoded", place.prefix(None), printable(&folder));
     writeln!(std::io::stdout(), "{line}").map_err(Error::io("standard output"))?;
     if interrupted {
-        say!("hepfs: interrupted; what is listed above stays kept");
+        say!("hepfs: interrupted; results listed above stay in the cache");
         return Ok(INTERRUPTED);
     }
     Ok(u8::from(failures > 0))

@@ -90,7 +90,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         return Err(Error::Usage(format!("{one} {example}")));
     }
     if arguments.table.is_some() && Path::new(expression).is_file() {
-        let reason = "a file where the EXPRESSION should be, which stands last: 'limit 10' is one";
+        let reason = "a file in place of the EXPRESSION, which comes last, such as 'limit 10'";
         return Err(Error::Usage(format!("{}: {reason}", expression.display())));
     }
     let expression = expression.to_str().ok_or_else(|| Error::Usage("EXPRESSION: not UTF-8".into()))?;
@@ -160,7 +160,7 @@ impl Asked<'_> {
         let place = match (self.table, self.sources) {
             (Some(table), sources) => Place::of_many(sources, table, session, &interrupt)?,
             (None, [source]) => Place::open(source, session, &interrupt)?,
-            (None, _) => return Err(Error::Usage("several SOURCEs: say --table".into())),
+            (None, _) => return Err(Error::Usage("several SOURCEs: give --table".into())),
         };
         let table = table_of(&place, true, &interrupt)?;
         let explained = |error: query::Error| Error::Usage(explained(self.text(), &error));
@@ -176,7 +176,7 @@ impl Asked<'_> {
             (Some(path), []) => Target::File(Output::new(path)?),
             (Some(path), by) => Target::Folder(Output::folder(path)?, by.to_vec()),
             (None, []) => Target::Standard,
-            (None, _) => return Err(Error::Usage("--partition-by: say a folder for the files with `-o`".into())),
+            (None, _) => return Err(Error::Usage("--partition-by: name a folder for the files with `-o`".into())),
         };
         let write = |table: &Table, watched: &Watched, before: u64, done: &AtomicU64| {
             if matches!(target, Target::Standard) {
@@ -288,7 +288,7 @@ fn explained(expression: &str, error: &query::Error) -> String {
 /// Logs with `-v` how the rows were found.
 fn explain(explained: &Explained) {
     tracing::info!(
-        "{} blocks of 65,536 rows: {} without a match, {} that match whole, {} told by search indexes, \
+        "{} blocks of 65,536 rows: {} without a match, {} that match entirely, {} decided by search indexes, \
          {} decoded ({} bytes)",
         explained.blocks,
         explained.blocks_without,

@@ -152,7 +152,7 @@ impl Inputs {
                 Some(format) => format,
                 None => guess(&source, uncompressed(Path::new(name)))
                     .map_err(Error::io(shown.clone()))?
-                    .ok_or_else(|| Error::Usage(format!("{shown}: what is it? Say --format")))?,
+                    .ok_or_else(|| Error::Usage(format!("{shown}: unknown format: give --format")))?,
             };
             sources.push(source.clone());
             let opened: Result<Box<dyn Input>, ArrowError> = match format {
@@ -191,7 +191,7 @@ impl Inputs {
         match self.sources.iter().position(|source| !source.is_unchanged()) {
             Some(at) => {
                 let name = self.files.get(at).map_or("", |(name, _)| name.as_str());
-                Err(Error::Usage(format!("{name}: it was changed while it was read: import it again")))
+                Err(Error::Usage(format!("{name}: it changed during the import: import it again")))
             }
             None => Ok(()),
         }

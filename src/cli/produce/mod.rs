@@ -154,7 +154,7 @@ impl Production {
         };
         match outcome {
             Err(_) if self.interrupt.is_raised() => {
-                say!("hepfs: interrupted; what is not listed above was not written");
+                say!("hepfs: interrupted; only the tables listed above were written");
                 Ok(ExitCode::from(INTERRUPTED))
             }
             outcome => outcome,
@@ -199,9 +199,9 @@ impl Partial {
     fn new(file: &Path) -> Result<Self, Error> {
         let shown = || file.display().to_string();
         let refuse = |reason: &str| Error::Usage(format!("{}: {reason}", shown()));
-        let name = file.file_name().ok_or_else(|| refuse("that is no file"))?;
+        let name = file.file_name().ok_or_else(|| refuse("not a file"))?;
         if Format::of(file).is_ok() {
-            return Err(refuse("an HDF5 file is written, and this is the name of another; see `hepfs export`"));
+            return Err(refuse("the output is an HDF5 file, but this name is of another format; see `hepfs export`"));
         }
         if let Some(reason) = no_folder(file) {
             return Err(refuse(&reason));

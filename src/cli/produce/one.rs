@@ -85,7 +85,7 @@ impl One<'_> {
             Ok(()) => said.insert(0, line),
             Err(error) if is_new || self.production.interrupt.is_raised() => return Err(error),
             Err(error) => {
-                return Err(Error::Usage(format!("{error}; the table is written, without this index")));
+                return Err(Error::Usage(format!("{error}; the table is written, but without this index")));
             }
         }
         said.iter().filter(|_| is_new).try_for_each(|line| self.production.watched.write(line))
@@ -189,7 +189,7 @@ impl One<'_> {
         let refused = |reason: &str| Error::Usage(format!("{}: {reason}", printable(&name.to_string_lossy())));
         let found = Place::open(&name, session, interrupt).and_then(|place| table_of(&place, false, interrupt));
         let Some(known) = found.ok().filter(|known| table_writer::is_own(known)) else {
-            return Err(refused("something else is there, which stays: name another path"));
+            return Err(refused("something else is there, and stays: name another path"));
         };
         if self.job.mode == Mode::Create {
             let reason =
@@ -426,7 +426,7 @@ impl One<'_> {
 fn lock(file: &Path) -> Result<Exclusive, Error> {
     let exclusive = Exclusive::open(file).map_err(index_writer::Error::from)?;
     if exclusive.was_put_back() {
-        say!("hepfs: an earlier run was ended while it changed the file: it is as it was before that run");
+        say!("hepfs: an earlier run ended in the middle of a change: the file is back in its state before that run");
     }
     Ok(exclusive)
 }

@@ -26,8 +26,8 @@ use crate::table::Table;
 const MOST_LINKS: usize = 64;
 
 /// Reasons why a link is not shown.
-const NOWHERE: &str = "it leads to nothing that is shown";
-const SERVANT: &str = "it leads to what serves a table, which is not shown by itself";
+const NOWHERE: &str = "its target is not shown";
+const SERVANT: &str = "it leads to a servant of a table, which is not shown by itself";
 
 /// The path from the root group to a directory.
 #[derive(Clone, Debug, Default)]

@@ -219,14 +219,14 @@ impl Members<'_> {
                             continue;
                         }
                         Some(Err(reason)) => member.not_shown.push(reason.into()),
-                        None => member.not_shown.push("it leads to nothing that is shown".into()),
+                        None => member.not_shown.push("its target is not shown".into()),
                     }
                 }
                 (_, Target::External { file, path, .. }) => {
                     member.kind = "external link";
                     member.details = Details::External(Box::new((file.clone(), path.clone())));
                     member.not_shown.push(if Reach::of(self.file).follows() {
-                        "it leads to nothing that may be followed: other files lie below the source's own folder".into()
+                        "its target may not be followed: only files below the source's own folder may".into()
                     } else {
                         "links into other files are followed only with --follow-external".into()
                     });
@@ -246,7 +246,7 @@ impl Members<'_> {
         if let Some((first, others)) = too_far.split_first() {
             let others =
                 if others.is_empty() { String::new() } else { format!("; so do {} links beside it", others.len()) };
-            let found = format!("it leads through more links, and is not followed{others}");
+            let found = format!("it leads through more links than that, and is not followed{others}");
             findings.push(Finding::new(join(self.path, first), &rules::LINK_CHAIN, found));
         }
         for (link, mut member, below) in directories {

@@ -47,7 +47,7 @@ pub enum OpenError {
     Empty(PathBuf),
     /// No signature of a known format is at an offset where it may be.
     #[error(
-        "{path}: not an HDF5 file, nor of another format that is known (Trevni){relative}",
+        "{path}: not an HDF5 file, nor of another known format (Trevni){relative}",
         path = .path.display()
     )]
     UnknownFormat {

@@ -107,7 +107,7 @@ impl Chunks {
         let size = self.grid.chunk_bytes();
         let is_plain = pipeline.is_identity(chunk.mask) || *partial_unfiltered && self.grid.overhangs(chunk.index);
         if chunk.is_unknown() {
-            return Some("the chunk index is damaged here: where it lies is not known".into());
+            return Some("the chunk index is damaged here: its place is not known".into());
         }
         if is_plain && chunk.size < size {
             return Some(self.too_short(chunk));

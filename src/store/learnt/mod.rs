@@ -264,7 +264,7 @@ impl Opening {
         match self.content {
             Content::Growing => Some("a writer has the file open in SWMR mode, so its content may change"),
             Content::Scattered => {
-                Some("with --follow-external values may lie in other files, whose changes nothing tells")
+                Some("with --follow-external values may lie in other files, whose changes go unnoticed")
             }
             Content::Fixed if !self.source.was_settled() => Some("the file had just been written when it was opened"),
             Content::Fixed => self.source.check().is_err().then_some("the file has changed since it was opened"),

@@ -101,7 +101,7 @@ pub fn partition(
     let parted = Parted::new(&source, how.by)?;
     let held = source.metadata.metadata().row_groups().first().map_or(0, pages);
     if held > how.memory.saturating_mul(PAGES_PART) {
-        let reason = format!("a page of each column takes {held} bytes: choose columns, or say a larger --memory");
+        let reason = format!("a page of each column takes {held} bytes: choose columns, or give a larger --memory");
         return Err(refused(&how.by.join(","), &reason));
     }
     let schema = source.metadata.schema().project(&parted.others).map_err(CompressError::from_arrow)?;

@@ -81,7 +81,7 @@ pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode
             Some(table) => vec![tables::in_dataset(&place, table, &interrupt)?],
             None => tables::find(&place, true, &interrupt)?,
         };
-        let interrupted = || say!("hepfs: interrupted; what was found so far stays kept");
+        let interrupted = || say!("hepfs: interrupted; results so far stay in the cache");
         let mut read = Vec::new();
         let mut verified = files.iter().map(|_| Vec::new()).collect();
         if !arguments.quick {

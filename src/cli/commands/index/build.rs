@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let outcome = each().try_for_each(|(column, kind)| watched.write(&builder.build(column, kind, &done)?));
     drop(watched);
     if interrupt.is_raised() {
-        say!("hepfs: interrupted; what is listed above is in the file");
+        say!("hepfs: interrupted; the indexes listed above are in the file");
         return Ok(ExitCode::from(INTERRUPTED));
     }
     outcome.map(|()| ExitCode::SUCCESS)

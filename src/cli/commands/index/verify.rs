@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         let place = asked.find_settled(&interrupt)?;
         let Found { files, failed, is_unfinished } = Found::new(&place, &interrupt)?;
         let Some(verified) = all(&files, &interrupt)? else {
-            say!("hepfs: interrupted; what was found so far stays kept");
+            say!("hepfs: interrupted; results so far stay in the cache");
             return Ok(INTERRUPTED);
         };
         report::write(&files, &verified, arguments.json)?;

@@ -205,7 +205,7 @@ impl Folder {
     fn warn(&self, what: &str, error: &io::Error) {
         self.trouble.get_or_init(|| {
             let trouble = format!("the cache folder {} {what}: {error}", self.path.display());
-            tracing::warn!("{trouble}; less is kept");
+            tracing::warn!("{trouble}; less is cached");
             trouble
         });
     }

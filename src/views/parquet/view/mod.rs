@@ -296,7 +296,7 @@ impl Shared {
         }
         let (told, bytes) = (*self.size.get_or_init(|| frame.bytes()), frame.bytes());
         if told != bytes {
-            return Err(broken(format!("{bytes} bytes, where the size was {told}")));
+            return Err(broken(format!("{bytes} bytes, but the size was {told}")));
         }
         Ok(frame)
     }
