@@ -1,28 +1,28 @@
-//! Why a file-system call failed, and the one place where that becomes an errno.
+//! Errors of file-system calls, and the one place that turns them into an errno.
 
 use crate::source::Interrupted;
 use crate::{session, store};
 
-/// Why a file-system call failed.
+/// An error of a file-system call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A session cannot do it.
+    /// An error of the session.
     #[error(transparent)]
     Session(#[from] session::Error),
-    /// The caller may not do this (any write).
+    /// The file system is read-only: the answer to every write.
     #[error("read-only file system")]
     ReadOnly,
-    /// The node's mode does not permit it.
+    /// The node's mode does not permit the call.
     #[error("permission denied")]
     NotPermitted,
-    /// No extended attribute of that name.
+    /// The node has no extended attribute of that name.
     #[error("no such attribute")]
     NoAttribute,
-    /// There is no such control operation: files are no terminals, though Python asks of each whether it is one.
+    /// The control operation does not exist: files are no terminals, though Python asks each of them.
     #[error("no such control operation")]
     NoControl,
-    /// The kernel has a way of its own, and takes it once it is told so.
+    /// The kernel has its own implementation, and uses it after this answer.
     #[error("left to the kernel")]
     LeftToKernel,
 }
@@ -40,7 +40,7 @@ impl From<store::Error> for Error {
 }
 
 impl Error {
-    /// The errno a caller sees.
+    /// The errno that a caller sees.
     pub fn errno(&self) -> i32 {
         match self {
             Error::Session(session::Error::NotFound) => libc::ENOENT,
@@ -59,7 +59,7 @@ impl Error {
         }
     }
 
-    /// Writes the error to the log: as a warning where a file or hepfs is at fault, otherwise as a trace.
+    /// Logs the error: as a warning if a file or hepfs is at fault, otherwise as a trace.
     pub fn log(&self) {
         match self {
             Error::Session(error) => error.log(),

@@ -1,10 +1,10 @@
 //! The tree of names, the inodes and the FUSE adapter.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! | --- | --- |
-//! | `node` | what a directory, a file or a link must answer |
-//! | `service` | what a request means, without the kernel's protocol; the numbers the kernel knows nodes by |
-//! | `pool` | the threads that answer, and the watch over those who wait |
+//! | `node` | the interface of a directory, a file or a link |
+//! | `service` | the meaning of a request, without the kernel's protocol; inode numbers |
+//! | `pool` | the threads that answer, and the watch over waiting requesters |
 //! | `adapter` | the translation from and to the kernel's protocol; the only user of `fuser` |
 //! | [`mount`] | mounting, unmounting, stopping on a signal |
 //! | [`watch`] | notices when a source changes |

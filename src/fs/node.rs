@@ -1,4 +1,4 @@
-//! What the adapter asks of a directory, a file or a link, without knowing what it shows.
+//! The interface between the adapter and a directory, a file or a link, whatever it shows.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -15,14 +15,14 @@ use crate::views::{Access, Effort, Size};
 /// A shared node.
 pub type NodeRef = Arc<dyn Node>;
 
-/// What `stat` shows beside the size.
+/// The fields of `stat` other than the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Kind of node.
     pub kind: Kind,
     /// Permission bits; no write bit is ever set.
     pub mode: u16,
-    /// The HDF5 file's times, but for directories of which it tells another.
+    /// The HDF5 file's modification time; a directory may have its own.
     pub mtime: SystemTime,
     /// Last change of the HDF5 file's inode.
     pub ctime: SystemTime,
@@ -30,22 +30,23 @@ pub struct Attributes {
     pub atime: SystemTime,
 }
 
-/// A directory, a file or a link. Every call may be slow unless it says otherwise; slow calls look at `interrupt`.
+/// A directory, a file or a link. Every call may be slow unless its documentation says otherwise; slow calls check
+/// `interrupt`.
 ///
-/// Calls that make no sense for a kind answer [`NotADirectory`](session::Error::NotADirectory) or
-/// [`NotAFile`](session::Error::NotAFile); those are provided.
+/// Calls that make no sense for a kind return [`NotADirectory`](session::Error::NotADirectory) or
+/// [`NotAFile`](session::Error::NotAFile); the default methods do so.
 pub trait Node: Send + Sync {
-    /// What `stat` shows; never slow.
+    /// The fields of `stat` other than the size; never slow.
     fn attributes(&self) -> Attributes;
 
-    /// Whether the node still belongs to the file that lies under the source's path; never slow. `false` makes lookups
-    /// and opens answer `ESTALE`, so that the kernel asks again from the top.
+    /// Whether the node still belongs to the file at the source's path; never slow. After `false`, lookups and opens
+    /// answer `ESTALE`, so the kernel asks again from the root.
     fn is_current(&self) -> bool;
 
-    /// The child with this name, of a directory.
+    /// The child of this name in a directory.
     ///
     /// # Errors
-    /// [`session::Error::NotFound`] where there is none.
+    /// [`session::Error::NotFound`] if the directory has no such name.
     fn lookup(&self, name: &[u8], interrupt: &Interrupt) -> Result<NodeRef, Error> {
         let _ = (name, interrupt);
         Err(session::Error::NotADirectory.into())
@@ -68,7 +69,7 @@ pub trait Node: Send + Sync {
         Err(session::Error::NotAFile.into())
     }
 
-    /// The size of a file; 0 for what has none, directories and live files.
+    /// The size of a file; 0 for directories and live files.
     ///
     /// # Errors
     /// See [`Error`].
@@ -77,7 +78,7 @@ pub trait Node: Send + Sync {
         Ok(Size::Exact(0))
     }
 
-    /// Appends at most `length` bytes of a file from `offset` on to `answer`; fewer only at the end.
+    /// Appends at most `length` bytes of a file from `offset` on to `answer`; fewer only at the end of the file.
     ///
     /// # Errors
     /// See [`Error`].
@@ -86,7 +87,7 @@ pub trait Node: Send + Sync {
         Err(session::Error::NotAFile.into())
     }
 
-    /// What an open file reads of, where this is no more than a name of it; `None` where the node itself serves.
+    /// The node that an open file reads from, if this node only stands for its name; `None`: this node itself.
     ///
     /// # Errors
     /// See [`Error`].
@@ -94,7 +95,7 @@ pub trait Node: Send + Sync {
         Ok(None)
     }
 
-    /// How a file is usually read.
+    /// The usual way to read the file.
     fn access(&self) -> Access {
         Access::Any
     }
@@ -109,12 +110,12 @@ pub trait Node: Send + Sync {
     }
 }
 
-/// The extended attributes of a node. A copy asks for each by its name, so that values are made one by one.
+/// The extended attributes of a node. A copy asks for each by its name, so each value is computed separately.
 pub trait Xattrs {
     /// All names (`user.units`), in the order of the file.
     fn names(&self) -> Vec<BString>;
 
-    /// The value under a name; `None` where there is none that can be shown.
+    /// The value under a name; `None`: no such attribute, or its value cannot be shown.
     fn value(&self, name: &BStr) -> Option<Vec<u8>>;
 }
 

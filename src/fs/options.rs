@@ -1,4 +1,4 @@
-//! The options of a mount, and how its source is written for the kernel.
+//! The options of a mount, and the form of its source name for the kernel.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,36 +7,36 @@ use bstr::BString;
 
 use super::service::ListedXattrs;
 
-/// What stands behind `fuse.` in the list of mounts.
+/// The subtype after `fuse.` in the list of mounts.
 pub(super) const SUBTYPE: &str = "hepfs";
 
-/// A source name longer than this is cut: mount(2) takes a page of options in all.
+/// Longest source name, in bytes; a longer one is cut: mount(2) takes a page of options in all.
 const SOURCE_NAME_MAX: usize = 512;
 
 /// The options of a mount.
 #[derive(Clone, Debug)]
 pub struct MountOptions {
-    /// What `mount` and `df` show as the source; any bytes.
+    /// The source in `mount` and `df`; any bytes.
     pub source_name: BString,
-    /// Paths of the sources, so that a mount over one of them is refused: it would hide it from ourselves.
+    /// Paths of the sources: a mount over one of them would hide it from ourselves, so hepfs refuses it.
     pub sources: Vec<PathBuf>,
-    /// Whether other users may look, as far as the modes permit.
+    /// Whether other users may use the mount, as far as the modes permit.
     pub allow_other: bool,
     /// Whether reads bypass the page cache.
     pub direct_io: bool,
     /// How long the kernel may keep names and attributes that only a change of the source can change.
     pub ttl: Duration,
-    /// What `df` shows as the size.
+    /// The size in `df`.
     pub total_bytes: u64,
-    /// Session threads; one for each core and two more unless given. All but one may answer quick requests themselves.
+    /// Session threads; by default one for each core and two more. All but one may answer quick requests themselves.
     pub threads: Option<usize>,
-    /// The longest read that we ask for, if that fits in a pipe. The kernel's own limit is `fs.fuse.max_pages_limit`,
-    /// 1 MiB by default.
+    /// Longest read that we ask for, if it fits in a pipe. The kernel's own limit is `fs.fuse.max_pages_limit`, 1 MiB
+    /// by default.
     pub max_read: u32,
-    /// Names the kernel may know at a time, about; beyond, it is asked to let go of old ones. Each takes some 300 bytes
-    /// here and 1 KiB there.
+    /// Approximate number of names that the kernel may know at a time; beyond it, we ask the kernel to forget old ones.
+    /// Each takes some 300 bytes here and 1 KiB in the kernel.
     pub known_names: usize,
-    /// Which extended attributes are listed.
+    /// The extended attributes that a listing has.
     pub xattrs: ListedXattrs,
 }
 
@@ -57,7 +57,7 @@ impl Default for MountOptions {
     }
 }
 
-/// Makes a source name that stays one option of one line: `,` would end it, `\` is an escape to the helper.
+/// Encodes a source name as one option on one line: `,` would end it, and `\` is an escape to the helper.
 pub(super) fn encode_source_name(name: &[u8]) -> String {
     let mut encoded = String::new();
     for part in name.utf8_chunks() {

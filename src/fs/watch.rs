@@ -1,8 +1,8 @@
 //! Watches sources for changes, by inotify.
 //!
-//! A file is watched twice: itself, for rewrites in place, and its folder, for another file that takes its name. The
-//! watch on the file follows the inode, so it is set anew after each change. Network file systems do not report changes
-//! made on other machines: there only [`crate::fs::Node::is_current`] notices, at the next request.
+//! It watches each file twice: the file itself, for rewrites in place, and its folder, for another file that takes its
+//! name. The watch on the file follows the inode, so each change renews it. Network file systems do not report changes
+//! from other machines: only [`crate::fs::Node::is_current`] notices those, at the next request.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -19,20 +19,20 @@ use rustix::io::Errno;
 
 use crate::session::Watcher;
 
-/// A change is reported after this long without another: writers seldom write once.
+/// Quiet time before a report of a change: writers seldom write once.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// A change is reported after this long even while the file goes on changing.
+/// Latest time for the report, even if the file goes on changing.
 const LATEST: Duration = Duration::from_secs(1);
 
-/// What happens to a file by its own name or by another.
+/// Events of a file.
 const FILE_EVENTS: WatchMask = WatchMask::MODIFY
     .union(WatchMask::ATTRIB)
     .union(WatchMask::CLOSE_WRITE)
     .union(WatchMask::MOVE_SELF)
     .union(WatchMask::DELETE_SELF);
 
-/// What happens to names in a folder.
+/// Events of names in a folder.
 const FOLDER_EVENTS: WatchMask = WatchMask::CREATE
     .union(WatchMask::DELETE)
     .union(WatchMask::MOVED_FROM)
@@ -42,7 +42,7 @@ const FOLDER_EVENTS: WatchMask = WatchMask::CREATE
 /// Calls back when a watched path changes, until it is dropped.
 pub struct Watch {
     watched: Arc<Mutex<Watched>>,
-    /// Dropped with the watch, which wakes the thread and ends it.
+    /// Dropped with the watch: that wakes the thread and ends it.
     _stop: PipeWriter,
 }
 
@@ -52,22 +52,22 @@ struct Watched {
     meanings: HashMap<WatchDescriptor, BTreeSet<Meaning>>,
 }
 
-/// Why a descriptor is watched.
+/// The purpose of a watch descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Meaning {
-    /// It is this source.
+    /// It watches this source.
     File(PathBuf),
-    /// It is the folder in which this name stands for this source.
+    /// It watches the folder in which this name stands for this source.
     NameIn(OsString, PathBuf),
-    /// It is this source folder: any name in it matters.
+    /// It watches this source folder: any name in it matters.
     Folder(PathBuf),
 }
 
 impl Watch {
-    /// Starts a watch over nothing. `changed` is called, on a thread of the watch, with each path that changed.
+    /// Starts a watch over nothing. It calls `changed`, on its own thread, with each path that changed.
     ///
     /// # Errors
-    /// Where the system has no more inotify instances for this user, or no threads.
+    /// If the system has no more inotify instances for this user, or no threads.
     pub fn new(changed: impl Fn(&Path) + Send + 'static) -> io::Result<Self> {
         let inotify = Inotify::init()?;
         let watched = Arc::new(Mutex::new(Watched { watches: inotify.watches(), meanings: HashMap::new() }));
@@ -94,7 +94,7 @@ impl Watcher for Watch {
 
 impl Watched {
     fn add(&mut self, path: &Path, events: WatchMask, meaning: Meaning) -> io::Result<()> {
-        // MASK_ADD: the same folder may be watched for another reason already.
+        // MASK_ADD: the same folder may have another watch already.
         let descriptor = self.watches.add(path, events | WatchMask::MASK_ADD)?;
         self.meanings.entry(descriptor).or_default().insert(meaning);
         Ok(())
@@ -103,7 +103,7 @@ impl Watched {
     fn add_file(&mut self, path: &Path) -> io::Result<()> {
         let file = self.add(path, FILE_EVENTS, Meaning::File(path.to_owned()));
         let mut folder = self.add_name(path, path);
-        // A symbolic link changes also when another file takes the name that it leads to.
+        // A symbolic link also changes when another file takes the name of its target.
         if let Ok(target) = path.canonicalize() {
             folder = folder.and(self.add_name(&target, path));
         }
@@ -120,7 +120,7 @@ impl Watched {
         self.add(folder, FOLDER_EVENTS, Meaning::NameIn(name.to_owned(), source.to_owned()))
     }
 
-    /// The sources that an event concerns.
+    /// The sources that an event affects.
     fn concerned(&mut self, descriptor: &WatchDescriptor, mask: EventMask, name: Option<&OsStr>) -> Vec<PathBuf> {
         let Some(meanings) = self.meanings.get(descriptor) else { return Vec::new() };
         let of_the_name = EventMask::CREATE | EventMask::DELETE | EventMask::MOVED_FROM | EventMask::MOVED_TO;
@@ -130,7 +130,7 @@ impl Watched {
             Meaning::Folder(path) => (mask.intersects(of_the_name) || name.is_none()).then(|| path.clone()),
         });
         let concerned = concerned.collect();
-        // The inode is gone, and the kernel may give the descriptor's number to another.
+        // The inode is gone, and the kernel may reuse the descriptor's number.
         if mask.contains(EventMask::IGNORED) {
             self.meanings.remove(descriptor);
         }
@@ -147,7 +147,7 @@ impl Watched {
             .collect()
     }
 
-    /// Sets the watch on the inode that has the path now.
+    /// Moves the watch to the present inode of the path.
     fn follow(&mut self, path: &Path) {
         let moved = Meaning::File(path.to_owned());
         if !self.meanings.values().flatten().any(|meaning| matches!(meaning, Meaning::NameIn(_, p) if p == path)) {
@@ -162,7 +162,7 @@ impl Watched {
                 }
                 self.meanings.entry(descriptor).or_default().insert(moved);
             }
-            // Nothing has the name now; the folder tells when that changes.
+            // The path has no file now; the watch on the folder reports the next one.
             Err(error) => tracing::debug!("{}: {error}", path.display()),
         }
         let gone: Vec<_> = self.meanings.iter().filter(|(_, m)| m.is_empty()).map(|(d, _)| d.clone()).collect();
@@ -190,7 +190,7 @@ fn listen(
         let mut ready = [PollFd::new(&inotify, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
         match poll(&mut ready, patience.as_ref()) {
             Ok(_) => {}
-            // It says nothing of the descriptors then.
+            // The descriptors hold no result after this error.
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
         }
@@ -210,7 +210,7 @@ fn listen(
                     first = Instant::now();
                 }
                 if event.mask.contains(EventMask::Q_OVERFLOW) {
-                    // Events were lost: anything may have changed.
+                    // The kernel lost events: anything may have changed.
                     pending.extend(watched.everything());
                 } else {
                     pending.extend(watched.concerned(&event.wd, event.mask, event.name));

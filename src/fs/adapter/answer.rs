@@ -1,4 +1,4 @@
-//! Sends an answer whose bytes lie in several places, which `fuser` has no call for.
+//! Sends an answer whose bytes lie in several places: `fuser` has no call for that.
 
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
@@ -11,11 +11,11 @@ use crate::fs::pool::{Reply, Ticket};
 use crate::fs::service::OpenFile;
 use crate::store::{Answer, AnswerPart};
 
-/// Bytes of `struct fuse_out_header`.
+/// Size of `struct fuse_out_header`, in bytes.
 const HEADER: usize = 16;
 
 /// The descriptor of the session. All session threads share one: the kernel takes an answer only on the descriptor that
-/// the request came by.
+/// delivered the request.
 pub(super) struct Device {
     device: OwnedFd,
     pipes: Pipes,
@@ -26,15 +26,15 @@ impl Device {
         Self { device, pipes: Pipes::default() }
     }
 
-    /// An answer ready to be sent, of parts of which some lie in a source; `None` where they have to be read.
+    /// Fills a pipe with an answer some of whose parts lie in a source; `None`: the caller must read those parts.
     pub fn fill<'a>(&self, request: RequestId, parts: &'a [AnswerPart<'a>]) -> Option<Filled<'a>> {
         self.pipes.fill(&header(request, parts).ok()?, parts)
     }
 
-    /// Sends it.
+    /// Sends the answer.
     ///
     /// # Errors
-    /// `ENOENT` where the requester has gone.
+    /// `ENOENT` if the requester has gone.
     pub fn send(&self, filled: Filled<'_>) -> io::Result<()> {
         filled.send(&self.device, &self.pipes)
     }
@@ -42,7 +42,7 @@ impl Device {
     /// Sends parts that lie in memory.
     ///
     /// # Errors
-    /// `ENOENT` where the requester has gone.
+    /// `ENOENT` if the requester has gone.
     pub fn write(&self, request: RequestId, parts: &[AnswerPart<'_>]) -> io::Result<()> {
         let header = header(request, parts)?;
         let mut slices = vec![IoSlice::new(&header)];
@@ -54,7 +54,7 @@ impl Device {
 }
 
 impl Shared {
-    /// Answers a read of a file, from `offset` on.
+    /// Answers a read of a file from `offset` on.
     pub(super) fn send(
         &self,
         request: RequestId,
@@ -87,11 +87,11 @@ impl Shared {
     }
 }
 
-/// Ends a request that was answered without `reply`.
+/// Disposes of the `reply` object of a request that was answered without it.
 fn sent(reply: ReplyData, outcome: io::Result<()>) {
     match outcome {
-        // Dropped, it would answer a second time. It holds one count of the session's descriptor, which then stays open
-        // until the process ends.
+        // Dropped, the reply would answer a second time. It holds one reference to the session's descriptor, which then
+        // stays open until the process ends.
         Ok(()) => std::mem::forget(reply),
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
             tracing::debug!("the requester of an answer has gone");
@@ -101,7 +101,7 @@ fn sent(reply: ReplyData, outcome: io::Result<()>) {
     }
 }
 
-/// What precedes an answer of these parts: `struct fuse_out_header` of `linux/fuse.h`, with no error.
+/// The header of an answer of these parts: `struct fuse_out_header` of `linux/fuse.h`, with no error.
 fn header(request: RequestId, parts: &[AnswerPart<'_>]) -> io::Result<[u8; HEADER]> {
     let length = parts.iter().map(AnswerPart::len).sum::<usize>();
     let total = u32::try_from(HEADER + length).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! Listing a directory: names alone, or each with what a lookup of it would answer.
+//! Lists a directory: names alone, or each name with the answer of its lookup.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,10 +14,10 @@ use crate::fs::pool::Ticket;
 use crate::fs::service::Stat;
 use crate::views::Effort;
 
-/// What sizes of names may take that were not asked for yet.
+/// Time that a listing may spend on the sizes of names nobody has asked for yet.
 ///
-/// Behind its first answer the kernel lists with attributes only where names of the directory were looked up meanwhile:
-/// what does that nearly always looks up the rest as well, one request after the other.
+/// After its first answer the kernel lists with attributes only if a program has looked up names of the directory
+/// meanwhile. Such a program nearly always looks up the rest as well, one request after the other.
 const LOOKED_AHEAD: Duration = Duration::from_micros(QUICK.as_micros() as u64 / 2);
 
 impl Shared {
@@ -40,7 +40,7 @@ impl Shared {
         let (mut found, began) = (Vec::new(), Instant::now());
         for entry in self.service.list(&directory, offset) {
             ticket.interrupt().check()?;
-            // "." and ".." are not looked up, and the kernel does not count them.
+            // The kernel looks up neither "." nor "..", and counts no lookup for them.
             let dots = matches!(entry.name.as_slice(), b"." | b"..");
             let is_asked = offset > 0 && began.elapsed() < LOOKED_AHEAD;
             let effort = if is_asked { Effort::Quick } else { Effort::Known };
@@ -57,7 +57,7 @@ impl Shared {
                 }
                 Some(node) => {
                     let stat = self.service.count(directory.number(), entry.name.as_bstr(), node);
-                    // `fuser` has one time for name and attributes here.
+                    // `fuser` takes one time for name and attributes here.
                     let ttl = stat.attr_ttl.min(stat.entry_ttl);
                     let full = reply.add(INodeNo(stat.number), entry.next, name, &ttl, &self.attr(&stat), GENERATION);
                     if full {
@@ -74,7 +74,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The kernel takes nothing but number and kind of "." and "..".
+    /// Attributes of "." and "..": the kernel uses their number and kind alone.
     fn dots_attr(&self, number: u64) -> FileAttr {
         let time = SystemTime::UNIX_EPOCH;
         let kind = Kind::Directory;

@@ -1,8 +1,7 @@
-//! Translates between the kernel's protocol, as `fuser` speaks it, and [`Service`]. The only place that knows `fuser`.
+//! Translates between the kernel's protocol, as `fuser` speaks it, and [`Service`]. Only this module knows `fuser`.
 //!
-//! A handler runs on one of few session threads and must not block. It answers from memory where it can, and also looks
-//! up names and reads files as long as these are quick. Everything else goes to the [`Pool`] and is answered from
-//! there.
+//! A handler runs on one of few session threads and must not block. It answers from memory if it can, and looks up
+//! names and reads files itself as long as these are quick. All other work goes to the [`Pool`], whose threads answer.
 
 mod answer;
 mod buffers;
@@ -41,25 +40,25 @@ use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
 use buffers::Buffers;
 
-/// The most requests that the kernel sends ahead of its readers (read-ahead).
+/// Most read-ahead requests under way in the kernel.
 const MAX_BACKGROUND: u16 = 64;
 
-/// After a read that took less, a session thread answers the next one of that file itself; names are treated alike.
+/// If a read takes less time, a session thread answers the next read of that file itself; lookups follow the same rule.
 /// Decoding a chunk of 1 MiB takes less; waiting for a pass over a column, for a worker or for a slow disk takes more.
 const QUICK: Duration = Duration::from_millis(5);
 
 /// Block size in `statfs`, and in `stat` of directories, links and live files.
 const BLOCK: u32 = 4096;
 
-/// A number stands for one node as long as the kernel knows it, so generations have nothing to tell apart.
+/// A number stands for one node as long as the kernel knows it, so all generations are the same.
 const GENERATION: Generation = Generation(0);
 
-/// What session threads and pool share.
+/// State that session threads and pool share.
 struct Shared {
     service: Service,
     pool: Pool,
     buffers: Buffers,
-    /// Whether the job of [`Lane::Names`] that ended last was quick.
+    /// Whether the last job of [`Lane::Names`] was quick.
     names_are_quick: AtomicBool,
     direct_io: bool,
     max_read: u32,
@@ -68,7 +67,7 @@ struct Shared {
     session: session::Connection,
 }
 
-/// The handlers, and a channel that tells when the session is over.
+/// The handlers, and a channel that closes when the session is over.
 struct Adapter(Arc<Shared>, Sender<()>);
 
 impl Shared {
@@ -76,7 +75,7 @@ impl Shared {
         FileAttr {
             ino: INodeNo(stat.number),
             size: stat.size,
-            // Never fewer than the size takes: `tar` and `cp` would look for holes.
+            // Never fewer blocks than the size takes: `tar` and `cp` would look for holes.
             blocks: stat.size.div_ceil(512),
             atime: stat.attributes.atime,
             mtime: stat.attributes.mtime,
@@ -84,12 +83,12 @@ impl Shared {
             crtime: stat.attributes.ctime,
             kind: file_type(stat.attributes.kind),
             perm: stat.attributes.mode & 0o555,
-            // For a directory 1 means "unknown": `find` takes 2 for "no folders inside".
+            // For a directory, 1 means "unknown", whereas `find` takes 2 for "no folders inside".
             nlink: 1,
             uid: self.owner.0,
             gid: self.owner.1,
             rdev: 0,
-            // `cat`, `cp` and Python's files read this much at a time. The kernel keeps its highest bit alone.
+            // `cat`, `cp` and Python's files read this much at a time. The kernel keeps only the highest bit.
             blksize: if stat.attributes.kind == Kind::File { self.max_read.next_power_of_two() } else { BLOCK },
             flags: 0,
         }
@@ -99,7 +98,7 @@ impl Shared {
         reply.entry_with_ttls(&stat.attr_ttl, &stat.entry_ttl, &self.attr(stat), GENERATION);
     }
 
-    /// Opens with the size that is known or computed; where that is much work, in the slow lane.
+    /// Opens a file if its size is known or quickly computed; otherwise in the slow lane.
     fn open(self: Arc<Self>, number: u64, effort: Effort, ticket: Ticket<ReplyOpen>) {
         match self.service.open(number, effort, ticket.interrupt()) {
             Ok(Some(file)) => {
@@ -145,7 +144,7 @@ impl Adapter {
         }
     }
 
-    /// Asks for an answer from memory; without one, computes it on the pool.
+    /// Answers from memory; if memory has no answer, computes it on the pool.
     fn known_or<R: Reply, T>(
         &self,
         reply: R,
@@ -164,7 +163,7 @@ impl Adapter {
         })
     }
 
-    /// Runs a job on the pool, which answers from there. In the lane of names the session thread runs it as long as
+    /// Runs a job on the pool, which then answers. The session thread runs a job of the lane of names itself as long as
     /// such jobs are quick: nearly all are, and waking another thread takes longer.
     fn run<R: Reply>(
         &self,
@@ -212,24 +211,25 @@ impl Filesystem for Adapter {
         let wanted = InitFlags::FUSE_ASYNC_READ
             | InitFlags::FUSE_PARALLEL_DIROPS
             | InitFlags::FUSE_DO_READDIRPLUS
-            // Names alone are asked for by programs that look nothing up: `ls` makes no node for each.
+            // Programs that look nothing up ask for names alone: `ls` creates no node for each name.
             | InitFlags::FUSE_READDIRPLUS_AUTO
             | InitFlags::FUSE_ASYNC_DIO
             | InitFlags::FUSE_MAX_PAGES
             | InitFlags::FUSE_CACHE_SYMLINKS
-            // Some files bypass the page cache, and some readers map them all the same.
+            // Some files bypass the page cache, and some programs map even those.
             | InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP
-            // Reads ask for attributes that have run out: a bound of the size is one that `open` made out of date. With
-            // it the kernel would take whichever answer past the end comes first for the end, and zeros up to there.
+            // This flag makes reads ask again for expired attributes: `open` expires an upper bound of the size. With
+            // that bound, the kernel would take the first answer past the end for the end of the file, with zeros up to
+            // there.
             | InitFlags::FUSE_AUTO_INVAL_DATA;
-        // Older kernels lack some; each is an improvement and none a condition.
+        // Older kernels lack some capabilities; each is an improvement and none a condition.
         if let Err(missing) = config.add_capabilities(wanted) {
             tracing::debug!("this kernel lacks {missing:?}");
             config.add_capabilities(wanted & !missing).ok();
         }
         config.set_max_background(MAX_BACKGROUND).ok();
         config.set_max_write(self.0.max_read).ok();
-        // The kernel offers 128 KiB and takes no more here; `mount` raises it afterwards where it may.
+        // The kernel offers 128 KiB and takes no more here; `mount` raises it afterwards if it may.
         if let Err(offered) = config.set_max_readahead(self.0.max_read) {
             config.set_max_readahead(offered).ok();
         }
@@ -313,7 +313,7 @@ impl Filesystem for Adapter {
             Ok(file) => file,
             Err(error) => return reply.fail(&error),
         };
-        // Reads that bypass the page cache tell whose they are; what fills it does not.
+        // A read that bypasses the page cache names its owner; a read that fills the cache does not.
         if !file.is_awaited(offset, length as usize, owner.is_some()) {
             return reply.error(Errno::EAGAIN);
         }
@@ -403,7 +403,7 @@ impl Filesystem for Adapter {
     fn getxattr(&self, request: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let name = BString::from(name.as_bytes());
         if !self.0.service.has_xattrs() {
-            // The kernel asks no more.
+            // The kernel does not ask again.
             return reply.error(Errno::ENOSYS);
         }
         if !name.starts_with(b"user.") {
@@ -433,7 +433,7 @@ impl Filesystem for Adapter {
         );
     }
 
-    /// Asked only where the kernel does not check modes itself, that is, of the mount's owner.
+    /// The kernel asks only if it does not check modes itself, that is, for the owner of the mount.
     fn access(&self, _: &Request, number: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
         self.at_once(reply, |shared, reply| {
             let Some(inode) = shared.service.inodes().get(number.0) else {
@@ -451,7 +451,7 @@ impl Filesystem for Adapter {
         });
     }
 
-    // Without these three, `fuser` writes a warning to the log for each of them.
+    // Without these three handlers, `fuser` logs a warning for each such request.
 
     fn ioctl(
         &self,
@@ -589,7 +589,7 @@ fn file_type(kind: Kind) -> FileType {
     }
 }
 
-/// Answers with the value, or with its length where that was asked (`size` 0).
+/// Answers with the value, or with its length if the caller asks for that (`size` 0).
 fn send_xattr(reply: ReplyXattr, value: &[u8], size: u32) {
     match u32::try_from(value.len()) {
         Ok(length) if size == 0 => reply.size(length),

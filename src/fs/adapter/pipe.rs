@@ -12,20 +12,20 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_siz
 use crate::source::{Lease, Source};
 use crate::store::AnswerPart;
 
-/// The size of a pipe that an answer of 1 MiB fits in, with its header. Without `CAP_SYS_RESOURCE` a pipe is no larger
-/// than `fs.pipe-max-size`.
+/// Size of a pipe that holds an answer of 1 MiB and its header. Without `CAP_SYS_RESOURCE` a pipe is no larger than
+/// `fs.pipe-max-size`.
 const LARGE: usize = 2 << 20;
 
 /// The usual `fs.pipe-max-size`.
 const USUAL: usize = 1 << 20;
 
-/// Pages of a pipe that an answer may need beside those that its bytes would fill: parts begin and end within pages.
+/// Pages that an answer may need beside those that its bytes fill: parts begin and end within pages.
 const SPARE: usize = 8;
 
-/// Pipes kept for the next answers.
+/// Most pipes kept for the next answers.
 const KEPT: usize = 16;
 
-/// Pipes that are empty.
+/// Empty pipes.
 #[derive(Default)]
 pub(super) struct Pipes(Mutex<Vec<Pipe>>);
 
@@ -36,16 +36,16 @@ pub(super) struct Pipe {
     pages: usize,
 }
 
-/// The longest answer that fits in a pipe.
+/// Length of the longest answer that fits in a pipe.
 pub(super) fn longest_answer() -> usize {
     let pages = Pipe::new().map_or(0, |pipe| pipe.pages);
-    // Pipes this small serve no answer, so they limit none.
+    // Pipes this small carry no answer, so they limit none.
     if pages <= 4 * SPARE { usize::MAX } else { (pages - SPARE) * page_size() }
 }
 
 impl Pipes {
-    /// Fills a pipe with an answer: this `header` and these parts, of which some lie in a source. `None` where there is
-    /// no pipe large enough, or no lease on the source.
+    /// Fills a pipe with an answer: this `header` and these parts, some of which lie in a source. `None`: no pipe is
+    /// large enough, or the source has no lease.
     pub fn fill<'a>(&self, header: &[u8], parts: &'a [AnswerPart<'a>]) -> Option<Filled<'a>> {
         let mut stored = parts.iter().filter_map(|part| match part {
             AnswerPart::Source(run) => Some(run.source()),
@@ -65,7 +65,7 @@ impl Pipes {
             self.give_back(pipe);
             return None;
         };
-        // From here on a pipe that fails is closed together with its contents.
+        // An error from here on closes the pipe together with its contents.
         pipe.write(header).ok()?;
         for part in parts {
             let filled = match part {
@@ -86,12 +86,12 @@ impl Pipes {
     }
 }
 
-/// A pipe with an answer in it; the lease keeps writers from the source meanwhile.
+/// A pipe that holds an answer; the lease keeps writers from the source meanwhile.
 pub(super) struct Filled<'a> {
     pipe: Pipe,
     lease: Lease,
     parts: &'a [AnswerPart<'a>],
-    /// Bytes, the header's among them.
+    /// Bytes in the pipe, header included.
     length: usize,
 }
 
@@ -99,9 +99,9 @@ impl Filled<'_> {
     /// Hands the answer to the kernel, which copies it to the requester.
     ///
     /// # Errors
-    /// `ENOENT` where the requester has gone.
+    /// `ENOENT` if the requester has gone.
     pub fn send(self, device: impl AsFd, pipes: &Pipes) -> io::Result<()> {
-        // Before the requester has them: it may ask for the statistics next.
+        // Counted before the requester has the bytes: it may ask for the statistics next.
         for part in self.parts {
             if let AnswerPart::Source(run) = part {
                 run.count_passed_on(&self.lease);
@@ -138,7 +138,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// `length` bytes of the file from byte `address` on.
+    /// Splices `length` bytes of the file from byte `address` on into the pipe.
     fn take_from(&self, file: impl AsFd, address: u64, mut length: usize) -> io::Result<()> {
         let mut at = address;
         while length > 0 {
@@ -153,7 +153,7 @@ impl Pipe {
     }
 }
 
-/// The most pages of a pipe that a part takes.
+/// Most pages of a pipe that a part takes.
 fn pages(part: &AnswerPart<'_>) -> usize {
     let page = page_size();
     match part {

@@ -1,4 +1,4 @@
-//! What sends a failure, for each kind of reply.
+//! Sends a failure through each kind of reply.
 
 use fuser::{
     Errno, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl,
@@ -13,7 +13,7 @@ macro_rules! answers {
         impl Reply for $reply {
             fn fail(self, error: &Error) {
                 error.log();
-                // The inherent method of the same reply.
+                // This calls the inherent method of the same reply.
                 self.error(Errno::from_i32(error.errno()));
             }
         }

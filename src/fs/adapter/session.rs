@@ -1,4 +1,4 @@
-//! One mounted session: its threads, and what we tell the kernel unasked.
+//! One mounted session: its threads, and the notifications that we send the kernel.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ use crate::fs::service::{KnownName, ROOT, Service};
 use crate::source::StatMemo;
 use crate::store::cores;
 
-/// Tells the kernel things; empty until the session runs.
+/// Sends notifications to the kernel; empty until the session runs.
 pub struct Connection {
     known_names: usize,
     notifier: OnceLock<Notifier>,
@@ -33,7 +33,7 @@ pub struct Connection {
     trimming: Arc<AtomicBool>,
 }
 
-/// Keeps [`Connection::trimming`] up while a trim goes on, panics included.
+/// Keeps [`Connection::trimming`] true while a trim runs, panics included.
 struct Trimming(Arc<AtomicBool>);
 
 impl Drop for Trimming {
@@ -52,13 +52,13 @@ impl Connection {
         Self { known_names, notifier: OnceLock::new(), device: OnceLock::new(), trimming: Arc::default() }
     }
 
-    /// The kernel's end, once there is one.
+    /// The descriptor of the session, once it runs.
     pub(super) fn device(&self) -> Option<&Device> {
         self.device.get()
     }
 
-    /// Asks the kernel to forget the oldest names, down to three quarters of the limit, if it knows too many. A walk
-    /// through selections never ends.
+    /// Asks the kernel to forget the oldest names if it knows too many, until three quarters of the limit remain.
+    /// Without this, a walk through selections would never end.
     pub fn trim(&self, service: &Service, pool: &Pool) {
         if service.inodes().len() <= self.known_names || self.trimming.swap(true, Ordering::Acquire) {
             return;
@@ -76,29 +76,29 @@ impl Connection {
     }
 }
 
-/// Makes the kernel forget a name. It may be gone already, or the mount may be.
+/// Makes the kernel forget a name. The name or the mount may be gone already.
 fn forget_name(notifier: &Notifier, name: &KnownName) {
     if let Err(error) = notifier.inval_entry(INodeNo(name.parent), OsStr::from_bytes(&name.name)) {
         tracing::debug!("cannot invalidate {:?}: {error}", name.name);
     }
 }
 
-/// Makes the kernel drop what it caches; may be kept and used on any thread.
+/// Makes the kernel drop its caches; any thread may keep and use it.
 #[derive(Clone)]
 pub struct Invalidator(Arc<Shared>);
 
 impl Invalidator {
-    /// Drops pages, attributes and names of every node that is no longer current, and the attributes of the folders
-    /// they are in.
+    /// Drops pages, attributes and names of every node that is no longer current, and the attributes of the directories
+    /// that hold them.
     ///
-    /// May wait for requests to be answered, so never call it from a [`crate::fs::Node`].
+    /// This may wait for answers to requests, so never call it from a [`crate::fs::Node`].
     pub fn stale(&self) {
         self.drop_names(|node| !node.is_current());
     }
 
-    /// Drops pages, attributes and names of every node known.
+    /// Drops pages, attributes and names of every known node.
     ///
-    /// May wait for requests to be answered, so never call it from a [`crate::fs::Node`].
+    /// This may wait for answers to requests, so never call it from a [`crate::fs::Node`].
     pub fn everything(&self) {
         self.0.service.inodes().distrust_names();
         self.drop_names(|_| true);
@@ -107,22 +107,22 @@ impl Invalidator {
     fn drop_names(&self, choose: impl Fn(&NodeRef) -> bool) {
         let Some(notifier) = self.0.session.notifier.get() else { return };
         StatMemo::expire_all();
-        // The same few files are behind all names.
+        // All names belong to the same few files.
         let names = StatMemo::default().scope(|| self.0.service.inodes().names(choose));
         let folders: BTreeSet<u64> = names.iter().map(|name| name.parent).chain([ROOT]).collect();
         for name in &names {
-            // A negative length stands for the rest of the file.
+            // A negative length means the rest of the file.
             forget_inode(notifier, name.number, 0, -1);
             forget_name(notifier, name);
         }
         for folder in folders {
-            // A negative offset stands for attributes alone.
+            // A negative offset means attributes alone.
             forget_inode(notifier, folder, -1, 0);
         }
     }
 }
 
-/// Makes the kernel forget attributes and pages. It may have done so already, or the mount may be gone.
+/// Makes the kernel forget attributes and pages. They or the mount may be gone already.
 fn forget_inode(notifier: &Notifier, number: u64, offset: i64, length: i64) {
     if let Err(error) = notifier.inval_inode(INodeNo(number), offset, length) {
         tracing::debug!("cannot invalidate inode {number}: {error}");
@@ -136,7 +136,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Mounts and starts to answer.
+    /// Mounts the tree and starts to answer requests.
     pub fn start(root: NodeRef, mountpoint: &Path, options: &MountOptions) -> io::Result<Self> {
         let threads = options.threads.unwrap_or_else(session_threads);
         let longest = u32::try_from(pipe::longest_answer()).unwrap_or(u32::MAX);
@@ -164,39 +164,39 @@ impl Server {
             over
         });
         shared.session.notifier.set(session.notifier()).ok();
-        // We unmount ourselves. Dropped, the session's handle would unmount a second time, by path, and so take away
-        // another mount: `fuser` 0.18.0 takes a mount that is gone for one that is there.
+        // We unmount ourselves. Dropped, the session's handle would unmount a second time, by path, and could so remove
+        // another mount: `fuser` 0.18.0 takes a mount that is gone for one that exists.
         std::mem::forget(session.spawn()?);
         Ok(Self { shared, ended })
     }
 
-    /// Gets one message when the session ends.
+    /// The channel that gets one message when the session ends.
     pub fn ended(&self) -> &Receiver<()> {
         &self.ended
     }
 
-    /// The longest read that the kernel asks for, in bytes.
+    /// Longest read that the kernel asks for, in bytes.
     pub fn max_read(&self) -> u32 {
         self.shared.max_read
     }
 
-    /// What makes the kernel drop its caches.
+    /// The handle that makes the kernel drop its caches.
     pub fn invalidator(&self) -> Invalidator {
         Invalidator(self.shared.clone())
     }
 
-    /// Answers all requests that wait with "interrupted".
+    /// Answers all waiting requests with "interrupted".
     pub fn cancel_all(&self) {
         self.shared.pool.cancel_all();
     }
 }
 
-/// The default number of session threads: one for each core, also while one waits for a disk and another listens.
+/// Default number of session threads: one for each core, one more that may wait for a disk, and one that listens.
 pub(in crate::fs) fn session_threads() -> usize {
     cores() + 2
 }
 
-/// Whether the kernel has ended the session behind its device: it was unmounted or aborted.
+/// Whether the kernel has ended the session of this device: somebody unmounted or aborted it.
 fn is_over(device: BorrowedFd<'_>) -> bool {
     let mut polled = [PollFd::from_borrowed_fd(device, PollFlags::empty())];
     poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().contains(PollFlags::ERR)
@@ -206,7 +206,7 @@ fn config(options: &MountOptions, threads: usize) -> Config {
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName(encode_source_name(&options.source_name)),
-        // `MountOption::Subtype` reaches fusermount3 alone; so it reaches mount(2) as well.
+        // `MountOption::Subtype` reaches fusermount3 alone; this form reaches mount(2) as well.
         MountOption::CUSTOM(format!("subtype={}", SUBTYPE)),
         MountOption::RO,
         MountOption::NoSuid,

@@ -1,4 +1,4 @@
-//! Checks that are made before a mount is tried, each with an error of its own.
+//! Checks before a mount, each with an error of its own.
 
 use std::fs;
 use std::io;
@@ -10,19 +10,19 @@ use super::{HELPER, MountError};
 use crate::fs::adapter::session_threads;
 use crate::source::mounts;
 
-/// Address space that a mount takes at least, its session threads aside.
+/// Least address space of a mount, without its session threads.
 const ADDRESS_SPACE: u64 = 512 << 20;
 
-/// Address space of a session thread: a buffer of 16 MiB, which is not tried before it is taken, and a stack.
+/// Address space of a session thread: a stack, and a buffer of 16 MiB whose failed allocation ends the process.
 const THREAD: u64 = 32 << 20;
 
-/// Whether an error says that the daemon of a mount is gone, or goes at this moment.
+/// Whether an error says that the daemon of a mount is gone, or is about to go.
 fn is_dead(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOTCONN | libc::ECONNABORTED))
 }
 
-/// The absolute path without symbolic links, also of a mount point whose daemon died, where the last step cannot be
-/// looked at.
+/// The absolute path without symbolic links. It also resolves a mount point whose daemon died: nobody can look at its
+/// last component.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Err(error) if is_dead(&error) => {
@@ -36,7 +36,7 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Whether a directory can be mounted on; the path without symbolic links if so.
+/// Checks that a directory can be mounted on, and resolves its symbolic links.
 pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     let refuse = |error| MountError::Mountpoint { path: path.to_owned(), error };
     let resolved = resolve(path).map_err(|error| match error.kind() {
@@ -64,7 +64,7 @@ pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
     Ok(resolved)
 }
 
-/// Whether the mount would hide a source.
+/// Checks that the mount hides no source.
 pub fn check_sources(mountpoint: &Path, sources: &[PathBuf]) -> Result<(), MountError> {
     for source in sources {
         let resolved = source.canonicalize().unwrap_or_else(|_| source.clone());
@@ -76,8 +76,7 @@ pub fn check_sources(mountpoint: &Path, sources: &[PathBuf]) -> Result<(), Mount
     Ok(())
 }
 
-/// Checks what the system of an ordinary user may lack: the error of the mount itself would be a bare "permission
-/// denied".
+/// Checks for common gaps in a system: the error of the mount itself would be a bare "permission denied".
 pub fn check_system() -> Result<(), MountError> {
     match fs::OpenOptions::new().read(true).write(true).open("/dev/fuse") {
         Ok(_) => {}
@@ -95,7 +94,7 @@ fn helper_exists() -> bool {
     std::env::split_paths(&path).chain(usual).any(|folder| folder.join(HELPER).exists())
 }
 
-/// The error behind an answer of mount(2) or of the helper.
+/// Finds the error behind an answer of mount(2) or of the helper.
 pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
     let said = error.to_string();
     if said.contains("user_allow_other") {
@@ -105,8 +104,8 @@ pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
     MountError::Refused { path: mountpoint.to_owned(), reason }
 }
 
-/// Refuses an address space in which threads or their buffers find no room: an allocation that fails ends the process,
-/// and leaves a dead mount behind.
+/// Refuses an address space too small for the threads or their buffers: a failed allocation ends the process and leaves
+/// a dead mount behind.
 pub fn check_address_space() -> Result<(), MountError> {
     let least = ADDRESS_SPACE + THREAD * session_threads() as u64;
     match getrlimit(Resource::As).current {

@@ -1,4 +1,4 @@
-//! Unmounts: by umount(2), or by the helper for ordinary users.
+//! Unmounts by umount(2), or by the helper for ordinary users.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use rustix::mount::{UnmountFlags, unmount};
 
 use super::{HELPER, MountError};
 
-/// Unmounts as root by umount(2), as an ordinary user by the helper.
+/// Unmounts: root by umount(2), an ordinary user by the helper.
 pub fn detach(path: &Path, lazy: bool) -> Result<(), MountError> {
     let flags = if lazy { UnmountFlags::DETACH } else { UnmountFlags::empty() };
     match unmount(path, flags | UnmountFlags::NOFOLLOW) {

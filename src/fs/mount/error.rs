@@ -1,32 +1,32 @@
-//! Why something could not be mounted or unmounted, in words that say what to do about it.
+//! Errors of mounting and unmounting; their text says how to mend each.
 
 use std::io;
 use std::path::PathBuf;
 
 use super::HELPER;
 
-/// Why something could not be mounted or unmounted.
+/// An error of mounting or unmounting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
     /// The mount point does not exist.
     #[error("{path}: No such file or directory; `mkdir {path}` makes it", path = .0.display())]
     NoMountpoint(PathBuf),
-    /// The mount point cannot be used: it may not be entered, ...
+    /// The mount point is unusable: the user may not enter it, ...
     #[error("{path}: {error}", path = .path.display())]
     Mountpoint {
         /// The mount point.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         error: io::Error,
     },
-    /// The mount point is no directory.
+    /// The mount point is not a directory.
     #[error("{path}: not a directory; a mount point must be one", path = .0.display())]
     NotADirectory(PathBuf),
-    /// A hepfs is mounted there already.
+    /// A hepfs is already mounted there.
     #[error("{path}: a hepfs file system is mounted here already; `hepfs umount {path}` ends it", path = .0.display())]
     AlreadyMounted(PathBuf),
-    /// A hepfs was mounted there and its daemon is gone.
+    /// A hepfs was mounted there, and its daemon is gone.
     #[error(
         "{path}: left over from a hepfs that was killed; `hepfs umount {path}` (or `fusermount3 -u {path}`) clears it",
         path = .0.display()
@@ -43,15 +43,15 @@ pub enum MountError {
         /// The source in it.
         source_path: PathBuf,
     },
-    /// There is no room for the threads of a mount.
+    /// The address space has no room for the threads of a mount.
     #[error("an address space of {limit} bytes (`ulimit -v`) is too small: a mount takes {least} here")]
     AddressSpace {
         /// The limit of the process.
         limit: u64,
-        /// What is wanted at least.
+        /// The least that a mount needs.
         least: u64,
     },
-    /// This system cannot do FUSE.
+    /// This system has no FUSE.
     #[error(
         "/dev/fuse does not exist: the kernel module `fuse` is not loaded (`modprobe fuse`), or a container hides it"
     )]
@@ -62,18 +62,18 @@ pub enum MountError {
     /// The helper for ordinary users is missing.
     #[error("{HELPER} is not installed: an ordinary user needs it to mount and unmount (package `fuse3`)")]
     NoHelper,
-    /// `--allow-other` is not permitted.
+    /// This user may not use `--allow-other`.
     #[error(
         "--allow-other is refused: an ordinary user may use it only where /etc/fuse.conf has the line \
          `user_allow_other`"
     )]
     AllowOtherRefused,
-    /// mount(2) or the helper said no.
+    /// mount(2) or the helper refused.
     #[error("cannot mount on {path}: {reason}", path = .path.display())]
     Refused {
         /// The mount point.
         path: PathBuf,
-        /// What was said.
+        /// The reason given.
         reason: String,
     },
     /// No file system is mounted there.
@@ -93,21 +93,21 @@ pub enum MountError {
         path = .0.display()
     )]
     Busy(PathBuf),
-    /// umount(2) or the helper said no.
+    /// umount(2) or the helper refused.
     #[error("cannot unmount {path}: {reason}", path = .path.display())]
     UnmountRefused {
         /// The mount point.
         path: PathBuf,
-        /// What was said.
+        /// The reason given.
         reason: String,
     },
-    /// Signals cannot be caught, or `/proc` cannot be read.
+    /// The process cannot catch signals, or cannot read `/proc`.
     #[error("{0}")]
     System(io::Error),
 }
 
 impl MountError {
-    /// Whether the system lets this user mount nothing, or not there.
+    /// Whether the system lets this user mount nothing, or nothing there.
     pub fn is_of_system(&self) -> bool {
         matches!(self, Self::NoDevice | Self::DeviceRefused(_) | Self::NoHelper | Self::Refused { .. })
     }

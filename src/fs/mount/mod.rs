@@ -1,4 +1,4 @@
-//! Mounting, unmounting, and stopping on a signal.
+//! Mounts, unmounts, and stops on a signal.
 
 mod checks;
 mod detach;
@@ -21,25 +21,24 @@ use checks::{check_address_space, check_mountpoint, check_sources, check_system,
 use detach::detach;
 pub use error::MountError;
 
-/// The helper by which ordinary users mount and unmount.
+/// The helper that mounts and unmounts for ordinary users.
 const HELPER: &str = "fusermount3";
 
-/// How long a session may take to end after its mount point is gone. An open file keeps it alive until the daemon ends.
+/// Longest time for a session to end after its mount point is gone. An open file keeps it alive until the daemon ends.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// How a mount ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was unmounted from outside (`umount`, `fusermount3 -u`).
+    /// Somebody else unmounted it (`umount`, `fusermount3 -u`).
     Outside,
-    /// It was unmounted, and the session is over.
+    /// We unmounted it, and the session is over.
     Unmounted,
-    /// It is gone from the tree of folders, but a file of it is still open, and becomes unreadable when this process
-    /// ends.
+    /// The mount point is gone, but a file of the mount is still open, and becomes unreadable when this process ends.
     Detached,
 }
 
-/// A mounted file system; dropping it unmounts.
+/// A mounted file system; its drop unmounts it.
 pub struct Mount {
     server: Server,
     mountpoint: PathBuf,
@@ -47,13 +46,14 @@ pub struct Mount {
     over: bool,
 }
 
-/// Bytes that the kernel reads ahead. With its own 128 KiB a sequential reader waits for most requests. Longer ones
-/// hurt: a reader that announces hundreds of ranges at once (`POSIX_FADV_WILLNEED`, as Arrow does before it reads
-/// Parquet) has as much of each read at once, and all chunks that lie under it decoded long before they are used.
+/// Bytes that the kernel reads ahead. With its own 128 KiB a sequential reader waits for most requests. Longer
+/// read-ahead hurts: a program may announce hundreds of ranges at once (`POSIX_FADV_WILLNEED`, as Arrow does before it
+/// reads Parquet). The kernel then reads this much of each range at once, and all chunks under it are decoded long
+/// before their use.
 const READ_AHEAD: u32 = 256 << 10;
 
 impl Mount {
-    /// Mounts the tree under `root` and answers from now on.
+    /// Mounts the tree under `root` and starts to answer requests.
     ///
     /// # Errors
     /// See [`MountError`].
@@ -63,7 +63,7 @@ impl Mount {
         check_address_space()?;
         check_system()?;
         let server = Server::start(root, &mountpoint, options).map_err(|error| refusal(&mountpoint, error))?;
-        // The list of mounts tells the device without a question to ourselves.
+        // The list of mounts has the device number; `stat` would send a request to ourselves.
         let device = mounts::mount_at(&mountpoint).ok().flatten().map(|mount| mount.device);
         if let Some((major, minor)) = device.filter(|_| geteuid().is_root()) {
             let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
@@ -74,7 +74,7 @@ impl Mount {
         Ok(Self { server, mountpoint, device, over: false })
     }
 
-    /// Where it is mounted, without symbolic links.
+    /// Path of the mount point, without symbolic links.
     pub fn mountpoint(&self) -> &Path {
         &self.mountpoint
     }
@@ -84,7 +84,7 @@ impl Mount {
         self.device
     }
 
-    /// What makes the kernel drop its caches when a source changed.
+    /// The handle that makes the kernel drop its caches after a change of a source.
     pub fn invalidator(&self) -> Invalidator {
         self.server.invalidator()
     }
@@ -94,17 +94,17 @@ impl Mount {
         self.invalidator().stale();
     }
 
-    /// Waits until it is unmounted from outside.
+    /// Waits until somebody unmounts it.
     pub fn wait(mut self) -> Ended {
         self.server.ended().recv().ok();
         self.over = true;
         Ended::Outside
     }
 
-    /// Waits for a signal and unmounts then, or until it is unmounted from outside.
+    /// Waits for a signal and then unmounts, or until somebody else unmounts it.
     ///
     /// # Errors
-    /// Where it cannot be unmounted.
+    /// If it cannot be unmounted.
     pub fn serve_until(mut self, stop: &StopSignals) -> Result<Ended, MountError> {
         select! {
             recv(self.server.ended()) -> _ => {
@@ -120,11 +120,11 @@ impl Mount {
         }
     }
 
-    /// Unmounts. A mount in use is detached, and requests that wait are answered "interrupted", so this takes a few
+    /// Unmounts. It detaches a mount in use and answers waiting requests with "interrupted", so this takes a few
     /// seconds at most.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the system refuses.
     pub fn unmount(mut self) -> Result<Ended, MountError> {
         self.take_down()
     }
@@ -144,7 +144,7 @@ impl Mount {
                 }
                 outcome => outcome?,
             },
-            // Another file system was mounted over it, which is not ours to take away.
+            // Another file system is mounted over ours, and is not ours to remove.
             Some(other) if mounts::mounts().map_err(MountError::System)?.iter().any(ours) => {
                 self.server.cancel_all();
                 return Err(MountError::NotOurs { path: self.mountpoint.clone(), fs_type: other.fs_type });
@@ -153,7 +153,7 @@ impl Mount {
         }
         let deadline = Instant::now() + GRACE;
         while Instant::now() < deadline {
-            // Again and again: a request may just have been on its way.
+            // Repeated: a request may just have arrived.
             self.server.cancel_all();
             if self.server.ended().recv_timeout(Duration::from_millis(50)).is_ok() {
                 return Ok(Ended::Unmounted);
@@ -173,8 +173,8 @@ impl Drop for Mount {
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP, caught from the moment this exists: make it before the mount, so that none comes in
-/// between and leaves a stale mount.
+/// Catches SIGINT, SIGTERM and SIGHUP as long as it lives. Create it before the mount: a signal in between would leave
+/// a stale mount.
 pub struct StopSignals {
     handle: Handle,
     received: Receiver<i32>,
@@ -184,14 +184,14 @@ impl StopSignals {
     /// Catches the signals.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the system refuses.
     pub fn catch() -> Result<Self, MountError> {
         let mut signals = Signals::new([libc::SIGINT, libc::SIGTERM, libc::SIGHUP]).map_err(MountError::System)?;
         let handle = signals.handle();
         let (sender, received) = bounded(1);
         let wait = move || {
             for signal in signals.forever() {
-                // More than one says no more than one.
+                // One message stands for any number of signals.
                 sender.try_send(signal).ok();
             }
         };
@@ -207,10 +207,11 @@ impl Drop for StopSignals {
     }
 }
 
-/// How long a file may be open that somebody is just closing: threads of readers do so a moment after they have read.
+/// Longest wait for a file that is about to close: the threads of a program close their files a moment after the last
+/// read.
 const LONGEST_CLOSING: Duration = Duration::from_millis(500);
 
-/// Unmounts the hepfs at `path`, also one whose daemon died; `lazy` detaches one in use.
+/// Unmounts the hepfs at `path`, also one whose daemon died; `lazy` detaches a mount in use.
 ///
 /// # Errors
 /// See [`MountError`].
@@ -231,10 +232,10 @@ pub fn unmount(path: &Path, lazy: bool) -> Result<(), MountError> {
     }
 }
 
-/// Where hepfs is mounted in this namespace.
+/// Mount points of hepfs in this namespace.
 ///
 /// # Errors
-/// Where `/proc` is not mounted.
+/// If `/proc` is not mounted.
 pub fn mountpoints() -> Result<Vec<PathBuf>, MountError> {
     mounts::mountpoints().map_err(MountError::System)
 }

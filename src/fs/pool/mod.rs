@@ -1,15 +1,15 @@
-//! The threads that answer, and the watch over those who wait.
+//! The threads that answer, and the watch over waiting requesters.
 //!
-//! A session thread that blocks is lost for everybody, so it hands requests over. To wake another thread takes as long
-//! as a small read, though, so quick work is done by the session thread itself while another one listens
-//! ([`Pool::run_quick`]). Three things keep slow work from starving quick work:
+//! A blocked session thread is lost for everybody, so it hands requests over. But waking another thread takes as long
+//! as a small read, so a session thread does quick work itself while another one listens ([`Pool::run_quick`]). Three
+//! things keep slow work from starving quick work:
 //!
-//! - work runs in *lanes* with threads of their own, so seventy opens that count a billion values leave lookups alone;
+//! - work runs in *lanes* with threads of their own, so seventy opens that count a billion values do not delay lookups;
 //! - a lane starts another thread whenever all of its threads are busy, up to a bound;
-//! - a request whose sender was killed is answered at once, whether or not the work behind it notices.
+//! - a request whose sender was killed gets its answer at once, whether or not the work behind it notices.
 //!
-//! The last is why an answer is *claimed* ([`Ticket::claim`]): of the worker and the watch over the requester, whoever
-//! claims it first sends it, and a worker that comes second throws its result away.
+//! The last is why an answer is *claimed* ([`Ticket::claim`]): the worker and the watch over the requester both try.
+//! Whoever claims the answer first sends it, and a worker that comes second discards its result.
 
 mod requester;
 mod threads;
@@ -28,16 +28,16 @@ use requester::{Requester, Waiting};
 use threads::Threads;
 use waiters::{Waiter, Waiters};
 
-/// What sends the answer to one request. Dropped without a call, it must answer with an error by itself.
+/// Sends the answer to one request. Dropped without a call, it must answer with an error by itself.
 pub trait Reply: Send + 'static {
     /// Answers that the request failed.
     fn fail(self, error: &Error);
 }
 
-/// Which threads do a piece of work.
+/// The threads that do a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Names and attributes: lookups, listings, all that `ls` needs.
+    /// Names and attributes: lookups, listings and all other calls that `ls` needs.
     Names,
     /// Contents.
     Reads,
@@ -46,8 +46,8 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// Threads at most. Every name asked for keeps at most one thread for the worker's deadline; reads come from
-    /// `max_background` (64) read-aheads and their callers; slow work shares the cores anyway.
+    /// Most threads of the lane. Every name asked for keeps at most one thread until the worker's deadline. Reads come
+    /// from `max_background` (64) read-aheads and their callers. Slow work shares the cores anyway.
     fn bound(self) -> usize {
         match self {
             Lane::Names => 256,
@@ -69,18 +69,18 @@ struct Pending<R> {
 }
 
 impl<R: Reply> Ticket<R> {
-    /// Raised when the requester no longer waits.
+    /// The interrupt, raised when the requester no longer waits.
     pub fn interrupt(&self) -> &Interrupt {
         &self.0.interrupt
     }
 
-    /// Takes what sends the answer, unless the request was answered already. Effects that the requester must not miss
-    /// (a counted lookup, an open file) belong after a successful claim.
+    /// Takes the reply, unless the request has its answer already. Effects that the requester must not miss (a counted
+    /// lookup, an open file) belong after a successful claim.
     pub fn claim(&self) -> Option<R> {
         self.0.answer.lock().take()
     }
 
-    /// Answers that the request failed, unless it was answered already.
+    /// Answers that the request failed, unless it has its answer already.
     pub fn fail(&self, error: &Error) {
         if let Some(answer) = self.claim() {
             answer.fail(error);
@@ -108,14 +108,14 @@ impl<R: Reply> Waiter for Pending<R> {
     }
 }
 
-/// Session threads that may be away at once, so that one listens always.
+/// Number of session threads that may be away at once, so that one always listens.
 struct Listeners(AtomicUsize);
 
-/// A session thread that does not listen for a while.
+/// A session thread that does not listen for now.
 struct Away<'a>(&'a Listeners);
 
 impl Listeners {
-    /// `None` where the thread is the last one that listens.
+    /// Lets the calling thread stop listening; `None`: it is the last one that listens.
     fn leave(&self) -> Option<Away<'_>> {
         let left = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |others| others.checked_sub(1));
         left.is_ok().then(|| Away(self))
@@ -139,7 +139,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool beside `session_threads`. Its own threads start when there is work.
+    /// A pool beside `session_threads`. Its own threads start when work arrives.
     pub fn new(session_threads: usize) -> Self {
         let threads = |lane: Lane, name| Arc::new(Threads::new(lane.bound(), name));
         Self {
@@ -152,7 +152,7 @@ impl Pool {
         }
     }
 
-    /// Registers a request by the thread `pid` (0 if unknown). The memo of the calling thread goes with it.
+    /// Registers a request of the thread `pid` (0 if unknown). The memo of the calling thread goes with it.
     pub fn ticket<R: Reply>(&self, pid: u32, answer: R) -> Ticket<R> {
         let requester = Requester::new(pid);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Pool {
         Ticket(pending)
     }
 
-    /// Does `job` on a thread of `lane`. A panic in it answers with an I/O error.
+    /// Runs `job` on a thread of `lane`. A panic in it answers with an I/O error.
     pub fn run<R: Reply>(&self, lane: Lane, ticket: Ticket<R>, job: impl FnOnce(Ticket<R>) + Send + 'static) {
         let threads = match lane {
             Lane::Names => &self.names,
@@ -172,14 +172,14 @@ impl Pool {
             Lane::Slow => &self.slow,
         };
         if let Err(work) = threads.push(Box::new(|| answer(ticket, job))) {
-            // There is no thread and none can be started (`ulimit -v`, `-u`): the calling thread does it, and others
-            // wait.
+            // The lane has no thread and cannot start one (`ulimit -v`, `-u`): the calling thread does the work, and
+            // others wait.
             work();
         }
     }
 
-    /// Does `job` at once, on the session thread that calls, where another one listens; otherwise as [`Pool::run`]. For
-    /// work that is not expected to take long: the end of the session waits for its threads.
+    /// Runs `job` at once, on the calling session thread, if another one listens; otherwise as [`Pool::run`]. This is
+    /// for work that should be quick: the end of the session waits for its threads.
     pub fn run_quick<R: Reply>(&self, lane: Lane, ticket: Ticket<R>, job: impl FnOnce(Ticket<R>) + Send + 'static) {
         match self.listeners.leave() {
             Some(_away) => answer(ticket, job),
@@ -187,19 +187,19 @@ impl Pool {
         }
     }
 
-    /// Sets what tells whether the session is over, asked now and then while a request waits long: session threads that
-    /// are busy with one do not notice. All requests are cancelled then.
+    /// Sets the test for the end of the session, called now and then while a request waits long: busy session threads
+    /// do not notice the end. It cancels all requests.
     pub fn watch_end(&self, is_over: impl Fn() -> bool + Send + Sync + 'static) {
         self.waiters.watch_end(Box::new(is_over));
     }
 
-    /// Answers every request that waits with "interrupted" and stops the work behind it.
+    /// Answers every waiting request with "interrupted" and stops the work behind it.
     pub fn cancel_all(&self) {
         self.waiters.cancel_all();
     }
 }
 
-/// Does `job`, unless its request was cancelled while it queued. A panic in it answers with an I/O error.
+/// Runs `job`, unless its request was cancelled in the queue. A panic in it answers with an I/O error.
 fn answer<R: Reply>(ticket: Ticket<R>, job: impl FnOnce(Ticket<R>)) {
     if ticket.interrupt().is_raised() {
         return;
@@ -210,7 +210,7 @@ fn answer<R: Reply>(ticket: Ticket<R>, job: impl FnOnce(Ticket<R>)) {
     }
 }
 
-/// Logs a panic and makes an error of it.
+/// Logs a panic and turns it into an error.
 pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     let message = panic
         .downcast_ref::<&str>()
@@ -222,7 +222,7 @@ pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
 }
 
 impl Drop for Pool {
-    /// Threads end after what they do now. They are not joined: one may hang in a system call.
+    /// Threads end after their current work. Nobody joins them: one may hang in a system call.
     fn drop(&mut self) {
         for threads in [&self.names, &self.reads, &self.slow] {
             threads.close();

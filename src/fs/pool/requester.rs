@@ -1,8 +1,8 @@
 //! Finds out whether a requester still waits for its answer.
 //!
-//! The kernel tells a FUSE server about signals with FUSE_INTERRUPT, which `fuser` 0.18 does not pass on: a process
-//! that is killed while it waits for us stays in state D until we answer. So the requesters of long waits are looked up
-//! in `/proc/TID/status`.
+//! The kernel reports signals to a FUSE server with FUSE_INTERRUPT, which `fuser` 0.18 does not pass on: a process
+//! killed while it waits for us stays in state D until we answer. So we look up the requesters of long waits in
+//! `/proc/TID/status`.
 
 use std::fs;
 
@@ -13,21 +13,21 @@ use rustix::process::{Pid, test_kill_process};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requester(Pid);
 
-/// What became of a requester.
+/// The state of a requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It waits, or nothing can be learnt about it.
+    /// It waits, or its state is unknown.
     Yes,
     /// A signal that should end the wait is pending.
     Signalled,
-    /// There is no such thread any more.
+    /// The thread no longer exists.
     Gone,
 }
 
-/// Signals that ask a process to stop. They end a wait even where they are caught: Python's Ctrl-C is a handler.
+/// Signals that ask a process to stop. They end a wait even if the process catches them: Python's Ctrl-C is a handler.
 const ASKED_TO_STOP: u64 = bit(libc::SIGHUP) | bit(libc::SIGINT) | bit(libc::SIGQUIT) | bit(libc::SIGTERM);
 
-/// Signals that do not end a process by default: they are ignored, or stop and continue it.
+/// Signals that do not end a process by default: it ignores them, or they stop and continue it.
 const HARMLESS: u64 = bit(libc::SIGCHLD)
     | bit(libc::SIGURG)
     | bit(libc::SIGWINCH)
@@ -42,24 +42,24 @@ const fn bit(signal: libc::c_int) -> u64 {
 }
 
 impl Requester {
-    /// The requester with the number in a FUSE request's header. `None` for 0, which stands for the kernel itself or
+    /// The requester from the number in a FUSE request's header. `None` for 0, which stands for the kernel itself or
     /// for a process of a PID namespace that we cannot see.
     pub fn new(pid: u32) -> Option<Self> {
         i32::try_from(pid).ok().and_then(Pid::from_raw).map(Self)
     }
 
-    /// Whether it still waits.
+    /// Whether the requester still waits.
     pub fn waiting(self) -> Waiting {
         match fs::read_to_string(format!("/proc/{}/status", self.0)) {
             Ok(status) => judge(&status),
-            // Not there, or hidden (`hidepid`), or no /proc at all: only ESRCH is proof that it is gone.
+            // Gone, hidden (`hidepid`), or no /proc at all: only ESRCH proves that it is gone.
             Err(_) if test_kill_process(self.0) == Err(Errno::SRCH) => Waiting::Gone,
             Err(_) => Waiting::Yes,
         }
     }
 }
 
-/// Reads the verdict out of the text of `/proc/TID/status`.
+/// Derives the state from the text of `/proc/TID/status`.
 fn judge(status: &str) -> Waiting {
     let field = |name: &str| {
         status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim).unwrap_or_default()
@@ -71,8 +71,8 @@ fn judge(status: &str) -> Waiting {
     let pending = mask("SigPnd") | mask("ShdPnd");
     let kill = bit(libc::SIGKILL);
     let heard = pending & !mask("SigBlk") & !mask("SigIgn");
-    // A caught signal (a profiler's timer, a child's end) is no reason to break a read: programs do not expect EINTR
-    // from a regular file.
+    // A caught signal (a profiler's timer, a child's end) is no reason to break off a read: programs do not expect
+    // EINTR from a regular file.
     let deadly = heard & !mask("SigCgt") & !HARMLESS;
     if pending & kill != 0 || deadly != 0 || heard & ASKED_TO_STOP != 0 { Waiting::Signalled } else { Waiting::Yes }
 }

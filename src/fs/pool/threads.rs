@@ -1,4 +1,4 @@
-//! The threads of one lane: started when work queues, gone when there is none.
+//! The threads of one lane: they start when work queues, and end when idle.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// A thread without work goes after this long.
+/// Time after which an idle thread ends.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// A piece of work.
@@ -26,22 +26,22 @@ struct State {
     queue: VecDeque<Work>,
     /// Threads that wait for work.
     idle: usize,
-    /// Threads in all.
+    /// All threads.
     threads: usize,
     closed: bool,
 }
 
 impl Threads {
-    /// No thread yet, and at most `bound`.
+    /// A lane without a thread yet, and with at most `bound`.
     pub fn new(bound: usize, name: &'static str) -> Self {
         Self { bound, name, state: Mutex::default(), wake: Condvar::new() }
     }
 
-    /// Queues work and sees that a thread takes it; gives it back where there is none.
+    /// Queues work for a thread; returns the work if the lane has no thread and cannot start one.
     pub fn push(self: &Arc<Self>, work: Work) -> Result<(), Work> {
         let mut state = self.state.lock();
         state.queue.push_back(work);
-        // An idle thread stays counted until it has the lock again, so compare with all that queues.
+        // An idle thread stays counted until it has the lock again, so this compares with the whole queue.
         if state.queue.len() > state.idle && state.threads < self.bound {
             let threads = self.clone();
             match thread::Builder::new().name(self.name.to_owned()).spawn(move || threads.serve()) {
@@ -58,7 +58,7 @@ impl Threads {
         Ok(())
     }
 
-    /// Ends every thread after what it does now.
+    /// Ends every thread after its current work.
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.wake.notify_all();

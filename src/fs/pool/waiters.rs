@@ -1,4 +1,4 @@
-//! The watch over requests that take long: one whose sender was killed is cancelled.
+//! The watch over long requests: it cancels those whose sender was killed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
@@ -9,10 +9,10 @@ use parking_lot::{Condvar, Mutex};
 
 use super::requester::Waiting;
 
-/// A wait shorter than this is not looked at; a human notices longer ones.
+/// Shortest wait that the watch checks; people do not notice shorter ones.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// How often long waits are looked at: Ctrl-C then takes effect in 0.3 s at most.
+/// Interval between checks of long waits: Ctrl-C then takes effect within 0.3 s.
 const ROUND: Duration = Duration::from_millis(100);
 
 /// A pending request without the type of its answer.
@@ -23,7 +23,7 @@ pub(super) trait Waiter: Send + Sync {
     fn cancel(&self);
 }
 
-/// The requests that wait, and a thread that looks at those that wait long. It sleeps when there are none.
+/// The waiting requests, and a thread that checks those that wait long. It sleeps while no request waits.
 #[derive(Default)]
 pub(super) struct Waiters {
     state: Mutex<State>,
@@ -40,7 +40,7 @@ struct State {
 }
 
 impl Waiters {
-    /// Watches over a request until it is removed.
+    /// Watches over a request until [`Waiters::remove`].
     pub fn add(self: &Arc<Self>, id: u64, request: Weak<dyn Waiter>) {
         let mut state = self.state.lock();
         state.requests.insert(id, (Instant::now(), request));
@@ -65,12 +65,12 @@ impl Waiters {
         }
     }
 
-    /// The request has its answer.
+    /// Removes a request that has its answer.
     pub fn remove(&self, id: u64) {
         self.state.lock().requests.remove(&id);
     }
 
-    /// Sets what tells whether the session is over. All requests are cancelled then.
+    /// Sets the test for the end of the session, which cancels all requests.
     pub fn watch_end(&self, is_over: Box<dyn Fn() -> bool + Send + Sync>) {
         self.is_over.set(is_over).ok();
     }
@@ -85,7 +85,8 @@ impl Waiters {
         let mut quiet = 0;
         let mut state = self.state.lock();
         while !state.closed {
-            // Only after a second without requests does it sleep for good: waking it costs each of them a system call.
+            // The thread sleeps for good only after a second without requests: waking it costs each request a system
+            // call.
             if quiet > 10 {
                 state.asleep = true;
                 self.wake.wait(&mut state);
@@ -105,7 +106,7 @@ impl Waiters {
             if !long.is_empty() && self.is_over.get().is_some_and(|is_over| is_over()) {
                 self.cancel_all();
             }
-            // The last reference may go here, and its drop takes the lock.
+            // The last reference may be dropped here, and its drop takes the lock.
             for request in long {
                 if request.waiting() != Waiting::Yes {
                     request.cancel();

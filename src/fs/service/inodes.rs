@@ -1,11 +1,11 @@
-//! The numbers the kernel knows nodes by.
+//! The inode numbers that the kernel knows nodes by.
 //!
-//! A name keeps its number as long as the kernel knows it. A node of a past state of its HDF5 file keeps its number for
-//! those who have it open, and the name gets another one: so pages that the kernel cached under the old number never
-//! appear under the new file.
+//! A name keeps its number as long as the kernel knows it. If the HDF5 file changes, a node of its past state keeps its
+//! number for programs that have it open, and the name gets another one: so pages that the kernel cached under the old
+//! number never appear in the new file.
 //!
-//! A number is a keyed hash of the parent's number and the name, so a listing can give a name's number without
-//! remembering the name: a directory of a million names costs nothing until somebody looks them up.
+//! A number is a keyed hash of the parent's number and the name, so a listing can compute a name's number without
+//! storing the name: a directory of a million names costs nothing until somebody looks them up.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -26,9 +26,9 @@ pub struct Inodes {
 }
 
 struct State {
-    /// Boxed, for half of the places of a table may be free.
+    /// Boxed: up to half of the places of a table may be free.
     known: HashMap<u64, Box<Known>>,
-    /// Numbers of names, found by directory and name.
+    /// Numbers of names, indexed by directory and name.
     names: HashTable<u64>,
     clock: u64,
 }
@@ -37,7 +37,7 @@ struct Known {
     node: NodeRef,
     parent: u64,
     name: BString,
-    /// How often the kernel was told this number, less what it forgot.
+    /// Lookups that the kernel counts on this number, less those it forgot.
     lookups: u64,
     /// Open files.
     handles: u32,
@@ -46,19 +46,19 @@ struct Known {
     last_told: u64,
 }
 
-/// Whether all of a small file can be read. It is found out at the second open: many files are opened once.
+/// Whether a small file was read whole. The second open finds out: programs open many files only once.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Wholeness {
-    /// The file was never opened.
+    /// No program has opened the file.
     #[default]
     Unopened,
-    /// It was opened, and not read whole.
+    /// A program has opened the file, but we have not read it whole.
     Opened,
-    /// It was read whole, with this success.
+    /// We have read it whole; whether that succeeded.
     Read(bool),
 }
 
-/// What is known about a number.
+/// The record of a number.
 #[derive(Clone)]
 pub struct Inode {
     /// The number.
@@ -74,7 +74,7 @@ pub struct Inode {
 /// A name that the kernel knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownName {
-    /// The number of the directory it is in.
+    /// The number of its directory.
     pub parent: u64,
     /// The name.
     pub name: BString,
@@ -83,7 +83,7 @@ pub struct KnownName {
 }
 
 impl Inodes {
-    /// A table that knows the root alone.
+    /// A table of the root alone.
     pub fn new(root: NodeRef) -> Self {
         let root = Known {
             node: root,
@@ -99,12 +99,12 @@ impl Inodes {
         Self { hasher: RandomState::new(), state: Mutex::new(state) }
     }
 
-    /// What is known about `number`.
+    /// The record of `number`.
     pub fn get(&self, number: u64) -> Option<Inode> {
         self.state.lock().inode(number)
     }
 
-    /// What is known about a name, if its node is current.
+    /// The record of a name, if its node is current.
     pub fn child(&self, parent: u64, name: &BStr) -> Option<Inode> {
         let state = self.state.lock();
         let inode = state.inode(state.named(self.hash(parent, name), parent, name)?)?;
@@ -112,22 +112,22 @@ impl Inodes {
         inode.node.is_current().then_some(inode)
     }
 
-    /// The number of the directory that `number` is in; the root is in itself.
+    /// The number of the parent directory of `number`; the root is its own parent.
     pub fn parent(&self, number: u64) -> u64 {
         self.state.lock().known.get(&number).map_or(ROOT, |known| known.parent)
     }
 
-    /// The number that a name has or would get, without remembering it.
+    /// The number that a name has or would get; does not store it.
     pub fn number(&self, parent: u64, name: &BStr) -> u64 {
         let state = self.state.lock();
         let known = state.named(self.hash(parent, name), parent, name);
         known.unwrap_or_else(|| self.free_number(&state, parent, name))
     }
 
-    /// Counts one telling of a name's number to the kernel. The node that has the name already stays, unless it is
-    /// past or of another kind.
+    /// Counts one answer that gives a name's number to the kernel. The present node of the name stays, unless it is
+    /// stale or of another kind.
     pub fn remember(&self, parent: u64, name: &BStr, node: NodeRef) -> Inode {
-        // Asked before the lock is taken: `is_current` is foreign code.
+        // Called before taking the lock: `is_current` is foreign code.
         let keep = self.child(parent, name).filter(|old| old.node.attributes().kind == node.attributes().kind);
         let state = &mut *self.state.lock();
         state.clock += 1;
@@ -163,7 +163,7 @@ impl Inodes {
         inode
     }
 
-    /// The kernel forgot `count` tellings of a number.
+    /// Subtracts `count` lookups of a number that the kernel forgot.
     pub fn forget(&self, number: u64, count: u64) {
         if number == ROOT {
             return;
@@ -181,7 +181,7 @@ impl Inodes {
             found.remove();
         }
         drop(guard);
-        // Its end may be that of an opening, which writes what it has learnt to the cache folder.
+        // This drop may close an opening, which writes its findings to the cache folder.
         drop(node);
     }
 
@@ -192,12 +192,12 @@ impl Inodes {
         }
     }
 
-    /// Whether all of a small file can be read.
+    /// Whether a small file was read whole.
     pub fn wholeness(&self, number: u64) -> Wholeness {
         self.state.lock().known.get(&number).map_or_else(Wholeness::default, |known| known.wholeness)
     }
 
-    /// Records whether all of a small file can be read.
+    /// Records whether a small file was read whole.
     pub fn set_wholeness(&self, number: u64, wholeness: Wholeness) {
         if let Some(known) = self.state.lock().known.get_mut(&number) {
             known.wholeness = wholeness;
@@ -223,12 +223,12 @@ impl Inodes {
         self.state.lock().names.clear();
     }
 
-    /// How many numbers are known.
+    /// Number of known inodes.
     pub fn len(&self) -> usize {
         self.state.lock().known.len()
     }
 
-    /// Every name known whose node `choose` picks.
+    /// All known names whose node `choose` picks.
     pub fn names(&self, choose: impl Fn(&NodeRef) -> bool) -> Vec<KnownName> {
         let all: Vec<(KnownName, NodeRef)> = {
             let state = self.state.lock();
@@ -238,12 +238,12 @@ impl Inodes {
         all.into_iter().filter(|(_, node)| choose(node)).map(|(name, _)| name).collect()
     }
 
-    /// The names told longest ago, as many as there are more than `kept`, without those that are open. A directory
-    /// counts as told with what was told last below it: the kernel lets go of all of that when it lets go of the
-    /// directory.
+    /// The least recently answered names, as many as exceed `kept`, without open ones. A directory counts as recent as
+    /// the most recent name below it: when the kernel forgets a directory, it forgets all names below.
     pub fn oldest(&self, kept: usize) -> Vec<KnownName> {
         let state = self.state.lock();
-        // When it was told, or the last name below it, and how far below that one is: it comes first.
+        // For each number, when it or the most recent name below it was answered, and how far below that name is: the
+        // deepest comes first.
         let mut told: HashMap<u64, (u64, u32)> = HashMap::with_capacity(state.known.len());
         for (number, known) in &state.known {
             let mut last = (if known.handles > 0 { u64::MAX } else { known.last_told }, 0);
@@ -269,11 +269,11 @@ impl Inodes {
         self.hasher.hash_one((parent, name.as_bytes()))
     }
 
-    /// The first number not in use that a name's hash leads to.
+    /// The first free number of a name's hash sequence.
     fn free_number(&self, state: &State, parent: u64, name: &BStr) -> u64 {
         let mut attempt = 0_u64;
         loop {
-            // 63 bits: some programs read an inode number into a signed integer. 0 means none.
+            // 63 bits: some programs read an inode number into a signed integer. 0 means no inode.
             let number = self.hasher.hash_one((parent, name.as_bytes(), attempt)) >> 1;
             if number > ROOT && !state.known.contains_key(&number) {
                 return number;
@@ -284,7 +284,7 @@ impl Inodes {
 }
 
 impl State {
-    /// The number of a name, whose hash this is.
+    /// The number of a name with this hash.
     fn named(&self, hash: u64, parent: u64, name: &BStr) -> Option<u64> {
         self.names.find(hash, |at| self.known.get(at).is_some_and(|known| known.is(parent, name))).copied()
     }
@@ -385,7 +385,7 @@ mod tests {
         assert!(table.get(a.number).is_none());
     }
 
-    /// A node that knows whether the table was free when it went.
+    /// A node that records whether the table was free at its drop.
     struct Last(Arc<Inodes>, Arc<AtomicBool>);
 
     impl Node for Last {
@@ -418,7 +418,7 @@ mod tests {
         let numbers: Vec<u64> = [b"a", b"b", b"c"].map(|n| table.remember(ROOT, n.as_bstr(), toy()).number).to_vec();
         table.remember(ROOT, b"a".into(), toy());
         table.opened(numbers[1]);
-        // Beside the root, which counts.
+        // The root counts, too.
         assert_eq!(oldest(&table, 2), ["c", "a"]);
     }
 
@@ -440,7 +440,7 @@ mod tests {
         assert_eq!(oldest(&table, 1), ["leaf", "inner", "outer", "last", "other"]);
         table.opened(leaf);
         assert_eq!(oldest(&table, 1), ["last", "other"]);
-        // One of a directory that is gone already.
+        // The parent directory of this one is gone already.
         table.closed(leaf);
         table.forget(inner, 1);
         assert_eq!(oldest(&table, 1), ["outer", "leaf", "last", "other"]);

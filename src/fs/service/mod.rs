@@ -1,7 +1,7 @@
-//! What a request means, without the kernel's protocol: the part of the file system that tests can call.
+//! The meaning of a request, without the kernel's protocol: the part of the file system that tests can call.
 //!
-//! Each call comes in two halves where it may be slow: one that asks the nodes (and may be interrupted), and one that
-//! records the outcome (a counted lookup, an open file) once the answer is known to be sent.
+//! A call that may be slow comes in two halves. One asks the nodes, and may be interrupted. The other records the
+//! outcome (a counted lookup, an open file) once the answer is sure to be sent.
 
 mod inodes;
 mod open_file;
@@ -28,22 +28,22 @@ pub use open_file::OpenFile;
 use placeholder::Placeholder;
 pub use xattrs::ListedXattrs;
 
-/// Bytes of a file that is small: those of one read-ahead, which every mount has.
+/// Most bytes of a small file: one read-ahead, which every mount has.
 const SMALL: u64 = 128 << 10;
 
-/// The longest live file: it is kept in memory while open.
+/// Longest live file, in bytes: it stays in memory while open.
 const LIVE_LIMIT: usize = 64 << 20;
 
-/// The longest name the kernel takes (`FUSE_NAME_MAX` is larger, `NAME_MAX` of every program is not).
+/// Longest name the kernel takes (`FUSE_NAME_MAX` is larger, but programs have `NAME_MAX`).
 const NAME_MAX: usize = 255;
 
-/// A listing answers about this many bytes at a time: glibc reads directories 32 KiB at a time.
+/// Approximate bytes in an answer to a listing: glibc reads directories 32 KiB at a time.
 const LISTING_BYTES: usize = 32 << 10;
 
 /// Bytes of `struct fuse_direntplus` beside the name.
 const LISTING_ENTRY_BYTES: usize = 152;
 
-/// What the kernel is told of a node.
+/// The attributes of a node for the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Stat {
     /// Inode number.
@@ -64,7 +64,7 @@ pub struct Found {
     size: Size,
 }
 
-/// An open directory: its names as they were at the open.
+/// An open directory, with its names from the time of the open.
 pub struct OpenDirectory {
     number: u64,
     node: NodeRef,
@@ -75,7 +75,7 @@ pub struct OpenDirectory {
 pub struct Listed {
     /// The name.
     pub name: BString,
-    /// Where the next name continues.
+    /// The offset of the next name.
     pub next: u64,
     /// Its kind.
     pub kind: Kind,
@@ -83,7 +83,7 @@ pub struct Listed {
     pub number: u64,
 }
 
-/// Inodes, open files and what they answer.
+/// The inodes and the open files, with the answers to requests about them.
 pub struct Service {
     inodes: Inodes,
     files: RwLock<HashMap<u64, Arc<OpenFile>>>,
@@ -94,7 +94,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Serves the tree under `root`; the kernel keeps what cannot change for `ttl`.
+    /// Serves the tree under `root`; the kernel keeps immutable answers for `ttl`.
     pub fn new(root: NodeRef, ttl: Duration, xattrs: ListedXattrs) -> Self {
         Self {
             inodes: Inodes::new(root),
@@ -111,13 +111,13 @@ impl Service {
         &self.inodes
     }
 
-    /// The inode, which must be current.
+    /// The inode of this number, which must be current.
     fn current(&self, number: u64) -> Result<Inode, Error> {
         let inode = self.inodes.get(number).ok_or(session::Error::Stale)?;
         if number == ROOT || inode.node.is_current() { Ok(inode) } else { Err(session::Error::Stale.into()) }
     }
 
-    /// Looks a name up from memory, and counts it; `None` where its node has to be asked.
+    /// Looks a name up in memory, and counts it; `None`: its node must be asked.
     pub fn lookup_known(&self, parent: u64, name: &BStr) -> Result<Option<Stat>, Error> {
         self.current(parent)?;
         let Some(child) = self.inodes.child(parent, name) else { return Ok(None) };
@@ -126,7 +126,7 @@ impl Service {
         Ok(Some(self.stat(&counted, size)))
     }
 
-    /// Looks a name up. [`Service::count`] must follow before the kernel is told.
+    /// Looks a name up. [`Service::count`] must follow before the kernel gets the answer.
     pub fn lookup(&self, parent: u64, name: &BStr, effort: Effort, interrupt: &Interrupt) -> Result<Found, Error> {
         let directory = self.current(parent)?;
         let known = self.inodes.child(parent, name);
@@ -153,7 +153,7 @@ impl Service {
         self.stat(&inode, inode.exact.map_or(found.size, Size::Exact))
     }
 
-    /// The attributes from memory; `None` where the node has to be asked.
+    /// The attributes from memory; `None`: the node must be asked.
     pub fn attributes_known(&self, number: u64) -> Result<Option<Stat>, Error> {
         let inode = self.readable(number)?;
         Ok(known_size(&inode)?.map(|size| self.stat(&inode, size)))
@@ -167,13 +167,13 @@ impl Service {
             None => measure(&inode.node, Effort::Quick, interrupt)?,
         };
         self.learn(&inode, size);
-        // An open in the meantime told the exact size. A bound must not follow it.
+        // A concurrent open may have found the exact size, and an upper bound must not follow it.
         let exact = self.inodes.get(number).and_then(|inode| inode.exact);
         Ok(self.stat(&inode, exact.map_or(size, Size::Exact)))
     }
 
-    /// The inode, if it is current or open: `fstat` carries no handle, and a reader of a file that was replaced since
-    /// goes on with the old one.
+    /// The inode, if it is current or open: `fstat` carries no handle, and a program that reads a file replaced since
+    /// keeps the old one.
     fn readable(&self, number: u64) -> Result<Inode, Error> {
         let inode = self.inodes.get(number).ok_or(session::Error::Stale)?;
         if inode.is_open { Ok(inode) } else { self.current(number) }
@@ -184,7 +184,7 @@ impl Service {
         self.current(number)?.node.readlink()
     }
 
-    /// Opens a file with [`Effort::Free`] or [`Effort::Exact`]; `None` where that takes more than `effort`.
+    /// Opens a file with [`Effort::Free`] or [`Effort::Exact`]; `None`: the open takes more than `effort`.
     pub fn open(&self, number: u64, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenFile>, Error> {
         let inode = self.current(number)?;
         let node = inode.node;
@@ -213,11 +213,11 @@ impl Service {
         }
     }
 
-    /// Opens a file whose size is known; `None` where that takes more than `effort`.
+    /// Opens a file of known size; `None`: the open takes more than `effort`.
     ///
-    /// Engines open each of many small files twice for a query, and again for the next. From the second open on, the
-    /// kernel's page cache keeps a small file that can be read whole. A damaged one bypasses it: a page that cannot be
-    /// filled would fail for the sound bytes in it, too.
+    /// Query engines open each of many small files twice for a query, and again for the next. From the second open on,
+    /// the kernel's page cache keeps a small file that was read whole without an error. A damaged file bypasses the
+    /// cache: a page that cannot be filled would fail for the sound bytes in it, too.
     fn open_sized(&self, file: OpenFile, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenFile>, Error> {
         if !file.is_direct() || file.size > SMALL {
             return Ok(Some(file));
@@ -297,7 +297,7 @@ impl Service {
         drop(directory);
     }
 
-    /// The names from `offset` on: an answer's worth of them.
+    /// One answer's worth of the names from `offset` on.
     pub fn list(&self, directory: &OpenDirectory, offset: u64) -> Vec<Listed> {
         let mut listed = Vec::new();
         let (mut bytes, mut next) = (0, offset);
@@ -314,7 +314,7 @@ impl Service {
                     let Some((place, entry)) = directory.names.at(position - 2) else { break };
                     next = place + 3;
                     if !is_name(&entry.name) {
-                        // The kernel answers EIO for the whole directory when it meets one.
+                        // The kernel answers EIO for the whole directory when it meets such a name.
                         tracing::error!("not shown: {:?} is no file name", entry.name);
                         continue;
                     }
@@ -328,8 +328,8 @@ impl Service {
         listed
     }
 
-    /// Looks a listed name up. A listing must not fail for one bad name, so a name that fails is shown without a size,
-    /// and asked again when it is used.
+    /// Looks a listed name up. One bad name must not fail the listing, so it appears without a size, and the kernel
+    /// asks again on its first use.
     pub fn lookup_listed(
         &self,
         directory: &OpenDirectory,
@@ -358,7 +358,7 @@ impl Service {
         }
     }
 
-    /// Whether there are extended attributes.
+    /// Whether the mount has extended attributes.
     pub fn has_xattrs(&self) -> bool {
         self.xattrs != ListedXattrs::None
     }
@@ -369,7 +369,7 @@ impl Service {
         self.xattrs.value(all.as_ref(), name).ok_or(Error::NoAttribute)
     }
 
-    /// The names of extended attributes that are listed, each with a NUL behind it.
+    /// The names of the listed extended attributes, each with a NUL behind it.
     pub fn extended_attribute_names(&self, number: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         let all = self.current(number)?.node.xattrs(interrupt)?;
         Ok(self.xattrs.listed(all.as_ref()).0)
@@ -411,7 +411,7 @@ impl OpenDirectory {
     }
 }
 
-/// The size of a node, if it is known without asking.
+/// The size of a node, if known without asking the node.
 fn known_size(inode: &Inode) -> Result<Option<Size>, Error> {
     Ok(match inode.kind() {
         Kind::Directory => Some(Size::Exact(0)),
@@ -421,8 +421,8 @@ fn known_size(inode: &Inode) -> Result<Option<Size>, Error> {
     })
 }
 
-/// The size of a node. A size that is too hard to get becomes one that is easy: `stat` should not fail for a file that
-/// only `open` needs to refuse.
+/// The size of a node. A size too hard to compute becomes an easy one: `stat` should not fail for a file that only
+/// `open` must refuse.
 fn measure(node: &NodeRef, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
     match node.attributes().kind {
         Kind::Directory => Ok(Size::Exact(0)),
@@ -440,7 +440,7 @@ fn measure(node: &NodeRef, effort: Effort, interrupt: &Interrupt) -> Result<Size
     }
 }
 
-/// Whether the kernel takes it as a file name.
+/// Whether the kernel accepts it as a file name.
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty()
         && name.len() <= NAME_MAX

@@ -18,26 +18,26 @@ pub struct OpenFile {
     pub(super) number: u64,
     node: NodeRef,
     pub(super) size: u64,
-    /// The bytes of a live file, as they were at the open.
+    /// The bytes of a live file, from the time of the open.
     pub content: Option<Vec<u8>>,
-    /// The kernel may keep its bytes in the page cache.
+    /// Whether the kernel may keep its bytes in the page cache.
     kept: bool,
     quick: AtomicBool,
     ahead: Arc<Ahead>,
 }
 
-/// What the kernel reads on its own of a file that bypasses its page cache, which it empties at each open. All who have
-/// the file open share it, as they share that cache.
+/// The read-ahead of the kernel in a file that bypasses its page cache, which the kernel empties at each open. All open
+/// files of one inode share this record, as they share that cache.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// A program maps or splices the file.
+    /// Whether a program maps or splices the file.
     is_cached: AtomicBool,
-    /// First byte and end of each range that was refused.
+    /// First byte and end of each refused range.
     refused: Mutex<BTreeMap<u64, u64>>,
 }
 
 impl OpenFile {
-    /// A file whose bytes are at hand (`content`) or asked of its node.
+    /// A file whose bytes are in memory (`content`) or come from its node.
     pub(super) fn new(number: u64, node: NodeRef, size: u64, content: Option<Vec<u8>>) -> Self {
         let kept = content.is_none() && node.access() == Access::Any;
         Self { number, node, size, content, kept, quick: AtomicBool::new(false), ahead: Arc::default() }
@@ -48,23 +48,23 @@ impl OpenFile {
         &self.node
     }
 
-    /// The same file, whose bytes the kernel may keep.
+    /// The same file, but the kernel may keep its bytes.
     pub(super) fn kept(self) -> Self {
         Self { kept: true, ..self }
     }
 
-    /// Notes that somebody else has the file open.
+    /// Records that another program has the file open.
     pub(super) fn join(&mut self, other: &Self) {
         self.ahead = other.ahead.clone();
     }
 
-    /// Whether somebody waits for a read, which is a program's own or the kernel's.
+    /// Whether somebody waits for a read: a program's own read or the kernel's read-ahead.
     ///
-    /// Programs announce what they will read (`POSIX_FADV_WILLNEED`; Arrow announces all column chunks at once). The
-    /// kernel then fetches some of it, into a page cache that reads of a [direct](Self::is_direct) file pass by.
-    /// Mappings and splices do look there. The kernel asks for their pages again where read-ahead was refused, and
-    /// nothing is refused from then on; or, where it reads nothing ahead (`MADV_RANDOM`), for single pages, which are
-    /// never refused: that would be a signal to the program.
+    /// Programs announce their reads (`POSIX_FADV_WILLNEED`; Arrow announces all column chunks at once). The kernel
+    /// then fetches some of the bytes into a page cache that reads of a [direct](Self::is_direct) file bypass. Mappings
+    /// and splices do use that cache. They ask again for pages of a refused read-ahead, and from then on nothing is
+    /// refused. If the kernel reads nothing ahead (`MADV_RANDOM`), it asks for single pages, which are never refused: a
+    /// refusal would send the program a signal.
     pub fn is_awaited(&self, offset: u64, length: usize, by_program: bool) -> bool {
         let Ahead { is_cached, refused } = &*self.ahead;
         if by_program || self.content.is_some() || !self.is_direct() || is_cached.load(Ordering::Relaxed) {
@@ -84,7 +84,7 @@ impl OpenFile {
         is_page
     }
 
-    /// Whether the read that ended last was quick; the first may have to find everything out.
+    /// Whether the last read was quick; the first may have to find everything out.
     pub fn is_quick(&self) -> bool {
         self.quick.load(Ordering::Relaxed)
     }
@@ -94,8 +94,8 @@ impl OpenFile {
         self.quick.store(quick, Ordering::Relaxed);
     }
 
-    /// Gathers the bytes from `offset` on, `length` of them or all up to the end. `buffer` takes those that have to be
-    /// made; the rest stay in their places.
+    /// Gathers the bytes from `offset` on, `length` of them or all up to the end. `buffer` takes computed bytes; stored
+    /// bytes stay in the source.
     pub fn gather(&self, offset: u64, length: usize, buffer: Vec<u8>, interrupt: &Interrupt) -> Result<Answer, Error> {
         let left = self.size.saturating_sub(offset);
         let wanted = usize::try_from(left).map_or(length, |left| left.min(length));
@@ -107,11 +107,11 @@ impl OpenFile {
         Ok(answer)
     }
 
-    /// Reads into memory what lies in the source of an answer that was gathered from `offset` on.
+    /// Reads the stored parts of an answer gathered from `offset` on into memory.
     pub fn read_stored(&self, offset: u64, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let wanted = answer.len();
         if answer.read_stored(interrupt).is_err() {
-            // The node knows what failed, and writes it to its log.
+            // The node knows the cause of the failure, and logs it.
             *answer = Answer::default();
             self.gather_whole(offset, wanted, answer, interrupt)?;
         }
@@ -130,7 +130,7 @@ impl OpenFile {
         }
         let got = answer.len();
         if got != wanted {
-            // A short answer is the end of the file to the kernel: the reader would be cut off without a word.
+            // The kernel takes a short answer for the end of the file: it would silently cut the reader off.
             let size = self.size;
             return Err(session::Error::Io(format!(
                 "{got} bytes at {offset} instead of {wanted}, in a file of {size}"
@@ -140,7 +140,7 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Whether the kernel should pass reads on as they are, without its page cache.
+    /// Whether the kernel should pass reads on unchanged, without its page cache.
     pub fn is_direct(&self) -> bool {
         !self.kept
     }

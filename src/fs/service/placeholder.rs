@@ -11,8 +11,8 @@ use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::views::{Effort, Size};
 
-/// A node of a kind and nothing else. It is never current, so the kernel looks the name up before it uses it, and gets
-/// the error there.
+/// A node with a kind and nothing else. It is never current, so the kernel looks the name up before it uses it, and
+/// then gets the error.
 pub struct Placeholder(pub Kind);
 
 impl Node for Placeholder {

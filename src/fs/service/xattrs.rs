@@ -1,4 +1,4 @@
-//! Which extended attributes are listed.
+//! The choice of extended attributes that a listing has.
 
 use bstr::{BStr, BString};
 
@@ -8,20 +8,20 @@ use crate::fs::Xattrs;
 /// The kernel's limits on one value and on the list of all names (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
 const MOST: usize = 65_536;
 
-/// Room for what is listed unless more is asked for. A copy asks for what is listed, and fails where the other file
-/// system has no room: ext4 has some 4 KB for all of a file, and others keep theirs there, too.
+/// Default limit on the listed attributes, in bytes. A copy asks for the listed ones, and fails if the other file
+/// system has no room: ext4 has some 4 KB for all attributes of a file, and other programs store theirs there, too.
 const SHORT: usize = 2048;
 
-/// What a file system keeps of each beside name and value: `struct ext4_xattr_entry`.
+/// Bytes that a file system keeps of each attribute beside name and value: `struct ext4_xattr_entry`.
 const ENTRY: usize = 16;
 
-/// The extended attribute that says how many are not listed.
+/// The extended attribute with the number of unlisted ones.
 const LEFT_OUT: &str = "user.hepfs.left_out";
 
-/// Bytes of that one.
+/// Bytes of that attribute.
 const LEFT_OUT_BYTES: usize = ENTRY + 16 + 8;
 
-/// Those that are listed first, since they are used most.
+/// The most used attributes, listed first.
 const FIRST: [&str; 8] = [
     "user.hepfs.name",
     "user.units",
@@ -33,7 +33,7 @@ const FIRST: [&str; 8] = [
     "user.TITLE",
 ];
 
-/// Which extended attributes a mount lists. The others answer by their names.
+/// The extended attributes that a mount lists. The others answer by their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ListedXattrs {
     /// Those that fit into 2 KiB with their values, so that any file system can hold a copy
@@ -46,7 +46,7 @@ pub enum ListedXattrs {
 }
 
 impl ListedXattrs {
-    /// The value under a name, where the kernel can pass it on.
+    /// The value under a name, if the kernel can pass it on.
     pub(super) fn value(self, all: &dyn Xattrs, name: &BStr) -> Option<Vec<u8>> {
         if self == Self::None || !is_name(name) {
             return None;
@@ -58,7 +58,7 @@ impl ListedXattrs {
         all.value(name).filter(|value| value.len() <= MOST)
     }
 
-    /// The names that are listed, each with a NUL behind it, and how many are not.
+    /// The listed names, each with a NUL behind it, and the number of unlisted ones.
     pub(super) fn listed(self, all: &dyn Xattrs) -> (Vec<u8>, usize) {
         let (mut list, mut left_out) = (Vec::new(), 0);
         let mut room = match self {
@@ -71,7 +71,7 @@ impl ListedXattrs {
         names.sort_by_key(|name| FIRST.iter().position(|first| name == first).unwrap_or(FIRST.len()));
         for name in names {
             let bytes = match self {
-                // Nothing that is shorter will be met.
+                // No later attribute is shorter.
                 Self::Short if room < ENTRY => None,
                 Self::Short => all.value(name.as_ref()).map(|value| taken(&name, &value)),
                 _ => all.value(name.as_ref()).filter(|value| value.len() <= MOST).map(|_| name.len() + 1),
@@ -93,12 +93,12 @@ impl ListedXattrs {
     }
 }
 
-/// Bytes that a file system takes for an extended attribute, about.
+/// Approximate bytes that a file system takes for an extended attribute.
 fn taken(name: &[u8], value: &[u8]) -> usize {
     ENTRY + name.len().next_multiple_of(4) + value.len().next_multiple_of(4)
 }
 
-/// Whether the kernel passes on this name: it stands before a NUL, and begins with a space of names.
+/// Whether the kernel passes on this name: it has no NUL inside, and begins with the `user.` namespace.
 fn is_name(name: &[u8]) -> bool {
     name.starts_with(b"user.") && name.len() > b"user.".len() && name.len() <= NAME_MAX && !name.contains(&0)
 }
@@ -131,7 +131,7 @@ mod tests {
         let bytes: usize = listed.iter().map(|name| name.len() + value(name).unwrap().len()).sum();
         assert!(bytes <= SHORT && bytes > SHORT / 2, "{bytes}");
         assert_eq!(value("user.hepfs.left_out"), Some(left_out.to_string().into_bytes()));
-        // By name all of them answer.
+        // All of them answer by name.
         assert_eq!(value("user.note 99").map(|value| value.len()), Some(30));
         assert_eq!(value("user.long").map(|value| value.len()), Some(3000));
         let (list, left_out) = ListedXattrs::All.listed(&all);

@@ -6,7 +6,7 @@ use super::file::shown_xattrs;
 use super::{Attributes, Children, Error, Interrupt, Kind, Node, NodeRef, Xattrs, node, plain_attributes};
 use crate::session::Spot;
 
-/// A directory: a folder, a source, a group, a table, and what these have.
+/// A directory: a source folder, a source, a group, a table, or a directory of one of these.
 pub(super) struct DirectoryNode(pub Spot);
 
 impl Node for DirectoryNode {

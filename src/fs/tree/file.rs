@@ -11,7 +11,7 @@ use crate::store::Answer;
 use crate::views::Access;
 use crate::views::metadata::attribute_text;
 
-/// The extended attribute that has the true link name.
+/// The extended attribute with the true link name.
 const NAME: &str = "user.hepfs.name";
 
 /// `user.hepfs.name`, then `user.ATTRIBUTE` for each attribute of the object.
@@ -22,7 +22,7 @@ struct ShownXattrs {
 
 impl Xattrs for ShownXattrs {
     fn names(&self) -> Vec<BString> {
-        // The last one may be without a name, and says that more are left out.
+        // The last attribute may have no name: it then says that some are left out.
         let named = self.attributes.iter().filter(|attribute| !attribute.name.is_empty());
         let names = named.map(|attribute| BString::from([b"user.", attribute.name.as_slice()].concat()));
         std::iter::once(NAME.into()).chain(names.filter(|name| name != NAME)).collect()

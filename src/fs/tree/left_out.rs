@@ -1,4 +1,4 @@
-//! The node of `TABLE.left_out.txt`: which files a dataset leaves out, and why, a line each.
+//! The node of `TABLE.left_out.txt`: one line for each file that a dataset leaves out, with the reason.
 
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Size, plain_attributes};
 use crate::session::datasets::LeftOutText;

@@ -1,4 +1,4 @@
-//! The nodes of the files of `.hepfs`, which tell what a mount has learnt and done.
+//! The nodes of the files in `.hepfs`: the state and the activity of a mount.
 
 use std::time::SystemTime;
 

@@ -1,7 +1,7 @@
-//! The tree of names over HDF5 files: which node stands for what a session has.
+//! The tree of names over HDF5 files: the node of each part of a session.
 //!
-//! A node belongs to one opening of a source (`Opened`). When the file under the source's path becomes another one,
-//! its nodes stop being current, the kernel asks again from the top, and a new opening answers.
+//! A node belongs to one opening of a source (`Opened`). If another file takes the source's path, the nodes of the old
+//! opening stop being current, the kernel asks again from the root, and a new opening answers.
 
 mod directory;
 mod file;
@@ -28,13 +28,13 @@ use crate::views::{Effort, Size};
 /// The root of a mount of these sources: one file shows its root group, anything else one directory each.
 ///
 /// # Errors
-/// Where no source given by name can be opened, as a file or as a folder with a file of a format that is known. Of
-/// several, those that cannot are in `.hepfs/errors`.
+/// If no source given by name can be opened, as a file or as a folder with a file of a known format. Of several
+/// sources, `.hepfs/errors` has those that cannot.
 pub fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<NodeRef, OpenError> {
     Ok(node(session::root(session, sources, interrupt)?))
 }
 
-/// Makes the node of a spot.
+/// Creates the node of a spot.
 pub(crate) fn node(spot: Spot) -> NodeRef {
     match spot {
         Spot::Link(opened, target) => Arc::new(LinkNode { opened, target }),
@@ -57,7 +57,7 @@ fn plain_attributes(kind: Kind, time: SystemTime) -> Attributes {
 }
 
 impl Stamp {
-    /// Attributes of a node of this kind. A directory is searchable where it is readable.
+    /// Attributes of a node of this kind. A directory is searchable if it is readable.
     fn attributes(&self, kind: Kind) -> Attributes {
         let [mtime, ctime, atime] = self.times;
         let mode = match kind {
@@ -70,7 +70,7 @@ impl Stamp {
 }
 
 impl Opened {
-    /// Attributes of a node of this kind: the HDF5 file's times and read bits.
+    /// Attributes of a node of this kind, with the HDF5 file's times and read bits.
     fn attributes(&self, kind: Kind) -> Attributes {
         self.stamp().attributes(kind)
     }

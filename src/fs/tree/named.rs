@@ -1,4 +1,4 @@
-//! Names of files of which a directory may have very many: what stands behind one is made when it is asked for.
+//! Names of files of which a directory may have very many: the first use of a name creates its file.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,14 +7,14 @@ use crate::session::{Directory, ShownFile, Use};
 use crate::store::Answer;
 use crate::views::{Access, Standing};
 
-/// A file of a dataset or a column, as far as it is known by its place in a directory.
+/// A file of a dataset or a column, known by its position in a directory.
 pub(super) struct FileName {
     directory: Arc<Directory>,
     /// Whether it is in `columns/`.
     in_columns: bool,
-    /// Its number in the listing.
+    /// Its position in the listing.
     position: usize,
-    /// A file that was opened and may be laid out anew: what the kernel knows under this name is this layout.
+    /// The file of the last open, whose layout may change later: the kernel knows this layout under the name.
     opened: OnceLock<Arc<ShownFile>>,
 }
 

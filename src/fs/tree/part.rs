@@ -8,7 +8,7 @@ use crate::views::Access;
 impl Node for Part {
     fn attributes(&self) -> Attributes {
         let own = self.file.attributes();
-        // Bytes never change while the time stands.
+        // Bytes never change while this time stays.
         Attributes { mtime: self.since.map_or(own.mtime, |since| since.max(own.mtime)), ..own }
     }
 

@@ -1,4 +1,4 @@
-//! The node of a file over chosen rows, which becomes a file like any other once they are known.
+//! The node of a file over chosen rows, which becomes an ordinary file once the rows are known.
 
 use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Size, Xattrs};
 use crate::session::selections::SelectionFile;
