@@ -1,10 +1,10 @@
 //! Creates HDF5 files: groups, datasets, attributes, references.
 //!
-//! libhdf5 runs in this process here, not in the sandboxed worker: it writes a file of our own and reads none. The
-//! library is built without its thread safety, so its lock is held while there is a [`Node`].
+//! Here libhdf5 runs in this process, not in the sandboxed worker: it writes a new file and reads none. The library is
+//! built without thread safety, so a [`Node`] exists only under its lock.
 //!
-//! Every identifier is released when its owner goes out of scope, every return is checked, and an error says which
-//! object was being written and why libhdf5 refused.
+//! The owner of an identifier releases it at its drop, every return value is checked, and an error names the object
+//! being written and the reason from libhdf5.
 
 use std::ffi::{CStr, CString, c_void};
 use std::fs::OpenOptions;
@@ -26,45 +26,45 @@ use super::objects::types::Type;
 use super::objects::{DEFAULT, c_string, create_dataset, hyperslab, space};
 use super::steps::References;
 
-/// The words for a full disk in an error of libhdf5, among addresses and numbers.
+/// The text for a full disk in an error of libhdf5, among addresses and numbers.
 const FULL: &str = "No space left on device";
 
-/// Why a file could not be created.
+/// An error of creating a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system did not let the file be created; one that exists is left alone.
+    /// The system did not create the file; a file that exists stays untouched.
     #[error("{path}: {error}", path = .path.display())]
     Create {
-        /// The file asked for.
+        /// The requested path.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         error: io::Error,
     },
-    /// The path cannot be given to libhdf5.
+    /// libhdf5 cannot take the path.
     #[error("{path:?}: contains a NUL byte", path = .0)]
     Path(PathBuf),
     /// libhdf5 refused, with its own words (innermost message of its error stack first).
     #[error("cannot write {path}: {reason}")]
     Hdf5 {
-        /// HDF5 path of what was being written.
+        /// HDF5 path of the object being written.
         path: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Creates a file where nothing may be yet, and has `write` fill its root group.
+/// Creates a file at an unused path, and lets `write` fill its root group.
 ///
 /// # Errors
-/// See [`Error`], and those of `write`. After an error there is no file.
+/// See [`Error`], and those of `write`. After an error the file does not exist.
 pub fn file<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Result<(), E>) -> Result<(), E> {
     if let Err(error) = OpenOptions::new().write(true).create_new(true).open(path) {
         return Err(Error::Create { path: path.to_owned(), error }.into());
     }
     let written = fill(path, write);
     if written.is_err() {
-        // It is ours, and half a file is worth nothing. What went wrong first is the error to tell.
+        // The file is ours, and half a file is worthless. The first error is the one to report.
         std::fs::remove_file(path).ok();
     }
     written
@@ -78,10 +78,10 @@ fn fill<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Re
     Ok(file.close()?)
 }
 
-/// Initialises the library and keeps it from printing errors, which are told by us. Needs its lock.
+/// Initialises the library and silences its error messages: we report them. Needs its lock.
 fn prepare() -> Result<(), Reason> {
-    // At the exit the library would write again what a full disk refused, and die.
-    // SAFETY: no arguments. It fails where the library is initialised already, for which it was called.
+    // At its exit the library would repeat the writes that a full disk refused, and die. SAFETY: no arguments. It fails
+    // if the library is initialised already; then the same call came before that.
     unsafe { h5::H5dont_atexit() };
     // SAFETY: no arguments.
     check(unsafe { h5::H5open() })?;
@@ -90,9 +90,9 @@ fn prepare() -> Result<(), Reason> {
     Ok(())
 }
 
-/// Says which object an error of libhdf5 is about.
+/// Adds the object to an error of libhdf5.
 trait Context<T> {
-    /// `path` is the HDF5 path of what was being written.
+    /// `path` is the HDF5 path of the object being written.
     fn at(self, path: &str) -> Result<T, Error>;
 }
 
@@ -111,18 +111,18 @@ impl<T> Context<T> for Result<T, Reason> {
 pub struct Node<'f> {
     id: Id,
     path: String,
-    /// Of one file alone, and of the thread that holds the lock.
+    /// Belongs to one file alone, and to the thread that holds the lock.
     file: PhantomData<*mut &'f ()>,
 }
 
-/// A file that is being written.
+/// A file being written.
 #[derive(Debug)]
 struct File<'f> {
     root: Node<'f>,
 }
 
 impl<'f> File<'f> {
-    /// Creates the file, or empties the one that is there. Needs the lock of the library.
+    /// Creates the file, or empties the existing one. Needs the lock of the library.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Error::Path(path.to_owned()))?;
         let create = || {
@@ -138,7 +138,7 @@ impl<'f> File<'f> {
         &self.root
     }
 
-    /// Flushes and closes: the last moment at which a full disk is noticed.
+    /// Flushes and closes: the last moment at which a full disk shows.
     pub fn close(self) -> Result<(), Error> {
         // SAFETY: the file's identifier is open.
         check(unsafe { h5f::H5Fflush(self.root.id.raw(), h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) }).at("/")?;
@@ -163,7 +163,7 @@ impl<'f> Node<'f> {
         format!("{}/{name}", self.path.trim_end_matches('/'))
     }
 
-    /// Creates a group below.
+    /// Creates a group in this group.
     ///
     /// # Errors
     /// See [`Error::Hdf5`].
@@ -179,7 +179,7 @@ impl<'f> Node<'f> {
         Ok(Self { id, path, file: PhantomData })
     }
 
-    /// Creates a soft link below, which leads to `target`.
+    /// Creates a soft link to `target` in this group.
     ///
     /// # Errors
     /// See [`Error::Hdf5`].
@@ -192,7 +192,7 @@ impl<'f> Node<'f> {
         create().map(drop).at(&self.child_path(name))
     }
 
-    /// Creates a dataset below.
+    /// Creates a dataset in this group.
     ///
     /// # Errors
     /// See [`Error::Hdf5`].
@@ -243,7 +243,7 @@ impl<'f> Node<'f> {
     }
 }
 
-/// A dataset that is being written.
+/// A dataset being written.
 #[derive(Debug)]
 pub struct Dataset<'f> {
     node: Node<'f>,
@@ -279,8 +279,8 @@ impl<'f> Dataset<'f> {
 
     /// Writes variable-length strings of a one-dimensional dataset from `start` on.
     ///
-    /// Empty ones are written as null pointers: the file then holds an empty descriptor for them and nothing else,
-    /// where an empty C string takes 16 bytes of heap (16 MB for a million rows). Both read as the empty string.
+    /// It writes empty strings as null pointers: the file then holds only an empty descriptor for each, whereas an
+    /// empty C string takes 16 bytes of heap (16 MB for a million rows). Both read as the empty string.
     ///
     /// # Errors
     /// See [`Error::Hdf5`].
@@ -295,7 +295,7 @@ impl<'f> Dataset<'f> {
             .at(&self.node.path)
     }
 
-    /// Makes a one-dimensional dataset longer by these elements.
+    /// Appends elements to a one-dimensional dataset.
     ///
     /// # Errors
     /// See [`Error::Hdf5`].
@@ -311,7 +311,7 @@ impl<'f> Dataset<'f> {
     }
 
     /// # Safety
-    /// `values` leads to `length` elements of the datatype in memory.
+    /// `values` points to `length` elements of the datatype in memory.
     unsafe fn write_elements(
         &self,
         start: &[u64],
@@ -327,8 +327,8 @@ impl<'f> Dataset<'f> {
         }
         let file = hyperslab(&self.extents, start, count)?;
         let memory = space(count, None)?;
-        // SAFETY: the memory space has `length` elements, for which the caller vouches. A box outside of the extents is
-        // refused by libhdf5.
+        // SAFETY: the memory space has `length` elements, for which the caller vouches. libhdf5 refuses a box outside
+        // the extents.
         check(unsafe {
             h5d::H5Dwrite(self.node.id.raw(), self.datatype.memory(), memory.raw(), file.raw(), DEFAULT, values)
         })?;

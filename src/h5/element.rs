@@ -1,4 +1,4 @@
-//! Types of elements and values of attributes, of objects that are to be made: plain data, without a handle of libhdf5.
+//! Element types and attribute values of new objects: plain data, without a handle of libhdf5.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,9 +10,9 @@ use crate::catalogue::Charset;
 /// No padding (every byte is initialised), no pointers, the layout of C.
 pub unsafe trait Plain: Copy {}
 
-/// Numbers with a type of their own.
+/// Numbers with an element type.
 pub trait Number: Plain {
-    /// The type, little-endian.
+    /// The little-endian type.
     const ELEMENT: Element;
 }
 
@@ -47,7 +47,7 @@ pub(super) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 
-/// Type of an element.
+/// The type of an element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Element {
     /// A signed integer of 1, 2, 4 or 8 bytes, little-endian.
@@ -58,16 +58,16 @@ pub enum Element {
     Float(u8),
     /// A string of a fixed number of bytes.
     Text {
-        /// Its characters.
+        /// Its character set.
         charset: Charset,
-        /// Bytes, a NUL at the end included.
+        /// Its bytes, including a NUL at the end.
         size: usize,
-        /// It ends with a NUL; else it is padded with NUL where it is shorter.
+        /// It ends with a NUL; otherwise NULs pad a shorter string.
         is_terminated: bool,
     },
     /// A variable-length UTF-8 string.
     VariableText,
-    /// Bytes without a meaning to HDF5. Without a tag too: h5py cannot read opaque data that has one.
+    /// Bytes without a meaning for HDF5, and without a tag: h5py cannot read opaque data that has one.
     Opaque(usize),
     /// Names for values of an integer type.
     Enum {
@@ -76,7 +76,7 @@ pub enum Element {
         /// Names and values.
         members: Vec<(String, i64)>,
     },
-    /// Fields one behind the other, without padding.
+    /// Consecutive fields, without padding.
     Compound(Vec<(String, Element)>),
     /// An array of rank 1.
     Array(Box<Element>, u64),
@@ -105,7 +105,7 @@ impl Element {
 pub enum Value {
     /// One element.
     Scalar(Element, Vec<u8>),
-    /// Elements one behind the other.
+    /// Consecutive elements.
     List(Element, Vec<u8>),
 }
 
@@ -155,7 +155,7 @@ impl Value {
 /// The fill value of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Fill {
-    /// None set.
+    /// No fill value.
     Unset,
     /// An element as in memory.
     Bytes(Vec<u8>),

@@ -1,45 +1,45 @@
-//! Why a request to the worker failed.
+//! Errors of requests to the worker.
 
 use super::protocol::Refusal;
 
-/// Why a request to the worker failed.
+/// An error of a request to the worker.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// libhdf5 refused, with its own words (innermost message of its error stack first).
     #[error("{0}")]
     Hdf5(String),
-    /// A mapping of a virtual dataset leads to where its source has nothing: libhdf5 would give bytes of anything.
+    /// A mapping of a virtual dataset points beyond its source: libhdf5 would return arbitrary bytes.
     #[error("{0}")]
     Beyond(String),
-    /// The file is no HDF5 file, or a kind that is not supported.
+    /// The file is not an HDF5 file, or one of an unsupported kind.
     #[error("{0}")]
     NotHdf5(String),
-    /// The worker died while executing this request.
+    /// The worker died during this request.
     #[error("the HDF5 library crashed while {0}")]
     Died(String),
     /// The worker did not answer in time.
     #[error("the HDF5 library did not finish {what} within {limit}")]
     Deadline {
-        /// What was asked.
+        /// The request.
         what: String,
         /// The limit, in seconds of wall time or of processor time.
         limit: String,
     },
-    /// The request killed or hung a worker twice before and is not tried again.
+    /// The request killed or hung a worker twice before, so the client refuses it.
     #[error("refused: {0} crashed or hung the HDF5 library before")]
     Poisoned(String),
-    /// The answer would be larger than a request may be.
+    /// The answer would exceed the limit of a request.
     #[error("{what} needs {bytes} bytes, more than the {limit} a request may take")]
     TooLarge {
-        /// What was asked.
+        /// The request.
         what: String,
         /// Bytes needed.
         bytes: u64,
         /// Bytes allowed.
         limit: u64,
     },
-    /// The worker could not be started or spoken to.
+    /// The worker did not start, or does not respond.
     #[error("cannot run the HDF5 worker: {0}")]
     Worker(String),
     /// The caller has stopped waiting.

@@ -1,23 +1,23 @@
-//! The client of the HDF5 worker process, and the worker: all of libhdf5 is in here.
+//! The client of the HDF5 worker process, and the worker: all use of libhdf5 is in here.
 //!
-//! libhdf5 crashes or hangs on some damaged files, and one lock inside it turns one hang into a dead program. So it
-//! runs in processes of its own, started from our own binary, in a sandbox without any access to the file system,
-//! reading through the one descriptor the daemon opened. A death or a hang fails the request that was being executed
-//! and nothing else.
+//! libhdf5 crashes or hangs on some damaged files, and because of one lock inside it a single hang stops the whole
+//! program. So it runs in processes of its own, started from our own binary. Each runs in a sandbox without access to
+//! the file system, and reads through the one descriptor that the daemon opened. A death or a hang fails the current
+//! request and nothing else.
 //!
 //! Each room imports from those above it in this list:
 //!
-//! | room | what it does |
+//! | room | task |
 //! | --- | --- |
-//! | `element` | types and values of elements that are written |
+//! | `element` | types and values of new elements |
 //! | `steps` | the steps of a writing worker |
-//! | `protocol` | what goes over the socket |
-//! | `error`, `options` | why requests fail; settings |
+//! | `protocol` | the messages over the socket |
+//! | `error`, `options` | errors of requests; settings |
 //! | `library` | libhdf5's functions, identifiers, errors and strings |
 //! | `objects` | creates objects |
 //! | `create` | creates files |
-//! | `client` | starts workers and asks them |
-//! | `writing` | has a worker write into a file, all or nothing |
+//! | `client` | starts workers and sends them requests |
+//! | `writing` | makes a worker write into a file, all or nothing |
 //! | `worker` | the other side of the socket |
 
 mod client;
@@ -47,10 +47,11 @@ pub fn library_version() -> String {
     format!("{major}.{minor}.{micro}")
 }
 
-/// The variable that makes a writing worker die at a chosen write, for tests.
+/// The environment variable that makes a writing worker die at a chosen write, for tests.
 #[cfg(debug_assertions)]
 const REHEARSED_DEATH: &str = "HEPFS_REHEARSED_DEATH";
 
-/// After how many writes a writing worker finds the disk full, in a program with debug assertions; for tests.
+/// The environment variable with the number of writes after which a writing worker finds the disk full, in a program
+/// with debug assertions; for tests.
 #[cfg(debug_assertions)]
 const REHEARSED_FULL: &str = "HEPFS_REHEARSED_FULL";

@@ -1,4 +1,4 @@
-//! Settings of the workers, and what may be asked of them at once.
+//! Settings of the workers, and the limits of a request.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ pub struct Options {
     pub program: PathBuf,
     /// Folder of HDF5 filter plugins, none by default.
     pub plugins: Option<PathBuf>,
-    /// Follow external links, storage and virtual sources to files below the source's own folder.
+    /// Whether to follow external links, storage and virtual sources to files below the source's own folder.
     pub follow_external: bool,
-    /// How long a request may take; 10 s.
+    /// Longest time of a request; 10 s.
     pub deadline: Duration,
-    /// How long a worker lists links for one answer, so that the deadline is for what hangs and not for what is large;
+    /// Longest time that a worker lists links for one answer, so that the deadline catches hangs and not large groups;
     /// 2 s.
     pub page_time: Duration,
     /// Address space of a worker in bytes (`RLIMIT_AS`).
     pub memory: u64,
-    /// Names of attributes that are described of every object, however many it has.
+    /// Names of attributes that the worker reads of every object, however many attributes the object has.
     pub attributes: Arc<[String]>,
-    /// Workers alive at once over all clients; 8.
+    /// Most workers alive at once over all clients; 8.
     pub workers: usize,
-    /// An idle worker is ended after this time; 30 s.
+    /// Time after which an idle worker ends; 30 s.
     pub idle: Duration,
 }
 
@@ -45,7 +45,7 @@ impl Default for Options {
     }
 }
 
-/// Bytes of elements that one [`Client::read`](super::Client::read) may ask for.
+/// Most bytes of elements of one [`Client::read`](super::Client::read).
 pub const READ_LIMIT: u64 = super::protocol::MAX_ELEMENTS;
 
 /// A box of elements to read: `start` and `count` for each dimension (both empty for a scalar).

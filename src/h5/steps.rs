@@ -1,11 +1,11 @@
-//! What a writing worker is asked, step by step.
+//! The steps of a writing worker.
 
 use serde::{Deserialize, Serialize};
 
 use super::element::{Element, Fill, Value};
 use crate::codec::Compression;
 
-/// How references are stored.
+/// The storage type of references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum References {
     /// `H5T_STD_REF`, of HDF5 1.12.
@@ -14,40 +14,40 @@ pub enum References {
     Object,
 }
 
-/// An object of the file that is being written.
+/// An object of the file being written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Object {
     /// By its HDF5 path, absolute.
     Path(Vec<u8>),
-    /// One of those made since the file was opened, in their order.
+    /// The number of a new object, counted since the opening of the file.
     New(u32),
 }
 
-/// Type of the elements of a new dataset.
+/// The element type of a new dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NewElement {
     /// This one.
     Of(Element),
-    /// That of the elements of a dataset.
+    /// The element type of a dataset.
     Like(Object),
-    /// Fields one behind the other, without padding.
+    /// Consecutive fields, without padding.
     Compound(Vec<(String, NewElement)>),
 }
 
-/// A dataset to be made, in chunks.
+/// A new chunked dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layout {
     /// Type of its elements.
     pub element: NewElement,
     /// Elements in each dimension.
     pub extents: Vec<u64>,
-    /// Which dimensions can grow.
+    /// Whether each dimension can grow.
     pub grows: Vec<bool>,
-    /// Extents of a chunk; none is zero.
+    /// Extents of a chunk, all positive.
     pub chunk: Vec<u64>,
-    /// How chunks are compressed.
+    /// Compression of the chunks.
     pub compression: Compression,
-    /// The bytes of elements are sorted before that; never of elements of one byte.
+    /// Whether a byte shuffle comes before compression; never for elements of one byte.
     pub shuffles: bool,
     /// The fill value.
     pub fill: Fill,
@@ -56,15 +56,15 @@ pub struct Layout {
 /// A step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Step {
-    /// Opens the file for writing. First, and again after each [`Step::Commit`].
+    /// Opens the file for writing. It is the first step, and follows each [`Step::Commit`].
     Begin,
-    /// Makes a group that nothing leads to yet.
+    /// Creates a group without a link yet.
     Group,
-    /// Makes a dataset that nothing leads to yet.
+    /// Creates a dataset without a link yet.
     Dataset(Layout),
     /// Writes a box of elements out of the shared memory: first `bytes` of elements, as in this machine's memory, then
-    /// `heap` bytes of strings with a NUL each. `strings` are the places in an element where a pointer belongs; there
-    /// stands the position of the string in the heap.
+    /// `heap` bytes of strings with a NUL each. `strings` are the offsets of pointers within an element; each pointer
+    /// field holds the position of its string in the heap.
     Elements {
         /// The dataset.
         object: Object,
@@ -76,17 +76,17 @@ pub enum Step {
         bytes: u64,
         /// Bytes of the heap.
         heap: u64,
-        /// See above.
+        /// Offsets of pointers within an element.
         strings: Vec<u64>,
     },
-    /// Makes a dataset longer or shorter.
+    /// Changes the extents of a dataset.
     Extend {
         /// The dataset.
         object: Object,
         /// Elements in each dimension.
         extents: Vec<u64>,
     },
-    /// Writes a chunk, with all filters applied, out of the shared memory.
+    /// Writes a chunk, with all filters already applied, out of the shared memory.
     Chunk {
         /// The dataset.
         object: Object,
@@ -95,7 +95,7 @@ pub enum Step {
         /// Bytes as stored.
         bytes: u64,
     },
-    /// Sets an attribute, in the place of one of that name.
+    /// Sets an attribute; replaces one of the same name.
     Attribute {
         /// The object.
         object: Object,
@@ -104,66 +104,66 @@ pub enum Step {
         /// Its value.
         value: Value,
     },
-    /// Sets an attribute of references, in the place of one of that name.
+    /// Sets an attribute of references; replaces one of the same name.
     References {
         /// The object.
         object: Object,
         /// Name of the attribute.
         name: String,
-        /// How they are stored.
+        /// Storage type of the references.
         kind: References,
-        /// What to refer to.
+        /// The targets.
         to: Vec<Object>,
-        /// It is a list; else a scalar.
+        /// Whether it is a list; otherwise a scalar.
         is_list: bool,
     },
-    /// Adds a reference to a list, which is made where there is none. References that lead nowhere are left out.
+    /// Adds a reference to a list, and creates a missing list. It drops dangling references.
     AddReference {
         /// The object.
         object: Object,
         /// Name of the attribute.
         name: String,
-        /// How a new list stores references.
+        /// Storage type of references in a new list.
         kind: References,
-        /// What to refer to.
+        /// The target.
         to: Object,
     },
-    /// Takes an object out of a list of references, and the list away where nothing is left in it.
+    /// Removes an object from a list of references, and then an empty list.
     RemoveReference {
         /// The object.
         object: Object,
         /// Name of the attribute.
         name: String,
-        /// What no longer to refer to.
+        /// The target to remove.
         to: Object,
     },
     /// Gives an object a path.
     Link {
         /// The object.
         object: Object,
-        /// The group that the path begins at; else the root group.
+        /// The group where the path begins; `None`: the root group.
         group: Option<Object>,
-        /// Takes away what has the path already.
+        /// Whether to replace a link at this path.
         replaces: bool,
         /// The path.
         path: Vec<u8>,
     },
-    /// Takes a path away. What it led to stays in the file, where nothing finds it.
+    /// Removes a link. Its object stays in the file, but nothing finds it.
     Unlink {
         /// The path.
         path: Vec<u8>,
     },
-    /// Has libhdf5 write what it holds; behind the file's end it is on the disk then.
+    /// Makes libhdf5 write its buffers; bytes behind the file's end are then on the disk.
     Flush,
     /// Closes the file and makes all changes since [`Step::Begin`] visible.
     Commit {
-        /// The changes take something away.
+        /// Whether the changes remove anything.
         removes: bool,
     },
 }
 
 impl Step {
-    /// What is being done, for messages.
+    /// The action, for messages.
     pub fn what(&self) -> &'static str {
         match self {
             Step::Begin => "opening the file for writing",
@@ -182,13 +182,13 @@ impl Step {
     }
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
     /// It is done.
     Yes,
-    /// The object made has this number.
+    /// The number of the new object.
     New(u32),
-    /// Everything is on the disk; it took this many writes over bytes that were in use.
+    /// Everything is on the disk; the commit took this many writes over bytes in use.
     Committed(u64),
 }

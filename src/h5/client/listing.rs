@@ -14,16 +14,17 @@ use crate::h5::error::Error;
 use crate::h5::protocol::{Answer, GroupPage, LINKS_AT_ONCE, Request};
 use crate::source::Interrupt;
 
-/// Links that are worth the start of a second worker.
+/// Fewest links that are worth the start of a second worker.
 const WORTH_A_WORKER: u64 = 4 * LINKS_AT_ONCE;
 
-/// Links that a group may have: as many as the worker lists, and the one that stands for the rest.
+/// Most links of a group: the worker's limit, and one link that stands for the rest.
 const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
 
-/// Pages that libhdf5 lists only without the values of some attributes, before others are listed so at once.
+/// Number of pages that libhdf5 can list only without the values of some attributes. After that, the client lists all
+/// other pages so at once.
 const MOST_HUNG: usize = 2;
 
-/// Parts of a listing that were had, in any order.
+/// The listed parts, in any order.
 type Parts = Vec<(u64, Vec<Link>)>;
 
 /// Lists a group: see [`Client::group`].
@@ -45,7 +46,7 @@ pub(super) fn group(inner: &Arc<Inner>, id: ObjectId, interrupt: &Interrupt) -> 
     Ok(Group::new(id, attributes, links, first.creation_order))
 }
 
-/// Makes a group of its only page.
+/// Builds a group from its only page.
 pub(super) fn whole(id: ObjectId, page: GroupPage) -> Result<Group, Error> {
     let mut links = Vec::new();
     take(&page, &mut links)?;
@@ -57,14 +58,14 @@ fn parts(inner: &Arc<Inner>, id: ObjectId, rest: Range<u64>, interrupt: &Interru
     let next = AtomicU64::new(rest.start);
     let take = || {
         let start = next.fetch_add(LINKS_AT_ONCE, Ordering::Relaxed);
-        // The last part has no end, since the listing says at its own what could not be listed.
+        // The last part has no end: the listing reports at its own end which links could not be listed.
         let end = start.saturating_add(LINKS_AT_ONCE);
         (start < rest.end).then_some(start..if end < rest.end { end } else { u64::MAX })
     };
     let stop = Interrupt::new();
     let is_open = AtomicBool::new(false);
     let left = Mutex::new(None);
-    // What fails here is done again beside the other parts, or fails there for everyone to see.
+    // The first worker repeats a part that fails here, or fails at it as well and reports the error.
     let help = || {
         let mut done = Parts::new();
         let second = Client::new(inner.source.clone(), inner.options.clone());
@@ -104,12 +105,13 @@ fn parts(inner: &Arc<Inner>, id: ObjectId, rest: Range<u64>, interrupt: &Interru
 }
 
 impl Inner {
-    /// Whether two workers list the same and call it the same: the file has no writer, and no other file is numbered.
+    /// Whether two workers list the same links under the same numbers: no writer has the file open, and the client
+    /// follows no links to other files.
     fn is_same_to_all(self: &Arc<Self>, interrupt: &Interrupt) -> Result<bool, Error> {
         Ok(!self.options.follow_external && !self.file(interrupt)?.swmr)
     }
 
-    /// A part of the links of a group, in as many pages as that takes.
+    /// A part of the links of a group, in as many pages as needed.
     fn links(self: &Arc<Self>, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<Vec<Link>, Error> {
         let mut links = Vec::new();
         let mut rest = part.clone();
@@ -123,9 +125,9 @@ impl Inner {
         }
     }
 
-    /// Lists a page of the links of a group. Where libhdf5 dies or hangs, an attribute of a member may lead to nonsense
-    /// in a heap. The page is listed again without the values of such attributes. After [`MOST_HUNG`] of these pages
-    /// the others of the file are listed so at once.
+    /// Lists a page of the links of a group. If libhdf5 dies or hangs, an attribute of a member may point to nonsense
+    /// in a heap. The client then lists the page again without the values of such attributes. After [`MOST_HUNG`] such
+    /// pages it lists the others of the file so at once.
     fn page(self: &Arc<Self>, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
         let place = (id, part.start);
         let is_known = {
@@ -165,10 +167,10 @@ impl Inner {
     }
 }
 
-/// Datasets before one that may be described as it is.
+/// Most earlier datasets compared with a new one for an equal description.
 const MOST_ALIKE: usize = 8;
 
-/// Adds the links of a page. What describes datasets near each other is shared where it is the same.
+/// Adds the links of a page. Datasets near each other share equal descriptions.
 fn take(page: &GroupPage, links: &mut Vec<Link>) -> Result<(), Error> {
     let mut rest = page.links.as_slice();
     let mut met: VecDeque<Arc<Description>> = VecDeque::new();

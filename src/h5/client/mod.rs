@@ -1,4 +1,4 @@
-//! What the rest of the program may ask of libhdf5.
+//! The interface to libhdf5 for the rest of the program.
 
 mod listing;
 mod nursery;
@@ -26,31 +26,31 @@ use crate::h5::options::{Options, Region};
 use crate::h5::protocol::{Answer, CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
 use crate::source::{Interrupt, Source};
 
-/// Deaths and hangs after which a request is refused for good.
+/// Deaths and hangs after which the client refuses a request for good.
 const STRIKES: u32 = 2;
 
-/// Addresses in one request for paths.
+/// Most addresses in one request for paths.
 const MAX_ADDRESSES: usize = 16_384;
 
-/// Workers tried for one request, where they are gone before they begin with it.
+/// Most workers tried for one request, if they die before they begin it.
 const MAX_STARTS: u32 = 3;
 
-/// Files that a worker may have numbered; more is nonsense.
+/// Most files that a worker may number; a larger number is nonsense.
 const MAX_FILES: usize = 1024;
 
-/// Speaks to the worker of one source. Cheap to share; all methods may be called from any thread.
+/// Speaks to the worker of one source. Cheap to share; any thread may call any method.
 ///
-/// One worker, one request at a time: those that wait lose nothing when the one that is executed kills the
-/// worker, they go to a fresh one.
+/// The worker executes one request at a time. If the current request kills the worker, the waiting requests lose
+/// nothing: they go to a fresh worker.
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
 }
 
-/// The catalogue of a small file, as far as the worker tells it in one answer.
+/// The catalogue of a small file, as far as it fits in one answer of the worker.
 #[derive(Debug, Default)]
 pub struct Ahead {
-    /// Groups, whole.
+    /// Complete groups.
     pub groups: Vec<Group>,
     /// Chunks of datasets.
     pub chunks: Vec<(ObjectId, ChunkMap)>,
@@ -60,11 +60,11 @@ pub struct Ahead {
 #[derive(Debug)]
 struct Inner {
     source: Arc<Source>,
-    /// Path of the source, absolute.
+    /// Absolute path of the source.
     path: PathBuf,
     options: Options,
     state: Mutex<State>,
-    /// Pages of groups, by their first link, that libhdf5 listed only without the values of some attributes.
+    /// Pages of groups, by their first link, that libhdf5 could list only without the values of some attributes.
     hung: Mutex<HashSet<(ObjectId, u64)>>,
 }
 
@@ -72,13 +72,13 @@ struct Inner {
 struct State {
     worker: Option<Running>,
     info: Option<FileInfo>,
-    /// Answered so far.
+    /// Number of answered requests.
     requests: u64,
     /// Deaths and hangs by request.
     strikes: HashMap<Request, u32>,
-    /// Hangs, of any request.
+    /// Hangs of all requests.
     hangs: u32,
-    /// Files numbered 1, 2, … by the workers of this source.
+    /// Files that the workers of this source have numbered 1, 2, ….
     files: Vec<Vec<u8>>,
     last_used: Instant,
 }
@@ -86,9 +86,9 @@ struct State {
 #[derive(Debug)]
 struct Running {
     worker: Worker,
-    /// The source was opened.
+    /// Whether the worker has opened the source.
     opened: bool,
-    /// The request under way.
+    /// The current request.
     pending: Option<Pending>,
 }
 
@@ -97,25 +97,25 @@ struct Pending {
     serial: u64,
     request: Request,
     since: Instant,
-    /// Processor time of the worker before.
+    /// Processor time of the worker before the request.
     spent: Duration,
     patience: Patience,
 }
 
-/// How a look at the worker ended.
+/// The result of a look at the worker.
 enum Look {
-    /// A reply to the request under way.
+    /// A reply to the current request.
     Reply(Reply),
     /// Nothing yet.
     Waiting,
-    /// The request under way failed with its worker.
+    /// The current request failed together with its worker.
     Failed(Failure),
 }
 
 /// Why a request has no answer.
 enum Failure {
     Error(Error),
-    /// The worker was gone before it began: the request is not to blame and may be sent to another.
+    /// The worker died before it began: the request is not to blame, and may go to another worker.
     NotBegun(String),
 }
 
@@ -126,9 +126,9 @@ impl From<Error> for Failure {
 }
 
 impl Client {
-    /// A client for `source`; no worker is started before the first request.
+    /// A client for `source`; it starts no worker before the first request.
     pub fn new(source: Arc<Source>, mut options: Options) -> Self {
-        // The daemon may change its folder before the first worker starts.
+        // The daemon may change its working directory before the first worker starts.
         options.plugins = options.plugins.map(|folder| std::path::absolute(&folder).unwrap_or(folder));
         let path = std::path::absolute(source.path()).unwrap_or_else(|_| source.path().to_owned());
         let state = State {
@@ -143,17 +143,17 @@ impl Client {
         Self { inner: Arc::new(Inner { source, path, options, state: Mutex::new(state), hung: Mutex::default() }) }
     }
 
-    /// Whether external links, storage and virtual sources are followed ([`Options::follow_external`]).
+    /// Whether the worker follows external links, storage and virtual sources ([`Options::follow_external`]).
     pub fn follows_external(&self) -> bool {
         self.inner.options.follow_external
     }
 
-    /// Whether filter plugins may be loaded ([`Options::plugins`]).
+    /// Whether the worker may load filter plugins ([`Options::plugins`]).
     pub fn has_plugins(&self) -> bool {
         self.inner.options.plugins.is_some()
     }
 
-    /// Everything beside the file that answers depend on: the version of libhdf5, and which plugins there are.
+    /// Everything beside the file that answers depend on: the version of libhdf5, and the plugins.
     pub fn settings(&self) -> String {
         let plugins = self.inner.options.plugins.as_deref().map(plugins_in);
         format!("libhdf5 {HDF5_VERSION:?} plugins {plugins:?}")
@@ -162,16 +162,16 @@ impl Client {
     /// Facts about the file.
     ///
     /// # Errors
-    /// [`Error::NotHdf5`] where it is none; see [`Error`] for the rest.
+    /// [`Error::NotHdf5`] if the file is not an HDF5 file; see [`Error`] for the rest.
     pub fn file(&self, interrupt: &Interrupt) -> Result<FileInfo, Error> {
         self.inner.file(interrupt)
     }
 
-    /// Asks for the groups of a small file and the chunk maps of their datasets in one request. Large groups are left
-    /// out, and so is everything if the request fails: callers ask for what is missing.
+    /// Asks for the groups of a small file and the chunk maps of their datasets in one request. The answer omits large
+    /// groups, and omits everything if the request fails: callers ask for the missing parts.
     ///
     /// # Errors
-    /// See [`Error`]: the worker cannot be started, its answer makes no sense, or the request was interrupted.
+    /// See [`Error`]: the worker does not start, its answer makes no sense, or the request was interrupted.
     pub fn ahead(&self, interrupt: &Interrupt) -> Result<Ahead, Error> {
         let mut ahead = Ahead::default();
         let answers = match self.inner.ahead(interrupt)? {
@@ -195,17 +195,17 @@ impl Client {
         Ok(ahead)
     }
 
-    /// A group with its links and a description of every object behind them (asked for in pages).
+    /// A group with its links and a description of each of their objects (listed in pages).
     ///
     /// A link with an empty name, always unreadable, stands for links that could not be listed.
     ///
     /// # Errors
-    /// See [`Error`]. A link or object that cannot be read is described as such and fails nothing else.
+    /// See [`Error`]. A link or object that cannot be read gets a description that says so, and fails nothing else.
     pub fn group(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Group, Error> {
         listing::group(&self.inner, id, interrupt)
     }
 
-    /// One object.
+    /// Describes one object.
     ///
     /// # Errors
     /// See [`Error`].
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// The chunks of a chunked dataset (asked for in pages).
+    /// The chunks of a chunked dataset (listed in pages).
     ///
     /// # Errors
     /// See [`Error`]; [`Error::TooLarge`] past `limit` chunks.
@@ -241,17 +241,17 @@ impl Client {
         }
     }
 
-    /// The mappings of a virtual dataset of `len` elements (asked for in pages), where each is one run of elements of a
+    /// The mappings of a virtual dataset of `len` elements (listed in pages), if each maps one run of elements of a
     /// dataset in the same file.
     ///
     /// # Errors
-    /// See [`Error`]; [`Error::Hdf5`] where the mappings are of another kind, [`Error::TooLarge`] past `limit` runs.
+    /// See [`Error`]; [`Error::Hdf5`] if the mappings are of another kind, [`Error::TooLarge`] past `limit` runs.
     pub fn mappings(&self, id: ObjectId, len: u64, limit: u64, interrupt: &Interrupt) -> Result<Mappings, Error> {
         self.mappings_by((id, false), len, limit, interrupt)
     }
 
-    /// The same in chunks of the source, where each mapping takes a whole one, or what of it lies within the extent.
-    /// How many the virtual dataset has of these is the caller's to find out.
+    /// The mappings in chunks of the source, if each maps a whole chunk, or the part of one within the extent. The
+    /// caller finds the number of chunks of the virtual dataset.
     ///
     /// # Errors
     /// As [`Client::mappings`].
@@ -274,7 +274,7 @@ impl Client {
             path_bytes += sources.iter().map(|source| source.path.len()).sum::<usize>();
             all_sources.append(&mut sources);
             all.append(&mut runs);
-            // A sound worker keeps to these.
+            // A sound worker keeps these limits.
             if all_sources.len() > MAX_SOURCES || path_bytes > MAX_SOURCE_PATHS {
                 return Err(nonsense());
             }
@@ -291,21 +291,21 @@ impl Client {
         }
     }
 
-    /// Elements of any dataset through `H5Dread`, in the file's own type, in row-major order.
+    /// Reads elements of any dataset through `H5Dread`, in the file's own type, in row-major order.
     ///
-    /// A standard reference (`H5T_STD_REF`) to a region or an attribute leads into the heap like a sequence of bytes.
+    /// A standard reference (`H5T_STD_REF`) to a region or an attribute points into the heap like a sequence of bytes.
     ///
     /// # Errors
-    /// See [`Error`]; [`Error::TooLarge`] where the answer would pass the bound of a request:
-    /// [`READ_LIMIT`](crate::h5::READ_LIMIT) for the elements, three times that for what variable-length elements lead
-    /// to.
+    /// See [`Error`]; [`Error::TooLarge`] if the answer would exceed the limit of a request:
+    /// [`READ_LIMIT`](crate::h5::READ_LIMIT) for the elements, three times that for the contents of variable-length
+    /// elements.
     pub fn read(&self, id: ObjectId, region: &Region, interrupt: &Interrupt) -> Result<Elements, Error> {
         let request = Request::Read { id, start: region.start.clone(), count: region.count.clone() };
         self.inner.call(request, interrupt)?.1.ok_or_else(nonsense)
     }
 
-    /// Paths of the objects at these addresses of a file (see [`ObjectId`]): of each the shortest one over hard links,
-    /// of equally long ones the first bytewise; `None` where no path leads to an object there.
+    /// Paths of the objects at these addresses of a file (see [`ObjectId`]): for each the shortest path over hard
+    /// links, and among equally long ones the first bytewise; `None`: no path leads to an object there.
     ///
     /// # Errors
     /// See [`Error`].
@@ -324,7 +324,7 @@ impl Client {
         Ok(paths)
     }
 
-    /// Tries in the worker what its sandbox should forbid: what was tried, and whether it worked. For tests.
+    /// Tries in the worker what its sandbox should forbid: each attempt, and whether it succeeded. For tests.
     ///
     /// # Errors
     /// See [`Error`].
@@ -336,10 +336,10 @@ impl Client {
         }
     }
 
-    /// Has the worker fail: `crash`, `hang`, or `panic`. For tests.
+    /// Makes the worker fail: `crash`, `hang`, or `panic`. For tests.
     ///
     /// # Errors
-    /// What comes of it.
+    /// The error of that failure.
     #[doc(hidden)]
     pub fn rehearse(&self, fault: &str, interrupt: &Interrupt) -> Result<(), Error> {
         let fault = match fault {
@@ -350,13 +350,13 @@ impl Client {
         self.inner.call(Request::Fault(fault), interrupt).map(|_| ())
     }
 
-    /// How many requests were answered. For tests.
+    /// Number of answered requests. For tests.
     #[doc(hidden)]
     pub fn requests(&self) -> u64 {
         self.inner.state.lock().requests
     }
 
-    /// The process id of the worker, where one runs. For tests.
+    /// The process id of the worker, if one runs. For tests.
     #[doc(hidden)]
     pub fn worker_id(&self) -> Option<u32> {
         self.inner.state.lock().worker.as_ref().map(|running| running.worker.id())
@@ -367,7 +367,7 @@ impl Client {
 fn plugins_in(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let described = found.filter_map(|entry| {
-        // What a link leads to counts.
+        // The target of a link counts.
         let metadata = std::fs::metadata(entry.path()).ok()?;
         Some((entry.path(), metadata.len(), metadata.modified().ok()))
     });
@@ -381,7 +381,7 @@ fn nonsense() -> Error {
 }
 
 impl Inner {
-    /// Waits for the turn.
+    /// Waits for the caller's turn.
     fn turn(&self, interrupt: &Interrupt) -> Result<MutexGuard<'_, State>, Error> {
         loop {
             if interrupt.is_raised() {
@@ -401,7 +401,7 @@ impl Inner {
         state.info.clone().ok_or_else(nonsense)
     }
 
-    /// Sends [`Request::Ahead`]; `None` if the worker dies or hangs at it.
+    /// Sends [`Request::Ahead`]; `None` if the worker dies or hangs in it.
     fn ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Option<Answer>, Error> {
         let mut state = self.turn(interrupt)?;
         self.ready(&mut state, interrupt)?;
@@ -415,7 +415,7 @@ impl Inner {
         }
     }
 
-    /// Has a request executed. Elements come out of the shared memory before the next request can overwrite it.
+    /// Executes a request. It copies elements out of the shared memory before the next request can overwrite them.
     fn call(self: &Arc<Self>, request: Request, interrupt: &Interrupt) -> Result<(Answer, Option<Elements>), Error> {
         let mut state = self.turn(interrupt)?;
         state.refuse_poisoned(&request)?;
@@ -434,9 +434,9 @@ impl Inner {
         Ok((answer, elements))
     }
 
-    /// Makes sure of a worker that has the source open and nothing to do.
+    /// Ensures that a worker runs, has the source open and is idle.
     fn ready(self: &Arc<Self>, state: &mut State, interrupt: &Interrupt) -> Result<(), Error> {
-        // An abandoned request comes to its end first, one way or the other.
+        // An abandoned request first finishes, in one way or another.
         while state.worker.as_ref().is_some_and(|running| running.pending.is_some()) {
             if interrupt.is_raised() {
                 return Err(Error::Interrupted);
@@ -447,7 +447,7 @@ impl Inner {
             }
         }
         if state.worker.as_mut().is_some_and(|running| !running.worker.is_alive()) {
-            // It died with nothing to do (the system may have been out of memory): no request is to blame.
+            // The worker died while idle (perhaps the system ran out of memory): no request is to blame.
             state.worker = None;
         }
         for _ in 0..MAX_STARTS {
@@ -457,7 +457,7 @@ impl Inner {
                 let source = self.source.as_fd();
                 let mut options = self.options.clone();
                 if state.hangs >= STRIKES {
-                    // Pages must come within the time that they have.
+                    // Pages must finish within the shorter deadline.
                     options.page_time /= IMPATIENT;
                 }
                 let worker =
@@ -479,7 +479,7 @@ impl Inner {
         Err(Error::Worker(format!("{} ends before it begins", self.options.program.display())))
     }
 
-    /// Has a request executed, by another worker where one is gone before it began.
+    /// Executes a request, by another worker if the first died before it began.
     fn execute_ready(
         self: &Arc<Self>,
         state: &mut State,
@@ -497,7 +497,7 @@ impl Inner {
         Err(Error::Worker("it ends before it begins".into()))
     }
 
-    /// Sends a request to a worker that has nothing to do and waits for its end.
+    /// Sends a request to an idle worker and waits for its end.
     fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Failure> {
         let patience = Patience::of(&request, self.options.deadline, state.hangs);
         let Some(running) = state.worker.as_mut() else { return Err(nonsense().into()) };
@@ -518,7 +518,7 @@ impl Inner {
         }
     }
 
-    /// Looks whether the request under way has come to its end.
+    /// Checks whether the current request has finished.
     fn look(&self, state: &mut State, wait: Duration) -> Look {
         state.last_used = Instant::now();
         let Some(running) = state.worker.as_mut() else { return Look::Failed(nonsense().into()) };
@@ -555,7 +555,7 @@ impl Inner {
                     }
                     state.info = Some(info.clone());
                 }
-                // It is of no use; the next request tries again, for the file may have been repaired.
+                // This worker is useless; the next request tries again, since somebody may have repaired the file.
                 _ => state.worker = None,
             }
         }
@@ -565,7 +565,7 @@ impl Inner {
 
 impl pool::Client for Inner {
     fn has_worker(&self) -> bool {
-        // One that is at work holds the lock.
+        // A client with a busy worker holds the lock.
         self.state.try_lock().is_none_or(|state| state.worker.is_some())
     }
 
@@ -605,7 +605,7 @@ impl State {
         }
     }
 
-    /// The worker and the request under way end together; the request is remembered.
+    /// Ends the worker together with the current request, and counts a strike against the request.
     fn strike(&mut self, count: impl FnOnce(&Request) -> u32) -> String {
         let pending = self.worker.take().and_then(|running| running.pending);
         let Some(pending) = pending else { return "nothing".into() };
@@ -626,16 +626,17 @@ impl State {
 
     fn hung(&mut self, limit: String, source: &Source) -> Error {
         let pending = self.worker.as_ref().and_then(|running| running.pending.as_ref());
-        // A look ahead has so little time that a slow disk passes it.
+        // A look ahead has so little time that a slow disk exceeds it.
         self.hangs += u32::from(pending.is_some_and(|pending| pending.request != Request::Ahead));
-        // A page of a chunk map is short: libhdf5 goes through entries that are only claimed, and would again.
+        // A page of a chunk map is short: libhdf5 visits entries that the file only claims to have, and would do so
+        // again.
         let what = self.strike(|request| if let Request::Chunks { .. } = request { STRIKES } else { 1 });
         let source = source.path().display();
         tracing::warn!(%source, limit, "the HDF5 worker was ended: no answer while {what}");
         Error::Deadline { what, limit }
     }
 }
-/// Which limit of the process an error speaks of.
+/// The process limit behind an error.
 fn limit_met(error: &std::io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EMFILE) => ": `ulimit -n` is too small",

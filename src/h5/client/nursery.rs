@@ -1,8 +1,8 @@
-//! The nursery: a process in which libhdf5 is initialised and no file is open. Each worker is forked from it, since
-//! starting the program and libhdf5 takes five times as long.
+//! The nursery: a process with libhdf5 initialised and no file open. Each worker is a fork of it, since starting the
+//! program and libhdf5 takes five times as long.
 //!
-//! The copies are children of the daemon: it waits for them, and they end with it. What a worker does reaches neither
-//! the process that it is a copy of nor another worker.
+//! The forks are children of the daemon: it waits for them, and they end with it. A worker affects neither the nursery
+//! nor another worker.
 
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,18 +18,18 @@ use crate::h5::protocol::descriptors;
 /// Longest wait for a fork, the start of the nursery included.
 const READY: Duration = Duration::from_secs(30);
 
-/// Settings that libhdf5 reads when it is initialised: workers with the same settings share a nursery.
+/// Settings that libhdf5 reads at its initialisation: workers with the same settings share a nursery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     /// The program to start.
     pub program: PathBuf,
-    /// Whether filter plugins may be loaded.
+    /// Whether libhdf5 may load filter plugins.
     pub has_plugins: bool,
-    /// Folder of relative names of external raw storage.
+    /// Folder for relative names of external raw storage.
     pub folder: Option<PathBuf>,
 }
 
-/// See the module. Dropping it ends the nursery; its workers live on.
+/// See the module. Its drop ends the nursery; its workers live on.
 #[derive(Debug)]
 pub(super) struct Nursery {
     pub kind: Kind,
@@ -46,11 +46,11 @@ impl Nursery {
         command.arg0("hepfs").arg(WORKER).arg(std::process::id().to_string());
         command.env_clear().env("HDF5_USE_FILE_LOCKING", "FALSE");
         if !kind.has_plugins {
-            // The library's own word for "load no plugin".
+            // libhdf5 reads this value as "load no plugin".
             command.env("HDF5_PLUGIN_PRELOAD", "::");
         }
         if let Some(folder) = &kind.folder {
-            // The library takes no other prefix for objects opened by address.
+            // libhdf5 accepts no other prefix for objects opened by address.
             command.env("HDF5_EXTFILE_PREFIX", folder);
         }
         #[cfg(debug_assertions)]
@@ -59,9 +59,9 @@ impl Nursery {
                 command.env(name, last);
             }
         }
-        // A worker writes nothing there but the message of a panic or of a failed start.
+        // A worker writes only the message of a panic or of a failed start there.
         let stderr = if tracing::enabled!(tracing::Level::DEBUG) { Stdio::inherit() } else { Stdio::null() };
-        // In a group of its own, so that Ctrl-C in a terminal reaches the daemon alone, which then ends its workers.
+        // A process group of its own: so Ctrl-C in a terminal reaches the daemon alone, which then ends its workers.
         command.process_group(0).stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(stderr);
         Ok(Self { process: command.spawn()?, socket: ours, kind })
     }
@@ -89,7 +89,7 @@ impl Drop for Nursery {
 #[derive(Debug)]
 pub(super) struct Process {
     id: libc::pid_t,
-    /// How it ended, once it was waited for: its id may be another's from then on.
+    /// The exit status after the wait: from then on another process may get this id.
     status: Option<ExitStatus>,
 }
 
@@ -99,7 +99,7 @@ impl Process {
         self.id.unsigned_abs()
     }
 
-    /// Reads the processor time used so far; `None` once the process has ended.
+    /// The processor time used so far; `None` once the process has ended.
     pub fn processor_time(&self) -> Option<Duration> {
         if self.status.is_some() {
             return None;
@@ -112,15 +112,15 @@ impl Process {
         is_known.then(|| Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32))
     }
 
-    /// Returns the exit status, if the process has ended.
+    /// The exit status, if the process has ended.
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         self.wait_with(libc::WNOHANG)
     }
 
-    /// Ends it and collects it. It holds nothing that a signal could damage: all it does is read.
+    /// Kills the process and waits for it. It holds nothing that a signal could damage: it only reads.
     pub fn end(&mut self) {
         if self.status.is_none() {
-            // SAFETY: plain numbers; a child that was not waited for keeps its id.
+            // SAFETY: plain numbers; a child keeps its id until somebody waits for it.
             unsafe { libc::kill(self.id, libc::SIGKILL) };
         }
         let _ = self.wait_with(0);

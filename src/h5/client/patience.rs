@@ -1,11 +1,11 @@
-//! How long a worker may take for a request.
+//! Time limits of the worker's requests.
 
 use std::time::Duration;
 
 use super::STRIKES;
 use crate::h5::protocol::Request;
 
-/// Divides the deadline of a file after [`STRIKES`] hangs.
+/// Divisor of the deadline of a file after [`STRIKES`] hangs.
 pub(super) const IMPATIENT: u32 = 8;
 
 /// Longest wait for [`Request::Ahead`], which ends by itself after 200 ms unless libhdf5 hangs or the disk is slow.
@@ -28,14 +28,14 @@ impl Patience {
             _ => deadline,
         };
         let processor = match request {
-            // libhdf5 goes through all entries of a chunk index, and all mappings, in one call.
+            // libhdf5 visits all entries of a chunk index, and all mappings, in one call.
             Request::Chunks { .. } | Request::Mappings { .. } => wall,
             _ => wall * 3 / 10,
         };
         Self { wall, processor }
     }
 
-    /// Returns the limit that was passed, in words.
+    /// The exceeded limit, in words.
     pub fn passed(&self, elapsed: Duration, spent: Duration) -> Option<String> {
         if elapsed >= self.wall {
             return Some(format!("{} s", self.wall.as_secs_f64()));

@@ -1,8 +1,8 @@
-//! The workers of all clients of this process: how many there may be, which of them has to go, and the one thread that
-//! starts and watches them.
+//! The workers of all clients of this process: their number, the eviction of idle ones, and the one thread that starts
+//! and watches them.
 //!
-//! A worker asks the kernel to be killed when its parent dies, and to the kernel the parent is the *thread* that
-//! started it. So one thread starts them all and never ends.
+//! A worker asks the kernel to kill it when its parent dies, and for the kernel the parent is the *thread* that started
+//! it. So one thread starts them all and never ends.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,18 +16,18 @@ use super::nursery::{Kind, Nursery, Process};
 use crate::h5::error::Error;
 use crate::source::Interrupt;
 
-/// How often idle and abandoned workers are looked at.
+/// Interval between checks of idle and abandoned workers.
 const TICK: Duration = Duration::from_millis(200);
 
-/// An unused nursery is ended after this time.
+/// Time after which an unused nursery ends.
 const UNUSED: Duration = Duration::from_secs(30);
 
-/// How often a waiting thread looks whether it is still wanted.
+/// Interval at which a waiting thread checks whether its caller still waits.
 pub(in crate::h5) const GLANCE: Duration = Duration::from_millis(20);
 
 static ALIVE: Mutex<usize> = Mutex::new(0);
 static CLIENTS: Mutex<Vec<Weak<dyn Client>>> = Mutex::new(Vec::new());
-/// The thread that starts workers, with the process it is in: a fork leaves it behind.
+/// The thread that starts workers, with the id of its process: a fork leaves the thread behind.
 static STARTER: Mutex<Option<(u32, Sender<Job>)>> = Mutex::new(None);
 
 struct Job {
@@ -37,22 +37,22 @@ struct Job {
     answer: Sender<io::Result<Process>>,
 }
 
-/// What may have a worker.
+/// A holder of at most one worker.
 pub(in crate::h5) trait Client: Send + Sync {
-    /// Whether it has one, or may have.
+    /// Whether it has a worker, or may have one.
     fn has_worker(&self) -> bool;
 
-    /// Since when its worker has had nothing to do; `None` where there is none or it is busy.
+    /// The time since which its worker is idle; `None`: it has no worker, or a busy one.
     fn idle_since(&self) -> Option<Instant>;
 
-    /// Ends the worker if it has nothing to do.
+    /// Ends the worker if it is idle.
     fn evict(&self) -> bool;
 
-    /// Ends a worker that is dead, hangs on an abandoned request, or has had nothing to do for long.
+    /// Ends a worker that is dead, hangs in an abandoned request, or has been idle for long.
     fn tick(&self);
 }
 
-/// The right to have one worker; dropped with it.
+/// The right to have one worker; its drop returns it.
 #[derive(Debug)]
 pub(in crate::h5) struct Slot(());
 
@@ -62,7 +62,7 @@ impl Drop for Slot {
     }
 }
 
-/// Registers a client with a worker, so that the worker can be ended when idle.
+/// Registers a client with a worker, so that the pool can end the worker when idle.
 pub(in crate::h5) fn register(client: &Arc<impl Client + 'static>) {
     let client: Arc<dyn Client> = client.clone();
     let mut met = Vec::new();
@@ -74,7 +74,7 @@ pub(in crate::h5) fn register(client: &Arc<impl Client + 'static>) {
         stays
     });
     known.push(Arc::downgrade(&client));
-    // Dropping the last reference ends a worker, which takes milliseconds: not under the lock.
+    // Dropped outside the lock: dropping the last reference ends a worker, which takes milliseconds.
     drop(known);
     drop(met);
 }
@@ -83,7 +83,7 @@ fn clients() -> Vec<Arc<dyn Client>> {
     CLIENTS.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
-/// Waits until fewer than `limit` workers are alive, ending the one that was idle longest if need be.
+/// Waits until fewer than `limit` workers are alive; if necessary, ends the one that was idle longest.
 pub(in crate::h5) fn acquire(limit: usize, interrupt: &Interrupt) -> Result<Slot, Error> {
     loop {
         {
@@ -112,14 +112,14 @@ pub(super) fn start(kind: Kind, socket: OwnedFd) -> io::Result<Process> {
     process.recv().map_err(io::Error::other)?
 }
 
-/// Forks a worker from the nursery, which is started anew for other settings.
+/// Forks a worker from the nursery; starts a new nursery for other settings.
 fn worker(nursery: &mut Option<Nursery>, kind: &Kind, socket: &OwnedFd) -> io::Result<Process> {
     if let Some(process) = nursery.as_mut().filter(|nursery| nursery.kind == *kind)
         && let Ok(worker) = process.worker(socket)
     {
         return Ok(worker);
     }
-    // The system may have killed it for want of memory.
+    // The system may have killed the nursery for lack of memory.
     *nursery = None;
     nursery.insert(Nursery::start(kind.clone())?).worker(socket)
 }
@@ -142,7 +142,7 @@ fn starter() -> io::Result<Sender<Job>> {
                 _ => TICK,
             };
             match jobs.recv_timeout(wait) {
-                // Where the caller is gone, the answer ends the worker.
+                // If the caller has gone, the drop of the answer ends the worker.
                 Ok(Job { kind, socket, answer }) => drop(answer.send(worker(&mut nursery, &kind, &socket))),
                 Err(RecvTimeoutError::Timeout) if wait == UNUSED => nursery = None,
                 Err(RecvTimeoutError::Timeout) => {}

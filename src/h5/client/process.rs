@@ -1,4 +1,4 @@
-//! The worker as the daemon sees it: a child process, a socket, shared memory.
+//! The daemon's view of a worker: a child process, a socket, shared memory.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,31 +19,31 @@ use crate::h5::options::Options;
 use crate::h5::protocol::descriptors;
 use crate::h5::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
 
-/// More than this in the shared memory is given back to the system after it was read.
+/// Contents of the shared memory above this size go back to the system after the read.
 const KEEP_SHARED: u64 = 4 << 20;
 
-/// A running worker. Dropping it ends the process and waits for it: no zombie stays.
+/// A running worker. Its drop ends the process and waits for it, so no zombie stays.
 #[derive(Debug)]
 pub(in crate::h5) struct Worker {
     process: Process,
     socket: UnixStream,
     memory: File,
-    /// Bytes of a reply that has not come whole.
+    /// Bytes of an incomplete reply.
     inbox: Vec<u8>,
     serial: u64,
-    /// The last request that the worker has begun with.
+    /// The last request that the worker has begun.
     begun: u64,
     _slot: Slot,
 }
 
-/// The worker is gone, or talks nonsense and must go.
+/// The worker is gone, or sends nonsense and must go.
 #[derive(Debug)]
 pub(in crate::h5) struct Gone(pub String);
 
 impl Worker {
-    /// Starts a worker for `source` and hands it the descriptor.
+    /// Starts a worker for `source` and passes it the descriptor.
     ///
-    /// With the descriptor of a journal it may write to the source, which `source` must be open for.
+    /// With the descriptor of a journal the worker may write to the source, which must then be open for writing.
     pub fn start(
         source: BorrowedFd<'_>,
         journal: Option<BorrowedFd<'_>>,
@@ -53,7 +53,7 @@ impl Worker {
         slot: Slot,
     ) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
-        // What a worker is told at its start may be longer than the socket's buffer.
+        // The first message may be longer than the socket's buffer.
         ours.set_write_timeout(Some(options.deadline))?;
         let memory = shared_memory()?;
         let canonical = options.follow_external.then(|| path.canonicalize()).transpose()?;
@@ -86,16 +86,16 @@ impl Worker {
         self.process.id()
     }
 
-    /// Reads the processor time used so far; zero once the process has ended.
+    /// The processor time used so far; zero once the process has ended.
     pub fn processor_time(&self) -> Duration {
         self.process.processor_time().unwrap_or_default()
     }
 
-    /// Sends a request; answers its number.
+    /// Sends a request; returns its number.
     pub fn send(&mut self, request: Request) -> Result<u64, Gone> {
         self.serial += 1;
         let frame = protocol::frame(&Envelope { serial: self.serial, request }).map_err(|e| Gone(e.to_string()))?;
-        // One request is under way at a time and fits the socket's buffer, so this never blocks.
+        // Only one request is in progress at a time, and it fits the socket's buffer, so this never blocks.
         self.socket.write_all(&frame).map_err(|error| self.gone(&error.to_string()))?;
         Ok(self.serial)
     }
@@ -125,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// Whether the worker has begun with the last request sent.
+    /// Whether the worker has begun the last request.
     pub fn has_begun(&self) -> bool {
         self.begun == self.serial
     }
@@ -178,7 +178,7 @@ impl Worker {
         elements.map_err(|error| self.gone_alive(&error.to_string()))
     }
 
-    /// Puts bytes into the shared memory.
+    /// Copies bytes into the shared memory.
     pub fn give(&self, bytes: &[u8]) -> Result<(), Gone> {
         self.memory.write_all_at(bytes, 0).map_err(|error| self.gone_alive(&error.to_string()))
     }
@@ -187,9 +187,9 @@ impl Worker {
         Gone(format!("worker {}: {why}", self.id()))
     }
 
-    /// Ends the process and says how it went.
+    /// Ends the process and describes its end.
     fn gone(&mut self, why: &str) -> Gone {
-        // The exit status tells more than the closed socket; give a dying process a moment before it is killed.
+        // The exit status says more than the closed socket, so a dying process gets a moment before the kill.
         let mut status = None;
         for _ in 0..50 {
             match self.process.try_wait() {
@@ -212,7 +212,7 @@ impl Worker {
     }
 }
 
-/// Waits until there is something to read (or the other end is closed).
+/// Waits until the socket has bytes to read (or the other end is closed).
 fn readable(socket: &UnixStream, wait: Duration) -> bool {
     let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let milliseconds = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
@@ -221,7 +221,7 @@ fn readable(socket: &UnixStream, wait: Duration) -> bool {
     ready > 0
 }
 
-/// Memory that neither side can shrink under the other.
+/// Creates memory that neither side can shrink.
 fn shared_memory() -> io::Result<File> {
     // SAFETY: a C string and plain flags; the descriptor is ours.
     let file = unsafe {

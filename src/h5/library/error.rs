@@ -1,4 +1,4 @@
-//! libhdf5's error stack as text, and errors of the worker's own.
+//! libhdf5's error stack as text, and the worker's own errors.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_uint, c_void};
@@ -7,11 +7,11 @@ use std::fmt::Display;
 use super::ffi::{self, Herr, Hid};
 use crate::h5::protocol::{Refusal, printable};
 
-/// Most entries of a stack that are looked at.
+/// Most entries of a stack that are read.
 const MAX_ENTRIES: usize = 64;
 
 thread_local! {
-    /// What the system said about the last failed open, read or write; the worker has one thread.
+    /// The system's error for the last failed open, read or write; the worker has one thread.
     static FAILURE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
@@ -20,7 +20,7 @@ pub(in crate::h5) fn note_failure(reason: String) {
     FAILURE.set(Some(reason));
 }
 
-/// Why something could not be done, in libhdf5's words or ours.
+/// The reason for a failure, in libhdf5's words or ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::h5) struct Reason(pub String);
 
@@ -49,7 +49,7 @@ impl Reason {
         Self(text)
     }
 
-    /// Puts what was being done in front.
+    /// Puts the failed action in front.
     pub fn context(self, what: impl Display) -> Self {
         Self(format!("{what}: {}", self.0))
     }
@@ -75,12 +75,12 @@ unsafe extern "C" fn collect(_: c_uint, entry: *const ffi::ErrorEntry, data: *mu
     0
 }
 
-/// An identifier of libhdf5 that is released when it goes out of scope.
+/// An identifier of libhdf5, released at its drop.
 #[derive(Debug)]
 pub(in crate::h5) struct Id(Hid);
 
 impl Id {
-    /// Takes over what a call returned; a negative number is the library's error.
+    /// Takes over the result of a call; a negative number is the library's error.
     pub fn own(id: Hid) -> Result<Self, Reason> {
         if id < 0 { Err(Reason::of_library()) } else { Ok(Self(id)) }
     }

@@ -1,9 +1,9 @@
 //! The C functions of libhdf5 that the worker calls.
 //!
-//! Declared here, not taken from `hdf5-metno-sys` (which builds and links the library): its declarations return Rust
-//! enums for numbers that come out of the file (link classes, layouts), where an unknown number would be undefined
-//! behaviour, and its virtual-file-driver and link-class structures are those of older versions. Checked against the
-//! headers of HDF5 2.2.0.
+//! They are declared here, not taken from `hdf5-metno-sys` (which builds and links the library), for two reasons. Its
+//! declarations return Rust enums for numbers out of the file (link classes, layouts), where an unknown number would be
+//! undefined behaviour. Its virtual-file-driver and link-class structures are those of older versions. These are
+//! checked against the headers of HDF5 2.2.0.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -143,7 +143,7 @@ pub struct LinkInfo {
 #[derive(Clone, Copy)]
 pub struct LinkValue(pub [u8; 16]);
 
-/// `H5AC_cache_config_t`, to be filled in by `H5Pget_mdc_config`.
+/// `H5AC_cache_config_t`, which `H5Pget_mdc_config` fills in.
 #[repr(C)]
 pub struct MetadataCache {
     version: c_int,
@@ -262,7 +262,7 @@ pub struct DriverFile {
     pub paged: bool,
 }
 
-/// A callback of a driver that is not given.
+/// A callback that the driver lacks.
 pub type Absent = Option<unsafe extern "C" fn()>;
 
 /// `H5FD_class_t`, version 1.

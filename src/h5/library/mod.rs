@@ -1,4 +1,4 @@
-//! libhdf5 as code of ours calls it: its functions, its identifiers, its errors, its strings.
+//! libhdf5 for our code: its functions, identifiers, errors and strings.
 
 mod error;
 pub(super) mod ffi;

@@ -1,4 +1,4 @@
-//! Strings to the library and from it.
+//! Strings to and from the library.
 
 use std::ffi::{CString, c_char};
 
@@ -6,12 +6,12 @@ use bstr::BString;
 
 use super::error::Reason;
 
-/// Makes a C string out of bytes; a NUL inside cannot be named to libhdf5.
+/// Makes a C string of bytes; libhdf5 takes no name with a NUL inside.
 pub(in crate::h5) fn c_string(bytes: &[u8]) -> Result<CString, Reason> {
     CString::new(bytes).map_err(|_| Reason::new("a name with a NUL byte"))
 }
 
-/// Takes a text from a call that first says its length.
+/// Takes a text from a call that first returns its length.
 pub(in crate::h5) fn text(call: impl Fn(*mut c_char, usize) -> isize) -> Result<BString, Reason> {
     let length = usize::try_from(call(std::ptr::null_mut(), 0)).map_err(|_| Reason::of_library())?;
     if length > 1 << 20 {

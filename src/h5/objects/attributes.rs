@@ -15,10 +15,10 @@ fn scalar() -> Result<Id, Reason> {
     Id::own(unsafe { h5s::H5Screate(h5s::H5S_class_t::H5S_SCALAR) })
 }
 
-/// Creates an attribute of an object and writes its value, `length` elements (a scalar without).
+/// Creates an attribute of an object and writes its value of `length` elements (`None`: a scalar).
 ///
 /// # Safety
-/// `value` leads to as many elements of the datatype in memory.
+/// `value` points to that many elements of the datatype in memory.
 unsafe fn create_attribute(
     object: i64,
     name: &CStr,
@@ -54,7 +54,7 @@ pub(in crate::h5) fn create_value(object: i64, name: &CStr, value: &Value) -> Re
     unsafe { create_attribute(object, name, &datatype, length, bytes.as_ptr().cast()) }
 }
 
-/// Creates an attribute of references to open objects (a scalar where `is_list` is not set).
+/// Creates an attribute of references to open objects (a scalar unless `is_list`).
 pub(in crate::h5) fn create_references(
     object: i64,
     name: &CStr,
@@ -70,7 +70,7 @@ pub(in crate::h5) fn create_references(
     match kind {
         References::Standard => {
             let references = to.iter().map(|object| StandardReference::to(*object)).collect::<Result<Vec<_>, _>>()?;
-            // SAFETY: the wrapper has the layout of H5R_ref_t; a scalar is written with one.
+            // SAFETY: the wrapper has the layout of H5R_ref_t; a scalar has exactly one.
             unsafe { create_attribute(object, name, &datatype, length, references.as_ptr().cast()) }
         }
         References::Object => {
@@ -81,7 +81,7 @@ pub(in crate::h5) fn create_references(
     }
 }
 
-/// A reference of the unified kind, which holds its file open until it is released.
+/// A reference of the unified kind, which holds its file open until its release.
 #[repr(transparent)]
 struct StandardReference(h5r::H5R_ref_t);
 
@@ -96,8 +96,8 @@ impl StandardReference {
 
 impl Drop for StandardReference {
     fn drop(&mut self) {
-        // SAFETY: it was created by H5Rcreate_object and is released once. A failure changes nothing, but
-        // must leave no message.
+        // SAFETY: H5Rcreate_object created it, and this releases it once. A failure changes nothing, but must leave no
+        // message.
         check(unsafe { h5r::H5Rdestroy(&raw mut self.0) }).ok();
     }
 }

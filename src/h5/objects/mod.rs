@@ -1,4 +1,4 @@
-//! Creates HDF5 objects, for new files and for the writing worker. Needs the library, initialised.
+//! Creates HDF5 objects, for new files and for the writing worker. The library must be initialised.
 
 pub(super) mod attributes;
 pub(super) mod storage;
@@ -18,7 +18,7 @@ use crate::catalogue::Charset;
 /// `H5P_DEFAULT`.
 pub(super) const DEFAULT: i64 = 0;
 
-/// A name as C wants it.
+/// A name as a C string.
 pub(super) fn c_string(text: &str) -> Result<CString, Reason> {
     CString::new(text).map_err(|_| Reason::new(format!("{text:?} contains a NUL byte")))
 }
@@ -46,7 +46,7 @@ pub(super) fn hyperslab(extents: &[u64], start: &[u64], count: &[u64]) -> Result
     Ok(file)
 }
 
-/// A property list for links with names in UTF-8, which makes the groups on the way.
+/// A property list for links with UTF-8 names, which also creates the groups on the way.
 pub(super) fn links() -> Result<Id, Reason> {
     // SAFETY: no pointers.
     let links = Id::own(unsafe { h5p::H5Pcreate(*h5p::H5P_CLS_LINK_CREATE) })?;
@@ -57,7 +57,7 @@ pub(super) fn links() -> Result<Id, Reason> {
     Ok(links)
 }
 
-/// Creates a dataset: as a member of `location`, or, without a name, one that nothing leads to yet.
+/// Creates a dataset as a member of `location`; without a name, one without a link yet.
 pub(super) fn create_dataset(
     location: i64,
     name: Option<&CStr>,

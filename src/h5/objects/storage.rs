@@ -1,4 +1,4 @@
-//! How datasets are stored: extents, chunks, filters and fill values.
+//! The storage of datasets: extents, chunks, filters and fill values.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -11,7 +11,7 @@ use crate::codec::Compression;
 use crate::h5::element::Fill;
 use crate::h5::library::{Id, Reason, check};
 
-/// Level 1 is fast, and after shuffle it already finds most there is to find.
+/// Level 1 is fast, and after the shuffle it already compresses nearly as well as higher levels.
 const USUAL: Compression = Compression::Deflate(1);
 
 /// Size of an unlimited dimension.
@@ -31,7 +31,7 @@ pub(in crate::h5) fn timeless(class: i64) -> Result<Id, Reason> {
 pub struct Storage {
     /// Elements in each dimension.
     pub extents: Vec<u64>,
-    /// How far each can grow.
+    /// Largest extent of each dimension.
     pub limits: Vec<u64>,
     chunk: Option<Vec<u64>>,
     shuffle: bool,
@@ -39,12 +39,12 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// In one piece, not extendible.
+    /// Contiguous, not extendible.
     pub fn contiguous(extents: &[u64]) -> Self {
         Self { extents: extents.to_vec(), limits: extents.to_vec(), chunk: None, shuffle: false, compression: USUAL }
     }
 
-    /// In chunks, deflated after a byte shuffle.
+    /// In chunks, shuffled by byte and then deflated.
     pub fn chunked(extents: &[u64], limits: &[u64], chunk: &[u64]) -> Self {
         let (extents, limits, chunk) = (extents.to_vec(), limits.to_vec(), Some(chunk.to_vec()));
         Self { extents, limits, chunk, shuffle: true, compression: USUAL }
@@ -55,12 +55,12 @@ impl Storage {
         Self::chunked(&[extent], &[UNLIMITED], &[chunk])
     }
 
-    /// Compressed so.
+    /// With this compression.
     pub fn compressed(self, compression: Compression) -> Self {
         Self { compression, ..self }
     }
 
-    /// Without the shuffle, which is of no use to bytes and text.
+    /// Without the shuffle, which is useless for bytes and text.
     pub fn unshuffled(self) -> Self {
         Self { shuffle: false, ..self }
     }
@@ -89,9 +89,9 @@ impl Storage {
     }
 }
 
-/// Adds a filter that libhdf5 need not have: chunks come to it as they are stored.
+/// Adds a filter that libhdf5 may lack: chunks come to it already filtered.
 fn filter(list: &Id, id: i32, parameters: &[u32]) -> Result<(), Reason> {
-    // Only one that is optional may be unknown when the dataset is made.
+    // Only an optional filter may be unknown at the creation of the dataset.
     let optional = h5z::H5Z_FLAG_OPTIONAL;
     // SAFETY: as many parameters as are given.
     check(unsafe { h5p::H5Pset_filter(list.raw(), id, optional, parameters.len(), parameters.as_ptr()) })?;
@@ -99,7 +99,7 @@ fn filter(list: &Id, id: i32, parameters: &[u32]) -> Result<(), Reason> {
 }
 
 impl Fill {
-    /// Puts the value into the property list of a dataset of this type.
+    /// Sets the value in the property list of a dataset of this type.
     pub(in crate::h5) fn set(&self, list: &Id, datatype: &Type) -> Result<(), Reason> {
         let text = match self {
             Self::Text(text) => Some(c_string(text)?),

@@ -8,7 +8,7 @@ use crate::h5::element::Element;
 use crate::h5::library::{Id, Reason, check};
 use crate::h5::steps::References;
 
-/// A datatype as stored, and the one of the same values in this machine's memory.
+/// A datatype in the file, and the type of the same values in this machine's memory.
 #[derive(Debug)]
 pub(in crate::h5) struct Type {
     file: Id,
@@ -35,7 +35,7 @@ impl Type {
         Id::own(unsafe { h5t::H5Tcopy(datatype) })
     }
 
-    /// The identifier of the datatype as stored.
+    /// The identifier of the datatype in the file.
     pub fn file(&self) -> i64 {
         self.file.raw()
     }
@@ -50,12 +50,12 @@ impl Type {
         self.size
     }
 
-    /// A variable-length string.
+    /// Whether it is a variable-length string.
     pub fn is_variable(&self) -> bool {
         self.variable
     }
 
-    /// A type to be made.
+    /// Creates the type of an element.
     pub fn new(element: &Element) -> Result<Self, Reason> {
         match element {
             Element::Signed(1) => Self::of(Self::copy(*h5t::H5T_STD_I8LE)?),
@@ -111,10 +111,10 @@ impl Type {
         Ok(file)
     }
 
-    /// Half precision, which this library has no name for: made of the wider one as others do.
+    /// Half precision, which this library has no name for: made from the wider type, as others do.
     fn half() -> Result<Self, Reason> {
         let file = Self::copy(*h5t::H5T_IEEE_F32LE)?;
-        // SAFETY: no pointers. Positions of sign, exponent and mantissa, then their sizes, as IEEE 754 has them.
+        // SAFETY: no pointers. Positions of sign, exponent and mantissa, then their sizes, by IEEE 754.
         unsafe {
             check(h5t::H5Tset_fields(file.raw(), 15, 10, 5, 0, 10))?;
             check(h5t::H5Tset_size(file.raw(), 2))?;
@@ -137,9 +137,9 @@ impl Type {
         Self::of(file)
     }
 
-    /// Fields one behind the other, without padding.
+    /// Consecutive fields, without padding.
     pub fn compound(fields: &[(String, Self)]) -> Result<Self, Reason> {
-        // As in memory where nothing is converted.
+        // The width in memory without a conversion.
         let width = |field: &Self| Ok(Self::of_file(Self::copy(field.file())?)?.size());
         let widths = fields.iter().map(|(_, field)| width(field)).collect::<Result<Vec<usize>, Reason>>()?;
         // SAFETY: no pointers.
@@ -154,12 +154,13 @@ impl Type {
         Self::of(file)
     }
 
-    /// The same type with elements in memory as they are stored.
+    /// The same type, with elements in memory in their stored form.
     pub fn into_stored(self) -> Result<Self, Reason> {
         Self::of_file(self.file)
     }
 
-    /// A datatype of a file, with elements in memory as they are stored: nothing is converted but what has a pointer.
+    /// A datatype of a file, with elements in memory in their stored form: libhdf5 converts only elements with a
+    /// pointer.
     pub fn of_file(file: Id) -> Result<Self, Reason> {
         let memory = Self::copy(file.raw())?;
         // SAFETY: no pointers.
@@ -167,14 +168,14 @@ impl Type {
         Ok(Self { variable, ..Self::pair(file, memory)? })
     }
 
-    /// Where in an element in memory pointers to strings stand: of a string, and of a compound of strings.
+    /// The offsets of pointers to strings in an element in memory: of a string, and of a compound of strings.
     pub fn pointers(&self) -> Result<Vec<u64>, Reason> {
         let datatype = self.memory.raw();
         if self.variable {
             return Ok(vec![0]);
         }
         let mut pointers = Vec::new();
-        // SAFETY: no pointers but the name, which is none.
+        // SAFETY: no pointers but the name, which is null.
         unsafe {
             if h5t::H5Tget_class(datatype) != h5t::H5T_class_t::H5T_COMPOUND {
                 return Ok(pointers);
@@ -199,7 +200,7 @@ impl Type {
     }
 }
 
-/// What libhdf5 calls a character set.
+/// libhdf5's constant for a character set.
 pub(in crate::h5) fn of_charset(charset: Charset) -> h5t::H5T_cset_t {
     match charset {
         Charset::Ascii => h5t::H5T_cset_t::H5T_CSET_ASCII,

@@ -1,15 +1,15 @@
-//! Passes descriptors over a socket, from the daemon to a worker that it starts.
+//! Passes descriptors over a socket, from the daemon to a new worker.
 
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-/// Room for a few descriptors in a control message, aligned as `cmsghdr` wants.
+/// Room for a few descriptors in a control message, aligned for `cmsghdr`.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// A message of one byte with descriptors beside it; `byte`, `vector` and `control` must outlive the header.
+/// A message of one byte with descriptors beside it; `vector`, its byte and `control` must outlive the header.
 fn message(vector: &mut libc::iovec, control: &mut Control, length: usize) -> libc::msghdr {
     // SAFETY: all zeros is a valid header.
     let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -41,14 +41,14 @@ pub(in crate::h5) fn send(socket: &UnixStream, descriptors: &[RawFd]) -> io::Res
     if sent == 1 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Receives them, in the worker: the descriptors of the source, of the shared memory, and of a journal.
+/// Receives the descriptors in the worker: those of the source, of the shared memory, and of a journal.
 pub(in crate::h5) fn receive(socket: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut byte = 0u8;
     let mut vector = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut control = Control([0; 64]);
     let mut descriptors = Vec::new();
     // SAFETY: the buffers live through the calls; a message of SCM_RIGHTS holds as many descriptors as its length says,
-    // each of which is ours from here on.
+    // and each is ours from here on.
     unsafe {
         let mut header = message(&mut vector, &mut control, 64);
         if libc::recvmsg(socket.as_raw_fd(), &mut header, libc::MSG_CMSG_CLOEXEC) < 0 {

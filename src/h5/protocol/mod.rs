@@ -1,4 +1,4 @@
-//! What goes over the socket between the client and its worker: a length of four bytes (little-endian), then a
+//! The messages over the socket between the client and its worker: a length of four bytes (little-endian), then a
 //! postcard-encoded message.
 
 pub(super) mod descriptors;
@@ -16,43 +16,43 @@ use crate::h5::steps::{Done, Step};
 /// Longest answer that the daemon accepts; a longer one ends the worker.
 pub(super) const MAX_FRAME: usize = 16 << 20;
 
-/// A page of links or chunks ends when it holds this many bytes: few enough that the daemon takes one apart while the
-/// worker makes the next, and far enough from [`MAX_FRAME`] for one more item.
+/// Bytes that end a page of links or chunks: few enough that the daemon decodes a page while the worker makes the next,
+/// and far enough below [`MAX_FRAME`] for one more item.
 pub(super) const PAGE: usize = 1 << 20;
 
-/// One item (a link with the object behind it) is described in at most this many bytes, else only named.
+/// Most bytes of an item (a link with the description of its object); of a longer one the page has only the name.
 pub(super) const MAX_ITEM: usize = 8 << 20;
 
-/// Links that a worker lists before it takes the next ones.
+/// Links that a worker lists in one batch.
 pub(super) const LINKS_AT_ONCE: u64 = 4096;
 
-/// Links that are listed of one group: 16 Mi names are about a gigabyte.
+/// Most links listed of one group: 16 Mi names are about a gigabyte.
 pub(super) const MAX_LINKS: usize = 16 << 20;
 
 /// Most chunks of a dataset whose chunk map [`Request::Ahead`] includes.
 pub(super) const CHUNKS_AHEAD: u64 = 1024;
 
-/// Bytes of fixed-size elements that a read may take.
+/// Most bytes of fixed-size elements in a read.
 pub(super) const MAX_ELEMENTS: u64 = 16 << 20;
 
-/// Bytes of variable-length content that a read may take.
+/// Most bytes of variable-length content in a read.
 pub(super) const MAX_HEAP: u64 = 48 << 20;
 
 /// Length of the memory shared with a worker: elements, then heap.
 pub(super) const SHARED: u64 = MAX_ELEMENTS + MAX_HEAP;
 
-/// Datasets that a virtual dataset may map: the daemon asks for a description of each.
+/// Most datasets that a virtual dataset may map: the daemon asks for a description of each.
 pub(super) const MAX_SOURCES: usize = 4096;
 
-/// Bytes of their paths.
+/// Most bytes of their paths.
 pub(super) const MAX_SOURCE_PATHS: usize = 1 << 20;
 
 /// The first message to a worker, sent together with the descriptors of the source and of the shared memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// Path of the source, absolute.
+    /// Absolute path of the source.
     pub path: Vec<u8>,
-    /// Canonical path of the folder below which files may be followed to; `None` where none may.
+    /// Canonical path of the folder whose files the worker may follow links to; `None`: it follows none.
     pub follow: Option<Vec<u8>>,
     /// Folder of filter plugins.
     pub plugins: Option<Vec<u8>>,
@@ -60,22 +60,22 @@ pub(super) struct Hello {
     pub memory: u64,
     /// Process id of the daemon.
     pub parent: u32,
-    /// Files numbered 1, 2, … by earlier workers of the same source.
+    /// Files that earlier workers of the same source have numbered 1, 2, ….
     pub files: Vec<Vec<u8>>,
-    /// Names of attributes that are read of every object, however many it has.
+    /// Names of attributes that the worker reads of every object, however many attributes the object has.
     pub wanted: Vec<String>,
-    /// How long it lists links for one answer.
+    /// Longest time that it lists links for one answer.
     pub page_time: Duration,
-    /// It is there to write, and has the descriptor of a journal as well.
+    /// Whether the worker writes; then it has the descriptor of a journal as well.
     pub write: bool,
 }
 
-/// What a worker is asked. Equal requests have equal encodings: that is how a deadly one is recognised.
+/// A request to a worker. Equal requests have equal encodings: so the client recognises a deadly one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Request {
-    /// Open the source and say what it is. The first request to every worker.
+    /// Open the source and describe it. The first request to every worker.
     Open,
-    /// Links `start..end` of a group, as many as fit. `plain`: without the values of attributes that lead into a heap.
+    /// Links `start..end` of a group, as many as fit. `plain`: without the values of attributes that point into a heap.
     Group { id: ObjectId, start: u64, end: u64, plain: bool },
     /// One object.
     Object { id: ObjectId },
@@ -91,7 +91,7 @@ pub(super) enum Request {
     Paths { file: u32, addresses: Vec<u64> },
     /// A step of writing.
     Write(Step),
-    /// What the sandbox still allows.
+    /// Test which actions the sandbox still allows.
     Probe,
     /// Fail on purpose; for tests.
     Fault(Fault),
@@ -112,10 +112,10 @@ pub(super) struct Envelope {
     pub request: Request,
 }
 
-/// What a worker says.
+/// A message of a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Message {
-    /// It has the request of this number and begins: should it die now, that request is to blame.
+    /// It has the request of this number and begins: if it dies now, that request is to blame.
     Begun(u64),
     Reply(Reply),
 }
@@ -124,7 +124,7 @@ pub(super) enum Message {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Reply {
     pub serial: u64,
-    /// Files numbered while answering, in order; they follow those of [`Hello::files`] and of earlier replies.
+    /// Files numbered during this request, in order; they follow those of [`Hello::files`] and of earlier replies.
     pub files: Vec<Vec<u8>>,
     pub answer: Result<Answer, Refusal>,
 }
@@ -145,19 +145,19 @@ pub(super) enum Answer {
         next: Option<u64>,
     },
     Mappings {
-        /// Those not met on earlier pages; they are numbered on.
+        /// Sources that earlier pages do not have; their numbers continue.
         sources: Vec<MappedSource>,
-        /// Neighbours that continue each other are one.
+        /// The runs, with adjacent ones that continue each other joined.
         runs: Vec<Mapping>,
         next: Option<u64>,
     },
-    /// Lengths of the two parts in the shared memory; the heap lies behind the elements.
+    /// Lengths of the two parts in the shared memory; the heap follows the elements.
     Elements {
         bytes: u64,
         heap: u64,
     },
     Paths(Vec<Option<String>>),
-    /// The work takes longer than one request should: ask again, it goes on where it was.
+    /// The work takes longer than one request should: the client asks again, and the worker continues.
     Again,
     Written(Done),
     Probe(Vec<(String, bool)>),
@@ -166,7 +166,7 @@ pub(super) enum Answer {
 /// A part of a group.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct GroupPage {
-    /// On the first page only.
+    /// Only on the first page.
     pub attributes: Vec<Attribute>,
     pub creation_order: bool,
     /// Number of links of the group.
@@ -175,22 +175,22 @@ pub(super) struct GroupPage {
     pub count: u64,
     /// [`crate::catalogue::Link`]s, encoded back to back (so that the worker encodes each only once to know its size).
     pub links: Vec<u8>,
-    /// Where the next page begins.
+    /// First link of the next page.
     pub next: Option<u64>,
 }
 
-/// Which walls stand around a worker.
+/// The parts of the sandbox around a worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sandbox {
-    /// Landlock is enforced.
+    /// Whether Landlock is enforced.
     pub landlock: bool,
-    /// The system-call filter is in place.
+    /// Whether the system-call filter is active.
     pub seccomp: bool,
-    /// What could not be done.
+    /// The parts that failed.
     pub notes: Vec<String>,
 }
 
-/// Why a worker refuses.
+/// The reason of a worker's refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Refusal {
     Hdf5(String),
@@ -200,7 +200,7 @@ pub(super) enum Refusal {
 }
 
 impl Request {
-    /// What is being done, for messages: "… crashed while {this}".
+    /// The action, for messages: "… crashed while {this}".
     pub fn what(&self) -> String {
         let at = |id: &ObjectId| match id.file {
             0 => format!("at address {}", id.address),
@@ -232,7 +232,7 @@ pub(super) fn frame<T: Serialize>(message: &T) -> Result<Vec<u8>, postcard::Erro
     Ok(bytes)
 }
 
-/// Writes a message (the worker's side, where sockets block).
+/// Writes a message (the worker's side, whose sockets block).
 pub(super) fn send<T: Serialize>(socket: &mut impl Write, message: &T) -> io::Result<()> {
     socket.write_all(&frame(message).map_err(io::Error::other)?)
 }
@@ -253,7 +253,7 @@ pub(super) fn receive<T: DeserializeOwned>(socket: &mut impl Read) -> io::Result
     postcard::from_bytes(&bytes).map(Some).map_err(io::Error::other)
 }
 
-/// Text out of bytes that a message shows: never longer than a line, no control characters.
+/// Bytes as text for a message: at most one line, without control characters.
 pub(super) fn printable(bytes: &[u8]) -> String {
     let text = BString::from(bytes.get(..bytes.len().min(1024)).unwrap_or(bytes)).to_string();
     text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()

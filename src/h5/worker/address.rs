@@ -1,4 +1,4 @@
-//! Addresses of objects, and the tokens in which libhdf5 gives and takes them.
+//! Addresses of objects, and the tokens that libhdf5 uses for them.
 
 use crate::h5::library::ffi::{self, Hid, Token};
 use crate::h5::library::{Reason, check};
@@ -26,7 +26,7 @@ pub(super) fn address_in(token: Token, address_size: u8) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// What libhdf5 says about an open object.
+/// libhdf5's information about an open object.
 pub(super) fn info_of(object: Hid) -> Result<ffi::ObjectInfo, Reason> {
     let mut info = ffi::ObjectInfo {
         file_number: 0,

@@ -1,17 +1,17 @@
-//! Address space that is taken away for a while, so that libhdf5 cannot allocate much.
+//! Address space that the worker reserves for a while, so that libhdf5 cannot allocate much.
 //!
-//! libhdf5 reads an attribute as a whole, however much its variable-length parts lead to, and a hundred thousand of
-//! them may lead to one object. It can be told no bound, but it copes with `malloc` that fails.
+//! libhdf5 reads a whole attribute, however long its variable-length parts are, and a hundred thousand of them may
+//! point to one object. It has no setting for a limit, but it survives a failing `malloc`.
 
 use std::ptr;
 
-/// The longest stretch that is tried: far more than `RLIMIT_AS`.
+/// Longest stretch tried: far more than `RLIMIT_AS`.
 const LONGEST: usize = 1 << 36;
 
-/// The shortest one: less does not matter.
+/// Shortest stretch: less does not matter.
 const SHORTEST: usize = 1 << 20;
 
-/// All of the process's address space but some, until dropped. Nothing is behind it.
+/// Reserves all but some of the process's address space, until dropped. It takes no memory.
 #[derive(Debug)]
 pub struct Ballast {
     _stretches: Vec<Stretch>,
@@ -31,13 +31,13 @@ impl Stretch {
 
 impl Drop for Stretch {
     fn drop(&mut self) {
-        // SAFETY: the mapping is our own, and its address was given to no one.
+        // SAFETY: the mapping is our own, and nobody else has its address.
         unsafe { libc::munmap(self.0, self.1) };
     }
 }
 
 impl Ballast {
-    /// Leaves about `bytes` bytes that can still be mapped.
+    /// Leaves about `bytes` bytes for new mappings.
     pub fn leaving(bytes: usize) -> Self {
         let left = Stretch::new(bytes);
         // Each success leaves less than its own length.

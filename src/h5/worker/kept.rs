@@ -1,4 +1,4 @@
-//! What requests keep for those after them: a page goes on where the one before ended, and the dataset read last
+//! State that requests keep for later ones: a page continues where the one before ended, and the last dataset read
 //! stays open.
 
 use std::collections::{HashMap, VecDeque};
@@ -12,7 +12,7 @@ use crate::codec::structure::mapped::MappingList;
 use crate::h5::library::ffi::Token;
 use crate::h5::library::{Id, Reason};
 
-/// Links of other groups that are kept with a listing, as far as its links lead through them.
+/// Most links of other groups kept with a listing whose links lead through them.
 const MOST_PASSED: u64 = 1 << 20;
 
 /// The links of a group, by name and class.
@@ -21,23 +21,23 @@ pub(super) struct Listing {
     pub id: ObjectId,
     pub creation_order: bool,
     pub links: Vec<Found>,
-    /// Where the library goes on, as long as there is more.
+    /// Where libhdf5 continues; `None`: the listing is complete.
     pub next: Option<u64>,
-    /// Why the list ends early.
+    /// The reason for an early end of the list.
     pub failure: Option<Reason>,
-    /// Bytes of attributes that may still be read of members.
+    /// Bytes left for attribute values of members.
     pub values_left: usize,
-    /// Bytes of values of links that may still be kept.
+    /// Bytes left for values of links.
     pub link_values_left: usize,
-    /// Other groups that soft links lead through.
+    /// Other groups on the paths of soft links.
     pub passed: HashMap<ObjectId, Passed>,
-    /// Links that may still be listed of them.
+    /// Links left to list in them.
     pub passed_left: u64,
     by_name: ByName,
 }
 
 impl Listing {
-    /// A listing before its first link, that keeps no values.
+    /// A listing before its first link, which keeps no values.
     pub fn new(id: ObjectId, creation_order: bool) -> Self {
         Self {
             id,
@@ -53,24 +53,24 @@ impl Listing {
         }
     }
 
-    /// Whether every link of the group is there.
+    /// Whether it has every link of the group.
     pub fn is_whole(&self) -> bool {
         self.next.is_none() && self.failure.is_none()
     }
 
-    /// A link of a group whose listing is whole.
+    /// A link of a group with a complete listing.
     pub fn link(&self, name: &[u8]) -> Option<&Found> {
         let at = self.by_name.position(self.links.len(), |at| Some(&self.links.get(at)?.name), name)?;
         self.links.get(at)
     }
 }
 
-/// A group that paths lead through.
+/// A group on the way of a path.
 #[derive(Debug, Default)]
 pub(super) struct Passed {
-    /// How often libhdf5 was asked for a link of it.
+    /// Number of its links that libhdf5 has looked up.
     pub asked: u32,
-    /// Its links, where libhdf5 would take long to find each.
+    /// Its links, if libhdf5 would take long to find each.
     pub listing: Option<Box<Listing>>,
 }
 
@@ -80,17 +80,17 @@ pub(super) struct Found {
     pub name: BString,
     pub kind: c_int,
     pub token: Token,
-    /// Its number in creation order, where that is tracked.
+    /// Its number in creation order, if tracked.
     pub creation: i64,
-    /// The value of a soft or external link, where it was read with the list.
+    /// The value of a soft or external link, if the listing has read it.
     pub value: Option<Vec<u8>>,
 }
 
-/// A virtual dataset on the way through its mappings.
+/// A walk in progress through the mappings of a virtual dataset.
 #[derive(Debug)]
 pub(super) struct MappingWalk {
     pub id: ObjectId,
-    /// Whether mappings are told in chunks of their source.
+    /// Whether mappings are in chunks of their source.
     pub by_chunk: bool,
     pub mappings: Mapped,
     pub shape: Vec<u64>,
@@ -108,7 +108,7 @@ pub(super) enum Mapped {
     Listed(Id),
 }
 
-/// The datasets that its mappings met so far.
+/// The datasets of the mappings so far.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     pub met: Vec<Source>,
@@ -116,16 +116,16 @@ pub(super) struct Sources {
     pub path_bytes: usize,
 }
 
-/// A dataset that is mapped.
+/// A mapped dataset.
 #[derive(Debug)]
 pub(super) struct Source {
     pub mapped: MappedSource,
     pub shape: Vec<u64>,
-    /// Extent of a chunk; empty where it has none.
+    /// Extent of a chunk; empty if it has no chunks.
     pub chunk: Vec<u64>,
 }
 
-/// A dataset that stays open between reads, so that libhdf5's chunk cache does.
+/// A dataset that stays open between reads, and with it libhdf5's chunk cache.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub id: ObjectId,
@@ -137,7 +137,7 @@ pub(super) struct Opened {
     pub chunk: Vec<u64>,
 }
 
-/// A walk over the hard links of a file, breadth-first: the first path that leads to an object stands for it.
+/// A walk over the hard links of a file, breadth-first: the first path to an object becomes its path.
 #[derive(Debug)]
 pub(super) struct Paths {
     pub file: u32,

@@ -2,20 +2,20 @@
 //!
 //! Each room imports from those above it in this list:
 //!
-//! | room | what it does |
+//! | room | task |
 //! | --- | --- |
-//! | `nursery` | forks workers from a process in which libhdf5 is initialised |
-//! | `sandbox` | gives up everything that the worker does not need |
+//! | `nursery` | forks workers from a process with libhdf5 initialised |
+//! | `sandbox` | gives up all rights that the worker does not need |
 //! | `shared` | maps the memory shared with the daemon |
-//! | `driver` | reads and writes files for libhdf5; holds back what a writer changes |
+//! | `driver` | reads and writes files for libhdf5; holds back a writer's changes |
 //! | `start` | starts libhdf5 |
 //! | `address` | turns tokens into addresses and back |
-//! | `ballast` | takes address space away from libhdf5 for a while |
+//! | `ballast` | reserves address space for a while, out of libhdf5's reach |
 //! | `values` | turns elements in memory into their form in the file |
-//! | `kept` | holds what requests keep for those after them |
+//! | `kept` | keeps state of requests for later ones |
 //! | `session` | opens files and objects |
 //! | `answers` | answers requests that only read |
-//! | `writer` | does the steps of a writer, and commits them |
+//! | `writer` | executes the steps of a writer, and commits them |
 
 mod address;
 mod answers;
@@ -43,13 +43,13 @@ use self::writer::Writer;
 use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
 use crate::h5::protocol::descriptors;
 
-/// Whether this program can be started as a worker.
+/// Whether this program can start as a worker.
 static SERVES: AtomicBool = AtomicBool::new(false);
 
-/// Makes a process that was started as a worker of HDF5 serve until it ends; in any other it does nothing. libhdf5 runs
-/// in processes of its own, which are the running program, started once more: so call this first in `main`.
+/// Turns a process started as a worker of HDF5 into one, which serves until it ends; returns at once in any other
+/// process. Workers are processes of the running program, started again: so call this first in `main`.
 pub fn serve_if_worker() {
-    // Nothing else of the program may run in there.
+    // No other part of the program may run in a worker.
     if std::env::args_os().nth(1).is_none_or(|argument| argument != super::WORKER) {
         SERVES.store(true, Ordering::Relaxed);
         return;
@@ -57,7 +57,7 @@ pub fn serve_if_worker() {
     // `hepfs hdf5-worker PARENT` is the nursery, which returns here in each of its forks as the worker.
     let outcome = nursery::run().and_then(|is_worker| if is_worker { run() } else { Ok(()) });
     if let Err(error) = &outcome {
-        // For debugging only: the daemon knows from the closed socket.
+        // For debugging only: the daemon notices the closed socket.
         eprintln!("hepfs hdf5-worker: {error}");
     }
     std::process::exit(i32::from(outcome.is_err()))
@@ -71,8 +71,7 @@ pub fn serves() -> bool {
 fn run() -> io::Result<()> {
     // SAFETY: standard input is the socket, taken over once.
     let mut socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(0) });
-    // Nothing but input, output and error is ours.
-    // SAFETY: no descriptor above 2 is in use yet.
+    // Only standard input, output and error are ours. SAFETY: no descriptor above 2 is in use yet.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
     let descriptors = descriptors::receive(&socket)?;
     let Some(hello) = protocol::receive::<Hello>(&mut socket)? else { return Ok(()) };
@@ -82,7 +81,8 @@ fn run() -> io::Result<()> {
     let (source, shared) = (driver::Source::of(next()?)?, SharedMemory::map(next()?)?);
     let journal = if hello.write { Some(File::from(next()?)) } else { None };
     sandbox::limit(&hello)?;
-    // From here on nothing may be opened that `hello` does not allow; libhdf5 has not seen a byte of the source yet.
+    // From here on the process may open nothing that `hello` does not allow; libhdf5 has not seen a byte of the source
+    // yet.
     let writable = journal.as_ref().map(|journal| [source.descriptor(), journal.as_raw_fd()]);
     let sandbox = sandbox::enter(&hello, writable)?;
     let mut writer = journal.map(|journal| Writer::new(&hello, source, journal));

@@ -1,4 +1,4 @@
-//! The nursery: the process that workers are forked from. It sees no file; it receives only sockets.
+//! The nursery: the process from which workers fork. It sees no file; it receives only sockets.
 
 use std::io::{self, Write};
 use std::mem::ManuallyDrop;
@@ -9,11 +9,11 @@ use super::sandbox;
 use super::start::prepare_library;
 use crate::h5::protocol::descriptors;
 
-/// Forks a worker for each socket received, until the daemon closes its end. Returns `true` in a worker, whose standard
+/// Forks a worker for each received socket, until the daemon closes its end. Returns `true` in a worker, whose standard
 /// input is then its socket.
 ///
 /// # Errors
-/// Where the daemon is gone, or libhdf5 does not start.
+/// If the daemon is gone, or libhdf5 does not start.
 pub(super) fn run() -> io::Result<bool> {
     let parent = std::env::args().nth(2).and_then(|parent| parent.parse().ok());
     sandbox::die_with(parent.ok_or_else(|| io::Error::other("no process id of the daemon"))?)?;
@@ -23,7 +23,7 @@ pub(super) fn run() -> io::Result<bool> {
     while let Some(socket) = descriptors::receive(&daemon)?.pop() {
         match copy() {
             Ok(0) => {
-                // SAFETY: both are open; what was the daemon's socket is closed.
+                // SAFETY: both are open; this closes the daemon's socket in the worker.
                 return match unsafe { libc::dup2(socket.as_raw_fd(), 0) } {
                     0 => Ok(true),
                     _ => Err(io::Error::last_os_error()),
@@ -38,10 +38,10 @@ pub(super) fn run() -> io::Result<bool> {
     Ok(false)
 }
 
-/// Forks. The child is a child of the daemon, as this process is.
+/// Forks. The new process is a child of the daemon, as this process is.
 fn copy() -> io::Result<libc::pid_t> {
     let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
-    // SAFETY: as `fork`, with another parent; the process has one thread, so no lock is held.
+    // SAFETY: as `fork`, with another parent; the process has one thread, so nobody holds a lock.
     match unsafe { libc::syscall(libc::SYS_clone, flags, 0_usize, 0_usize, 0_usize, 0_usize) } {
         ..0 => Err(io::Error::last_os_error()),
         id => libc::pid_t::try_from(id).map_err(io::Error::other),

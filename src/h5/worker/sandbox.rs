@@ -1,9 +1,9 @@
-//! The walls around a worker: resource limits, Landlock, and a filter of system calls.
+//! The sandbox of a worker: resource limits, Landlock, and a filter of system calls.
 //!
 //! The worker holds three descriptors (socket, source, shared memory) and needs nothing else. Landlock forbids every
-//! path but those that following other files or loading plugins takes; the filter allows the few calls that reading a
-//! descriptor and managing memory takes, so that even a kernel without Landlock opens nothing for a worker that neither
-//! follows nor loads. What is not allowed fails with `EPERM`; libhdf5 sees an ordinary error.
+//! path except those needed to follow other files or load plugins. The filter allows the few calls that read a
+//! descriptor and manage memory, so even without Landlock a worker that neither follows nor loads can open nothing. A
+//! forbidden call fails with `EPERM`, an ordinary error for libhdf5.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -22,7 +22,7 @@ use seccompiler::{
 
 use crate::h5::protocol::{Hello, Sandbox};
 
-/// Where the libraries lie that a plugin may itself need.
+/// Folders of libraries that a plugin itself may need.
 const LIBRARY_FOLDERS: [&str; 6] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"];
 
 /// Ends the worker with the daemon.
@@ -32,7 +32,7 @@ pub(super) fn die_with(parent: u32) -> io::Result<()> {
         if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
             return Err(io::Error::last_os_error());
         }
-        // It may have died before we asked.
+        // The daemon may have died before the call.
         libc::getppid() as u32 != parent
     };
     if orphan { Err(io::Error::other("the daemon is gone")) } else { Ok(()) }
@@ -44,7 +44,7 @@ pub(super) fn limit(hello: &Hello) -> io::Result<()> {
         (libc::RLIMIT_AS, hello.memory),
         (libc::RLIMIT_CORE, 0),
         (libc::RLIMIT_FSIZE, if hello.write { libc::RLIM_INFINITY } else { 0 }),
-        // Files that are followed to stay open, and a virtual dataset may need many at once.
+        // Followed files stay open, and a virtual dataset may need many at once.
         (libc::RLIMIT_NOFILE, if hello.follow.is_some() { 2048 } else { 32 }),
     ];
     for (resource, value) in limits {
@@ -53,7 +53,7 @@ pub(super) fn limit(hello: &Hello) -> io::Result<()> {
         if unsafe { libc::getrlimit(resource, &mut own) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        // What was lowered before (`ulimit -v`) cannot be raised.
+        // A limit lowered before (`ulimit -v`) cannot be raised.
         let value = value.min(own.rlim_max);
         let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
         // SAFETY: a valid limit.
@@ -64,7 +64,8 @@ pub(super) fn limit(hello: &Hello) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes the sandbox; only these descriptors may be written to. What the kernel does not know is left out and noted.
+/// Closes the sandbox; the worker may write only to these descriptors. It omits and notes what the kernel does not
+/// support.
 pub(super) fn enter(hello: &Hello, writable: Option<[RawFd; 2]>) -> io::Result<Sandbox> {
     // SAFETY: plain numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } < 0 {
@@ -105,9 +106,9 @@ fn landlock(hello: &Hello) -> Result<RestrictionStatus, RulesetError> {
     rules.restrict_self()
 }
 
-/// Calls that any worker needs.
+/// Calls that every worker needs.
 const ALWAYS: &[i64] = &[
-    // Descriptors that are open.
+    // Open descriptors.
     libc::SYS_read,
     libc::SYS_pread64,
     libc::SYS_write,
@@ -136,7 +137,7 @@ const ALWAYS: &[i64] = &[
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
     libc::SYS_restart_syscall,
-    // Signals and the end.
+    // Signals and exit.
     libc::SYS_rt_sigaction,
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
@@ -145,7 +146,7 @@ const ALWAYS: &[i64] = &[
     libc::SYS_exit_group,
 ];
 
-/// Calls that open what Landlock allows.
+/// Calls that open the paths allowed by Landlock.
 const PATHS: &[i64] = &[
     libc::SYS_openat,
     libc::SYS_newfstatat,
@@ -163,7 +164,7 @@ const PATHS: &[i64] = &[
     libc::SYS_readlink,
 ];
 
-/// Calls by which libhdf5 looks whether it may open a file that it follows.
+/// Calls by which libhdf5 checks whether it may open another file.
 const FOLLOWING: &[i64] = &[
     libc::SYS_faccessat,
     libc::SYS_faccessat2,
@@ -171,10 +172,10 @@ const FOLLOWING: &[i64] = &[
     libc::SYS_access,
 ];
 
-/// Calls that constructors of plugins and their libraries make.
+/// Calls in constructors of plugins and their libraries.
 const PLUGINS: &[i64] = &[libc::SYS_uname, libc::SYS_sysinfo, libc::SYS_prlimit64, libc::SYS_getcwd];
 
-/// Calls that change a file, each for descriptors that may be written to.
+/// Calls that change a file, each only for writable descriptors.
 const WRITING: &[i64] = &[libc::SYS_pwrite64, libc::SYS_ftruncate, libc::SYS_fdatasync];
 
 fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<(), Box<dyn std::error::Error>> {
@@ -188,7 +189,7 @@ fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<
     if plugins {
         rules.extend(PLUGINS.iter().map(|call| (*call, Vec::new())));
     }
-    // A plugin's code is mapped from its file. No memory that was written becomes executable.
+    // A plugin's code is mapped from its file. Written memory never becomes executable.
     let lacks = |argument, flag: i32| {
         let lacks = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(flag as u64), 0)?;
         SeccompRule::new(vec![lacks])
@@ -199,7 +200,7 @@ fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<
     }
     rules.insert(libc::SYS_mmap, mapped);
     rules.insert(libc::SYS_mprotect, vec![lacks(2, libc::PROT_EXEC)?]);
-    // `abort` sends a signal to its own thread; no other process may get one. prlimit64 sets limits of others as well.
+    // `abort` sends a signal to its own thread; other processes get none. prlimit64 could set limits of others as well.
     let own = |argument| {
         SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, std::process::id() as u64)
     };
@@ -227,7 +228,7 @@ fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<
     Ok(())
 }
 
-/// Tries what a worker has no business doing: what, and whether it worked.
+/// Tries forbidden actions: each, and whether it succeeded.
 pub(super) fn probe() -> Vec<(String, bool)> {
     let mut found = Vec::new();
     let mut attempt = |what: &str, worked: bool| found.push((what.to_owned(), worked));
@@ -237,7 +238,7 @@ pub(super) fn probe() -> Vec<(String, bool)> {
     attempt("open a socket", std::net::UdpSocket::bind("127.0.0.1:0").is_ok());
     attempt("start a program", std::process::Command::new("/bin/true").spawn().is_ok());
     attempt("start a thread", std::thread::Builder::new().spawn(|| ()).is_ok());
-    // SAFETY: calls without memory of ours; the signal 0 only asks whether one might be sent.
+    // SAFETY: calls without memory of ours; the signal 0 only tests permission.
     unsafe {
         attempt("signal the daemon", libc::kill(libc::getppid(), 0) == 0);
         attempt("trace the daemon", libc::syscall(libc::SYS_ptrace, 16, libc::getppid(), 0, 0) == 0);

@@ -1,4 +1,4 @@
-//! What a worker keeps between requests: the open files, and the list, map or dataset asked for last.
+//! The state of a worker between requests: the open files, and the list, map or dataset of the last request.
 
 use std::ffi::{OsStr, c_ulong};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,7 +19,7 @@ use crate::codec::structure::mapped::VirtualDataset;
 use crate::h5::library::{Id, Reason, c_string, check, ffi};
 use crate::h5::protocol::{Answer, Hello, Refusal, Sandbox};
 
-/// Files that a source may lead to.
+/// Most files that a source may link to.
 const MAX_FILES: usize = 1024;
 
 /// An open file.
@@ -30,10 +30,10 @@ pub(super) struct OpenFile {
     pub address_size: u8,
     length_size: u8,
     pub user_block: u64,
-    /// The library's number for it, by which objects tell which file they are in.
+    /// libhdf5's number for it; objects name their file by this number.
     pub file_number: c_ulong,
     pub swmr: bool,
-    /// Metadata lie in an image of libhdf5's cache, and what is at their places may be old.
+    /// Metadata are in an image of libhdf5's cache, and the bytes at their addresses may be old.
     has_image: bool,
 }
 
@@ -47,19 +47,19 @@ pub(super) struct Session {
     open: Vec<Option<OpenFile>>,
     new_files: Vec<Vec<u8>>,
     pub shared: SharedMemory,
-    /// The links of the group listed last.
+    /// The links of the last listed group.
     pub listing: Option<Listing>,
-    /// Bytes of attributes that may still be read of members, while one is described.
+    /// Bytes left for attribute values of members, during the description of one.
     pub values_left: Option<usize>,
-    /// Whether values of attributes that lead elsewhere are left unread.
+    /// Whether to skip values of attributes that point elsewhere.
     pub plain: bool,
-    /// The chunks of the dataset asked for last.
+    /// The chunks of the dataset of the last request.
     pub chunk_map: Option<(ObjectId, Vec<Chunk>)>,
-    /// How far the mappings of the virtual dataset asked for last were told.
+    /// The walk through the mappings of the virtual dataset of the last request.
     pub mapping_walk: Option<MappingWalk>,
-    /// The dataset read last.
+    /// The last dataset read.
     pub opened: Option<Opened>,
-    /// Where objects are found.
+    /// The walk for paths of objects.
     pub object_paths: Option<Paths>,
 }
 
@@ -110,12 +110,12 @@ impl Session {
         std::mem::take(&mut self.new_files)
     }
 
-    /// Names of attributes that are read of every object, however many it has.
+    /// Names of attributes that are read of every object, however many attributes the object has.
     pub fn wanted(&self) -> &[BString] {
         &self.setup.wanted
     }
 
-    /// How long links are listed for one answer.
+    /// Longest time for listing links for one answer.
     pub fn page_time(&self) -> Duration {
         self.setup.page_time
     }
@@ -130,7 +130,7 @@ impl Session {
         self.paths.get(file as usize)?.parent()
     }
 
-    /// Whether a virtual dataset in `file` that maps the file called `name` maps its own.
+    /// Whether `name` in a mapping of a virtual dataset in `file` means that file itself.
     pub fn is_own(&self, file: u32, name: &[u8]) -> bool {
         let own = self.paths.get(file as usize);
         name == b"."
@@ -245,7 +245,7 @@ impl Session {
         self.open.get(number as usize).and_then(Option::as_ref).ok_or_else(missing)
     }
 
-    /// The number of another file, which is opened; it must be one that may be followed to.
+    /// Opens another file, which must be permitted, and returns its number.
     pub fn number_of(&mut self, path: &Path) -> Result<u32, Reason> {
         let path =
             driver::permitted(path).ok_or_else(|| Reason::new("outside the folder that may be followed into"))?;
@@ -273,8 +273,8 @@ impl Session {
         Id::own(unsafe { ffi::H5Oopen_by_token(file.id.raw(), token) })
     }
 
-    /// Reads the virtual dataset at an address from the bytes of the file; `None` of any other dataset, and where
-    /// libhdf5 must be asked.
+    /// Reads the virtual dataset at an address from the bytes of the file; `None`: another kind of dataset, or one that
+    /// only libhdf5 can read.
     pub fn stored_virtual(&mut self, id: ObjectId) -> Option<VirtualDataset> {
         let source = self.setup.source.file();
         // A writer may change bytes between two reads; linked files are open in libhdf5 alone.

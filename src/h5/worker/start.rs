@@ -1,4 +1,4 @@
-//! Starts libhdf5: which plugins it may load, how it opens files, and whether it follows external links.
+//! Starts libhdf5, with its plugins, file access and treatment of external links.
 
 use std::ffi::{OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -7,13 +7,13 @@ use super::driver::{self, Access};
 use crate::h5::library::ffi::{self, Hid};
 use crate::h5::library::{Id, Reason, c_string, check};
 
-/// libhdf5's chunk cache for each dataset: the store reads in pieces, and a chunk must not be decoded for each.
+/// Bytes of libhdf5's chunk cache for each dataset: the store reads in pieces, and must not decode a chunk for each.
 const CHUNK_CACHE: usize = 32 << 20;
 
-/// libhdf5's cache of metadata, in bytes as stored; in memory an object header takes about twenty times as many.
+/// Bytes of libhdf5's metadata cache, in stored form; in memory an object header takes about twenty times as much.
 const METADATA_CACHE: usize = 512 << 10;
 
-/// The same while the links of a group of more than [`MANY_LINKS`] are gone through: no object header is read then.
+/// The same during a walk through a group of more than [`MANY_LINKS`] links, which reads no object header.
 const LINKS_CACHE: usize = 32 << 20;
 const MANY_LINKS: u64 = 1 << 14;
 
@@ -32,7 +32,7 @@ pub(super) fn prepare_library() -> Result<(), Reason> {
 pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
     // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
     unsafe {
-        // No plugin but the user's: neither from the environment nor from the place compiled in.
+        // Only the user's plugins: none from the environment or from the path compiled in.
         let mut count = 0;
         check(ffi::H5PLsize(&mut count))?;
         for index in (0..count).rev() {
@@ -56,7 +56,7 @@ pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id
     }
 }
 
-/// Keeps libhdf5's cache of metadata small: a group of very many objects is gone through once.
+/// Keeps libhdf5's metadata cache small: a walk through a group of very many objects visits each once.
 fn limit_metadata(fapl: &Id) -> Result<(), Reason> {
     let mut config = ffi::MetadataCache::default();
     // SAFETY: an access list; a place for the settings.
@@ -75,8 +75,8 @@ fn resize(config: &mut ffi::MetadataCache, most: usize) {
     config.min_size = config.min_size.min(most);
 }
 
-/// Goes through the links of a group of very many with a cache that holds where they are: libhdf5 comes by them in the
-/// order of hashes, and reads a block of the heap with their names anew for nearly each of a million.
+/// Walks through a group of very many links with a cache that holds their heap: libhdf5 visits them in the order of
+/// hashes, and would read a block of the heap with their names anew for nearly each of a million.
 pub(super) fn with_room_for_links<T>(group: &Id, iterate: impl FnOnce() -> T) -> T {
     let mut info = ffi::GroupInfo::default();
     // SAFETY: an open group; a place for the answer.
@@ -86,7 +86,7 @@ pub(super) fn with_room_for_links<T>(group: &Id, iterate: impl FnOnce() -> T) ->
     let set = |most| {
         let Some(file) = &file else { return };
         let mut config = ffi::MetadataCache::default();
-        // SAFETY: an open file; a place for the settings. A cache that stays as it is only takes longer.
+        // SAFETY: an open file; a place for the settings. A failure only makes the walk slower.
         unsafe {
             if check(ffi::H5Fget_mdc_config(file.raw(), &mut config)).is_ok() {
                 resize(&mut config, most);
@@ -100,11 +100,11 @@ pub(super) fn with_room_for_links<T>(group: &Id, iterate: impl FnOnce() -> T) ->
     outcome
 }
 
-/// Replaces the library's class of external links by one that is never traversed.
+/// Replaces the library's class of external links by one that it never traverses.
 ///
-/// Paths are resolved here, link by link; a path that reaches libhdf5 all the same (the sources of a virtual
-/// dataset) must not pass through an external link unseen. Where other files are followed, it may: the driver opens
-/// what lies below the source's folder alone.
+/// The worker resolves paths itself, link by link. A path that reaches libhdf5 all the same (the sources of a virtual
+/// dataset) must not pass through an external link unseen. If other files may be followed, it may: the driver opens
+/// only files below the source's folder.
 fn refuse_external_traversal() -> Result<(), Reason> {
     static CLASS: ffi::LinkClass = ffi::LinkClass {
         version: 1,
@@ -121,7 +121,7 @@ fn refuse_external_traversal() -> Result<(), Reason> {
     check(unsafe { ffi::H5Lregister(&CLASS) }).map(|_| ())
 }
 
-/// Remembers which file the link leads to: a byte of flags, then its name (HDF5 file format, external links).
+/// Remembers the target file of the link: a byte of flags, then its name (HDF5 file format, external links).
 unsafe extern "C" fn refuse(_: *const c_char, _: Hid, value: *const c_void, size: usize, _: Hid, _: Hid) -> Hid {
     // SAFETY: as long as the library says.
     let value = if value.is_null() { &[] } else { unsafe { std::slice::from_raw_parts(value.cast::<u8>(), size) } };

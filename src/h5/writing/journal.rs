@@ -1,11 +1,11 @@
-//! The journal of a commit: what the file held before, beside the file, until every change is on the disk.
+//! The journal of a commit: the old bytes of the file, beside the file, until every change is on the disk.
 //!
 //! ```text
 //! "hepfsJ1\n"  changes (8)  then for each: place (8), length (8), bytes before, bytes after  xxh3 of all that (8)
 //! ```
 //!
-//! Numbers are little-endian. A journal that ends too early or whose checksum is wrong was not complete when the commit
-//! would have begun, so nothing was changed.
+//! Numbers are little-endian. If a journal ends too early or has a wrong checksum, it was incomplete and the commit had
+//! not begun, so the file is unchanged.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,17 +16,17 @@ use xxhash_rust::xxh3::xxh3_64;
 
 const MAGIC: &[u8; 8] = b"hepfsJ1\n";
 
-/// A longer one is none of ours: changes are bounded by what the worker may hold.
+/// Longest journal: changes are limited by the memory of the worker, so a longer file is not ours.
 const LONGEST: u64 = 1 << 30;
 
-/// What a write changes.
+/// The change of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::h5) struct Change {
     /// First byte in the file.
     pub at: u64,
-    /// What is there.
+    /// The old bytes.
     pub before: Vec<u8>,
-    /// What will be; as long.
+    /// The new bytes, of the same length.
     pub after: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ impl Change {
         self.at + self.before.len() as u64
     }
 
-    /// Puts what will be over bytes of the file that begin at `start`.
+    /// Copies the new bytes over bytes of the file that begin at `start`.
     pub fn apply(&self, start: u64, bytes: &mut [u8]) {
         let end = start + bytes.len() as u64;
         let (from, to) = (self.at.max(start), self.end().min(end));
@@ -57,7 +57,7 @@ pub(in crate::h5) fn path_of(file: &Path) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// A journal of these changes, in the order in which they will be made.
+/// A journal of these changes, in the order of their writes.
 pub(in crate::h5) fn encode(changes: &[Change]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend((changes.len() as u64).to_le_bytes());
@@ -71,7 +71,7 @@ pub(in crate::h5) fn encode(changes: &[Change]) -> Vec<u8> {
     bytes
 }
 
-/// The changes of a journal; `None` where it is not whole.
+/// The changes of a journal; `None`: it is incomplete.
 fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
     let (body, sum) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(body) != u64::from_le_bytes(*sum) {
@@ -95,18 +95,18 @@ fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
     rest.is_empty().then_some(changes)
 }
 
-/// What was found beside a file.
+/// The state found beside a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::h5) enum Found {
     /// No journal, or an empty one.
     Nothing,
-    /// The commit had not begun, or the file was as before already.
+    /// The commit had not begun, or the file already had its old bytes.
     Unchanged,
-    /// The file was put back to what it was.
+    /// The old bytes were put back.
     PutBack,
 }
 
-/// Why a journal was not used.
+/// The reason why a journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::h5) enum Unusable {
     #[error("{0}")]
@@ -115,7 +115,7 @@ pub(in crate::h5) enum Unusable {
     Changed(u64),
 }
 
-/// Puts a file back to what it was before a commit that did not end. The file must be locked, and open for writing.
+/// Puts a file back to its state before an unfinished commit. The file must be locked, and open for writing.
 pub(in crate::h5) fn recover(file: &File, journal: &Path) -> Result<Found, Unusable> {
     let found = match OpenOptions::new().read(true).custom_flags_nofollow().open(journal) {
         Ok(found) => found,
@@ -146,7 +146,7 @@ fn put_back(file: &File, changes: &[Change]) -> Result<Found, Unusable> {
         if now == change.before || now == change.after {
             continue;
         }
-        // A place may change twice, and after a loss of power any of the changes may be on the disk.
+        // Two changes may cover one byte, and after a power failure the disk may have either.
         for (place, byte) in (change.at..).zip(&now) {
             let is_ours = |change: &Change| {
                 let at = place.checked_sub(change.at).and_then(|at| usize::try_from(at).ok());

@@ -1,8 +1,8 @@
-//! Writing into a file, all or nothing: the lock, the writing worker, the journal.
+//! Writes into a file, all or nothing: the lock, the writing worker, the journal.
 //!
 //! [`Exclusive`] holds libhdf5's own lock, so no other writer has the file, and no reader that locks. [`Writing`] is
-//! one worker, which alone sees what it writes; others see it from [`Step::Commit`] on. What a worker that failed has
-//! left behind is taken away again.
+//! one worker, and only this worker sees its changes before [`Step::Commit`]. A cleanup removes whatever a failed
+//! worker has left behind.
 
 pub(super) mod journal;
 
@@ -20,13 +20,13 @@ use crate::h5::protocol::{Answer, MAX_ELEMENTS, Request};
 use crate::h5::steps::{Done, Object, Step};
 use crate::source::Interrupt;
 
-/// Bytes of elements that one step may write.
+/// Most bytes of elements in one step.
 pub const WRITE_LIMIT: u64 = MAX_ELEMENTS;
 
-/// Compressing or syncing what a step has written may take this long on a slow disk.
+/// Longest time of a step: on a slow disk, compressing or syncing may take this long.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// Why a file was not written to.
+/// An error of writing to a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -35,7 +35,7 @@ pub enum WriteError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         error: io::Error,
     },
     /// Another program has the file open.
@@ -44,7 +44,7 @@ pub enum WriteError {
          close it there first", path = .0.display()
     )]
     Locked(PathBuf),
-    /// There is a journal, but the file is not in the state it is of.
+    /// An earlier run left a journal, but the file cannot be put back.
     #[error(
         "{journal}: an earlier run was ended while it changed the file, and it cannot be put back to what it was: \
          {reason}. Delete the journal to leave the file as it is", journal = .journal.display()
@@ -52,7 +52,7 @@ pub enum WriteError {
     Journal {
         /// The journal.
         journal: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// libhdf5 refused a step, with its own words.
@@ -72,7 +72,7 @@ pub enum WriteError {
         path: PathBuf,
         /// The step.
         what: &'static str,
-        /// What is known of it.
+        /// The known cause.
         reason: String,
     },
     /// The caller has stopped waiting.
@@ -80,7 +80,7 @@ pub enum WriteError {
     Interrupted,
 }
 
-/// A file that is locked for writing by this process alone.
+/// A file that this process alone has locked for writing.
 #[derive(Debug)]
 pub struct Exclusive {
     file: File,
@@ -90,14 +90,14 @@ pub struct Exclusive {
 }
 
 impl Exclusive {
-    /// Opens a file for writing and locks it as libhdf5 does. Where an earlier commit did not come to its end, the file
-    /// is put back to what it was before.
+    /// Opens a file for writing and locks it as libhdf5 does. If an earlier commit did not finish, this puts the file
+    /// back to its state before.
     ///
     /// # Errors
     /// See [`WriteError`].
     pub fn open(path: &Path) -> Result<Self, WriteError> {
         let io = |error| WriteError::Io { path: path.to_owned(), error };
-        // The journal lies beside the file itself, not beside a link to it.
+        // The journal is beside the file itself, not beside a link to it.
         let path = path.canonicalize().map_err(io)?;
         let file = OpenOptions::new().read(true).write(true).open(&path).map_err(io)?;
         // SAFETY: plain numbers.
@@ -113,7 +113,7 @@ impl Exclusive {
         Ok(Self { file, path, journal, was_put_back: found == Found::PutBack })
     }
 
-    /// The file was put back to what it was before an earlier commit.
+    /// Whether the file was put back to its state before an earlier commit.
     pub fn was_put_back(&self) -> bool {
         self.was_put_back
     }
@@ -128,7 +128,7 @@ impl Exclusive {
         let length = self.file.metadata().map_err(io)?.len();
         let journal =
             journal::create(&self.journal).map_err(|error| WriteError::Io { path: self.journal.clone(), error })?;
-        // Its name must be on the disk before its content counts.
+        // The journal's name must be on the disk before its content counts.
         let folder = self.path.parent().unwrap_or(Path::new("."));
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         let options = Options { follow_external: false, deadline: DEADLINE, ..options.clone() };
@@ -150,8 +150,8 @@ fn recover(file: &File, journal: &Path) -> Result<Found, WriteError> {
     })
 }
 
-/// The journal of a commit to this file that did not come to its end, or has not yet: the next [`Exclusive::open`] puts
-/// the file back. One that is empty is of a writer that has changed nothing.
+/// The journal of a commit to this file that broke off or still runs: the next [`Exclusive::open`] puts the file back.
+/// An empty journal belongs to a writer that has changed nothing, and does not count.
 pub fn journal_of(path: &Path) -> Option<PathBuf> {
     let journal = journal::path_of(&path.canonicalize().ok()?);
     let metadata = journal.symlink_metadata().ok()?;
@@ -163,15 +163,15 @@ pub fn journal_of(path: &Path) -> Option<PathBuf> {
 pub struct Writing<'a> {
     exclusive: &'a Exclusive,
     worker: Option<Worker>,
-    /// Length of the file as it was committed last.
+    /// Length of the file after the last commit.
     length: u64,
 }
 
 impl Writing<'_> {
-    /// Does a step.
+    /// Executes a step.
     ///
     /// # Errors
-    /// See [`WriteError`]. After an error everything since the last commit is lost, and the writer of no more use.
+    /// See [`WriteError`]. After an error everything since the last commit is lost, and the writer is useless.
     pub fn step(&mut self, step: Step, interrupt: &Interrupt) -> Result<Done, WriteError> {
         let what = step.what();
         let commits = matches!(step, Step::Commit { .. });
@@ -182,7 +182,7 @@ impl Writing<'_> {
         Ok(answer)
     }
 
-    /// Makes an object.
+    /// Creates an object.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -218,7 +218,7 @@ impl Writing<'_> {
         self.step(step, interrupt).map(|_| ())
     }
 
-    /// Writes a chunk as it is stored, at most [`WRITE_LIMIT`] bytes: see [`Step::Chunk`].
+    /// Writes a chunk in stored form, at most [`WRITE_LIMIT`] bytes: see [`Step::Chunk`].
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -234,7 +234,7 @@ impl Writing<'_> {
         self.step(step, interrupt).map(|_| ())
     }
 
-    /// Puts what a step writes into the shared memory.
+    /// Copies the bytes of a step into the shared memory.
     fn give(&mut self, step: &Step, bytes: &[u8]) -> Result<(), WriteError> {
         match self.worker.as_ref().map(|worker| worker.give(bytes)) {
             Some(Err(Gone(reason))) => Err(self.died(step.what(), &reason)),
@@ -243,7 +243,7 @@ impl Writing<'_> {
     }
 
     fn ask(&mut self, step: Step, what: &'static str, interrupt: &Interrupt) -> Result<Done, WriteError> {
-        // What has begun to change the file comes to its end.
+        // A commit that has begun must finish.
         let may_stop = !matches!(step, Step::Commit { .. });
         let Some(worker) = &mut self.worker else { return Err(self.died(what, "it failed before")) };
         let deadline = Instant::now() + DEADLINE;
@@ -277,9 +277,9 @@ impl Writing<'_> {
         WriteError::Died { path: self.exclusive.path.clone(), what, reason: reason.to_owned() }
     }
 
-    /// Takes away what was not committed, as if the worker had never been.
+    /// Removes everything uncommitted, as if the worker had never run.
     fn clean_up(&mut self) -> Result<(), WriteError> {
-        // It must be gone before anybody else writes.
+        // The worker must be gone before anybody else writes.
         self.worker = None;
         recover(&self.exclusive.file, &self.exclusive.journal)?;
         let io = |error| WriteError::Io { path: self.exclusive.path.clone(), error };
@@ -302,13 +302,13 @@ impl Drop for Writing<'_> {
     }
 }
 
-/// Elements to be written, as [`Step::Elements`] has them.
+/// New elements, in the form of [`Step::Elements`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Elements {
     /// The elements as in this machine's memory.
     pub bytes: Vec<u8>,
     /// Strings with a NUL each.
     pub heap: Vec<u8>,
-    /// Where in an element the position of one stands.
+    /// Offsets in an element that hold the position of a string.
     pub strings: Vec<u64>,
 }

@@ -18,16 +18,16 @@ const MOST_MAPS: usize = 16;
 /// Most links of a group in the answer.
 const MOST_LINKS: u64 = 256;
 
-/// No further group is listed after this many bytes of links.
+/// Bytes of links after which no further group is listed.
 const ENOUGH: usize = 128 << 10;
 
-/// Nothing further is read after this share of the time of a page: 200 ms. Small files take 1 to 5; a busy machine may
-/// take ten times as long, and what is not told here is asked for one by one.
+/// Share of a page's time after which nothing further is read: 200 ms. Small files take 1 to 5; a busy machine may take
+/// ten times as long, and the client asks for the missing parts one by one.
 const SHARE: u32 = 10;
 
 impl Session {
-    /// Lists groups from the root down, breadth first, then the chunk maps of their datasets. A part that fails is left
-    /// out: the daemon asks for it and gets the error.
+    /// Lists groups from the root down, breadth first, then the chunk maps of their datasets. It omits a part that
+    /// fails: the daemon then asks for it and gets the error.
     pub fn ahead(&mut self) -> Result<Answer, Refusal> {
         let (began, long) = (Instant::now(), self.page_time() / SHARE);
         let file = self.file(0)?;

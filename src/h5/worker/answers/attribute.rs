@@ -14,32 +14,32 @@ use crate::h5::worker::ballast::Ballast;
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, dereference, describe, reclaim};
 
-/// A value longer than this is not read.
+/// Most bytes of a value that is read.
 const MAX_VALUE: usize = 1 << 20;
 
-/// All values of one object together; what lies behind is not read.
+/// Most bytes of all values of one object together; later values are not read.
 const MAX_VALUES: usize = 6 << 20;
 
-/// All values of all members of a listed group together. Many names may lead to one object.
+/// Most bytes of all values of all members of a listed group together. Many names may lead to one object.
 pub(super) const OF_ALL_MEMBERS: usize = 64 << 20;
 
-/// Values of up to this many bytes are read all the same.
+/// Most bytes of a value that is read even after the limit of all values.
 const SHORT: usize = 1 << 10;
 
-/// Memory that libhdf5 may take for a value of variable length: it is read as a whole before it can be measured.
+/// Memory that libhdf5 may take for a value of variable length: it reads the whole value before we can measure it.
 const MAX_MEMORY: usize = 64 << 20;
 
-/// Attributes that are read of an object that was asked for by itself.
+/// Attributes read of an object requested by itself.
 pub(super) const OF_ONE: usize = 4096;
 
-/// Attributes that are read of each member of a group. Those that dialects ask for come in addition.
+/// Attributes read of each member of a group, beside those that dialects ask for.
 pub(super) const OF_A_MEMBER: usize = 256;
 
-/// The attributes of one object take no longer: in old files each is looked for among all others.
+/// Longest time for the attributes of one object: in old files libhdf5 searches for each among all others.
 const LONGEST: Duration = Duration::from_secs(2);
 
 impl Session {
-    /// The first `most` attributes of an object, in creation order where the file has one, and those that dialects ask
+    /// The first `most` attributes of an object, in creation order if the file has one, and those that dialects ask
     /// for.
     pub fn attributes(&mut self, object: &Id, file: u32, most: usize) -> Result<Vec<Attribute>, Reason> {
         let (mut names, mut failure) = names(object, most);
@@ -65,7 +65,7 @@ impl Session {
             };
             let size = match &attribute.value {
                 Ok(value) => value.bytes.len() + value.heap.len(),
-                // Time was spent on it, and memory.
+                // The failed read took time and memory.
                 Err(_) if attribute.datatype.is_variable() => MAX_VALUE,
                 Err(_) => 0,
             };
@@ -141,7 +141,7 @@ impl Session {
             return Err(too_large(&(count as u128 * plan.disk as u128)));
         };
         let mut buffer = Aligned::zeroed(memory);
-        // One element leads to an object of the file; many may lead to the same one.
+        // One element points to one object of the file; many may point to the same one.
         let ballast = (count > 1 && plan.allocates()).then(|| Ballast::leaving(MAX_MEMORY));
         // SAFETY: `buffer` has room for `count` elements of the type in memory.
         let read = check(unsafe { ffi::H5Aread(attribute.raw(), datatype.raw(), buffer.pointer()) });
@@ -176,7 +176,7 @@ impl Session {
         elements.map(|element| self.target_of(location, kind, element, file)).collect()
     }
 
-    /// The object a reference in its form in memory points to; `None` for a null or dangling one.
+    /// The target object of a reference in its form in memory; `None`: a null or dangling reference.
     pub fn target_of(&mut self, location: Hid, kind: ReferenceKind, element: &[u8], file: u32) -> Option<ObjectId> {
         let object = dereference(location, kind, element)?;
         self.identify(&object, file)
@@ -185,13 +185,13 @@ impl Session {
     fn identify(&mut self, object: &Id, file: u32) -> Option<ObjectId> {
         let own = self.file(file).ok()?;
         let there = info_of(object.raw()).ok()?;
-        // A standard reference may lead to another file; that has no address here.
+        // A standard reference may point to another file, whose addresses mean nothing here.
         (own.file_number == there.file_number)
             .then(|| ObjectId { file, address: address_in(there.token, own.address_size) })
     }
 }
 
-/// A failure that may be one for want of memory.
+/// A failure whose cause may be a lack of memory.
 fn with_bound(Reason(text): Reason) -> Reason {
     Reason(format!("{text} (what its values lead to may take {MAX_MEMORY} bytes)"))
 }
@@ -207,7 +207,7 @@ fn unreadable(name: BString, Reason(text): Reason) -> Attribute {
     }
 }
 
-/// The names of an object's attributes, with the reason why some are missing.
+/// The names of an object's attributes, and a reason if some are missing.
 fn names(object: &Id, most: usize) -> (Vec<BString>, Option<Reason>) {
     let list = |index| {
         let mut names = Names { names: Vec::new(), most };
@@ -223,7 +223,7 @@ fn names(object: &Id, most: usize) -> (Vec<BString>, Option<Reason>) {
         };
         (names.names, failure)
     };
-    // Without tracking, the library goes by the order in the header or refuses; then by name.
+    // Without tracked creation order, libhdf5 uses the order in the header or refuses; then this lists by name.
     let first = list(ffi::INDEX_CREATION);
     if first.1.is_none() || first.0.len() >= most {
         return first;
@@ -232,7 +232,7 @@ fn names(object: &Id, most: usize) -> (Vec<BString>, Option<Reason>) {
     if second.0.len() >= first.0.len() { second } else { first }
 }
 
-/// Names, and how many of them are wanted.
+/// The names, and their limit.
 struct Names {
     names: Vec<BString>,
     most: usize,

@@ -19,22 +19,22 @@ use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, describe, reclaim};
 
-/// A fill value longer than this is not shown.
+/// Most bytes of a fill value that is described.
 const MAX_FILL: usize = 1 << 20;
 
-/// Mappings of a virtual dataset that are listed (equal neighbours count once).
+/// Most mappings of a virtual dataset that are listed (equal neighbours count once).
 const MAX_MAPPINGS: usize = 65_536;
 
-/// Numbers of client data asked for: libhdf5 takes it for a forgotten initialisation if there is room for more.
+/// Most numbers of client data requested: with more room libhdf5 suspects an uninitialised variable.
 const MAX_PARAMETERS: usize = 256;
 
-/// Attributes that are read of a dataset of compounds for each of its fields: pandas has up to six of a column.
+/// Attributes read for each field of a dataset of compounds: pandas writes up to six for a column.
 const OF_A_FIELD: usize = 8;
 
-/// Entries of a chunk index beyond twice the positions that there are.
+/// Entries of a chunk index allowed beyond twice the number of positions.
 const SPARE_ENTRIES: u64 = 64;
 
-/// A chunk's encoding is at most this long: three numbers of 10 bytes and one of 5.
+/// Longest encoding of a chunk: three numbers of 10 bytes and one of 5.
 const MAX_CHUNK: usize = 35;
 
 impl Session {
@@ -47,14 +47,14 @@ impl Session {
             unsafe { (Id::own(ffi::H5Dget_type(dataset.raw()))?, Id::own(ffi::H5Dget_space(dataset.raw()))?) };
         let (described, plan) = describe(&datatype, address_size)?;
         let extent = Extent::of(&space)?;
-        // Tables of compounds say of each field what it is.
+        // Tables of compounds have attributes for each field.
         let fields = if let Class::Compound { fields } = &described.class { fields.len() } else { 0 };
         let most = most.max(fields.saturating_mul(OF_A_FIELD).min(OF_ONE));
         let attributes: Vec<Attribute> = self.attributes(dataset, id.file, most)?;
         let stored =
             self.stored_virtual(id).and_then(|stored| Some((plan.fill_as_stored(stored.fill)?, stored.mappings)));
         let (fill, filters, mut layout) = match stored {
-            // A copy of its creation list would be one of all its mappings.
+            // A copy of its creation list would copy all its mappings.
             Some((fill, mappings)) => (fill, Vec::new(), Layout::Virtual { sources: stored_sources(&mappings)? }),
             None => {
                 // SAFETY: an open dataset.
@@ -76,7 +76,7 @@ impl Session {
         Ok(Dataset { id, layout, description: Arc::new(description) })
     }
 
-    /// A file that a virtual dataset maps is "." where it is its own, by any name.
+    /// Replaces the name of a mapped file by "." if it is the virtual dataset's own, under any name.
     pub fn recognise_own(&self, layout: &mut Layout, file: u32) {
         let Layout::Virtual { sources } = layout else { return };
         for source in sources.iter_mut().filter(|source| self.is_own(file, &source.file)) {
@@ -115,14 +115,14 @@ impl Session {
         let grid = Grid::of(&dataset, &extent.shape, &extent.max_shape, &chunk)?;
         let (positions, in_order, beyond_nodes) = (grid.positions(), grid.in_order, grid.beyond_nodes);
         let grows = self.file(id.file)?.swmr;
-        // Room for each position twice: what goes round in circles is left.
+        // Room for two entries of each position; a longer walk goes round in circles.
         let most = positions.saturating_mul(2).saturating_add(SPARE_ENTRIES).min(limit.saturating_add(1));
         let mut walk = ChunkWalk { grid, entries: Vec::new(), most };
         // SAFETY: an open dataset; the callback gets `walk` back and is not called afterwards.
         let status = unsafe { ffi::H5Dchunk_iter(dataset.raw(), ffi::DEFAULT, collect, (&raw mut walk).cast()) };
         let (is_endless, failure) = match check(status) {
             Ok(status) => (status > 0, None),
-            // What was listed until then is good.
+            // The entries listed before the error are good.
             Err(reason) if !walk.entries.is_empty() => (false, Some(Refusal::from(reason))),
             Err(reason) => return Err(reason.into()),
         };
@@ -139,8 +139,9 @@ impl Session {
     }
 }
 
-/// Marks chunks as unknown that a tree lists, but that a search by its keys does not lead to: libhdf5 reads them as if
-/// they were never written. Of very many, some are looked up, and the last, which all keys on the right lead to.
+/// Marks chunks as unknown that a tree lists, but that a search by its keys does not find: libhdf5 reads them as if
+/// they were never written. If there are very many, it looks some of them up, and the last, the target of all keys on
+/// the right.
 fn mark_lost(dataset: &Id, grid: &Grid, chunks: &mut [Chunk]) {
     let (step, last) = (chunks.len() / MOST_LOOKED_UP + 1, chunks.len().saturating_sub(1));
     for (at, chunk) in chunks.iter_mut().enumerate() {
@@ -150,14 +151,14 @@ fn mark_lost(dataset: &Id, grid: &Grid, chunks: &mut [Chunk]) {
         let (offset, mut bytes) = (grid.offset(chunk.index), 0);
         // SAFETY: an open dataset; an offset for each dimension, and a place for the answer.
         let status = unsafe { ffi::H5Dget_chunk_storage_size(dataset.raw(), offset.as_ptr(), &mut bytes) };
-        // Some versions call one that is not found an error.
+        // Some versions report a missing chunk as an error.
         if status < 0 || bytes == 0 {
             *chunk = Chunk::unknown(chunk.index);
         }
     }
 }
 
-/// Chunks of a tree that are looked up at most: about 50 ms.
+/// Most chunks of a tree that are looked up: about 50 ms.
 const MOST_LOOKED_UP: usize = 1 << 14;
 
 fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
@@ -170,7 +171,7 @@ fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
 
 struct ChunkWalk {
     grid: Grid,
-    /// Chunks with their positions; those outside the extent have none, and libhdf5 never reads them either.
+    /// Chunks with their positions; chunks outside the extent have none, and libhdf5 never reads them either.
     entries: Vec<(Option<u64>, Chunk)>,
     most: u64,
 }
@@ -185,12 +186,12 @@ unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, siz
     if address != ffi::ADDRESS_UNDEFINED {
         walk.entries.push((walk.grid.index(offset), Chunk { index: 0, address, size, mask }));
     }
-    // One more than allowed says that there are too many.
+    // One entry more than the limit shows that the limit is exceeded.
     c_int::from(walk.entries.len() as u64 >= walk.most)
 }
 
 impl Plan {
-    /// Converts a stored fill value to that of the catalogue; `None` where libhdf5 must convert it, or report an error.
+    /// Converts a stored fill value to that of the catalogue; `None`: libhdf5 must convert it, or report an error.
     fn fill_as_stored(&self, fill: StoredFill) -> Option<Fill> {
         match fill {
             StoredFill::Undefined => Some(Fill::Undefined),
@@ -239,7 +240,7 @@ fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, mut heap: Heap) -> Result<Fil
 }
 
 impl Reason {
-    /// Names the filters that this worker lacks, where a read failed for want of one.
+    /// Names the filters that this worker lacks, if a read failed for lack of one.
     pub fn with_missing_filters(self, dataset: &Id) -> Self {
         // SAFETY: an open dataset; a filter's number is any number.
         let dcpl = unsafe { Id::own(ffi::H5Dget_create_plist(dataset.raw())) };
@@ -275,7 +276,7 @@ fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
                     &mut config,
                 )
             })?;
-            // Of a longer list the length is told, and the rest is not.
+            // Of a longer list, libhdf5 returns the length but not the rest.
             parameters.truncate(length);
             parameters.shrink_to_fit();
             let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
@@ -310,7 +311,7 @@ pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Extent, user_block: u64) 
             let rank = extent.shape.len();
             let mut chunk = [0u64; ffi::MAX_RANK + 1];
             let mut options = 0;
-            // SAFETY: as above; room for one dimension more than there may be.
+            // SAFETY: as above; room for one dimension more than the maximum.
             let found = unsafe {
                 let found = check(ffi::H5Pget_chunk(dcpl.raw(), chunk.len() as c_int, chunk.as_mut_ptr()))?;
                 check(ffi::H5Pget_chunk_opts(dcpl.raw(), &mut options))?;
@@ -337,7 +338,7 @@ fn external_files(dcpl: &Id) -> Result<Vec<BString>, Reason> {
         .map(|index| {
             let mut name = vec![0 as c_char; libc::PATH_MAX as usize + 1];
             let (mut offset, mut size) = (0, 0);
-            // SAFETY: `name` is one longer than said, so that it always ends with a NUL.
+            // SAFETY: `name` is one byte longer than the stated length, so it always ends with a NUL.
             unsafe {
                 check(ffi::H5Pget_external(
                     dcpl.raw(),
@@ -368,7 +369,7 @@ fn stored_sources(mappings: &MappingList) -> Result<Vec<VirtualSource>, Reason> 
     distinct(stored.map(|mapping| Ok(VirtualSource { file: mapping.file.into(), dataset: mapping.dataset.into() })))
 }
 
-/// The sources of mappings, of which equal neighbours count once.
+/// The sources of mappings; equal neighbours count once.
 fn distinct(all: impl Iterator<Item = Result<VirtualSource, Reason>>) -> Result<Vec<VirtualSource>, Reason> {
     let mut sources: Vec<VirtualSource> = Vec::new();
     for source in all {

@@ -1,4 +1,4 @@
-//! Where in the grid of a dataset a chunk lies that libhdf5 lists.
+//! Position of a chunk from libhdf5's listing in the grid of a dataset.
 
 use crate::catalogue::product;
 use crate::h5::library::{Id, Reason, check, ffi};
@@ -8,30 +8,30 @@ use crate::h5::library::{Id, Reason, check, ffi};
 pub(super) struct Grid {
     /// Extent of a chunk and number of chunks, for each dimension.
     dimensions: Vec<(u64, u64)>,
-    /// The chunks are listed in the order of their positions.
+    /// Whether the index lists the chunks in the order of their positions.
     pub in_order: bool,
     /// See [`Listed::beyond_nodes`](super::listed::Listed::beyond_nodes).
     pub beyond_nodes: bool,
-    /// Set where libhdf5 lists the chunks under coordinates that are not theirs.
+    /// Set if libhdf5 lists the chunks under wrong coordinates.
     swizzled: Option<Swizzled>,
 }
 
-/// The numbering of an extensible array whose dimension without limit is not the first.
+/// The numbering of an extensible array whose unlimited dimension is not the first.
 ///
-/// Its chunks are numbered with that dimension as the slowest one, whichever place it has in the dataspace (format
-/// specification, VII.D). Reads know that, but `H5Dchunk_iter` (`H5D__earray_idx_iterate_cb`, HDF5 1.10 to 2.2) turns
-/// numbers into coordinates as if the dimensions were in order. So what it says is turned back into the number, and
-/// that into the coordinates.
+/// Its chunks are numbered with that dimension as the slowest one, whatever its place in the dataspace (format
+/// specification, VII.D). Reads follow this, but `H5Dchunk_iter` (`H5D__earray_idx_iterate_cb`, HDF5 1.10 to 2.2) turns
+/// numbers into coordinates as if the dimensions were in order. So we turn its coordinates back into the number, and
+/// the number into the right coordinates.
 #[derive(Debug)]
 struct Swizzled {
-    /// Which dimension has no limit.
+    /// The unlimited dimension.
     unlimited: usize,
-    /// Most chunks there can ever be in each other dimension; 1 for the one without limit.
+    /// Largest number of chunks in each other dimension; 1 for the unlimited one.
     most: Vec<u64>,
 }
 
 impl Grid {
-    /// The grid of an open dataset of this extent, the largest it may take, and the extent of its chunks.
+    /// The grid of an open dataset of this extent, its largest extent, and the extent of its chunks.
     pub fn of(dataset: &Id, shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64]) -> Result<Self, Reason> {
         let mut kind = -1;
         // SAFETY: an open dataset; a place for the answer.
@@ -61,7 +61,7 @@ impl Grid {
         self.dimensions.len()
     }
 
-    /// Number of positions; as many as can be counted where there are more.
+    /// Number of positions; `u64::MAX` if there are more.
     pub fn positions(&self) -> u64 {
         product(&self.dimensions.iter().map(|(_, count)| *count).collect::<Vec<_>>()).unwrap_or(u64::MAX)
     }
@@ -94,9 +94,9 @@ impl Grid {
 }
 
 impl Swizzled {
-    /// The coordinates of a chunk by those that libhdf5 lists.
+    /// The right coordinates of a chunk from those that libhdf5 lists.
     fn coordinates(&self, listed: &[u64]) -> Option<Vec<u64>> {
-        // The dimension without limit takes what is left over of the number, so those before it are always 0.
+        // The unlimited dimension takes the rest of the number, so the listed coordinates before it are always 0.
         let (before, after) = listed.split_at_checked(self.unlimited)?;
         if before.iter().any(|at| *at > 0) {
             return None;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     /// 4 × 6 of at most 10 × ∞ in chunks of 2 × 3: five chunks before the second column begins. Offsets as h5py lists
-    /// them (`get_chunk_info`), places by the numbers found at the chunks' addresses.
+    /// them (`get_chunk_info`), positions by the numbers found at the chunks' addresses.
     #[test]
     fn chunks_of_an_array_that_grows_in_its_second_dimension() {
         let grows = Grid::new(&[4, 6], &[Some(10), None], &[2, 3], true).unwrap();
@@ -148,7 +148,7 @@ mod tests {
         // Third row of chunks: within the limit, outside the extent.
         assert_eq!(grows.index(&[0, 6]), None);
         assert_eq!(grows.index(&[2, 0]), None);
-        // Other indexes hold such datasets in order.
+        // Other indexes list such datasets in order.
         let tree = Grid::new(&[4, 6], &[Some(10), None], &[2, 3], false).unwrap();
         assert_eq!(tree.index(&[0, 3]), Some(1));
     }

@@ -1,4 +1,4 @@
-//! Links: pages of a group, and resolving paths without ever letting libhdf5 follow one into another file.
+//! Links: pages of a group, and the resolution of paths, in which libhdf5 never follows a link into another file.
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -17,8 +17,8 @@ use crate::h5::worker::address::{address_in, address_of};
 use crate::h5::worker::kept::{Found, Listing};
 use crate::h5::worker::session::Session;
 
-/// Links that libhdf5 is asked for in one group, before those of a group in the old format are listed instead: it reads
-/// a heap for each that its cache may have no room for.
+/// Number of lookups of links in a group of the old format, after which its whole list is read instead: each lookup
+/// reads a heap for which libhdf5's cache may have no room.
 const OFTEN: u32 = 256;
 
 /// `H5G_STORAGE_TYPE_SYMBOL_TABLE`: a group in the old format.
@@ -33,7 +33,8 @@ impl Session {
         if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
             return Err(Refusal::Hdf5(format!("the object at address {} is no group", id.address)));
         }
-        // Links come and go only in files that are being written; those are read as they were at the first page.
+        // Links change only in a file that a writer has open; then the pages show the links at the time of the first
+        // page.
         let mut listing = match self.listing.take() {
             Some(listing) if (start > 0 || listing.next.is_some()) && listing.id == id => listing,
             _ => begin(&group, id),
@@ -102,7 +103,7 @@ impl Session {
         Ok(ObjectId { file, address: address_in(token, self.file(file)?.address_size) })
     }
 
-    /// The object at the end of `path`, which begins at the group `from` or, absolute, at the root of its file.
+    /// The object at the end of `path`, which begins at the group `from` or, if absolute, at the root of its file.
     pub fn resolve(&mut self, from: ObjectId, path: &[u8], hops: &mut usize) -> Result<ObjectId, Reason> {
         let mut at = from;
         if path.first() == Some(&b'/') {
@@ -127,7 +128,7 @@ impl Session {
         Ok(at)
     }
 
-    /// A link of a group: from the list of its links, where that is in memory, or from libhdf5.
+    /// A link of a group: from the list of its links, if that is in memory, or from libhdf5.
     fn found(&mut self, at: ObjectId, name: &[u8]) -> Result<Found, Reason> {
         match self.listed(at).map(|listing| listing.link(name).cloned()) {
             Some(None) => return Err(Reason::new("no such link")),
@@ -158,7 +159,7 @@ impl Session {
         }
     }
 
-    /// The list of a group's links, where it is in memory.
+    /// The list of a group's links, if it is in memory.
     fn listed(&self, group: ObjectId) -> Option<&Listing> {
         let listing = self.listing.as_ref()?;
         let passed = || listing.passed.get(&group)?.listing.as_deref();
@@ -166,7 +167,7 @@ impl Session {
         listing.filter(|listing| listing.is_whole())
     }
 
-    /// Counts a request to libhdf5 about a link of a group. Lists a group in the old format after [`OFTEN`] of them.
+    /// Counts a lookup of a link by libhdf5. Lists a group of the old format after [`OFTEN`] of them.
     fn note_passed(&mut self, id: ObjectId, group: &Id) {
         let until = Instant::now() + self.page_time();
         let Some(listing) = self.listing.as_mut().filter(|listing| listing.id != id) else { return };
@@ -206,7 +207,7 @@ impl Session {
     }
 }
 
-/// A soft or external link to something that does not open leads nowhere.
+/// Whether the object opens: a soft or external link to any other is dangling.
 fn is_there(object: &crate::catalogue::Object) -> bool {
     !matches!(object, crate::catalogue::Object::Unreadable { .. })
 }
@@ -225,7 +226,7 @@ impl GroupPage {
                 self.push(&Link { name: link.name.clone(), target: Target::Unreadable(text) });
                 return;
             }
-            // Nothing in a link fails to encode; were it so, the daemon would refuse the page for its count.
+            // Every link encodes; if one did not, the daemon would refuse the page for its count.
             Err(_) => {}
         }
         self.count += 1;
@@ -245,7 +246,7 @@ fn hop(hops: &mut usize) -> Result<(), Reason> {
 fn unpack(value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), Reason> {
     let (mut file, mut path) = (std::ptr::null(), std::ptr::null());
     let mut flags = 0;
-    // The library looks for two terminated strings in the value; a third NUL makes sure that it stays inside.
+    // libhdf5 searches the value for two terminated strings; a third NUL keeps it inside.
     let mut terminated = value.to_vec();
     terminated.push(0);
     // SAFETY: a buffer with its size; places for three answers that point into it.

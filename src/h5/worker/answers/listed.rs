@@ -1,38 +1,38 @@
-//! What a chunk index lists, set right: an index that is damaged must not make rows look as if they were never written.
+//! Corrects the listing of a chunk index: a damaged index must not make rows look as if they were never written.
 //!
-//! libhdf5 goes through an index as it lies there and believes it. A position that is listed with two places has
-//! neither; a place that is listed for two positions belongs to neither; a position that an index in order leaves out,
-//! where something else stands instead, is lost and not unwritten.
+//! libhdf5 walks an index and believes it. A position listed with two addresses has neither; an address listed for two
+//! positions belongs to neither. If an index in order has another entry in place of a position, that position is lost,
+//! not unwritten.
 
 use std::collections::BTreeSet;
 
 use crate::catalogue::Chunk;
 
-/// Positions marked as unknown at most; an index with more of them says nothing.
+/// Most positions marked as unknown; an index with more of them is worthless.
 const MOST_UNKNOWN: usize = 65_536;
 
-/// What was listed, in the order of the index.
+/// The listing, in the order of the index.
 #[derive(Debug)]
 pub(super) struct Listed {
-    /// Chunks; those outside the extent have no index.
+    /// Chunks; those outside the extent have no position.
     pub entries: Vec<(Option<u64>, Chunk)>,
     /// Positions of the grid.
     pub positions: u64,
-    /// The index is a tree: its entries lie in the order of their positions.
+    /// Whether the index is a tree: its entries are in the order of their positions.
     pub in_order: bool,
-    /// A writer may have the file open, and list chunks behind the extent that was read before.
+    /// Whether a writer may have the file open, and list chunks beyond the extent read before.
     pub grows: bool,
-    /// It was left before its end, since it lists more chunks than there can be.
+    /// Whether the walk stopped before the end: the index lists more chunks than can exist.
     pub is_endless: bool,
-    /// libhdf5 failed on the way: what lies behind the last one listed was not.
+    /// Whether libhdf5 failed on the way and listed nothing after the last entry.
     pub ends_early: bool,
-    /// How long a node is says what leads to it: of one that two lead to, libhdf5 lists what lies behind it in its
-    /// memory.
+    /// Whether the parent of a node has its length: if two parents point to one node, libhdf5 lists memory beyond its
+    /// end.
     pub beyond_nodes: bool,
 }
 
 impl Listed {
-    /// The chunks by ascending position, those marked of which nothing is known.
+    /// The chunks by ascending position, with unknown ones marked.
     pub fn settle(mut self) -> Result<Vec<Chunk>, String> {
         let mut unknown = BTreeSet::new();
         let doubled = self.doubled();
@@ -92,8 +92,8 @@ impl Listed {
         Ok(chunks)
     }
 
-    /// Entries that lie where an earlier one lies, or partly there where both are of one length (filters leave another
-    /// to each chunk, and a length may be the damage): which they are, by ascending later ones.
+    /// Pairs of entries that share an address, or overlap if both have one length (filters give each chunk its own, and
+    /// the length may be the damage), by ascending later entry.
     fn doubled(&self) -> Vec<(usize, usize)> {
         let end = |chunk: &Chunk| chunk.address.saturating_add(chunk.size);
         if self.entries.windows(2).all(|pair| matches!(pair, [(_, a), (_, b)] if a.size > 0 && end(a) <= b.address)) {
@@ -113,7 +113,7 @@ impl Listed {
         doubled
     }
 
-    /// Positions that should be listed where those before them are once more.
+    /// Missing positions after a step back in the listing.
     fn gaps(&self) -> impl Iterator<Item = std::ops::Range<u64>> {
         let places = self.entries.iter().filter_map(|(index, _)| *index).chain([self.positions]);
         let (mut next, mut goes_back) = (0, false);
@@ -128,8 +128,7 @@ impl Listed {
         })
     }
 
-    /// Entries that are not between their neighbours, though these are in order: their positions, and the positions
-    /// that belong there.
+    /// Entries out of order between neighbours that are in order: their positions, and the positions that belong there.
     fn outliers(&self) -> impl Iterator<Item = (Option<u64>, std::ops::Range<u64>)> {
         let place = |at: usize| self.entries.get(at).map(|(index, _)| *index);
         (0..self.entries.len()).filter_map(move |at| {
@@ -172,7 +171,8 @@ mod tests {
         beyond_nodes: false,
     };
 
-    /// Positions as a tree of 10 chunks lists them; `None` outside the extent. Each has another address.
+    /// The chunks after correction, of a tree over 10 positions that lists these; `None` outside the extent. Each has
+    /// another address.
     fn settled(positions: &[Option<u64>], in_order: bool, grows: bool, is_endless: bool) -> Vec<(u64, bool)> {
         let chunk = |address| Chunk { index: 0, address, size: 1, mask: 0 };
         let entries = positions.iter().copied().zip((1..).map(chunk)).collect();
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(tree(&[1, 1]), with_unknown(&[], &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
     }
 
-    /// A node of the tree that leads twice to the same leaf, of which one should be another.
+    /// A node of the tree that points twice to the same leaf, one of which should be another.
     #[test]
     fn what_a_second_look_at_the_same_leaf_leaves_out_is_unknown() {
         let chunk = |index: u64| (Some(index), Chunk { index: 0, address: index + 1, size: 1, mask: 0 });
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(array(&[30, 10, 20, 0], false, true), with_unknown(&[0, 1, 2, 3], &[]));
         assert_eq!(array(&[30, 10, 20, 10, 50], false, true), with_unknown(&[0, 2, 4], &[1, 3]));
         assert_eq!(array(&[30, 10, 20, 15], false, true), with_unknown(&[0], &[1, 2, 3]));
-        // A node that two lead to: nothing behind is believed.
+        // Two parents point to a node: nothing after it is believed.
         assert_eq!(array(&[10, 20, 30, 10, 20, 70, 80], false, true), with_unknown(&[2], &[0, 1, 3, 4, 5, 6, 7]));
     }
 

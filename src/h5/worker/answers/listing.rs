@@ -1,7 +1,8 @@
-//! Lists the links of a group by the library, with the values of soft and external ones.
+//! Lists the links of a group through libhdf5, with the values of soft and external ones.
 //!
-//! Names and values of a group in the old format (a symbol table) lie in one heap, which libhdf5 reads as a whole
-//! whenever its cache has no room for it. It is in memory while the group is gone through, so values are read then.
+//! Names and values of a group of the old format (a symbol table) are in one heap, which libhdf5 reads as a whole
+//! whenever its cache has no room for it. The heap is in memory during the walk through the group, so the walk reads
+//! the values, too.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_void};
@@ -18,14 +19,13 @@ use crate::h5::worker::start::with_room_for_links;
 /// Longest path of a soft or external link.
 const MAX_VALUE: usize = 64 << 10;
 
-/// Names that are there twice and are told.
+/// Most duplicate names in a message.
 const MOST_NAMED: usize = 8;
 
-/// Bytes of values that are kept of one group: many links may share one, which then takes little room in the file.
+/// Most bytes of values kept of one group: many links may share one value, which then takes little room in the file.
 const MOST_VALUES: usize = 64 << 20;
 
-/// A listing of a group with nothing in it yet: in creation order where that is tracked and indexed, else bytewise by
-/// name.
+/// An empty listing of a group: in creation order if that is tracked and indexed, otherwise bytewise by name.
 pub(super) fn begin(group: &Id, id: ObjectId) -> Listing {
     let mut flags = 0;
     // SAFETY: an open group; a place for the flags.
@@ -40,22 +40,22 @@ pub(super) fn begin(group: &Id, id: ObjectId) -> Listing {
     listing
 }
 
-/// The links of a group by name, as far as they can be listed; an error where that would be none at all.
+/// The links of a group by name, as far as they can be listed; an error if none can.
 pub(super) fn found(group: &Id, id: ObjectId) -> Result<Vec<Found>, Reason> {
     let mut listing = Listing::new(id, false);
     go_on(&mut listing, group, None)?;
     Ok(listing.links)
 }
 
-/// Adds links to a listing, as far as there is time; once it is whole, they are in its order. An error where there
-/// would be none at all.
+/// Adds links to a listing while time remains; once it is complete, they are in its order. An error if none can be
+/// listed.
 pub(super) fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -> Result<(), Reason> {
     let Some(mut position) = listing.next else { return Ok(()) };
     let index = if listing.creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME };
     let (links, values_left) = (std::mem::take(&mut listing.links), listing.link_values_left);
     let mut collected = Collected { links, values_left, until, is_late: false };
-    // libhdf5 puts links in order by reading all of them first, names twice.
-    // SAFETY: the callback gets `collected` back and is not called afterwards.
+    // Unordered: for an order, libhdf5 reads all links first, names twice. SAFETY: the callback gets `collected` back
+    // and is not called afterwards.
     let status = with_room_for_links(group, || unsafe {
         let data = (&raw mut collected).cast();
         ffi::H5Literate2(group.raw(), index, ffi::ITER_NATIVE, &mut position, collect, data)
@@ -83,10 +83,11 @@ pub(super) fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -
     Ok(())
 }
 
-/// Leaves of links of one name, which only a damaged group has, the one that libhdf5 finds by it; says which they were.
+/// Keeps, of links with the same name, which only a damaged group has, the one that libhdf5 finds by it; names them in
+/// the result.
 fn leave_what_names_find(links: &mut Vec<Found>, group: &Id) -> Option<String> {
     let mut places: Vec<usize> = (0..links.len()).collect();
-    // Mostly in this order already.
+    // Usually they are in this order already.
     places.sort_by(|a, b| links[*a].name.cmp(&links[*b].name));
     let (mut others, mut names) = (HashSet::<usize>::new(), Vec::new());
     for alike in places.chunk_by(|a, b| links[*a].name == links[*b].name).filter(|alike| alike.len() > 1) {
@@ -113,7 +114,7 @@ fn leave_what_names_find(links: &mut Vec<Found>, group: &Id) -> Option<String> {
     Some(format!("{count} of its links have the name of another ({names}); the one that is found by it is shown"))
 }
 
-/// A link by its name, which has no slash, so that nothing is traversed.
+/// A link by its name, which has no slash, so libhdf5 traverses nothing.
 pub(super) fn link_info(group: &Id, name: &CStr) -> Result<LinkInfo, Reason> {
     let mut info =
         LinkInfo { kind: -1, creation_valid: false, creation: 0, charset: 0, value: ffi::LinkValue([0; 16]) };
@@ -122,7 +123,7 @@ pub(super) fn link_info(group: &Id, name: &CStr) -> Result<LinkInfo, Reason> {
     Ok(info)
 }
 
-/// Links while the library tells them.
+/// The links of a walk in progress.
 struct Collected {
     links: Vec<Found>,
     values_left: usize,
@@ -130,7 +131,7 @@ struct Collected {
     is_late: bool,
 }
 
-/// Links between two looks at the clock.
+/// Links between two checks of the clock.
 const UNWATCHED: usize = 1024;
 
 unsafe extern "C" fn collect(group: Hid, name: *const c_char, info: *const LinkInfo, data: *mut c_void) -> Herr {
@@ -140,7 +141,7 @@ unsafe extern "C" fn collect(group: Hid, name: *const c_char, info: *const LinkI
         return 1;
     }
     let has_value = matches!(info.kind, ffi::L_SOFT | ffi::L_EXTERNAL) && all.values_left > 0;
-    // What fails here fails again where the value is wanted, and tells why.
+    // A failure here repeats when the value is needed, and gives the reason then.
     let value = if has_value { value_of(group, name, info, all.values_left).ok() } else { None };
     all.values_left -= value.as_ref().map_or(0, Vec::len);
     all.links.push(Found {
@@ -155,8 +156,8 @@ unsafe extern "C" fn collect(group: Hid, name: *const c_char, info: *const LinkI
     Herr::from(all.is_late)
 }
 
-/// The value of a soft link (without its NUL) or of an external link (packed), as it stands in a list of links; an
-/// error where it is longer than `most`.
+/// The value of a soft link (without its NUL) or of an external link (packed) during a listing; an error if it is
+/// longer than `most`.
 pub(super) fn value_of(group: Hid, name: &CStr, info: &LinkInfo, most: usize) -> Result<Vec<u8>, Reason> {
     let size = u64::from_ne_bytes(info.value.0[..8].try_into().unwrap_or_default());
     let size = usize::try_from(size).ok().filter(|size| *size <= MAX_VALUE);

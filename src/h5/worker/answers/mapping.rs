@@ -1,7 +1,7 @@
-//! The mappings of a virtual dataset, where they are runs of elements, or chunks, of datasets in the same file.
+//! The mappings of a virtual dataset, if they are runs of elements, or chunks, of datasets in the same file.
 //!
-//! All other kinds (strides, points, selections without limit, numbered names, other files) are refused here: the
-//! daemon then has libhdf5 read the elements.
+//! It refuses all other kinds (strides, points, unlimited selections, numbered names, other files): for those, the
+//! daemon reads the elements through libhdf5.
 
 use std::time::{Duration, Instant};
 
@@ -18,14 +18,14 @@ use crate::h5::worker::kept::{Mapped, MappingWalk, Source, Sources};
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::Extent;
 
-/// Mappings that are looked at. (Where libhdf5 has to be asked, each takes ten microseconds and some 10 KiB of memory:
-/// what a worker may have bounds them earlier.)
+/// Most mappings that are read. (If libhdf5 must be asked, each takes ten microseconds and some 10 KiB of memory: the
+/// memory limit of a worker stops it earlier.)
 const MAX_MAPPINGS: usize = 1 << 20;
 
-/// A mapping's encoding is at most this long: three numbers of 10 bytes and one of 5.
+/// Longest encoding of a mapping: three numbers of 10 bytes and one of 5.
 const MAX_MAPPING: usize = 35;
 
-/// A page takes no longer, so that the deadline is for what hangs and not for what is large.
+/// Longest time for a page, so that the deadline catches hangs and not large datasets.
 const PAGE_TIME: Duration = Duration::from_secs(2);
 
 impl Session {
@@ -37,7 +37,7 @@ impl Session {
             Some(walk) if (walk.id, walk.by_chunk, walk.next) == (id, by_chunk, start) => walk,
             _ => self.begin_walk(id, by_chunk)?,
         };
-        // A worker that was started in between goes over earlier pages again.
+        // A worker started between two pages repeats the earlier pages.
         while walk.next < start.min(walk.count) {
             self.next_mapping(&mut walk)?;
         }
@@ -71,7 +71,7 @@ impl Session {
         Ok(MappingWalk { id, by_chunk, mappings, shape, count, next: 0, sources: Sources::default() })
     }
 
-    /// The mappings of a virtual dataset as libhdf5 has them, its shape, and how many they are.
+    /// The mappings of a virtual dataset in libhdf5, its shape, and their number.
     fn listed_mappings(&mut self, id: ObjectId) -> Result<(Mapped, Vec<u64>, usize), Reason> {
         let dataset = self.open_dataset(id)?;
         // SAFETY: an open dataset.
@@ -129,7 +129,7 @@ impl Session {
         if let Some(known) = walk.sources.by_path.get(&path) {
             return Ok(*known);
         }
-        // Blocks are numbered with %b in mappings without limit; %% is a percent sign in any.
+        // Unlimited mappings number blocks with %b; in any mapping, %% is a percent sign.
         if path.contains(&b'%') {
             return Err(Reason::new("a source with % in its path"));
         }
@@ -158,7 +158,7 @@ impl Session {
     }
 }
 
-/// The file and the dataset that a mapping in a creation list leads to.
+/// The target file and dataset of a mapping in a creation list.
 pub(super) fn names(dcpl: &Id, index: usize) -> Result<(BString, BString), Reason> {
     // SAFETY: an open property list (so below); `text` gives a buffer with its size.
     let file = text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl.raw(), index, buffer, size) })?;
@@ -168,7 +168,7 @@ pub(super) fn names(dcpl: &Id, index: usize) -> Result<(BString, BString), Reaso
 }
 
 impl Selection {
-    /// The box that it is in a dataset of `shape`; `None` where it has another rank.
+    /// The selected box of a dataset of `shape`; `None`: the selection has another rank.
     fn within(self, shape: &[u64]) -> Option<Area> {
         match self {
             Self::All => Some(Area { start: vec![0; shape.len()], count: shape.to_vec() }),
@@ -177,7 +177,7 @@ impl Selection {
     }
 }
 
-/// What is selected in a dataspace; `None` of what is neither everything nor one box.
+/// The selection of a dataspace; `None`: neither everything nor one box.
 fn selected(space: &Id) -> Result<Option<Selection>, Reason> {
     // SAFETY: an open dataspace (so below).
     match unsafe { ffi::H5Sget_select_type(space.raw()) } {
@@ -205,7 +205,7 @@ fn selected(space: &Id) -> Result<Option<Selection>, Reason> {
                 )
             })?;
             let blocks = count.iter().zip(&block).zip(&stride);
-            // Blocks without room between them are one. (A count or block without limit passes every extent.)
+            // Adjacent blocks are one. (An unlimited count or block exceeds every extent.)
             let extent: Option<Vec<u64>> = blocks
                 .map(|((count, block), stride)| match count {
                     1 => Some(*block),
@@ -219,8 +219,9 @@ fn selected(space: &Id) -> Result<Option<Selection>, Reason> {
     }
 }
 
-/// The chunk of a virtual dataset of `shape` that `to` is, how many follow it, and the chunk of `source` that `from`
-/// begins with, where these are chunks but for what lies beyond the extent, and the source has one chunk a row.
+/// The chunk of a virtual dataset of `shape` at `to`, the number of chunks in a row from there, and the first chunk of
+/// `source` at `from`. `None` unless both are chunks (cut off at most by the extent) and the source has one chunk a
+/// row.
 fn chunks(shape: &[u64], source: &Source, to: &Area, from: &Area) -> Option<(u64, u64, u64)> {
     let chunk = source.chunk.as_slice();
     let ([height, widths @ ..], [first, before @ ..]) = (chunk, from.start.as_slice()) else { return None };
@@ -233,7 +234,7 @@ fn chunks(shape: &[u64], source: &Source, to: &Area, from: &Area) -> Option<(u64
     for (dim, (extent, chunk)) in shape.iter().zip(chunk).enumerate() {
         let (start, count) = (*to.start.get(dim)?, *to.count.get(dim)?);
         let left = extent.checked_sub(start)?;
-        // Along the first dimension there may be several, the last of which may be cut off.
+        // Along the first dimension there may be several chunks, the last of which may be cut off.
         let is_cut = count == left.min(*chunk);
         let is_whole = is_cut || dim == 0 && (count == left || count < left && count % chunk == 0);
         if count == 0 || start % chunk != 0 || !is_whole {
@@ -246,12 +247,12 @@ fn chunks(shape: &[u64], source: &Source, to: &Area, from: &Area) -> Option<(u64
     (len == 1 || are_rows).then_some((at, len, first / height))
 }
 
-/// First element and number of elements of a box in an array of `shape`, where they follow each other in row-major
-/// order; `None` where they do not, where there are none, and where the box passes the array.
+/// First element and number of elements of a box in an array of `shape`, if they are consecutive in row-major order;
+/// `None`: they are not, the box is empty, or it exceeds the array.
 fn line(shape: &[u64], start: &[u64], count: &[u64]) -> Option<(u64, u64)> {
     let (mut first, mut several) = (0u64, false);
     for ((extent, start), count) in shape.iter().zip(start).zip(count) {
-        // Within a dimension of which there are several, all must be whole.
+        // Behind a dimension with several, each dimension must be whole.
         let fits = start.checked_add(*count).is_some_and(|end| end <= *extent);
         if *count == 0 || !fits || (several && count != extent) {
             return None;
@@ -308,13 +309,13 @@ mod tests {
         for broken in [at(&[2, 2], &[2, 1], &[6, 1]), at(&[2, 1], &[2, 2], &[6, 0]), at(&[0, 0], &[4, 2], &[4, 0])] {
             assert_eq!(broken, None);
         }
-        // Chunks beside each other do not follow each other in the source.
+        // Chunks side by side are not consecutive in the source.
         assert_eq!(chunks(&[4], &source(&[4], &[]), &area(&[0], &[4]), &area(&[0], &[4])), None);
         assert_eq!(chunks(&[4, 3], &source(&[8, 4], &[2, 2]), &area(&[0, 0], &[2, 2]), &area(&[0, 0], &[2, 2])), None);
     }
 
     proptest! {
-        /// Against the numbers of all elements of the box.
+        /// Compared with the numbers of all elements of the box.
         #[test]
         fn a_run_is_one_exactly_where_its_elements_follow_each_other(
             dims in prop::collection::vec((1u64..5, 0u64..5, 1u64..5), 1..4),

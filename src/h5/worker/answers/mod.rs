@@ -2,15 +2,15 @@
 //!
 //! Each room imports from those above it in this list:
 //!
-//! | room | what it answers |
+//! | room | task |
 //! | --- | --- |
 //! | `attribute` | the attributes of an object |
-//! | `grid` | numbers chunks by their place |
-//! | `listed` | sets right what a chunk index lists |
-//! | `dataset` | what a dataset is, and where its chunks lie |
-//! | `object` | what an object is |
+//! | `grid` | numbers chunks by their position |
+//! | `listed` | corrects the listing of a chunk index |
+//! | `dataset` | the description of a dataset, and its chunk map |
+//! | `object` | the description of an object |
 //! | `listing` | the links of a group, as libhdf5 lists them |
-//! | `link` | pages of these, and where paths lead |
+//! | `link` | pages of links, and the resolution of paths |
 //! | `mapping` | the mappings of a virtual dataset |
 //! | `paths` | the paths of objects |
 //! | `read` | elements |

@@ -1,4 +1,4 @@
-//! Objects: what a group, dataset or committed datatype is.
+//! Describes objects: groups, datasets and committed datatypes.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::h5::worker::session::Session;
 use crate::h5::worker::values::describe;
 
 impl Session {
-    /// Describes an object with `most` attributes; one that cannot be read is described as that.
+    /// Describes an object with `most` attributes; the description of an unreadable one says so.
     pub fn object(&mut self, id: ObjectId, most: usize) -> Object {
         self.try_object(id, most).unwrap_or_else(|Reason(reason)| Object::Unreadable { id, reason })
     }

@@ -1,4 +1,4 @@
-//! Finds the paths of objects: a reference tells only an address.
+//! Finds the paths of objects: a reference has only an address.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::h5::worker::address::{address_in, address_of};
 use crate::h5::worker::kept::Paths;
 use crate::h5::worker::session::Session;
 
-/// Objects that the walk for paths looks at.
+/// Most objects that the walk for paths visits.
 const MAX_OBJECTS: usize = 1_000_000;
 
-/// The walk pauses after this time; the daemon asks again.
+/// Time after which the walk pauses; the daemon asks again.
 const WALK_TIME: Duration = Duration::from_secs(3);
 
 /// Longest path.
@@ -45,7 +45,7 @@ impl Session {
         Ok(Answer::Paths(paths))
     }
 
-    /// Walks on until every wanted object has a path, or all were seen; `false` where the time ran out first.
+    /// Walks on until every wanted object has a path, or none is left to visit; `false`: the time ran out first.
     fn walk(&mut self, file: u32, wanted: &[u64], began: Instant) -> Result<bool, Refusal> {
         let own = self.file(file)?;
         let (address_size, root) = (own.address_size, address_of(own.id.raw(), own.address_size)?);

@@ -13,14 +13,14 @@ use crate::h5::worker::kept::Opened;
 use crate::h5::worker::session::Session;
 use crate::h5::worker::values::{Aligned, Extent, Heap, describe, reclaim};
 
-/// Bytes that elements may take in memory: a reference takes 64 there and 18 on disk.
+/// Most bytes of elements in memory: a reference takes 64 there and 18 on disk.
 const MAX_MEMORY: u64 = 4 * MAX_ELEMENTS;
 
-/// Chunks that libhdf5 is asked for at once.
+/// Most chunks in one read by libhdf5.
 const MAX_CHUNKS: u64 = 16_384;
 
 impl Session {
-    /// Opens a dataset for reading, unless its elements lie where they may not be read from.
+    /// Opens a dataset for reading, unless its elements are in a file that the worker may not read.
     pub fn open_for_reading(&mut self, id: ObjectId) -> Result<Opened, Refusal> {
         if let Some(opened) = self.opened.take()
             && opened.id == id
@@ -137,7 +137,7 @@ impl Session {
     }
 }
 
-/// Cuts a box along its first dimension, at borders of chunks, so that no piece touches too many chunks: libhdf5 takes
+/// Cuts a box along its first dimension, at chunk boundaries, so that no piece touches too many chunks: libhdf5 takes
 /// two kilobytes of memory for each. First row and number of rows of each piece.
 fn slabs(start: &[u64], count: &[u64], chunk: &[u64]) -> Vec<(u64, u64)> {
     let (Some(start_0), Some(count_0), Some(chunk_0)) = (start.first(), count.first(), chunk.first()) else {
@@ -165,9 +165,9 @@ fn not_followed(path: &Path, what: &str, why: &str) -> Refusal {
     Refusal::Hdf5(format!("the {what} lies in another file, {:?}, {why}", path))
 }
 
-/// What to read.
+/// The selected elements.
 pub(super) enum Selection {
-    /// No element: nothing is asked of libhdf5, to which no selection means everything.
+    /// No element: libhdf5 is not called, since an empty selection means everything to it.
     Nothing,
     /// The one element of a scalar.
     Scalar,
@@ -190,9 +190,9 @@ impl Selection {
         // SAFETY: open objects, and the caller's promise.
         let status =
             unsafe { ffi::H5Dread(opened.dataset.raw(), opened.datatype.raw(), memory, file, ffi::DEFAULT, buffer) };
-        // No H5Treclaim after a failed read: the buffer may hold pointers to nothing, and that crashes.
+        // No H5Treclaim after a failed read: the buffer may hold invalid pointers, and H5Treclaim would crash.
         let result = check(status).map_err(|reason| reason.with_missing_filters(&opened.dataset));
-        // A virtual dataset shows fill values where a source cannot be opened; a refusal must not look like that.
+        // A virtual dataset shows fill values if a source does not open; a refusal must not look like that.
         if let Some(path) = driver::take_refused() {
             return Err(refused_source(path));
         }
@@ -205,7 +205,7 @@ fn refused_source(path: PathBuf) -> Refusal {
     not_followed(&path, "virtual dataset's source", "which may not be followed")
 }
 
-/// Selects a box; answers its number of elements, too.
+/// Selects a box; returns its number of elements, too.
 pub(super) fn select(extent: &Extent, start: &[u64], count: &[u64]) -> Result<(u64, Selection), Refusal> {
     let rank = extent.shape.len();
     let fits = start.len() == rank
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(slabs(&[5], &[7], &[]), [(5, 7)]);
         assert_eq!(slabs(&[5], &[7], &[2]), [(5, 7)]);
         assert_eq!(slabs(&[5], &[40_000], &[2]), [(5, 32_768 - 5 + 4), (32_772, 40_005 - 32_772)]);
-        // 10,000 chunks lie side by side: one row of chunks at a time.
+        // 10,000 chunks are side by side: one row of chunks at a time.
         assert_eq!(slabs(&[1, 0], &[5, 10_000], &[2, 1]), [(1, 1), (2, 2), (4, 2)]);
         assert_eq!(slabs(&[0, 0], &[0, 10], &[2, 1]), []);
         assert_eq!(slabs(&[0, 0], &[3, 10], &[u64::MAX, u64::MAX]), [(0, 3)]);

@@ -1,10 +1,10 @@
-//! Every change of a file that a writing worker makes goes through here.
+//! Every change that a writing worker makes to a file goes through here.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
-/// Writes bytes at a place.
+/// Writes bytes at an offset.
 pub(in crate::h5::worker) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     rehearsal::room()?;
     file.write_all_at(bytes, at)?;
@@ -12,7 +12,7 @@ pub(in crate::h5::worker) fn write_all_at(file: &File, bytes: &[u8], at: u64) ->
     Ok(())
 }
 
-/// Makes the file as long as that.
+/// Sets the length of the file.
 pub(in crate::h5::worker) fn set_len(file: &File, length: u64) -> io::Result<()> {
     file.set_len(length)?;
     rehearsal::step();
@@ -24,13 +24,13 @@ pub(in crate::h5::worker) fn length(mut file: &File) -> io::Result<u64> {
     file.seek(SeekFrom::End(0))
 }
 
-/// Waits until what was written is on the disk.
+/// Waits until the written bytes are on the disk.
 pub(in crate::h5::worker) fn sync(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Dying at a chosen write, and a disk that is full from one on, for tests of what that leaves behind. There is none of
-/// it in an optimised program.
+/// Death at a chosen write, and a disk that is full from a chosen write on, to test the state that they leave. An
+/// optimised program has none of this.
 mod rehearsal {
     use std::io;
     #[cfg(debug_assertions)]
@@ -44,7 +44,7 @@ mod rehearsal {
         AtomicU64::new(given.unwrap_or(u64::MAX))
     }
 
-    /// Fails when as many writes were made as the environment says.
+    /// Fails after as many writes as the environment variable says.
     #[cfg(debug_assertions)]
     pub fn room() -> io::Result<()> {
         static LEFT: LazyLock<AtomicU64> = LazyLock::new(|| count(crate::h5::REHEARSED_FULL));
@@ -57,12 +57,12 @@ mod rehearsal {
         Ok(())
     }
 
-    /// Ends the process when as many changes were made as the environment says.
+    /// Ends the process after as many changes as the environment variable says.
     #[cfg(debug_assertions)]
     pub fn step() {
         static LEFT: LazyLock<AtomicU64> = LazyLock::new(|| count(crate::h5::REHEARSED_DEATH));
         if LEFT.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // SAFETY: no arguments that matter; nothing runs any more.
+            // SAFETY: no arguments that matter; nothing else runs any more.
             unsafe { libc::_exit(9) };
         }
     }

@@ -1,10 +1,10 @@
-//! A file driver of libhdf5 over descriptors that are already open: read-only, but for the source of a writing worker,
-//! whose changes go into an [`Overlay`].
+//! A file driver of libhdf5 over descriptors that are already open. It is read-only, except for the source of a writing
+//! worker, whose changes go into an [`Overlay`].
 //!
-//! It is the one door through which libhdf5 reaches files (external raw storage, which it opens itself, is checked
-//! before reading and kept out by the sandbox): the source's own path opens the descriptor that the daemon handed over,
-//! so both read the same inode however often the name is given to another file. Any other path is refused, or, where
-//! following is allowed, must lead below the source's folder.
+//! libhdf5 reaches files only through it. (The exception is external raw storage, which libhdf5 opens itself: the
+//! worker checks it before reading, and the sandbox keeps the rest out.) The source's own path opens the descriptor
+//! from the daemon, so both read the same inode even if another file takes the name. The driver refuses any other path,
+//! or, if links may be followed, accepts it below the source's folder.
 
 pub(super) mod disk;
 pub(super) mod overlay;
@@ -24,23 +24,23 @@ use self::overlay::Overlay;
 use crate::h5::library::ffi::{self, DriverClass, DriverFile, Herr, Hid};
 use crate::h5::library::{Id, Reason, note_failure};
 
-/// Value for `H5FD_class_value_t`; those from 512 on are for anybody.
+/// A value of `H5FD_class_value_t`; those from 512 on are free for anybody.
 const VALUE: c_int = 0x4865;
 
-/// What the driver may open.
+/// The files that the driver may open.
 #[derive(Debug)]
 pub(super) struct Access {
-    /// Path that stands for the source.
+    /// The path that stands for the source.
     pub path: PathBuf,
     /// The source.
     pub source: Source,
-    /// Canonical folder that may be followed into.
+    /// The canonical folder whose files may be opened.
     pub follow: Option<PathBuf>,
-    /// The source may be opened for writing.
+    /// Whether the source may be opened for writing.
     pub write: bool,
 }
 
-/// The source: its descriptor, and what it was before the sandbox closed (`stat` takes a path on some systems).
+/// The source: its descriptor, and its metadata from before the sandbox closed (`stat` takes a path on some systems).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     descriptor: RawFd,
@@ -62,9 +62,9 @@ impl Source {
         })
     }
 
-    /// The descriptor as a file that must not be closed.
+    /// The descriptor as a file that nobody may close.
     pub fn file(self) -> ManuallyDrop<File> {
-        // SAFETY: the descriptor is open as long as the process lives, and is not closed through this.
+        // SAFETY: the descriptor is open as long as the process lives, and this file never closes it.
         ManuallyDrop::new(unsafe { File::from_raw_fd(self.descriptor) })
     }
 
@@ -78,9 +78,9 @@ impl Source {
 #[derive(Default)]
 struct State {
     access: Option<Access>,
-    /// A file was asked for that may not be opened.
+    /// The last file that the driver refused.
     refused: Option<PathBuf>,
-    /// What is held back of the source while it is open for writing.
+    /// The held-back changes of the source while it is open for writing.
     overlay: Option<Overlay>,
 }
 
@@ -88,44 +88,45 @@ thread_local! {
     static STATE: RefCell<State> = RefCell::default();
 }
 
-/// Runs `f` on the state; `None` where it is in use already (which one thread without re-entry never sees).
+/// Runs `f` on the state; `None`: the state is in use already (which never happens in one thread without re-entry).
 fn with_state<T>(f: impl FnOnce(&mut State) -> T) -> Option<T> {
     STATE.with(|state| state.try_borrow_mut().ok().map(|mut state| f(&mut state)))
 }
 
-/// The last file that was refused since the last call.
+/// Takes the last file refused since the last call.
 pub(super) fn take_refused() -> Option<PathBuf> {
     with_state(|state| state.refused.take()).flatten()
 }
 
-/// Remembers a file that was refused.
+/// Remembers a refused file.
 pub(super) fn note_refused(path: PathBuf) {
     with_state(|state| state.refused = Some(path));
 }
 
-/// What was held back since the source was opened for writing; it must be closed.
+/// Takes the changes held back since the source was opened for writing; the source must be closed.
 pub(super) fn take_overlay() -> Option<Overlay> {
     with_state(|state| state.overlay.take()).flatten()
 }
 
-/// Writes bytes behind the source's end of addresses at once from now on. The source must have just been opened.
+/// From now on, writes bytes behind the source's end of addresses at once. The source must have just been opened.
 pub(super) fn arm() {
     with_state(|state| state.overlay.as_mut().map(Overlay::arm));
 }
 
-/// Whether other files may be opened.
+/// Whether the driver may open other files.
 fn follows() -> bool {
     with_state(|state| state.access.as_ref().is_some_and(|access| access.follow.is_some())) == Some(true)
 }
 
-/// Registers the driver; the identifier goes into file access lists.
+/// Registers the driver; its identifier goes into file access lists.
 pub(super) fn register(access: Access) -> Result<Id, Reason> {
     with_state(|state| state.access = Some(access));
     // SAFETY: the class is a valid constant.
     Id::own(unsafe { ffi::H5FDregister(&CLASS) })
 }
 
-/// A path below the folder that may be followed into, canonical; `None` where there is none or it leads elsewhere.
+/// The canonical form of a path below the permitted folder; `None`: no folder is permitted, or the path leads
+/// elsewhere.
 pub(super) fn permitted(path: &Path) -> Option<PathBuf> {
     let folder = with_state(|state| state.access.as_ref()?.follow.clone()).flatten()?;
     let canonical = path.canonicalize().ok()?;
@@ -137,7 +138,7 @@ static CLASS: DriverClass = DriverClass {
     value: VALUE,
     name: c"hepfs".as_ptr(),
     max_address: i64::MAX as u64,
-    // H5F_CLOSE_WEAK: objects keep their file open.
+    // H5F_CLOSE_WEAK: open objects keep their file open.
     close_degree: 1,
     terminate: None,
     superblock_size: None,
@@ -169,24 +170,24 @@ static CLASS: DriverClass = DriverClass {
     write_selection: None,
     flush: None,
     truncate: Some(truncate),
-    // Locks nothing (the command that starts a writing worker has done so), but libhdf5 asks only a driver with these
-    // callbacks whether a writer has the file open.
+    // They lock nothing (the command that starts a writing worker has done so), but libhdf5 checks for a writer only
+    // with a driver that has these callbacks.
     lock: Some(lock),
     unlock: Some(unlock),
     delete: None,
     control: None,
-    // H5FD_FLMAP_DEFAULT: what is freed of one kind of metadata becomes none of another.
+    // H5FD_FLMAP_DEFAULT: freed space of one kind of metadata never becomes another kind.
     free_lists: [0; 7],
 };
 
-/// An open file: the library's part first, as it demands.
+/// An open file; libhdf5's part comes first, as it demands.
 #[repr(C)]
 struct Open {
     public: DriverFile,
     file: ManuallyDrop<File>,
-    /// The descriptor is ours to close (the source's is not).
+    /// Whether we close the descriptor (not the source's).
     owned: bool,
-    /// It is the source, open for writing.
+    /// Whether it is the source, open for writing.
     writes: bool,
     eoa: u64,
     eof: u64,
@@ -213,7 +214,7 @@ fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
     let source = with_state(|state| state.access.as_ref().filter(|a| a.path == path).map(|a| (a.source, a.write)));
     let (source, owned) = match source.flatten() {
         Some((source, true)) if writes => {
-            // It grows from one opening to the next.
+            // The file grows from one opening to the next.
             let size = disk::length(&source.file())?;
             with_state(|state| state.overlay = Some(Overlay::new(size)));
             (Source { size, ..source }, false)
@@ -225,7 +226,7 @@ fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
     Ok(Open {
         // SAFETY: all zeros is a valid value (numbers and a null pointer); the library fills it in.
         public: unsafe { std::mem::zeroed() },
-        // It is closed at most once, in `close`, where it is ours.
+        // `close` closes it once, if it is ours.
         file: source.file(),
         owned,
         writes,
@@ -236,7 +237,7 @@ fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
     })
 }
 
-/// Opens another file, where that is allowed.
+/// Opens another file, if permitted.
 fn open_followed(path: &Path) -> io::Result<File> {
     let refuse = || {
         note_refused(path.to_owned());
@@ -245,8 +246,8 @@ fn open_followed(path: &Path) -> io::Result<File> {
     if !follows() {
         return Err(refuse());
     }
-    // libhdf5 tries several paths for one name, so one that leads nowhere is simply missing. Relative ones are relative
-    // to the worker's folder, which has nothing to do with the source's.
+    // libhdf5 tries several paths for one name, so a dangling one is simply missing. Relative paths are relative to the
+    // worker's directory, which has nothing to do with the source's.
     if path.is_relative() {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -257,7 +258,7 @@ fn open_followed(path: &Path) -> io::Result<File> {
 }
 
 unsafe extern "C" fn close(file: *mut DriverFile) -> Herr {
-    // SAFETY: the library gives back what `open` made, once.
+    // SAFETY: the library gives back the file from `open`, once.
     let mut file = unsafe { Box::from_raw(file.cast::<Open>()) };
     if file.owned {
         // SAFETY: dropped once, here.
@@ -267,7 +268,7 @@ unsafe extern "C" fn close(file: *mut DriverFile) -> Herr {
 }
 
 unsafe extern "C" fn compare(a: *const DriverFile, b: *const DriverFile) -> c_int {
-    // SAFETY: the library gives what `open` made.
+    // SAFETY: the library passes files from `open`.
     let (a, b) = unsafe { (&*a.cast::<Open>(), &*b.cast::<Open>()) };
     (a.device, a.inode).cmp(&(b.device, b.inode)) as c_int
 }
@@ -278,7 +279,7 @@ unsafe extern "C" fn query(_: *const DriverFile, flags: *mut c_ulong) -> Herr {
     }
     let features = ffi::FEATURE_SWMR_IO | ffi::FEATURE_DEFAULT_COMPATIBLE;
     let writes = with_state(|state| state.access.as_ref().is_some_and(|access| access.write)) == Some(true);
-    // What is gathered before it is written no longer tells what it is.
+    // Accumulated bytes lose their kind before the write.
     let reading = ffi::FEATURE_ACCUMULATE_METADATA_READ | ffi::FEATURE_DATA_SIEVE;
     // SAFETY: checked above; the library gives a place for the flags.
     unsafe { *flags = if writes { features } else { features | reading } };
@@ -286,12 +287,12 @@ unsafe extern "C" fn query(_: *const DriverFile, flags: *mut c_ulong) -> Herr {
 }
 
 unsafe extern "C" fn get_eoa(file: *const DriverFile, _: c_int) -> u64 {
-    // SAFETY: the library gives what `open` made.
+    // SAFETY: the library passes a file from `open`.
     unsafe { (*file.cast::<Open>()).eoa }
 }
 
 unsafe extern "C" fn set_eoa(file: *mut DriverFile, _: c_int, address: u64) -> Herr {
-    // SAFETY: the library gives what `open` made.
+    // SAFETY: the library passes a file from `open`.
     let file = unsafe { &mut *file.cast::<Open>() };
     file.eoa = address;
     if file.writes {
@@ -301,19 +302,19 @@ unsafe extern "C" fn set_eoa(file: *mut DriverFile, _: c_int, address: u64) -> H
 }
 
 unsafe extern "C" fn get_eof(file: *const DriverFile, _: c_int) -> u64 {
-    // SAFETY: the library gives what `open` made.
+    // SAFETY: the library passes a file from `open`.
     let file = unsafe { &*file.cast::<Open>() };
     let end = || with_state(|state| state.overlay.as_ref().map(Overlay::end)).flatten();
     if file.writes { end().unwrap_or(file.eof) } else { file.eof }
 }
 
 unsafe extern "C" fn free(_: *mut DriverFile, _: c_int, _: Hid, _: u64, _: u64) -> Herr {
-    // The file is never made shorter: what was freed at its end is still in use until everything is committed.
+    // The file never gets shorter: freed bytes at its end are in use until everything is committed.
     0
 }
 
 unsafe extern "C" fn truncate(file: *mut DriverFile, _: Hid, _: bool) -> Herr {
-    // SAFETY: the library gives what `open` made.
+    // SAFETY: the library passes a file from `open`.
     let file = unsafe { &*file.cast::<Open>() };
     if file.writes {
         with_state(|state| state.overlay.as_mut().map(|overlay| overlay.set_end(file.eoa)));
@@ -332,7 +333,7 @@ unsafe extern "C" fn read(
     if buffer.is_null() || address.checked_add(size as u64).is_none_or(|end| end > i64::MAX as u64) {
         return -1;
     }
-    // SAFETY: the library gives what `open` made and a buffer of `size` bytes.
+    // SAFETY: the library passes a file from `open` and a buffer of `size` bytes.
     let (open, whole) = unsafe { (&(*file.cast::<Open>()), std::slice::from_raw_parts_mut(buffer.cast::<u8>(), size)) };
     if let Err((position, error)) = read_file(&open.file, address, whole) {
         note_failure(format!("byte {position}: {error}"));
@@ -344,13 +345,13 @@ unsafe extern "C" fn read(
     0
 }
 
-/// Fills the buffer; where that fails, at which byte.
+/// Fills the buffer; an error has the byte at which it failed.
 fn read_file(file: &File, address: u64, mut buffer: &mut [u8]) -> Result<(), (u64, io::Error)> {
     let mut position = address;
     while !buffer.is_empty() {
         match file.read_at(buffer, position) {
-            // Past the end of the file, but within what the format says it holds: zeros, as the library's own drivers
-            // do.
+            // Past the end of the file, but within the length that the format states: zeros, as in the library's own
+            // drivers.
             Ok(0) => {
                 buffer.fill(0);
                 break;
@@ -374,12 +375,12 @@ unsafe extern "C" fn write(
     size: usize,
     bytes: *const c_void,
 ) -> Herr {
-    // SAFETY: the library gives what `open` made.
+    // SAFETY: the library passes a file from `open`.
     let file = unsafe { &*file.cast::<Open>() };
     if !file.writes || bytes.is_null() {
         return -1;
     }
-    // SAFETY: the library gives `size` bytes.
+    // SAFETY: the library passes `size` bytes.
     let bytes = unsafe { std::slice::from_raw_parts(bytes.cast::<u8>(), size) };
     let written = with_state(|state| {
         let overlay = state.overlay.as_mut()?;

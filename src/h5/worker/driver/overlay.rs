@@ -1,9 +1,9 @@
-//! What a writing worker holds back from the file until everything is there.
+//! The changes that a writing worker holds back from the file until they are complete.
 //!
-//! Bytes behind everything that the file's metadata knows go to the file at once: no reader looks there. All else that
-//! libhdf5 writes would change what readers see, in an order that libhdf5 chooses; it is held in memory until the file
-//! is closed. Then the [writer](crate::h5::worker::writer) commits it, in an order in which a file that was written in
-//! part can be read.
+//! Bytes behind everything that the file's metadata knows go to the file at once: no reader looks there. All other
+//! writes of libhdf5 would change what readers see, in an order that libhdf5 chooses, so they stay in memory until the
+//! file is closed. Then the [writer](crate::h5::worker::writer) commits them, in an order that keeps a partly written
+//! file readable.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -11,17 +11,17 @@ use std::io;
 
 use super::disk;
 
-/// Most bytes that are held: a hundred times what metadata around one dataset takes.
+/// Most bytes held back: a hundred times the metadata around one dataset.
 const MAX_HELD: u64 = 256 << 20;
 
-/// What was written at one place.
+/// A write at one offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::h5::worker) struct Piece {
     /// First byte.
     pub at: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// What libhdf5 says they are (`H5FD_mem_t`).
+    /// libhdf5's kind of the bytes (`H5FD_mem_t`).
     pub kind: i32,
 }
 
@@ -30,46 +30,46 @@ pub(in crate::h5::worker) struct Piece {
 pub(in crate::h5::worker) struct Overlay {
     /// Bytes from here on go to the file at once.
     boundary: u64,
-    /// One past the last address that libhdf5 has given out.
+    /// One past the last address that libhdf5 has allocated.
     addresses: u64,
-    /// Where the file ends, as libhdf5 sees it.
+    /// The end of the file, as libhdf5 sees it.
     end: u64,
     held: BTreeMap<u64, Piece>,
     bytes: u64,
 }
 
 impl Overlay {
-    /// Nothing is held of a file of `size` bytes, and nothing of it may be written before [`Overlay::arm`].
+    /// An empty overlay of a file of `size` bytes, none of which may be written before [`Overlay::arm`].
     pub fn new(size: u64) -> Self {
         Self { boundary: u64::MAX, addresses: size, end: size, held: BTreeMap::new(), bytes: 0 }
     }
 
-    /// From now on, bytes behind the addresses given out so far go to the file.
+    /// From now on, bytes behind the addresses allocated so far go to the file.
     pub fn arm(&mut self) {
         self.boundary = self.addresses;
     }
 
-    /// Addresses up to this one are given out.
+    /// Sets the end of the allocated addresses.
     pub fn set_addresses(&mut self, end: u64) {
         self.addresses = end;
     }
 
-    /// Where the file ends, as libhdf5 sees it.
+    /// The end of the file, as libhdf5 sees it.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Makes it end there.
+    /// Sets the end of the file.
     pub fn set_end(&mut self, end: u64) {
         self.end = end;
     }
 
-    /// What is held, by place.
+    /// The held-back pieces, by offset.
     pub fn into_pieces(self) -> Vec<Piece> {
         self.held.into_values().collect()
     }
 
-    /// Writes bytes, here or there.
+    /// Writes bytes, into the overlay or the file.
     pub fn write(&mut self, file: &File, at: u64, bytes: &[u8], kind: i32) -> io::Result<()> {
         let end = at.checked_add(bytes.len() as u64).ok_or_else(|| io::Error::other("past 2^64"))?;
         let before = usize::try_from(self.boundary.saturating_sub(at)).unwrap_or(usize::MAX).min(bytes.len());
@@ -86,7 +86,7 @@ impl Overlay {
 
     fn hold(&mut self, at: u64, bytes: &[u8], kind: i32) -> io::Result<()> {
         let end = at + bytes.len() as u64;
-        // What is overlapped keeps its two ends.
+        // An overlapped piece keeps its two ends.
         let mut ends = Vec::new();
         while let Some((&start, _)) = self.held.range(..end).next_back().filter(|(_, piece)| piece.end() > at) {
             let Some(old) = self.held.remove(&start) else { break };
@@ -111,7 +111,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Puts what is held of `at..` over bytes that were read from the file.
+    /// Copies the held-back bytes from `at` on over bytes read from the file.
     pub fn patch(&self, at: u64, buffer: &mut [u8]) {
         let end = at.saturating_add(buffer.len() as u64);
         for piece in self.held.range(..end).rev().map(|(_, piece)| piece).take_while(|piece| piece.end() > at) {

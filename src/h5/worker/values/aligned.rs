@@ -1,4 +1,4 @@
-//! Memory for elements in the form that they have there.
+//! Memory for elements in their form in memory.
 
 use std::ffi::c_void;
 
@@ -38,7 +38,7 @@ impl Aligned {
     }
 }
 
-/// Frees what libhdf5 allocated for elements that it read *successfully*.
+/// Frees libhdf5's allocations for elements that it read *successfully*.
 pub(in crate::h5::worker) fn reclaim(datatype: &Id, count: usize, buffer: &mut Aligned) -> Result<(), Reason> {
     let count = count as u64;
     // SAFETY: `buffer` holds `count` elements that libhdf5 wrote.

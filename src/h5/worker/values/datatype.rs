@@ -1,10 +1,10 @@
-//! Datatypes: libhdf5's description of a type in memory becomes the catalogue's description of it on disk, and a plan
-//! that turns elements in memory into elements on disk.
+//! Datatypes: turns libhdf5's description of a type in memory into the catalogue's description of it on disk, and into
+//! a plan that turns elements in memory into elements on disk.
 //!
-//! `H5Dget_type` answers with the form a type has in memory: a variable-length string is a pointer of 8 bytes there and
-//! a descriptor of 4 + address size + 4 bytes on disk, references differ too, and with them the offsets of all fields
-//! behind one in a compound. `H5T_set_loc` made that change by walking the fields in the order of their offsets and
-//! adding up what they grew; the walk here does the same in reverse.
+//! `H5Dget_type` returns the form of a type in memory: there a variable-length string is a pointer of 8 bytes, on disk
+//! a descriptor of 4 + address size + 4 bytes. References differ too, and so do the offsets of all later fields in a
+//! compound. `H5T_set_loc` computed the form in memory: it visits the fields in the order of their offsets and adds up
+//! their growth. The walk here reverses that.
 
 use std::ffi::{CStr, c_char, c_uint, c_ulong};
 
@@ -15,13 +15,13 @@ use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, 
 use crate::h5::library::ffi::{self, Hid, Vlen};
 use crate::h5::library::{Id, Reason, check};
 
-/// Types nest at most this deep; h5py and libhdf5's own tests stay below 10.
+/// Deepest nesting of types; h5py and libhdf5's own tests stay below 10.
 const MAX_DEPTH: usize = 32;
 
-/// Types, fields and members that one description may hold.
+/// Most types, fields and members of one description.
 const MAX_PARTS: usize = 100_000;
 
-/// How an element in memory becomes an element on disk.
+/// The conversion of an element in memory into an element on disk.
 #[derive(Clone, Debug)]
 pub(in crate::h5::worker) struct Plan {
     /// Bytes in memory.
@@ -33,9 +33,9 @@ pub(in crate::h5::worker) struct Plan {
 
 #[derive(Clone, Debug)]
 enum PlanKind {
-    /// The same bytes; where sizes differ, the first of them.
+    /// The same bytes; if the sizes differ, the first of them.
     Copy,
-    /// A standard reference, which libhdf5 took apart.
+    /// A standard reference, decoded by libhdf5.
     Standard,
     /// `char *`.
     Text,
@@ -47,17 +47,17 @@ enum PlanKind {
     Array(usize, Box<Plan>),
 }
 
-/// Where the variable-length parts go, with the most bytes they may take.
+/// The heap of variable-length parts, with its limit in bytes.
 #[derive(Debug)]
 pub(in crate::h5::worker) struct Heap {
     pub bytes: Vec<u8>,
     pub limit: usize,
     pub address_size: u8,
-    /// Of the file that elements come from.
+    /// The number of the file that the elements come from.
     pub file_number: c_ulong,
 }
 
-/// The heap would pass its limit of this many bytes.
+/// The heap would exceed its limit of this many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::h5::worker) struct Overflow(pub usize);
 
@@ -89,12 +89,12 @@ impl Heap {
 }
 
 impl Plan {
-    /// Whether elements in memory are those on disk, byte for byte.
+    /// Whether elements in memory equal those on disk, byte for byte.
     pub fn is_copy(&self) -> bool {
         matches!(self.kind, PlanKind::Copy) && self.memory == self.disk
     }
 
-    /// Whether libhdf5 allocates memory for elements that `H5Treclaim` must free.
+    /// Whether libhdf5 allocates memory for elements, which `H5Treclaim` must free.
     pub fn allocates(&self) -> bool {
         match &self.kind {
             PlanKind::Copy => false,
@@ -107,7 +107,7 @@ impl Plan {
     /// Turns elements back to back in memory into elements back to back on disk.
     ///
     /// # Safety
-    /// `memory` holds elements that libhdf5 wrote by this plan's type: its pointers are null or lead to what they say.
+    /// `memory` holds elements that libhdf5 wrote by this plan's type: its pointers are null or valid.
     pub unsafe fn encode_all(&self, memory: &[u8], disk: &mut [u8], heap: &mut Heap) -> Result<(), Overflow> {
         if self.is_copy() {
             let length = memory.len().min(disk.len());
@@ -213,7 +213,7 @@ fn pointer(memory: &[u8], at: usize) -> *const u8 {
     std::ptr::with_exposed_provenance(word(memory, at))
 }
 
-/// Describes a type that libhdf5 gave in its form in memory.
+/// Describes a type that libhdf5 returned in its form in memory.
 pub(in crate::h5::worker) fn describe(datatype: &Id, address_size: u8) -> Result<(Datatype, Plan), Reason> {
     Walk { address_size, parts: 0 }.datatype(datatype.raw(), 0)
 }
@@ -232,7 +232,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Bytes of a descriptor or a region reference's identifier on disk, for descriptors with `lead` bytes in front.
+    /// Bytes on disk of a descriptor, or of a region reference's identifier, with `lead` bytes in front.
     fn heap_id(&self, lead: usize) -> usize {
         lead + usize::from(self.address_size) + 4
     }
@@ -351,7 +351,8 @@ impl Walk {
         let is = |known: Hid| unsafe { ffi::H5Tequal(id, known) } > 0;
         // SAFETY: as above.
         let (object, region) = unsafe { (ffi::H5T_STD_REF_OBJ_g, ffi::H5T_STD_REF_DSETREG_g) };
-        // Under a sequence a reference is not marked as being in memory, so that H5Tequal fails: then by its size.
+        // libhdf5 does not mark a reference under a sequence as being in memory, so H5Tequal fails; then its size
+        // decides.
         let kind = if is(object) || memory == address {
             ReferenceKind::Object
         } else if is(region) || memory == address + 4 {
@@ -416,7 +417,7 @@ impl Walk {
 }
 
 fn count(id: Hid) -> Result<c_uint, Reason> {
-    // SAFETY: as above. A negative count is an error; what is left fits.
+    // SAFETY: as above. A negative count is an error; all others fit.
     check(unsafe { ffi::H5Tget_nmembers(id) }).map(|count| count as c_uint)
 }
 
@@ -425,7 +426,7 @@ fn order(id: Hid) -> Result<ByteOrder, Reason> {
     match unsafe { ffi::H5Tget_order(id) } {
         1 => Ok(ByteOrder::Big),
         2 => Ok(ByteOrder::Vax),
-        // H5T_ORDER_NONE (one byte) and H5T_ORDER_MIXED mean as little.
+        // H5T_ORDER_NONE (one byte) and H5T_ORDER_MIXED count as little-endian.
         order if order >= 0 => Ok(ByteOrder::Little),
         _ => Err(Reason::of_library()),
     }
@@ -490,7 +491,7 @@ fn library_string(text: *mut c_char) -> Result<BString, Reason> {
     if text.is_null() {
         return Err(Reason::of_library());
     }
-    // SAFETY: libhdf5 gives a C string that is ours to free by H5free_memory.
+    // SAFETY: libhdf5 returns a C string that we must free by H5free_memory.
     unsafe {
         let owned = BString::from(CStr::from_ptr(text).to_bytes());
         ffi::H5free_memory(text.cast());
@@ -511,7 +512,7 @@ mod tests {
         assert_eq!(integer(&[], true, ByteOrder::Big), 0);
     }
 
-    /// A text behind a number: 16 bytes in memory become 4 + 16 on disk, and the text goes to the heap.
+    /// A text after a number: 16 bytes in memory become 4 + 16 on disk, and the text goes to the heap.
     #[test]
     fn compounds_move_their_texts_into_the_heap() {
         let text = c"abc";

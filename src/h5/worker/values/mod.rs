@@ -1,4 +1,4 @@
-//! Elements as libhdf5 gives them, and as they are handed over: in the form that they have in the file.
+//! Converts elements from libhdf5's form in memory to their form in the file.
 
 mod aligned;
 mod datatype;

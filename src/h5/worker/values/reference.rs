@@ -1,4 +1,4 @@
-//! References in the form they have in memory: the object behind one, and the form they have in files.
+//! References in their form in memory: their target object, and their form in files.
 
 use std::ffi::c_ulong;
 
@@ -7,10 +7,10 @@ use crate::h5::library::ffi::{self, Hid, Reference};
 use crate::h5::library::{Id, check, text};
 use crate::h5::worker::address::info_of;
 
-/// Opens what a reference points to.
+/// Opens the target of a reference.
 pub(in crate::h5::worker) fn dereference(location: Hid, kind: ReferenceKind, element: &[u8]) -> Option<Id> {
     let mut reference = copy(element)?;
-    // SAFETY: an open location; 64 bytes hold a reference of any kind, in the form libhdf5 itself gave.
+    // SAFETY: an open location; 64 bytes hold a reference of any kind, in the form that libhdf5 itself returned.
     let opened = unsafe {
         let old = |kind| ffi::H5Rdereference2(location, ffi::DEFAULT, kind, reference.0.as_ptr().cast());
         match kind {
@@ -22,7 +22,7 @@ pub(in crate::h5::worker) fn dereference(location: Hid, kind: ReferenceKind, ele
     opened.ok()
 }
 
-/// A reference in memory of its own; `None` for a null one.
+/// An aligned copy of a reference in memory; `None`: a null reference.
 fn copy(element: &[u8]) -> Option<Reference> {
     if element.iter().all(|byte| *byte == 0) {
         return None;
@@ -32,9 +32,9 @@ fn copy(element: &[u8]) -> Option<Reference> {
     Some(reference)
 }
 
-/// A standard reference as it is stored: its type, and what stands behind the header: the object's token behind its
-/// length; then the selection behind its length and rank, or the attribute's name behind its length. `None` for a null
-/// or dangling one, and for one into another file than that of this number.
+/// The stored form of a standard reference: its type, and the bytes after the header. These are the object's token
+/// after its length; then the selection after its length and rank, or the attribute's name after its length. `None`: a
+/// null or dangling reference, or one into another file than that of this number.
 pub(super) fn stored(element: &[u8], file_number: c_ulong, address_size: u8) -> Option<(u8, Vec<u8>)> {
     let object = dereference(ffi::DEFAULT, ReferenceKind::Standard, element)?;
     let info = info_of(object.raw()).ok().filter(|info| info.file_number == file_number)?;
@@ -64,13 +64,13 @@ pub(super) fn stored(element: &[u8], file_number: c_ulong, address_size: u8) -> 
     Some((u8::try_from(kind).ok()?, body))
 }
 
-/// A selection in the form it has in files: what `H5Sencode2` puts behind the extent.
+/// A selection in its form in files: the part of `H5Sencode2`'s result after the extent.
 fn selection(space: &Id) -> Option<Vec<u8>> {
     let mut length = 0;
-    // SAFETY: an open dataspace; without a buffer only the length is asked for.
+    // SAFETY: an open dataspace; without a buffer the call returns only the length.
     check(unsafe { ffi::H5Sencode2(space.raw(), std::ptr::null_mut(), &mut length, ffi::DEFAULT) }).ok()?;
     let mut bytes = vec![0u8; length];
-    // SAFETY: as above; `bytes` has the length asked for.
+    // SAFETY: as above; `bytes` has the returned length.
     check(unsafe { ffi::H5Sencode2(space.raw(), bytes.as_mut_ptr().cast(), &mut length, ffi::DEFAULT) }).ok()?;
     // Three bytes of versions and widths, the length of the extent, the extent, the selection.
     let extent = u32::from_le_bytes(*bytes.get(3..)?.first_chunk()?);

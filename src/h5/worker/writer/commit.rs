@@ -1,11 +1,11 @@
-//! Writing what was held back, in an order in which a reader finds a whole file after each write.
+//! Writes the held-back changes, in an order in which a reader finds a complete file after each write.
 //!
-//! What is added must be there before something leads to it: the superblock's end of addresses, heaps with names,
-//! nodes, object headers, in this order; where something is taken away, the other way round. Changes within one page of
-//! memory that follow each other are one write, which a dying process does in full or not at all. So are the parts of
-//! structures that no order keeps readable (the two of a local heap; a version 2 B-tree, whose parents say how long its
-//! checksummed nodes are; the pieces of an object header, between which messages move), unless they lie far apart:
-//! there only the journal helps.
+//! Whatever a change adds must be there before anything points to it: the superblock's end of addresses, heaps with
+//! names, nodes, object headers, in this order; a removal goes the other way round. Consecutive changes within one page
+//! of memory become one write, which a dying process does completely or not at all. Some structures have parts that no
+//! order keeps readable: the two parts of a local heap; a version 2 B-tree, whose parents have the lengths of its
+//! checksummed nodes; the pieces of an object header, between which messages move. Their parts also become one write,
+//! unless they are far apart: then only the journal helps.
 
 use std::cmp::Reverse;
 use std::fs::File;
@@ -16,10 +16,10 @@ use crate::h5::worker::driver::disk;
 use crate::h5::worker::driver::overlay::Piece;
 use crate::h5::writing::journal::{self, Change};
 
-/// A write within one is not torn by a dying process.
+/// A dying process does not tear a write within one page.
 const PAGE: u64 = 4096;
 
-/// Parts of one structure that must agree are one write where they lie within this of each other.
+/// Parts of one structure that must agree become one write if they are within this distance of each other.
 const REACH: u64 = 64 << 10;
 
 // `H5FD_mem_t`
@@ -28,14 +28,14 @@ const DATA: i32 = 3;
 const GLOBAL_HEAP: i32 = 4;
 const LOCAL_HEAP: i32 = 5;
 
-/// Commits pieces to the file, which then is `end` bytes long; answers how many writes that took.
+/// Commits pieces to the file, which then is `end` bytes long; returns the number of writes.
 pub(super) fn commit(file: &File, journal: &File, pieces: Vec<Piece>, end: u64, removes: bool) -> io::Result<u64> {
     let size = disk::length(file)?;
     if size < end {
         disk::set_len(file, end)?;
     }
     let changes = plan(file, pieces, removes)?;
-    // What the changes will lead to must be on the disk before them.
+    // The targets of the changes must be on the disk before the changes.
     disk::sync(file)?;
     disk::write_all_at(journal, &journal::encode(&changes), 0)?;
     disk::sync(journal)?;
@@ -63,7 +63,8 @@ fn plan(file: &File, pieces: Vec<Piece>, removes: bool) -> io::Result<Vec<Change
         let change = Change { at: piece.at + first as u64, before: cut(&before), after: cut(&piece.bytes) };
         changes.push((Rank::of(&piece), change));
     }
-    // Of one rank by place: the messages of an object header move to its earlier parts, if they do.
+    // Changes of one rank stay in the order of their offsets: messages of an object header move only to its earlier
+    // parts.
     if removes {
         // Only the end of addresses never moves backwards.
         changes.sort_by_key(|change| (change.0 != Rank::Superblock, Reverse(change.0)));
@@ -85,9 +86,9 @@ fn plan(file: &File, pieces: Vec<Piece>, removes: bool) -> io::Result<Vec<Change
     Ok(writes)
 }
 
-/// Changes that are one write, with what lies between them.
+/// Changes of one write, with the bytes between them.
 struct Group {
-    /// Of the last one.
+    /// The rank of the last change.
     rank: Rank,
     at: u64,
     end: u64,
@@ -105,7 +106,7 @@ impl Group {
         self.changes.push(change);
     }
 
-    /// The write, after others that may have changed what lies between.
+    /// The write; earlier writes may have changed the bytes between.
     fn write(&self, file: &File, earlier: &[Change]) -> io::Result<Change> {
         let mut before = vec![0; (self.end - self.at) as usize];
         file.read_exact_at(&mut before, self.at)?;
@@ -116,19 +117,19 @@ impl Group {
     }
 }
 
-/// What comes first where something is added.
+/// The order of additions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Superblock,
     GlobalHeap,
     LocalHeap,
-    /// Nodes of B-trees of version 1, those near the root first: what two parents lead to is found all the same.
+    /// Nodes of version 1 B-trees, those near the root first: a search finds the target of two parents all the same.
     Tree(u8),
     Symbols,
     FractalHeap,
     Tree2,
     ObjectHeader,
-    /// Elements written over others; new ones lie behind all that is there, and are not held back.
+    /// Overwritten elements; new ones are behind the end of the file, and not held back.
     Data,
 }
 
@@ -148,7 +149,7 @@ impl Rank {
         }
     }
 
-    /// Whether no order of the two keeps the structure readable that they are parts of.
+    /// Whether the two are parts of a structure that no order of them keeps readable.
     fn agrees_with(self, other: Self) -> bool {
         self == other && matches!(self, Rank::LocalHeap | Rank::Tree2 | Rank::ObjectHeader)
     }
@@ -167,8 +168,8 @@ mod tests {
     }
 
     proptest! {
-        /// However writes are joined, in the end the file is what all pieces make of it; and going back through them
-        /// is, too.
+        /// However writes are joined, in the end the file is the result of all pieces, and undoing the writes restores
+        /// the file.
         #[test]
         fn the_writes_are_the_pieces(
             places in prop::collection::btree_map(0u64..40, (0usize..6, 8usize..300), 1..12),

@@ -1,4 +1,4 @@
-//! Steps of writing: libhdf5 makes and changes objects of the source, which sees nothing of it before a commit.
+//! Steps of writing: libhdf5 creates and changes objects of the source, whose file shows none of it before a commit.
 
 mod commit;
 
@@ -23,10 +23,10 @@ use crate::h5::objects::{DEFAULT, create_dataset, hyperslab, links, space};
 use crate::h5::protocol::{Hello, MAX_ELEMENTS, Refusal};
 use crate::h5::steps::{Done, Layout, NewElement, Object, References, Step};
 
-/// A list of references that is longer is not changed.
+/// Most references in a list that is changed.
 const MOST_REFERENCES: u64 = 4096;
 
-/// What a writing worker keeps between steps.
+/// The state of a writing worker between steps.
 #[derive(Debug)]
 pub(super) struct Writer {
     path: PathBuf,
@@ -35,7 +35,7 @@ pub(super) struct Writer {
     plugins: Option<Vec<u8>>,
     fapl: Option<Id>,
     file: Option<Id>,
-    /// Objects made since the file was opened.
+    /// Objects created since the file was opened.
     made: Vec<Id>,
 }
 
@@ -45,7 +45,7 @@ impl Writer {
         Self { path, source, journal, plugins: hello.plugins.clone(), fapl: None, file: None, made: Vec::new() }
     }
 
-    /// Does a step.
+    /// Executes a step.
     pub fn step(&mut self, step: &Step, shared: &mut SharedMemory) -> Result<Done, Refusal> {
         match step {
             Step::Begin => self.begin()?,
@@ -121,7 +121,7 @@ impl Writer {
         self.file.as_ref().map(Id::raw).ok_or_else(|| Reason::new("the file is not open for writing"))
     }
 
-    /// Opens an object, or one that was made a second time.
+    /// Opens an object, or opens a new one a second time.
     fn open(&self, object: &Object) -> Result<Id, Reason> {
         let file = self.file()?;
         match object {
@@ -146,9 +146,8 @@ impl Writer {
 
     fn group(&mut self) -> Result<Done, Reason> {
         let creation = timeless(*h5p::H5P_CLS_GROUP_CREATE)?;
-        // Links in the object header, however many: adding one there is one write, which adding one to an index of
-        // links is not.
-        // SAFETY: plain numbers.
+        // Links stay in the object header, however many: adding one there is one write, whereas adding one to an index
+        // of links is not. SAFETY: plain numbers.
         check(unsafe { h5p::H5Pset_link_phase_change(creation.raw(), u32::from(u16::MAX), u32::from(u16::MAX)) })?;
         // SAFETY: open identifiers.
         let group = Id::own(unsafe { h5g::H5Gcreate_anon(self.file()?, creation.raw(), DEFAULT) })?;
@@ -230,9 +229,8 @@ impl Writer {
         let dataset = self.open(object)?;
         self.check_rank(&dataset, start)?;
         if stored_bytes(&dataset, start)? == stored.len() as u64 {
-            // One that takes as many bytes would be written over, which a dying process may do in part. Without a
-            // place it gets a new one.
-            // SAFETY: an open dataset.
+            // libhdf5 would overwrite a chunk of the same length, and a dying process may do that in part. Without its
+            // space the chunk gets new space. SAFETY: an open dataset.
             let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
             let shorter: Vec<u64> = extent.shape.iter().zip(start).map(|(extent, start)| *start.min(extent)).collect();
             // SAFETY: as many extents as the dataset has dimensions.
@@ -241,7 +239,7 @@ impl Writer {
                 check(h5d::H5Dset_extent(dataset.raw(), extent.shape.as_ptr()))?;
             }
         }
-        // SAFETY: an open dataset, as many numbers as it has dimensions, and as many bytes as are said.
+        // SAFETY: an open dataset, as many numbers as it has dimensions, and a buffer of the stated length.
         check(unsafe {
             let (start, bytes) = (start.as_ptr(), stored.as_ptr().cast());
             h5d::H5Dwrite_chunk(dataset.raw(), DEFAULT, 0, start, stored.len(), bytes)
@@ -317,9 +315,8 @@ impl Writer {
     fn unlink(&self, path: &[u8]) -> Result<(), Reason> {
         let object = self.open(&Object::Path(path.to_vec()))?;
         let path = c_string(path)?;
-        // Nothing is gained by taking the object apart, since its space is lost all the same; and a group that still
-        // leads to it while the file is written in part must find it whole.
-        // SAFETY: an open object.
+        // Freeing the object gains nothing, since its space is lost all the same; and a group that still links to it in
+        // a partly written file must find it complete. SAFETY: an open object.
         check(unsafe { h5o::H5Oincr_refcount(object.raw()) })?;
         // SAFETY: a C string and an open file.
         check(unsafe { h5l::H5Ldelete(self.file()?, path.as_ptr(), DEFAULT) })?;
@@ -350,7 +347,7 @@ impl Writer {
     }
 }
 
-/// Puts pointers where positions in the heap stand.
+/// Replaces positions in the heap by pointers.
 fn place_strings(elements: &mut [u8], size: usize, heap: &[u8], strings: &[u64]) -> Result<(), Reason> {
     if heap.last() != Some(&0) {
         return Err(Reason::new("the last string has no end"));
@@ -367,7 +364,7 @@ fn place_strings(elements: &mut [u8], size: usize, heap: &[u8], strings: &[u64])
     Ok(())
 }
 
-/// Bytes of a chunk as it is stored; 0 of one that is not.
+/// Bytes of a chunk in stored form; 0 for one that is not stored.
 fn stored_bytes(dataset: &Id, start: &[u64]) -> Result<u64, Reason> {
     let (mut mask, mut address, mut size) = (0, 0, 0);
     // SAFETY: an open dataset, as many numbers as it has dimensions, and places for three answers.
@@ -396,7 +393,7 @@ fn put_list(object: &Id, name: &CString, kind: References, to: &[Id]) -> Result<
     create_references(object.raw(), name, kind, &to, true)
 }
 
-/// What an attribute refers to, and how; `None` where there is none. What leads nowhere is left out.
+/// The targets of an attribute's references, and their type; `None`: no such attribute. It drops dangling references.
 fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>, Reason> {
     // SAFETY: a C string and an open object.
     if check(unsafe { h5a::H5Aexists(object.raw(), name.as_ptr()) })? == 0 {
@@ -420,7 +417,7 @@ fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>,
         check(unsafe { h5a::H5Aread(attribute.raw(), datatype.raw(), addresses.as_mut_ptr().cast()) })?;
         for address in addresses.iter().take(count) {
             let kind = h5r::H5R_type_t::H5R_OBJECT1;
-            // SAFETY: the address that libhdf5 itself gave.
+            // SAFETY: the address from libhdf5 itself.
             let target =
                 unsafe { h5r::H5Rdereference2(object.raw(), DEFAULT, kind, std::ptr::from_ref(address).cast()) };
             targets.extend(Id::own(target).ok());
@@ -431,7 +428,7 @@ fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>,
         return Err(Reason::new(format!("{} holds no references to objects", name.to_string_lossy())));
     }
     let mut references: Vec<h5r::H5R_ref_t> = std::iter::repeat_with(Default::default).take(count.max(1)).collect();
-    // SAFETY: room for as many references; each that was read is given up once.
+    // SAFETY: room for as many references; each is released once.
     unsafe {
         check(h5a::H5Aread(attribute.raw(), datatype.raw(), references.as_mut_ptr().cast()))?;
         for reference in references.iter_mut().take(count) {
