@@ -32,7 +32,7 @@
 //! All other modules serve the command, and change without notice. Lowest first; a module imports from those before it
 //! and from nothing after it (`tests/layers.rs` checks this):
 //!
-//! | module | what it is |
+//! | module | contents |
 //! | --- | --- |
 //! | `calendar` | days and instants, as people write them |
 //! | `source` | an opened source: identity, `read_at` |

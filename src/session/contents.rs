@@ -36,7 +36,7 @@ pub(crate) struct Contents {
     pub(super) attributes: Arc<[Attribute]>,
     /// The table, if the directory is one.
     pub(super) table: Option<Arc<Table>>,
-    /// What the parent's `metadata.json` calls the directory.
+    /// The kind of the directory in the parent's `metadata.json`.
     pub(super) called: Called,
     pub(super) listing: Listing,
     /// `columns/`, listed at first use: the table's own names do not depend on it.

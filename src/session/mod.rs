@@ -3,7 +3,7 @@
 //! A directory belongs to one opening of a source (`Opened`). When another file takes the source's path, its
 //! directories stop being current, and a new opening serves it.
 //!
-//! | room | what it does |
+//! | room | task |
 //! | --- | --- |
 //! | `error`, `errors`, `rules` | why something cannot be read; the last errors; rules of any file |
 //! | `names` | from HDF5 link names to file names |

@@ -111,7 +111,7 @@ impl Answer {
             };
             let count = span.len();
             if count == 0 || count > length {
-                let reason = format!("a span of {count} bytes at {offset}, where {length} were asked for");
+                let reason = format!("a span of {count} bytes at {offset}, but {length} were requested");
                 return Err(Error::unsupported("rows", reason));
             }
             match span {

@@ -1,6 +1,6 @@
 //! Rows of a column, from disk to Arrow: chunk maps, codecs, the chunk cache under one memory budget.
 //!
-//! | part | what it is |
+//! | part | contents |
 //! | --- | --- |
 //! | [`Store`] | one per process: budget, caches, threads that decode ahead, counters |
 //! | [`Rows`] | the trait behind every column |
@@ -11,7 +11,7 @@
 //!
 //! The rooms, lowest first; a room imports from those above it in this table:
 //!
-//! | room | what is in it |
+//! | room | contents |
 //! | --- | --- |
 //! | `cores` | the cores of the processor, and loops over all of them |
 //! | `memory` | the budget, buffers, caches, borrowed bytes |

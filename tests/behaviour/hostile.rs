@@ -690,7 +690,7 @@ fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
     }
     assert!(mounted.text(".hepfs/errors").contains("--max-chunk"));
     let attributes: serde_json::Value = serde_json::from_str(&mounted.text("metadata.json")).unwrap();
-    assert!(attributes.to_string().contains("what its values lead to"), "{attributes}");
+    assert!(attributes.to_string().contains("the contents of its values"), "{attributes}");
     let peak = status(daemon, "VmHWM:").unwrap();
     assert!(peak < MOST_BESIDE, "{peak} KiB");
 }

@@ -421,7 +421,7 @@ pub(super) fn difference(known: &Schema, found: &Schema) -> Vec<String> {
         match (known.fields().get(at), found.fields().get(at)) {
             (Some(a), Some(b)) if a.name() == b.name() && is_same(a.data_type(), b.data_type()) => {}
             (Some(a), Some(b)) => lines.push(format!("{}, not {}", of(b), of(a))),
-            (Some(a), None) => lines.push(format!("{} is not there", of(a))),
+            (Some(a), None) => lines.push(format!("{} is missing", of(a))),
             (None, Some(b)) => lines.push(format!("{} is one more", of(b))),
             (None, None) => {}
         }

@@ -109,7 +109,7 @@ impl Filled<'_> {
         }
         let sent = splice(&self.pipe.reader, None, device, None, self.length, SpliceFlags::empty())?;
         if sent != self.length {
-            return Err(io::Error::other(format!("{sent} of {} bytes were taken", self.length)));
+            return Err(io::Error::other(format!("the kernel took {sent} of {} bytes", self.length)));
         }
         drop(self.lease);
         pipes.give_back(self.pipe);

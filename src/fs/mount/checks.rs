@@ -59,7 +59,7 @@ pub fn check_mountpoint(path: &Path) -> Result<PathBuf, MountError> {
         return Err(MountError::NotADirectory(resolved));
     }
     if fs::read_dir(&resolved).map_err(refuse)?.next().is_some() {
-        tracing::warn!("{} is not empty; what it holds is hidden while mounted", resolved.display());
+        tracing::warn!("{} is not empty; the mount hides its contents", resolved.display());
     }
     Ok(resolved)
 }

@@ -47,7 +47,7 @@ impl Threads {
             match thread::Builder::new().name(self.name.to_owned()).spawn(move || threads.serve()) {
                 Ok(_) => state.threads += 1,
                 Err(error) if state.threads == 0 => {
-                    tracing::error!("{}: {error}: no memory or number for a thread", self.name);
+                    tracing::error!("{}: {error}: no memory or process id for a thread", self.name);
                     return state.queue.pop_back().map_or(Ok(()), Err);
                 }
                 Err(error) => tracing::warn!("{}: {error}; {} threads carry on", self.name, state.threads),

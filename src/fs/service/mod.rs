@@ -205,7 +205,7 @@ impl Service {
                 match size {
                     Size::Exact(size) => self.open_sized(OpenFile::new(number, node, size, None), effort, interrupt),
                     Size::AtMost(_) if effort == Effort::Exact => {
-                        Err(session::Error::Io("the exact size was asked for and not given".to_owned()).into())
+                        Err(session::Error::Io("the node returned no exact size".to_owned()).into())
                     }
                     Size::AtMost(_) => Ok(None),
                 }
@@ -315,7 +315,7 @@ impl Service {
                     next = place + 3;
                     if !is_name(&entry.name) {
                         // The kernel answers EIO for the whole directory when it meets such a name.
-                        tracing::error!("not shown: {:?} is no file name", entry.name);
+                        tracing::error!("not shown: {:?} is not a file name", entry.name);
                         continue;
                     }
                     let number = self.inodes.number(directory.number, entry.name.as_bstr());

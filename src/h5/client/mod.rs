@@ -377,7 +377,7 @@ fn plugins_in(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
 }
 
 fn nonsense() -> Error {
-    Error::Worker("it gave an answer that makes no sense".into())
+    Error::Worker("its answer makes no sense".into())
 }
 
 impl Inner {
@@ -476,7 +476,7 @@ impl Inner {
                 Ok(_) => return Ok(()),
             }
         }
-        Err(Error::Worker(format!("{} ends before it begins", self.options.program.display())))
+        Err(Error::Worker(format!("{} exits before it begins a request", self.options.program.display())))
     }
 
     /// Executes a request, by another worker if the first died before it began.
@@ -494,7 +494,7 @@ impl Inner {
                 Ok(answer) => return Ok(answer),
             }
         }
-        Err(Error::Worker("it ends before it begins".into()))
+        Err(Error::Worker("it exits before it begins a request".into()))
     }
 
     /// Sends a request to an idle worker and waits for its end.
@@ -632,7 +632,7 @@ impl State {
         // again.
         let what = self.strike(|request| if let Request::Chunks { .. } = request { STRIKES } else { 1 });
         let source = source.path().display();
-        tracing::warn!(%source, limit, "the HDF5 worker was ended: no answer while {what}");
+        tracing::warn!(%source, limit, "killed the HDF5 worker: no answer while {what}");
         Error::Deadline { what, limit }
     }
 }

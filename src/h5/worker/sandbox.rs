@@ -78,7 +78,7 @@ pub(super) fn enter(hello: &Hello, writable: Option<[RawFd; 2]>) -> io::Result<S
         Err(error) => sandbox.notes.push(format!("no Landlock: {error}")),
     }
     if hello.follow.is_some() && !sandbox.landlock {
-        sandbox.notes.push("links to other files are not followed, for nothing would keep them in their folder".into());
+        sandbox.notes.push("links to other files are not followed: nothing would confine them to their folder".into());
     }
     let follow = hello.follow.is_some() && sandbox.landlock;
     match seccomp(follow, hello.plugins.is_some(), writable) {

@@ -298,7 +298,7 @@ impl Session {
         // SAFETY: an open object.
         match unsafe { ffi::H5Iget_type(object.raw()) } {
             ffi::I_DATASET => Ok(object),
-            _ => Err(Reason::new(format!("the object at address {} is no dataset", id.address))),
+            _ => Err(Reason::new(format!("the object at address {} is not a dataset", id.address))),
         }
     }
 }

@@ -111,7 +111,7 @@ pub(in crate::h5) enum Found {
 pub(in crate::h5) enum Unusable {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("the file was changed by another program since at byte {0}")]
+    #[error("another program has changed byte {0} of the file since")]
     Changed(u64),
 }
 
@@ -124,7 +124,7 @@ pub(in crate::h5) fn recover(file: &File, journal: &Path) -> Result<Found, Unusa
     };
     let metadata = found.metadata()?;
     if !metadata.is_file() || metadata.len() > LONGEST {
-        return Err(io::Error::other("is no journal of hepfs").into());
+        return Err(io::Error::other("is not a journal of hepfs").into());
     }
     let mut bytes = vec![0; usize::try_from(metadata.len()).map_err(io::Error::other)?];
     found.read_exact_at(&mut bytes, 0)?;

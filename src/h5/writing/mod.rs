@@ -46,8 +46,8 @@ pub enum WriteError {
     Locked(PathBuf),
     /// An earlier run left a journal, but the file cannot be put back.
     #[error(
-        "{journal}: an earlier run was ended while it changed the file, and it cannot be put back to what it was: \
-         {reason}. Delete the journal to leave the file as it is", journal = .journal.display()
+        "{journal}: an earlier run ended in the middle of a change, and the file cannot be put back: \
+         {reason}. Delete the journal to keep the file as it is", journal = .journal.display()
     )]
     Journal {
         /// The journal.

@@ -292,7 +292,7 @@ impl Dataset {
         Outcome { fields, since, files: files.collect(), left_out, left_out_since, below }
     }
 
-    /// What the dataset above knows of a file in this state: that it lacks the name, or why it cannot be listed.
+    /// The result of the dataset above for a file in this state, if the file lacks the name or cannot be listed.
     fn known_above(&self, file: &BString, identity: Option<Identity>) -> Option<Seen> {
         let (above, name) = self.above.as_ref()?;
         let surveyed = above.surveyed.try_lock()?;

@@ -382,7 +382,7 @@ fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
     Ok(single.files.iter().map(|one| (one.clone(), tables::single_view(&single, one))).collect())
 }
 
-/// The suffixes of the files that show a dataset, or the reason why there are none.
+/// The suffixes of the files that show a dataset, or the reason why no file shows it.
 pub(crate) fn suffixes(
     file: &Arc<File>,
     path: &str,

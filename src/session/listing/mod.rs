@@ -1,8 +1,8 @@
 //! The names in a directory: pure functions from the catalogue and the claims of dialects.
 //!
-//! | part | what it does |
+//! | part | task |
 //! | --- | --- |
-//! | `entries` | what can stand behind a name |
+//! | `entries` | the targets of names |
 //! | `tables` | the files of a table, a column, a dataset |
 //! | `members` | the members of a group, no two of one name |
 //! | `links` | where links lead |

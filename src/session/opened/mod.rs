@@ -73,7 +73,7 @@ pub enum OpenError {
         reason: String,
     },
     /// No file in a folder has a known format.
-    #[error("{path}: there is no HDF5 file in this folder, nor one of another format that is known", path = .0.display())]
+    #[error("{path}: there is no HDF5 file in this folder, nor one of another known format", path = .0.display())]
     NoFiles(PathBuf),
     /// The file is one part of an HDF5 file that is stored in several.
     #[error("{path}: {what}", path = .path.display())]

@@ -61,7 +61,7 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
             store.counters().worker_bytes.add((answer.bytes.len() + answer.heap.len()) as u64);
             let expected = product(&area.count).and_then(|n| n.checked_mul(size));
             if expected != Some(answer.bytes.len() as u64) {
-                let reason = "libhdf5 gave another number of bytes than was asked for";
+                let reason = "libhdf5 returned another number of bytes than requested";
                 return Err(Error::unsupported(&chunks.path, reason));
             }
             if variable {

@@ -20,7 +20,7 @@ pub(super) enum Access {
 }
 
 impl Access {
-    /// Chooses the access to the elements of a dataset; an error if there is none.
+    /// Chooses the access to the elements of a dataset; an error if none is possible.
     pub fn new(
         file: &Arc<File>,
         path: &str,

@@ -273,7 +273,7 @@ impl Virtual {
         let file = &self.worker.file;
         match file.object(source.id, interrupt).map_err(|error| self.worker.worker_error(error))? {
             Object::Dataset(found) => open_source(file, source, found, description, fill),
-            _ => Err(Unmapped::Reason(format!("{:?} is no dataset", source.path))),
+            _ => Err(Unmapped::Reason(format!("{:?} is not a dataset", source.path))),
         }
     }
 }

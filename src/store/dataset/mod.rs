@@ -562,6 +562,6 @@ impl Dataset {
     }
 
     fn past_the_end(&self, first: u64, count: u64, what: &str, len: u64) -> Error {
-        Error::unsupported(&self.path, format!("{count} {what}s from {first} on were asked for, but there are {len}"))
+        Error::unsupported(&self.path, format!("{count} {what}s from {first} on were requested, but there are {len}"))
     }
 }

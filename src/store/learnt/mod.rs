@@ -1,6 +1,6 @@
 //! An opened source, and facts learnt about it: passes, statistics of columns, verdicts, decisions, cached entries.
 //!
-//! | part | what it is |
+//! | part | contents |
 //! | --- | --- |
 //! | [`Opening`] | one opening of a source of any format; everything learnt belongs to it |
 //! | [`pass`] | passes over all values of a shown file |

@@ -83,7 +83,7 @@ impl State {
 pub(super) trait Evict: Send + Sync {
     /// Time of last use of its least recently used entry.
     fn oldest(&self) -> Option<u64>;
-    /// Drops the least recently used entry that is not in use; `false`: there is none.
+    /// Drops the least recently used entry that is not in use; `false`: the cache has no such entry.
     fn evict(&self) -> bool;
 }
 

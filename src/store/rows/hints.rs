@@ -194,7 +194,7 @@ impl Hints {
         Self { texts, values: None, stored, nullable, nan, items, fields }
     }
 
-    /// Hints about the innermost values of lists and arrays; these hints themselves, if there are none.
+    /// Hints about the innermost values of lists and arrays; these hints themselves for other columns.
     pub fn innermost(&self) -> &Self {
         self.items.as_ref().map_or(self, |items| items.innermost())
     }

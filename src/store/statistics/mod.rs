@@ -3,7 +3,7 @@
 //! A [learner](super::Learner) gathers them from decoded values; once every block is known, they are stored in the
 //! cache folder.
 //!
-//! | part | what it is |
+//! | part | contents |
 //! | --- | --- |
 //! | [`Labels`] | labels, for summaries of their codes |
 //! | `Cells` | fixed-length strings, for summaries of them in stored form |

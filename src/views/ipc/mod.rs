@@ -35,7 +35,7 @@
 //! The header of a batch says how many nulls each node has, and readers trust it: a wrong one drops nulls silently. So
 //! the first read of a header counts them, in that batch alone (`learnt`); the size of the file does not depend on it.
 //!
-//! | part | what it does |
+//! | part | task |
 //! | --- | --- |
 //! | `plan` | from the type of a column to nodes and buffers; labels |
 //! | `message` | messages of the format |

@@ -225,7 +225,7 @@ fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
 }
 
-/// A structured dtype; fields come by rising offset.
+/// A structured dtype; fields are in the order of their offsets.
 fn structure(fields: Vec<NpyField>, size: u64) -> Result<NpyType, NoNpy> {
     let mut names = std::collections::HashSet::new();
     let mut end = 0;

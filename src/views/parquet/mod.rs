@@ -20,12 +20,12 @@
 //!
 //! | rows of a leaf | pages | a read |
 //! | --- | --- | --- |
-//! | have fixed places: `REQUIRED`, fixed width, byte indices | of up to R rows, exact | copies rows, as stored if possible |
+//! | have fixed places: `REQUIRED`, fixed width, byte indices | of up to R rows, exact | copies rows, raw if possible |
 //! | are bounded: nullable, fixed texts | slots of up to 1 MiB, padded | renders pages, [cached](super::rendered) |
 //! | the same of fixed texts, as stored | of version 2; compressed if texts outgrow them | renders pages, cached |
 //! | have any length: texts, lists | up to 65,536 rows, 1 MiB; [measured](crate::store::pass) | renders pages, cached |
 //!
-//! | part | what it does |
+//! | part | task |
 //! | --- | --- |
 //! | `thrift` | Thrift's compact protocol in fixed widths; page headers and schema |
 //! | `body` | bodies of pages |

@@ -4,7 +4,7 @@
 //! blocks of rows, of about 1 MiB each. One pass over the values (lengths only, on all cores) learns the offset of each
 //! block; then a read anywhere renders the blocks that it covers and nothing else.
 //!
-//! | part | what it does |
+//! | part | task |
 //! | --- | --- |
 //! | `cell` | the values of one column, in the styles of CSV, `.txt` and JSON |
 //! | `csv` | options of CSV |

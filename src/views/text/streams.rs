@@ -1,4 +1,4 @@
-//! Recognises sequential readers by the offsets of their reads, since a view does not know who reads.
+//! Recognises sequential readers by the offsets of their reads, since a view does not know its readers.
 
 /// Most sequential readers of one file to track.
 const STREAMS: usize = 8;

@@ -193,7 +193,7 @@ impl Session {
 
 /// A failure whose cause may be a lack of memory.
 fn with_bound(Reason(text): Reason) -> Reason {
-    Reason(format!("{text} (what its values lead to may take {MAX_MEMORY} bytes)"))
+    Reason(format!("{text} (the contents of its values may take {MAX_MEMORY} bytes)"))
 }
 
 fn unreadable(name: BString, Reason(text): Reason) -> Attribute {

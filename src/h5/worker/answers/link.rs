@@ -31,7 +31,7 @@ impl Session {
         let group = self.open_object(id)?;
         // SAFETY: an open object.
         if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
-            return Err(Refusal::Hdf5(format!("the object at address {} is no group", id.address)));
+            return Err(Refusal::Hdf5(format!("the object at address {} is not a group", id.address)));
         }
         // Links change only in a file that a writer has open; then the pages show the links at the time of the first
         // page.
@@ -138,7 +138,7 @@ impl Session {
         let group = self.open_object(at)?;
         // SAFETY: an open object.
         if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
-            return Err(Reason::new("a path through something that is no group"));
+            return Err(Reason::new("a path through an object that is not a group"));
         }
         let c_name = c_string(name)?;
         let info = link_info(&group, &c_name)?;
@@ -194,7 +194,7 @@ impl Session {
     fn resolve_external(&mut self, from: u32, file: &[u8], path: &[u8], hops: &mut usize) -> Result<ObjectId, Reason> {
         hop(hops)?;
         if !self.follows() {
-            return Err(Reason::new("a path through an external link, which are not followed"));
+            return Err(Reason::new("a path through an external link, which is not followed"));
         }
         let name = Path::new(OsStr::from_bytes(file));
         let folder = self.folder_of(from).map(Path::to_owned).unwrap_or_default();

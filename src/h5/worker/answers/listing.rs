@@ -111,7 +111,7 @@ fn leave_what_names_find(links: &mut Vec<Found>, group: &Id) -> Option<String> {
     let mut at = 0..;
     links.retain(|_| at.next().is_none_or(|at| !others.contains(&at)));
     let (count, names) = (others.len(), names.join(", "));
-    Some(format!("{count} of its links have the name of another ({names}); the one that is found by it is shown"))
+    Some(format!("{count} of its links share the name of another ({names}); libhdf5 finds the one shown here"))
 }
 
 /// A link by its name, which has no slash, so libhdf5 traverses nothing.

@@ -88,7 +88,7 @@ impl Session {
         walk.next += 1;
         let (file, path, to, from) = match &walk.mappings {
             Mapped::Stored(list) => {
-                let stored = list.get(index).ok_or_else(|| Reason::new(format!("mapping {index} is not there")))?;
+                let stored = list.get(index).ok_or_else(|| Reason::new(format!("mapping {index} is missing")))?;
                 (stored.file.into(), stored.dataset.into(), Some(stored.to), Some(stored.from))
             }
             Mapped::Listed(dcpl) => {

@@ -217,7 +217,7 @@ pub(super) fn select(extent: &Extent, start: &[u64], count: &[u64]) -> Result<(u
             .all(|(extent, (start, count))| start.checked_add(*count).is_some_and(|end| end <= *extent));
     if !fits {
         return Err(Refusal::Hdf5(format!(
-            "elements {count:?} from {start:?} were asked for, but the extent is {:?}",
+            "elements {count:?} from {start:?} were requested, but the extent is {:?}",
             extent.shape
         )));
     }

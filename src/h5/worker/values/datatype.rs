@@ -373,7 +373,7 @@ impl Walk {
     fn enumeration(&mut self, id: Hid, plain: Plan, depth: usize) -> Result<(Class, Plan), Reason> {
         let (base, _) = self.base(id, depth)?;
         let Class::Integer { signed, order, .. } = base.class else {
-            return Err(Reason::new("an enumeration over something that is no integer"));
+            return Err(Reason::new("an enumeration of a type that is not an integer"));
         };
         if plain.memory > 16 || base.size != plain.memory as u64 {
             return Err(Reason::new(format!("an enumeration of {} bytes", plain.memory)));

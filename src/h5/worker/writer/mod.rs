@@ -198,7 +198,7 @@ impl Writer {
             return Err(Reason::new(format!("{} bytes for {count:?} elements of {}", bytes.len(), datatype.size())));
         }
         if datatype.pointers()? != strings {
-            return Err(Reason::new("the strings lie elsewhere in an element"));
+            return Err(Reason::new("the element has its strings at other offsets"));
         }
         let mut aligned = Aligned::of(bytes);
         if !strings.is_empty() {

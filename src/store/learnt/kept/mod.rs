@@ -245,7 +245,7 @@ impl Folder {
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() || !ours(&metadata) {
-            return Err(refused("an entry belongs to another user or is no file"));
+            return Err(refused("an entry belongs to another user or is not a file"));
         }
         if metadata.len() > self.limit {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Bodies of pages: levels and values.
 //!
-//! | part | what it does |
+//! | part | task |
 //! | --- | --- |
 //! | `leaf` | a primitive column of the schema: size and content of its pages |
 //! | `shred` | from nested arrays to the values of a leaf and their levels |

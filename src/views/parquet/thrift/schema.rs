@@ -12,7 +12,7 @@ use crate::views::Misfit;
 /// The Parquet schema of columns with these Arrow types.
 ///
 /// # Errors
-/// The reason why there is none.
+/// If Parquet lacks one of the types.
 pub(in crate::views::parquet) fn convert(schema: &Schema) -> Result<SchemaDescriptor, Misfit> {
     ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(|error| Misfit::Type(error.to_string()))
 }

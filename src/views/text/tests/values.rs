@@ -135,7 +135,7 @@ fn labels_may_be_numbers_and_many() {
         a(Float64Array::from(vec![0.5, 1.0, 1e20])),
     );
     assert_eq!(text(Format::Csv, &[a(numbers)]), "a\n1e+20\n\"\"\n0.5\n");
-    // More labels than rows: they are written as they are met.
+    // More labels than rows: they are written in the order of the rows.
     let few = DictionaryArray::new(
         Int32Array::from(vec![Some(4), None]),
         a(StringArray::from(vec!["a", "b", "c", "d", "e,f"])),
