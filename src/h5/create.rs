@@ -80,8 +80,8 @@ fn fill<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Re
 
 /// Initialises the library and silences its error messages: we report them. Needs its lock.
 fn prepare() -> Result<(), Reason> {
-    // At its exit the library would repeat the writes that a full disk refused, and die. SAFETY: no arguments. It fails
-    // if the library is initialised already; then the same call came before that.
+    // At its exit the library would repeat the writes that a full disk refused, and die.
+    // SAFETY: no arguments. It fails if the library is initialised already; then the same call came before that.
     unsafe { h5::H5dont_atexit() };
     // SAFETY: no arguments.
     check(unsafe { h5::H5open() })?;

@@ -158,7 +158,7 @@ impl FileRoot {
     /// Its root group.
     ///
     /// # Errors
-    /// Where the file cannot be opened.
+    /// If the file cannot be opened.
     pub fn group(&self, interrupt: &Interrupt) -> Result<Arc<Directory>, Error> {
         self.current(interrupt).map_err(|error| {
             if !error.is_interrupted() {

@@ -71,7 +71,8 @@ pub fn serves() -> bool {
 fn run() -> io::Result<()> {
     // SAFETY: standard input is the socket, taken over once.
     let mut socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(0) });
-    // Only standard input, output and error are ours. SAFETY: no descriptor above 2 is in use yet.
+    // Only standard input, output and error are ours.
+    // SAFETY: no descriptor above 2 is in use yet.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
     let descriptors = descriptors::receive(&socket)?;
     let Some(hello) = protocol::receive::<Hello>(&mut socket)? else { return Ok(()) };

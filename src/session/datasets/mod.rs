@@ -218,7 +218,7 @@ impl DatasetAt {
     /// The names in the directory.
     ///
     /// # Errors
-    /// Where no source can be listed.
+    /// If no source can be listed.
     pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let outcome = self.dataset.outcome(interrupt)?;
         let mut names: Vec<DirEntry> = outcome.files.keys().cloned().map(DirEntry::directory).collect();

@@ -471,7 +471,7 @@ pub(crate) fn with_suffix(stem: &BString, suffix: &str) -> BString {
 /// The target of a link in the mount, relative to the link's directory.
 #[derive(Clone, Debug)]
 pub(crate) enum Shown {
-    /// To a directory.
+    /// A directory.
     Directory(BString),
     /// Files with these suffixes, whose names begin with this stem.
     Files { stem: BString, suffixes: Vec<&'static str> },

@@ -54,8 +54,8 @@ pub(super) fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -
     let index = if listing.creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME };
     let (links, values_left) = (std::mem::take(&mut listing.links), listing.link_values_left);
     let mut collected = Collected { links, values_left, until, is_late: false };
-    // Unordered: for an order, libhdf5 reads all links first, names twice. SAFETY: the callback gets `collected` back
-    // and is not called afterwards.
+    // Unordered: for an order, libhdf5 reads all links first, names twice.
+    // SAFETY: the callback gets `collected` back and is not called afterwards.
     let status = with_room_for_links(group, || unsafe {
         let data = (&raw mut collected).cast();
         ffi::H5Literate2(group.raw(), index, ffi::ITER_NATIVE, &mut position, collect, data)

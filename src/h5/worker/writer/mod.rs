@@ -147,7 +147,8 @@ impl Writer {
     fn group(&mut self) -> Result<Done, Reason> {
         let creation = timeless(*h5p::H5P_CLS_GROUP_CREATE)?;
         // Links stay in the object header, however many: adding one there is one write, whereas adding one to an index
-        // of links is not. SAFETY: plain numbers.
+        // of links is not.
+        // SAFETY: plain numbers.
         check(unsafe { h5p::H5Pset_link_phase_change(creation.raw(), u32::from(u16::MAX), u32::from(u16::MAX)) })?;
         // SAFETY: open identifiers.
         let group = Id::own(unsafe { h5g::H5Gcreate_anon(self.file()?, creation.raw(), DEFAULT) })?;
@@ -230,7 +231,8 @@ impl Writer {
         self.check_rank(&dataset, start)?;
         if stored_bytes(&dataset, start)? == stored.len() as u64 {
             // libhdf5 would overwrite a chunk of the same length, and a dying process may do that in part. Without its
-            // space the chunk gets new space. SAFETY: an open dataset.
+            // space the chunk gets new space.
+            // SAFETY: an open dataset.
             let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
             let shorter: Vec<u64> = extent.shape.iter().zip(start).map(|(extent, start)| *start.min(extent)).collect();
             // SAFETY: as many extents as the dataset has dimensions.
@@ -316,7 +318,8 @@ impl Writer {
         let object = self.open(&Object::Path(path.to_vec()))?;
         let path = c_string(path)?;
         // Freeing the object gains nothing, since its space is lost all the same; and a group that still links to it in
-        // a partly written file must find it complete. SAFETY: an open object.
+        // a partly written file must find it complete.
+        // SAFETY: an open object.
         check(unsafe { h5o::H5Oincr_refcount(object.raw()) })?;
         // SAFETY: a C string and an open file.
         check(unsafe { h5l::H5Ldelete(self.file()?, path.as_ptr(), DEFAULT) })?;
