@@ -1,4 +1,4 @@
-//! What tells one state of a file from another.
+//! Identities: one state of a file differs from another in its identity.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;

@@ -37,7 +37,7 @@ pub enum Error {
     Io {
         /// The file asked for.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
     /// The path is no regular file (a folder, a device, a pipe).
@@ -108,7 +108,7 @@ impl Source {
         &self.path
     }
 
-    /// What the file was when it was opened.
+    /// The identity when the file was opened.
     pub fn identity(&self) -> Identity {
         self.opened
     }

@@ -77,7 +77,7 @@ impl StatMemo {
         work()
     }
 
-    /// The memo of the request that this thread works for; a new one where there is none.
+    /// The memo of the request that this thread works for, or a new one.
     pub fn current() -> Self {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
     }

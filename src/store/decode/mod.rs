@@ -1,5 +1,5 @@
-//! Stored elements become Arrow arrays: the one place where the meaning of bytes is decided, so that every view says
-//! the same of a value (`docs/reference/types.md`).
+//! Decodes stored elements to Arrow arrays: the only place that decides the meaning of bytes, so that all views agree
+//! on a value (`docs/reference/types.md`).
 //!
 //! Pure functions over slices. Elements are concatenated in the layout and byte order of the file; variable-length
 //! content is looked up through [`Parts`].

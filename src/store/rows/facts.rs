@@ -40,7 +40,7 @@ pub struct Facts {
     pub outline_tells_nulls: bool,
     /// Whether rows are compounds whose fields [`Rows::array_for_field`] reads separately.
     pub fields_lie_apart: bool,
-    /// Where rows are alike because nothing of them was ever stored.
+    /// Runs of rows that are alike because none of them was ever stored.
     pub alike: Alike,
     /// The datasets whose chunk indexes are examined before the first read.
     pub containers: Containers,
@@ -70,7 +70,7 @@ pub enum Decoded {
     Asked(Arc<dyn Container>),
 }
 
-/// Ends of runs of rows that are alike because nothing of them was ever stored.
+/// Runs of rows that are alike because none of them was ever stored.
 #[derive(Clone, Default)]
 pub struct Alike(Option<Arc<FindEnd>>);
 
@@ -78,8 +78,8 @@ pub struct Alike(Option<Arc<FindEnd>>);
 type FindEnd = dyn Fn(u64, &Interrupt) -> Result<u64, Error> + Send + Sync;
 
 impl Alike {
-    /// Runs whose ends `find` gives: of the run that a row is in, or that row or one before it where no run is known.
-    /// It reads no values.
+    /// `find` gives the end of the run that contains a row; that row, or an earlier one, if no run is known. It reads
+    /// no values.
     pub fn new(find: impl Fn(u64, &Interrupt) -> Result<u64, Error> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(find)))
     }
@@ -96,7 +96,7 @@ impl Debug for Alike {
     }
 }
 
-/// A dataset, or a column of blocks, that rows are read from.
+/// A dataset, or a column of blocks, from which rows are read.
 pub trait Container: Debug + Send + Sync {
     /// Whether reading it decodes chunks, as far as known.
     fn is_decoded(&self) -> bool;

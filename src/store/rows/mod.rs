@@ -89,7 +89,7 @@ pub trait Rows: Debug + Send + Sync {
         self.array(range, interrupt)
     }
 
-    /// The bytes of rows as stored, where rows are the elements of one dataset, or decoded to elements of one width.
+    /// Rows as stored bytes, if rows are the elements of one dataset, or decoded to elements of one width.
     fn bytes(&self) -> Option<&dyn StoredBytes> {
         None
     }

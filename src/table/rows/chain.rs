@@ -21,7 +21,7 @@ type Part<'a> = (&'a Arc<dyn Rows>, u64, Range<u64>);
 #[derive(Debug)]
 pub struct ChainRows {
     parts: Arc<[Arc<dyn Rows>]>,
-    /// The first row of each, and the number of all.
+    /// First row of each part, and the total.
     starts: Arc<[u64]>,
     facts: Facts,
     /// Floats are multiplied by this factor and rounded to integers.
