@@ -5,7 +5,7 @@ crate::table::rules! {
         "a chunk index lists each chunk once, where it lies in the file"
         => "restore the file from a copy, or repack it (h5repack)";
     UNFINISHED: Error "file/unfinished-change" []
-        "a change of the file is complete and leaves no journal" => "run hepfs index build or drop";
+        "a change of the file is complete and leaves no journal" => "run hepfs index drop, or the command that ended";
     LINKS: Error "file/links" [] "each link of a group can be listed, and has a name of its own"
         => "restore the file from a copy";
     BESIDE: Error "file/beside" [] "its members are shown at the root" => "restore the file from a copy";

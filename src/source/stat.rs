@@ -32,11 +32,11 @@ thread_local! {
     static CURRENT: RefCell<Option<StatMemo>> = const { RefCell::new(None) };
 }
 
-/// What one request of the kernel has learnt by `stat`. Clones share one memo.
+/// Answers of `stat` for one request of the kernel. Clones share one memo.
 #[derive(Clone, Debug, Default)]
 pub struct StatMemo(Arc<Mutex<BTreeMap<PathBuf, Answer>>>);
 
-/// What `stat` said of a path.
+/// An answer of `stat` for a path.
 #[derive(Debug)]
 struct Answer {
     metadata: Result<Metadata, i32>,

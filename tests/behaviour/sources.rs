@@ -305,7 +305,7 @@ fn a_table_of_many_files_is_a_dataset_that_follows_them() {
     table(&root.join("b.h5"), "y");
     within(limit, "all files have the other column", || {
         let text = mounted.read(".datasets/t/file=c.h5/part-0.parquet");
-        text != part && mounted.text(".hepfs/findings").contains("a column \\\"y\\\", which 2 other files have not")
+        text != part && mounted.text(".hepfs/findings").contains("a column \\\"y\\\", which 2 other files lack")
     });
     assert_eq!(parts().len(), 3);
     fs::remove_file(root.join("c.h5")).unwrap();

@@ -18,7 +18,7 @@ fn readers_find_the_rows_of_many_files_as_one_table() {
     }
     let findings = mounted.text(".hepfs/findings");
     for said in [
-        "it has a column \\\"extra\\\", which 5 other files have not: missing there",
+        "it has a column \\\"extra\\\", which 5 other files lack: missing there",
         "it has no column \\\"label\\\": missing there",
         "\\\"number\\\" is Utf8, and Int64 elsewhere; the file is left out",
         "\\\"number\\\" is Int32, and is shown as Int64",

@@ -231,8 +231,11 @@ impl Union {
         let (name, at) = (&field.name, *self.places.get(&field.name)?);
         let (shown, count) = (self.fields.get(at)?, *self.counts.get(at)?);
         let Some(usual) = self.first.get(at) else {
-            let others = all.saturating_sub(count);
-            return Some(format!("it has a column {name:?}, which {others} other files have not: missing there"));
+            let others = match all.saturating_sub(count) {
+                1 => "1 other file lacks".to_owned(),
+                others => format!("{others} other files lack"),
+            };
+            return Some(format!("it has a column {name:?}, which {others}: missing there"));
         };
         let [own, usual_type, common] =
             [field, usual, shown].map(|field| field.times.as_ref().unwrap_or(&field.data_type));
@@ -342,7 +345,7 @@ mod tests {
         assert_eq!(union.fields[0].data_type, DataType::Float64);
         let said: Vec<&str> = union.said.iter().map(|(_, said)| said.as_str()).collect();
         let number = "\"x\" is Float64, and Int32 in most files, which show it as Float64";
-        let more = "it has a column \"more\", which 3 other files have not: missing there";
+        let more = "it has a column \"more\", which 3 other files lack: missing there";
         assert_eq!(said[0], format!("{more}; {number}"));
         assert_eq!((said[1], said.len()), ("it has no column \"x\": missing there", 2));
         assert!(common_schema(&[]).fields.is_empty());

@@ -466,8 +466,8 @@ impl Opened {
 pub(super) fn unfinished(path: &Path) -> Option<Finding> {
     let journal = h5::journal_of(path)?;
     let found = format!(
-        "{}: a run of `hepfs index` was ended while it changed this file, or is changing it now: the next `hepfs index \
-         build` or `drop` puts the file back to what it was",
+        "{}: a run of `hepfs index`, `import` or `convert` changes this file now, or ended before it was done: the next \
+         one restores the file",
         journal.display()
     );
     Some(Finding::new("/", &rules::UNFINISHED, found))
