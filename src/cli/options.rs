@@ -100,7 +100,7 @@ impl Files {
         names.map_or_else(Formats::default, |names| Formats::of(names.iter().map(String::as_str)))
     }
 
-    /// The same options as arguments, for the background process.
+    /// These options as arguments for the background process.
     pub fn arguments(&self) -> Option<OsString> {
         Some(format!("--formats={}", self.formats.as_ref()?.join(",")).into())
     }
@@ -296,7 +296,7 @@ impl Reading {
         }
     }
 
-    /// The same options as arguments, for the background process.
+    /// These options as arguments for the background process.
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         if let Some(size) = self.cache_size {
@@ -360,7 +360,7 @@ impl Showing {
         })
     }
 
-    /// The same options as arguments, for the background process.
+    /// These options as arguments for the background process.
     pub fn arguments(&self) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = vec![format!("--csv-null={}", self.csv_null).into()];
         arguments.extend(self.csv_separator.map(|separator| format!("--csv-separator={separator}").into()));

@@ -125,7 +125,7 @@ impl Writing {
         are_columns(table, "--columns", &self.columns)
     }
 
-    /// The same with whole names of a table's columns, which may contain commas, and with additional columns.
+    /// These columns by their whole names, which may contain commas, with additional columns.
     pub fn of_table(&self, table: &Table, others: &[String]) -> Self {
         let mut columns = listed_columns(table, &self.columns);
         if !columns.is_empty() {

@@ -39,7 +39,7 @@ pub fn encode(name: &[u8]) -> BString {
     encoded.into()
 }
 
-/// The same stem with its first byte escaped, for a name that would collide with a reserved one.
+/// The encoded name with its first byte escaped, for a name that would collide with a reserved one.
 pub fn encode_reserved(name: &[u8]) -> BString {
     let encoded = encode(name);
     match encoded.split_first() {

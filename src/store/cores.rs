@@ -28,8 +28,8 @@ pub fn on_all_cores(most: u64, work: impl Fn() + Sync) {
 /// Calls `work` for each of `parts` on all cores, in order. Once a part has failed, no further part begins.
 ///
 /// # Errors
-/// That of the first failing part in order, whichever failed first in time; an [`Interrupted`] counts as of the next
-/// part.
+/// The error of the first failing part in order, whichever failed first in time; an [`Interrupted`] counts as of the
+/// next part.
 pub fn for_each_part<E: From<Interrupted> + Send>(
     parts: u64,
     interrupt: &Interrupt,

@@ -38,8 +38,8 @@ impl ConstantView {
         Self::with(cache, make, false)
     }
 
-    /// The same for bytes that are costly to render: only opening the file renders them, and their number is unknown
-    /// until then.
+    /// A view of bytes that are costly to render: only opening the file renders them, and their number is unknown until
+    /// then.
     pub fn costly(
         cache: Arc<BlockCache>,
         make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,

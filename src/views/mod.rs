@@ -83,9 +83,9 @@ pub enum Access {
 /// Whether a view's layout still matches one that would be made now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It does, for good.
+    /// The layout matches for good.
     Lasting,
-    /// It does, but a read may come across an unforeseen length.
+    /// The layout matches, but a read may come across an unforeseen length.
     Provisional,
     /// A read came across an unforeseen length: the view serves those who have it open, and the next open gets a new
     /// one.

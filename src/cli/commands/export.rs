@@ -29,7 +29,7 @@ use crate::views::printable;
 /// share for decoded data.
 const LEAST_MEMORY: u64 = 256 << 20;
 
-/// That share, in eighths.
+/// Share of the memory for decoded data, in eighths.
 const CACHE_EIGHTHS: u64 = 3;
 
 /// Write a table, or some of its rows, to a file to keep

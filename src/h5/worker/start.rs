@@ -13,7 +13,8 @@ const CHUNK_CACHE: usize = 32 << 20;
 /// Bytes of libhdf5's metadata cache, in stored form; in memory an object header takes about twenty times as much.
 const METADATA_CACHE: usize = 512 << 10;
 
-/// The same during a walk through a group of more than [`MANY_LINKS`] links, which reads no object header.
+/// Bytes of libhdf5's metadata cache during a walk through a group of more than [`MANY_LINKS`] links, which reads no
+/// object header.
 const LINKS_CACHE: usize = 32 << 20;
 const MANY_LINKS: u64 = 1 << 14;
 

@@ -313,7 +313,7 @@ impl Entry {
         }
     }
 
-    /// The same, restricted to the formats that the mount shows.
+    /// As `kind`, restricted to the formats that the mount shows.
     fn shown(&self, at: usize, formats: Formats) -> Option<(&'static str, Kind)> {
         let (suffix, kind) = self.kind(at)?;
         let is_shown = match self {

@@ -312,7 +312,7 @@ fn made_for(made: &[(BString, Made)], way: &VecDeque<BString>) -> Option<(VecDeq
     made_on(made, &names, way).map(|(shown, group)| (shown, group.clone()))
 }
 
-/// The same search within one made-up directory, whose children have these `names`.
+/// Searches one made-up directory, whose children have these `names`.
 fn made_on<'a>(
     made: &'a [(BString, Made)],
     names: &dyn Fn() -> Vec<BString>,

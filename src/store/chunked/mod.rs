@@ -37,7 +37,8 @@ const SHORT_RUN: u64 = 4096;
 /// takes no longer than the kernel takes to supply as much fresh memory.
 const KEPT_PART: u64 = 16;
 
-/// The same behind a reader of fields, which returns to all chunks of a row group for the next field.
+/// Share of the budget (as a divisor) to leave to data behind a reader of fields, which returns to all chunks of a row
+/// group for the next field.
 const KEPT_PART_OF_FIELDS: u64 = 2;
 
 /// The cache key of a decoded chunk.
@@ -275,7 +276,8 @@ impl Chunks {
         self.release(end, Some(KEPT_PART));
     }
 
-    /// The same for a reader of one field of each element, who may return for the others.
+    /// As [`Chunks::release_far_behind`], for a reader of one field of each element, who may return for the others:
+    /// leaves a larger share.
     pub fn release_behind_fields(&self, end: u64) {
         self.release(end, Some(KEPT_PART_OF_FIELDS));
     }

@@ -168,7 +168,7 @@ impl FieldRows {
         self.dataset.file().check()
     }
 
-    /// The same for a few rows, from the rows themselves.
+    /// Gathers the parts of a few rows from the rows themselves.
     fn gather_rows(&self, range: &RowRange, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
         let (offset, stride, size) =
             (self.part.offset as usize, self.stride as usize, self.part.datatype.size as usize);

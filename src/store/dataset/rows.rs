@@ -70,7 +70,7 @@ impl DatasetRows {
         Self { dataset, datatype, per_row, missing, tally, facts }
     }
 
-    /// The same rows without oddities and missing values, as for codes, offsets, masks and characters.
+    /// Rows without oddities and missing values, such as codes, offsets, masks and characters.
     pub fn plain(dataset: Arc<Dataset>, len: u64) -> Self {
         Self::new(dataset, len, FillTest::none(), Arc::default())
     }

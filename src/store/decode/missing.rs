@@ -58,7 +58,7 @@ impl FillTest {
         Self { kind, items: None }
     }
 
-    /// The same test for arrays whose innermost items, within `depth` arrays, are elements of `datatype`.
+    /// This test for arrays whose innermost items, within `depth` arrays, are elements of `datatype`.
     pub fn of_items(self, datatype: &Datatype, depth: usize) -> Self {
         Self { items: Some(Box::new((datatype.clone(), depth))), ..self }
     }

@@ -186,7 +186,7 @@ impl File {
     /// A group with its links, and a description of every object behind them; see [`h5::Client::group`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`h5::Client::group`].
     pub fn group(self: &Arc<Self>, id: ObjectId, interrupt: &Interrupt) -> Result<Group, h5::Error> {
         let group = self.answer(Asked::Group(id), |group| self.lasts(group), || self.client().group(id, interrupt))?;
         if id == self.info().root {

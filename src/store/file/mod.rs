@@ -162,7 +162,7 @@ impl File {
     /// See [`Opening::check`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Opening::check`].
     pub fn check(&self) -> Result<(), Error> {
         self.opening.check()
     }

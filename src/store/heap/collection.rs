@@ -91,7 +91,7 @@ impl Collection {
         Some(object.start..object.start + bytes)
     }
 
-    /// The same with a reason on failure; `None` for `bytes` means the whole object.
+    /// The place of object `index`, or the reason on failure; `None` for `bytes` means the whole object.
     pub(super) fn object(&self, index: u32, bytes: Option<u64>) -> Result<Range<usize>, String> {
         let object = u16::try_from(index).ok().and_then(|index| self.objects.find(&self.buffer, index));
         let object = object.ok_or_else(|| format!("object {index} is not in its heap collection"))?;

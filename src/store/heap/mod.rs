@@ -66,7 +66,7 @@ pub enum Unresolved {
 }
 
 impl Unresolved {
-    /// Wraps it as an error for a row of the dataset at `path`.
+    /// Turns the failure into an error for a row of the dataset at `path`.
     pub fn at(self, path: &str, row: u64) -> Error {
         match self {
             Unresolved::Invalid(reason) => Error::Heap { path: path.into(), row, reason },
@@ -218,7 +218,7 @@ impl Cursor<'_> {
         Ok(bytes.get(range).unwrap_or_default())
     }
 
-    /// The same as a range of its container.
+    /// Resolves a descriptor to a range of its container.
     ///
     /// # Errors
     /// As [`Cursor::resolve`].

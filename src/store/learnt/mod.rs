@@ -52,7 +52,7 @@ const LEAST_SWEPT: usize = 4096;
 /// Whether the identity of a source determines the values read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// It does: all values lie in the source, and only a rewrite changes them.
+    /// All values lie in the source, and only a rewrite changes them.
     Fixed,
     /// A writer has the source open in SWMR mode, and may append to it.
     Growing,

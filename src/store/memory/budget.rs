@@ -105,7 +105,7 @@ pub enum Shortage {
 }
 
 impl Shortage {
-    /// Wraps it as an error of the dataset at `path`.
+    /// Turns the failure into an error of the dataset at `path`.
     pub fn at(self, path: &str, what: &str) -> Error {
         match self {
             Shortage::Interrupted(interrupted) => interrupted.into(),

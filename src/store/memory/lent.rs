@@ -69,7 +69,7 @@ impl AsRef<[u8]> for Lent {
     }
 }
 
-/// The same bytes for Arrow, without a copy.
+/// Passes the bytes to Arrow without a copy.
 impl From<Lent> for Buffer {
     fn from(lent: Lent) -> Self {
         bytes::Bytes::from_owner(lent).into()

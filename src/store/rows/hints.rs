@@ -42,7 +42,7 @@ pub enum Nan {
 }
 
 impl Nan {
-    /// The same meaning where values may be null for other reasons.
+    /// This meaning in values that may be null for other reasons.
     pub fn among_others(self) -> Self {
         match self {
             Self::Value => Self::Value,
@@ -149,7 +149,7 @@ impl Hints {
         Self { stored: items.stored, items: Some(Box::new(items)), ..Self::default() }
     }
 
-    /// The same hints, with each value within `depth` arrays nullable by itself.
+    /// These hints, with each value within `depth` arrays nullable by itself.
     pub fn of_nullable_items(self, depth: usize) -> Self {
         match (depth.checked_sub(1), self.items) {
             (None, items) => Self { items, nullable: true, nan: self.nan.among_others(), ..self },
@@ -158,7 +158,7 @@ impl Hints {
         }
     }
 
-    /// The same hints for variable-length strings in the heap of a file of this size, which is uncompressed.
+    /// These hints for variable-length strings in the heap of a file of this size, which is uncompressed.
     pub fn within(mut self, file_size: u64) -> Self {
         self.texts = TextLength::Within(file_size);
         self

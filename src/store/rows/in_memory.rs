@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// The same rows with other facts.
+    /// Changes the facts.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Facts)) -> Self {
         change(&mut self.facts);
         self

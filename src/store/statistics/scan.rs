@@ -261,7 +261,8 @@ fn lanes<N: Copy, A: Copy, const LANES: usize>(values: &[N], start: A, op: impl 
     lanes
 }
 
-/// The same with the lanes combined by `join`; the number of lanes depends on the size of the numbers.
+/// Folds values as `lanes` does, and combines the lanes by `join`; the number of lanes depends on the size of the
+/// numbers.
 #[inline(always)]
 fn fold<N: Copy, A: Copy>(values: &[N], start: A, op: impl Fn(N, A) -> A, join: impl Fn(A, A) -> A) -> A {
     match SIDE_BY_SIDE / size_of::<N>().max(1) {
@@ -289,7 +290,8 @@ impl<N: Number> Bounds<N> {
         self.add_portable(values);
     }
 
-    /// The same loops in registers twice as wide, which compare 8-byte numbers in one instruction instead of six.
+    /// Runs the portable loops in registers twice as wide, which compare 8-byte numbers in one instruction instead of
+    /// six.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     fn add_avx2(&mut self, values: &[N]) {

@@ -51,7 +51,7 @@ pub(super) struct Placement {
     body: u64,
     /// One past the last batch.
     pub batches_end: u64,
-    /// The same plus the gap that follows.
+    /// One past the last batch and the gap after it.
     pub end: u64,
     /// The bytes after the batches: end of stream, footer, magic.
     pub tail: Vec<u8>,

@@ -50,7 +50,7 @@ impl IpcView {
         }
     }
 
-    /// The same file with other batches and pieces.
+    /// Sets the sizes of batches and pieces.
     #[cfg(test)]
     pub(super) fn cut(mut self, grain: Grain) -> Self {
         self.grain = grain;

@@ -26,13 +26,14 @@ impl StoredView {
         Some(Self { header: Vec::new(), rows, bytes })
     }
 
-    /// The same behind a header. `None`: the length overflows.
+    /// Puts a header before the elements. `None`: the length overflows.
     pub fn behind(self, header: Vec<u8>) -> Option<Self> {
         self.bytes.checked_add(header.len() as u64)?;
         Some(Self { header, ..self })
     }
 
-    /// The same as a NumPy array of `shape` with elements of `dtype`. `None`: these make a different number of bytes.
+    /// Puts the header of a NumPy array of `shape` with elements of `dtype` before the elements. `None`: such an array
+    /// has a different number of bytes.
     pub fn npy(self, dtype: &NpyType, shape: &[u64]) -> Option<Self> {
         let bytes = shape.iter().try_fold(dtype.size()?, |product, &extent| product.checked_mul(extent))?;
         if bytes != self.bytes {

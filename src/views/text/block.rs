@@ -50,7 +50,7 @@ impl Layout {
         Self::with_csv(format, &Arc::default(), names)
     }
 
-    /// The same with CSV options.
+    /// The layout of a file with columns of these names and these CSV options.
     pub fn with_csv<'a>(format: Format, csv: &Arc<CsvOptions>, names: impl IntoIterator<Item = &'a BString>) -> Self {
         let names = names.into_iter();
         let between = match format {

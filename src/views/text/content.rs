@@ -69,7 +69,7 @@ impl TextColumn {
 /// Most rows of one column's array while lengths are measured, unless a chunk has more.
 const BATCH_ROWS: u64 = 1 << 18;
 
-/// The same for columns with large chunks, so that each chunk is decoded once.
+/// Most rows of one column's array if the column has large chunks, so that each chunk is decoded once.
 const LARGEST_BATCH_ROWS: u64 = 1 << 20;
 
 /// Bytes of text behind the arrays of one batch of wide values, or bytes decoded for them, about.

@@ -21,7 +21,7 @@ pub(super) struct Index {
     pass: Arc<Pass<u64>>,
     /// The offset of each block, and the end of the last; once all are known.
     complete: OnceLock<Vec<u64>>,
-    /// The same for the blocks before the first unknown one.
+    /// Offsets of the blocks before the first unknown one, and their end.
     offsets: Mutex<Vec<u64>>,
 }
 

@@ -24,8 +24,8 @@ pub(super) const MOST_ROWS: u64 = 16 << 20;
 /// Most column chunks of all row groups, unless row groups have [`MOST_ROWS`]: each costs some 200 bytes of footer.
 const MOST_CHUNKS: u64 = 50_000;
 
-/// The same for fields of one dataset: reading a longer footer once costs less than decoding an evicted row group once
-/// per field.
+/// Most column chunks of all row groups for fields of one dataset: reading a longer footer once costs less than
+/// decoding an evicted row group once per field.
 const MOST_STRIDDEN_CHUNKS: u64 = 8 * MOST_CHUNKS;
 
 /// Most row groups of rows that are [cut](Cuts), whatever their size. DuckDB reads 1 MB for each list column of each

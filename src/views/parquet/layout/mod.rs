@@ -146,7 +146,7 @@ impl Layout {
         (end <= LARGEST / 2).then_some(Self { groups, leaves, starts, end })
     }
 
-    /// The same layout with a gap of `bytes` after the last page; `None`: the file would be too large.
+    /// Adds a gap of `bytes` after the last page; `None`: the file would be too large.
     pub fn with_gap(mut self, bytes: u64) -> Option<Self> {
         self.end = self.end.checked_add(bytes).filter(|end| *end <= LARGEST / 2)?;
         Some(self)

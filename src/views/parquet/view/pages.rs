@@ -333,7 +333,7 @@ fn masked_cell(leaf: &PreparedLeaf, column: &ParquetColumn) -> Option<u64> {
     (column.rows.stored_width() == Some(width)).then_some(width)
 }
 
-/// Scans floats for NaN where they lie. `None`: they do not lie together.
+/// Scans adjacent floats for NaN in their stored bytes. `None`: they are not adjacent.
 fn look_for_nan(
     column: &ParquetColumn,
     width: u64,
