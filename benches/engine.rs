@@ -1,5 +1,5 @@
-//! Whole files of a mount without the mount: what decoding and rendering take, beside which `scripts/bench` sets what
-//! FUSE adds.
+//! Whole files of a mount without the mount: what decoding and rendering take. `scripts/bench/main` sets what FUSE adds
+//! beside it.
 //!
 //! ```text
 //! HEPFS_BENCH=run.h5:other.h5 cargo bench --bench engine     # criterion, `t/columns/x.raw` of each

@@ -1,4 +1,4 @@
-//! The HDF5 worker through its client, over the files of `scripts/h5_fixtures.py`; expected values are h5py's.
+//! The HDF5 worker through its client, over the files of `scripts/fixtures/h5.py`; expected values are h5py's.
 
 use std::path::Path;
 use std::sync::Arc;

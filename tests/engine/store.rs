@@ -1,5 +1,5 @@
 //! The store against files by h5py: every dataset of tests/data/store_*.h5, read through the real HDF5 worker where it
-//! is needed, gives what h5py shows (scripts/store_fixtures.py).
+//! is needed, gives what h5py shows (scripts/fixtures/store.py).
 
 use std::collections::BTreeMap;
 use std::io::Write;

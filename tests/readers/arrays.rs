@@ -8,7 +8,7 @@ use crate::{checkout, script};
 fn readers_find_the_values_of_every_array() {
     let source = checkout("tests/data/arrays.h5");
     let mounted = Mounted::new(&[&source], &[]);
-    match script("arrays.py", [source.as_path(), mounted.path()]) {
+    match script("arrays", [source.as_path(), mounted.path()]) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")),
     }

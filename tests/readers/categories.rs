@@ -19,7 +19,7 @@ fn exported_frames_are_those_of_pandas() {
 fn run(what: &str, more: &[&OsStr]) {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [what.as_ref(), HEPFS.as_ref(), folder.path().as_os_str()];
-    match script("categories.py", arguments.into_iter().chain(more.iter().copied())) {
+    match script("categories", arguments.into_iter().chain(more.iter().copied())) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}"),
     }

@@ -10,9 +10,9 @@ use crate::support::{Mounted, hepfs};
 #[test]
 fn readers_find_the_rows_of_many_files_as_one_table() {
     let folder = tempfile::tempdir().unwrap();
-    script("datasets.py", [OsStr::new("write"), folder.path().as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    script("datasets", [OsStr::new("write"), folder.path().as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
     let mounted = Mounted::new(&[folder.path()], &[]);
-    match script("datasets.py", [OsStr::new("check"), folder.path().as_os_str(), mounted.path().as_os_str()]) {
+    match script("datasets", [OsStr::new("check"), folder.path().as_os_str(), mounted.path().as_os_str()]) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")),
     }
@@ -36,7 +36,7 @@ fn days() -> tempfile::TempDir {
 }
 
 fn daily<'a>(arguments: impl IntoIterator<Item = &'a OsStr>) {
-    script("daily.py", arguments).map(|said| print!("{said}")).unwrap_or_else(|said| panic!("{said}"));
+    script("daily", arguments).map(|said| print!("{said}")).unwrap_or_else(|said| panic!("{said}"));
 }
 
 #[test]

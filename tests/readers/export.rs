@@ -32,7 +32,7 @@ fn readers_find_every_value_of_what_is_exported() {
     for reader in ["pyarrow", "DuckDB", "polars"] {
         let paths = [OsStr::new("--fixtures"), fixtures.as_os_str(), OsStr::new("--mount"), folder.path().as_os_str()];
         let wanted = [OsStr::new("--reader"), OsStr::new(reader)].into_iter().chain(paths);
-        match script("check.py", wanted.chain([OsStr::new("--rows")]).chain(ROWS.map(OsStr::new))) {
+        match script("check", wanted.chain([OsStr::new("--rows")]).chain(ROWS.map(OsStr::new))) {
             Ok(said) => print!("{said}"),
             Err(said) => panic!("{reader}:\n{said}"),
         }
@@ -55,7 +55,7 @@ fn units_and_descriptions_are_where_libraries_look_for_them() {
         let out = ["parquet", "arrow"].map(|suffix| folder.path().join(format!("{file}.{suffix}")));
         out.iter().for_each(|out| export(&source, table, out, &[]).unwrap());
         let [parquet, arrow] = out.each_ref().map(|out| out.as_os_str());
-        match script("exported.py", ["notes".as_ref(), source.as_os_str(), table.as_ref(), parquet, arrow]) {
+        match script("exported", ["notes".as_ref(), source.as_os_str(), table.as_ref(), parquet, arrow]) {
             Ok(said) => print!("{file}: {said}"),
             Err(said) => panic!("{file}: {said}"),
         }
@@ -68,12 +68,12 @@ fn units_and_descriptions_are_where_libraries_look_for_them() {
 fn readers_find_every_row_of_partitions() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("t.h5");
-    script("exported.py", ["write".as_ref(), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    script("exported", ["write".as_ref(), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
     for (by, more) in [("text", &["--memory=256M"][..]), ("few,flag", &[]), ("many", &["--compression=snappy"])] {
         let out = folder.path().join(by);
         export(&source, "t", &out, &[&[format!("--partition-by={by}").as_str()], more].concat()).unwrap();
         let arguments = ["partitions".as_ref(), source.as_os_str(), out.as_os_str(), by.as_ref()];
-        match script("exported.py", arguments) {
+        match script("exported", arguments) {
             Ok(said) => print!("{said}"),
             Err(said) => panic!("{by}: {said}"),
         }
@@ -115,7 +115,7 @@ fn own_beginning() -> String {
 fn an_export_that_fails_or_is_killed_leaves_what_was_there() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("t.h5");
-    script("exported.py", ["write".as_ref(), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    script("exported", ["write".as_ref(), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
     let (place, out) = (format!("{}:t", source.display()), folder.path().join("out"));
     let file = out.join("t.parquet");
     std::fs::create_dir(&out).unwrap();

@@ -22,7 +22,7 @@ fn masked_integers_and_booleans_stay_such() {
 
 fn compare(file: &str, expected: &Path) {
     let mounted = Mounted::new(&[&checkout(file)], &[]);
-    match script("frames.py", [expected.as_os_str(), mounted.path().as_os_str()]) {
+    match script("frames", [expected.as_os_str(), mounted.path().as_os_str()]) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")),
     }

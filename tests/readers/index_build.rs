@@ -15,7 +15,7 @@ const KINDS: [(&str, &str); 4] =
 #[test]
 fn indexes_are_what_the_rules_say() {
     let folder = tempfile::tempdir().unwrap();
-    script("index_build.py", [OsStr::new("make"), folder.path().as_os_str()]).unwrap();
+    script("index_build", [OsStr::new("make"), folder.path().as_os_str()]).unwrap();
     // Every column and kind in one file, two columns in the others.
     for (name, columns) in [
         ("old", &COLUMNS[..]),
@@ -36,7 +36,7 @@ fn indexes_are_what_the_rules_say() {
         assert!(built.status.success(), "{name}: {}", String::from_utf8_lossy(&built.stderr));
         let pairs = columns.iter().flat_map(|column| KINDS.map(|(_, kind)| [kind, *column])).flatten();
         let arguments = [path.to_str().unwrap(), "run"].into_iter().chain(pairs);
-        script("check_indexes.py", arguments).unwrap_or_else(|said| panic!("{name}: {said}"));
+        script("check_indexes", arguments).unwrap_or_else(|said| panic!("{name}: {said}"));
     }
 }
 
@@ -48,5 +48,5 @@ fn a_writer_that_dies_leaves_a_whole_file() {
     }
     let folder = tempfile::tempdir().unwrap();
     let arguments = [OsStr::new("crash"), OsStr::new(HEPFS), Path::as_os_str(folder.path())];
-    print!("{}", script("index_build.py", arguments).unwrap_or_else(|said| panic!("{said}")));
+    print!("{}", script("index_build", arguments).unwrap_or_else(|said| panic!("{said}")));
 }

@@ -12,7 +12,7 @@ use crate::support::{HEPFS, Mounted, must};
 fn filters_rule_out_what_does_not_occur() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("run.h5");
-    script("label_filters.py", [OsStr::new("write"), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    script("label_filters", [OsStr::new("write"), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
     let place = format!("{}:t", source.display());
     must(
         HEPFS,
@@ -33,6 +33,6 @@ fn lengths(source: &Path, arguments: &[&str], filters: &str) -> [u64; 2] {
     let mounted = Mounted::new(&[source], arguments);
     let paths = ["t/table.parquet", "t/columns/wide.parquet"].map(|path| mounted.join(path));
     let check = [OsStr::new("check"), source.as_os_str(), paths[0].as_os_str(), OsStr::new(filters)];
-    script("label_filters.py", check).unwrap_or_else(|said| panic!("{arguments:?}: {said}"));
+    script("label_filters", check).unwrap_or_else(|said| panic!("{arguments:?}: {said}"));
     paths.map(|path| path.metadata().unwrap().len())
 }

@@ -15,7 +15,7 @@ const UNFILTERED: &str = "plain";
 fn whatever_file_of_a_column_is_read_its_footer_is_true() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("run.h5");
-    let said = script("learnt.py", [OsStr::new("write"), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    let said = script("learnt", [OsStr::new("write"), source.as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
     let columns: Vec<&str> = said.lines().collect();
     // A file that has just been written may be written again within the same tick of its times.
     std::thread::sleep(Duration::from_millis(200));
@@ -41,5 +41,5 @@ fn check(source: &Path, mounted: &Mounted, unknown: &[&str], view: &str) {
     let columns = mounted.join("t/columns");
     let arguments = [OsStr::new("check"), source.as_os_str(), columns.as_os_str(), OsStr::new("--unknown")];
     let arguments = arguments.into_iter().chain(unknown.iter().map(OsStr::new));
-    script("learnt.py", arguments).unwrap_or_else(|said| panic!("after reading .{view}: {said}"));
+    script("learnt", arguments).unwrap_or_else(|said| panic!("after reading .{view}: {said}"));
 }

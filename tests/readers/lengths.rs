@@ -5,12 +5,12 @@ use crate::support::Mounted;
 
 #[test]
 fn sizes_stand_and_values_are_those_of_h5py() {
-    check("lengths.py");
+    check("lengths");
 }
 
 #[test]
 fn texts_of_fixed_width_are_those_of_h5py_whatever_their_bytes() {
-    check("fixed_texts.py");
+    check("fixed_texts");
 }
 
 fn check(name: &str) {

@@ -1,8 +1,8 @@
 //! Other software against real mounts: every value that pyarrow, DuckDB, polars, pandas, fastparquet, NumPy and the
 //! commands of a shell find must be the one that h5py stored.
 //!
-//! `scripts/reading/fixture.py` writes the files and the expected values, `scripts/reading/check.py` runs a reader; the
-//! Python packages come from `scripts/setup --tests`. `HEPFS_TEST_READER=DuckDB` runs that reader alone. All readers
+//! In `scripts/hepfs_tools/reading`, `fixture.py` writes the files and the expected values, and `check.py` runs a reader.
+//! The Python packages come from `scripts/setup --tests`. `HEPFS_TEST_READER=DuckDB` runs that reader alone. All readers
 //! share a mount: what one has asked for, others find in the page cache, as on a user's machine.
 
 #[path = "../support/mod.rs"]
@@ -32,7 +32,7 @@ mod times;
 mod trevni;
 mod triples;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, OnceLock};
@@ -44,7 +44,7 @@ use support::{Mounted, run_within};
 /// All of a reader's files take some seconds; a busy machine may take much longer.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The readers that must be there; `scripts/readers` knows more.
+/// The readers that must be there; `scripts/check/readers` knows more.
 const READERS: [&str; 22] = [
     "fastparquet",
     "DuckDB",
@@ -87,17 +87,19 @@ fn checkout(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// The Python that `scripts/setup --tests` made or found to have everything.
-pub fn python() -> PathBuf {
+/// The Python that `scripts/setup --tests` made or found to have everything; it finds what the scripts share.
+pub fn python() -> Command {
     let own = checkout(".tools/venv/bin/python3");
-    if own.exists() { own } else { "python3".into() }
+    let mut command = Command::new(if own.exists() { own } else { "python3".into() });
+    command.env("PYTHONPATH", checkout("scripts"));
+    command
 }
 
-/// Runs a script of `scripts/reading` that must succeed; what it wrote.
+/// Runs a module of `scripts/hepfs_tools/reading` that must succeed; returns its output.
 pub fn script<S: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = S>) -> Result<String, String> {
-    let mut line = vec![checkout("scripts/reading").join(name).into_os_string()];
+    let mut line = vec!["-m".into(), OsString::from(format!("hepfs_tools.reading.{name}"))];
     line.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
-    let output = run_within(LIMIT, Command::new(python()).args(line));
+    let output = run_within(LIMIT, python().args(line));
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() { Ok(said) } else { Err(format!("{said}{}", String::from_utf8_lossy(&output.stderr))) }
 }
@@ -107,8 +109,8 @@ pub fn fixtures() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let mut digest = Sha256::new();
-        for name in ["reading/fixture.py", "reading/columns.py", "reading/nested.py", "fixtures/write.py"] {
-            digest.update(std::fs::read(checkout("scripts").join(name)).unwrap());
+        for name in ["reading/fixture.py", "reading/columns.py", "reading/nested.py", "hep001/write.py"] {
+            digest.update(std::fs::read(checkout("scripts/hepfs_tools").join(name)).unwrap());
         }
         for name in ["pandas3", "pytables"] {
             digest.update(std::fs::read(checkout("tests/data").join(name).with_extension("h5")).unwrap());
@@ -119,7 +121,7 @@ pub fn fixtures() -> &'static Path {
         if !folder.join("complete").exists() {
             // Those of older scripts, and what an interrupted run left, are of no more use.
             std::fs::remove_dir_all(&parent).ok();
-            script("fixture.py", [&folder]).unwrap_or_else(|said| panic!("{said}\nrun `scripts/setup --tests` first"));
+            script("fixture", [&folder]).unwrap_or_else(|said| panic!("{said}\nrun `scripts/setup --tests` first"));
         }
         folder
     })
@@ -143,7 +145,7 @@ fn every_reader_finds_every_value() {
                 arguments.push(OsStr::new("--rows"));
                 arguments.extend(FEWER_ROWS.map(OsStr::new));
             }
-            match script("check.py", arguments) {
+            match script("check", arguments) {
                 Ok(said) => print!("{said}"),
                 Err(said) => wrong.lock().unwrap().push(format!("{reader}:\n{said}")),
             }
@@ -161,7 +163,7 @@ fn every_reader_finds_every_value() {
 #[test]
 fn metadata_follows_its_schema() {
     let check = |folder: &Path| {
-        let output = run_within(LIMIT, Command::new(python()).arg(checkout("scripts/check-schema")).arg(folder));
+        let output = run_within(LIMIT, python().arg(checkout("scripts/check/schema")).arg(folder));
         let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         (output.status.success(), said)
     };

@@ -11,7 +11,7 @@ fn readers_find_what_xarray_makes_of_variables() {
     let sources = files.each_ref().map(|file| file.with_extension("h5"));
     let mounted = Mounted::new(&sources.each_ref().map(|source| source.as_path()), &[]);
     let expected = files.map(|file| file.with_extension("expected.json").into_os_string());
-    match script("netcdf.py", [mounted.path().as_os_str().to_owned()].into_iter().chain(expected)) {
+    match script("netcdf", [mounted.path().as_os_str().to_owned()].into_iter().chain(expected)) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")),
     }
@@ -28,15 +28,15 @@ fn runs(name: &str) {
 
 #[test]
 fn what_lies_outside_of_valid_ranges_is_found() {
-    runs("netcdf_ranges.py");
+    runs("netcdf_ranges");
 }
 
 #[test]
 fn packed_numbers_by_their_codes_are_what_numpy_computes() {
-    runs("netcdf_codes.py");
+    runs("netcdf_codes");
 }
 
 #[test]
 fn grids_are_tables_for_who_asks() {
-    runs("netcdf_grids.py");
+    runs("netcdf_grids");
 }

@@ -29,7 +29,7 @@ fn decodes_a_tenth(reader: &str) {
     let path = mounted.join("t/table.parquet");
     let before = stats(&mounted)["bytes_decoded"];
     let expected = fixtures().join("clustered.t.arrow");
-    let said = script("push_down.py", [Path::new(reader), &path, &expected]).unwrap_or_else(|said| panic!("{said}"));
+    let said = script("push_down", [Path::new(reader), &path, &expected]).unwrap_or_else(|said| panic!("{said}"));
     let decoded = stats(&mounted)["bytes_decoded"] - before;
     // `time` and `x`: 8 bytes a row each.
     let whole = 2 * 8 * 131_072 * ROW_GROUPS;
@@ -42,7 +42,7 @@ fn decodes_a_tenth(reader: &str) {
 fn a_filter_by_the_name_of_a_group_decodes_that_group_alone() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("series.h5");
-    script("series.py", [Path::new("write"), &source]).unwrap_or_else(|said| panic!("{said}"));
+    script("series", [Path::new("write"), &source]).unwrap_or_else(|said| panic!("{said}"));
     let kept = ["--cache-folder", folder.path().to_str().unwrap()];
     let mut prepare = Command::new(HEPFS);
     prepare.args(["prepare", "--stats"]).args(kept).arg(&source);
@@ -50,7 +50,7 @@ fn a_filter_by_the_name_of_a_group_decodes_that_group_alone() {
     assert!(prepared.status.success(), "{}", String::from_utf8_lossy(&prepared.stderr));
     let mounted = Mounted::new(&[&source], &kept);
     let at = mounted.join("");
-    script("series.py", [Path::new("check"), &source, &at]).unwrap_or_else(|said| panic!("{said}"));
+    script("series", [Path::new("check"), &source, &at]).unwrap_or_else(|said| panic!("{said}"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::{LIMIT, checkout, script};
 #[test]
 fn each_rule_is_told_by_its_name_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
-    script("rules.py", ["write".as_ref(), folder.path().as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
+    script("rules", ["write".as_ref(), folder.path().as_os_str()]).unwrap_or_else(|said| panic!("{said}"));
     let expected = std::fs::read(folder.path().join("expected.json")).unwrap();
     let expected: BTreeMap<String, Value> = serde_json::from_slice(&expected).unwrap();
     assert!(expected.len() > 140);

@@ -1,9 +1,8 @@
-//! Selections of random tables, other ones at each run, against `scripts/selection_fixtures.py`.
+//! Selections of random tables, other ones at each run, against `scripts/fixtures/selection.py`.
 
 #[path = "../support/selections.rs"]
 mod check;
 
-use std::process::Command;
 use std::time::SystemTime;
 
 use crate::support::{Mounted, must, run_within};
@@ -16,8 +15,8 @@ fn selections_of_random_tables_hold_the_rows_that_python_finds() {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
     let seed: u64 = given.unwrap_or(now);
     println!("HEPFS_TEST_SEED={seed}");
-    let mut script = Command::new(python());
-    script.arg(checkout("scripts/selection_fixtures.py")).args(["--seed", &seed.to_string(), "--queries", "30"]);
+    let mut script = python();
+    script.args(["-m", "fixtures.selection", "--seed", &seed.to_string(), "--queries", "30"]);
     let made = run_within(LIMIT, script.arg(folder.path()));
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     check::check(folder.path());
@@ -32,7 +31,7 @@ fn a_glob_of_every_directory_finds_each_table_once() {
                   root = sys.argv[1] + '/**/table.parquet'\n\
                   for path in glob.glob(root, recursive=True): print('glob', path)\n\
                   for path, in duckdb.sql(f\"from glob('{root}')\").fetchall(): print('duckdb', path)";
-    let found = run_within(LIMIT, Command::new(python()).args(["-c", script]).arg(mounted.path()));
+    let found = run_within(LIMIT, python().args(["-c", script]).arg(mounted.path()));
     let found = String::from_utf8(found.stdout).unwrap();
     let tables = must("find", [mounted.path().as_os_str(), "-name".as_ref(), "table.parquet".as_ref()]);
     for program in ["glob", "duckdb"] {

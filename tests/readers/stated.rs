@@ -9,9 +9,9 @@ use crate::{checkout, script};
 fn stated_fill_values_mean_missing_in_tables_of_any_kind() {
     let folder = tempfile::tempdir().unwrap();
     let pandas = checkout("tests/data/pandas2.h5");
-    script("stated.py", ["write".as_ref(), folder.path().as_os_str(), pandas.as_os_str()]).unwrap();
+    script("stated", ["write".as_ref(), folder.path().as_os_str(), pandas.as_os_str()]).unwrap();
     let mounted = Mounted::new(&[folder.path()], &[]);
-    match script("stated.py", ["check".as_ref(), folder.path().as_os_str(), mounted.path().as_os_str()]) {
+    match script("stated", ["check".as_ref(), folder.path().as_os_str(), mounted.path().as_os_str()]) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")),
     }
@@ -22,7 +22,7 @@ fn stated_fill_values_mean_missing_in_tables_of_any_kind() {
 fn what_no_value_can_be_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let pandas = checkout("tests/data/pandas2.h5");
-    script("stated.py", ["write".as_ref(), folder.path().as_os_str(), pandas.as_os_str()]).unwrap();
+    script("stated", ["write".as_ref(), folder.path().as_os_str(), pandas.as_os_str()]).unwrap();
     let file = folder.path().join("types.h5").display().to_string();
     let told = |more: &[&str]| -> Vec<(String, String, Option<u64>, Option<u64>)> {
         let output = hepfs(["check", "--json", "--cache-folder", "none", &file].iter().chain(more));
@@ -74,6 +74,6 @@ fn what_no_value_can_be_is_found() {
 fn masked_tables_of_astropy_are_what_astropy_reads() {
     let mounted = Mounted::new(&[&checkout("tests/data/astropy.h5")], &[]);
     let read = checkout("tests/data/astropy.read.json");
-    script("stated.py", ["astropy".as_ref(), read.as_os_str(), mounted.path().as_os_str()])
+    script("stated", ["astropy".as_ref(), read.as_os_str(), mounted.path().as_os_str()])
         .unwrap_or_else(|said| panic!("{said}\nerrors: {}", mounted.text(".hepfs/errors")));
 }

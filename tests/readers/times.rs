@@ -6,7 +6,7 @@ use crate::script;
 fn readers_find_instants() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [std::path::Path::new(env!("CARGO_BIN_EXE_hepfs")), folder.path()];
-    match script("times.py", arguments) {
+    match script("times", arguments) {
         Ok(said) => print!("{said}"),
         Err(said) => panic!("{said}"),
     }

@@ -16,30 +16,30 @@ fn comes_back(name: &str) {
 
 #[test]
 fn triples_make_the_matrix_again() {
-    comes_back("triples.py");
+    comes_back("triples");
 }
 
 #[test]
 fn matlab_has_texts_booleans_and_values_without_elements() {
-    comes_back("matlab.py");
+    comes_back("matlab");
 }
 
 #[test]
 fn booleans_and_names_of_lh5_stand_by_themselves() {
-    comes_back("lh5_values.py");
+    comes_back("lh5_values");
 }
 
 #[test]
 fn data_frames_of_r_have_factors_and_logicals() {
-    comes_back("h5seurat.py");
+    comes_back("h5seurat");
 }
 
 #[test]
 fn long_doubles_are_the_nearest_numbers() {
-    comes_back("long_double.py");
+    comes_back("long_double");
 }
 
 #[test]
 fn particles_without_a_group_of_species_are_one() {
-    comes_back("openpmd.py");
+    comes_back("openpmd");
 }

@@ -1,4 +1,4 @@
-//! What `scripts/selection_fixtures.py` says that selections hold, held against the program.
+//! What `scripts/fixtures/selection.py` says that selections hold, held against the program.
 
 use std::path::Path;
 

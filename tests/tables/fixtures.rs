@@ -1,6 +1,6 @@
 //! Every file of `tests/data` through a real mount, held against what h5py and h5col read from it.
 //!
-//! The expected values (`NAME.expected.json`) were made by `scripts/make_fixtures.py`; its head describes the format.
+//! The expected values (`NAME.expected.json`) were made by `scripts/fixtures/hep001.py`; its head describes the format.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;

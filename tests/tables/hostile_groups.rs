@@ -1,4 +1,4 @@
-//! Groups of hostile files, through a real mount. `scripts/make_hostile.py` writes the files.
+//! Groups of hostile files, through a real mount. `scripts/fixtures/hostile.py` writes the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

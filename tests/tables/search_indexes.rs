@@ -1,5 +1,5 @@
 //! Search indexes, checked against another implementation: verdicts, and the rows that queries find with and without
-//! them. `scripts/search_index_fixtures.py` writes the files.
+//! them. `scripts/fixtures/search_index.py` writes the files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

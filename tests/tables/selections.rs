@@ -1,5 +1,5 @@
 //! Selections by paths below `where/` and by `hepfs query`, checked against a second implementation in Python
-//! (`scripts/selection_fixtures.py`).
+//! (`scripts/fixtures/selection.py`).
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Tables that only the shapes of their datasets tell of: `scripts/shape_fixtures.py` writes the file. That the rule is
+//! Tables that only the shapes of their datasets tell of: `scripts/fixtures/shape.py` writes the file. That the rule is
 //! the rule, and values are those stored: `readers/shape.rs`.
 
 use serde_json::Value;

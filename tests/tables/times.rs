@@ -178,7 +178,7 @@ fn search_indexes_answer_for_instants() {
     }
 }
 
-/// `delta` of this frame has a second more in each row, and is missing in the third (`scripts/pandas_fixtures.py`).
+/// `delta` of this frame has a second more in each row, and is missing in the third (`scripts/fixtures/pandas.py`).
 #[test]
 fn durations_are_compared_with_lengths_of_time() {
     let place = format!("{}:every_7", data("pandas3.h5").display());

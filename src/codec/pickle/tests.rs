@@ -21,7 +21,7 @@ fn unhex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 
-/// A value as `scripts/make_pickles.py` writes it.
+/// A value as `scripts/fixtures/pickles.py` writes it.
 fn json(value: Value<'_>) -> Json {
     let all = |value: Value<'_>| -> Vec<_> { value.items().unwrap().map(json).collect() };
     match value.node() {
@@ -60,7 +60,7 @@ fn cell_json(cell: Cell<'_>) -> Json {
     }
 }
 
-/// The cases of a file that `scripts/make_pickles.py` has written: that of the tests, or another.
+/// The cases of a file that `scripts/fixtures/pickles.py` has written: that of the tests, or another.
 fn cases() -> Vec<Json> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/pickles.json");
     let path = std::env::var_os("HEPFS_PICKLES").map_or(own, Into::into);

@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(float("five", Width::Double), None);
     }
 
-    /// Expected values: exact fractions in Python (`scripts/selecting/truth.py`, `nearest`).
+    /// Expected values: exact fractions in Python (`scripts/hepfs_tools/selecting/truth.py`, `nearest`).
     #[test]
     fn decimals_are_rounded_to_halves_once() {
         let half = |text: &str| float(text, Width::Half).unwrap();

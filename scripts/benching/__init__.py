@@ -1,1 +1,0 @@
-"""Files, programs, times and sections of the suite, which `scripts/bench` and `scripts/bench-views` share."""
