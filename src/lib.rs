@@ -49,7 +49,6 @@
 //! | `session` | opens sources, finds tables, makes one table of many files, gathers findings |
 //! | `fs` | tree of names, inodes, the FUSE adapter |
 //! | `cli` | one file per command |
-#![deny(missing_docs)]
 
 #[doc(hidden)]
 pub mod calendar;
