@@ -296,7 +296,7 @@ fn chunks_out_of_the_file_fail_their_own_rows_alone() {
 }
 
 /// Chunks that fail, of an array of the numbers from 1 on, four a chunk; in others the values are right. Expected are
-/// the numbers that `make_hostile.py` wrote; which chunks it spoilt, it says.
+/// the numbers that `scripts/fixtures/hostile.py` wrote; which chunks it spoilt, it says.
 fn lost_chunks(direct: &Mounted, path: &str, chunks: usize) -> Vec<usize> {
     let number = |at: usize| (at as i32 + 1).to_le_bytes();
     let file = File::open(direct.join(path)).unwrap();

@@ -18,6 +18,9 @@ fn findings(mounted: &Mounted, table: &str) -> String {
     json(mounted, &format!("{table}/metadata.json"))["findings"].to_string()
 }
 
+/// Made: `/odd`, a data frame of three rows whose `column-order` is good, long, flat, gone, .., a/b, strange, good:
+/// `long` has five rows, `flat` rank 2, `gone` is absent, `..` and `a/b` are names of datasets, `strange` is an awkward
+/// array; `unlisted` is in no order. `/bare` has neither `_index` nor `column-order`, and version 9.9.
 #[test]
 fn columns_that_contradict_their_frame_are_found() {
     let mounted = Mounted::new(&[&data("hostile/bad_anndata.h5")], &[]);
@@ -41,6 +44,9 @@ fn columns_that_contradict_their_frame_are_found() {
 }
 
 /// A matrix without columns, a frame without any, and a dictionary that is only called `obsm`.
+///
+/// Made: `/single`, an AnnData with `obs` of three rows, and in `obsm` a matrix of 3 × 0, one of 3 × 2 and a frame
+/// without columns; `/uns/obsm`, a dictionary beside no frame, with matrices of 3 and 5 rows.
 #[test]
 fn what_is_about_no_row_is_found_nowhere() {
     let path = data("hostile/bad_anndata.h5");
@@ -56,6 +62,9 @@ fn what_is_about_no_row_is_found_nowhere() {
 }
 
 /// Before version 0.7 matrices are fields of a compound.
+///
+/// Made: compounds `/obs` and `/raw.var` of three rows as frames; `/obsm` of five rows, `/varm` beside no frame, and
+/// `/raw.varm` of three with a field `index`, the name of its labels.
 #[test]
 fn compounds_of_matrices_have_the_labels_of_as_many_rows() {
     let mounted = Mounted::new(&[&data("hostile/bad_anndata_06.h5")], &[]);
@@ -77,6 +86,9 @@ fn matrices_without_an_encoding_lie_beside_a_frame() {
     assert!(!mounted.names("uns/mine/obsm").contains(&"table.csv".to_owned()));
 }
 
+/// Made: `/parts`, columns of three rows: `short_mask` with a mask of two; `integer_mask` with the mask 0, 1, 0; `far`
+/// with the codes 1, 9, −1 of two categories; `of_codes`, whose categories are a categorical; `no_codes`; `own`, whose
+/// categories are the column itself; `nowhere`, whose categories are a null reference.
 #[test]
 fn masks_and_categories_that_lie_cost_their_column_alone() {
     let mounted = Mounted::new(&[&data("hostile/bad_anndata.h5")], &[]);
@@ -100,6 +112,9 @@ fn masks_and_categories_that_lie_cost_their_column_alone() {
     assert!(found.lines().any(|line| line.contains("/parts/far")), "{found}");
 }
 
+/// Made: matrices in CSR of 3 × 4 with four values. Pointers: `falls` 0, 3, 1, 4; `beyond` 0, 1, 2, 9; `negative` 0,
+/// −5, 2, 4; `many` 0, 1, 2, 4 of 2^63 − 1 rows. `uneven` has three indices, `outside` the indices 0, 99, −7, 3,
+/// `empty` no value. `/wide/X` has 2^45 rows, of whose pointers the first and the last are stored.
 #[test]
 fn pointers_that_lie_cost_the_numbers_of_rows_alone() {
     let mounted = Mounted::new(&[&data("hostile/bad_anndata.h5")], &[]);
@@ -222,6 +237,8 @@ fn an_awkward_array_of_another_form_is_found_and_its_buffers_are_shown() {
     assert!(mounted.names("uns/free").iter().all(|name| !name.starts_with("node")));
 }
 
+/// Made: `/sparse`, booleans stored as 0, 1, 2; `/awkward`, records of two booleans `a` (0, 2) and `b` (0, 1), beside
+/// an array `spare` that its form does not name.
 #[test]
 fn booleans_of_a_sparse_matrix_and_of_a_field_are_found() {
     let mounted = Mounted::new(&[&data("hostile/odd_parts.h5")], &[]);

@@ -210,6 +210,10 @@ fn what_says_otherwise_of_itself_is_found() {
 }
 
 /// What libhdf5 does not refuse is read as far as it can be, in bounded memory.
+///
+/// Made: compounds of two int32 whose second field, in the file's bytes, begins at byte 5 (`beyond`), at 2^32 − 1
+/// (`far`), at 2 (`overlap`), or has the first one's name (`twice`); `wide`, 1,000 elements of 4 GiB; a compound of
+/// 3,000 fields.
 #[test]
 fn compounds_that_hurt_harm_nobody_else() {
     let mounted = Mounted::new(&[&data("hostile/bad_compounds.h5"), &data("hostile/fields_3000.h5")], &[]);
@@ -288,6 +292,10 @@ fn texts_of_other_encodings_are_decoded() {
 }
 
 /// What says that it is of pandas shows what can be read, and why not the rest. Nothing is called.
+///
+/// Made: `nothing_KIND`, groups that are only called frames; `half`, a frame that says 10^9 blocks and has three: of
+/// three rows, of five, and a pickle that would call `os.system`; `wide`, a block of 2^40 columns; `loops`, attributes
+/// whose pickles hold themselves or a function, and a category without labels.
 #[test]
 fn frames_that_lie_are_found() {
     let mounted = Mounted::new(&[&data("hostile/bad_frames.h5")], &[]);

@@ -29,6 +29,10 @@ fn column<'a>(metadata: &'a Value, name: &str) -> &'a Value {
     metadata["columns"].as_array().unwrap().iter().find(|column| column["name"] == name).unwrap()
 }
 
+/// Made: `/lists`, a DynamicTable of three rows. Each column `NAME` has the values 0 to 4 and a `NAME_index` with the
+/// ends of its rows: `good` 2, 2, 5; `falls` 3, 2, 5; `past` 2, 3, 9; `negative` −1, 2, 5; `short` 1, 2, 4; `few` 2, 5;
+/// `floats` 1.0, 2.0, 5.0. The indexes of `circle` lead back to `circle`, `itself` is its own index, and `lost_index`
+/// names no column.
 #[test]
 fn ends_that_lie_cost_their_column_alone() {
     let mounted = hostile();
@@ -52,6 +56,10 @@ fn ends_that_lie_cost_their_column_alone() {
     assert_eq!(mounted.text("lists/columns/few.ndjson"), "{\"few\":[0,1]}\n{\"few\":[2,3,4]}\n");
 }
 
+/// Made: `/names`, whose `colnames` are b, a, b, gone, id, scalar, none, group, long; `gone` is absent, `scalar` and
+/// `none` have no rows, `group` is a group, `long` has four values, and `unlisted` and `other` are in no list.
+/// `/regions`: columns 0, 99, 2 that refer to nothing, an array, a table; 0, 9, 2 that refer to labels and to none.
+/// `/wide` lists 300 columns and has one; `/no_id` has no `id`.
 #[test]
 fn names_and_references_that_lead_nowhere_are_found() {
     let mounted = hostile();
@@ -78,6 +86,9 @@ fn names_and_references_that_lead_nowhere_are_found() {
     found(&mounted, "no_id", &["there is no id"]);
 }
 
+/// Made: `/aligned`, a table of three rows with the categories good, gone, a, group, good, long, lists, itself,
+/// nothing: `gone` is absent, `a` is an array, `group` a plain group, `long` has four rows, `lists` is `/lists`,
+/// `itself` the table, `nothing` a table without columns. The categories of `/unlisted` are numbers.
 #[test]
 fn categories_that_are_no_tables_are_found() {
     let mounted = hostile();
@@ -101,6 +112,8 @@ fn categories_that_are_no_tables_are_found() {
     found(&mounted, "unlisted", &["it cannot be read"]);
 }
 
+/// Made: four swaths, each with fields `a` and `b` of three and `long` of four values. `StructMetadata.0` gives `good`
+/// the fields a, b; `odd` a, gone, long, a; `scalar` none; and leaves `lost` out.
 #[test]
 fn swaths_that_are_not_told_of_have_no_columns() {
     let mounted = hostile();
@@ -123,6 +136,9 @@ fn swaths_tell_units_and_leave_images_alone() {
     assert!(!mounted.names("HDFEOS/SWATHS/image").contains(&"table.csv".to_owned()));
 }
 
+/// Made: TimeSeries of 0, 1, 2. The rate of `still` is 0; of `endless` NaN, with the conversion "ten"; `uneven` has two
+/// timestamps and an infinite conversion; the data of `wordy` are texts; `channels` is 2 × 3 with four channel
+/// conversions.
 #[test]
 fn series_without_a_clock_or_a_factor_keep_their_data() {
     let mounted = hostile();
@@ -136,6 +152,9 @@ fn series_without_a_clock_or_a_factor_keep_their_data() {
     found(&mounted, "channels", &["channel_conversion of 4 channels along axis 1"]);
 }
 
+/// Made: `/tenx/NAME`, matrices of 2 features, 3 barcodes and 3 values. Pointers: `good` 0, 1, 1, 3; `falls` 0, 2, 1,
+/// 3; `beyond` 0, 1, 1, 9; `few` 0, 3. Indices: `outside` 0, 7, −1; `uneven` only two. `shape` says 2^62 × −5; the
+/// features of `nameless` have no id.
 #[test]
 fn matrices_that_contradict_themselves_keep_what_they_have() {
     let mounted = hostile();
@@ -157,6 +176,10 @@ fn matrices_that_contradict_themselves_keep_what_they_have() {
     found(&mounted, "tenx/nameless/tables/matrix", &["it has no id"]);
 }
 
+/// Made: Loom's `/matrix` of 3 × 2 with row attributes of 3, 5 and no values, column attributes of rank 3, a graph of 2
+/// edges and `odd` of 2 and 3. NeXus's `/entry`: NXdata whose signal is absent (`gone`) or a group (`group`), with axes
+/// of odd characters (`axes`); an NXlog of 3 times and 5 values; an NXevent_data whose parts have 3, 2, 2 and 3 values;
+/// a class that is a number (`number`).
 #[test]
 fn attributes_and_plots_of_other_lengths_are_left_out() {
     let mounted = hostile();
@@ -174,6 +197,10 @@ fn attributes_and_plots_of_other_lengths_are_left_out() {
     found(&mounted, "entry/events/tables/pulses", &["3 rows, the table has 2"]);
 }
 
+/// Made: H5MD elements of three frames: `good` with a step and a time that are fixed distances; `short` with two steps;
+/// `far` with a step of 2^52, an offset NaN and a text as its time; `wide` with 1,048,584 bytes a frame. openPMD's
+/// species `/data/1/particles/e`: ids of 3, weights of 4, constants of a text (`mass`), of 2^62 rows (`spin`) and
+/// without a value (`position/x`); complex amplitudes in units of 2.
 #[test]
 fn simulations_that_do_not_fit_keep_what_does() {
     let mounted = hostile();
@@ -204,6 +231,10 @@ fn simulations_that_do_not_fit_keep_what_does() {
 }
 
 /// Times that a factor stands beside, arrays and short masks of vaex, very many elements of a column of NWB.
+///
+/// Made: `/entry/scaled`, an NXlog whose times have a start and a scaling factor. `/vaex`: `few` with 3 values and a
+/// mask of 2, `odd` with a text that is no UTF-8, `vec` of rank 2, `month` in months since 1970. `/many`: a
+/// DynamicTable whose column refers to 2^32 labels.
 #[test]
 fn what_is_not_understood_costs_its_column_alone() {
     let mounted = hostile();
@@ -223,6 +254,9 @@ fn what_is_not_understood_costs_its_column_alone() {
     found(&mounted, "many", &["4294967296 elements"]);
 }
 
+/// Made: structs of MATLAB with `x` 0.0, 1.0 and `y`, two cells that refer to texts: `good` twice to the same; the
+/// second cell of `bad` refers to a number, of `square` to a text of 2 × 2, of `gone` to nothing. The fields of
+/// `lengths` are 1 × 2 and 1 × 3, of `scalars` 1 × 1, of `squares` 2 × 2.
 #[test]
 fn structs_that_are_no_tables_are_groups() {
     let mounted = hostile();
@@ -280,6 +314,8 @@ fn odd() -> Mounted {
     Mounted::new(&[&data("hostile/odd_parts.h5")], &[])
 }
 
+/// Made: `/vaex`, columns in seconds: `big` (big-endian) and `little` begin with the least int64, which means none;
+/// `short` is int32.
 #[test]
 fn no_time_is_missing_in_either_byte_order() {
     let mounted = odd();
@@ -289,6 +325,8 @@ fn no_time_is_missing_in_either_byte_order() {
     );
 }
 
+/// Made: openPMD records 0.0, 1.0 whose `unitSI` is a big-endian 2.0 (`big`), the text "2" (`text`), two numbers
+/// (`two`).
 #[test]
 fn units_are_read_in_either_byte_order() {
     let mounted = odd();
@@ -297,11 +335,13 @@ fn units_are_read_in_either_byte_order() {
     assert_eq!(findings.matches("is not one number: shown as stored").count(), 2, "{findings}");
 }
 
+/// Made: a swath beside a `StructMetadata.0` of variable length, 131,072 times "x".
 #[test]
 fn a_text_of_a_swath_has_a_bound() {
     found(&odd(), "HDFEOS/SWATHS/long", &["StructMetadata.0: it has 131"]);
 }
 
+/// Made: a graph of Loom with `a`, `b`, `w` and `more` of four edges, and `longer` of five.
 #[test]
 fn another_dataset_of_a_graph_is_no_fault() {
     let mounted = odd();
@@ -310,12 +350,14 @@ fn another_dataset_of_a_graph_is_no_fault() {
     assert!(findings.contains("extents [5], of 4 rows") && !findings.contains("KNN/more"), "{findings}");
 }
 
+/// Made: molecules of 10x in the root group, with a column `barcode` beside the one that is made of `barcode_idx`.
 #[test]
 fn labels_of_molecules_have_names_of_their_own() {
     let csv = odd().text("table.csv");
     assert!(csv.starts_with("barcode_idx,feature_idx,umi,count,barcode,barcode.1,feature\n0,0,0,0,0,x,g\n"), "{csv}");
 }
 
+/// Made: `/struct`, three cell arrays of two texts; the second text of `h` has 1,048,577 characters.
 #[test]
 fn cells_are_read_as_far_as_they_have_a_bound() {
     let mounted = odd();
@@ -323,6 +365,7 @@ fn cells_are_read_as_far_as_they_have_a_bound() {
     found(&mounted, "struct", &["cell 1 has 1048577 characters, more than 1048576"]);
 }
 
+/// Made: `/observables/e`, an element of H5MD whose step, a fixed distance, is its own fill value.
 #[test]
 fn a_missing_number_is_none() {
     let mounted = odd();

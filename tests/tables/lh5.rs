@@ -8,6 +8,9 @@ use serde_json::Value;
 use crate::data;
 use crate::support::Mounted;
 
+/// Made: `/table`, three rows. `gone` is absent, `scalar` has none, `short` has two, `unlisted` is in no list, `itself`
+/// is a link to the table, `strange` has a datatype "quaternion", `wild` is a list without its parts, `huge` has
+/// waveforms of 2^40 samples.
 #[test]
 fn columns_that_contradict_their_table_are_found() {
     let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
@@ -40,6 +43,9 @@ fn links_to_one_table_do_not_multiply() {
 }
 
 /// A struct keeps its own names, rows of no element are there, and no count of lists is too large.
+///
+/// Made: `/holds`, a table of `a`, a struct, a table without columns and an array of 3 × 0; `/wide`, a table of 1,100
+/// links to one list.
 #[test]
 fn what_is_no_column_hides_nothing() {
     let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
@@ -54,6 +60,9 @@ fn what_is_no_column_hides_nothing() {
     assert!(line.ends_with(",\"v1099\":[20,30]}"), "{}", &line[line.len() - 40..]);
 }
 
+/// Made: `/table`, lists of 10, 20, 30 with the ends 2, 1, 3 (`falls`) and 1, 2, 9 (`beyond`); waveforms of which the
+/// second is eight bytes 0xff and the third lacks its last two (`packed`); waveforms of which the second has no end and
+/// the third is to have 2^40 samples (`sizes`).
 #[test]
 fn lists_and_waveforms_that_are_damaged_are_missing_and_counted() {
     let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
@@ -69,6 +78,9 @@ fn lists_and_waveforms_that_are_damaged_are_missing_and_counted() {
 }
 
 /// An end that is wrong costs the two waveforms that it is an end of. A shift that no sample can have is none.
+///
+/// Made: `/gap`, four times the waveform 1, 2, 3 of 14 bytes. Ends: `v` 14, 2^31, 42, 56; `again` 14, 56, 28, 42; those
+/// of `shifted` are right, and its shift is 2^33.
 #[test]
 fn waveforms_beside_a_wrong_end_are_decoded() {
     let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &[]);
@@ -91,6 +103,8 @@ fn bytes() -> &'static str {
 }
 
 /// As with a chunk that is damaged: what lies beside it can be read.
+///
+/// Made: `/table/packed`, three waveforms of three samples, the second and third damaged; `sizes`, of several lengths.
 #[test]
 fn arrays_of_waveforms_end_where_one_is_damaged() {
     let mounted = Mounted::new(&[&data("hostile/bad_lh5.h5")], &["--direct-io"]);
@@ -124,6 +138,8 @@ fn lines(name: &str, values: [&str; 3]) -> String {
     values.map(|value| format!("{{\"{name}\":{value}}}\n")).concat()
 }
 
+/// Made: `/waves`, three waveforms of two samples whose `decoded_size` has the extents 3 × 1 in chunks (`chunked`) or 3
+/// × 1 × 2 (`cube`); a histogram with three axes.
 #[test]
 fn samples_are_counted_by_datasets_of_one_number_each() {
     let mounted = Mounted::new(&[&data("hostile/odd_parts.h5")], &[]);
@@ -134,6 +150,9 @@ fn samples_are_counted_by_datasets_of_one_number_each() {
 }
 
 /// What is odd within a column of structs is found by its own path.
+///
+/// Made: `/flags/inner`, enumerations with names for 0 and 1: `flag` is 0, 1, 2, and `lists` has 0, 1, 2, 3 in three
+/// rows.
 #[test]
 fn codes_without_a_name_in_a_table_in_a_table_are_found() {
     let mounted = Mounted::new(&[&data("hostile/odd_parts.h5")], &[]);

@@ -10,6 +10,9 @@ fn json(mounted: &Mounted, path: &str) -> Value {
     serde_json::from_slice(&mounted.read(path)).unwrap()
 }
 
+/// Made: `/lost`, variables 0, 1, 2. The DIMENSION_LIST of `to_group`, `to_root`, `to_null`, `to_no_scale`, `to_gone`
+/// and `itself` refers to a group, the root, nothing, a plain dataset, a deleted dataset, the variable; of
+/// `to_scale_of_2` to a scale of rank 2; of `no_list` it is a text, of `numbers` integers.
 #[test]
 fn dimension_lists_that_lead_anywhere_are_found() {
     let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
@@ -27,6 +30,10 @@ fn dimension_lists_that_lead_anywhere_are_found() {
     );
 }
 
+/// Made: `/good`, variables 1, 2, 3 on `x`. The scale factor of `zero`, `nan`, `endless` and `texts` is 0, NaN,
+/// infinite, a text; `fill` has a text as `_FillValue` and 1000, −1 as missing values of uint8; `flags` two values and
+/// one word; `late` and `last` are days up to 1e300 and 2^62; `julian` has another calendar, `months` a unit of no one
+/// length; `odd_bool` is 0, 1, 7.
 #[test]
 fn attributes_that_make_no_numbers_are_found() {
     let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
@@ -55,6 +62,7 @@ fn attributes_that_make_no_numbers_are_found() {
     assert!(mounted.text(".hepfs/findings").contains("an instant fits 64 bits"));
 }
 
+/// Made: `/short`, a dimension `y` of five, with a variable of four values and one of two.
 #[test]
 fn variables_that_end_early_end_in_missing_rows() {
     let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);
@@ -129,6 +137,9 @@ fn numbers_are_shown_instead_of_times_on_request() {
 }
 
 /// In tables of other kinds, too: an attribute of the column's own type.
+///
+/// Made: `/stated`, a HEP001 table of 0, 1, 2 twice; `_FillValue` is 1, for `a` of the column's type, for `other` of
+/// int64.
 #[test]
 fn a_stated_fill_value_means_missing_anywhere() {
     let mounted = Mounted::new(&[&data("hostile/bad_netcdf.h5")], &[]);

@@ -116,6 +116,12 @@ fn commands_look_into_other_versions_where_these_are_named() {
     assert!(all.starts_with("5 tables"), "{all}");
 }
 
+/// Made: `good`, `x` of raw data 8 to 11 and 0 to 3, and `y`; `bad`, after it, with mappings to half of its rows (`x`),
+/// behind the raw data (`outside`), across chunks (`across`), to datasets that are no raw data (`beside`) or gone
+/// (`nothing`), an array that is not virtual (`plain`), links to everything above and 30 groups with two links each to
+/// the next; versions before each other (`a`, `b`), behind those, before themselves (`self`) and behind nobody
+/// (`orphan`); a time "yesterday" (`timeless`); groups without a version's attributes (`half`, `slash`), an array and a
+/// soft link among the versions.
 #[test]
 fn versions_that_lie_are_found_and_the_rest_is_served() {
     let mounted = Mounted::new(&[&data("hostile/bad_versions.h5")], &[]);
@@ -192,7 +198,7 @@ fn versions_cost_the_chunks_that_differ() {
     assert_eq!(counted(&mounted, "worker_reads"), 0);
 }
 
-/// Expected: the times that `versioned_fixtures.py` gives them. One of the hostile file has none.
+/// Expected: the times that `scripts/fixtures/versioned.py` gives them. One of the hostile file has none.
 #[test]
 fn directories_of_versions_have_their_times() {
     let source = data("versioned.h5");
