@@ -10,12 +10,15 @@ use crate::Tools;
 /// Test programs of the tier.
 const PROGRAMS: [&str; 3] = ["--lib", "--test", "layers"];
 
-/// Tests that take most of the time of all others together: every way to cut a pickle, long sorts, long chunk maps.
-const SLOW: [&str; 4] = [
-    "codec::pickle::tests::a_pickle_that_is_cut_anywhere_is_an_error",
-    "cli::inputs::sorted::tests::runs_of_runs_keep_the_order_of_equal_rows",
+/// Tests that take two thirds of the time of all: of every way to cut a pickle, of random columns, of long sorts.
+const SLOW: [&str; 7] = [
     "catalogue::chunk_map::tests::a_packed_map_is_the_plain_one",
-    "dialects::compound::astropy::tests::whatever_stands_there_ends",
+    "cli::inputs::sorted::tests::runs_of_runs_keep_the_order_of_equal_rows",
+    "codec::pickle::tests::a_pickle_that_is_cut_anywhere_is_an_error",
+    "query::tests::a_selection_holds_the_rows_that_a_look_at_each_finds",
+    "store::learnt::tests::model::statistics_are_those_of_the_values",
+    "store::learnt::tests::stored::stored_bytes_teach_what_arrays_do",
+    "views::parquet::tests::lengths::lists_are_as_long_as_their_offsets_say",
 ];
 
 /// Builds and runs them; says how many tests ran.
