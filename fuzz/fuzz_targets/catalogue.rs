@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs_fuzz::catalogue::{ChunkMap, FileInfo, Link};
+use hepfs::catalogue::{ChunkMap, FileInfo, Link};
 
 // What a worker answers, and an entry of the cache folder holds: links and chunk maps. Of a map that is read, every
 // chunk is found, and it is the same when it is written again.

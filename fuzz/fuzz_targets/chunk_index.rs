@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs_fuzz::catalogue::Chunk;
+use hepfs::catalogue::Chunk;
 
 // A chunk index: byte 0 says what kind it is, byte 1 how many positions there are, then a byte for the position of each
 // entry (255: outside). What is listed once and in order stays, and no position is listed twice.

@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs_fuzz::catalogue::Datatype;
+use hepfs::catalogue::Datatype;
 
 // Elements of any datatype: compounds, arrays, sequences, strings, enumerations. The datatype as a worker describes it,
 // how many there are, the elements, and the heap that they lead into.

@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs_fuzz::codec::pickle::{Cell, Value, attribute, label, object_array, zone};
+use hepfs::codec::pickle::{Cell, Value, attribute, label, object_array, zone};
 
 /// Most bytes that a scan may take.
 const LIMIT: usize = 1 << 20;

@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs_fuzz::codec::{Prefix, Scratch};
+use hepfs::codec::{Prefix, Scratch};
 
 // Decodes the beginning of a chunk behind one of three filters: byte 0 chooses it, bytes 1 to 4 are the chunk's size
 // and how much of it is wanted. Where the whole chunk can be decoded, its beginning must be the same.

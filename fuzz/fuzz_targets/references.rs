@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs_fuzz::catalogue::ReferenceKind;
+use hepfs::catalogue::ReferenceKind;
 
 // References: kind, width of addresses, width and number of the elements, these, and the collection they lead into.
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

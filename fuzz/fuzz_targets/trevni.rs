@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs_fuzz::codec::trevni::{Descriptor, Header, Kind, Packing, Reader, decode, weight};
+use hepfs::codec::trevni::{Descriptor, Header, Kind, Packing, Reader, decode, weight};
 
 /// Most bytes that a block may take.
 const LIMIT: u64 = 1 << 24;

@@ -1,7 +1,7 @@
 #![no_main]
 
-use hepfs_fuzz::codec::structure::Widths;
-use hepfs_fuzz::codec::structure::mapped::VirtualDataset;
+use hepfs::codec::structure::Widths;
+use hepfs::codec::structure::mapped::VirtualDataset;
 
 // A file whose virtual dataset has its header at the start. Each of its mappings is there.
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs_fuzz::codec::waveform::Coding;
+use hepfs::codec::waveform::Coding;
 
 /// Most samples that a waveform may have.
 const MOST: usize = 4096;

@@ -1,27 +1,16 @@
-//! What the fuzz targets share: bytes become a filter with its parameters and a stored chunk.
-
-#[path = "../../src/calendar.rs"]
-pub mod calendar;
-#[path = "../../src/catalogue/mod.rs"]
-pub mod catalogue;
-#[path = "../../src/codec/mod.rs"]
-pub mod codec;
-#[path = "../../src/h5/worker/answers/listed.rs"]
-mod listed;
-#[path = "../../src/store/decode/regions.rs"]
-mod regions;
-pub mod store;
+//! Shared by the fuzz targets: bytes become a filter with its parameters and a stored chunk, a heap, a chunk index.
 
 use arrow_array::Array;
 use arrow_buffer::Buffer;
-use catalogue::{Chunk, Datatype, Filter, ReferenceKind};
-use codec::{Pipeline, Scratch};
-use store::decode::{self, Memory, Oddities, Weigher};
+use hepfs::catalogue::{Chunk, Datatype, Filter, ReferenceKind};
+use hepfs::codec::structure::heap::Sizes;
+use hepfs::codec::{Pipeline, Scratch};
+use hepfs::h5::Listed;
+use hepfs::store::Unresolved;
+use hepfs::store::decode::{self, Memory, Objects, Oddities, Resolve, Weigher};
+use hepfs::store::statistics::{Kind, encoded_again};
 
-/// A selection as text.
-pub fn region(bytes: &[u8]) -> Option<String> {
-    regions::text(bytes)
-}
+pub use hepfs::store::decode::region;
 
 /// Bytes that an array may take.
 const LARGEST: u64 = 1 << 20;
@@ -43,23 +32,56 @@ pub fn elements(datatype: &Datatype, count: usize, bytes: &[u8]) {
     assert!(oddities.iter().all(|(_, row)| row < count.max(1) as u64 * LARGEST));
 }
 
-/// References of a width, with the collection that they lead into behind them, as text.
+/// References of a width, with the collection that they lead into behind them.
 pub fn references(kind: ReferenceKind, address_size: u8, width: usize, count: usize, bytes: &[u8]) {
     let Some((stored, collection)) = width.checked_mul(count).and_then(|length| bytes.split_at_checked(length)) else {
         return;
     };
-    let file = store::File { address_size, collection: collection.to_vec() };
-    let heap = store::Heap { file, file_number: 0, interrupt: store::Interrupt };
-    if let Ok(texts) = heap.references(kind, stored, width) {
-        assert_eq!(texts.len(), stored.len() / width.max(1));
-        assert!(texts.value_data().len() <= LARGEST as usize);
+    let address_size = usize::from(address_size);
+    let mut heap = Heap { address_size, collection };
+    if let Ok(targets) = decode::references(kind, stored, width, address_size, &mut heap) {
+        assert_eq!(targets.len(), stored.len() / width.max(1));
+        assert!(targets.iter().flatten().all(|(_, suffix)| suffix.len() <= LARGEST as usize));
     }
+}
+
+/// A global heap of one collection, at whatever address.
+struct Heap<'a> {
+    address_size: usize,
+    collection: &'a [u8],
+}
+
+impl Objects for Heap<'_> {
+    fn object(&mut self, _: u64, index: u32) -> Result<&[u8], Unresolved> {
+        let invalid = || Unresolved::Invalid("nothing there".into());
+        let objects = Sizes::new(8).objects(self.collection).map_err(|_| invalid())?;
+        let index = u16::try_from(index).map_err(|_| invalid())?;
+        let object = objects.find(self.collection, index).ok_or_else(invalid)?;
+        self.collection.get(object.start..object.start + object.length).ok_or_else(invalid)
+    }
+}
+
+impl Resolve for Heap<'_> {
+    fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved> {
+        let invalid = || Unresolved::Invalid("too short".into());
+        let (length, rest) = descriptor.split_first_chunk().ok_or_else(invalid)?;
+        let rest = rest.get(self.address_size..).ok_or_else(invalid)?;
+        let index = u32::from_le_bytes(*rest.first_chunk().ok_or_else(invalid)?);
+        let bytes = u64::from(u32::from_le_bytes(*length)).checked_mul(width).ok_or_else(invalid)?;
+        self.object(0, index)?.get(..usize::try_from(bytes).unwrap_or(usize::MAX)).ok_or_else(invalid)
+    }
+}
+
+/// Statistics of so many rows as the cache folder keeps them, decoded and encoded again.
+pub fn statistics(entry: &[u8], kind: u8, rows: u64) -> Option<Vec<u8>> {
+    let kinds = [Kind::Bool, Kind::Int, Kind::UInt, Kind::Float, Kind::Text];
+    encoded_again(entry, kinds[usize::from(kind) % kinds.len()], rows)
 }
 
 /// The chunks that an index of this many positions lists, set right.
 pub fn settle(entries: Vec<(Option<u64>, Chunk)>, positions: u64, flags: u8) -> Result<Vec<Chunk>, String> {
     let [in_order, grows, is_endless, ends_early, beyond_nodes] = [1, 2, 4, 8, 16].map(|bit| flags & bit != 0);
-    listed::Listed { entries, positions, in_order, grows, is_endless, ends_early, beyond_nodes }.settle()
+    Listed { entries, positions, in_order, grows, is_endless, ends_early, beyond_nodes }.settle()
 }
 
 /// Decodes a chunk behind one filter. The first two bytes of `input` are the chunk's size (little-endian), the next

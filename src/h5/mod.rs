@@ -35,6 +35,8 @@ mod writing;
 pub use client::Client;
 pub use error::Error;
 pub use options::{Options, READ_LIMIT, Region};
+#[cfg(feature = "fuzzing")]
+pub use worker::Listed;
 pub use worker::{serve_if_worker, serves};
 pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, journal_of};
 

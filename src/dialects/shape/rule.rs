@@ -1,6 +1,6 @@
 //! The rule that decides, by a group's listing, whether its children make a table.
 //!
-//! It uses no values, and of names only numbers and the few below. `scripts/check-shape` implements the rule a second
+//! It uses no values, and of names only numbers and the few below. `scripts/check/shape` implements the rule a second
 //! time.
 
 use std::borrow::Cow;

@@ -37,6 +37,8 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(feature = "fuzzing")]
+pub use self::answers::Listed;
 use self::session::Session;
 use self::shared::SharedMemory;
 use self::writer::Writer;

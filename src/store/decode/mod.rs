@@ -31,6 +31,10 @@ pub(super) use enumeration::integers as codes;
 pub use missing::FillTest;
 pub use oddity::{Oddities, Oddity};
 pub use references::LONGEST_REFERENCE;
+#[cfg(feature = "fuzzing")]
+pub use references::{Objects, references};
+#[cfg(feature = "fuzzing")]
+pub use regions::text as region;
 pub use tally::{Count, Tally};
 use text::hexadecimal;
 pub use weight::{Weigher, fixed_width};

@@ -20,7 +20,7 @@ use std::fmt::Write;
 use arrow_array::LargeStringArray;
 use arrow_array::builder::LargeStringBuilder;
 
-use super::{hexadecimal, regions};
+use super::{Resolve, hexadecimal, regions};
 use crate::catalogue::ReferenceKind;
 use crate::codec::structure::little_endian;
 use crate::store::heap::{ATTRIBUTE, REGION};
@@ -75,6 +75,7 @@ impl Heap {
             Err(Error::TooLarge { path, what, bytes: length, limit, option: "--max-chunk" })
         };
         let mut cursor = self.cursor();
+        let address_size = usize::from(self.file.info().address_size);
         // Equal references are parsed once.
         let (cells, keys) = numbered(stored.chunks_exact(width.max(1)));
         let mut targets = Vec::with_capacity(cells.len());
@@ -82,7 +83,7 @@ impl Heap {
             if at % STRIDE == 0 {
                 self.interrupt.check()?;
             }
-            let target = self.target_of(kind, cell, &mut cursor)?.filter(|target| target.address < end);
+            let target = target_of(kind, cell, address_size, &mut cursor)?.filter(|target| target.address < end);
             grow(target.as_ref().map_or(0, |target| target.suffix.len()))?;
             targets.push(target);
         }
@@ -123,45 +124,76 @@ impl Heap {
         // A numbered file belongs to the worker.
         if self.file_number == 0 { self.file.size() } else { Ok(u64::MAX) }
     }
+}
 
-    /// The target of a stored reference; `None`: a null or broken one.
-    fn target_of(
-        &self,
-        kind: ReferenceKind,
-        cell: &[u8],
-        cursor: &mut Cursor<'_>,
-    ) -> Result<Option<Target>, Unresolved> {
-        let address_size = usize::from(self.file.info().address_size);
-        if cell.iter().all(|byte| *byte == 0) {
-            return Ok(None);
-        }
-        // A malformed heap affects only this reference.
-        let valid = |bytes| match bytes {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(Unresolved::Invalid(_)) => Ok(None),
-            Err(error) => Err(error),
-        };
-        match kind {
-            ReferenceKind::Object => {
-                Ok(cell.get(..address_size).map(|cell| Target { address: little_endian(cell), suffix: String::new() }))
-            }
-            ReferenceKind::Region => {
-                let Some((address, index)) = cell.split_at_checked(address_size) else { return Ok(None) };
-                let Some(index) = index.first_chunk() else { return Ok(None) };
-                let object = valid(cursor.object(little_endian(address), u32::from_le_bytes(*index)))?;
-                Ok(object.and_then(|object| region(object, address_size)))
-            }
-            ReferenceKind::Standard => match cell {
-                // The target is in another file.
-                [_, flags, ..] if flags & EXTERNAL != 0 => Ok(None),
-                [OBJECT, _, body @ ..] => Ok(standard(OBJECT, body)),
-                [kind @ (REGION | ATTRIBUTE), _, descriptor @ ..] => {
-                    Ok(valid(cursor.resolve(descriptor, 1))?.and_then(|body| standard(*kind, body)))
-                }
-                _ => Ok(None),
-            },
-        }
+/// The target of a stored reference; `None`: a null or broken one.
+fn target_of(
+    kind: ReferenceKind,
+    cell: &[u8],
+    address_size: usize,
+    objects: &mut impl Objects,
+) -> Result<Option<Target>, Unresolved> {
+    if cell.iter().all(|byte| *byte == 0) {
+        return Ok(None);
     }
+    // A malformed heap affects only this reference.
+    let valid = |bytes| match bytes {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(Unresolved::Invalid(_)) => Ok(None),
+        Err(error) => Err(error),
+    };
+    match kind {
+        ReferenceKind::Object => {
+            Ok(cell.get(..address_size).map(|cell| Target { address: little_endian(cell), suffix: String::new() }))
+        }
+        ReferenceKind::Region => {
+            let Some((address, index)) = cell.split_at_checked(address_size) else { return Ok(None) };
+            let Some(index) = index.first_chunk() else { return Ok(None) };
+            let object = valid(objects.object(little_endian(address), u32::from_le_bytes(*index)))?;
+            Ok(object.and_then(|object| region(object, address_size)))
+        }
+        ReferenceKind::Standard => match cell {
+            // The target is in another file.
+            [_, flags, ..] if flags & EXTERNAL != 0 => Ok(None),
+            [OBJECT, _, body @ ..] => Ok(standard(OBJECT, body)),
+            [kind @ (REGION | ATTRIBUTE), _, descriptor @ ..] => {
+                Ok(valid(objects.resolve(descriptor, 1))?.and_then(|body| standard(*kind, body)))
+            }
+            _ => Ok(None),
+        },
+    }
+}
+
+/// Looks up the objects of the global heap that references lead to.
+pub trait Objects: Resolve {
+    /// The object of this number in the collection at an address.
+    ///
+    /// # Errors
+    /// The object is not there, or its bytes cannot be read.
+    fn object(&mut self, address: u64, index: u32) -> Result<&[u8], Unresolved>;
+}
+
+impl Objects for Cursor<'_> {
+    fn object(&mut self, address: u64, index: u32) -> Result<&[u8], Unresolved> {
+        Cursor::object(self, address, index)
+    }
+}
+
+/// The targets of references of `width` bytes each: address and suffix; `None`: a null or broken reference.
+///
+/// # Errors
+/// As [`Objects::object`].
+#[cfg(feature = "fuzzing")]
+pub fn references(
+    kind: ReferenceKind,
+    stored: &[u8],
+    width: usize,
+    address_size: usize,
+    objects: &mut impl Objects,
+) -> Result<Vec<Option<(u64, String)>>, Unresolved> {
+    let mut target = |cell| target_of(kind, cell, address_size, objects);
+    let cells = stored.chunks_exact(width.max(1));
+    cells.map(|cell| Ok(target(cell)?.map(|target| (target.address, target.suffix)))).collect()
 }
 
 /// Parses the heap object of an old-style region reference.

@@ -19,7 +19,7 @@ const SHOWN: u64 = 64;
 
 /// `[a:b,c:d]` for a block, half-open; several joined by `;`; points as `[(1,2);(3,4)]`; `[...]` for everything, `[]`
 /// for nothing. `None`: not a selection.
-pub(super) fn text(bytes: &[u8]) -> Option<String> {
+pub fn text(bytes: &[u8]) -> Option<String> {
     let mut rest = Rest(bytes);
     match rest.number(4)? {
         0 => Some("[]".into()),

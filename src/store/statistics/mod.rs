@@ -29,6 +29,13 @@ pub(super) use labels::named;
 pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
 pub use scan::summary;
 
+/// Decodes an entry of the cache folder and encodes it again; `None`: no statistics of so many rows of this kind.
+#[cfg(feature = "fuzzing")]
+pub fn encoded_again(entry: &[u8], kind: Kind, rows: u64) -> Option<Vec<u8>> {
+    let blocked = crate::store::Blocked::new(rows, GRAIN, None);
+    format::decode(entry, kind, &blocked).map(|blocks| format::encode(&blocks))
+}
+
 /// The statistics of a column: exact summaries of every block.
 #[derive(Debug)]
 pub struct Statistics {

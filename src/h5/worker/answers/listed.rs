@@ -13,7 +13,7 @@ const MOST_UNKNOWN: usize = 65_536;
 
 /// The listing, in the order of the index.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub struct Listed {
     /// Chunks; those outside the extent have no position.
     pub entries: Vec<(Option<u64>, Chunk)>,
     /// Positions of the grid.
@@ -33,6 +33,9 @@ pub(super) struct Listed {
 
 impl Listed {
     /// The chunks by ascending position, with unknown ones marked.
+    ///
+    /// # Errors
+    /// Too many positions are unknown.
     pub fn settle(mut self) -> Result<Vec<Chunk>, String> {
         let mut unknown = BTreeSet::new();
         let doubled = self.doubled();

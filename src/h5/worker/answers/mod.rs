@@ -28,6 +28,9 @@ mod object;
 mod paths;
 mod read;
 
+#[cfg(feature = "fuzzing")]
+pub use listed::Listed;
+
 use super::sandbox;
 use super::session::Session;
 use crate::h5::protocol::{Answer, Fault, Refusal, Request};
