@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Prints a line for each program of a folder.
-pub fn folder(folder: &Path) -> Result<(), String> {
+/// A line for each program of a folder.
+pub fn folder(folder: &Path) -> Result<String, String> {
+    let mut lines = String::new();
     for (name, path) in programs(folder)? {
         let text = document(&path)?;
-        println!("    {name:<16} {}", text.lines().next().unwrap_or_default());
+        lines += &format!("    {name:<16} {}\n", text.lines().next().unwrap_or_default());
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// Names and paths of the programs of a folder, in order.

@@ -9,6 +9,7 @@ mod quick;
 
 use std::env;
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -45,8 +46,7 @@ fn main() -> ExitCode {
     }
     let tools = Tools { root: root(), extra };
     if arguments.is_empty() {
-        help();
-        return ExitCode::SUCCESS;
+        return say(&help());
     }
     let command = arguments.remove(0).to_string_lossy().into_owned();
     match tools.run(&command, arguments) {
@@ -61,12 +61,20 @@ fn root() -> PathBuf {
     Path::new(&own).parent().expect("a folder in the checkout").to_owned()
 }
 
-fn help() {
-    println!("cargo xtask [--extra EXTRA] COMMAND\n");
+fn help() -> String {
+    let mut text = "cargo xtask [--extra EXTRA] COMMAND\n\n".to_owned();
     for (name, arguments, what) in COMMANDS {
-        println!("    {:<30} {what}", format!("{name} {arguments}"));
+        text += &format!("    {:<30} {what}\n", format!("{name} {arguments}"));
     }
-    println!("\n`--extra` runs a Python script with the packages of another extra of scripts/pyproject.toml.");
+    text + "\n`--extra` runs a Python script with the packages of another extra of scripts/pyproject.toml.\n"
+}
+
+/// Prints a text; a reader that left early, as `head` does, is no failure.
+fn say(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(&error.to_string()),
+        _ => ExitCode::SUCCESS,
+    }
 }
 
 fn fail(why: &str) -> ExitCode {
@@ -82,11 +90,11 @@ impl Tools {
             "lock" => return python::lock(self),
             "test" | "demo" => return Err(self.replace(Command::new(self.script(command)).args(arguments))),
             "corpus" | "hostile" | "fuzz" if arguments.is_empty() => {
-                print!("{}", list::document(&self.script(command))?);
+                let mut text = list::document(&self.script(command))?;
                 if command == "fuzz" {
-                    list::folder(&self.root.join("fuzz/fuzz_targets"))?;
+                    text += &list::folder(&self.root.join("fuzz/fuzz_targets"))?;
                 }
-                return Ok(ExitCode::SUCCESS);
+                return Ok(say(&text));
             }
             "fuzz" => return Err(self.replace(Command::new(self.script(command)).args(arguments))),
             "corpus" | "hostile" => return Err(self.python(&self.script(command), arguments)),
@@ -97,9 +105,8 @@ impl Tools {
         let first = arguments.first().map(|first| first.to_string_lossy().into_owned());
         let name = match first {
             None => {
-                println!("cargo xtask {command} NAME [ARGS]; NAME --help has more.\n");
-                list::folder(&folder)?;
-                return Ok(ExitCode::SUCCESS);
+                let head = format!("cargo xtask {command} NAME [ARGS]; NAME --help has more.\n\n");
+                return Ok(say(&(head + &list::folder(&folder)?)));
             }
             Some(first) if first.starts_with('-') && command == "bench" => "main".into(),
             Some(first) => {

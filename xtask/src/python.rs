@@ -39,7 +39,11 @@ pub fn interpreter(tools: &Tools, script: &Path) -> Result<PathBuf, String> {
 
 /// Locks every extra anew.
 pub fn lock(tools: &Tools) -> Result<ExitCode, String> {
-    for (extra, path) in list::programs(&tools.script("locks"))? {
+    let project = tools.script("pyproject.toml");
+    let text = fs::read_to_string(&project).map_err(|error| format!("{}: {error}", project.display()))?;
+    let section = text.split("[project.optional-dependencies]").nth(1).unwrap_or_default();
+    let lines = section.lines().skip(1).take_while(|line| !line.starts_with('['));
+    for extra in lines.filter_map(|line| line.split_once(" = [")).map(|(extra, _)| extra) {
         let mut line = Command::new("uv");
         line.args([
             "pip",
@@ -50,7 +54,7 @@ pub fn lock(tools: &Tools) -> Result<ExitCode, String> {
             "--no-header",
             "--no-emit-index-url",
         ]);
-        line.args(["--no-annotate", "--extra", &extra, "--output-file"]).arg(path).arg(tools.script("pyproject.toml"));
+        line.args(["--no-annotate", "--extra", extra, "--output-file"]).arg(lock_of(tools, extra)).arg(&project);
         succeed(&mut line)?;
     }
     Ok(ExitCode::SUCCESS)
