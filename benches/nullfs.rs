@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use clap::Parser;
 use hepfs::fs::mount::{Mount, MountOptions, StopSignals};
-use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef};
+use hepfs::fs::{Attributes, Children, DirEntry, EntryKind, Error, Node, NodeRef};
 use hepfs::source::Interrupt;
 use hepfs::store::{Answer, Budget, Lent};
 use hepfs::views::{Effort, Size};
@@ -56,14 +56,14 @@ struct File {
     copied: bool,
 }
 
-fn attributes(kind: Kind) -> Attributes {
+fn attributes(kind: EntryKind) -> Attributes {
     let time = SystemTime::UNIX_EPOCH;
     Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time }
 }
 
 impl Node for Folder {
     fn attributes(&self) -> Attributes {
-        attributes(Kind::Directory)
+        attributes(EntryKind::Directory)
     }
 
     fn is_current(&self) -> bool {
@@ -76,7 +76,7 @@ impl Node for Folder {
     }
 
     fn children(&self, _: &Interrupt) -> Result<Children, Error> {
-        Ok(self.0.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: Kind::File }).collect())
+        Ok(self.0.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: EntryKind::File }).collect())
     }
 }
 
@@ -90,7 +90,7 @@ impl File {
 
 impl Node for File {
     fn attributes(&self) -> Attributes {
-        attributes(Kind::File)
+        attributes(EntryKind::File)
     }
 
     fn is_current(&self) -> bool {

@@ -3,7 +3,7 @@
 // A global heap collection behind the width of its lengths. What is found in it must lie in it.
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Some((width, collection)) = input.split_first() else { return };
-    let sizes = hepfs::codec::structure::heap::Sizes::new(width % 9);
+    let sizes = hepfs::codec::structure::heap::HeapWidths::new(width % 9);
     let _ = sizes.collection(collection);
     let Ok(objects) = sizes.objects(collection) else { return };
     // Whatever is an index of an object stands at a multiple of 8.

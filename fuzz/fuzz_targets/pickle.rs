@@ -1,6 +1,6 @@
 #![no_main]
 
-use hepfs::codec::pickle::{Cell, Value, attribute, label, object_array, zone};
+use hepfs::codec::pickle::{PickledCell, PickleValue, attribute, label, object_array, zone};
 
 /// Most bytes that a scan may take.
 const LIMIT: usize = 1 << 20;
@@ -17,14 +17,14 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     for row in 0..array.rows() {
         for column in 0..array.columns().unwrap_or(1) {
             let cell = array.cell(row, column, input).expect("a value that was scanned");
-            if let Cell::Text(text) = cell {
+            if let PickledCell::Text(text) = cell {
                 assert!(text.len() <= 3 * array.text_length(row, column, input));
             }
         }
     }
 });
 
-fn walk(value: Value<'_>, left: &mut usize) {
+fn walk(value: PickleValue<'_>, left: &mut usize) {
     *left = left.checked_sub(1).expect("no more values than are read");
     let items = value.items().into_iter().flatten();
     items.for_each(|item| walk(item, left));

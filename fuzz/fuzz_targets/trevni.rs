@@ -1,22 +1,22 @@
 #![no_main]
 
-use hepfs::codec::trevni::{Descriptor, Header, Kind, Packing, Reader, decode, weight};
+use hepfs::codec::trevni::{BlockDescriptor, TrevniHeader, TrevniType, TrevniPacking, TrevniReader, decode, weight};
 
 /// Most bytes that a block may take.
 const LIMIT: u64 = 1 << 24;
 
 // A header and descriptors of the bytes, and blocks of every type: what is decoded is as long as was asked.
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    let _ = Header::read(input, input.len() as u64);
-    let _ = Header::read(input, 1 << 40);
+    let _ = TrevniHeader::read(input, input.len() as u64);
+    let _ = TrevniHeader::read(input, 1 << 40);
     let [choice, entries, runs, block @ ..] = input else { return };
-    let (_, kind) = Kind::ALL[usize::from(*choice) % Kind::ALL.len()];
-    let mut reader = Reader::new(block, 1 << 40);
-    while let Ok((descriptor, _)) = Descriptor::read(&mut reader, Some(kind)) {
+    let (_, kind) = TrevniType::ALL[usize::from(*choice) % TrevniType::ALL.len()];
+    let mut reader = TrevniReader::new(block, 1 << 40);
+    while let Ok((descriptor, _)) = BlockDescriptor::read(&mut reader, Some(kind)) {
         assert!(descriptor.size < 1 << 31);
     }
     for codec in ["null", "deflate", "snappy", "bzip2"] {
-        let packing = Packing::of(Some(codec.as_bytes()), Some(b"crc32")).expect("names that are known");
+        let packing = TrevniPacking::of(Some(codec.as_bytes()), Some(b"crc32")).expect("names that are known");
         let _ = packing.unpack(block, &mut [0; 300]);
         let _ = packing.check(block, block.get(..4).unwrap_or_default());
     }

@@ -3,12 +3,12 @@
 use arrow_array::Array;
 use arrow_buffer::Buffer;
 use hepfs::catalogue::{Chunk, Datatype, Filter, ReferenceKind};
-use hepfs::codec::structure::heap::Sizes;
+use hepfs::codec::structure::heap::HeapWidths;
 use hepfs::codec::{Pipeline, Scratch};
-use hepfs::h5::Listed;
+use hepfs::h5::ListedChunks;
 use hepfs::store::Unresolved;
-use hepfs::store::decode::{self, Memory, Objects, Oddities, Resolve, Weigher};
-use hepfs::store::statistics::{Kind, encoded_again};
+use hepfs::store::decode::{self, HeapBytes, Objects, Oddities, Resolve, Weigher};
+use hepfs::store::statistics::{ScalarKind, encoded_again};
 
 pub use hepfs::store::decode::region;
 
@@ -19,7 +19,7 @@ const LARGEST: u64 = 1 << 20;
 pub fn elements(datatype: &Datatype, count: usize, bytes: &[u8]) {
     let length = usize::try_from(datatype.size).ok().and_then(|size| size.checked_mul(count));
     let Some((elements, heap)) = length.and_then(|length| bytes.split_at_checked(length)) else { return };
-    let heap = Memory(heap);
+    let heap = HeapBytes(heap);
     let weigher = Weigher::new(datatype, bytes.len() as u64);
     let weight = weigher.weight_of_all(elements, datatype.size, LARGEST, &heap);
     if weight > LARGEST {
@@ -54,7 +54,7 @@ struct Heap<'a> {
 impl Objects for Heap<'_> {
     fn object(&mut self, _: u64, index: u32) -> Result<&[u8], Unresolved> {
         let invalid = || Unresolved::Invalid("nothing there".into());
-        let objects = Sizes::new(8).objects(self.collection).map_err(|_| invalid())?;
+        let objects = HeapWidths::new(8).objects(self.collection).map_err(|_| invalid())?;
         let index = u16::try_from(index).map_err(|_| invalid())?;
         let object = objects.find(self.collection, index).ok_or_else(invalid)?;
         self.collection.get(object.start..object.start + object.length).ok_or_else(invalid)
@@ -74,14 +74,14 @@ impl Resolve for Heap<'_> {
 
 /// Statistics of so many rows as the cache folder keeps them, decoded and encoded again.
 pub fn statistics(entry: &[u8], kind: u8, rows: u64) -> Option<Vec<u8>> {
-    let kinds = [Kind::Bool, Kind::Int, Kind::UInt, Kind::Float, Kind::Text];
+    let kinds = [ScalarKind::Bool, ScalarKind::Int, ScalarKind::UInt, ScalarKind::Float, ScalarKind::Text];
     encoded_again(entry, kinds[usize::from(kind) % kinds.len()], rows)
 }
 
 /// The chunks that an index of this many positions lists, set right.
 pub fn settle(entries: Vec<(Option<u64>, Chunk)>, positions: u64, flags: u8) -> Result<Vec<Chunk>, String> {
     let [in_order, grows, is_endless, ends_early, beyond_nodes] = [1, 2, 4, 8, 16].map(|bit| flags & bit != 0);
-    Listed { entries, positions, in_order, grows, is_endless, ends_early, beyond_nodes }.settle()
+    ListedChunks { entries, positions, in_order, grows, is_endless, ends_early, beyond_nodes }.settle()
 }
 
 /// Decodes a chunk behind one filter. The first two bytes of `input` are the chunk's size (little-endian), the next

@@ -75,14 +75,14 @@ pub enum Class {
     /// Fields at offsets.
     Compound {
         /// The fields, in the file's order.
-        fields: Vec<Field>,
+        fields: Vec<CompoundField>,
     },
     /// Names for numbers.
     Enum {
         /// The integer type underneath (same size).
         base: Box<Datatype>,
         /// The members, in the file's order.
-        members: Vec<Member>,
+        members: Vec<EnumerationMember>,
     },
     /// Variable-length sequence, stored as a descriptor.
     Sequence {
@@ -212,7 +212,7 @@ pub enum Charset {
 
 /// A field of a compound.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Field {
+pub struct CompoundField {
     /// Its name.
     pub name: BString,
     /// Offset of its first byte in the element, on disk.
@@ -223,7 +223,7 @@ pub struct Field {
 
 /// A member of an enumeration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Member {
+pub struct EnumerationMember {
     /// Its name.
     pub name: BString,
     /// Its value, sign-extended.
@@ -330,7 +330,7 @@ impl Datatype {
         match &self.class {
             Class::Enum { base, .. } if !self.is_boolean() => (**base).clone(),
             Class::Compound { fields } => {
-                let coded = |field: &Field| Field { datatype: field.datatype.coded(), ..field.clone() };
+                let coded = |field: &CompoundField| CompoundField { datatype: field.datatype.coded(), ..field.clone() };
                 Datatype { size: self.size, class: Class::Compound { fields: fields.iter().map(coded).collect() } }
             }
             _ => self.clone(),

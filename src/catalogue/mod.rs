@@ -17,7 +17,9 @@ use bstr::BString;
 use serde::{Deserialize, Serialize};
 
 pub use chunk_map::{Chunk, ChunkMap, ChunkMapBuilder, OutOfOrder, PACKED_CHUNK};
-pub use datatype::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
+pub use datatype::{
+    ByteOrder, Charset, Class, CompoundField, Datatype, EnumerationMember, FloatFormat, Padding, ReferenceKind,
+};
 pub use elements::{DESCRIPTOR_SIZE, Descriptor, Elements};
 pub use mapping::{MappedSource, Mapping, Mappings};
 
@@ -319,12 +321,12 @@ pub struct Dataset {
     /// The place of the elements.
     pub layout: Layout,
     /// The rest of its description.
-    pub description: Arc<Description>,
+    pub description: Arc<DatasetDescription>,
 }
 
 /// Facts that neighbouring datasets often share: datatype, dataspace, fill value, filters and attributes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Description {
+pub struct DatasetDescription {
     /// Type of one element, in its stored layout.
     pub datatype: Datatype,
     /// Extent in elements; empty for a scalar. See `null`.
@@ -342,16 +344,16 @@ pub struct Description {
 }
 
 impl Deref for Dataset {
-    type Target = Description;
+    type Target = DatasetDescription;
 
-    fn deref(&self) -> &Description {
+    fn deref(&self) -> &DatasetDescription {
         &self.description
     }
 }
 
 impl Dataset {
     /// A copy with a changed description.
-    pub fn described(&self, change: impl FnOnce(&mut Description)) -> Self {
+    pub fn described(&self, change: impl FnOnce(&mut DatasetDescription)) -> Self {
         let mut changed = self.clone();
         change(Arc::make_mut(&mut changed.description));
         changed

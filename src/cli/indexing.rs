@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use super::Error;
 use super::place::{self, Place};
 use super::tables::table_of;
-use crate::dialects::index_writer::{self, IndexWriter, Kind, Listed, Plan};
+use crate::dialects::index_writer::{self, IndexKind, IndexPlan, IndexWriter, ListedIndex};
 use crate::dialects::{self, IndexOptions};
 use crate::h5::Exclusive;
 use crate::session::Session;
@@ -20,13 +20,13 @@ use crate::table::{Table, listed};
 use crate::views::printable;
 
 /// A table in a file that is locked for writing. It is reopened after each change of the file.
-pub(super) struct Opened {
+pub(super) struct LockedTable {
     pub place: Place,
     pub table: Arc<Table>,
     pub file: Arc<File>,
 }
 
-impl Opened {
+impl LockedTable {
     pub fn new(text: &OsStr, session: Arc<Session>, interrupt: &Interrupt) -> Result<Self, Error> {
         let place = Place::open(text, session, interrupt)?;
         let table = table_of(&place, false, interrupt)?;
@@ -41,20 +41,25 @@ impl Opened {
     }
 
     /// The search indexes of this column (or any) and of these kinds (or any).
-    pub fn listed(&self, column: Option<&str>, kinds: &[Kind], interrupt: &Interrupt) -> Result<Vec<Listed>, Error> {
+    pub fn listed(
+        &self,
+        column: Option<&str>,
+        kinds: &[IndexKind],
+        interrupt: &Interrupt,
+    ) -> Result<Vec<ListedIndex>, Error> {
         let writer = self.writer(&IndexOptions::default())?;
         Ok(writer.listed(&self.file, &self.table, column, kinds, interrupt)?)
     }
 
     /// Columns with search indexes, and the buildable kind of each index.
-    pub fn indexed(&self, interrupt: &Interrupt) -> Result<Vec<(String, Kind)>, Error> {
+    pub fn indexed(&self, interrupt: &Interrupt) -> Result<Vec<(String, IndexKind)>, Error> {
         let mut names: Vec<_> = self.table.indexes.iter().flat_map(|index| &index.columns).collect();
         names.sort_unstable();
         names.dedup();
         let mut found = Vec::with_capacity(names.len());
         for name in names {
             let name = name.to_string();
-            for kind in Kind::value_variants() {
+            for kind in IndexKind::value_variants() {
                 if !self.listed(Some(&name), &[*kind], interrupt)?.is_empty() {
                     found.push((name.clone(), *kind));
                 }
@@ -78,7 +83,7 @@ pub(super) fn lock(text: &OsStr) -> Result<Exclusive, Error> {
 }
 
 /// Builds search indexes of one table.
-pub(super) struct Builder<'a> {
+pub(super) struct IndexBuilder<'a> {
     /// The file and the path of the table in it.
     pub place: &'a OsStr,
     /// Opens the session for reading the file, each time it is opened.
@@ -90,12 +95,12 @@ pub(super) struct Builder<'a> {
     pub interrupt: &'a Interrupt,
 }
 
-impl Builder<'_> {
-    fn open(&self) -> Result<Opened, Error> {
-        Opened::new(self.place, (self.session)()?, self.interrupt)
+impl IndexBuilder<'_> {
+    fn open(&self) -> Result<LockedTable, Error> {
+        LockedTable::new(self.place, (self.session)()?, self.interrupt)
     }
 
-    fn plan(&self, opened: &Opened, column: &str) -> Result<Box<dyn Plan>, Error> {
+    fn plan(&self, opened: &LockedTable, column: &str) -> Result<Box<dyn IndexPlan>, Error> {
         let writer = opened.writer(self.options)?;
         Ok(writer.plan(&opened.file, &opened.table, column.as_bytes(), self.interrupt)?)
     }
@@ -113,7 +118,7 @@ impl Builder<'_> {
     ///
     /// # Errors
     /// If one cannot be built.
-    pub fn rows<'a>(&self, all: impl IntoIterator<Item = (&'a str, Kind)>) -> Result<u64, Error> {
+    pub fn rows<'a>(&self, all: impl IntoIterator<Item = (&'a str, IndexKind)>) -> Result<u64, Error> {
         let opened = self.open()?;
         let mut rows = 0_u64;
         for (column, kind) in all {
@@ -127,7 +132,7 @@ impl Builder<'_> {
     ///
     /// # Errors
     /// If it cannot be built or written.
-    pub fn build(&self, column: &str, kind: Kind, done: &AtomicU64) -> Result<String, Error> {
+    pub fn build(&self, column: &str, kind: IndexKind, done: &AtomicU64) -> Result<String, Error> {
         let begun = Instant::now();
         let opened = self.open()?;
         let plan = self.plan(&opened, column)?;

@@ -74,7 +74,7 @@ enum Command {
     Demo(demo::Arguments),
     /// Options of all commands that read files
     #[command(hide = true, override_usage = "hepfs COMMAND [OPTIONS] ...")]
-    Reading(options::Reading),
+    Reading(options::ReadingOptions),
 }
 
 /// Commands by what they are for, an example of each.
@@ -121,7 +121,7 @@ fn command() -> clap::Command {
         }
         groups.push('\n');
     }
-    let common = options::Reading::augment_args(clap::Command::new(""));
+    let common = options::ReadingOptions::augment_args(clap::Command::new(""));
     let common: Vec<Id> = common.get_arguments().map(|argument| argument.get_id().clone()).collect();
     let is_common = |argument: &Arg| common.contains(argument.get_id());
     command.version(VERSION.as_str()).before_help(groups).mut_subcommands(|command| without(command, &is_common))

@@ -28,7 +28,7 @@ pub(super) const SEPARATOR: char = ',';
 /// How sources are read.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
-pub(super) struct Reading {
+pub(super) struct ReadingOptions {
     /// Memory for decoded chunks, rendered text and chunk maps: bytes, or with K, M, G [default: a quarter of RAM (or
     /// of the control group's limit), at most 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -80,7 +80,7 @@ pub(super) struct Reading {
 
 /// Which files are shown.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Files {
+pub(super) struct FileOptions {
     /// Formats to show for tables, columns and datasets, separated by commas: `cp -r` and `grep -r` read every file
     /// [default: all]
     #[arg(
@@ -93,7 +93,7 @@ pub(super) struct Files {
     formats: Option<Vec<String>>,
 }
 
-impl Files {
+impl FileOptions {
     /// The formats as a set.
     pub fn formats(&self) -> Formats {
         let names = self.formats.as_ref();
@@ -141,22 +141,22 @@ pub(super) struct Showing {
         long,
         value_name = "verify|ignore|trust",
         value_enum,
-        default_value_t = Indexes::Verify,
+        default_value_t = IndexUse::Verify,
         help_heading = "Selections"
     )]
-    pub indexes: Indexes,
+    pub indexes: IndexUse,
 }
 
 /// The option for statistics in Parquet files.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Parquet {
+pub(super) struct ParquetOptions {
     /// Write the minimum, maximum and null count of row groups into Parquet files, as far as they are known when a file
     /// is first opened. `off` gives a file the same bytes on every machine, so that several can share one
     #[arg(long, value_name = "on|off", value_enum, default_value_t = Switch::On, help_heading = "Parquet")]
     parquet_stats: Switch,
 }
 
-impl Parquet {
+impl ParquetOptions {
     /// Whether statistics are shown.
     pub fn are_shown(&self) -> bool {
         self.parquet_stats == Switch::On
@@ -167,13 +167,13 @@ impl Parquet {
 #[derive(Clone, Debug, Args)]
 pub(super) struct ShownTimes {
     /// Display of integers whose units count time from a date (`seconds since 1970-01-01`)
-    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = Times::Utc, help_heading = "Times")]
-    pub times: Times,
+    #[arg(long, value_name = "utc|numbers", value_enum, default_value_t = TimeDisplay::Utc, help_heading = "Times")]
+    pub times: TimeDisplay,
 }
 
 /// How times are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Times {
+pub(super) enum TimeDisplay {
     /// As instants in UTC: timestamps in Parquet and Arrow, ISO 8601 in text
     Utc,
     /// As the numbers stored
@@ -214,7 +214,7 @@ impl NanOption {
 
 /// Which search indexes are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Indexes {
+pub(super) enum IndexUse {
     /// Those verified against their column
     Verify,
     /// None
@@ -241,7 +241,7 @@ pub(super) enum Decode {
     Libhdf5,
 }
 
-impl Reading {
+impl ReadingOptions {
     /// Starts a session with these settings.
     ///
     /// # Errors
@@ -334,7 +334,7 @@ impl Reading {
 impl ShownTimes {
     /// Whether times are shown as instants.
     pub fn are_instants(&self) -> bool {
-        self.times == Times::Utc
+        self.times == TimeDisplay::Utc
     }
 }
 
@@ -347,9 +347,9 @@ impl Showing {
         let csv = CsvOptions::new(self.csv_separator.unwrap_or(SEPARATOR), &self.csv_null, !self.no_header);
         let csv = csv.map_err(|error| Error::Options(error.to_string()))?;
         let trust = match self.indexes {
-            Indexes::Verify => Trust::Verify,
-            Indexes::Ignore => Trust::Ignore,
-            Indexes::Trust => Trust::Trust,
+            IndexUse::Verify => Trust::Verify,
+            IndexUse::Ignore => Trust::Ignore,
+            IndexUse::Trust => Trust::Trust,
         };
         Ok(Settings {
             csv,
@@ -376,9 +376,9 @@ impl Showing {
             NanPolicy::Value => arguments.push("--nan=value".into()),
         }
         match self.indexes {
-            Indexes::Verify => {}
-            Indexes::Ignore => arguments.push("--indexes=ignore".into()),
-            Indexes::Trust => arguments.push("--indexes=trust".into()),
+            IndexUse::Verify => {}
+            IndexUse::Ignore => arguments.push("--indexes=ignore".into()),
+            IndexUse::Trust => arguments.push("--indexes=trust".into()),
         }
         arguments
     }

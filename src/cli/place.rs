@@ -13,11 +13,11 @@ use clap::Args;
 
 use super::Error;
 use super::limits::allow_open_files;
-use super::options::Reading;
+use super::options::ReadingOptions;
 use super::signals::INTERRUPTED;
 use super::tables;
-use crate::session::walk::{self, Astray, Followed};
-use crate::session::{self, Kind, OpenError, Session, Settings, Spot};
+use crate::session::walk::{self, Astray, FollowedPath};
+use crate::session::{self, EntryKind, OpenError, Session, Settings, Spot};
 use crate::source::{Identity, Interrupt};
 use crate::table::did_you_mean;
 use crate::views::printable;
@@ -27,24 +27,24 @@ const LONGEST_SETTLING: Duration = Duration::from_secs(4);
 
 /// Places, as arguments name them, and how they are read.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Named {
+pub(super) struct NamedPlaces {
     /// HDF5 files or folders, each with an optional path in it as a mount would show it. With several, or a folder,
     /// each line begins with the file
     #[arg(value_name = "SOURCE[:PATH]", required = true)]
     places: Vec<OsString>,
 
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadingOptions,
 }
 
 /// A place named by an argument, before it is looked up.
-pub(super) struct Asked<'a> {
+pub(super) struct RequestedPlace<'a> {
     text: &'a OsStr,
     session: Arc<Session>,
     is_one_of_several: bool,
 }
 
-impl Named {
+impl NamedPlaces {
     /// Runs `act` on each place. A failure is printed to standard error, counts as the exit code `failed`, and does not
     /// stop the others; an interrupt does. Returns the worst exit code.
     ///
@@ -54,12 +54,12 @@ impl Named {
         &self,
         settings: &Settings,
         failed: u8,
-        mut act: impl FnMut(&Asked) -> Result<u8, Error>,
+        mut act: impl FnMut(&RequestedPlace) -> Result<u8, Error>,
     ) -> Result<ExitCode, Error> {
         let (mut worst, is_one_of_several) = (0, self.places.len() > 1);
         for text in &self.places {
             let session = self.reading.session(settings.clone())?;
-            let code = match act(&Asked { text, session, is_one_of_several }) {
+            let code = match act(&RequestedPlace { text, session, is_one_of_several }) {
                 Ok(code) => code,
                 Err(error) if !is_one_of_several || error.is_broken_pipe() => return Err(error),
                 Err(error) => {
@@ -76,7 +76,7 @@ impl Named {
     }
 }
 
-impl Asked<'_> {
+impl RequestedPlace<'_> {
     /// Looks the place up.
     ///
     /// # Errors
@@ -221,20 +221,24 @@ impl Place {
         session: Arc<Session>,
         interrupt: &Interrupt,
     ) -> Result<Self, Error> {
-        let Followed { spot, above, names } = walk::follow(root, &path, interrupt).map_err(|astray| match astray {
-            // The directory of selections cannot be listed, and has logged the error in the condition.
-            Astray::NotFound(spot, part) => {
-                match session.errors.last().filter(|_| matches!(spot, Spot::Where(_) | Spot::Selection(_))) {
-                    Some(why) => Error::Usage(why),
-                    None => {
-                        let (error, meant) = (session::Error::NotFound, meant(&spot, &part.to_str_lossy(), interrupt));
-                        Error::Usage(format!("{name}: {error}{meant}"))
+        let FollowedPath { spot, above, names } =
+            walk::follow(root, &path, interrupt).map_err(|astray| match astray {
+                // The directory of selections cannot be listed, and has logged the error in the condition.
+                Astray::NotFound(spot, part) => {
+                    match session.errors.last().filter(|_| matches!(spot, Spot::Where(_) | Spot::Selection(_))) {
+                        Some(why) => Error::Usage(why),
+                        None => {
+                            let (error, meant) =
+                                (session::Error::NotFound, meant(&spot, &part.to_str_lossy(), interrupt));
+                            Error::Usage(format!("{name}: {error}{meant}"))
+                        }
                     }
                 }
-            }
-            Astray::Nowhere(part) => Error::Usage(format!("{name}: {} leads nowhere", printable(&part.to_str_lossy()))),
-            Astray::Failed(error) => Error::Tree { path: name.clone(), error: error.into() },
-        })?;
+                Astray::Nowhere(part) => {
+                    Error::Usage(format!("{name}: {} leads nowhere", printable(&part.to_str_lossy())))
+                }
+                Astray::Failed(error) => Error::Tree { path: name.clone(), error: error.into() },
+            })?;
         let path = bstr::join("/", &names).into();
         let file = above.iter().chain([&spot]).position(|spot| spot.source().is_some());
         let in_file = bstr::join("/", file.and_then(|file| names.get(file..)).unwrap_or_default()).into();
@@ -254,7 +258,7 @@ impl Place {
 
     /// Whether it is a directory.
     pub fn is_directory(&self) -> bool {
-        self.spot.kind() == Kind::Directory
+        self.spot.kind() == EntryKind::Directory
     }
 
     /// Whether it is a whole source.

@@ -33,7 +33,7 @@ const PARTITIONS: u64 = 256 << 20;
 
 /// Options for columns and format of written rows.
 #[derive(Clone, Debug, Args)]
-pub(super) struct Writing {
+pub(super) struct OutputOptions {
     /// Only these columns, in this order; names may have commas in them [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub columns: Vec<String>,
@@ -41,12 +41,12 @@ pub(super) struct Writing {
     /// Format of the rows [default: by the suffix of FILE: .csv, .tsv, .ndjson, .parquet, .pq, .arrow, .ipc, and text
     /// with .gz behind it; else csv]
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<OutputFormat>,
 }
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     /// Text with a header line
     Csv,
     /// A JSON object per line
@@ -89,17 +89,17 @@ pub(super) fn compression(text: &str) -> Result<Compression, String> {
     }
 }
 
-impl Writing {
+impl OutputOptions {
     /// The requested format, or that of the name of `output`.
     ///
     /// # Errors
     /// If neither is known, or binary output would go to a terminal.
-    pub fn format(&self, output: Option<&Path>) -> Result<Format, Error> {
+    pub fn format(&self, output: Option<&Path>) -> Result<OutputFormat, Error> {
         let format = match output.filter(|_| self.format.is_none()) {
-            Some(output) => Format::of(output)?,
-            None => self.format.unwrap_or(Format::Csv),
+            Some(output) => OutputFormat::of(output)?,
+            None => self.format.unwrap_or(OutputFormat::Csv),
         };
-        let is_binary = matches!(format, Format::Parquet | Format::Arrow);
+        let is_binary = matches!(format, OutputFormat::Parquet | OutputFormat::Arrow);
         if let Some(output) = output.filter(|output| is_binary && is_gzip(output)) {
             let reason = "Parquet and Arrow files are never compressed as a whole: leave .gz out";
             return Err(Error::Usage(format!("-o {}: {reason}", output.display())));
@@ -135,7 +135,7 @@ impl Writing {
         Self { columns, format: self.format }
     }
 
-    /// Selects the columns that [`Writing::check`] found, in the requested order.
+    /// Selects the columns that [`OutputOptions::check`] found, in the requested order.
     pub fn choose(&self, table: &mut Table) {
         if !self.columns.is_empty() {
             let columns = self.columns.iter().filter_map(|name| table.columns.iter().find(|c| c.name == *name));
@@ -172,14 +172,14 @@ pub(super) fn are_columns(table: &Table, option: &str, names: &[String]) -> Resu
     Ok(())
 }
 
-impl Format {
+impl OutputFormat {
     /// The suffix of such files.
     pub fn suffix(self) -> &'static str {
         match self {
-            Format::Csv => "csv",
-            Format::Ndjson => "ndjson",
-            Format::Parquet => "parquet",
-            Format::Arrow => "arrow",
+            OutputFormat::Csv => "csv",
+            OutputFormat::Ndjson => "ndjson",
+            OutputFormat::Parquet => "parquet",
+            OutputFormat::Arrow => "arrow",
         }
     }
 
@@ -189,10 +189,10 @@ impl Format {
     /// If the name has no known suffix.
     pub fn of(output: &Path) -> Result<Self, Error> {
         Ok(match text_suffix(output).as_deref() {
-            Some("csv" | "tsv") => Format::Csv,
-            Some("ndjson" | "jsonl" | "json") => Format::Ndjson,
-            Some("parquet" | "pq") => Format::Parquet,
-            Some("arrow" | "feather" | "ipc") => Format::Arrow,
+            Some("csv" | "tsv") => OutputFormat::Csv,
+            Some("ndjson" | "jsonl" | "json") => OutputFormat::Ndjson,
+            Some("parquet" | "pq") => OutputFormat::Parquet,
+            Some("arrow" | "feather" | "ipc") => OutputFormat::Arrow,
             _ => {
                 let formats = "its name ends with none of .csv, .tsv, .ndjson, .parquet and .arrow; give --format";
                 return Err(Error::Usage(format!("-o {}: {formats}", output.display())));
@@ -221,7 +221,7 @@ pub(super) fn separator_of(path: &Path) -> Option<char> {
 }
 
 /// The destination of rows.
-pub(super) enum Target {
+pub(super) enum OutputTarget {
     /// Standard output.
     Standard,
     /// A file.
@@ -372,8 +372,8 @@ fn say_left_out(column: &Column, reason: &str) {
 /// If rows cannot be read or written.
 pub(super) fn write(
     table: &Table,
-    (format, keeping): (Format, Option<Keeping>),
-    target: &Target,
+    (format, keeping): (OutputFormat, Option<Keeping>),
+    target: &OutputTarget,
     place: &Place,
     (done, all): (&AtomicU64, &dyn Fn(u64)),
     interrupt: &Interrupt,
@@ -406,9 +406,9 @@ pub(super) fn write(
         CompressError::Format(reason) => refused(&reason),
     };
     let act = |out: &mut (dyn Write + Send)| match format {
-        Format::Csv => copy(&text(text::Format::Csv), out),
-        Format::Ndjson => copy(&text(text::Format::Ndjson), out),
-        Format::Parquet => {
+        OutputFormat::Csv => copy(&text(text::TextFormat::Csv), out),
+        OutputFormat::Ndjson => copy(&text(text::TextFormat::Ndjson), out),
+        OutputFormat::Parquet => {
             let columns = written(table, ParquetColumn::new);
             ParquetView::check(&columns).map_err(|misfit| refused(&misfit))?;
             let view = ParquetView::new(columns, session.blocks.clone());
@@ -417,19 +417,19 @@ pub(super) fn write(
             let [row_group, _] = keeping.room();
             compress(view, keeping.compression, row_group, out, done, interrupt).map_err(uncompressed)
         }
-        Format::Arrow => {
+        OutputFormat::Arrow => {
             let columns = written(table, IpcColumn::new);
             crate::views::ipc::check(&columns).map_err(|misfit| refused(&misfit))?;
             copy(&IpcView::new(columns, session.blocks.clone(), None), out)
         }
     };
     match target {
-        Target::Standard => act(&mut io::stdout()).map(|()| None).map_err(|error| match error {
+        OutputTarget::Standard => act(&mut io::stdout()).map(|()| None).map_err(|error| match error {
             Error::Io { error, .. } => Error::io("standard output")(error),
             error => error,
         }),
-        Target::File(output) => output.write(act),
-        Target::Folder(output, by) => {
+        OutputTarget::File(output) => output.write(act),
+        OutputTarget::Folder(output, by) => {
             let made = |column: &Column| {
                 // A row label that only names partitions is no column of the files, so it cannot label their rows.
                 let is_label = column.is_label && !by.iter().any(|name| column.name == *name);

@@ -7,7 +7,7 @@ use super::Error;
 use super::place::Place;
 use crate::session::datasets::LeftOut;
 pub(super) use crate::session::walk::{Met, below};
-use crate::session::{self, Opened, walk};
+use crate::session::{self, OpenedSource, walk};
 use crate::source::Interrupt;
 use crate::table::{Finding, SearchIndex, Severity, Table};
 use crate::views::printable;
@@ -53,7 +53,7 @@ pub(super) struct InFile {
     /// Findings that do not belong to an open file.
     pub findings: Vec<Finding>,
     /// Kept alive: a folder drops a file that nobody holds, and its findings with it.
-    pub opened: Option<Arc<Opened>>,
+    pub opened: Option<Arc<OpenedSource>>,
 }
 
 impl InFile {

@@ -13,7 +13,7 @@ use bstr::{BStr, BString, ByteSlice};
 
 use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements, ObjectId, Padding, attribute};
 use crate::codec::pickle;
-use crate::store::decode::{Memory, Oddities, Resolve, decode};
+use crate::store::decode::{HeapBytes, Oddities, Resolve, decode};
 
 /// The strings of a string attribute without padding. `None`: not strings, or unreadable.
 pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
@@ -24,7 +24,7 @@ pub fn strings(attribute: &Attribute) -> Option<Vec<BString>> {
         Class::FixedString { padding, .. } => Some(cells.map(|cell| padding.strip(cell).into()).collect()),
         Class::VariableString { .. } => cells
             .map(|cell| {
-                let mut heap = Memory(heap);
+                let mut heap = HeapBytes(heap);
                 let text = heap.resolve(cell, 1).ok()?;
                 Some(Padding::NullTerminated.strip(text).into())
             })
@@ -74,7 +74,7 @@ pub fn integers(attribute: &Attribute) -> Option<Vec<i128>> {
 }
 
 /// The value that PyTables pickled into an attribute. `None`: not a pickle.
-pub fn pickled(attribute: &Attribute) -> Option<pickle::Tree> {
+pub fn pickled(attribute: &Attribute) -> Option<pickle::PickleTree> {
     let Class::FixedString { charset, .. } = attribute.datatype.class else { return None };
     let bytes = Padding::NullPadded.strip(&attribute.value.as_ref().ok()?.bytes);
     // Bytes that are not a pickle are text: Python 2 stored text as ASCII.
@@ -126,7 +126,7 @@ pub fn numbers(attribute: &Attribute) -> Option<Vec<f64>> {
     if Some(bytes.len() as u64) != attribute.datatype.size.checked_mul(count as u64) {
         return None;
     }
-    let read = decode(&attribute.datatype, Buffer::from(bytes), count, &Memory(&[]), &mut Oddities::new()).ok()?;
+    let read = decode(&attribute.datatype, Buffer::from(bytes), count, &HeapBytes(&[]), &mut Oddities::new()).ok()?;
     let numbers = cast(&read, &DataType::Float64).ok()?;
     numbers
         .as_primitive_opt::<Float64Type>()

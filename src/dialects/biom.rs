@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use super::attributes::text;
-use super::triples::{Axis, PARTS, Triples};
-use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
+use super::triples::{MatrixAxis, PARTS, Triples};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Site, datasets};
 use crate::catalogue::{Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
@@ -48,9 +48,9 @@ impl Dialect for Biom {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(_) if axis(path).is_some() => Mark::LookInside,
+            ListedObject::Group(_) if axis(path).is_some() => Mark::LookInside,
             _ => Mark::No,
         }
     }
@@ -98,7 +98,7 @@ fn table(site: &Site<'_>, group: &Group, major: usize, interrupt: &Interrupt) ->
             let broken = triples.major.as_ref().err();
             findings
                 .extend(broken.map(|reason| Finding::new(join(site.path, b"indptr"), &rules::MATRIX, reason.clone())));
-            let axes = [major, 1 - major].map(|axis| Axis { name: AXES[axis], labels: ids[axis].take() });
+            let axes = [major, 1 - major].map(|axis| MatrixAxis { name: AXES[axis], labels: ids[axis].take() });
             columns = triples.columns(site, site.path, group, axes, &mut categories);
         }
         Err(reason) => findings.push(Finding::new(site.path, &rules::MATRIX, reason)),

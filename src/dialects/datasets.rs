@@ -14,11 +14,11 @@ use crate::catalogue::{Class, Dataset, Fill, Group, Object};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, File, Rows, StoredStrings, Tally};
-use crate::table::{Called, Column, Finding, PackedRows, Rule, Unreadable};
+use crate::table::{Column, Finding, OriginalName, PackedRows, Rule, Unreadable};
 
 /// Opens a dataset for reading. Fails if its layout or size is nonsense.
-pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::Dataset>, Unreadable> {
-    store::Dataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(Unreadable::from)
+pub fn open(file: &Arc<File>, path: &str, dataset: &Arc<Dataset>) -> Result<Arc<store::StoredDataset>, Unreadable> {
+    store::StoredDataset::new(file.clone(), path.to_owned(), dataset.clone()).map(Arc::new).map_err(Unreadable::from)
 }
 
 /// The missing element that the attribute `_FillValue` states, in files of any kind, if it is a single value of the
@@ -166,8 +166,8 @@ pub fn tell_apart(columns: &mut [Column]) {
     for (column, name) in columns.iter_mut().zip(distinct(&names)) {
         if column.name != name {
             let other = std::mem::replace(&mut column.name, name);
-            if column.meaning.origin.called == Called::Name {
-                column.meaning.origin.called = Called::Other(other.to_string());
+            if column.meaning.origin.called == OriginalName::Name {
+                column.meaning.origin.called = OriginalName::Other(other.to_string());
             }
         }
     }

@@ -5,14 +5,14 @@
 //!                              └─► listed(column, kinds) ─► remove
 //! ```
 //!
-//! Commands know the table, its columns and [`Kind`]s. The dialect knows names, drafts and the steps of a commit.
+//! Commands know the table, its columns and [`IndexKind`]s. The dialect knows names, drafts and the steps of a commit.
 
 use std::sync::Arc;
 
 use clap::ValueEnum;
 
 use crate::h5::steps::Step;
-use crate::h5::{WriteError, Writing};
+use crate::h5::{WriteError, WritingClient};
 use crate::source::Interrupt;
 use crate::store::{self, File};
 use crate::table::Table;
@@ -46,7 +46,7 @@ impl Error {
 
 /// A kind of search index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Kind {
+pub enum IndexKind {
     /// CHUNK_MINMAX: minimum and maximum of each chunk
     #[value(name = "minmax")]
     MinMax,
@@ -70,7 +70,7 @@ pub trait IndexWriter {
         table: &Table,
         column: &[u8],
         interrupt: &Interrupt,
-    ) -> Result<Box<dyn Plan>, Error>;
+    ) -> Result<Box<dyn IndexPlan>, Error>;
 
     /// The search indexes of a table; `column` and `kinds` restrict the result.
     ///
@@ -81,18 +81,18 @@ pub trait IndexWriter {
         file: &Arc<File>,
         table: &Table,
         column: Option<&str>,
-        kinds: &[Kind],
+        kinds: &[IndexKind],
         interrupt: &Interrupt,
-    ) -> Result<Vec<Listed>, Error>;
+    ) -> Result<Vec<ListedIndex>, Error>;
 }
 
 /// A column for which indexes can be built.
-pub trait Plan {
+pub trait IndexPlan {
     /// Rows of the column.
     fn rows(&self) -> u64;
 
     /// Number of passes over the column that an index of this kind takes.
-    fn passes(&self, kind: Kind) -> u64;
+    fn passes(&self, kind: IndexKind) -> u64;
 
     /// Computes an index in at most `memory` bytes; reports the rows of each pass to `progress`.
     ///
@@ -100,7 +100,7 @@ pub trait Plan {
     /// The column cannot have such an index or cannot be read, or memory does not suffice.
     fn compute(
         &self,
-        kind: Kind,
+        kind: IndexKind,
         memory: u64,
         progress: &(dyn Fn(u64) + Sync),
         interrupt: &Interrupt,
@@ -113,24 +113,25 @@ pub trait Computed {
     ///
     /// # Errors
     /// See [`Error`]. The file is then unchanged, or holds the index without the table's listing.
-    fn write(&self, writing: &mut Writing<'_>, description: &str, interrupt: &Interrupt) -> Result<String, Error>;
+    fn write(&self, writing: &mut WritingClient<'_>, description: &str, interrupt: &Interrupt)
+    -> Result<String, Error>;
 }
 
 /// An index that a table lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedIndex {
     /// HDF5 path.
     pub path: String,
     /// The steps that remove it, each a commit: the file is valid after each of them.
     pub removal: Vec<Step>,
 }
 
-impl Listed {
+impl ListedIndex {
     /// Removes the index. The file keeps the space that it took.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn remove(&self, writing: &mut Writing<'_>, interrupt: &Interrupt) -> Result<(), Error> {
+    pub fn remove(&self, writing: &mut WritingClient<'_>, interrupt: &Interrupt) -> Result<(), Error> {
         for step in &self.removal {
             for step in [Step::Begin, step.clone(), Step::Commit { removes: true }] {
                 writing.step(step, interrupt)?;

@@ -11,7 +11,7 @@ use crate::source::Interrupt;
 
 /// A dataset that differs from its earlier state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct DatasetChange {
     /// The kind of difference.
     pub changed: Changed,
     /// Path from the group: names of links with `/` between them.
@@ -47,9 +47,9 @@ pub enum Made {
 
 /// The plan by which a dialect opens its made-up tables of a group; the first one opened makes it for all.
 #[derive(Debug, Default)]
-pub struct Plan(OnceLock<Box<dyn Any + Send + Sync>>);
+pub struct MadePlan(OnceLock<Box<dyn Any + Send + Sync>>);
 
-impl Plan {
+impl MadePlan {
     /// Returns the plan; the first call makes it by `work_out`. `None` after an interrupt. Each dialect has one type of
     /// plan.
     pub fn of<T: Any + Send + Sync>(&self, interrupt: &Interrupt, work_out: impl FnOnce() -> T) -> Option<&T> {
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_worked_out_once_and_not_kept_where_that_was_interrupted() {
-        let (plan, interrupt) = (Plan::default(), Interrupt::new());
+        let (plan, interrupt) = (MadePlan::default(), Interrupt::new());
         interrupt.raise();
         assert_eq!(plan.of(&interrupt, || 1), None);
         assert_eq!(plan.of(&Interrupt::new(), || 2), Some(&2));

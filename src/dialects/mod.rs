@@ -44,7 +44,7 @@ mod versioned;
 pub use attributes::{is_of_pytables, of_pytables, pickled};
 pub use hep001::sample;
 pub use hep001::write::table as table_writer;
-pub use made::{Change, Changed, Elsewhere, Made, Plan};
+pub use made::{Changed, DatasetChange, Elsewhere, Made, MadePlan};
 pub use scales::is_plumbing;
 
 use std::borrow::Cow;
@@ -130,7 +130,7 @@ pub trait Dialect: Debug + Send + Sync {
     fn about(&self) -> &'static About;
 
     /// Classifies an object by its parent's listing. `path` is its HDF5 path.
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark;
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark;
 
     /// Roles of the members of a group that this dialect marked [`Mark::Table`] or [`Mark::LookInside`].
     fn claims(&self, here: &Here<'_>) -> Claims {
@@ -161,7 +161,7 @@ pub trait Dialect: Debug + Send + Sync {
     ///
     /// # Errors
     /// Why the states cannot be compared.
-    fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, store::Error> {
+    fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<DatasetChange>, store::Error> {
         let _ = (here, id);
         Ok(Vec::new())
     }
@@ -188,14 +188,14 @@ pub trait Dialect: Debug + Send + Sync {
 
 /// An object, as its parent's listing describes it.
 #[derive(Clone, Copy, Debug)]
-pub enum Subject<'a> {
+pub enum ListedObject<'a> {
     /// A group, by its attributes.
     Group(&'a [Attribute]),
     /// A dataset.
     Dataset(&'a Arc<Dataset>),
 }
 
-impl<'a> Subject<'a> {
+impl<'a> ListedObject<'a> {
     /// The group or dataset. `None`: a committed datatype, or an unreadable object.
     pub fn of(object: &'a Object) -> Option<Self> {
         match object {
@@ -335,7 +335,7 @@ pub enum Of<'a> {
         /// The key of the [`Made::Directory`].
         key: &'a BString,
         /// The plan shared by all made-up tables of the group.
-        plan: &'a Plan,
+        plan: &'a MadePlan,
     },
 }
 
@@ -363,8 +363,8 @@ impl Dialects {
     }
 
     /// Classifies an object by its parent's listing.
-    pub fn judge(self, path: &str, object: Subject<'_>) -> Judgement {
-        let is_dataset = matches!(object, Subject::Dataset(_));
+    pub fn judge(self, path: &str, object: ListedObject<'_>) -> Judgement {
+        let is_dataset = matches!(object, ListedObject::Dataset(_));
         let mut judgement =
             Judgement { kind: if is_dataset { "array" } else { "group" }, shown: None, findings: Vec::new() };
         let mut is_free = true;
@@ -396,7 +396,7 @@ impl Dialects {
 
     /// The kind of an object in listings: `table`, `array`, `group`, …
     pub fn kind(self, path: &str, object: &Object) -> &'static str {
-        match (object, Subject::of(object)) {
+        match (object, ListedObject::of(object)) {
             (_, Some(subject)) => self.judge(path, subject).kind,
             (Object::Datatype { .. }, None) => "datatype",
             (_, None) => "unreadable",
@@ -429,7 +429,7 @@ impl Dialects {
         let mut claims = Claims::default();
         let (mut is_marked, mut is_free) = (false, true);
         for asked in self.0 {
-            let mark = asked.mark(here.path, Subject::Group(&here.group.attributes));
+            let mark = asked.mark(here.path, ListedObject::Group(&here.group.attributes));
             is_marked |= is_free && mark == Mark::Table;
             is_free &= matches!(mark, Mark::No | Mark::Nearly(_));
             match mark {

@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Attribute, Class, Dataset, Elements, ObjectId, attribute};
 use crate::dialects::attributes::text;
-use crate::store::decode::{Memory, Resolve};
+use crate::store::decode::{HeapBytes, Resolve};
 
 /// Bytes of an object reference of the old kind: the address of an object header, least significant byte first.
 const REFERENCE: usize = 8;
@@ -21,7 +21,7 @@ pub fn attached(dataset: &Dataset, axis: usize) -> Option<ObjectId> {
     }
     let Elements { bytes, heap } = list.value.as_ref().ok()?;
     let width = usize::try_from(list.datatype.size).ok().filter(|width| *width > 0)?;
-    let mut heap = Memory(heap);
+    let mut heap = HeapBytes(heap);
     let scales = heap.resolve(bytes.chunks_exact(width).nth(axis)?, base.size).ok()?;
     let address = u64::from_le_bytes(*scales.first_chunk::<REFERENCE>()?);
     Some(ObjectId { file: dataset.id.file, address })

@@ -12,7 +12,7 @@ use super::{Checks, Dialect, hep001, netcdf};
 use crate::catalogue::{
     Attribute, ByteOrder, Class, Dataset, Datatype, Descriptor, Elements, Fill, FloatFormat, attribute,
 };
-use crate::store::decode::{Memory, Oddities, Oddity, arrow_type, decode, widen};
+use crate::store::decode::{HeapBytes, Oddities, Oddity, arrow_type, decode, widen};
 use crate::store::statistics::Scalar;
 use crate::table::{self, Expected, Finding, Near, Table};
 
@@ -36,18 +36,18 @@ pub struct Unfit {
 
 /// An exact number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
+pub enum ExactNumber {
     /// An integer.
     Whole(i128),
     /// A floating-point number.
     Float(f64),
 }
 
-impl Number {
+impl ExactNumber {
     /// The number in an attribute of one element.
     fn of(attribute: &Attribute) -> Option<Self> {
         let bytes = attribute.value.as_ref().ok()?.bytes.as_slice();
-        let array = decode(plain(&attribute.datatype), bytes.into(), 1, &Memory(&[]), &mut Oddities::new()).ok()?;
+        let array = decode(plain(&attribute.datatype), bytes.into(), 1, &HeapBytes(&[]), &mut Oddities::new()).ok()?;
         if let Some(unsigned) = widen::unsigned(&array).filter(|_| array.data_type().is_unsigned_integer()) {
             return Some(Self::Whole(unsigned.value(0).into()));
         }
@@ -133,7 +133,7 @@ impl Number {
     }
 }
 
-impl std::fmt::Display for Number {
+impl std::fmt::Display for ExactNumber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Whole(whole) => write!(f, "{whole}"),
@@ -209,7 +209,7 @@ pub fn element(datatype: &Datatype, attribute: &Attribute) -> Result<Option<Elem
     if fitting.is_some() {
         return Ok(fitting);
     }
-    match Number::of(attribute) {
+    match ExactNumber::of(attribute) {
         Some(number) => match number.stored(datatype) {
             Some(bytes) => Ok(Some(Elements { bytes, heap: Vec::new() })),
             None => Err(Unfit {
@@ -286,7 +286,7 @@ fn is_of(data_type: &DataType, item: &DataType) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{Charset, Member, Padding};
+    use crate::catalogue::{Charset, EnumerationMember, Padding};
 
     fn whole(size: u64, signed: bool, order: ByteOrder) -> Datatype {
         Datatype { size, class: Class::Integer { signed, order, precision: 8 * size as u32, offset: 0 } }
@@ -367,7 +367,8 @@ mod tests {
     fn booleans_are_never_missing_and_codes_of_other_enumerations_are() {
         let byte = whole(1, false, ByteOrder::Little);
         let of = |members: &[(&str, i128)]| {
-            let members = members.iter().map(|(name, value)| Member { name: (*name).into(), value: *value }).collect();
+            let members =
+                members.iter().map(|(name, value)| EnumerationMember { name: (*name).into(), value: *value }).collect();
             Datatype { size: 1, class: Class::Enum { base: Box::new(byte.clone()), members } }
         };
         let (boolean, colour) = (of(&[("FALSE", 0), ("TRUE", 1)]), of(&[("red", 0), ("none", 255)]));

@@ -12,7 +12,7 @@ use crate::table::{Categories, CategoryRows, Column, RunRows, Unreadable};
 pub(super) const PARTS: [&str; 3] = ["data", "indices", "indptr"];
 
 /// A dataset of a matrix as stored.
-pub(super) struct Part<'a> {
+pub(super) struct MatrixDataset<'a> {
     pub rows: Arc<dyn Rows>,
     pub dataset: &'a Arc<Dataset>,
     /// Oddities counted in it.
@@ -24,15 +24,15 @@ pub(super) struct Triples<'a> {
     /// Indexes along the compressed axis, expanded from pointers; or why the pointers are invalid.
     pub major: Result<Arc<dyn Rows>, Unreadable>,
     /// Indexes along the other axis.
-    pub minor: Part<'a>,
+    pub minor: MatrixDataset<'a>,
     /// The stored values.
-    pub values: Part<'a>,
+    pub values: MatrixDataset<'a>,
     /// Path of the values.
     of_values: String,
 }
 
 /// Name and labels for the indexes along an axis.
-pub(super) struct Axis {
+pub(super) struct MatrixAxis {
     pub name: &'static str,
     /// Labels; `None`: the indexes themselves are shown.
     pub labels: Option<Categories>,
@@ -56,7 +56,7 @@ impl<'a> Triples<'a> {
             let dataset = datasets::member(group, name)?;
             let tally = Arc::default();
             let rows = datasets::line(site.file, &join(site.path, name.as_bytes()), dataset, &tally)?;
-            Ok::<_, Unreadable>(Part { rows, dataset, tally })
+            Ok::<_, Unreadable>(MatrixDataset { rows, dataset, tally })
         };
         let [data, indices, indptr] = parts;
         let (values, minor) = (part(data)?, part(indices)?);
@@ -64,7 +64,7 @@ impl<'a> Triples<'a> {
         if minor.rows.len() != length {
             return Err(format!("{} values and {} indices", length, minor.rows.len()).into());
         }
-        let major = part(indptr).and_then(|Part { rows: pointers, .. }| {
+        let major = part(indptr).and_then(|MatrixDataset { rows: pointers, .. }| {
             let path = join(site.path, indptr.as_bytes());
             let wide = shape.is_none_or(|shape| shape.iter().any(|extent| *extent > i32::MAX as u64));
             if let Some(shape) = shape.filter(|shape| shape[major].checked_add(1) != Some(pointers.len())) {
@@ -82,21 +82,22 @@ impl<'a> Triples<'a> {
         site: &Site<'_>,
         path: &str,
         group: &Group,
-        [major, minor]: [Axis; 2],
+        [major, minor]: [MatrixAxis; 2],
         categories: &mut Vec<Categories>,
     ) -> Vec<Column> {
-        let mut column = |Axis { name, labels }: Axis, object, numbers: Result<Arc<dyn Rows>, Unreadable>| {
-            let path = join(path, name.as_bytes());
-            let (tally, id) = (Arc::<Tally>::default(), ColumnId { object, field: 1 });
-            let known = labels.and_then(|set| Some((set.labels.clone().ok()?, set)));
-            let Some((known, set)) = known else { return Column::new(name.into(), path, id, numbers, tally) };
-            let shown = |numbers| CategoryRows::new(path.clone(), numbers, known, tally.clone());
-            let rows = numbers.map(|numbers| Arc::new(shown(numbers)) as Arc<dyn Rows>);
-            categories.push(set);
-            let categories = Some(categories.len() - 1);
-            Column { categories, ..Column::new(name.into(), path, id, rows, tally) }
-        };
-        let Part { rows: indices, dataset, .. } = self.minor;
+        let mut column =
+            |MatrixAxis { name, labels }: MatrixAxis, object, numbers: Result<Arc<dyn Rows>, Unreadable>| {
+                let path = join(path, name.as_bytes());
+                let (tally, id) = (Arc::<Tally>::default(), ColumnId { object, field: 1 });
+                let known = labels.and_then(|set| Some((set.labels.clone().ok()?, set)));
+                let Some((known, set)) = known else { return Column::new(name.into(), path, id, numbers, tally) };
+                let shown = |numbers| CategoryRows::new(path.clone(), numbers, known, tally.clone());
+                let rows = numbers.map(|numbers| Arc::new(shown(numbers)) as Arc<dyn Rows>);
+                categories.push(set);
+                let categories = Some(categories.len() - 1);
+                Column { categories, ..Column::new(name.into(), path, id, rows, tally) }
+            };
+        let MatrixDataset { rows: indices, dataset, .. } = self.minor;
         let (major, minor) = (column(major, group.id, self.major), column(minor, dataset.id, Ok(indices)));
         let value = arrays::column(site.file, &self.of_values, &"value".into(), self.values.dataset);
         vec![major, minor, value]

@@ -53,7 +53,7 @@ pub fn open(
     interrupt: &Interrupt,
 ) -> Result<Arc<dyn TableFile>, Error> {
     match format {
-        Format::Trevni => Ok(trevni::File::open(store, source, interrupt)?),
+        Format::Trevni => Ok(trevni::TrevniFile::open(store, source, interrupt)?),
         Format::Hdf5 => Err(Error::unsupported("/", "an HDF5 file is no single table")),
     }
 }

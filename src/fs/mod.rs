@@ -19,7 +19,7 @@ mod service;
 pub mod tree;
 pub mod watch;
 
-pub use crate::session::{Children, DirEntry, Kind, Names, Watcher};
+pub use crate::session::{Children, DirEntry, DirectoryNames, EntryKind, Watcher};
 pub use adapter::Invalidator;
 pub use error::Error;
 pub use node::{Attributes, Node, NodeRef, Xattrs};

@@ -7,10 +7,10 @@ use bstr::{BStr, BString, ByteSlice};
 
 use super::Error;
 use crate::session;
-pub use crate::session::{Children, Kind};
+pub use crate::session::{Children, EntryKind};
 use crate::source::Interrupt;
 use crate::store::Answer;
-use crate::views::{Access, Effort, Size};
+use crate::views::{AccessPattern, Effort, Size};
 
 /// A shared node.
 pub type NodeRef = Arc<dyn Node>;
@@ -19,7 +19,7 @@ pub type NodeRef = Arc<dyn Node>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// Kind of node.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Permission bits; no write bit is ever set.
     pub mode: u16,
     /// The HDF5 file's modification time; a directory may have its own.
@@ -96,8 +96,8 @@ pub trait Node: Send + Sync {
     }
 
     /// The usual way to read the file.
-    fn access(&self) -> Access {
-        Access::Any
+    fn access(&self) -> AccessPattern {
+        AccessPattern::Any
     }
 
     /// Extended attributes.

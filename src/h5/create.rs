@@ -1,7 +1,7 @@
 //! Creates HDF5 files: groups, datasets, attributes, references.
 //!
 //! Here libhdf5 runs in this process, not in the sandboxed worker: it writes a new file and reads none. The library is
-//! built without thread safety, so a [`Node`] exists only under its lock.
+//! built without thread safety, so a [`CreatedObject`] exists only under its lock.
 //!
 //! The owner of an identifier releases it at its drop, every return value is checked, and an error names the object
 //! being written and the reason from libhdf5.
@@ -16,9 +16,9 @@ use std::ptr;
 
 use hdf5_metno_sys::{LOCK, h5, h5d, h5e, h5f, h5g, h5l, h5p};
 
-pub use super::element::Fill;
-use super::element::{Element, Plain, Value};
-use super::library::{Id, Reason, check};
+pub use super::element::FillSetting;
+use super::element::{AttributeValue, ElementType, Plain};
+use super::library::{FailureReason, Id, check};
 use super::objects::attributes::{create_references, create_value};
 use super::objects::storage::timeless;
 pub use super::objects::storage::{Storage, UNLIMITED};
@@ -58,7 +58,10 @@ pub enum Error {
 ///
 /// # Errors
 /// See [`Error`], and those of `write`. After an error the file does not exist.
-pub fn file<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Result<(), E>) -> Result<(), E> {
+pub fn file<E: From<Error>>(
+    path: &Path,
+    write: impl for<'f> FnOnce(&CreatedObject<'f>) -> Result<(), E>,
+) -> Result<(), E> {
     if let Err(error) = OpenOptions::new().write(true).create_new(true).open(path) {
         return Err(Error::Create { path: path.to_owned(), error }.into());
     }
@@ -70,7 +73,7 @@ pub fn file<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -
     written
 }
 
-fn fill<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Result<(), E>) -> Result<(), E> {
+fn fill<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&CreatedObject<'f>) -> Result<(), E>) -> Result<(), E> {
     let _lock = LOCK.lock();
     prepare().at("/")?;
     let file = File::create(path)?;
@@ -79,7 +82,7 @@ fn fill<E: From<Error>>(path: &Path, write: impl for<'f> FnOnce(&Node<'f>) -> Re
 }
 
 /// Initialises the library and silences its error messages: we report them. Needs its lock.
-fn prepare() -> Result<(), Reason> {
+fn prepare() -> Result<(), FailureReason> {
     // At its exit the library would repeat the writes that a full disk refused, and die.
     // SAFETY: no arguments. It fails if the library is initialised already; then the same call came before that.
     unsafe { h5::H5dont_atexit() };
@@ -96,7 +99,7 @@ trait Context<T> {
     fn at(self, path: &str) -> Result<T, Error>;
 }
 
-impl<T> Context<T> for Result<T, Reason> {
+impl<T> Context<T> for Result<T, FailureReason> {
     fn at(self, path: &str) -> Result<T, Error> {
         self.map_err(|reason| {
             let is_full = reason.0.contains(FULL);
@@ -108,7 +111,7 @@ impl<T> Context<T> for Result<T, Reason> {
 /// An open group or dataset (or the file: its root group), with its path. It cannot outlive the call that creates the
 /// file.
 #[derive(Debug)]
-pub struct Node<'f> {
+pub struct CreatedObject<'f> {
     id: Id,
     path: String,
     /// Belongs to one file alone, and to the thread that holds the lock.
@@ -118,7 +121,7 @@ pub struct Node<'f> {
 /// A file being written.
 #[derive(Debug)]
 struct File<'f> {
-    root: Node<'f>,
+    root: CreatedObject<'f>,
 }
 
 impl<'f> File<'f> {
@@ -130,11 +133,11 @@ impl<'f> File<'f> {
             // SAFETY: a C string and open property lists.
             Id::own(unsafe { h5f::H5Fcreate(name.as_ptr(), h5f::H5F_ACC_TRUNC, creation.raw(), DEFAULT) })
         };
-        Ok(Self { root: Node { id: create().at("/")?, path: "/".into(), file: PhantomData } })
+        Ok(Self { root: CreatedObject { id: create().at("/")?, path: "/".into(), file: PhantomData } })
     }
 
     /// The root group.
-    pub fn root(&self) -> &Node<'f> {
+    pub fn root(&self) -> &CreatedObject<'f> {
         &self.root
     }
 
@@ -149,7 +152,7 @@ impl<'f> File<'f> {
     }
 }
 
-impl<'f> Node<'f> {
+impl<'f> CreatedObject<'f> {
     /// The HDF5 path.
     pub fn path(&self) -> &str {
         &self.path
@@ -196,7 +199,13 @@ impl<'f> Node<'f> {
     ///
     /// # Errors
     /// See [`Error::Hdf5`].
-    pub fn dataset(&self, name: &str, element: &Element, storage: &Storage, fill: &Fill) -> Result<Dataset<'f>, Error> {
+    pub fn dataset(
+        &self,
+        name: &str,
+        element: &ElementType,
+        storage: &Storage,
+        fill: &FillSetting,
+    ) -> Result<CreatedDataset<'f>, Error> {
         let path = self.child_path(name);
         let create = || {
             let datatype = Type::new(element)?;
@@ -204,14 +213,18 @@ impl<'f> Node<'f> {
             Ok((id, datatype))
         };
         let (id, datatype) = create().at(&path)?;
-        Ok(Dataset { node: Node { id, path, file: PhantomData }, datatype, extents: storage.extents.clone() })
+        Ok(CreatedDataset {
+            node: CreatedObject { id, path, file: PhantomData },
+            datatype,
+            extents: storage.extents.clone(),
+        })
     }
 
     /// Creates an attribute.
     ///
     /// # Errors
     /// See [`Error::Hdf5`].
-    pub fn attribute(&self, name: &str, value: &Value) -> Result<(), Error> {
+    pub fn attribute(&self, name: &str, value: &AttributeValue) -> Result<(), Error> {
         let create = || create_value(self.raw(), &c_string(name)?, value);
         create().at(&self.path_of(name))
     }
@@ -245,15 +258,15 @@ impl<'f> Node<'f> {
 
 /// A dataset being written.
 #[derive(Debug)]
-pub struct Dataset<'f> {
-    node: Node<'f>,
+pub struct CreatedDataset<'f> {
+    node: CreatedObject<'f>,
     datatype: Type,
     extents: Vec<u64>,
 }
 
-impl<'f> Dataset<'f> {
+impl<'f> CreatedDataset<'f> {
     /// The object, for attributes and references.
-    pub fn node(&self) -> &Node<'f> {
+    pub fn node(&self) -> &CreatedObject<'f> {
         &self.node
     }
 
@@ -271,7 +284,7 @@ impl<'f> Dataset<'f> {
     /// See [`Error::Hdf5`].
     pub fn write_box<T: Plain>(&self, start: &[u64], count: &[u64], values: &[T]) -> Result<(), Error> {
         if self.datatype.is_variable() || size_of::<T>() != self.datatype.size() {
-            return Err(Reason::new("the elements are not of the dataset's type")).at(&self.node.path);
+            return Err(FailureReason::new("the elements are not of the dataset's type")).at(&self.node.path);
         }
         // SAFETY: the elements have the size of the datatype in memory and no pointers.
         unsafe { self.write_elements(start, count, values.len(), values.as_ptr().cast()) }.at(&self.node.path)
@@ -286,7 +299,7 @@ impl<'f> Dataset<'f> {
     /// See [`Error::Hdf5`].
     pub fn write_texts(&self, start: u64, values: &[&CStr]) -> Result<(), Error> {
         if !self.datatype.is_variable() {
-            return Err(Reason::new("the dataset holds no variable-length strings")).at(&self.node.path);
+            return Err(FailureReason::new("the dataset holds no variable-length strings")).at(&self.node.path);
         }
         let pointer = |value: &&CStr| if value.is_empty() { ptr::null() } else { value.as_ptr() };
         let pointers: Vec<_> = values.iter().map(pointer).collect();
@@ -301,7 +314,7 @@ impl<'f> Dataset<'f> {
     /// See [`Error::Hdf5`].
     pub fn append<T: Plain>(&mut self, values: &[T]) -> Result<(), Error> {
         let [start] = self.extents[..] else {
-            return Err(Reason::new("only one dimension can be appended to")).at(&self.node.path);
+            return Err(FailureReason::new("only one dimension can be appended to")).at(&self.node.path);
         };
         let extent = start + values.len() as u64;
         // SAFETY: one extent for one dimension.
@@ -318,9 +331,9 @@ impl<'f> Dataset<'f> {
         count: &[u64],
         length: usize,
         values: *const c_void,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), FailureReason> {
         if crate::catalogue::product(count) != Some(length as u64) {
-            return Err(Reason::new("the box has another number of elements than are given"));
+            return Err(FailureReason::new("the box has another number of elements than are given"));
         }
         if length == 0 {
             return Ok(());
@@ -339,7 +352,7 @@ impl<'f> Dataset<'f> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::h5::element::Number;
+    use crate::h5::element::ElementNumber;
 
     #[test]
     fn what_goes_wrong_is_told_with_the_path_and_the_reason() {
@@ -354,7 +367,7 @@ mod tests {
         let file = File::create(&folder.path().join("a.h5")).unwrap();
         let group = file.root().group("g").unwrap();
         let number = &i64::ELEMENT;
-        let dataset = group.dataset("d", number, &Storage::contiguous(&[3]), &Fill::of(7i64)).unwrap();
+        let dataset = group.dataset("d", number, &Storage::contiguous(&[3]), &FillSetting::of(7i64)).unwrap();
         dataset.write(0, &[1i64, 2, 3]).unwrap();
 
         let error = told(dataset.write(1, &[1i64, 2, 3]));
@@ -369,11 +382,11 @@ mod tests {
         assert!(error.starts_with("cannot write /g/d: ") && error.contains("exists"), "{error}");
         let error = told(group.group("n\0").map(drop));
         assert!(error.contains("contains a NUL byte"), "{error}");
-        let fill = Fill::of(7i16);
+        let fill = FillSetting::of(7i16);
         let error = told(group.dataset("e", number, &Storage::contiguous(&[3]), &fill).map(drop));
         assert_eq!(error, "cannot write /g/e: the fill value is not of the datatype");
-        dataset.node().attribute("twice", &Value::number(1u8)).unwrap();
-        let error = told(dataset.node().attribute("twice", &Value::number(1u8)));
+        dataset.node().attribute("twice", &AttributeValue::number(1u8)).unwrap();
+        let error = told(dataset.node().attribute("twice", &AttributeValue::number(1u8)));
         assert!(error.starts_with("cannot write /g/d@twice: "), "{error}");
     }
 }

@@ -11,31 +11,31 @@ use crate::catalogue::Charset;
 pub unsafe trait Plain: Copy {}
 
 /// Numbers with an element type.
-pub trait Number: Plain {
+pub trait ElementNumber: Plain {
     /// The little-endian type.
-    const ELEMENT: Element;
+    const ELEMENT: ElementType;
 }
 
 macro_rules! numbers {
     ($($number:ty => $element:expr),+ $(,)?) => {$(
         // SAFETY: a primitive number.
         unsafe impl Plain for $number {}
-        impl Number for $number {
-            const ELEMENT: Element = $element;
+        impl ElementNumber for $number {
+            const ELEMENT: ElementType = $element;
         }
     )+};
 }
 
 numbers! {
-    i8 => Element::Signed(1),
-    i16 => Element::Signed(2),
-    i64 => Element::Signed(8),
-    u8 => Element::Unsigned(1),
-    u16 => Element::Unsigned(2),
-    u32 => Element::Unsigned(4),
-    u64 => Element::Unsigned(8),
-    f32 => Element::Float(4),
-    f64 => Element::Float(8),
+    i8 => ElementType::Signed(1),
+    i16 => ElementType::Signed(2),
+    i64 => ElementType::Signed(8),
+    u8 => ElementType::Unsigned(1),
+    u16 => ElementType::Unsigned(2),
+    u32 => ElementType::Unsigned(4),
+    u64 => ElementType::Unsigned(8),
+    f32 => ElementType::Float(4),
+    f64 => ElementType::Float(8),
 }
 
 // SAFETY: an array has the layout of its elements one after the other.
@@ -49,7 +49,7 @@ pub(super) fn bytes_of<T: Plain>(values: &[T]) -> &[u8] {
 
 /// The type of an element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Element {
+pub enum ElementType {
     /// A signed integer of 1, 2, 4 or 8 bytes, little-endian.
     Signed(u8),
     /// An unsigned integer of 1, 2, 4 or 8 bytes, little-endian.
@@ -72,24 +72,24 @@ pub enum Element {
     /// Names for values of an integer type.
     Enum {
         /// The integer type.
-        base: Box<Element>,
+        base: Box<ElementType>,
         /// Names and values.
         members: Vec<(String, i64)>,
     },
     /// Consecutive fields, without padding.
-    Compound(Vec<(String, Element)>),
+    Compound(Vec<(String, ElementType)>),
     /// An array of rank 1.
-    Array(Box<Element>, u64),
+    Array(Box<ElementType>, u64),
 }
 
-impl Element {
+impl ElementType {
     /// A NUL-terminated string with room for `length` bytes before the NUL.
     pub fn text(charset: Charset, length: usize) -> Self {
         Self::Text { charset, size: length + 1, is_terminated: true }
     }
 
     /// An enumeration.
-    pub fn enumeration<T: Number + Into<i64>>(members: &[(&str, T)]) -> Self {
+    pub fn enumeration<T: ElementNumber + Into<i64>>(members: &[(&str, T)]) -> Self {
         let members = members.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
         Self::Enum { base: Box::new(T::ELEMENT), members }
     }
@@ -102,14 +102,14 @@ impl Element {
 
 /// The value of an attribute: elements as in this machine's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Value {
+pub enum AttributeValue {
     /// One element.
-    Scalar(Element, Vec<u8>),
+    Scalar(ElementType, Vec<u8>),
     /// Consecutive elements.
-    List(Element, Vec<u8>),
+    List(ElementType, Vec<u8>),
 }
 
-impl Value {
+impl AttributeValue {
     /// A NUL-terminated ASCII string.
     pub fn ascii(text: &str) -> Self {
         Self::text(Charset::Ascii, text)
@@ -121,12 +121,12 @@ impl Value {
     }
 
     fn text(charset: Charset, text: &str) -> Self {
-        Self::Scalar(Element::text(charset, text.len()), [text.as_bytes(), b"\0"].concat())
+        Self::Scalar(ElementType::text(charset, text.len()), [text.as_bytes(), b"\0"].concat())
     }
 
     /// An ASCII string of exactly its bytes, without a NUL.
     pub fn padded(text: &str) -> Self {
-        let element = Element::Text { charset: Charset::Ascii, size: text.len(), is_terminated: false };
+        let element = ElementType::Text { charset: Charset::Ascii, size: text.len(), is_terminated: false };
         Self::Scalar(element, text.as_bytes().to_vec())
     }
 
@@ -138,36 +138,36 @@ impl Value {
             bytes.extend_from_slice(value.as_bytes());
             bytes.resize(bytes.len() + length + 1 - value.len(), 0);
         }
-        Self::List(Element::text(Charset::Utf8, length), bytes)
+        Self::List(ElementType::text(Charset::Utf8, length), bytes)
     }
 
     /// A number.
-    pub fn number<T: Number>(value: T) -> Self {
+    pub fn number<T: ElementNumber>(value: T) -> Self {
         Self::Scalar(T::ELEMENT, bytes_of(&[value]).to_vec())
     }
 
     /// A list of numbers.
-    pub fn numbers<T: Number>(values: &[T]) -> Self {
+    pub fn numbers<T: ElementNumber>(values: &[T]) -> Self {
         Self::List(T::ELEMENT, bytes_of(values).to_vec())
     }
 }
 
 /// The fill value of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Fill {
+pub enum FillSetting {
     /// No fill value.
     Unset,
     /// An element as in memory.
     Bytes(Vec<u8>),
     /// The empty variable-length string, a null pointer like those that
-    /// [`Dataset::write_texts`](crate::h5::create::Dataset::write_texts) writes: libhdf5 fills every new chunk of
-    /// variable-length strings, and an empty C string would take heap for each element.
+    /// [`CreatedDataset::write_texts`](crate::h5::create::CreatedDataset::write_texts) writes: libhdf5 fills every new
+    /// chunk of variable-length strings, and an empty C string would take heap for each element.
     EmptyText,
     /// A variable-length string.
     Text(String),
 }
 
-impl Fill {
+impl FillSetting {
     /// A value of a type without pointers.
     pub fn of<T: Plain>(value: T) -> Self {
         Self::Bytes(bytes_of(std::slice::from_ref(&value)).to_vec())

@@ -1,6 +1,6 @@
 //! Errors of requests to the worker.
 
-use super::protocol::Refusal;
+use super::protocol::WorkerRefusal;
 
 /// An error of a request to the worker.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -47,13 +47,13 @@ pub enum Error {
     Interrupted,
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<WorkerRefusal> for Error {
+    fn from(refusal: WorkerRefusal) -> Self {
         match refusal {
-            Refusal::Hdf5(reason) => Error::Hdf5(reason),
-            Refusal::Beyond(reason) => Error::Beyond(reason),
-            Refusal::NotHdf5(reason) => Error::NotHdf5(reason),
-            Refusal::TooLarge { what, bytes, limit } => Error::TooLarge { what, bytes, limit },
+            WorkerRefusal::Hdf5(reason) => Error::Hdf5(reason),
+            WorkerRefusal::Beyond(reason) => Error::Beyond(reason),
+            WorkerRefusal::NotHdf5(reason) => Error::NotHdf5(reason),
+            WorkerRefusal::TooLarge { what, bytes, limit } => Error::TooLarge { what, bytes, limit },
         }
     }
 }

@@ -36,9 +36,9 @@ pub use client::Client;
 pub use error::Error;
 pub use options::{Options, READ_LIMIT, Region};
 #[cfg(feature = "fuzzing")]
-pub use worker::Listed;
+pub use worker::ListedChunks;
 pub use worker::{serve_if_worker, serves};
-pub use writing::{Elements, Exclusive, WRITE_LIMIT, WriteError, Writing, journal_of};
+pub use writing::{ElementPayload, Exclusive, WRITE_LIMIT, WriteError, WritingClient, journal_of};
 
 /// The hidden argument that makes the program a nursery; the process id of the daemon follows.
 const WORKER: &str = "hdf5-worker";

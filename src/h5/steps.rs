@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::element::{Element, Fill, Value};
+use super::element::{AttributeValue, ElementType, FillSetting};
 use crate::codec::Compression;
 
 /// The storage type of references.
@@ -16,7 +16,7 @@ pub enum References {
 
 /// An object of the file being written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Object {
+pub enum TargetObject {
     /// By its HDF5 path, absolute.
     Path(Vec<u8>),
     /// The number of a new object, counted since the opening of the file.
@@ -27,16 +27,16 @@ pub enum Object {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NewElement {
     /// This one.
-    Of(Element),
+    Of(ElementType),
     /// The element type of a dataset.
-    Like(Object),
+    Like(TargetObject),
     /// Consecutive fields, without padding.
     Compound(Vec<(String, NewElement)>),
 }
 
 /// A new chunked dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Layout {
+pub struct NewDataset {
     /// Type of its elements.
     pub element: NewElement,
     /// Elements in each dimension.
@@ -50,7 +50,7 @@ pub struct Layout {
     /// Whether a byte shuffle comes before compression; never for elements of one byte.
     pub shuffles: bool,
     /// The fill value.
-    pub fill: Fill,
+    pub fill: FillSetting,
 }
 
 /// A step.
@@ -61,13 +61,13 @@ pub enum Step {
     /// Creates a group without a link yet.
     Group,
     /// Creates a dataset without a link yet.
-    Dataset(Layout),
+    Dataset(NewDataset),
     /// Writes a box of elements out of the shared memory: first `bytes` of elements, as in this machine's memory, then
     /// `heap` bytes of strings with a NUL each. `strings` are the offsets of pointers within an element; each pointer
     /// field holds the position of its string in the heap.
     Elements {
         /// The dataset.
-        object: Object,
+        object: TargetObject,
         /// First element.
         start: Vec<u64>,
         /// Elements.
@@ -82,14 +82,14 @@ pub enum Step {
     /// Changes the extents of a dataset.
     Extend {
         /// The dataset.
-        object: Object,
+        object: TargetObject,
         /// Elements in each dimension.
         extents: Vec<u64>,
     },
     /// Writes a chunk, with all filters already applied, out of the shared memory.
     Chunk {
         /// The dataset.
-        object: Object,
+        object: TargetObject,
         /// Its first element.
         start: Vec<u64>,
         /// Bytes as stored.
@@ -98,51 +98,51 @@ pub enum Step {
     /// Sets an attribute; replaces one of the same name.
     Attribute {
         /// The object.
-        object: Object,
+        object: TargetObject,
         /// Its name.
         name: String,
         /// Its value.
-        value: Value,
+        value: AttributeValue,
     },
     /// Sets an attribute of references; replaces one of the same name.
     References {
         /// The object.
-        object: Object,
+        object: TargetObject,
         /// Name of the attribute.
         name: String,
         /// Storage type of the references.
         kind: References,
         /// The targets.
-        to: Vec<Object>,
+        to: Vec<TargetObject>,
         /// Whether it is a list; otherwise a scalar.
         is_list: bool,
     },
     /// Adds a reference to a list, and creates a missing list. It drops dangling references.
     AddReference {
         /// The object.
-        object: Object,
+        object: TargetObject,
         /// Name of the attribute.
         name: String,
         /// Storage type of references in a new list.
         kind: References,
         /// The target.
-        to: Object,
+        to: TargetObject,
     },
     /// Removes an object from a list of references, and then an empty list.
     RemoveReference {
         /// The object.
-        object: Object,
+        object: TargetObject,
         /// Name of the attribute.
         name: String,
         /// The target to remove.
-        to: Object,
+        to: TargetObject,
     },
     /// Gives an object a path.
     Link {
         /// The object.
-        object: Object,
+        object: TargetObject,
         /// The group where the path begins; `None`: the root group.
-        group: Option<Object>,
+        group: Option<TargetObject>,
         /// Whether to replace a link at this path.
         replaces: bool,
         /// The path.
@@ -184,7 +184,7 @@ impl Step {
 
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Done {
+pub enum StepOutcome {
     /// It is done.
     Yes,
     /// The number of the new object.

@@ -32,12 +32,12 @@ pub fn count(bits: &[u8], rows: usize) -> u64 {
 
 /// The values of a bitmap, found by their canonical bytes.
 #[derive(Clone, Debug, Default)]
-pub struct Values {
+pub struct BitmapValues {
     positions: HashMap<Box<[u8]>, usize>,
     count: usize,
 }
 
-impl Values {
+impl BitmapValues {
     /// Adds values at the next positions; returns whether their type has canonical bytes. Nulls and NaN take a position
     /// but equal nothing.
     ///
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn each_value_has_its_rows() {
-        let mut values = Values::default();
+        let mut values = BitmapValues::default();
         assert_eq!(values.extend(&Int16Array::from(vec![Some(7), None, Some(-1)])), Ok(true));
         assert_eq!(values.len(), 3);
         let rows = Int16Array::from(vec![Some(-1), Some(7), None, Some(3), Some(7), None, None, None, Some(-1)]);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn new_values_are_added_once() {
-        let mut values = Values::default();
+        let mut values = BitmapValues::default();
         let array = Float32Array::from(vec![Some(0.0), Some(-0.0), None, Some(f32::NAN), Some(2.0)]);
         assert_eq!(values.extend_new(&array), [0, 4]);
         assert_eq!(values.extend_new(&array), [0; 0]);

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::verdict::{self, Verdict};
-use crate::table::{Reason, Rule, SearchIndex};
+use crate::table::{AbsenceReason, Rule, SearchIndex};
 
 /// A search index and the current knowledge about it.
 #[derive(Clone, Debug, Serialize)]
-pub struct Description {
+pub struct IndexDescription {
     /// Path of the HDF5 file.
     pub source: String,
     /// HDF5 path of the table.
@@ -83,18 +83,18 @@ impl State {
 }
 
 /// Describes an index by current knowledge, without reading it.
-pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description {
+pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> IndexDescription {
     let verdict = index.form.as_ref().map(|form| verdict::known(form)).map_err(Clone::clone);
     let is_fault = match &verdict {
-        Err(absent) => matches!(absent.reason, Reason::Broken | Reason::Stale),
+        Err(absent) => matches!(absent.reason, AbsenceReason::Broken | AbsenceReason::Stale),
         Ok(verdict) => matches!(verdict, Some(Verdict::Broken { .. })),
     };
     let (state, rule, place, found) = match verdict {
         Err(absent) => {
             let state = match absent.reason {
-                Reason::Broken => State::Absent,
-                Reason::Stale | Reason::Outdated => State::Stale,
-                Reason::Unused => State::Unused,
+                AbsenceReason::Broken => State::Absent,
+                AbsenceReason::Stale | AbsenceReason::Outdated => State::Stale,
+                AbsenceReason::Unused => State::Unused,
             };
             (state, Some(absent.rule), None, Some(absent.found))
         }
@@ -106,7 +106,7 @@ pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> Description 
         }
         Ok(Some(Verdict::Unverifiable { why })) => (State::Unverifiable, None, None, Some(why)),
     };
-    Description {
+    IndexDescription {
         source: source.display().to_string(),
         table: table.to_owned(),
         path: index.path.clone(),

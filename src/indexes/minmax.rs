@@ -11,7 +11,7 @@ use crate::store::statistics::{Scalar, summary};
 
 /// Counts and bounds of a chunk.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Entry {
+pub struct MinMaxEntry {
     /// The least value that is neither null nor NaN. `None`: the chunk has no such value, and the file holds the fill
     /// value instead.
     pub min: Option<Scalar>,
@@ -25,7 +25,7 @@ pub struct Entry {
     pub n: u64,
 }
 
-impl Entry {
+impl MinMaxEntry {
     /// The entry of these values. `None`: a type without an order.
     pub fn of(array: &dyn Array) -> Option<Self> {
         let (nan_missing, missing) = (order::nan_is_missing(array), array.null_count() as u64);
@@ -64,7 +64,7 @@ impl Entry {
 }
 
 /// Entries of rows that begin at row `first`: one for the rows in each chunk of `chunk` rows.
-pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, Entry)>> {
+pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, MinMaxEntry)>> {
     let (chunk, end) = (chunk.max(1), first.checked_add(array.len() as u64)?);
     let mut entries = Vec::new();
     let mut row = first;
@@ -73,7 +73,7 @@ pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, En
         let stop = (number + 1).saturating_mul(chunk).min(end);
         // Within the bounds of the array.
         let part = array.slice((row - first) as usize, (stop - row) as usize);
-        entries.push((number, Entry::of(part.as_ref())?));
+        entries.push((number, MinMaxEntry::of(part.as_ref())?));
         row = stop;
     }
     Some(entries)
@@ -92,7 +92,7 @@ pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
 }
 
 /// Whether two stated values are the least and the greatest of a chunk; NaN is the greatest.
-pub fn are_bounds(said: &ArrayRef, chunk: &Entry) -> bool {
+pub fn are_bounds(said: &ArrayRef, chunk: &MinMaxEntry) -> bool {
     let is = |row, expected: Option<&Scalar>| match (stored(said, row), expected) {
         (Some(said), Some(expected)) => {
             std::mem::discriminant(&said) == std::mem::discriminant(expected) && said.order(expected).is_eq()
@@ -137,22 +137,22 @@ mod tests {
     #[test]
     fn nan_and_missing_values_are_counted_and_not_ordered() {
         let nan = f64::NAN;
-        let entry = Entry::of(&Float64Array::from(vec![Some(2.0), None, Some(nan), Some(-1.0)])).unwrap();
+        let entry = MinMaxEntry::of(&Float64Array::from(vec![Some(2.0), None, Some(nan), Some(-1.0)])).unwrap();
         assert_eq!((entry.min, entry.max), (Some(Scalar::Float(-1.0)), Some(Scalar::Float(2.0))));
         assert_eq!((entry.nan_count, entry.fill_count, entry.n), (1, 1, 4));
         // Where NaN is the fill, each missing value is a NaN.
         let valid = NullBuffer::from(vec![true, false, false]);
-        let entry = Entry::of(&Float64Array::new(vec![2.0, nan, nan].into(), Some(valid))).unwrap();
+        let entry = MinMaxEntry::of(&Float64Array::new(vec![2.0, nan, nan].into(), Some(valid))).unwrap();
         assert_eq!((entry.nan_count, entry.fill_count, entry.n), (2, 2, 3));
-        let entry = Entry::of(&Int32Array::from(vec![None, None])).unwrap();
-        assert_eq!(entry, Entry { min: None, max: None, nan_count: 0, fill_count: 2, n: 2 });
+        let entry = MinMaxEntry::of(&Int32Array::from(vec![None, None])).unwrap();
+        assert_eq!(entry, MinMaxEntry { min: None, max: None, nan_count: 0, fill_count: 2, n: 2 });
     }
 
     #[test]
     fn strings_are_whole() {
         let long = "x".repeat(100);
         let texts = LargeStringArray::from(vec![long.as_str(), "a", "é"]);
-        let entry = Entry::of(&texts.slice(0, 2)).unwrap();
+        let entry = MinMaxEntry::of(&texts.slice(0, 2)).unwrap();
         assert_eq!((entry.min, entry.max), (Some(Scalar::Text(b"a".to_vec())), Some(Scalar::Text(long.into_bytes()))));
     }
 

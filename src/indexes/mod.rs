@@ -25,7 +25,7 @@ pub mod order;
 mod verdict;
 mod verify;
 
-pub use description::{Description, State, describe};
+pub use description::{IndexDescription, State, describe};
 pub use occurring::Occurring;
-pub use verdict::{Facts, Trust, Verdict, facts, known};
+pub use verdict::{IndexFacts, Trust, Verdict, facts, known};
 pub use verify::{verify, verify_within};

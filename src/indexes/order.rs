@@ -65,7 +65,7 @@ enum Values {
 
 /// The part of the order that a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum OrderClass {
     /// Among the values.
     Value,
     /// In the tail of missing rows.
@@ -202,9 +202,9 @@ impl Keys {
     }
 
     /// The part of the order that a row's value belongs to.
-    pub fn part(&self, row: usize) -> Part {
+    pub fn part(&self, row: usize) -> OrderClass {
         if self.missing.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1) {
-            return Part::Missing;
+            return OrderClass::Missing;
         }
         let is_nan = self.data_type.is_floating()
             && match &self.values {
@@ -213,7 +213,7 @@ impl Keys {
                 Values::Quad(keys) => keys.get(row) == Some(&u64::MAX),
                 Values::Byte(_) | Values::Text { .. } => false,
             };
-        if is_nan { Part::Nan } else { Part::Value }
+        if is_nan { OrderClass::Nan } else { OrderClass::Value }
     }
 
     /// The order of two rows; ties go by row. A row out of bounds comes first.
@@ -225,7 +225,7 @@ impl Keys {
     /// themselves.
     pub fn order_among(&self, a: usize, other: &Self, b: usize) -> Ordering {
         let (part, other_part) = (self.part(a), other.part(b));
-        if part != other_part || part != Part::Value {
+        if part != other_part || part != OrderClass::Value {
             return part.cmp(&other_part);
         }
         match (&self.values, &other.values) {
@@ -292,9 +292,9 @@ impl Keys {
         let (mut values, mut missing, mut nans) = (Vec::with_capacity(self.len()), Vec::new(), Vec::new());
         for (row, value) in of_rows.enumerate() {
             match self.part(row) {
-                Part::Value => values.push(value),
-                Part::Missing => missing.push(row as u64),
-                Part::Nan => nans.push(row as u64),
+                OrderClass::Value => values.push(value),
+                OrderClass::Missing => missing.push(row as u64),
+                OrderClass::Nan => nans.push(row as u64),
             }
         }
         missing.append(&mut nans);
@@ -305,7 +305,7 @@ impl Keys {
     pub fn tails(&self) -> [u64; 2] {
         let missing = self.missing.iter().map(|word| u64::from(word.count_ones())).sum();
         let nans = if self.data_type.is_floating() {
-            (0..self.len()).filter(|row| self.part(*row) == Part::Nan).count() as u64
+            (0..self.len()).filter(|row| self.part(*row) == OrderClass::Nan).count() as u64
         } else {
             0
         };

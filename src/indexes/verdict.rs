@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::occurring::Occurring;
-use crate::table::{BloomScheme, IndexForm, IndexKind, Rule};
+use crate::table::{BloomScheme, IndexContent, IndexForm, Rule};
 
 /// To be increased when verification changes its judgement.
 const VERSION: u32 = 4;
@@ -24,7 +24,7 @@ pub enum Trust {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The index matches its column.
-    Verified(Facts),
+    Verified(IndexFacts),
     /// The index contradicts its column.
     Broken {
         /// Name of the rule that it breaks.
@@ -43,7 +43,7 @@ pub enum Verdict {
 
 /// Facts about an index in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct IndexFacts {
     /// Whether every value that occurs in the column has a bitmap.
     pub exhaustive: bool,
     /// The schemes that filters may follow. With several, a value counts as absent only if none of them may hold it.
@@ -91,7 +91,7 @@ pub(super) fn remember(form: &IndexForm, verdict: &Verdict) {
 }
 
 /// The facts about an index. `None`: it must not be used.
-pub fn facts(form: &IndexForm, trust: Trust) -> Option<Facts> {
+pub fn facts(form: &IndexForm, trust: Trust) -> Option<IndexFacts> {
     if trust == Trust::Ignore || !form.file.has_one_content() {
         return None;
     }
@@ -100,12 +100,12 @@ pub fn facts(form: &IndexForm, trust: Trust) -> Option<Facts> {
         Some(Verdict::Broken { .. }) => None,
         Some(Verdict::Unverifiable { .. }) | None if trust == Trust::Verify => None,
         Some(Verdict::Unverifiable { .. }) | None => Some(match &form.kind {
-            IndexKind::Bitmap { exhaustive, .. } => Facts { exhaustive: *exhaustive, ..Facts::default() },
-            IndexKind::Bloom { schemes, .. } => Facts { schemes: schemes.clone(), ..Facts::default() },
-            IndexKind::MinMax { .. }
-            | IndexKind::SortedRows { .. }
-            | IndexKind::SortedValues { .. }
-            | IndexKind::Bounds { .. } => Facts::default(),
+            IndexContent::Bitmap { exhaustive, .. } => IndexFacts { exhaustive: *exhaustive, ..IndexFacts::default() },
+            IndexContent::Bloom { schemes, .. } => IndexFacts { schemes: schemes.clone(), ..IndexFacts::default() },
+            IndexContent::MinMax { .. }
+            | IndexContent::SortedRows { .. }
+            | IndexContent::SortedValues { .. }
+            | IndexContent::Bounds { .. } => IndexFacts::default(),
         }),
     }
 }

@@ -9,29 +9,29 @@ use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::categories;
-use super::known::answer::Answer;
+use super::known::answer::IndexAnswer;
 use super::pattern::Pattern;
-use super::predicate::literal::{self, Point, Width};
+use super::predicate::literal::{self, FloatWidth, Point};
 use super::predicate::{Condition, Error, Literal, Operator, Predicate, Written};
-use super::ranges::{Ranges, Test, TextRange};
+use super::ranges::{TextRange, ValueRanges, ValueTest};
 use crate::indexes::{self, Trust};
 use crate::store::{Learner, Nan, Rows};
-use crate::table::{Column, IndexForm, IndexKind, PartRows, Table, Times, arrow_name, did_you_mean};
+use crate::table::{Column, IndexContent, IndexForm, PartRows, Table, Times, arrow_name, did_you_mean};
 
 /// Most columns to name in a message.
 const MOST_NAMED: usize = 30;
 
 /// A predicate with its columns found and its values converted to their types.
 #[derive(Debug)]
-pub struct Bound {
-    pub(super) columns: Vec<Source>,
-    pub(super) tree: Tree,
+pub struct BoundPredicate {
+    pub(super) columns: Vec<PredicateColumn>,
+    pub(super) tree: ConditionTree,
     pub(super) trust: Trust,
 }
 
 /// A column in a predicate.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct PredicateColumn {
     pub rows: Arc<dyn Rows>,
     pub learner: Option<Arc<Learner>>,
     /// Search indexes with a valid form.
@@ -42,26 +42,26 @@ pub(super) struct Source {
 
 /// Conditions joined by `and` and `or`.
 #[derive(Debug)]
-pub(super) enum Tree {
-    All(Vec<Tree>),
-    Any(Vec<Tree>),
-    Leaf(Leaf),
+pub(super) enum ConditionTree {
+    All(Vec<ConditionTree>),
+    Any(Vec<ConditionTree>),
+    Leaf(BoundCondition),
 }
 
-/// A condition on the column at this position of [`Bound::columns`].
+/// A condition on the column at this position of [`BoundPredicate::columns`].
 #[derive(Debug)]
-pub(super) struct Leaf {
+pub(super) struct BoundCondition {
     pub column: usize,
-    pub test: Test,
+    pub test: ValueTest,
     /// The labels that satisfy the comparison, cached: labels of a column seldom change, and may be many.
     pub labels: Mutex<Option<(ArrayRef, BooleanBuffer)>>,
     /// Answers from the column's search indexes.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<IndexAnswer>,
 }
 
-impl Leaf {
+impl BoundCondition {
     /// The labels that lie in the ranges. A null label does not count.
-    pub fn matching(&self, ranges: &Ranges, labels: &ArrayRef) -> Option<BooleanBuffer> {
+    pub fn matching(&self, ranges: &ValueRanges, labels: &ArrayRef) -> Option<BooleanBuffer> {
         if let Some((_, matching)) = self.labels.lock().as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
             return Some(matching.clone());
         }
@@ -74,9 +74,9 @@ impl Leaf {
     }
 }
 
-impl Tree {
+impl ConditionTree {
     /// Calls `see` with each condition.
-    pub fn leaves<'a>(&'a self, see: &mut impl FnMut(&'a Leaf)) {
+    pub fn leaves<'a>(&'a self, see: &mut impl FnMut(&'a BoundCondition)) {
         match self {
             Self::All(parts) | Self::Any(parts) => {
                 for part in parts {
@@ -90,10 +90,10 @@ impl Tree {
 
 /// The kind of a column's values, for comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ComparisonType {
     Boolean,
     Integer,
-    Float(Width),
+    Float(FloatWidth),
     Text,
     /// Bytes, written in hexadecimal.
     Binary,
@@ -105,7 +105,7 @@ pub(super) enum Kind {
     Duration(Times),
 }
 
-impl Kind {
+impl ComparisonType {
     /// The kind of a column's values.
     pub fn of_column(column: &Column, rows: &dyn Rows) -> Option<Self> {
         let unit = column.meaning.duration.filter(|_| *rows.data_type() == DataType::Int64);
@@ -119,9 +119,9 @@ impl Kind {
     pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Boolean => Self::Boolean,
-            DataType::Float16 => Self::Float(Width::Half),
-            DataType::Float32 => Self::Float(Width::Single),
-            DataType::Float64 => Self::Float(Width::Double),
+            DataType::Float16 => Self::Float(FloatWidth::Half),
+            DataType::Float32 => Self::Float(FloatWidth::Single),
+            DataType::Float64 => Self::Float(FloatWidth::Double),
             DataType::LargeUtf8 => Self::Text,
             DataType::FixedSizeBinary(_) => Self::Binary,
             DataType::Dictionary(_, labels) if !matches!(**labels, DataType::Dictionary(..)) => {
@@ -153,7 +153,7 @@ pub(super) fn askable(table: &Table) -> impl Iterator<Item = (&Column, &Arc<dyn 
     columns.filter_map(|column| Some((column, column.rows.as_ref().ok()?)))
 }
 
-impl Bound {
+impl BoundPredicate {
     /// Finds the columns of `predicate` in `table`, and converts its values to their types.
     ///
     /// # Errors
@@ -162,10 +162,10 @@ impl Bound {
         Self::trusting(table, predicate, Trust::default())
     }
 
-    /// As [`Bound::new`], with search indexes used according to `trust`.
+    /// As [`BoundPredicate::new`], with search indexes used according to `trust`.
     ///
     /// # Errors
-    /// As [`Bound::new`].
+    /// As [`BoundPredicate::new`].
     pub fn trusting(table: &Table, predicate: &Predicate, trust: Trust) -> Result<Self, Error> {
         let mut binder = Binder { table, trust, names: Vec::new(), columns: Vec::new() };
         let tree = binder.tree(predicate, false)?;
@@ -175,7 +175,7 @@ impl Bound {
     /// Rows covered by a chunk of the longest-chunked `BITMAP` of its columns; 0 without a bitmap.
     pub(super) fn rows_of_bitmaps(&self) -> u64 {
         let rows = self.columns.iter().flat_map(|column| &column.indexes).filter_map(|form| match &form.kind {
-            IndexKind::Bitmap { bits, .. } => bits.run_bytes().map(|bytes| bytes.saturating_mul(8)),
+            IndexContent::Bitmap { bits, .. } => bits.run_bytes().map(|bytes| bytes.saturating_mul(8)),
             _ => None,
         });
         rows.max().unwrap_or(0)
@@ -195,13 +195,13 @@ struct Binder<'a> {
     table: &'a Table,
     trust: Trust,
     names: Vec<BString>,
-    columns: Vec<Source>,
+    columns: Vec<PredicateColumn>,
 }
 
 impl<'a> Binder<'a> {
     /// With `negated`, the predicate stands behind a `not`. Where `x > 5` is unknown, its negation is unknown, too:
     /// neither holds.
-    fn tree(&mut self, predicate: &Predicate, negated: bool) -> Result<Tree, Error> {
+    fn tree(&mut self, predicate: &Predicate, negated: bool) -> Result<ConditionTree, Error> {
         let (parts, all) = match predicate {
             Predicate::All(parts) => (parts, !negated),
             Predicate::Any(parts) => (parts, negated),
@@ -209,94 +209,96 @@ impl<'a> Binder<'a> {
             Predicate::Test(condition) => return self.condition(condition, negated),
         };
         let parts = parts.iter().map(|part| self.tree(part, negated)).collect::<Result<_, _>>()?;
-        Ok(if all { Tree::All(parts) } else { Tree::Any(parts) })
+        Ok(if all { ConditionTree::All(parts) } else { ConditionTree::Any(parts) })
     }
 
-    fn condition(&mut self, condition: &Condition, negated: bool) -> Result<Tree, Error> {
+    fn condition(&mut self, condition: &Condition, negated: bool) -> Result<ConditionTree, Error> {
         let asked = self.find(condition)?;
         let test = match (condition.operator, negated) {
-            (Operator::Null, false) | (Operator::Valid, true) => Test::Null,
-            (Operator::Null, true) | (Operator::Valid, false) => Test::Valid,
+            (Operator::Null, false) | (Operator::Valid, true) => ValueTest::Null,
+            (Operator::Null, true) | (Operator::Valid, false) => ValueTest::Valid,
             (Operator::Nan, _) => {
-                if !matches!(asked.kind(), Ok(Kind::Float(_))) {
+                if !matches!(asked.kind(), Ok(ComparisonType::Float(_))) {
                     let what = format!("{}: only floating-point numbers can be NaN", condition.column);
                     return Err(Error::Type { at: condition.at, what });
                 }
-                if negated { Test::NotNan } else { Test::Nan }
+                if negated { ValueTest::NotNan } else { ValueTest::Nan }
             }
             (operator, _) => {
                 let negated = (operator == Operator::Ne) != negated;
-                Test::Compare { ranges: asked.ranges(condition)?, negated }
+                ValueTest::Compare { ranges: asked.ranges(condition)?, negated }
             }
         };
         // Integers without an instant are null.
         let Some(bounds) = asked.times.and_then(|times| times.bounds()) else {
-            return Ok(Tree::Leaf(self.leaf(&asked, test)));
+            return Ok(ConditionTree::Leaf(self.leaf(&asked, test)));
         };
-        let within = |negated| Test::Compare { ranges: Ranges::integers(vec![bounds]), negated };
+        let within = |negated| ValueTest::Compare { ranges: ValueRanges::integers(vec![bounds]), negated };
         Ok(match test {
-            Test::Null => {
-                Tree::Any(vec![Tree::Leaf(self.leaf(&asked, test)), Tree::Leaf(self.leaf(&asked, within(true)))])
-            }
-            Test::Valid => Tree::Leaf(self.leaf(&asked, within(false))),
+            ValueTest::Null => ConditionTree::Any(vec![
+                ConditionTree::Leaf(self.leaf(&asked, test)),
+                ConditionTree::Leaf(self.leaf(&asked, within(true))),
+            ]),
+            ValueTest::Valid => ConditionTree::Leaf(self.leaf(&asked, within(false))),
             // Only floats have this test, and they are no instants.
-            Test::Nan | Test::NotNan => Tree::Leaf(self.leaf(&asked, test)),
-            Test::Compare { negated: true, .. } => {
-                Tree::All(vec![Tree::Leaf(self.leaf(&asked, test)), Tree::Leaf(self.leaf(&asked, within(false)))])
-            }
-            Test::Compare { ranges, negated } => {
-                let test = Test::Compare { ranges: ranges.within(bounds), negated };
-                Tree::Leaf(self.leaf(&asked, test))
+            ValueTest::Nan | ValueTest::NotNan => ConditionTree::Leaf(self.leaf(&asked, test)),
+            ValueTest::Compare { negated: true, .. } => ConditionTree::All(vec![
+                ConditionTree::Leaf(self.leaf(&asked, test)),
+                ConditionTree::Leaf(self.leaf(&asked, within(false))),
+            ]),
+            ValueTest::Compare { ranges, negated } => {
+                let test = ValueTest::Compare { ranges: ranges.within(bounds), negated };
+                ConditionTree::Leaf(self.leaf(&asked, test))
             }
         })
     }
 
-    fn leaf(&mut self, asked: &Asked<'a>, test: Test) -> Leaf {
+    fn leaf(&mut self, asked: &NamedColumn<'a>, test: ValueTest) -> BoundCondition {
         let indexes = self.indexes(asked);
         // Indexes describe stored values, and count NaN as a present value.
         let hides_nan = asked.rows.data_type().is_floating() && asked.rows.hints().nan != Nan::Value;
         let is_told = match &test {
-            Test::Nan | Test::NotNan => false,
-            Test::Compare { negated: false, .. } => true,
-            Test::Null | Test::Valid | Test::Compare { negated: true, .. } => !hides_nan,
+            ValueTest::Nan | ValueTest::NotNan => false,
+            ValueTest::Compare { negated: false, .. } => true,
+            ValueTest::Null | ValueTest::Valid | ValueTest::Compare { negated: true, .. } => !hides_nan,
         };
         let told = indexes.iter().filter(|_| is_told);
-        let answers = told.map(|form| Answer::new(form.clone(), self.trust)).collect();
+        let answers = told.map(|form| IndexAnswer::new(form.clone(), self.trust)).collect();
         let known = self.names.iter().position(|known| *known == asked.name);
         let column = known.unwrap_or_else(|| {
             self.names.push(asked.name.clone());
             let learner = asked.column.learner.clone().filter(|_| !asked.is_part);
-            self.columns.push(Source { rows: asked.rows.clone(), learner, indexes, conditions: 0 });
+            self.columns.push(PredicateColumn { rows: asked.rows.clone(), learner, indexes, conditions: 0 });
             self.columns.len() - 1
         });
         if let Some(source) = self.columns.get_mut(column) {
             source.conditions += 1;
         }
-        Leaf { column, test, labels: Mutex::default(), answers }
+        BoundCondition { column, test, labels: Mutex::default(), answers }
     }
 
     /// Search indexes of a column, exact ones first.
-    fn indexes(&self, asked: &Asked<'_>) -> Vec<Arc<IndexForm>> {
+    fn indexes(&self, asked: &NamedColumn<'_>) -> Vec<Arc<IndexForm>> {
         let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
         let mut indexes: Vec<_> =
             forms.filter(|form| form.column == asked.name && form.is_part == asked.is_part).cloned().collect();
         indexes.sort_by_key(|form| match form.kind {
-            IndexKind::Bitmap { .. } => 0,
-            IndexKind::MinMax { .. } | IndexKind::Bounds { .. } => 1,
-            IndexKind::Bloom { .. } => 2,
-            IndexKind::SortedRows { .. } | IndexKind::SortedValues { .. } => 3,
+            IndexContent::Bitmap { .. } => 0,
+            IndexContent::MinMax { .. } | IndexContent::Bounds { .. } => 1,
+            IndexContent::Bloom { .. } => 2,
+            IndexContent::SortedRows { .. } | IndexContent::SortedValues { .. } => 3,
         });
         indexes
     }
 
     /// The column of a condition, or the field after a dot.
-    fn find(&self, condition: &Condition) -> Result<Asked<'a>, Error> {
+    fn find(&self, condition: &Condition) -> Result<NamedColumn<'a>, Error> {
         find(self.table, &condition.column, condition.at)
     }
 }
 
 /// The column, or the field inside one, that a name means.
-pub(super) struct Asked<'a> {
+pub(super) struct NamedColumn<'a> {
     pub column: &'a Column,
     name: BString,
     pub rows: Arc<dyn Rows>,
@@ -306,20 +308,20 @@ pub(super) struct Asked<'a> {
     is_year: bool,
 }
 
-impl Asked<'_> {
-    fn kind(&self) -> Result<Kind, &DataType> {
+impl NamedColumn<'_> {
+    fn kind(&self) -> Result<ComparisonType, &DataType> {
         if let Some(times) = self.times.filter(|_| self.is_year) {
-            return Ok(Kind::Year(times));
+            return Ok(ComparisonType::Year(times));
         }
         let kind = match self.is_part {
-            true => Kind::of(self.rows.data_type()),
-            false => Kind::of_column(self.column, self.rows.as_ref()),
+            true => ComparisonType::of(self.rows.data_type()),
+            false => ComparisonType::of_column(self.column, self.rows.as_ref()),
         };
         kind.ok_or(self.rows.data_type())
     }
 
     /// The values that satisfy a comparison; for `ne`, those that do not.
-    fn ranges(&self, condition: &Condition) -> Result<Ranges, Error> {
+    fn ranges(&self, condition: &Condition) -> Result<ValueRanges, Error> {
         match categories::compared(condition.operator, self.rows.as_ref()) {
             Some(labels) => categories::ranges(condition, labels.as_ref(), |equal| ranges(equal, self.kind())),
             None => ranges(condition, self.kind()),
@@ -329,8 +331,10 @@ impl Asked<'_> {
     /// The values to sort rows by; `at` is the position of the name.
     pub fn ordered(self, at: usize) -> Result<Arc<dyn Rows>, Error> {
         match self.kind() {
-            Ok(Kind::Year(_)) => Err(Error::Type { at, what: format!("{}: order by the times themselves", self.name) }),
-            Ok(Kind::Time(_)) => self.column.shown().map_err(|what| Error::Type { at, what: what.into() }),
+            Ok(ComparisonType::Year(_)) => {
+                Err(Error::Type { at, what: format!("{}: order by the times themselves", self.name) })
+            }
+            Ok(ComparisonType::Time(_)) => self.column.shown().map_err(|what| Error::Type { at, what: what.into() }),
             Ok(_) => Ok(self.rows),
             Err(data_type) => {
                 let what = format!("{}: values of type {} have no order", self.name, arrow_name(data_type));
@@ -344,12 +348,12 @@ impl Asked<'_> {
 ///
 /// # Errors
 /// [`Error::Column`].
-pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<Asked<'a>, Error> {
+pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<NamedColumn<'a>, Error> {
     let whole = |name: &[u8]| table.columns.iter().find(|column| column.name == name);
     let found = whole(name);
     let what = match found.map(|column| (column, &column.rows)) {
         Some((column, Ok(rows))) if column.in_table => {
-            return Ok(Asked {
+            return Ok(NamedColumn {
                 column,
                 name: name.clone(),
                 rows: rows.clone(),
@@ -368,7 +372,14 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
     let parts = name.find_iter(".").filter(|_| found.is_none()).find_map(|point| {
         let column = whole(&name[..point]).filter(|column| column.in_table)?;
         let rows = PartRows::of(column.rows.as_ref().ok()?, &name[point + 1..])?;
-        Some(Asked { column, name: name.clone(), rows: Arc::new(rows), times: None, is_part: true, is_year: false })
+        Some(NamedColumn {
+            column,
+            name: name.clone(),
+            rows: Arc::new(rows),
+            times: None,
+            is_part: true,
+            is_year: false,
+        })
     });
     if let Some(part) = parts {
         return Ok(part);
@@ -377,7 +388,7 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
     if let Some(inner) = of_year {
         let asked = find(table, &inner.into(), at)?;
         return match asked.times {
-            Some(_) if !asked.is_year => Ok(Asked { is_year: true, ..asked }),
+            Some(_) if !asked.is_year => Ok(NamedColumn { is_year: true, ..asked }),
             _ => Err(Error::Type { at, what: format!("{}: no column of times has a year", asked.name) }),
         };
     }
@@ -390,12 +401,12 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<As
 }
 
 /// The values that satisfy a comparison; for `ne`, those that do not.
-fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges, Error> {
+fn ranges(condition: &Condition, kind: Result<ComparisonType, &DataType>) -> Result<ValueRanges, Error> {
     let kind = kind.map_err(|data_type| {
         let what = format!("values of type {} support only null and valid", arrow_name(data_type));
         condition.refused(condition.at, what)
     })?;
-    let is_text = matches!(kind, Kind::Text | Kind::Binary);
+    let is_text = matches!(kind, ComparisonType::Text | ComparisonType::Binary);
     if let (Operator::Like, [value]) = (condition.operator, condition.values.as_slice()) {
         let pattern = Pattern::parse(&value.text.to_str_lossy());
         return match (pattern.plain(), kind) {
@@ -403,10 +414,10 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
                 let values = vec![Literal { text: text.into(), ..value.clone() }];
                 ranges(&Condition { operator, values, ..condition.clone() }, Ok(kind))
             }
-            (None, Kind::Text) => {
+            (None, ComparisonType::Text) => {
                 let prefix = pattern.prefix().as_bytes().to_vec();
                 let behind = behind_prefix(&prefix);
-                Ok(Ranges::Like(pattern, (prefix, behind)))
+                Ok(ValueRanges::Like(pattern, (prefix, behind)))
             }
             (None, _) => Err(condition.refused(value.at, format!("{} match no pattern", kind.name()))),
         };
@@ -419,7 +430,7 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
         None => value.text.to_str().is_ok_and(|text| literal::integer(text).is_some()),
         written => written == Some(Written::Number),
     });
-    if let (Kind::Time(_), Some(value)) = (kind, number) {
+    if let (ComparisonType::Time(_), Some(value)) = (kind, number) {
         return Err(condition.refused(value.at, no_instant(value)));
     }
     let wrong = |value: &Literal| {
@@ -427,14 +438,17 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
     };
     let unfit = condition.values.iter().find(|value| match value.written {
         None => false,
-        Some(Written::Number) => !matches!(kind, Kind::Integer | Kind::Float(_) | Kind::Year(_) | Kind::Duration(_)),
-        Some(Written::Boolean) => kind != Kind::Boolean,
-        Some(Written::Text) => !is_text && !matches!(kind, Kind::Time(_) | Kind::Duration(_)),
+        Some(Written::Number) => !matches!(
+            kind,
+            ComparisonType::Integer | ComparisonType::Float(_) | ComparisonType::Year(_) | ComparisonType::Duration(_)
+        ),
+        Some(Written::Boolean) => kind != ComparisonType::Boolean,
+        Some(Written::Text) => !is_text && !matches!(kind, ComparisonType::Time(_) | ComparisonType::Duration(_)),
     });
     if let Some(value) = unfit {
         return Err(wrong(value));
     }
-    let are_numbers = matches!(kind, Kind::Integer | Kind::Float(_));
+    let are_numbers = matches!(kind, ComparisonType::Integer | ComparisonType::Float(_));
     if let Some(value) = condition.values.iter().find(|value| are_numbers && is_nan(value)) {
         let hint = match value.written {
             Some(_) => "ask `is nan`, or `is null` where NaN is missing",
@@ -444,46 +458,52 @@ fn ranges(condition: &Condition, kind: Result<Kind, &DataType>) -> Result<Ranges
     }
     let numbers = condition.values.iter().map(|value| (value, value.text.to_str().unwrap_or("?")));
     Ok(match kind {
-        Kind::Boolean | Kind::Integer | Kind::Time(_) | Kind::Duration(_) | Kind::Year(_) => {
+        ComparisonType::Boolean
+        | ComparisonType::Integer
+        | ComparisonType::Time(_)
+        | ComparisonType::Duration(_)
+        | ComparisonType::Year(_) => {
             let points = numbers.map(|(value, text)| {
                 let point = match (kind, text) {
-                    (Kind::Boolean, "false") => literal::integer("0"),
-                    (Kind::Boolean, "true") => literal::integer("1"),
-                    (Kind::Boolean, _) => None,
-                    (Kind::Time(times), _) => literal::instant(text, times),
-                    (Kind::Duration(times), _) if value.written == Some(Written::Text) => {
+                    (ComparisonType::Boolean, "false") => literal::integer("0"),
+                    (ComparisonType::Boolean, "true") => literal::integer("1"),
+                    (ComparisonType::Boolean, _) => None,
+                    (ComparisonType::Time(times), _) => literal::instant(text, times),
+                    (ComparisonType::Duration(times), _) if value.written == Some(Written::Text) => {
                         literal::duration(text, times)
                     }
-                    (Kind::Duration(times), _) => literal::integer(text).or_else(|| literal::duration(text, times)),
+                    (ComparisonType::Duration(times), _) => {
+                        literal::integer(text).or_else(|| literal::duration(text, times))
+                    }
                     _ => literal::integer(text),
                 };
                 point.ok_or_else(|| wrong(value))
             });
             let points: Vec<_> = points.collect::<Result<_, _>>()?;
             let mut ranges = of_points(condition.operator, &points, [i128::MIN, i128::MAX]);
-            if let Kind::Year(times) = kind {
+            if let ComparisonType::Year(times) = kind {
                 for [first, last] in &mut ranges {
                     // From the first instant of a year to the last one before the next.
                     *last = times.begin_of_year(last.saturating_add(1)).saturating_sub(1);
                     *first = times.begin_of_year(*first);
                 }
             }
-            Ranges::integers(ranges)
+            ValueRanges::integers(ranges)
         }
-        Kind::Float(width) => {
+        ComparisonType::Float(width) => {
             let points = numbers.map(|(value, text)| literal::float(text, width).ok_or_else(|| wrong(value)));
             let points: Vec<_> = points.collect::<Result<_, _>>()?;
-            Ranges::floats(of_points(condition.operator, &points, [f64::NEG_INFINITY, f64::INFINITY]))
+            ValueRanges::floats(of_points(condition.operator, &points, [f64::NEG_INFINITY, f64::INFINITY]))
         }
-        Kind::Text => {
+        ComparisonType::Text => {
             let texts: Vec<_> = condition.values.iter().map(|value| value.text.to_vec()).collect();
-            Ranges::texts(of_texts(condition.operator, &texts))
+            ValueRanges::texts(of_texts(condition.operator, &texts))
         }
-        Kind::Binary => {
+        ComparisonType::Binary => {
             let texts =
                 condition.values.iter().map(|value| literal::hexadecimal(&value.text).ok_or_else(|| wrong(value)));
             let texts: Vec<_> = texts.collect::<Result<_, _>>()?;
-            Ranges::texts(of_texts(condition.operator, &texts))
+            ValueRanges::texts(of_texts(condition.operator, &texts))
         }
     })
 }

@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_schema::DataType;
 
 use super::predicate::{Condition, Error, Operator};
-use super::ranges::Ranges;
+use super::ranges::ValueRanges;
 use crate::source::Interrupt;
 use crate::store::{Rows, ValueSet};
 
@@ -39,8 +39,8 @@ pub(super) fn compared(operator: Operator, rows: &dyn Rows) -> Option<Arc<dyn Ro
 pub(super) fn ranges(
     condition: &Condition,
     labels: &dyn Rows,
-    equal: impl Fn(&Condition) -> Result<Ranges, Error>,
-) -> Result<Ranges, Error> {
+    equal: impl Fn(&Condition) -> Result<ValueRanges, Error>,
+) -> Result<ValueRanges, Error> {
     if labels.len() > MOST_ORDERED {
         let what = format!("{} ordered categories, of which at most {MOST_ORDERED} are compared", labels.len());
         return Err(condition.refused(condition.at, what));
@@ -65,7 +65,7 @@ pub(super) fn ranges(
         (Operator::Between, [low, high]) => *low..high + 1,
         _ => 0..0,
     };
-    Ranges::of_values(&all, wanted).ok_or_else(|| {
+    ValueRanges::of_values(&all, wanted).ok_or_else(|| {
         let what = format!("categories of type {} support only = and in", all.data_type());
         condition.refused(condition.at, what)
     })

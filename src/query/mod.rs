@@ -6,7 +6,7 @@
 //! | [`path`] | predicates as names of directories: `energy:gt:5/label:eq:electron` |
 //! | [`expression`] | predicates as text: `energy > 5 and label = "electron"` |
 //! | `categories` | ordered categories, compared by their positions |
-//! | [`Bound`] | a predicate over the columns of one table, its values in their types |
+//! | [`BoundPredicate`] | a predicate over the columns of one table, its values in their types |
 //! | `ranges` | values that satisfy a condition, as ranges; tested against arrays and bounds |
 //! | `pattern` | patterns of `like` |
 //! | `known` | answers of statistics and search indexes, without decoding rows |
@@ -29,9 +29,9 @@ mod sorted;
 mod tests;
 mod values;
 
-pub use bind::Bound;
+pub use bind::BoundPredicate;
 pub use known::answer::UsedIndex;
-pub use predicate::{Condition, Error, Literal, Operator, Order, Predicate, Query, expression, path};
+pub use predicate::{Condition, Error, Literal, Operator, Predicate, Query, SortKey, expression, path};
 pub use selection::SelectedRows;
 pub use selection::{Explained, Selected, Selection, filtered, selectable};
 pub use sorted::{SortError, first, held, one_zero, places, sort_fields, sort_keys};

@@ -24,7 +24,7 @@ pub(super) type TextRange = (Vec<u8>, Option<Vec<u8>>);
 
 /// A condition on the values of a column.
 #[derive(Debug, PartialEq)]
-pub(super) enum Test {
+pub(super) enum ValueTest {
     /// The value is missing.
     Null,
     /// The value is not null.
@@ -34,12 +34,12 @@ pub(super) enum Test {
     /// The value is neither null nor NaN.
     NotNan,
     /// The value is not null and lies in the ranges, or outside of them if `negated`.
-    Compare { ranges: Ranges, negated: bool },
+    Compare { ranges: ValueRanges, negated: bool },
 }
 
 /// Ranges of values, in order and without overlaps. Ranges of numbers include both ends.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Ranges {
+pub(super) enum ValueRanges {
     /// Integers and booleans.
     Integers(Vec<[i128; 2]>),
     /// Floats of any width, as doubles; NaN lies in no range.
@@ -79,7 +79,7 @@ fn merged<T: Copy + PartialOrd>(mut ranges: Vec<[T; 2]>) -> Vec<[T; 2]> {
     out
 }
 
-impl Ranges {
+impl ValueRanges {
     pub fn integers(ranges: Vec<[i128; 2]>) -> Self {
         Self::Integers(merged(ranges))
     }

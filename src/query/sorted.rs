@@ -15,10 +15,10 @@ use arrow_schema::{ArrowError, DataType, SortOptions};
 
 use super::bind::find;
 use super::categories;
-use super::predicate::{Error as QueryError, Order};
+use super::predicate::{Error as QueryError, SortKey};
 use super::selection::joined;
 use crate::source::Interrupt;
-use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, Shared, Store, StoredFacts};
+use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, SharedRows, Store, StoredFacts};
 use crate::table::{Column, HeldRows, Table, nan_in};
 
 /// Rows to make keys for at once.
@@ -65,7 +65,7 @@ pub fn first(table: &mut Table, limit: u64) {
 /// [`SortError`].
 pub fn places(
     table: &Table,
-    order: &[Order],
+    order: &[SortKey],
     limit: Option<u64>,
     store: &Store,
     interrupt: &Interrupt,
@@ -296,7 +296,7 @@ impl Rows for FirstRows {
         self.rows.fitting(range, bytes, interrupt)
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         self.rows.shared(range, interrupt)
     }
 
@@ -314,11 +314,11 @@ mod tests {
     use arrow_array::Int64Array;
 
     use super::*;
-    use crate::store::rows::in_memory::{FACTS, Memory, changed, with_facts};
+    use crate::store::rows::in_memory::{FACTS, MemoryRows, changed, with_facts};
 
     #[test]
     fn first_rows_lie_where_all_rows_do() {
-        let all = Memory::new(Arc::new(Int64Array::from(vec![0; 6]))).natural(2).strided(24).alike();
+        let all = MemoryRows::new(Arc::new(Int64Array::from(vec![0; 6]))).natural(2).strided(24).alike();
         let first = FirstRows::new(Arc::new(all), 4);
         assert_eq!((first.facts().len, first.facts().natural_rows, first.facts().stride), (4, Some(2), Some(24)));
         assert_eq!((&first as &dyn Rows).alike_until(1, &Interrupt::new()).unwrap(), 4);
@@ -328,7 +328,7 @@ mod tests {
     fn first_rows_keep_the_facts_that_they_do_not_give_up() {
         let given_up = ["len", "hints", "cuts", "stored type", "stored width", "decoded", "codes"];
         for which in 0..=FACTS {
-            let all = with_facts(Memory::new(Arc::new(Int64Array::from(vec![0; 6]))), which);
+            let all = with_facts(MemoryRows::new(Arc::new(Int64Array::from(vec![0; 6]))), which);
             let facts = all.facts().clone();
             let first = FirstRows::new(Arc::new(all), 4);
             let lost: Vec<_> = changed(&facts, first.facts());

@@ -13,17 +13,17 @@ use arrow_schema::DataType;
 use proptest::prelude::*;
 
 use super::pattern::Pattern;
-use super::{Bound, Condition, Operator, Predicate, SelectedRows, Selection, expression, path};
+use super::{BoundPredicate, Condition, Operator, Predicate, SelectedRows, Selection, expression, path};
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::Interrupt;
 use crate::store::Learner;
-use crate::store::rows::in_memory::{FACTS, Memory, changed, with_facts};
+use crate::store::rows::in_memory::{FACTS, MemoryRows, changed, with_facts};
 use crate::store::{Error, Options, Rows, Store, StoredBytes};
 use crate::table::{Column, Table};
 
-fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Column, Arc<Memory>) {
+fn column(name: &str, array: ArrayRef, chunk: Option<u64>, known: bool) -> (Column, Arc<MemoryRows>) {
     let (all, missing) = (array.clone(), array.null_count() > 0);
-    let rows = Memory::new(array).nullable(missing);
+    let rows = MemoryRows::new(array).nullable(missing);
     let rows = match all.as_primitive_opt::<Int64Type>() {
         Some(values) => rows.stored(values.values().iter().flat_map(|value| value.to_le_bytes()).collect(), 8),
         None => rows,
@@ -66,7 +66,7 @@ fn store(cache_size: u64) -> Arc<Store> {
 }
 
 fn select(table: &Table, predicate: &Predicate, store: &Arc<Store>) -> Selection {
-    Selection::new("/t", table.rows, Bound::new(table, predicate).unwrap(), store, None).unwrap()
+    Selection::new("/t", table.rows, BoundPredicate::new(table, predicate).unwrap(), store, None).unwrap()
 }
 
 /// Row numbers selected, in the table's first column, which holds them.
@@ -85,7 +85,7 @@ fn selected_rows_keep_the_facts_that_they_do_not_give_up() {
     let predicate = super::predicate::expression::parse("n > 1").unwrap();
     let selected = select(&table, &predicate, &store).selected(&Interrupt::new()).unwrap();
     for which in 0..=FACTS {
-        let all = with_facts(Memory::new(Arc::new(Int64Array::from(vec![1, 2, 3]))), which);
+        let all = with_facts(MemoryRows::new(Arc::new(Int64Array::from(vec![1, 2, 3]))), which);
         let facts = all.facts().clone();
         let rows = SelectedRows::new(Arc::new(all), selected.clone());
         let lost = changed(&facts, rows.facts());
@@ -356,7 +356,7 @@ fn values_past_the_greatest_lie_before_infinity() {
     assert_eq!(found("x:ne:1e400"), [0, 1, 2, 3, 4]);
     assert_eq!(found("x:gt:-1e400"), [0, 1, 3]);
     assert_eq!(found("x:nan"), [2]);
-    let bound = |segment: &str| Bound::new(&table, &path::parse(segment.as_bytes()).unwrap());
+    let bound = |segment: &str| BoundPredicate::new(&table, &path::parse(segment.as_bytes()).unwrap());
     for segment in ["x:ne:nan", "x:in:1,NaN", "x:gt:-nan", "row:eq:nan"] {
         assert!(bound(segment).unwrap_err().to_string().contains("ask `:nan`"), "{segment}");
     }
@@ -438,7 +438,7 @@ fn what_makes_no_sense_for_a_table_is_explained() {
     let (items, _) = column("items", Arc::new(items), None, false);
     let table = table(vec![x, label, items]);
     let error = |text: &str| {
-        let error = Bound::new(&table, &expression::parse(text).unwrap()).unwrap_err();
+        let error = BoundPredicate::new(&table, &expression::parse(text).unwrap()).unwrap_err();
         format!("{}: {error}", error.position())
     };
     assert_eq!(error("x > 1 and energy = 5"), "10: there is no column \"energy\"; columns: x, label, items");

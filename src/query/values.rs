@@ -5,7 +5,7 @@ use std::fmt::Write;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 
-use super::bind::{Kind, askable};
+use super::bind::{ComparisonType, askable};
 use super::categories;
 use super::predicate::Operator;
 use super::predicate::path::encode;
@@ -29,8 +29,9 @@ pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
     text.push_str(&Operator::ALL.map(Operator::name).join(" "));
     text.push_str("\n\nColumns:\n");
     for (column, rows) in askable(table) {
-        let kind = Kind::of_column(column, rows.as_ref());
-        let _ = write!(text, "  {}  {}", encode(&column.name), kind.map_or("null and valid only", Kind::name));
+        let kind = ComparisonType::of_column(column, rows.as_ref());
+        let _ =
+            write!(text, "  {}  {}", encode(&column.name), kind.map_or("null and valid only", ComparisonType::name));
         if categories::labels(rows.as_ref()).is_some() {
             text.push_str(" in the order of the categories");
         }
@@ -52,7 +53,7 @@ fn parts(name: &str, data_type: &DataType, text: &mut String) {
     let DataType::Struct(fields) = data_type else { return };
     for field in fields {
         let name = format!("{name}.{}", field.name());
-        if let Some(kind) = Kind::of(field.data_type()) {
+        if let Some(kind) = ComparisonType::of(field.data_type()) {
             let _ = writeln!(text, "  {}  {}", encode(name.as_bytes()), kind.name());
         }
         parts(&name, field.data_type(), text);
@@ -60,8 +61,12 @@ fn parts(name: &str, data_type: &DataType, text: &mut String) {
 }
 
 fn example(table: &Table) -> String {
-    let number = askable(table)
-        .find(|(column, rows)| matches!(Kind::of_column(column, rows.as_ref()), Some(Kind::Integer | Kind::Float(_))));
+    let number = askable(table).find(|(column, rows)| {
+        matches!(
+            ComparisonType::of_column(column, rows.as_ref()),
+            Some(ComparisonType::Integer | ComparisonType::Float(_))
+        )
+    });
     let any = askable(table).next();
     match (number, any) {
         (Some((column, _)), _) => format!("where/{}:gt:5/table.csv", encode(&column.name)),

@@ -3,7 +3,7 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::Opened;
+use super::OpenedSource;
 use crate::catalogue::ObjectId;
 use crate::dialects::{Changed, Here};
 use crate::session::names;
@@ -14,7 +14,7 @@ use crate::store::Error;
 ///
 /// # Errors
 /// If the group cannot be listed any more, or its datasets cannot be compared.
-pub(super) fn text(opened: &Opened, id: ObjectId, path: &str, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
+pub(super) fn text(opened: &OpenedSource, id: ObjectId, path: &str, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
     let Some(file) = opened.hdf5() else { return Ok(Vec::new()) };
     let group = file.group(id, interrupt).map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;
     let here = Here { path, group: &group, file, interrupt };

@@ -7,7 +7,7 @@ use bstr::BString;
 
 /// Kinds of directory entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A directory.
     Directory,
     /// A regular file whose bytes never change.
@@ -24,30 +24,30 @@ pub struct DirEntry {
     /// The name as shown.
     pub name: BString,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: EntryKind,
 }
 
 impl DirEntry {
     /// An entry for a directory.
     pub fn directory(name: BString) -> Self {
-        Self { name, kind: Kind::Directory }
+        Self { name, kind: EntryKind::Directory }
     }
 }
 
 /// All names in a directory, in the order shown. A directory may have very many, so a name may be made on demand.
 #[derive(Clone)]
 pub struct Children {
-    names: Arc<dyn Names>,
+    names: Arc<dyn DirectoryNames>,
     lasting: bool,
 }
 
 /// Names by place in a directory. Places begin at 0 and may have gaps.
-pub trait Names: Send + Sync {
+pub trait DirectoryNames: Send + Sync {
     /// The first name at or after a place, with its own place.
     fn at(&self, place: u64) -> Option<(u64, DirEntry)>;
 }
 
-impl Names for Vec<DirEntry> {
+impl DirectoryNames for Vec<DirEntry> {
     fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
         Some((place, self.get(usize::try_from(place).ok()?)?.clone()))
     }
@@ -55,7 +55,7 @@ impl Names for Vec<DirEntry> {
 
 impl Children {
     /// Names made on demand.
-    pub fn new(names: impl Names + 'static) -> Self {
+    pub fn new(names: impl DirectoryNames + 'static) -> Self {
         Self { names: Arc::new(names), lasting: false }
     }
 

@@ -7,19 +7,20 @@ use bstr::BString;
 use serde_json::Value;
 
 use super::listing::{
-    self, Array, Child, Entry, Formats, GroupPlace, Listing, METADATA, Members, Namespace, Place, Resolver, Way,
+    self, Child, DirectoryPlace, Formats, GroupPlace, Listing, ListingEntry, METADATA, MemberLister, Namespace,
+    Resolver, ShownArray, Way,
 };
-use super::opened::{Maker, Opened};
+use super::opened::{Maker, OpenedSource};
 use crate::catalogue::{Attribute, Group, Target, join};
 use crate::dialects::{Claims, Dialects, Here, Made, Of, Site, stated};
 use crate::session::Error;
 use crate::session::rules;
-use crate::session::{DirEntry, Names};
+use crate::session::{DirEntry, DirectoryNames};
 use crate::source::Interrupt;
 use crate::store::decode::Oddity;
 use crate::store::{self, File};
 use crate::table::{Finding, Table, rule_of};
-use crate::views::metadata::{self, Called, Lines, Member};
+use crate::views::metadata::{self, DirectoryKind, Lines, ShownMember};
 
 /// Longest scalar in bytes whose value `metadata.json` includes.
 const LONGEST_VALUE: usize = 4096;
@@ -37,12 +38,12 @@ pub(crate) struct Contents {
     /// The table, if the directory is one.
     pub(super) table: Option<Arc<Table>>,
     /// The kind of the directory in the parent's `metadata.json`.
-    pub(super) called: Called,
+    pub(super) called: DirectoryKind,
     pub(super) listing: Listing,
     /// `columns/`, listed at first use: the table's own names do not depend on it.
     columns: OnceLock<Listing>,
     /// Descriptions in `metadata.json` of members, and of views that are not shown.
-    members: Vec<Member>,
+    members: Vec<ShownMember>,
     /// The group and the way to it, if its members are described on demand.
     group: Option<(GroupPlace, Way)>,
     /// Why the group is not a table, though some members have equal lengths.
@@ -59,7 +60,12 @@ impl Contents {
     ///
     /// # Errors
     /// If the worker cannot list it.
-    pub fn of_group(opened: &Arc<Opened>, place: &GroupPlace, way: &Way, interrupt: &Interrupt) -> Result<Self, Error> {
+    pub fn of_group(
+        opened: &Arc<OpenedSource>,
+        place: &GroupPlace,
+        way: &Way,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Error> {
         let (file, path) = (opened.file()?, place.path.as_str());
         let group = Arc::new(listed(opened, place, interrupt)?);
         file.check()?;
@@ -74,7 +80,7 @@ impl Contents {
             Target::Unreadable(reason) => Some(Finding::new(path, &rules::LINKS, reason.clone())),
             _ => None,
         }));
-        contents.called = if claims.is_marked { Called::Table } else { Called::Group };
+        contents.called = if claims.is_marked { DirectoryKind::Table } else { DirectoryKind::Group };
         contents.nearly = claims.nearly.clone();
         let seen = Seen { opened, file, place, way, group: &group, claims: &claims, interrupt };
         let beside = seen.beside(&mut contents.findings);
@@ -101,7 +107,7 @@ impl Contents {
 
     /// Descriptions of members in `metadata.json`. For a large group this lists the group once more: descriptions of
     /// very many members take more memory than anything else known about them, and are seldom read.
-    pub fn members(&self, opened: &Opened, interrupt: &Interrupt) -> Result<Vec<Member>, store::Error> {
+    pub fn members(&self, opened: &OpenedSource, interrupt: &Interrupt) -> Result<Vec<ShownMember>, store::Error> {
         let mut members = self.members.clone();
         if let (Some((place, way)), Some(file)) = (&self.group, opened.hdf5()) {
             let group = file.group(place.id, interrupt);
@@ -120,7 +126,7 @@ impl Contents {
     ///
     /// # Errors
     /// When the request was interrupted.
-    pub fn of_dataset(opened: &Arc<Opened>, array: &Array, interrupt: &Interrupt) -> Result<Self, Error> {
+    pub fn of_dataset(opened: &Arc<OpenedSource>, array: &ShownArray, interrupt: &Interrupt) -> Result<Self, Error> {
         let table = Dialects::open(array.dialect, &array.site(opened.file()?), interrupt);
         interrupt.check()?;
         Ok(Self::of_table(stated::look(table, opened.session().checks)))
@@ -131,7 +137,7 @@ impl Contents {
     /// # Errors
     /// If its group cannot be listed any more.
     pub fn of_made(
-        opened: &Arc<Opened>,
+        opened: &Arc<OpenedSource>,
         place: &GroupPlace,
         made: &Made,
         interrupt: &Interrupt,
@@ -147,7 +153,7 @@ impl Contents {
             contents = Self::of_table(stated::look(Dialects::open(dialect, &site, interrupt), site.checks));
             interrupt.check()?;
         } else {
-            contents.called = Called::Made;
+            contents.called = DirectoryKind::Made;
             let is_table = |(_, child): &&(BString, Made)| matches!(child, Made::Directory { table: Some(_), .. });
             if children.iter().filter(is_table).count() > FEW_MADE {
                 contents._maker = Some(opened.maker(place.id, &place.path, interrupt)?);
@@ -162,7 +168,7 @@ impl Contents {
                         None => continue,
                     }
                 }
-                made => Child::Directory(Box::new(Place::Made(place.clone(), name.clone(), made.clone()))),
+                made => Child::Directory(Box::new(DirectoryPlace::Made(place.clone(), name.clone(), made.clone()))),
             };
             contents.listing.add(shown.clone(), child);
         }
@@ -196,12 +202,12 @@ impl Contents {
     /// If the group cannot be listed any more.
     pub fn metadata(
         &self,
-        opened: &Opened,
+        opened: &OpenedSource,
         path: &str,
         lines: Lines,
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>, store::Error> {
-        let directory = metadata::Directory {
+        let directory = metadata::DirectoryDocument {
             path,
             called: self.called,
             attributes: &self.attributes,
@@ -217,9 +223,9 @@ impl Contents {
     }
 
     /// Values of scalars, if they are short and readable.
-    pub fn values(&self, opened: &Opened, interrupt: &Interrupt) -> HashMap<BString, Value> {
+    pub fn values(&self, opened: &OpenedSource, interrupt: &Interrupt) -> HashMap<BString, Value> {
         let scalars = self.listing.entries().iter().enumerate().filter_map(|(position, entry)| match entry {
-            Entry::Single(_, dataset, siblings)
+            ListingEntry::Single(_, dataset, siblings)
                 if dataset.shape.is_empty() && dataset.datatype.size <= LONGEST_VALUE as u64 =>
             {
                 siblings.files.iter().any(|file| file.suffix == ".txt").then_some(position)
@@ -244,14 +250,14 @@ impl Contents {
             listing::list(table, &mut listing, &mut members);
         }
         let findings = findings.into_iter().chain(table.iter().flat_map(|table| table.findings.clone())).collect();
-        let called = if table.is_some() { Called::Table } else { Called::Group };
+        let called = if table.is_some() { DirectoryKind::Table } else { DirectoryKind::Group };
         let (table, columns) = (table.map(Arc::new), OnceLock::new());
         let (group, nearly, _claims, _maker) = Default::default();
         Self { attributes, table, called, listing, columns, members, group, nearly, findings, _claims, _maker }
     }
 }
 
-impl Names for Arc<Contents> {
+impl DirectoryNames for Arc<Contents> {
     fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
         self.listing.name(place)
     }
@@ -260,7 +266,7 @@ impl Names for Arc<Contents> {
 /// The names in `columns/`.
 pub(crate) struct Columns(pub Arc<Contents>);
 
-impl Names for Columns {
+impl DirectoryNames for Columns {
     fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
         self.0.columns().name(place)
     }
@@ -268,7 +274,7 @@ impl Names for Columns {
 
 /// A group while its members are listed.
 struct Seen<'a> {
-    opened: &'a Opened,
+    opened: &'a OpenedSource,
     file: &'a Arc<File>,
     place: &'a GroupPlace,
     way: &'a Way,
@@ -323,7 +329,7 @@ impl Seen<'_> {
         beside: Option<&Beside>,
         (listing, findings): (&mut Listing, &mut Vec<Finding>),
         wanted: bool,
-    ) -> Vec<Member> {
+    ) -> Vec<ShownMember> {
         let own = Namespace::new(self.group, self.claims);
         let here = Here { path: &self.place.path, group: self.group, file: self.file, interrupt: self.interrupt };
         let left_out =
@@ -331,7 +337,7 @@ impl Seen<'_> {
         let left_out = left_out.unwrap_or_default();
         let of = |place: &GroupPlace, way, group: &Arc<Group>, claims, names, elsewhere, shown: (&mut _, &mut _)| {
             let leads = Resolver::new(self.opened, self.file, group, &place.path, way, self.interrupt);
-            let members = Members {
+            let members = MemberLister {
                 file: self.file,
                 path: &place.path,
                 group,
@@ -355,7 +361,7 @@ impl Seen<'_> {
     }
 }
 
-fn listed(opened: &Opened, place: &GroupPlace, interrupt: &Interrupt) -> Result<Group, Error> {
+fn listed(opened: &OpenedSource, place: &GroupPlace, interrupt: &Interrupt) -> Result<Group, Error> {
     let failed = |error| Error::from(store::Error::Hdf5 { path: place.path.clone(), error });
     opened.file()?.group(place.id, interrupt).map_err(failed)
 }

@@ -6,15 +6,15 @@ use bstr::ByteSlice;
 use serde_json::Value;
 
 use super::contents::Contents;
-use super::{Error, Opened, Spot, listing};
+use super::{Error, OpenedSource, Spot, listing};
 use crate::source::Interrupt;
 use crate::table::{Finding, Table};
-use crate::views::metadata::{Called, Lines, Member, column_value};
+use crate::views::metadata::{DirectoryKind, Lines, ShownMember, column_value};
 
 /// A directory's description: the facts of its `metadata.json`.
-pub(crate) struct Described {
+pub(crate) struct DirectoryDescription {
     contents: Arc<Contents>,
-    opened: Arc<Opened>,
+    opened: Arc<OpenedSource>,
     /// HDF5 path.
     path: String,
 }
@@ -24,7 +24,7 @@ impl Spot {
     ///
     /// # Errors
     /// [`Error::NotFound`] for any other directory; any other error if the directory cannot be listed.
-    pub fn described(&self, interrupt: &Interrupt) -> Result<Described, Error> {
+    pub fn described(&self, interrupt: &Interrupt) -> Result<DirectoryDescription, Error> {
         let (files, contents) = match self {
             Spot::Root(root) => return root.shown.described(interrupt),
             Spot::Selection(chosen) => (chosen.subject().files(), chosen.load(interrupt)?),
@@ -35,11 +35,11 @@ impl Spot {
             Spot::Directory(directory) => (directory.files().clone(), directory.load(interrupt)?),
             _ => return Err(Error::NotFound),
         };
-        Ok(Described { contents, opened: files.opened, path: files.path })
+        Ok(DirectoryDescription { contents, opened: files.opened, path: files.path })
     }
 }
 
-impl Described {
+impl DirectoryDescription {
     /// The table, if the directory is one.
     pub fn table(&self) -> Option<&Arc<Table>> {
         self.contents.table.as_ref()
@@ -47,7 +47,7 @@ impl Described {
 
     /// Whether a dialect made the directory up: no object of the file stands behind it.
     pub fn is_made_up(&self) -> bool {
-        self.contents.called == Called::Made
+        self.contents.called == DirectoryKind::Made
     }
 
     /// Why the group is not a table, though some members have equal lengths.
@@ -64,7 +64,7 @@ impl Described {
     ///
     /// # Errors
     /// If the group cannot be listed any more.
-    pub fn members(&self, interrupt: &Interrupt) -> Result<Vec<Member>, Error> {
+    pub fn members(&self, interrupt: &Interrupt) -> Result<Vec<ShownMember>, Error> {
         let members = self.contents.members(&self.opened, interrupt).map_err(Error::from);
         members.inspect_err(|error| self.opened.log(error))
     }
@@ -72,7 +72,7 @@ impl Described {
     /// `metadata.json`, as a line.
     ///
     /// # Errors
-    /// As [`Described::members`].
+    /// As [`DirectoryDescription::members`].
     pub fn line(&self, interrupt: &Interrupt) -> Result<String, Error> {
         let bytes = self.contents.metadata(&self.opened, &self.path, Lines::One, interrupt).map_err(Error::from);
         let bytes = bytes.inspect_err(|error| self.opened.log(error))?;
@@ -82,10 +82,10 @@ impl Described {
     /// The entry in `metadata.json` for the member or column with this link name, or else with this shown name.
     ///
     /// # Errors
-    /// As [`Described::members`].
+    /// As [`DirectoryDescription::members`].
     pub fn one(&self, name: &str, interrupt: &Interrupt) -> Result<Option<Value>, Error> {
         let (members, values) = (self.members(interrupt)?, self.contents.values(&self.opened, interrupt));
-        let find = |is_it: &dyn Fn(&Member) -> bool| {
+        let find = |is_it: &dyn Fn(&ShownMember) -> bool| {
             if let Some(member) = members.iter().find(|member| is_it(member)) {
                 return Some(member.value(values.get(&member.name)));
             }

@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 
 use super::contents::Contents;
 use super::file::ShownFile;
-use super::files::Files;
+use super::files::FileMaker;
 use super::in_use::InUse;
-use super::listing::{GroupPlace, Place, Way};
+use super::listing::{DirectoryPlace, GroupPlace, Way};
 use super::recent::{Recent, Use};
-use super::{Error, Opened, lock};
+use super::{Error, OpenedSource, lock};
 use crate::catalogue::{ObjectId, join};
 use crate::dialects::Made;
 use crate::source::Interrupt;
@@ -20,8 +20,8 @@ use crate::table::Unreadable;
 
 /// A directory of a file, listed at first use.
 pub struct Directory {
-    files_of: Files,
-    place: Place,
+    files_of: FileMaker,
+    place: DirectoryPlace,
     /// Last change, if it differs from the file's.
     mtime: Option<SystemTime>,
     way: Way,
@@ -37,41 +37,41 @@ pub struct Directory {
 
 impl Directory {
     /// The root group, or the table of a file without groups.
-    pub fn root(opened: Arc<Opened>) -> Self {
+    pub fn root(opened: Arc<OpenedSource>) -> Self {
         let recent = Arc::<Recent>::default();
         let Some(id) = opened.hdf5().map(|file| file.info().root) else {
-            return Self::new(opened, Place::File, Way::default(), recent);
+            return Self::new(opened, DirectoryPlace::File, Way::default(), recent);
         };
         let way = Way { groups: vec![(id, 0)], ..Way::default() };
-        Self::new(opened, Place::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way, recent)
+        Self::new(opened, DirectoryPlace::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way, recent)
     }
 
     /// The subdirectory of a place.
-    fn below(&self, place: &Place) -> Self {
+    fn below(&self, place: &DirectoryPlace) -> Self {
         let mut mtime = None;
         let (place, way) = match place {
-            Place::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
+            DirectoryPlace::Group(group) => (place.clone(), self.way.to_group(group.id, &group.link)),
             // A dialect may show a group elsewhere; its directory is like any other group's.
-            Place::Made(_, _, Made::Group(group)) => {
+            DirectoryPlace::Made(_, _, Made::Group(group)) => {
                 let link = group.links.last().cloned().unwrap_or_default();
                 let place = GroupPlace { id: group.id, path: group.path(), link };
                 mtime = group.mtime;
-                (Place::Group(place), self.way.to_elsewhere(group))
+                (DirectoryPlace::Group(place), self.way.to_elsewhere(group))
             }
             other => (other.clone(), self.way.to_directory()),
         };
         Self { mtime, ..Self::new(self.opened().clone(), place, way, self.recent.clone()) }
     }
 
-    fn new(opened: Arc<Opened>, place: Place, way: Way, recent: Arc<Recent>) -> Self {
+    fn new(opened: Arc<OpenedSource>, place: DirectoryPlace, way: Way, recent: Arc<Recent>) -> Self {
         let (id, path, name) = match &place {
-            Place::File => (ObjectId { file: 0, address: 0 }, "/".to_owned(), "/".into()),
-            Place::Group(group) => (group.id, group.path.clone(), group.link.clone()),
-            Place::Dataset(array) => (array.dataset.id, array.path.clone(), array.name.clone()),
-            Place::Made(group, name, _) => (group.id, join(&group.path, name), name.clone()),
+            DirectoryPlace::File => (ObjectId { file: 0, address: 0 }, "/".to_owned(), "/".into()),
+            DirectoryPlace::Group(group) => (group.id, group.path.clone(), group.link.clone()),
+            DirectoryPlace::Dataset(array) => (array.dataset.id, array.path.clone(), array.name.clone()),
+            DirectoryPlace::Made(group, name, _) => (group.id, join(&group.path, name), name.clone()),
         };
         Self {
-            files_of: Files { opened, id, path, name, selection: None },
+            files_of: FileMaker { opened, id, path, name, selection: None },
             place,
             mtime: None,
             way,
@@ -84,7 +84,7 @@ impl Directory {
     }
 
     /// The opening that the directory belongs to.
-    pub fn opened(&self) -> &Arc<Opened> {
+    pub fn opened(&self) -> &Arc<OpenedSource> {
         &self.files_of.opened
     }
 
@@ -107,10 +107,10 @@ impl Directory {
     fn list(&self, interrupt: &Interrupt) -> Result<Contents, Error> {
         let opened = self.opened();
         let mut contents = match &self.place {
-            Place::File => Contents::of_table(opened.table_file().ok_or(Error::NotFound)?.table()),
-            Place::Group(group) => Contents::of_group(opened, group, &self.way, interrupt)?,
-            Place::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
-            Place::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
+            DirectoryPlace::File => Contents::of_table(opened.table_file().ok_or(Error::NotFound)?.table()),
+            DirectoryPlace::Group(group) => Contents::of_group(opened, group, &self.way, interrupt)?,
+            DirectoryPlace::Dataset(array) => Contents::of_dataset(opened, array, interrupt)?,
+            DirectoryPlace::Made(group, _, made) => Contents::of_made(opened, group, made, interrupt)?,
         };
         contents.show(opened.session().formats);
         if let Some(table) = &contents.table {
@@ -121,7 +121,7 @@ impl Directory {
     }
 
     /// The subdirectory at a position of the listing.
-    pub(crate) fn directory(&self, position: usize, place: &Place) -> Arc<Self> {
+    pub(crate) fn directory(&self, position: usize, place: &DirectoryPlace) -> Arc<Self> {
         let mut below = self.directories.lock();
         below.get(&position).unwrap_or_else(|| {
             let directory = Arc::new(self.below(place));
@@ -131,7 +131,7 @@ impl Directory {
     }
 
     /// The maker of the directory's files.
-    pub(crate) fn files(&self) -> &Files {
+    pub(crate) fn files(&self) -> &FileMaker {
         &self.files_of
     }
 
@@ -167,7 +167,7 @@ impl Directory {
 
     /// Whether the directory is hidden, as `.versions` is: walks that process tables skip it.
     pub fn is_hidden(&self) -> bool {
-        matches!(&self.place, Place::Made(_, name, Made::Directory { .. }) if name.starts_with(b"."))
+        matches!(&self.place, DirectoryPlace::Made(_, name, Made::Directory { .. }) if name.starts_with(b"."))
     }
 
     /// The contents, if the directory has been listed.

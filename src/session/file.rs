@@ -4,22 +4,22 @@ use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 
-use super::listing::Array;
-use super::{Error, Opened};
+use super::listing::ShownArray;
+use super::{Error, OpenedSource};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::source::Interrupt;
-use crate::store::pass::Progress;
+use crate::store::pass::PassProgress;
 use crate::store::{self, Answer};
 use crate::table::Single;
-use crate::views::{Access, Effort, Size, Standing, UNKNOWN_SIZE, View};
+use crate::views::{AccessPattern, Effort, Size, Standing, UNKNOWN_SIZE, View};
 
 /// A view, and the attributes of the object that it shows.
 pub(crate) struct ShownFile {
-    pub opened: Arc<Opened>,
+    pub opened: Arc<OpenedSource>,
     pub view: Arc<dyn View>,
     pub attributes: ObjectAttributes,
     /// Shared with the other files of its dataset.
-    _shared: Option<(Arc<Array>, Arc<Single>)>,
+    _shared: Option<(Arc<ShownArray>, Arc<Single>)>,
 }
 
 /// The attributes of the object behind a directory or file.
@@ -47,7 +47,7 @@ impl ObjectAttributes {
     }
 
     /// All attributes.
-    pub fn all(&self, opened: &Opened, interrupt: &Interrupt) -> Arc<[Attribute]> {
+    pub fn all(&self, opened: &OpenedSource, interrupt: &Interrupt) -> Arc<[Attribute]> {
         let is_cut = self.attributes.last().is_some_and(|last| last.name.is_empty());
         if let Some(id) = self.member.filter(|_| is_cut && self.all.get().is_none()) {
             // If the object cannot be read, the listing's attributes have to do.
@@ -94,7 +94,7 @@ impl View for Later {
         self.made().gather(offset, length, answer, interrupt)
     }
 
-    fn access(&self) -> Access {
+    fn access(&self) -> AccessPattern {
         self.made().access()
     }
 
@@ -102,18 +102,18 @@ impl View for Later {
         self.made.get().map_or(Standing::Provisional, |made| made.standing())
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn progress(&self) -> Option<PassProgress> {
         self.made.get()?.progress()
     }
 }
 
 impl ShownFile {
-    pub fn new(opened: &Arc<Opened>, view: Arc<dyn View>, attributes: ObjectAttributes) -> Self {
+    pub fn new(opened: &Arc<OpenedSource>, view: Arc<dyn View>, attributes: ObjectAttributes) -> Self {
         Self { opened: opened.clone(), view, attributes, _shared: None }
     }
 
     /// Makes the file one of the files of this dataset.
-    pub fn of_dataset(self, array: Arc<Array>, single: Arc<Single>) -> Self {
+    pub fn of_dataset(self, array: Arc<ShownArray>, single: Arc<Single>) -> Self {
         Self { _shared: Some((array, single)), ..self }
     }
 

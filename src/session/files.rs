@@ -10,29 +10,29 @@ use serde_json::Value;
 use super::contents::Contents;
 use super::datasets::{self, CommonField, Tallies};
 use super::file::{Later, ObjectAttributes, ShownFile};
-use super::listing::{Child, ColumnView, Elements};
-use super::{Error, Opened, changes};
+use super::listing::{Child, ColumnView, ElementsForm};
+use super::{Error, OpenedSource, changes};
 use crate::catalogue::ObjectId;
 use crate::indexes::Trust;
 use crate::source::Interrupt;
 use crate::store::pass::Keeper;
 use crate::store::{NanPolicy, Rows};
-use crate::table::{Column, Form, IndexKind, Single, SingleFile, Table};
+use crate::table::{Column, IndexContent, Single, SingleFile, SingleForm, Table};
 use crate::views::View;
 use crate::views::constant::ConstantView;
 use crate::views::ipc::{IpcColumn, IpcView};
 use crate::views::metadata::{self, Lines};
 use crate::views::npy::{NpyType, StoredView};
 use crate::views::parquet::{ParquetColumn, ParquetView};
-use crate::views::text::{BlockCache, Format, TextColumn, TextView};
+use crate::views::text::{BlockCache, TextColumn, TextFormat, TextView};
 
 /// A table with more columns than this gets its views at first use.
 const MANY_COLUMNS: usize = 1024;
 
 /// Builds the files of a group, or of selected rows of its table.
 #[derive(Clone)]
-pub(crate) struct Files {
-    pub opened: Arc<Opened>,
+pub(crate) struct FileMaker {
+    pub opened: Arc<OpenedSource>,
     pub id: ObjectId,
     /// HDF5 path.
     pub path: String,
@@ -42,7 +42,7 @@ pub(crate) struct Files {
     pub selection: Option<String>,
 }
 
-impl Files {
+impl FileMaker {
     /// Builds the file behind a name.
     pub fn file(&self, contents: &Arc<Contents>, child: &Child) -> Result<ShownFile, Error> {
         let of_group = || ObjectAttributes::new(self.name.clone(), contents.attributes.clone());
@@ -113,7 +113,7 @@ impl Files {
         self.opened.session().blocks.clone()
     }
 
-    fn text(&self, what: &str, columns: Vec<TextColumn>, format: Format, limit: Option<u64>) -> Arc<dyn View> {
+    fn text(&self, what: &str, columns: Vec<TextColumn>, format: TextFormat, limit: Option<u64>) -> Arc<dyn View> {
         // The number of columns is part of the key: facts learnt while a column was unreadable must not be used later.
         let keeper = Some(self.keeper(&format!("{what} of {}", columns.len())));
         Arc::new(TextView::new(columns, format, &self.opened.session().csv, limit, self.blocks(), keeper))
@@ -121,8 +121,8 @@ impl Files {
 
     /// The text of one column. Programs that read a value per line skip an empty line, or fail at it, so NaN is written
     /// as `NaN`.
-    fn alone(&self, what: &str, column: &Column, format: Format) -> Arc<dyn View> {
-        let is_lines = matches!(format, Format::Csv | Format::Txt);
+    fn alone(&self, what: &str, column: &Column, format: TextFormat) -> Arc<dyn View> {
+        let is_lines = matches!(format, TextFormat::Csv | TextFormat::Txt);
         let column = if is_lines { Cow::Owned(column.with_nan_kept()) } else { Cow::Borrowed(column) };
         self.text(what, text_column(&column).into_iter().collect(), format, None)
     }
@@ -134,7 +134,7 @@ impl Files {
         let learner = column.learner.clone().filter(|_| session.parquet_statistics);
         let mut forms = table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
         let bitmap =
-            forms.find(|form| form.column == column.name && matches!(form.kind, IndexKind::Bitmap { .. })).cloned();
+            forms.find(|form| form.column == column.name && matches!(form.kind, IndexContent::Bitmap { .. })).cloned();
         let parquet = parquet.with_bitmap(bitmap, session.parquet_statistics && session.trust != Trust::Ignore);
         Some(parquet.told_by(learner).kept_by(self.keeper(&column_what(position, column))))
     }
@@ -220,39 +220,39 @@ impl Files {
         let stored = || StoredView::raw(rows.clone()).ok_or(Error::NotFound);
         let text = |format| self.alone("whole", whole, format);
         Ok(match &file.form {
-            Form::Csv if single.parts.is_empty() => text(Format::Csv),
-            Form::Csv => {
+            SingleForm::Csv if single.parts.is_empty() => text(TextFormat::Csv),
+            SingleForm::Csv => {
                 let parts = labels(single).unwrap_or_else(|| single.parts.clone());
-                self.text("parts", vec![TextColumn::spread(rows.clone(), parts)], Format::Csv, None)
+                self.text("parts", vec![TextColumn::spread(rows.clone(), parts)], TextFormat::Csv, None)
             }
-            Form::Txt => text(Format::Txt),
-            Form::Ndjson => text(Format::Ndjson),
-            Form::JsonValues => text(Format::JsonValues),
-            Form::Text => {
+            SingleForm::Txt => text(TextFormat::Txt),
+            SingleForm::Ndjson => text(TextFormat::Ndjson),
+            SingleForm::JsonValues => text(TextFormat::JsonValues),
+            SingleForm::Text => {
                 let text = single.text.clone().ok_or(Error::NotFound)?;
-                self.text("text", vec![TextColumn::new(BString::default(), text)], Format::Verbatim, None)
+                self.text("text", vec![TextColumn::new(BString::default(), text)], TextFormat::Verbatim, None)
             }
-            Form::Parquet => {
+            SingleForm::Parquet => {
                 let parquet = |(at, column)| self.parquet_column(columns, at, column);
                 self.parquet(columns.columns.iter().enumerate().filter_map(parquet).collect())
             }
-            Form::Arrow => self.arrow("columns", self.arrow_columns(columns)),
-            Form::Raw => match &whole.stored_strings {
+            SingleForm::Arrow => self.arrow("columns", self.arrow_columns(columns)),
+            SingleForm::Raw => match &whole.stored_strings {
                 Some(strings) => self.strings("strings", strings),
                 None => Arc::new(stored()?),
             },
-            Form::Npy => {
+            SingleForm::Npy => {
                 let dtype = NpyType::of(&single.datatype).map_err(|error| Error::Io(error.to_string()))?;
                 Arc::new(stored()?.npy(&dtype, &single.shape).ok_or(Error::TooLarge)?)
             }
-            Form::Pixmap(header) => Arc::new(stored()?.behind(header.clone()).ok_or(Error::TooLarge)?),
+            SingleForm::Pixmap(header) => Arc::new(stored()?.behind(header.clone()).ok_or(Error::TooLarge)?),
         })
     }
 
     /// A column's strings as stored, each followed by a NUL.
     fn strings(&self, what: &str, strings: &Arc<dyn Rows>) -> Arc<dyn View> {
         let column = TextColumn::new(BString::default(), strings.clone());
-        self.text(what, vec![column], Format::NulTerminated, None)
+        self.text(what, vec![column], TextFormat::NulTerminated, None)
     }
 
     fn column(
@@ -272,22 +272,22 @@ impl Files {
             ColumnView::Text(format) => self.alone(&what, column, format),
             ColumnView::Raw => match &column.stored_strings {
                 Some(strings) => self.strings(&what, strings),
-                None => elements(rows, Elements::Raw)?,
+                None => elements(rows, ElementsForm::Raw)?,
             },
             ColumnView::Parquet => {
                 self.parquet(vec![self.parquet_column(table, position, column).ok_or(Error::NotFound)?])
             }
-            ColumnView::Npy => elements(rows, Elements::Npy)?,
+            ColumnView::Npy => elements(rows, ElementsForm::Npy)?,
         })
     }
 }
 
 /// A file of rows as stored.
-fn elements(rows: &Arc<dyn Rows>, form: Elements) -> Result<Arc<dyn View>, Error> {
+fn elements(rows: &Arc<dyn Rows>, form: ElementsForm) -> Result<Arc<dyn View>, Error> {
     let stored = StoredView::raw(rows.clone()).ok_or(Error::NotFound)?;
     Ok(match form {
-        Elements::Raw => Arc::new(stored),
-        Elements::Npy => {
+        ElementsForm::Raw => Arc::new(stored),
+        ElementsForm::Npy => {
             let dtype = NpyType::of(rows.stored_type().ok_or(Error::NotFound)?);
             let dtype = dtype.map_err(|error| Error::Io(error.to_string()))?;
             Arc::new(stored.npy(&dtype, &[rows.len()]).ok_or(Error::TooLarge)?)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Children, DirEntry, Error, Kind, Session};
+use super::{Children, DirEntry, EntryKind, Error, Session};
 use crate::indexes::describe;
 use crate::source;
 use crate::table::Finding;
@@ -51,7 +51,7 @@ impl LiveFile {
 
 /// The names of all files.
 pub(super) fn children() -> Children {
-    FILES.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: Kind::LiveFile }).collect()
+    FILES.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: EntryKind::LiveFile }).collect()
 }
 
 /// One JSON object per line: how each selection was evaluated, the last one first.

@@ -1,6 +1,6 @@
 //! Opens sources, finds their tables, and gathers findings.
 //!
-//! A directory belongs to one opening of a source (`Opened`). When another file takes the source's path, its
+//! A directory belongs to one opening of a source (`OpenedSource`). When another file takes the source's path, its
 //! directories stop being current, and a new opening serves it.
 //!
 //! | room | task |
@@ -65,8 +65,8 @@ use crate::store::{File, NanPolicy, Reservation, Store};
 use crate::table::{Finding, rule_of};
 use crate::views::text::{BlockCache, CsvOptions};
 
-pub use children::{Children, DirEntry, Kind, Names};
-pub(crate) use described::Described;
+pub use children::{Children, DirEntry, DirectoryNames, EntryKind};
+pub(crate) use described::DirectoryDescription;
 pub(crate) use directory::Directory;
 pub use error::Error;
 pub(crate) use errors::ErrorLog;
@@ -75,7 +75,7 @@ pub use listing::Formats;
 pub(crate) use live::LiveFile;
 pub use open::{OpenFile, OpenTable, Start, TableError};
 pub use opened::OpenError;
-pub(crate) use opened::{Opened, SourceFile, Stamp};
+pub(crate) use opened::{OpenedSource, SourceFile, Stamp};
 pub(crate) use recent::Use;
 pub(crate) use sources::is_known;
 pub(crate) use spot::{FileSpot, Spot, datasets, root};
@@ -173,7 +173,7 @@ pub struct Session {
     /// The last errors, for `.hepfs/errors`.
     pub(crate) errors: ErrorLog,
     /// Sources opened so far, for `.hepfs/findings`.
-    openings: Mutex<Vec<Weak<Opened>>>,
+    openings: Mutex<Vec<Weak<OpenedSource>>>,
     /// Findings on files that datasets leave out or cast, by the table's path; also for `.hepfs/findings`.
     datasets: Mutex<BTreeMap<String, Vec<(PathBuf, Finding)>>>,
     /// Values that casts of datasets rounded or lost, by the table's path and the partition.
@@ -258,7 +258,7 @@ impl Session {
     }
 
     /// Sources that are open.
-    pub(crate) fn opened(&self) -> Vec<Arc<Opened>> {
+    pub(crate) fn opened(&self) -> Vec<Arc<OpenedSource>> {
         self.openings.lock().iter().filter_map(Weak::upgrade).collect()
     }
 

@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 use super::walk::{Astray, follow, walk};
 use super::{OpenError, Session, Spot, datasets, root};
 use crate::h5;
-use crate::query::{self, Bound, Predicate, Query, Selection, SortError, expression};
+use crate::query::{self, BoundPredicate, Predicate, Query, Selection, SortError, expression};
 use crate::source::{self, Interrupt};
 use crate::store::{self, RowRange, Rows, Store};
 use crate::table::{Finding, Table};
@@ -323,7 +323,7 @@ impl OpenTable {
         let mut table = if predicate == Predicate::All(Vec::new()) {
             query::selectable(&self.table, text)
         } else {
-            let bound = Bound::trusting(&self.table, &predicate, self.session.trust).map_err(wrong)?;
+            let bound = BoundPredicate::trusting(&self.table, &predicate, self.session.trust).map_err(wrong)?;
             let selection = Selection::new(&self.table.path, self.table.rows, bound, store, None)?;
             query::filtered(&self.table, &selection.selected(&interrupt)?, text)
         };

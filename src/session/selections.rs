@@ -15,14 +15,14 @@ use parking_lot::Mutex;
 
 use super::contents::Contents;
 use super::file::{ObjectAttributes, ShownFile};
-use super::files::Files;
+use super::files::FileMaker;
 use super::in_use::InUse;
 use super::listing::{self, Child, ColumnView};
-use super::opened::{Asked, Opened};
+use super::opened::{OpenedSource, RequestedSelection};
 use super::{Error, FileSpot, Spot};
-use crate::query::{self, Bound, Predicate, Selection, path};
+use crate::query::{self, BoundPredicate, Predicate, Selection, path};
 use crate::source::Interrupt;
-use crate::store::pass::Progress;
+use crate::store::pass::PassProgress;
 use crate::table::Table;
 use crate::views::constant::ConstantView;
 use crate::views::{Effort, Size};
@@ -39,14 +39,14 @@ const MOST_BYTES: usize = libc::PATH_MAX as usize;
 /// A table, and the conditions on its rows so far. Very many such directories may be in use at a time, so each holds
 /// only its own condition.
 #[derive(Clone)]
-pub(crate) struct Subject {
+pub(crate) struct FilteredTable {
     whole: Arc<Whole>,
     conditions: Option<Arc<Segment>>,
 }
 
 /// A table with all rows.
 struct Whole {
-    files: Files,
+    files: FileMaker,
     table: Arc<Table>,
     /// Its files; a selection has files of the same names.
     contents: OnceLock<Arc<Contents>>,
@@ -61,9 +61,9 @@ struct Segment {
     length: usize,
 }
 
-impl Subject {
+impl FilteredTable {
     /// All rows of a group's table.
-    pub fn new(files: &Files, table: &Arc<Table>) -> Self {
+    pub fn new(files: &FileMaker, table: &Arc<Table>) -> Self {
         let whole = Whole { files: files.clone(), table: table.clone(), contents: OnceLock::new() };
         Self { whole: Arc::new(whole), conditions: None }
     }
@@ -82,12 +82,12 @@ impl Subject {
         Ok(Self { whole: self.whole.clone(), conditions })
     }
 
-    fn bind(&self, predicate: &Predicate) -> Result<Bound, query::Error> {
-        Bound::trusting(&self.whole.table, predicate, self.opened().session().trust)
+    fn bind(&self, predicate: &Predicate) -> Result<BoundPredicate, query::Error> {
+        BoundPredicate::trusting(&self.whole.table, predicate, self.opened().session().trust)
     }
 
     /// All conditions, bound to the table.
-    fn bound(&self) -> Result<Bound, query::Error> {
+    fn bound(&self) -> Result<BoundPredicate, query::Error> {
         let parsed = self.segments().into_iter().map(|segment| path::parse(segment.text.as_bytes()));
         self.bind(&Predicate::All(parsed.collect::<Result<_, _>>()?))
     }
@@ -104,12 +104,12 @@ impl Subject {
     }
 
     /// The maker of files over the selected rows.
-    pub(super) fn files(&self) -> Files {
-        Files { selection: self.conditions.is_some().then(|| self.path()), ..self.whole.files.clone() }
+    pub(super) fn files(&self) -> FileMaker {
+        FileMaker { selection: self.conditions.is_some().then(|| self.path()), ..self.whole.files.clone() }
     }
 
     /// The opening of its source.
-    pub fn opened(&self) -> &Arc<Opened> {
+    pub fn opened(&self) -> &Arc<OpenedSource> {
         &self.whole.files.opened
     }
 }
@@ -126,20 +126,20 @@ impl Whole {
 
 /// The directory `where/`, and its subdirectories for a column and an operator.
 pub(crate) struct Where {
-    subject: Subject,
+    subject: FilteredTable,
     /// The parts of a segment that led here, joined by `:`.
     begun: String,
 }
 
 impl Where {
-    pub fn new(subject: Subject) -> Self {
+    pub fn new(subject: FilteredTable) -> Self {
         Self { subject, begun: String::new() }
     }
 
     /// The directory for a segment whose last part is `name`.
     fn followed(&self, segment: &[u8], name: &[u8]) -> Result<Spot, query::Error> {
         if name.contains(&b':') || !path::is_begun(segment) {
-            return Ok(Spot::Selection(Arc::new(Chosen::new(self.subject.and(segment)?))));
+            return Ok(Spot::Selection(Arc::new(ChosenRows::new(self.subject.and(segment)?))));
         }
         if self.begun.is_empty() {
             // `null` applies to any column, so this checks that the column exists.
@@ -158,7 +158,7 @@ impl Where {
     }
 
     /// The table, and the conditions so far.
-    pub fn subject(&self) -> &Subject {
+    pub fn subject(&self) -> &FilteredTable {
         &self.subject
     }
 
@@ -193,8 +193,8 @@ fn is_asked_everywhere(name: &[u8]) -> bool {
 }
 
 /// Selected rows, and the files that show them.
-pub(crate) struct Chosen {
-    subject: Subject,
+pub(crate) struct ChosenRows {
+    subject: FilteredTable,
     /// The selection, made when someone first looks at a file.
     selection: OnceLock<Arc<Selection>>,
     /// The selected rows, once they are known.
@@ -203,8 +203,8 @@ pub(crate) struct Chosen {
     files: Mutex<InUse<(bool, usize), SelectionFile>>,
 }
 
-impl Chosen {
-    fn new(subject: Subject) -> Self {
+impl ChosenRows {
+    fn new(subject: FilteredTable) -> Self {
         Self { subject, selection: OnceLock::new(), loaded: OnceLock::new(), files: Mutex::default() }
     }
 
@@ -222,7 +222,11 @@ impl Chosen {
         let make = || {
             let bound = self.subject.bound().map_err(|error| Error::Io(error.to_string()))?;
             let selection = Selection::new(&table.path, table.rows, bound, files.opened.store(), Some(keeper.clone()))?;
-            Ok(Asked { table: table.path.clone(), path: self.subject.path(), selection: Arc::new(selection) })
+            Ok(RequestedSelection {
+                table: table.path.clone(),
+                path: self.subject.path(),
+                selection: Arc::new(selection),
+            })
         };
         let selection = files.opened.selection(&keeper.what, make)?;
         Ok(self.selection.get_or_init(|| selection))
@@ -258,7 +262,7 @@ impl Chosen {
     }
 
     /// The table, and the conditions on its rows.
-    pub fn subject(&self) -> &Subject {
+    pub fn subject(&self) -> &FilteredTable {
         &self.subject
     }
 
@@ -296,7 +300,7 @@ impl Chosen {
 
 /// A file over selected rows; once they are known, an ordinary file stands behind it.
 pub(crate) struct SelectionFile {
-    chosen: Arc<Chosen>,
+    chosen: Arc<ChosenRows>,
     child: Child,
     file: OnceLock<ShownFile>,
     of_all: OnceLock<ShownFile>,
@@ -327,7 +331,7 @@ impl SelectionFile {
     }
 
     /// The opening of its source.
-    pub fn opened(&self) -> &Arc<Opened> {
+    pub fn opened(&self) -> &Arc<OpenedSource> {
         self.chosen.subject.opened()
     }
 
@@ -342,7 +346,7 @@ impl SelectionFile {
     }
 
     /// The progress of the passes that its exact size takes.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<PassProgress> {
         match self.file.get() {
             Some(file) => file.view.progress(),
             None => self.chosen.selection.get().map(|selection| selection.progress()),

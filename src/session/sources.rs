@@ -73,18 +73,18 @@ fn holds_known(folder: &Path) -> bool {
 
 /// A file or folder that is shown as a directory.
 #[derive(Clone)]
-pub(crate) enum Found {
+pub(crate) enum SourceEntry {
     File(Arc<FileRoot>),
     Folder(Arc<Folder>),
 }
 
-impl Found {
+impl SourceEntry {
     /// Whether listings include it. A source that could not be opened at the mount is listed like a file found in a
     /// folder.
     fn is_shown(&self) -> bool {
         match self {
-            Found::File(file) => file.named || is_known(file.path()),
-            Found::Folder(_) => true,
+            SourceEntry::File(file) => file.named || is_known(file.path()),
+            SourceEntry::Folder(_) => true,
         }
     }
 }
@@ -95,13 +95,13 @@ pub(crate) trait Sources: Send + Sync {
     ///
     /// # Errors
     /// [`Error::NotFound`]: no entry has this name.
-    fn found(&self, name: &[u8]) -> Result<Found, Error>;
+    fn found(&self, name: &[u8]) -> Result<SourceEntry, Error>;
 
     /// All entries, by shown name.
     ///
     /// # Errors
     /// If the folder cannot be listed.
-    fn all(&self) -> Result<Vec<(BString, Found)>, Error>;
+    fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error>;
 }
 
 /// All files at any depth, sorted by their shown paths. A subfolder that cannot be listed is skipped.
@@ -110,12 +110,12 @@ pub(crate) trait Sources: Send + Sync {
 /// If the request was interrupted, or `top` cannot be listed.
 pub(crate) fn files(top: &dyn Sources, interrupt: &Interrupt) -> Result<BTreeMap<BString, Arc<FileRoot>>, Error> {
     let mut files = BTreeMap::new();
-    let mut waiting: Vec<(BString, Found)> = top.all()?;
+    let mut waiting: Vec<(BString, SourceEntry)> = top.all()?;
     while let Some((path, found)) = waiting.pop() {
         interrupt.check()?;
         match found {
-            Found::File(file) => drop(files.insert(path, file)),
-            Found::Folder(folder) => {
+            SourceEntry::File(file) => drop(files.insert(path, file)),
+            SourceEntry::Folder(folder) => {
                 let below = folder.all().inspect_err(Error::log).unwrap_or_default();
                 waiting.extend(below.into_iter().map(|(name, found)| (bstr::join("/", [&path, &name]).into(), found)));
             }
@@ -270,12 +270,12 @@ impl Folder {
         Ok(self.scan(|_| true)?.into_keys().collect())
     }
 
-    fn made(&self, name: BString, path: PathBuf) -> Found {
+    fn made(&self, name: BString, path: PathBuf) -> SourceEntry {
         let session = self.session.clone();
         if source::stat(&path).is_ok_and(|metadata| metadata.is_dir()) {
-            Found::Folder(kept(&self.folders, name, Folder::is_current, || Folder::new(session, path)))
+            SourceEntry::Folder(kept(&self.folders, name, Folder::is_current, || Folder::new(session, path)))
         } else {
-            Found::File(kept(&self.files, name, FileRoot::is_current, || {
+            SourceEntry::File(kept(&self.files, name, FileRoot::is_current, || {
                 FileRoot::found(SourceFile::new(session, path))
             }))
         }
@@ -298,7 +298,7 @@ fn kept<S>(
 }
 
 impl Sources for Folder {
-    fn found(&self, name: &[u8]) -> Result<Found, Error> {
+    fn found(&self, name: &[u8]) -> Result<SourceEntry, Error> {
         self.session.watch_folder(&self.path);
         if let Some(path) = file_called(&self.path, name) {
             return if is_known(&path) { Ok(self.made(name.into(), path)) } else { Err(Error::NotFound) };
@@ -307,7 +307,7 @@ impl Sources for Folder {
         Ok(self.made(name, path))
     }
 
-    fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
+    fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error> {
         let made = |(name, path): (BString, PathBuf)| (name.clone(), self.made(name, path));
         Ok(self.scan(|_| true)?.into_iter().map(made).collect())
     }
@@ -315,7 +315,7 @@ impl Sources for Folder {
 
 /// Several sources that the user named.
 pub(crate) struct SeveralSources {
-    sources: BTreeMap<BString, Found>,
+    sources: BTreeMap<BString, SourceEntry>,
     since: SystemTime,
 }
 
@@ -345,18 +345,18 @@ impl SeveralSources {
         let (mut sources, mut failures) = (BTreeMap::new(), Vec::new());
         for (name, path) in first {
             let opened = if path.is_dir() {
-                Folder::open(&session, path).map(|folder| Found::Folder(Arc::new(folder)))
+                Folder::open(&session, path).map(|folder| SourceEntry::Folder(Arc::new(folder)))
             } else {
-                FileRoot::open(&session, path, interrupt).map(|file| Found::File(Arc::new(file)))
+                FileRoot::open(&session, path, interrupt).map(|file| SourceEntry::File(Arc::new(file)))
             };
             let found = match opened {
                 Err(error) if error.is_interrupted() => return Err(error),
                 Err(error) => {
                     failures.push(error);
                     if path.is_dir() {
-                        Found::Folder(Arc::new(Folder::new(session.clone(), path.clone())))
+                        SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone())))
                     } else {
-                        Found::File(Arc::new(FileRoot::found(SourceFile::new(session.clone(), path.clone()))))
+                        SourceEntry::File(Arc::new(FileRoot::found(SourceFile::new(session.clone(), path.clone()))))
                     }
                 }
                 Ok(found) => found,
@@ -377,7 +377,7 @@ impl SeveralSources {
 
 /// Files and folders that the user named for one table of many; each is opened on demand. Sources with equal base names
 /// are shown by their paths as given.
-pub(crate) struct NamedSources(BTreeMap<BString, Found>);
+pub(crate) struct NamedSources(BTreeMap<BString, SourceEntry>);
 
 impl NamedSources {
     /// Records the sources without opening them.
@@ -393,8 +393,8 @@ impl NamedSources {
             let metadata = std::fs::metadata(path);
             let metadata = metadata.map_err(|error| source::Error::Io { path: path.clone(), error })?;
             let found = match metadata.is_dir() {
-                true => Found::Folder(Arc::new(Folder::new(session.clone(), path.clone()))),
-                false => Found::File(Arc::new(FileRoot::found(SourceFile::new(session.clone(), path.clone())))),
+                true => SourceEntry::Folder(Arc::new(Folder::new(session.clone(), path.clone()))),
+                false => SourceEntry::File(Arc::new(FileRoot::found(SourceFile::new(session.clone(), path.clone())))),
             };
             let name = Some(base(path)).filter(|name| counts.get(name) == Some(&1));
             let name = name.unwrap_or_else(|| path.as_os_str().as_bytes().into());
@@ -408,21 +408,21 @@ impl NamedSources {
 }
 
 impl Sources for NamedSources {
-    fn found(&self, name: &[u8]) -> Result<Found, Error> {
+    fn found(&self, name: &[u8]) -> Result<SourceEntry, Error> {
         self.0.get(&BString::from(name)).cloned().ok_or(Error::NotFound)
     }
 
-    fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
+    fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error> {
         Ok(self.0.iter().map(|(name, found)| (name.clone(), found.clone())).collect())
     }
 }
 
 impl Sources for SeveralSources {
-    fn found(&self, name: &[u8]) -> Result<Found, Error> {
+    fn found(&self, name: &[u8]) -> Result<SourceEntry, Error> {
         self.sources.get(&BString::from(name)).filter(|found| found.is_shown()).cloned().ok_or(Error::NotFound)
     }
 
-    fn all(&self) -> Result<Vec<(BString, Found)>, Error> {
+    fn all(&self) -> Result<Vec<(BString, SourceEntry)>, Error> {
         let shown = self.sources.iter().filter(|(_, found)| found.is_shown());
         Ok(shown.map(|(name, found)| (name.clone(), found.clone())).collect())
     }

@@ -7,15 +7,15 @@ use std::time::SystemTime;
 use bstr::BString;
 
 use super::contents::{Columns, Contents};
-use super::datasets::{self, DatasetAt, DatasetFiles, LeftOutText, Part, Partition};
+use super::datasets::{self, DatasetAt, DatasetFiles, LeftOutText, PartFile, Partition};
 use super::file::{ObjectAttributes, ShownFile};
 use super::listing::Child;
 use super::live::{self, LiveFile};
-use super::selections::{Chosen, SelectionFile, Subject, VALUES, Where};
-use super::sources::{FileRoot, Folder, Found, NamedSources, SeveralSources, Sources};
-use super::{Children, DirEntry, Directory, Error, Kind, Names, OpenError, Opened, Session, Use};
+use super::selections::{ChosenRows, FilteredTable, SelectionFile, VALUES, Where};
+use super::sources::{FileRoot, Folder, NamedSources, SeveralSources, SourceEntry, Sources};
+use super::{Children, DirEntry, Directory, DirectoryNames, EntryKind, Error, OpenError, OpenedSource, Session, Use};
 use crate::source::Interrupt;
-use crate::store::pass::Progress;
+use crate::store::pass::PassProgress;
 use crate::table::Table;
 use crate::views::{Effort, Size};
 
@@ -39,15 +39,15 @@ pub(crate) enum Spot {
     /// `where/` of a table.
     Where(Arc<Where>),
     /// Selected rows of a table.
-    Selection(Arc<Chosen>),
+    Selection(Arc<ChosenRows>),
     /// `columns/` of selected rows.
-    SelectionColumns(Arc<Chosen>),
+    SelectionColumns(Arc<ChosenRows>),
     /// A directory in `.datasets`.
     Dataset(Arc<DatasetAt>),
     /// The directory of one file of a dataset.
     Partition(Arc<Partition>),
     /// A symbolic link.
-    Link(Arc<Opened>, BString),
+    Link(Arc<OpenedSource>, BString),
     /// A file.
     File(FileSpot),
 }
@@ -62,7 +62,7 @@ pub(crate) enum FileSpot {
     /// A file over selected rows.
     Chosen(Arc<SelectionFile>),
     /// The rows of one file of a dataset.
-    Part(Arc<Part>),
+    Part(Arc<PartFile>),
     /// The list of files that a dataset leaves out.
     LeftOut(Arc<LeftOutText>),
     /// A file of `.hepfs`.
@@ -111,12 +111,12 @@ pub(crate) fn datasets(session: &Arc<Session>, sources: &[PathBuf]) -> Result<Sp
 
 impl Spot {
     /// Its kind.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> EntryKind {
         match self {
-            Spot::Link(..) => Kind::Symlink,
-            Spot::File(FileSpot::Live(_)) => Kind::LiveFile,
-            Spot::File(_) => Kind::File,
-            _ => Kind::Directory,
+            Spot::Link(..) => EntryKind::Symlink,
+            Spot::File(FileSpot::Live(_)) => EntryKind::LiveFile,
+            Spot::File(_) => EntryKind::File,
+            _ => EntryKind::Directory,
         }
     }
 
@@ -168,7 +168,7 @@ impl Spot {
             Spot::Source(root) => Children::new(root.shown(interrupt)?.load(interrupt)?),
             Spot::Directory(directory) => Children::new(directory.load(interrupt)?),
             Spot::Columns(_, contents) => Children::new(Columns(contents.clone())),
-            Spot::Where(_) => std::iter::once(DirEntry { name: VALUES.into(), kind: Kind::File }).collect(),
+            Spot::Where(_) => std::iter::once(DirEntry { name: VALUES.into(), kind: EntryKind::File }).collect(),
             Spot::Selection(chosen) => Children::new(chosen.all().clone()),
             Spot::SelectionColumns(chosen) => Children::new(Columns(chosen.all().clone())),
             Spot::Dataset(dataset) => dataset.children(interrupt)?,
@@ -196,7 +196,7 @@ impl Spot {
     }
 
     /// The opening of its source, if any; `None` for folders above files.
-    pub fn opened(&self) -> Option<Arc<Opened>> {
+    pub fn opened(&self) -> Option<Arc<OpenedSource>> {
         Some(match self {
             Spot::Columns(directory, _) | Spot::File(FileSpot::Numbered(directory, ..)) => directory.opened().clone(),
             Spot::Where(asked) => asked.subject().opened().clone(),
@@ -237,7 +237,7 @@ impl Spot {
     ///
     /// # Errors
     /// If the directory cannot be listed.
-    pub fn attributes(&self, interrupt: &Interrupt) -> Result<Option<(ObjectAttributes, Arc<Opened>)>, Error> {
+    pub fn attributes(&self, interrupt: &Interrupt) -> Result<Option<(ObjectAttributes, Arc<OpenedSource>)>, Error> {
         let directory = match self {
             Spot::Root(root) => return root.shown.attributes(interrupt),
             Spot::Source(root) => root.shown(interrupt)?,
@@ -286,7 +286,7 @@ impl FileSpot {
     }
 
     /// The progress of the passes that [`Effort::Prepared`] takes; `None`: no pass is needed. Never slow.
-    pub fn progress(&self) -> Option<Progress> {
+    pub fn progress(&self) -> Option<PassProgress> {
         match self {
             FileSpot::Chosen(chosen) => chosen.progress(),
             file => file.with(Use::Seen, &Interrupt::new(), |file| file.view.progress()).ok()?,
@@ -315,11 +315,11 @@ impl FileSpot {
     }
 }
 
-impl From<Found> for Spot {
-    fn from(found: Found) -> Self {
+impl From<SourceEntry> for Spot {
+    fn from(found: SourceEntry) -> Self {
         match found {
-            Found::File(file) => Spot::Source(file),
-            Found::Folder(folder) => Spot::Folder(folder),
+            SourceEntry::File(file) => Spot::Source(file),
+            SourceEntry::Folder(folder) => Spot::Folder(folder),
         }
     }
 }
@@ -336,7 +336,7 @@ fn in_directory(directory: &Arc<Directory>, name: &[u8], interrupt: &Interrupt) 
         Child::Columns => Spot::Columns(directory.clone(), contents),
         Child::Where => {
             let table = contents.table.as_ref().ok_or(Error::NotFound)?;
-            Spot::Where(Arc::new(Where::new(Subject::new(directory.files(), table))))
+            Spot::Where(Arc::new(Where::new(FilteredTable::new(directory.files(), table))))
         }
         Child::Link(target) => Spot::Link(directory.opened().clone(), target),
         _ => Spot::File(FileSpot::Shown(directory.file((false, number), Use::Opened)?)),
@@ -349,7 +349,7 @@ struct Beside {
     shown: Children,
 }
 
-impl Names for Beside {
+impl DirectoryNames for Beside {
     fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
         let count = self.own.len() as u64;
         self.own.at(place).or_else(|| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use super::{Children, Error, Kind, Spot};
+use super::{Children, EntryKind, Error, Spot};
 use crate::source::Interrupt;
 use crate::table::Table;
 
@@ -16,7 +16,7 @@ const MOST_LINKS: usize = 40;
 const DEEPEST: usize = 64;
 
 /// The end of a path, and the way to it.
-pub(crate) struct Followed {
+pub(crate) struct FollowedPath {
     pub spot: Spot,
     /// The directories on the way to it, the root first.
     pub above: Vec<Spot>,
@@ -38,7 +38,7 @@ pub(crate) enum Astray {
 ///
 /// # Errors
 /// See [`Astray`].
-pub(crate) fn follow(root: Spot, path: &[u8], interrupt: &Interrupt) -> Result<Followed, Astray> {
+pub(crate) fn follow(root: Spot, path: &[u8], interrupt: &Interrupt) -> Result<FollowedPath, Astray> {
     let (mut spot, mut above, mut names, mut links) = (root, Vec::new(), Vec::<BString>::new(), 0);
     let is_slash = |byte: &u8| *byte == b'/';
     let mut parts: Vec<BString> = path.rsplit(is_slash).map(BString::from).collect();
@@ -69,7 +69,7 @@ pub(crate) fn follow(root: Spot, path: &[u8], interrupt: &Interrupt) -> Result<F
         }
         parts.extend(target.rsplit(is_slash).map(BString::from));
     }
-    Ok(Followed { spot, above, names })
+    Ok(FollowedPath { spot, above, names })
 }
 
 /// A directory on a walk.
@@ -132,7 +132,8 @@ fn directory<E>(
     if !see(&Met { source, path, listed })? {
         return Ok(());
     }
-    for entry in children.iter().flat_map(|children| children.iter()).filter(|entry| entry.kind == Kind::Directory) {
+    for entry in children.iter().flat_map(|children| children.iter()).filter(|entry| entry.kind == EntryKind::Directory)
+    {
         let below = below(path, &entry.name.to_string());
         match spot.lookup(&entry.name, interrupt) {
             Ok(child) if child.repeats() => {}

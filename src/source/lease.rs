@@ -16,7 +16,7 @@ const F_SETSIG: c_int = 10;
 /// A read lease (`fcntl(2)`). While it lives, no process has the file open for writing; one that opens it so, or
 /// truncates it, waits until the lease is dropped. Hold it only while bytes are passed on.
 #[derive(Debug)]
-pub struct Lease {
+pub struct ReadLease {
     /// A descriptor of its own, which a lease ends with.
     file: OwnedFd,
 }
@@ -24,11 +24,11 @@ pub struct Lease {
 impl Source {
     /// Takes a read lease on the file as it was opened; `None` where a writer may have it open, where it has changed,
     /// and where there are no leases. Only owners of files get them, and on few network file systems.
-    pub fn lease(&self) -> Option<Lease> {
+    pub fn lease(&self) -> Option<ReadLease> {
         if self.has_no_leases.load(Ordering::Relaxed) {
             return None;
         }
-        match Lease::new(self.file.as_fd()) {
+        match ReadLease::new(self.file.as_fd()) {
             // From here on nothing changes.
             Ok(lease) => self.check().ok().map(|()| lease),
             // A writer may have it open, or too many files are open.
@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-impl Lease {
+impl ReadLease {
     fn new(file: BorrowedFd<'_>) -> Result<Self, Errno> {
         // The same inode, whatever is under its path by now.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -54,7 +54,7 @@ impl Lease {
     }
 }
 
-impl AsFd for Lease {
+impl AsFd for ReadLease {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

@@ -1,7 +1,7 @@
 //! An opened source: the lowest layer.
 //!
 //! Everything above reads bytes through [`Source::read_at`] and asks [`Source::check`] whether those bytes still belong
-//! to the file that was opened. What the kernel passes on by itself is held by a [`Lease`] meanwhile. A source is a
+//! to the file that was opened. What the kernel passes on by itself is held by a [`ReadLease`] meanwhile. A source is a
 //! local file today; an object store would stand behind the same calls, and give no leases.
 //!
 //! Reads use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`, while a
@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 
 pub use identity::Identity;
 pub use interrupt::{Interrupt, Interrupted};
-pub use lease::Lease;
+pub use lease::ReadLease;
 pub use stat::{StatMemo, changes, stat, stat_calls};
 
 /// Why a source could not be opened or read.

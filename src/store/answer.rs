@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
     use crate::source::Source;
-    use crate::store::{Budget, Content, Opening, Options, Store};
+    use crate::store::{Budget, Opening, Options, SourceConstancy, Store};
 
     fn lent(bytes: &[u8]) -> Lent {
         let budget = Budget::new(1 << 20);
@@ -251,7 +251,7 @@ mod tests {
         let bytes: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
         let source = Arc::new(Source::open(&path).unwrap());
-        let opening = Opening::new(Store::new(Options::default()), source, Content::Fixed);
+        let opening = Opening::new(Store::new(Options::default()), source, SourceConstancy::Fixed);
         let (mut answer, run) = (Answer::referring(Vec::new(), 300_006), 100_000);
         let refer = |answer: &mut Answer, at| match opening.span(at, run) {
             Span::Stored(run) => answer.refer(run),

@@ -6,7 +6,7 @@
 //! | [`Rows`] | the trait behind every column |
 //! | [`Opening`] | one opening of a source of any format, and facts learnt about it |
 //! | [`File`] | an opened HDF5 file: an opening, its worker, the worker's answers |
-//! | [`Dataset`] | its elements as one line of bytes, whatever their rank and layout |
+//! | [`StoredDataset`] | its elements as one line of bytes, whatever their rank and layout |
 //! | [`ElementBatch`] | elements with the content of their variable-length parts |
 //!
 //! The rooms, lowest first; a room imports from those above it in this table:
@@ -46,31 +46,34 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use chunked::{ChunkKey, HeldMap, HeldMappings, Readers, Threads};
+use chunked::{ChunkKey, DecodingThreads, HeldMap, HeldMappings, Readers};
 use file::{Closed, Saver};
 use heap::Collections;
 use learnt::Decisions;
-use memory::Block;
+use memory::ChunkBytes;
 
 pub use answer::{Answer, AnswerPart};
-pub(crate) use chunked::Streams;
+pub(crate) use chunked::RequestStreams;
 pub use cores::{cores, for_each_part, on_all_cores};
 pub use counters::{Counter, Counters};
 pub(crate) use dataset::count_of;
-pub use dataset::{Dataset, DatasetRows, FieldRows, Part, Place, Reach, StoredStrings};
-pub use decode::{Count, Tally, fixed_width};
+pub use dataset::{DatasetRows, FieldRows, Reach, RowPart, StoredDataset, StoredStrings, StridedField};
+pub use decode::{Tally, TallyCount, fixed_width};
 pub use error::Error;
 pub use file::{Damage, File};
 pub use heap::{Cursor, ElementBatch, Heap, Resolved, Unresolved};
-pub use learnt::{Content, Kept, Learner, Observed, Opening, pass, rows_at_once};
+pub use learnt::{KeptFolder, Learner, Observed, Opening, SourceConstancy, pass, rows_at_once};
 pub use memory::{
     ARRAY_BYTES, Budget, Buffer, Cache, Flight, Lent, Reservation, Shortage, SingleFlight, keep_little, machine_memory,
     try_memory,
 };
 pub use rows::{
-    Alike, Container, Containers, Decoded, Facts, Hints, Names, Nan, RowRange, Rows, StoredFacts, TextLength, ValueSet,
+    Alike, ChunkDecoding, Containers, EnumerationNames, Facts, Hints, Nan, RowRange, Rows, RowsContainer, StoredFacts,
+    TextLength, ValueSet,
 };
-pub use rows::{Blocked, Cuts, Fitter, Fitting, Shared, for_each_array, for_each_counted, for_each_stored, numbered};
+pub use rows::{
+    Blocked, Cuts, Fitter, Fitting, SharedRows, for_each_array, for_each_counted, for_each_stored, numbered,
+};
 pub use rows::{Coded, StoredBytes, Summaries};
 pub use span::{Span, StoredRun};
 
@@ -150,15 +153,15 @@ pub enum Decoder {
 pub struct Store {
     options: Options,
     budget: Budget,
-    chunks: Cache<ChunkKey, Block>,
+    chunks: Cache<ChunkKey, ChunkBytes>,
     /// Chunks decoded together, ahead of their readers.
-    stretches: Cache<ChunkKey, Block>,
+    stretches: Cache<ChunkKey, ChunkBytes>,
     maps: Cache<(u64, ObjectId), HeldMap>,
     mappings: Cache<(u64, ObjectId), HeldMappings>,
     collections: Collections,
     readers: Readers,
-    threads: Threads,
-    kept: Kept,
+    threads: DecodingThreads,
+    kept: KeptFolder,
     /// Answers about closed files.
     closed: Cache<Identity, Closed>,
     saver: Saver,
@@ -177,8 +180,11 @@ impl Store {
             mappings: Cache::new(&budget),
             collections: Collections::new(&budget),
             readers: Readers::default(),
-            threads: Threads::new(options.threads),
-            kept: options.kept_folder.clone().map_or_else(Kept::none, |folder| Kept::new(folder, options.kept_size)),
+            threads: DecodingThreads::new(options.threads),
+            kept: options
+                .kept_folder
+                .clone()
+                .map_or_else(KeptFolder::none, |folder| KeptFolder::new(folder, options.kept_size)),
             closed: Cache::new(&budget),
             saver: Saver::default(),
             decisions: Decisions::default(),
@@ -236,7 +242,7 @@ impl Store {
     }
 
     /// The cache folder. [`Opening::kept`] and [`Opening::keep`] use it with a source's identity.
-    pub fn kept(&self) -> &Kept {
+    pub fn kept(&self) -> &KeptFolder {
         &self.kept
     }
 
@@ -252,11 +258,11 @@ impl Store {
         &self.decisions
     }
 
-    fn chunks(&self) -> &Cache<ChunkKey, Block> {
+    fn chunks(&self) -> &Cache<ChunkKey, ChunkBytes> {
         &self.chunks
     }
 
-    fn stretches(&self) -> &Cache<ChunkKey, Block> {
+    fn stretches(&self) -> &Cache<ChunkKey, ChunkBytes> {
         &self.stretches
     }
 
@@ -274,7 +280,7 @@ impl Store {
 
     /// Records a request for `bytes` of a dataset of `chunks` chunks, whose last chunk is `last`. Returns whether it
     /// comes from a sequential reader.
-    pub(crate) fn note_reader(&self, streams: &Streams, bytes: Range<u64>, last: u64, chunks: u64) -> bool {
+    pub(crate) fn note_reader(&self, streams: &RequestStreams, bytes: Range<u64>, last: u64, chunks: u64) -> bool {
         let length = bytes.end.saturating_sub(bytes.start);
         let Some(start) = streams.note(bytes, last) else { return false };
         if last.saturating_add(1) >= chunks {
@@ -296,7 +302,7 @@ impl Store {
         self.part_of_reader() / 4
     }
 
-    fn threads(&self) -> &Threads {
+    fn threads(&self) -> &DecodingThreads {
         &self.threads
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::memory::WORTH_A_SPAN;
 use super::{Error, Lent, Opening};
-use crate::source::{Interrupt, Lease, Source};
+use crate::source::{Interrupt, ReadLease, Source};
 
 /// The location of the start of a range of bytes, up to the first change of place. Never empty, nor longer than the
 /// range.
@@ -87,7 +87,7 @@ impl StoredRun {
     }
 
     /// Counts the bytes as passed to the kernel, under a lease.
-    pub fn count_passed_on(&self, _: &Lease) {
+    pub fn count_passed_on(&self, _: &ReadLease) {
         let counters = self.opening.store().counters();
         counters.bytes_read.add(self.length as u64);
         counters.bytes_passed_on.add(self.length as u64);

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::store::decode::{Count, Oddity};
+use crate::store::decode::{Oddity, TallyCount};
 
 /// How much a broken rule matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
@@ -82,7 +82,7 @@ pub struct Finding {
     /// The state found instead.
     pub found: String,
     /// Number of rows that break it, and the first of them. `None`: the rule is not about rows.
-    pub rows: Option<Count>,
+    pub rows: Option<TallyCount>,
 }
 
 impl Finding {
@@ -98,7 +98,7 @@ impl Finding {
     }
 
     /// A finding about rows of an object; `column` names the column if the object has several.
-    pub fn of_rows(path: impl Into<String>, column: Option<&BString>, rule: &'static Rule, rows: Count) -> Self {
+    pub fn of_rows(path: impl Into<String>, column: Option<&BString>, rule: &'static Rule, rows: TallyCount) -> Self {
         let of = column.map_or_else(String::new, |column| format!(" of {column}"));
         let found = format!("{} rows{of}, the first is row {}", rows.rows, rows.first);
         Self { rows: Some(rows), ..Self::new(path, rule, found) }
@@ -141,7 +141,7 @@ impl Serialize for Finding {
         map.serialize_entry("path", &self.path)?;
         map.serialize_entry("rule", self.rule.text)?;
         map.serialize_entry("found", &self.found)?;
-        if let Some(Count { rows, first }) = self.rows {
+        if let Some(TallyCount { rows, first }) = self.rows {
             map.serialize_entry("rows", &rows)?;
             map.serialize_entry("first_row", &first)?;
         }

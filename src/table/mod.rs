@@ -30,16 +30,16 @@ pub(crate) use finding::{ALL as RULES, UNREADABLE, rules, unreadable};
 pub use finding::{Finding, Rule, Severity, rule_of};
 pub use index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 pub use listed::listed;
-pub use origin::{Called, NameAxis, NameKind, NameLevel, Origin};
+pub use origin::{NameAxis, NameKind, NameLevel, Origin, OriginalName};
 pub use rows::{
     AbsentRows, BitRows, CastRows, CategoryRows, ChainRows, CompoundRows, DecodedRows, EdgeRows, Edges, EncodedRows,
-    EndRows, EvenRows, HeldRows, Json, JsonRows, LabelRows, Linear, ListRows, MaskedRows, NanRows, PackedRows, Packing,
-    PaddedRows, PartRows, PresentRows, RecodedRows, RunRows, Samples, SpreadRows, StringRows, TextEncoding, TimeRows,
-    TypedRows, UnitCount, Variant, common_type, labelled_runs, nan_in,
+    EndRows, EvenRows, HeldRows, JsonRows, LabelRows, Linear, ListRows, MaskedRows, NanRows, NestedJson, PackedRows,
+    Packing, PaddedRows, PartRows, PresentRows, RecodedRows, RunRows, Samples, SpreadRows, StringRows, TextEncoding,
+    TimeRows, TypedRows, UnitCount, Variant, common_type, labelled_runs, nan_in,
 };
-pub use search_index::{Absent, BloomScheme, IndexForm, IndexKind, Labels, Reason, SearchIndex};
+pub use search_index::{AbsenceReason, AbsentIndex, BloomScheme, IndexContent, IndexForm, SearchIndex, ShownLabels};
 pub use similar::did_you_mean;
-pub use single::{Form, Single, SingleFile};
+pub use single::{Single, SingleFile, SingleForm};
 pub use times::Times;
 pub use unreadable::Unreadable;
 

@@ -8,7 +8,7 @@ use arrow_schema::TimeUnit;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The text that names the column there.
-    pub called: Called,
+    pub called: OriginalName,
     /// The axis that this text labels. `None`: nothing is known about it.
     pub axis: Option<Arc<NameAxis>>,
     /// Whether its codes number the distinct values of one level of row labels, and are not categories.
@@ -19,7 +19,7 @@ pub struct Origin {
 
 /// The text that names a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Called {
+pub enum OriginalName {
     /// Its name.
     #[default]
     Name,

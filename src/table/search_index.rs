@@ -9,7 +9,7 @@ use super::finding::Rule;
 use super::index_rules::{BitmapRules, BloomRules, BoundsRules, MinMaxRules, SortedRules, ValueRules};
 use crate::catalogue::{Attribute, ObjectId};
 use crate::store::Learner;
-use crate::store::{Dataset, Opening, Rows};
+use crate::store::{Opening, Rows, StoredDataset};
 
 /// A search index as the file declares it, not yet verified.
 #[derive(Clone, Debug)]
@@ -33,23 +33,23 @@ pub struct SearchIndex {
     /// Its other attributes.
     pub attributes: Arc<[Attribute]>,
     /// Its form, if it keeps every rule that the catalogue can decide; otherwise why it counts as absent.
-    pub form: Result<Arc<IndexForm>, Absent>,
+    pub form: Result<Arc<IndexForm>, AbsentIndex>,
 }
 
 /// Why a search index counts as absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absent {
+pub struct AbsentIndex {
     /// The rule that it breaks.
     pub rule: &'static Rule,
     /// The state found instead.
     pub found: String,
     /// The kind of reason.
-    pub reason: Reason,
+    pub reason: AbsenceReason,
 }
 
 /// Kinds of reasons why a search index counts as absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum AbsenceReason {
     /// The index breaks a rule.
     Broken,
     /// It describes another state of the table.
@@ -60,10 +60,10 @@ pub enum Reason {
     Unused,
 }
 
-impl Absent {
+impl AbsentIndex {
     /// An index that breaks `rule`.
     pub fn new(rule: &'static Rule, found: impl Into<String>) -> Self {
-        Self { rule, found: found.into(), reason: Reason::Broken }
+        Self { rule, found: found.into(), reason: AbsenceReason::Broken }
     }
 }
 
@@ -87,13 +87,13 @@ pub struct IndexForm {
     /// The values that the index covers: codes for enumerations and categories.
     pub values: Arc<dyn Rows>,
     /// Labels of codes. `None`: values are shown directly.
-    pub labels: Option<Labels>,
+    pub labels: Option<ShownLabels>,
     /// Whether NaN counts as missing there.
     pub nan_is_missing: bool,
     /// Rows of a chunk of the column, at least 1.
     pub chunk: u64,
     /// Its content.
-    pub kind: IndexKind,
+    pub kind: IndexContent,
 }
 
 impl IndexForm {
@@ -110,7 +110,7 @@ impl IndexForm {
 
 /// Labels of a column's codes.
 #[derive(Clone, Debug)]
-pub enum Labels {
+pub enum ShownLabels {
     /// Label n for code n.
     Categories(Arc<dyn Rows>),
     /// Codes of an enumeration with their names; any other code is shown as a number.
@@ -119,7 +119,7 @@ pub enum Labels {
 
 /// The content of an index.
 #[derive(Debug)]
-pub enum IndexKind {
+pub enum IndexContent {
     /// `CHUNK_MINMAX`: for each chunk a struct of `min`, `max`, `nan_count`, `fill_count`, `n`.
     MinMax {
         /// At least as many entries as chunks.
@@ -158,7 +158,7 @@ pub enum IndexKind {
     /// `BITMAP`: the rows of each value.
     Bitmap {
         /// The bitmaps of all values, in succession.
-        bits: Arc<Dataset>,
+        bits: Arc<StoredDataset>,
         /// Bytes of a bitmap.
         row_bytes: u64,
         /// The values; null where they equal the column's fill value.
@@ -173,7 +173,7 @@ pub enum IndexKind {
     /// `CHUNK_BLOOM`: a filter for each chunk.
     Bloom {
         /// At least one filter for each chunk, in succession.
-        filters: Arc<Dataset>,
+        filters: Arc<StoredDataset>,
         /// Bytes of a filter, at least 1.
         filter_bytes: u64,
         /// Number of bits of each value in a filter, at least 1.
@@ -185,7 +185,7 @@ pub enum IndexKind {
     },
 }
 
-impl IndexKind {
+impl IndexContent {
     /// The rule with this name among those that verification may find broken.
     pub fn rule(&self, id: &str) -> Option<&'static Rule> {
         let all: &[&'static Rule] = match self {

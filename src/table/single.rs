@@ -17,7 +17,7 @@ pub struct Single {
     pub parts: Vec<BString>,
     /// The labels of these elements, as many as [`Single::parts`]. `None`: no labels.
     pub labels: Option<Arc<dyn Rows>>,
-    /// The bytes of a scalar string, for [`Form::Text`].
+    /// The bytes of a scalar string, for [`SingleForm::Text`].
     pub text: Option<Arc<dyn Rows>>,
     /// Extents of the dataset.
     pub shape: Vec<u64>,
@@ -40,12 +40,12 @@ pub struct SingleFile {
     /// Suffix of the name: `.csv`.
     pub suffix: &'static str,
     /// The form of the bytes.
-    pub form: Form,
+    pub form: SingleForm,
 }
 
 /// The bytes of a file of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum SingleForm {
     /// Elements as stored.
     Raw,
     /// Elements as stored after a NumPy header.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::rendered::{Block, BlockCache, next_view};
+use super::rendered::{BlockCache, RenderedBlock, next_view};
 use super::{Effort, Size, UNKNOWN_SIZE, View};
 use crate::source::Interrupt;
 use crate::store::{Answer, Error};
@@ -25,7 +25,7 @@ struct Content {
 /// An open file: it keeps the bytes that the cache evicts, or each read might render all of them.
 struct Open {
     content: Arc<Content>,
-    bytes: OnceLock<Block>,
+    bytes: OnceLock<RenderedBlock>,
 }
 
 impl ConstantView {
@@ -58,7 +58,7 @@ impl ConstantView {
 }
 
 impl Content {
-    fn bytes(&self, interrupt: &Interrupt) -> Result<Block, Error> {
+    fn bytes(&self, interrupt: &Interrupt) -> Result<RenderedBlock, Error> {
         let bytes = self.cache.get_or_render((self.id, 0, 0), interrupt, |_| {
             let bytes = (self.make)(interrupt);
             // Truncated bytes must not enter the cache.
@@ -69,7 +69,7 @@ impl Content {
         Ok(bytes)
     }
 
-    fn size(&self, effort: Effort, bytes: impl FnOnce() -> Result<Block, Error>) -> Result<Size, Error> {
+    fn size(&self, effort: Effort, bytes: impl FnOnce() -> Result<RenderedBlock, Error>) -> Result<Size, Error> {
         let is_enough = effort >= if self.is_costly { Effort::Exact } else { Effort::Free };
         Ok(match self.size.get() {
             Some(size) => Size::Exact(*size),
@@ -101,7 +101,7 @@ impl View for ConstantView {
 }
 
 impl Open {
-    fn bytes(&self, interrupt: &Interrupt) -> Result<Block, Error> {
+    fn bytes(&self, interrupt: &Interrupt) -> Result<RenderedBlock, Error> {
         if let Some(bytes) = self.bytes.get() {
             return Ok(bytes.clone());
         }

@@ -73,7 +73,7 @@ pub enum Effort {
 
 /// The expected access pattern of a file's readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessPattern {
     /// Any pattern: the kernel's page cache and read-ahead serve small reads, maps and repetitions.
     Any,
     /// Large ranges of the reader's choice, each read once: the page cache would read too far ahead, and cost a copy.
@@ -113,8 +113,8 @@ pub trait View: Send + Sync {
     ) -> Result<(), store::Error>;
 
     /// The expected access pattern.
-    fn access(&self) -> Access {
-        Access::Any
+    fn access(&self) -> AccessPattern {
+        AccessPattern::Any
     }
 
     /// Whether its layout still stands.
@@ -128,7 +128,7 @@ pub trait View: Send + Sync {
     }
 
     /// The progress of the passes of [`Effort::Prepared`]; `None`: no pass is needed.
-    fn progress(&self) -> Option<store::pass::Progress> {
+    fn progress(&self) -> Option<store::pass::PassProgress> {
         None
     }
 }

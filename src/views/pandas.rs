@@ -5,13 +5,13 @@ use arrow_array::timezone::Tz;
 use arrow_schema::{DataType, TimeUnit};
 use serde_json::{Value, json};
 
-use crate::table::{Called, NameAxis, NameKind, NameLevel, Origin};
+use crate::table::{NameAxis, NameKind, NameLevel, Origin, OriginalName};
 
 /// Key of this metadata in an Arrow or Parquet schema.
 pub(super) const KEY: &str = "pandas";
 
 /// A column, described for pandas.
-pub(super) struct Described<'a> {
+pub(super) struct PandasColumn<'a> {
     /// The name of its field.
     pub name: &'a str,
     /// The type of its field.
@@ -24,7 +24,7 @@ pub(super) struct Described<'a> {
     pub origin: &'a Origin,
 }
 
-impl Described<'_> {
+impl PandasColumn<'_> {
     fn lacks_zone(&self) -> bool {
         matches!(self.data_type, DataType::Timestamp(_, None)) && self.zone.is_some_and(is_known)
     }
@@ -32,9 +32,9 @@ impl Described<'_> {
     /// The label that its name stands for; `None`: row labels without a name.
     fn called(&self) -> Option<&str> {
         match &self.origin.called {
-            Called::Name => Some(self.name),
-            Called::Other(name) => Some(name),
-            Called::Nothing => None,
+            OriginalName::Name => Some(self.name),
+            OriginalName::Other(name) => Some(name),
+            OriginalName::Nothing => None,
         }
     }
 }
@@ -42,17 +42,17 @@ impl Described<'_> {
 /// Names the columns of the index, the types that pandas gives to all columns, and the type of the column names. `None`
 /// if there are no row labels, zones that types lack, axes of names or masks. `None` also if two columns share the name
 /// of a row label, since pandas could not tell them apart.
-pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
+pub(super) fn metadata(columns: &[PandasColumn<'_>]) -> Option<String> {
     let labels = || columns.iter().filter(|column| column.is_label).map(|column| column.name);
     let named = |label: &str| columns.iter().filter(|column| column.name == label).count();
-    let tells = |column: &Described<'_>| {
+    let tells = |column: &PandasColumn<'_>| {
         column.is_label || column.lacks_zone() || column.origin.axis.is_some() || column.origin.is_masked
     };
     let is_needed = columns.iter().any(tells);
     if !is_needed || labels().any(|label| named(label) != 1) {
         return None;
     }
-    let described = |column: &Described<'_>| {
+    let described = |column: &PandasColumn<'_>| {
         let (pandas, numpy) = pandas_type(column.data_type);
         let numpy = Some(column.data_type).filter(|_| column.origin.is_masked).and_then(masked_type).unwrap_or(numpy);
         let zone = match column.data_type {
@@ -71,7 +71,7 @@ pub(super) fn metadata(columns: &[Described<'_>]) -> Option<String> {
     // All columns usually share one axis, so that the comparison is cheap.
     let mut axes = data().map(|column| column.origin.axis.as_ref());
     let axis = axes.next().flatten().filter(|axis| axes.all(|other| other == Some(*axis)));
-    let axis = axis.filter(|axis| can_read(axis, data().filter_map(Described::called)));
+    let axis = axis.filter(|axis| can_read(axis, data().filter_map(PandasColumn::called)));
     let text = json!({
         "index_columns": labels().collect::<Vec<_>>(),
         "column_indexes": axis.map_or_else(|| vec![level(None, &NameKind::Text)], |axis| levels(axis)),

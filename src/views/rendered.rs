@@ -12,10 +12,10 @@ use crate::source::Interrupt;
 use crate::store::{Error, SingleFlight};
 
 /// A rendered block.
-pub(super) type Block = Arc<Vec<u8>>;
+pub(super) type RenderedBlock = Arc<Vec<u8>>;
 
 /// A view, and the first row and number of rows of a block; for a page, its leaf column and its first row.
-pub(super) type Key = (u64, u64, u64);
+pub(super) type BlockKey = (u64, u64, u64);
 
 /// A unique number for a view: the first part of its keys.
 pub(super) fn next_view() -> u64 {
@@ -36,13 +36,13 @@ const LONGEST_SPARE: usize = 4 << 20;
 pub struct BlockCache {
     capacity: usize,
     state: Mutex<State>,
-    rendering: SingleFlight<Key>,
+    rendering: SingleFlight<BlockKey>,
 }
 
 struct State {
-    blocks: LruCache<Key, Held>,
+    blocks: LruCache<BlockKey, Held>,
     /// The keys, those of a view together.
-    keys: BTreeSet<Key>,
+    keys: BTreeSet<BlockKey>,
     bytes: usize,
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
@@ -50,7 +50,7 @@ struct State {
 
 /// A cached block.
 struct Held {
-    block: Block,
+    block: RenderedBlock,
     /// Bytes handed out, if they are counted.
     handed_out: usize,
 }
@@ -80,7 +80,7 @@ impl BlockCache {
     }
 
     /// Whether a block is cached, or being rendered.
-    pub(super) fn expects(&self, key: &Key) -> bool {
+    pub(super) fn expects(&self, key: &BlockKey) -> bool {
         // In this order: a block whose rendering ends in between is in the cache.
         self.rendering.is_making(key) || self.state.lock().blocks.contains(key)
     }
@@ -91,10 +91,10 @@ impl BlockCache {
     /// Those of `render`; [`Error::Interrupted`] if `interrupt` is raised while another thread renders.
     pub(super) fn get_or_render(
         &self,
-        key: Key,
+        key: BlockKey,
         interrupt: &Interrupt,
         render: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, Error>,
-    ) -> Result<Block, Error> {
+    ) -> Result<RenderedBlock, Error> {
         let find = || self.state.lock().blocks.get(&key).map(|held| held.block.clone());
         self.rendering.get_or_make(&key, interrupt, find, || {
             let spare = self.state.lock().spare();
@@ -110,7 +110,7 @@ impl BlockCache {
     }
 
     /// Caches a block that was rendered ahead, unless that evicts another.
-    pub(super) fn offer(&self, key: Key, block: &Block) {
+    pub(super) fn offer(&self, key: BlockKey, block: &RenderedBlock) {
         let state = self.state.lock();
         if state.bytes.saturating_add(block.capacity()) <= self.capacity {
             self.insert_in(state, key, block);
@@ -118,11 +118,11 @@ impl BlockCache {
     }
 
     /// Caches a block that was rendered elsewhere.
-    pub(super) fn insert(&self, key: Key, block: &Block) {
+    pub(super) fn insert(&self, key: BlockKey, block: &RenderedBlock) {
         self.insert_in(self.state.lock(), key, block);
     }
 
-    fn insert_in(&self, mut state: MutexGuard<'_, State>, key: Key, block: &Block) {
+    fn insert_in(&self, mut state: MutexGuard<'_, State>, key: BlockKey, block: &RenderedBlock) {
         state.bytes += block.capacity();
         state.keys.insert(key);
         if let Some(old) = state.blocks.put(key, Held { block: Arc::clone(block), handed_out: 0 }) {
@@ -135,7 +135,7 @@ impl BlockCache {
     }
 
     /// Counts `bytes` of a block as handed out, for blocks that are read once. Once all are, its buffer is recycled.
-    pub(super) fn hand_out(&self, key: &Key, bytes: usize) {
+    pub(super) fn hand_out(&self, key: &BlockKey, bytes: usize) {
         let mut state = self.state.lock();
         let Some(held) = state.blocks.peek_mut(key) else { return };
         held.handed_out += bytes;
@@ -165,7 +165,7 @@ impl State {
         spare
     }
 
-    fn release(&mut self, key: &Key, block: Block) {
+    fn release(&mut self, key: &BlockKey, block: RenderedBlock) {
         self.keys.remove(key);
         self.bytes -= block.capacity();
         if let Ok(mut buffer) = Arc::try_unwrap(block)

@@ -6,13 +6,13 @@ use crate::source::Interrupt;
 use crate::store::{Answer, Error, Rows};
 
 /// The bytes still wanted: `length` bytes from byte `at` on, for `answer`.
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedBytes<'a> {
     at: u64,
     length: usize,
     pub answer: &'a mut Answer,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedBytes<'a> {
     /// A request for `length` bytes from byte `at` on.
     pub fn new(at: u64, length: usize, answer: &'a mut Answer) -> Self {
         Self { at, length, answer }
@@ -70,11 +70,11 @@ impl<'a> Wanted<'a> {
 }
 
 #[cfg(test)]
-impl Wanted<'_> {
+impl WantedBytes<'_> {
     /// The bytes that `take` copies for a request of `length` bytes from byte `at` on.
-    pub fn collect(at: u64, length: usize, take: impl FnOnce(&mut Wanted<'_>)) -> Vec<u8> {
+    pub fn collect(at: u64, length: usize, take: impl FnOnce(&mut WantedBytes<'_>)) -> Vec<u8> {
         let mut answer = Answer::default();
-        take(&mut Wanted::new(at, length, &mut answer));
+        take(&mut WantedBytes::new(at, length, &mut answer));
         answer.into_made()
     }
 }
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn pieces_are_put_together() {
-        let taken = Wanted::collect(2, 7, |wanted| {
+        let taken = WantedBytes::collect(2, 7, |wanted| {
             assert_eq!(wanted.take(0, b"a"), 0);
             assert_eq!(wanted.take(1, b"bcd"), 2);
             wanted.zeros(4, 2);

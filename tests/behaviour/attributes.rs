@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use hepfs::h5::create::{self, Fill, Storage};
-use hepfs::h5::element::{Number, Value};
+use hepfs::h5::create::{self, FillSetting, Storage};
+use hepfs::h5::element::{AttributeValue, ElementNumber};
 
 use crate::data;
 use crate::support::Mounted;
@@ -132,14 +132,14 @@ fn very_many_attributes_fail_no_listing() {
     let source = folder.path().join("attributes.h5");
     let written = create::file::<create::Error>(&source, |root| {
         let table = root.group("t")?;
-        table.attribute("CLASS", &Value::ascii("COLUMN_TABLE"))?;
-        table.attribute("VERSION", &Value::ascii("1.0"))?;
+        table.attribute("CLASS", &AttributeValue::ascii("COLUMN_TABLE"))?;
+        table.attribute("VERSION", &AttributeValue::ascii("1.0"))?;
         for name in ["few", "many"] {
-            let column = table.dataset(name, &f64::ELEMENT, &Storage::contiguous(&[3]), &Fill::Unset)?;
+            let column = table.dataset(name, &f64::ELEMENT, &Storage::contiguous(&[3]), &FillSetting::Unset)?;
             for at in 0..if name == "many" { 5_000 } else { 200 } {
-                column.node().attribute(&format!("note {at}"), &Value::ascii("text"))?;
+                column.node().attribute(&format!("note {at}"), &AttributeValue::ascii("text"))?;
             }
-            column.node().attribute("units", &Value::ascii("kg"))?;
+            column.node().attribute("units", &AttributeValue::ascii("kg"))?;
         }
         Ok(())
     });

@@ -1,7 +1,7 @@
 //! `hepfs ls` and `hepfs info`, word for word.
 
-use hepfs::h5::create::{self, Fill, Storage};
-use hepfs::h5::element::Number;
+use hepfs::h5::create::{self, FillSetting, Storage};
+use hepfs::h5::element::ElementNumber;
 use serde_json::Value;
 
 use crate::data;
@@ -784,7 +784,7 @@ fn info_says_of_a_large_group_what_a_mount_does() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.h5");
     create::file::<create::Error>(&path, |root| {
-        root.dataset("data", &f64::ELEMENT, &Storage::contiguous(&[1]), &Fill::Unset)?;
+        root.dataset("data", &f64::ELEMENT, &Storage::contiguous(&[1]), &FillSetting::Unset)?;
         (0..1100).try_for_each(|at| root.soft_link(&format!("l{at}"), if at % 2 == 0 { "/data" } else { "/nowhere" }))
     })
     .unwrap();

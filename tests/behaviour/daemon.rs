@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use hepfs::h5::create::{self, Fill, Storage};
-use hepfs::h5::element::Number;
+use hepfs::h5::create::{self, FillSetting, Storage};
+use hepfs::h5::element::ElementNumber;
 
 use crate::data;
 use crate::support::{
@@ -368,7 +368,7 @@ fn workers_are_of_the_program_that_mounted() {
 fn long_to_list(folder: &Path) -> PathBuf {
     let path = folder.join("long.h5");
     create::file::<create::Error>(&path, |root| {
-        root.dataset("data", &f64::ELEMENT, &Storage::contiguous(&[1]), &Fill::Unset)?;
+        root.dataset("data", &f64::ELEMENT, &Storage::contiguous(&[1]), &FillSetting::Unset)?;
         (0..60_000).try_for_each(|at| root.soft_link(&format!("link{at:05}"), "/data"))
     })
     .unwrap();

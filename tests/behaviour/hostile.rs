@@ -12,8 +12,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use hepfs::catalogue::Charset;
-use hepfs::h5::create::{self, Fill, Storage};
-use hepfs::h5::element::{Element, Number, Value};
+use hepfs::h5::create::{self, FillSetting, Storage};
+use hepfs::h5::element::{AttributeValue, ElementNumber, ElementType};
 
 use crate::data;
 use crate::support::{HEPFS, Mounted, hepfs, lives, run_within, status};
@@ -756,10 +756,10 @@ fn rows_that_were_never_written_are_measured_in_little_memory() {
     let path = folder.path().join("claimed.h5");
     let rows = 1 << 40;
     let written: Result<(), create::Error> = create::file(&path, |root| {
-        let text = Element::Text { charset: Charset::Ascii, size: 32_000, is_terminated: false };
-        root.dataset("texts", &text, &Storage::chunked(&[rows], &[rows], &[1]), &Fill::Unset)?;
+        let text = ElementType::Text { charset: Charset::Ascii, size: 32_000, is_terminated: false };
+        root.dataset("texts", &text, &Storage::chunked(&[rows], &[rows], &[1]), &FillSetting::Unset)?;
         let wide = Storage::chunked(&[rows, 500], &[rows, 500], &[1, 500]);
-        root.dataset("wide", &f64::ELEMENT, &wide, &Fill::Unset)?;
+        root.dataset("wide", &f64::ELEMENT, &wide, &FillSetting::Unset)?;
         Ok(())
     });
     written.unwrap();
@@ -845,14 +845,14 @@ fn a_sample_of_spoilt_files_keeps_the_limits() {
 fn write_wide(path: &Path, count: usize) -> Result<(), create::Error> {
     create::file(path, |root| {
         let table = root.group("t")?;
-        table.attribute("CLASS", &Value::ascii("COLUMN_TABLE"))?;
-        table.attribute("VERSION", &Value::ascii("1.0"))?;
+        table.attribute("CLASS", &AttributeValue::ascii("COLUMN_TABLE"))?;
+        table.attribute("VERSION", &AttributeValue::ascii("1.0"))?;
         let arrays = root.group("arrays")?;
         for at in 0..count {
             for group in [&table, &arrays] {
                 let storage = Storage::contiguous(&[10]);
-                let dataset = group.dataset(&format!("c{at:05}"), &f64::ELEMENT, &storage, &Fill::Unset)?;
-                dataset.node().attribute("units", &Value::ascii("m"))?;
+                let dataset = group.dataset(&format!("c{at:05}"), &f64::ELEMENT, &storage, &FillSetting::Unset)?;
+                dataset.node().attribute("units", &AttributeValue::ascii("m"))?;
             }
         }
         Ok(())
@@ -865,8 +865,8 @@ fn write_siblings(path: &Path, count: usize) -> Result<(), create::Error> {
         let group = root.group("g")?;
         for at in 0..count {
             let storage = Storage::contiguous(&[10]);
-            let dataset = group.dataset(&format!("c{at:05}"), &f64::ELEMENT, &storage, &Fill::Unset)?;
-            dataset.node().attribute("units", &Value::ascii("m"))?;
+            let dataset = group.dataset(&format!("c{at:05}"), &f64::ELEMENT, &storage, &FillSetting::Unset)?;
+            dataset.node().attribute("units", &AttributeValue::ascii("m"))?;
         }
         Ok(())
     })
@@ -876,13 +876,13 @@ fn write_siblings(path: &Path, count: usize) -> Result<(), create::Error> {
 fn write_variables(path: &Path, count: usize) -> Result<(), create::Error> {
     create::file(path, |root| {
         let storage = Storage::contiguous(&[2]);
-        let scale = root.dataset("x", &f64::ELEMENT, &storage, &Fill::Unset)?;
-        scale.node().attribute("CLASS", &Value::ascii("DIMENSION_SCALE"))?;
-        scale.node().attribute("_Netcdf4Dimid", &Value::number(0_i64))?;
+        let scale = root.dataset("x", &f64::ELEMENT, &storage, &FillSetting::Unset)?;
+        scale.node().attribute("CLASS", &AttributeValue::ascii("DIMENSION_SCALE"))?;
+        scale.node().attribute("_Netcdf4Dimid", &AttributeValue::number(0_i64))?;
         for at in 0..count {
-            let variable = root.dataset(&format!("v{at:06}"), &f64::ELEMENT, &storage, &Fill::Unset)?;
-            variable.node().attribute("DIMENSION_LIST", &Value::ascii(""))?;
-            variable.node().attribute("_Netcdf4Coordinates", &Value::numbers(&[0_i64]))?;
+            let variable = root.dataset(&format!("v{at:06}"), &f64::ELEMENT, &storage, &FillSetting::Unset)?;
+            variable.node().attribute("DIMENSION_LIST", &AttributeValue::ascii(""))?;
+            variable.node().attribute("_Netcdf4Coordinates", &AttributeValue::numbers(&[0_i64]))?;
         }
         Ok(())
     })

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, BooleanArray, Int64Array, LargeListArray, RecordBatch, StringArray, StructArray};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{Field, Fields};
-use hepfs::h5::create::{self, Fill, Node, Storage};
-use hepfs::h5::element::{Element, Value};
+use hepfs::h5::create::{self, CreatedObject, FillSetting, Storage};
+use hepfs::h5::element::{AttributeValue, ElementType};
 use parquet::arrow::ArrowWriter;
 
 use crate::support::{HEPFS, LONG, Mounted, hepfs, run_within};
@@ -191,17 +191,17 @@ fn rows_are_not_appended_to_a_table_that_claims_all_there_can_be() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let out = at("out.h5");
-    let write = |root: &Node<'_>| {
+    let write = |root: &CreatedObject<'_>| {
         let table = root.group("table")?;
-        table.attribute("CLASS", &Value::ascii("COLUMN_TABLE"))?;
-        table.attribute("VERSION", &Value::ascii("1.0"))?;
-        table.attribute("NROWS", &Value::number(u64::MAX))?;
+        table.attribute("CLASS", &AttributeValue::ascii("COLUMN_TABLE"))?;
+        table.attribute("VERSION", &AttributeValue::ascii("1.0"))?;
+        table.attribute("NROWS", &AttributeValue::number(u64::MAX))?;
         let items = table.group("items")?;
-        items.attribute("CLASS", &Value::ascii("LIST_COLUMN"))?;
-        items.attribute("KIND", &Value::ascii("OFFSETS"))?;
+        items.attribute("CLASS", &AttributeValue::ascii("LIST_COLUMN"))?;
+        items.attribute("KIND", &AttributeValue::ascii("OFFSETS"))?;
         let growing = Storage::growing(1, 1024);
-        items.dataset("OFFSETS", &Element::Unsigned(8), &growing, &Fill::Unset)?.write(0, &[0_u64])?;
-        items.dataset("VALUES", &Element::Signed(8), &growing, &Fill::Unset)?.write(0, &[1_i64])
+        items.dataset("OFFSETS", &ElementType::Unsigned(8), &growing, &FillSetting::Unset)?.write(0, &[0_u64])?;
+        items.dataset("VALUES", &ElementType::Signed(8), &growing, &FillSetting::Unset)?.write(0, &[1_i64])
     };
     create::file::<create::Error>(Path::new(&out), write).unwrap();
     fs::write(at("few.ndjson"), "{\"items\":[3]}\n").unwrap();

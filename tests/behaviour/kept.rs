@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use hepfs::dialects::sample;
-use hepfs::h5::create::{self, Fill, Storage};
-use hepfs::h5::element::Number;
+use hepfs::h5::create::{self, FillSetting, Storage};
+use hepfs::h5::element::ElementNumber;
 
 use crate::data;
 use crate::place::{Place, settle};
@@ -52,10 +52,10 @@ fn stats(mounted: &Mounted) -> HashMap<String, u64> {
 fn statistics_of_very_many_short_columns_are_not_kept() {
     const COUNT: usize = 1500;
     let place = Place::empty();
-    let datasets = |root: &create::Node<'_>| {
+    let datasets = |root: &create::CreatedObject<'_>| {
         (0..COUNT).try_for_each(|at| {
             let storage = Storage::contiguous(&[3]);
-            root.dataset(&format!("c{at}"), &f64::ELEMENT, &storage, &Fill::Unset).map(drop)
+            root.dataset(&format!("c{at}"), &f64::ELEMENT, &storage, &FillSetting::Unset).map(drop)
         })
     };
     create::file(&place.source(), datasets).unwrap();

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hepfs::catalogue::{ColumnId, ObjectId};
-use hepfs::dialects::{About, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Site, Subject, arrays};
+use hepfs::dialects::{About, Claims, Dialect, Dialects, Elsewhere, Here, ListedObject, Made, Mark, Of, Site, arrays};
 use hepfs::fs::NodeRef;
 use hepfs::fs::tree;
 use hepfs::h5;
 use hepfs::session::{Session, Settings};
 use hepfs::source::Interrupt;
-use hepfs::store::{self, Answer, Dataset, DatasetRows, Store};
+use hepfs::store::{self, Answer, DatasetRows, Store, StoredDataset};
 use hepfs::table::{Column, Table};
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ struct Toy;
 impl Toy {
     /// A table of one column over a dataset.
     fn table(&self, site: &Site<'_>, dataset: &hepfs::catalogue::Dataset) -> Table {
-        let opened = Dataset::new(site.file.clone(), site.path.to_owned(), Arc::new(dataset.clone())).unwrap();
+        let opened = StoredDataset::new(site.file.clone(), site.path.to_owned(), Arc::new(dataset.clone())).unwrap();
         let rows = DatasetRows::plain(Arc::new(opened), u64::MAX);
         let column = Column {
             ..Column::new(
@@ -44,10 +44,10 @@ impl Dialect for Toy {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(_) if path == "/" => Mark::LookInside,
-            Subject::Dataset(_) if path == "/contiguous" => Mark::Table,
+            ListedObject::Group(_) if path == "/" => Mark::LookInside,
+            ListedObject::Dataset(_) if path == "/contiguous" => Mark::Table,
             _ => Mark::No,
         }
     }
@@ -93,9 +93,9 @@ impl Dialect for Asked {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         ASKED.lock().unwrap().0.push(path.to_owned());
-        if matches!(object, Subject::Group(_)) { Mark::LookInside } else { Mark::No }
+        if matches!(object, ListedObject::Group(_)) { Mark::LookInside } else { Mark::No }
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {

@@ -8,8 +8,8 @@ use hepfs::catalogue::{
     Attribute, ByteOrder, Class, Dangling, Dataset, Datatype, Descriptor, Elements, Fill, FloatFormat, Group, Layout,
     Object, ReferenceKind, Target, attribute,
 };
-use hepfs::h5::create::{self, Fill as Writing, Node, Storage};
-use hepfs::h5::element::{Element, Number};
+use hepfs::h5::create::{self, CreatedObject, FillSetting, Storage};
+use hepfs::h5::element::{ElementNumber, ElementType};
 use hepfs::h5::{Client, Error, Options, Region};
 use hepfs::source::{Interrupt, Source};
 
@@ -82,7 +82,7 @@ fn a_listing_that_takes_long_is_asked_for_again() {
     let names = (0..MANY_LINKS).map(|at| format!("d{at:04}"));
     create::file(&path, |root| {
         let storage = Storage::contiguous(&[1]);
-        names.clone().try_for_each(|name| root.dataset(&name, &f64::ELEMENT, &storage, &Writing::Unset).map(drop))
+        names.clone().try_for_each(|name| root.dataset(&name, &f64::ELEMENT, &storage, &FillSetting::Unset).map(drop))
     })
     .unwrap();
     let listed = |page_time| {
@@ -113,7 +113,7 @@ fn chains_of_links_are_followed_as_far_as_libhdf5_does_and_their_heap_is_read_fe
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chain.h5");
     create::file(&path, |root| {
-        root.dataset("data", &f64::ELEMENT, &Storage::contiguous(&[1]), &Writing::Unset)?;
+        root.dataset("data", &f64::ELEMENT, &Storage::contiguous(&[1]), &FillSetting::Unset)?;
         let (chain, others) = (root.group("chain")?, root.group("others")?);
         let dots = "./".repeat(LONG / 2);
         for at in 1..=LONG_LINKS {
@@ -711,11 +711,12 @@ fn very_many_links_by_one_worker_or_two() {
     const LINKS: u64 = 30_011;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many.h5");
-    let write = |root: &Node<'_>| {
+    let write = |root: &CreatedObject<'_>| {
         let many = root.group("many")?;
         (0..LINKS).map(|at| at * 7919 % LINKS).try_for_each(|length| {
             let storage = Storage::contiguous(&[length]);
-            many.dataset(&format!("{length:05}"), &Element::Signed(1), &storage, &create::Fill::Unset).map(drop)
+            many.dataset(&format!("{length:05}"), &ElementType::Signed(1), &storage, &create::FillSetting::Unset)
+                .map(drop)
         })
     };
     create::file::<create::Error>(&path, write).unwrap();

@@ -10,7 +10,7 @@ use hepfs::catalogue::{Class, ColumnId, Datatype, Layout, Object};
 use hepfs::h5::{self, Client};
 use hepfs::source::{Interrupt, Source};
 use hepfs::store::Observed;
-use hepfs::store::{Dataset, DatasetRows, Decoder, Error, File, Heap, Options, Rows, Store};
+use hepfs::store::{DatasetRows, Decoder, Error, File, Heap, Options, Rows, Store, StoredDataset};
 use serde_json::Value;
 
 use crate::data;
@@ -24,11 +24,11 @@ fn small() -> Options {
     Options { cache_size: 1 << 20, max_chunk: 1 << 20, threads: 2, ..Options::default() }
 }
 
-fn open(path: &Path, options: Options) -> (Arc<File>, BTreeMap<String, Dataset>) {
+fn open(path: &Path, options: Options) -> (Arc<File>, BTreeMap<String, StoredDataset>) {
     open_in(path, Store::new(options))
 }
 
-fn open_in(path: &Path, store: Arc<Store>) -> (Arc<File>, BTreeMap<String, Dataset>) {
+fn open_in(path: &Path, store: Arc<Store>) -> (Arc<File>, BTreeMap<String, StoredDataset>) {
     let source = Arc::new(Source::open(path).unwrap());
     let program = PathBuf::from(env!("CARGO_BIN_EXE_hepfs"));
     let client = Client::new(source.clone(), h5::Options { program, ..h5::Options::default() });
@@ -40,7 +40,7 @@ fn open_in(path: &Path, store: Arc<Store>) -> (Arc<File>, BTreeMap<String, Datas
     for link in root.links {
         if let Some(Object::Dataset(description)) = link.target.object() {
             let name = link.name.to_string();
-            match Dataset::new(file.clone(), name.clone(), Arc::new((**description).clone())) {
+            match StoredDataset::new(file.clone(), name.clone(), Arc::new((**description).clone())) {
                 Ok(dataset) => drop(datasets.insert(name, dataset)),
                 Err(error) => assert!(matches!(error, Error::Unsupported { .. }), "{name}: {error}"),
             }
@@ -55,7 +55,7 @@ fn hex(text: &Value) -> Vec<u8> {
 }
 
 /// Reads the whole, then stretches of many lengths at many offsets, and compares each.
-fn assert_bytes(name: &str, dataset: &Dataset, expected: &[u8]) {
+fn assert_bytes(name: &str, dataset: &StoredDataset, expected: &[u8]) {
     let interrupt = Interrupt::new();
     assert_eq!(dataset.byte_len(), expected.len() as u64, "{name}");
     let mut out = vec![0xaa; expected.len()];
@@ -353,7 +353,8 @@ fn elements_in_other_files_are_refused() {
     let root = client.group(file.info().root, &Interrupt::new()).unwrap();
     for (name, words) in [("external", "store_raw.bin"), ("elsewhere", "other.h5")] {
         let Some(Object::Dataset(description)) = root.link(name.as_bytes()).unwrap().target.object() else { panic!() };
-        let error = Dataset::new(file.clone(), format!("/{name}"), Arc::new((**description).clone())).unwrap_err();
+        let error =
+            StoredDataset::new(file.clone(), format!("/{name}"), Arc::new((**description).clone())).unwrap_err();
         let text = error.to_string();
         assert!(text.contains(words) && text.contains("--follow-external"), "{text}");
     }
@@ -364,7 +365,7 @@ fn a_filter_that_nobody_has_names_itself_and_the_option() {
     let (file, datasets) = open(&data("store_filters.h5"), small());
     let root = file.client().group(file.info().root, &Interrupt::new()).unwrap();
     let Some(Object::Dataset(description)) = root.link(b"zfp").unwrap().target.object() else { panic!() };
-    let error = Dataset::new(file.clone(), "/zfp".into(), Arc::new((**description).clone())).unwrap_err();
+    let error = StoredDataset::new(file.clone(), "/zfp".into(), Arc::new((**description).clone())).unwrap_err();
     let text = error.to_string();
     assert!(matches!(error, Error::Unsupported { .. }), "{error:?}");
     assert!(text.contains("32013") && text.contains("--plugins"), "{text}");
@@ -551,7 +552,7 @@ fn growth_of_a_file_that_a_writer_has_open_is_no_change() {
     let info = hepfs::catalogue::FileInfo { swmr: true, ..file.info().clone() };
     let written = Arc::new(File::new(file.store().clone(), file.source().clone(), file.client().clone(), info));
     let description = datasets["gzip"].description();
-    let dataset = Dataset::new(written, "gzip".into(), description.clone()).unwrap();
+    let dataset = StoredDataset::new(written, "gzip".into(), description.clone()).unwrap();
     dataset.read_bytes(0, &mut [0; 4], &Interrupt::new()).unwrap();
     let mut growing = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
     growing.write_all(&[0; 1000]).unwrap();
@@ -580,7 +581,7 @@ fn what_a_worker_said_is_known_without_one() {
     let look = |file: &Arc<File>| {
         let root = file.group(file.info().root, &interrupt).unwrap();
         let Some(Object::Dataset(gzip)) = root.link(b"gzip").and_then(|link| link.target.object()) else { panic!() };
-        let dataset = Dataset::new(file.clone(), "gzip".into(), Arc::new((**gzip).clone())).unwrap();
+        let dataset = StoredDataset::new(file.clone(), "gzip".into(), Arc::new((**gzip).clone())).unwrap();
         assert_bytes("gzip", &dataset, &hex(&expected(name)["gzip"]));
         (file.info().clone(), root)
     };

@@ -77,7 +77,7 @@ fn a_listing_that_was_interrupted_is_made_anew() {
         let root = root(&[data(name)]);
         let groups: Vec<DirEntry> = root.children(&calm).unwrap().iter().collect();
         for DirEntry { name, kind } in groups {
-            if kind != hepfs::fs::Kind::Directory || name == ".hepfs" {
+            if kind != hepfs::fs::EntryKind::Directory || name == ".hepfs" {
                 continue;
             }
             let listed = |group: &NodeRef| {

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hepfs::fs::Watcher;
-use hepfs::fs::mount::{Ended, Mount, MountError, MountOptions, StopSignals, unmount};
+use hepfs::fs::mount::{Mount, MountEnd, MountError, MountOptions, StopSignals, unmount};
 use hepfs::fs::watch::Watch;
 
 use crate::mounted::{Mounted, clear, is_mounted};
@@ -159,7 +159,7 @@ fn a_killed_daemon_leaves_a_mount_that_is_recognised_and_cleared() {
     assert!(!is_mounted(&mountpoint));
     let mount = Mount::new(root, &mountpoint, &MountOptions::default()).unwrap();
     assert_eq!(fs::read(mountpoint.join("f")).unwrap(), b"abc");
-    assert_eq!(mount.unmount().unwrap(), Ended::Unmounted);
+    assert_eq!(mount.unmount().unwrap(), MountEnd::Unmounted);
     assert!(matches!(unmount(&mountpoint, false), Err(MountError::NotMounted(_))));
 }
 
@@ -210,18 +210,18 @@ fn toy_user() {
     // In use: refused, then detached.
     let held = fs::File::open(mounted.path("f")).unwrap();
     assert!(matches!(unmount(&root, false), Err(MountError::Busy(_))));
-    assert_eq!(mounted.take().unmount().unwrap(), Ended::Detached);
+    assert_eq!(mounted.take().unmount().unwrap(), MountEnd::Detached);
     drop(held);
     assert!(!is_mounted(&root));
     // Not in use.
     let mut mounted = Mounted::new(tree());
     assert_eq!(fs::read(mounted.path("f")).unwrap(), b"abc");
-    assert_eq!(mounted.take().unmount().unwrap(), Ended::Unmounted);
+    assert_eq!(mounted.take().unmount().unwrap(), MountEnd::Unmounted);
     // From outside, by the helper.
     let mut mounted = Mounted::new(tree());
     assert_eq!(fs::read(mounted.path("f")).unwrap(), b"abc");
     unmount_unused(&mounted.root());
-    assert_eq!(mounted.take().wait(), Ended::Outside);
+    assert_eq!(mounted.take().wait(), MountEnd::Outside);
     // --allow-other needs the administrator's leave.
     let folder = tempfile::tempdir().unwrap();
     let options = MountOptions { allow_other: true, ..MountOptions::default() };

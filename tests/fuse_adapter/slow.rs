@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use hepfs::fs::NodeRef;
-use hepfs::fs::mount::Ended;
+use hepfs::fs::mount::MountEnd;
 
 use crate::mounted::Mounted;
 use crate::programs::{LONG, end_of, must, run, signal, start, until, within};
@@ -149,7 +149,7 @@ fn a_mount_in_use_still_goes_away() {
     let begin = Instant::now();
     let ended = mounted.take().unmount().unwrap();
     assert!(begin.elapsed() < Duration::from_secs(10));
-    assert_eq!(ended, Ended::Detached);
+    assert_eq!(ended, MountEnd::Detached);
     assert!(!crate::mounted::is_mounted(&root));
     // The waiting reader gets an error.
     assert_eq!(end_of(&mut reader, LONG).unwrap().code(), Some(1));
@@ -228,7 +228,7 @@ fn the_end_of_the_session_is_noticed_though_its_threads_are_busy() {
     }
     let (mount, (sender, ended)) = (mounted.take(), channel());
     let waits = std::thread::spawn(move || sender.send(mount.wait()).ok());
-    assert_eq!(ended.recv_timeout(LONG), Ok(Ended::Outside));
+    assert_eq!(ended.recv_timeout(LONG), Ok(MountEnd::Outside));
     waits.join().unwrap();
     gate.open();
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use bstr::BString;
-use hepfs::fs::{Attributes, Children, DirEntry, Error, Kind, Node, NodeRef, Xattrs};
+use hepfs::fs::{Attributes, Children, DirEntry, EntryKind, Error, Node, NodeRef, Xattrs};
 use hepfs::source::Interrupt;
 use hepfs::store::Answer;
-use hepfs::views::{Access, Effort, Size};
+use hepfs::views::{AccessPattern, Effort, Size};
 
 /// How a toy file behaves.
 #[derive(Clone)]
@@ -96,7 +96,7 @@ pub fn time() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::new(1_609_556_645, 678_901_234)
 }
 
-fn attributes(kind: Kind, mode: u16) -> Attributes {
+fn attributes(kind: EntryKind, mode: u16) -> Attributes {
     Attributes { kind, mode, mtime: time(), ctime: time(), atime: time() }
 }
 
@@ -140,7 +140,7 @@ pub fn pattern(length: usize) -> Vec<u8> {
 
 impl Node for Directory {
     fn attributes(&self) -> Attributes {
-        attributes(Kind::Directory, 0o555)
+        attributes(EntryKind::Directory, 0o555)
     }
     fn is_current(&self) -> bool {
         self.current.load(Ordering::SeqCst)
@@ -160,7 +160,7 @@ impl Node for Directory {
 
 impl Node for GatedNames {
     fn attributes(&self) -> Attributes {
-        attributes(Kind::Directory, 0o555)
+        attributes(EntryKind::Directory, 0o555)
     }
     fn is_current(&self) -> bool {
         true
@@ -173,7 +173,7 @@ impl Node for GatedNames {
 
 impl Node for Link {
     fn attributes(&self) -> Attributes {
-        attributes(Kind::Symlink, 0o777)
+        attributes(EntryKind::Symlink, 0o777)
     }
     fn is_current(&self) -> bool {
         true
@@ -189,9 +189,9 @@ impl Node for Link {
 impl Node for File {
     fn attributes(&self) -> Attributes {
         match self.manner {
-            Manner::Live(_) => attributes(Kind::LiveFile, 0o444),
+            Manner::Live(_) => attributes(EntryKind::LiveFile, 0o444),
             Manner::PanicsOnAttributes if self.exact.load(Ordering::SeqCst) => panic!("on purpose"),
-            _ => attributes(Kind::File, 0o440),
+            _ => attributes(EntryKind::File, 0o440),
         }
     }
     fn is_current(&self) -> bool {
@@ -242,8 +242,8 @@ impl Node for File {
         answer.append(&self.bytes, offset, if is_short { length / 2 } else { length });
         Ok(())
     }
-    fn access(&self) -> Access {
-        if let Manner::Stretches(_) = self.manner { Access::Stretches } else { Access::Any }
+    fn access(&self) -> AccessPattern {
+        if let Manner::Stretches(_) = self.manner { AccessPattern::Stretches } else { AccessPattern::Any }
     }
     fn xattrs(&self, _: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {
         Ok(Box::new(self.xattrs.clone()))

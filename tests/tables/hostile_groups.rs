@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hepfs::h5::create::{self, Fill, Storage};
-use hepfs::h5::element::Number;
+use hepfs::h5::create::{self, FillSetting, Storage};
+use hepfs::h5::element::ElementNumber;
 
 use crate::data;
 use crate::support::{Mounted, hepfs};
@@ -60,7 +60,7 @@ fn a_chain_of_links_ends_where_hdf5_ends_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chain.h5");
     create::file::<create::Error>(&path, |root| {
-        root.dataset("l00", &f64::ELEMENT, &Storage::contiguous(&[1]), &Fill::Unset)?;
+        root.dataset("l00", &f64::ELEMENT, &Storage::contiguous(&[1]), &FillSetting::Unset)?;
         (1..=20).try_for_each(|at| root.soft_link(&format!("l{at:02}"), &format!("l{:02}", at - 1)))
     })
     .unwrap();

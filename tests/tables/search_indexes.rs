@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use hepfs::h5;
 use hepfs::indexes::{self, State, Trust, Verdict};
-use hepfs::query::{Bound, Selection, UsedIndex, expression, filtered};
+use hepfs::query::{BoundPredicate, Selection, UsedIndex, expression, filtered};
 use hepfs::session::{OpenFile, Session};
 use hepfs::source::Interrupt;
 use hepfs::store::decode::widen;
 use hepfs::store::{Options, Store};
-use hepfs::table::{Column, IndexKind, Table};
+use hepfs::table::{Column, IndexContent, Table};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -47,7 +47,8 @@ impl Opened {
     fn select(&self, table: &Table, text: &str, trust: Trust) -> (Vec<u64>, Vec<UsedIndex>) {
         let interrupt = Interrupt::new();
         let predicate = expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let bound = Bound::trusting(table, &predicate, trust).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let bound =
+            BoundPredicate::trusting(table, &predicate, trust).unwrap_or_else(|error| panic!("{text}: {error}"));
         let selection = Selection::new(&table.path, table.rows, bound, &self.session.store, None).unwrap();
         let found = filtered(table, &selection.selected(&interrupt).unwrap(), text);
         let numbers = found.columns.iter().find(|column| column.name == "row").unwrap();
@@ -180,7 +181,7 @@ fn orders_are_verified_in_little_memory() {
             for told in expected["tables"].as_array().unwrap() {
                 let table = opened.table(told["table"].as_str().unwrap());
                 for form in table.indexes.iter().filter_map(|index| index.form.as_ref().ok()) {
-                    if !matches!(&form.kind, IndexKind::SortedRows { .. } | IndexKind::SortedValues { .. }) {
+                    if !matches!(&form.kind, IndexContent::SortedRows { .. } | IndexContent::SortedValues { .. }) {
                         continue;
                     }
                     let whole = form.rows() * form.values.stored_width().unwrap_or(1);

@@ -12,13 +12,13 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use crate::cli::Error;
-use crate::cli::options::{Parquet, Reading, Showing, size};
+use crate::cli::options::{ParquetOptions, ReadingOptions, Showing, size};
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::MOST_NAMED;
 use crate::fs::{self, NodeRef, tree};
-use crate::session::{self, Kind, Settings};
+use crate::session::{self, EntryKind, Settings};
 use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::views::printable;
@@ -60,13 +60,13 @@ pub(in crate::cli) struct Arguments {
     length: Option<u64>,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingOptions,
 
     #[command(flatten)]
     showing: Showing,
 
     #[command(flatten)]
-    parquet: Parquet,
+    parquet: ParquetOptions,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
@@ -170,7 +170,7 @@ fn directory(place: &Place, interrupt: &Interrupt) -> Error {
     };
     let (mut files, mut directories, mut count) = (Vec::new(), Vec::new(), 0);
     for entry in children.iter() {
-        let (names, mark) = if entry.kind == Kind::Directory { (&mut directories, "/") } else { (&mut files, "") };
+        let (names, mark) = if entry.kind == EntryKind::Directory { (&mut directories, "/") } else { (&mut files, "") };
         if names.len() < MOST_NAMED {
             names.push(printable(&format!("{}{mark}", place.below(None, &entry.name.to_str_lossy()))));
         }

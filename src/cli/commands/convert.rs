@@ -11,9 +11,9 @@ use clap::Args;
 
 use crate::cli::Error;
 use crate::cli::inputs::Inputs;
-use crate::cli::options::{NanOption, Reading};
+use crate::cli::options::{NanOption, ReadingOptions};
 use crate::cli::place::Place;
-use crate::cli::produce::{Job, Mode, Production, Running, Target};
+use crate::cli::produce::{Job, Mode, Production, Running, TargetFile};
 use crate::cli::tables::find;
 use crate::dialects::table_writer::{self, Options, Refused};
 use crate::session::Settings;
@@ -51,7 +51,7 @@ pub(in crate::cli) struct Arguments {
     options: Options,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingOptions,
 
     #[command(flatten)]
     nan: NanOption,
@@ -111,7 +111,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     };
     let tables: Vec<(String, Arc<Table>)> =
         found.map(|(below, table)| (path_of(below, table), table.clone())).collect();
-    let (file, path) = Target::split(&arguments.output);
+    let (file, path) = TargetFile::split(&arguments.output);
     let is_own =
         |source: &Path| source.canonicalize().is_ok_and(|own| file.canonicalize().is_ok_and(|file| file == own));
     if place.spot.source().as_deref().is_some_and(is_own) {
@@ -178,7 +178,7 @@ fn with_nan_fills(options: &Options, table: &Table, fields: &Fields) -> Options 
 fn one(
     production: &Production,
     job: &Job<'_>,
-    target: &Target<'_>,
+    target: &TargetFile<'_>,
     table: &Table,
     name: &str,
     path: &str,

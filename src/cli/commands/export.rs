@@ -13,12 +13,12 @@ use std::time::Instant;
 use clap::Args;
 use parquet::basic::Compression;
 
-use super::query::Asked;
+use super::query::RowsRequest;
 use crate::cli::Error;
-use crate::cli::options::{Reading, Showing, size};
+use crate::cli::options::{ReadingOptions, Showing, size};
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
-use crate::cli::rows::{self, Format, Keeping, Output, Target, Writing, compression};
+use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, OutputTarget, compression};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::query;
@@ -89,10 +89,10 @@ pub(in crate::cli) struct Arguments {
     memory: Option<u64>,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: OutputOptions,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingOptions,
 
     #[command(flatten)]
     showing: Showing,
@@ -122,7 +122,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     if is_folder && arguments.partition_by.is_empty() && arguments.table.is_none() {
         return each_table(arguments, expression, keeping, &reading);
     }
-    Asked {
+    RowsRequest {
         sources: &sources,
         table: arguments.table.as_deref(),
         expression,
@@ -145,7 +145,7 @@ fn each_table(
     arguments: &Arguments,
     expression: Option<&str>,
     keeping: Keeping,
-    reading: &Reading,
+    reading: &ReadingOptions,
 ) -> Result<ExitCode, Error> {
     let shown = arguments.output.display();
     if expression.is_some() || !arguments.writing.columns.is_empty() {
@@ -163,7 +163,7 @@ fn each_table(
     if found.is_empty() {
         return Err(Error::Usage(format!("{}: there is no table in it, as `hepfs info` shows", place.name)));
     }
-    let format = arguments.writing.format.unwrap_or(Format::Parquet);
+    let format = arguments.writing.format.unwrap_or(OutputFormat::Parquet);
     let done = Arc::new(AtomicU64::new(0));
     let of_bar = done.clone();
     let watched = Watched::new(interrupt.clone(), 0, move || of_bar.load(Ordering::Relaxed))?;
@@ -187,7 +187,7 @@ fn each_table(
                 let line = format!("{}  {} rows", shown.display(), all.rows);
                 let (begun, mut target) = (Instant::now(), Output::new(&target)?);
                 target.shown = shown;
-                let target = Target::File(target);
+                let target = OutputTarget::File(target);
                 done.store(0, Ordering::Relaxed);
                 match rows::write(&all, (format, Some(keeping)), &target, &place, (&done, &|_| {}), &interrupt) {
                     Ok(bytes) => {

@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::cli::Error;
 use crate::cli::inputs::{InputFormat, Inputs, SortBy, Typed};
-use crate::cli::produce::{Indexes, Job, Mode, Production, Running, Target};
+use crate::cli::produce::{BuiltIndexes, Job, Mode, Production, Running, TargetFile};
 use crate::dialects::table_writer::Options;
 
 /// Default path of the table.
@@ -55,8 +55,8 @@ pub(in crate::cli) struct Arguments {
 
     /// Build search indexes of a column once the table is written: minmax, sorted, bitmap, bloom, as `hepfs index
     /// build` does. `keep` rebuilds those that the table had before the rows were appended, or the table replaced
-    #[arg(long, value_name = "COLUMN:KIND,...|keep", value_parser = Indexes::parse)]
-    index: Vec<Indexes>,
+    #[arg(long, value_name = "COLUMN:KIND,...|keep", value_parser = BuiltIndexes::parse)]
+    index: Vec<BuiltIndexes>,
 
     #[command(flatten)]
     running: Running,
@@ -70,7 +70,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         return Err(Error::Usage("name what to import, and the HDF5 file to write to".into()));
     };
     let inputs = Inputs::open(inputs, arguments.format, arguments.csv_separator, &arguments.r#type)?;
-    let (file, path) = Target::split(output);
+    let (file, path) = TargetFile::split(output);
     let path = path.unwrap_or_else(|| TABLE.to_owned());
     let sort_by = SortBy::new(&arguments.sort_by, &inputs.fields).map_err(Error::Usage)?;
     let job = Job {
@@ -80,6 +80,6 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         sort_by: (!arguments.sort_by.is_empty()).then_some(&sort_by),
         indexes: &arguments.index,
     };
-    let write = |production: &Production, target: &Target<'_>| production.write(&job, &inputs, target, &path);
+    let write = |production: &Production, target: &TargetFile<'_>| production.write(&job, &inputs, target, &path);
     Production::new()?.run(&job, &file, |production, target| write(production, target).map(|()| ExitCode::SUCCESS))
 }

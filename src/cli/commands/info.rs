@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::cli::Error;
 use crate::cli::options::{NanOption, ShownTimes};
-use crate::cli::place::{Named, Place};
+use crate::cli::place::{NamedPlaces, Place};
 use crate::cli::tables::{self, about, walk};
-use crate::session::{self, Described, Settings};
+use crate::session::{self, DirectoryDescription, Settings};
 use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::table::{Column, Finding, Table, Unreadable, arrow_name};
-use crate::views::metadata::{self, Called, Directory, Lines, Member};
+use crate::views::metadata::{self, DirectoryDocument, DirectoryKind, Lines, ShownMember};
 use crate::views::{printable, printable_json};
 
 /// Links of a group whose listing describes its members, since this command needs the descriptions.
@@ -40,7 +40,7 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 
     #[command(flatten)]
-    named: Named,
+    named: NamedPlaces,
 
     #[command(flatten)]
     shown_times: ShownTimes,
@@ -142,16 +142,16 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 /// Writes the description of a dataset.
 fn of_dataset(place: &Place, table: &Table, json: bool) -> Result<(), Error> {
     let lines = if json {
-        let directory = Directory {
+        let directory = DirectoryDocument {
             path: &table.path,
-            called: Called::Table,
+            called: DirectoryKind::Table,
             attributes: &[],
             members: &[],
             values: &HashMap::new(),
             nearly: None,
             findings: &table.findings,
         };
-        let views = table.columns.iter().map(|column| Member::new(&column.name, "column"));
+        let views = table.columns.iter().map(|column| ShownMember::new(&column.name, "column"));
         let line = metadata::table(table, views, &directory, Lines::One);
         vec![with_source(Path::new(&place.name), &String::from_utf8_lossy(&line))]
     } else {
@@ -174,7 +174,7 @@ struct Nearly {
 
 impl Nearly {
     /// Records a directory.
-    fn see(&mut self, prefix: &str, path: &str, directory: &Described) {
+    fn see(&mut self, prefix: &str, path: &str, directory: &DirectoryDescription) {
         self.has_table |= directory.table().is_some();
         let Some(reason) = directory.nearly() else { return };
         if self.lines.len() < MOST_NEARLY {
@@ -196,7 +196,7 @@ impl Nearly {
 /// The description of a directory: a line of JSON, or its members and the directory itself.
 enum Said {
     Line(String),
-    Model(Vec<Member>, Described),
+    Model(Vec<ShownMember>, DirectoryDescription),
 }
 
 /// A JSON object, with the path of its source added.
@@ -206,7 +206,7 @@ fn with_source(source: &Path, object: &str) -> String {
 }
 
 /// The lines about the directory at `path`.
-fn described(directory: &Described, members: &[Member], path: &str) -> Vec<String> {
+fn described(directory: &DirectoryDescription, members: &[ShownMember], path: &str) -> Vec<String> {
     let mut lines = match directory.table() {
         Some(table) => of_table(table, members, path),
         None if directory.is_made_up() => Vec::new(),
@@ -224,7 +224,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn of_table(table: &Table, members: &[Member], path: &str) -> Vec<String> {
+fn of_table(table: &Table, members: &[ShownMember], path: &str) -> Vec<String> {
     let by = if table.recognised_by == "shape" { "by " } else { "" };
     let revision = printable(&table.revision);
     let mut lines = vec![format!(
@@ -284,12 +284,12 @@ fn notes(table: &Table, column: &Column, shown: &Result<Arc<dyn Rows>, Unreadabl
     notes.join(" ")
 }
 
-fn of_group(members: &[Member], path: &str) -> Vec<String> {
+fn of_group(members: &[ShownMember], path: &str) -> Vec<String> {
     let members = members.iter().filter(|member| member.kind != "group" && member.kind != "table");
     [format!("group {path}")].into_iter().chain(members.map(one_member)).collect()
 }
 
-fn one_member(member: &Member) -> String {
+fn one_member(member: &ShownMember) -> String {
     // The type determines which files a dataset has, so a missing one is reported only if there are no others.
     let hidden = member.not_shown.iter().filter(|_| member.names().is_empty());
     let hidden: Vec<String> = hidden.map(|reason| printable(reason)).collect();

@@ -7,9 +7,9 @@ use bstr::ByteSlice;
 use clap::Args;
 
 use crate::cli::Error;
-use crate::cli::options::{Files, Showing};
-use crate::cli::place::Named;
-use crate::session::{self, Kind, Settings, Spot};
+use crate::cli::options::{FileOptions, Showing};
+use crate::cli::place::NamedPlaces;
+use crate::session::{self, EntryKind, Settings, Spot};
 use crate::source::Interrupt;
 use crate::views::printable;
 use crate::views::{Effort, Size};
@@ -24,13 +24,13 @@ pub(in crate::cli) struct Arguments {
     long: bool,
 
     #[command(flatten)]
-    named: Named,
+    named: NamedPlaces,
 
     #[command(flatten)]
     showing: Showing,
 
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
@@ -41,7 +41,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         // A folder's lines need no prefix: they name the folder's own entries.
         let prefix = if place.is_one_of_several { place.prefix(None) } else { String::new() };
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let mut list = |name: &str, kind: Kind, spot: &dyn Fn() -> Result<Spot, session::Error>| {
+        let mut list = |name: &str, kind: EntryKind, spot: &dyn Fn() -> Result<Spot, session::Error>| {
             let size = arguments.long.then(|| size_text(kind, spot, &interrupt));
             writeln!(out, "{prefix}{}", line(name, kind, size.as_deref())).map_err(Error::io("standard output"))
         };
@@ -59,11 +59,11 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 }
 
 /// The line for a name. Names, and reasons why there is no size, are escaped: they may come from a hostile file.
-fn line(name: &str, kind: Kind, size: Option<&str>) -> String {
+fn line(name: &str, kind: EntryKind, size: Option<&str>) -> String {
     let mark = match kind {
-        Kind::Directory => "/",
-        Kind::Symlink => "@",
-        Kind::File | Kind::LiveFile => "",
+        EntryKind::Directory => "/",
+        EntryKind::Symlink => "@",
+        EntryKind::File | EntryKind::LiveFile => "",
     };
     let name = printable(name);
     match size {
@@ -72,8 +72,8 @@ fn line(name: &str, kind: Kind, size: Option<&str>) -> String {
     }
 }
 
-fn size_text(kind: Kind, spot: &dyn Fn() -> Result<Spot, session::Error>, interrupt: &Interrupt) -> String {
-    if kind != Kind::File {
+fn size_text(kind: EntryKind, spot: &dyn Fn() -> Result<Spot, session::Error>, interrupt: &Interrupt) -> String {
+    if kind != EntryKind::File {
         return "-".into();
     }
     let size = spot().and_then(|spot| match spot {

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::cli::limits::allow_open_files;
-use crate::cli::options::{Files, Parquet, Reading, Showing};
+use crate::cli::options::{FileOptions, ParquetOptions, ReadingOptions, Showing};
 use crate::cli::{Error, logging, place};
 use crate::formats::shell_word;
 use crate::fs::mount::{ListedXattrs, Mount, MountError, MountOptions, StopSignals};
@@ -84,16 +84,16 @@ pub(in crate::cli) struct Arguments {
     log_file: Option<PathBuf>,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingOptions,
 
     #[command(flatten)]
     showing: Showing,
 
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
 
     #[command(flatten)]
-    parquet: Parquet,
+    parquet: ParquetOptions,
 
     /// Started by ourselves: tell standard output when the mount answers.
     #[arg(long, hide = true)]

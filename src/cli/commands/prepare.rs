@@ -11,12 +11,12 @@ use indicatif::HumanBytes;
 use parking_lot::Mutex;
 
 use crate::cli::Error;
-use crate::cli::options::{Files, Showing};
-use crate::cli::place::{Asked, Named, Place};
+use crate::cli::options::{FileOptions, Showing};
+use crate::cli::place::{NamedPlaces, Place, RequestedPlace};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, Met, below};
-use crate::session::{FileSpot, Kind, Settings, Spot};
+use crate::session::{EntryKind, FileSpot, Settings, Spot};
 use crate::source::Interrupt;
 use crate::store::Learner;
 use crate::store::Rows;
@@ -55,13 +55,13 @@ pub(in crate::cli) struct Arguments {
     stats: bool,
 
     #[command(flatten)]
-    named: Named,
+    named: NamedPlaces,
 
     #[command(flatten)]
     showing: Showing,
 
     #[command(flatten)]
-    files: Files,
+    files: FileOptions,
 }
 
 /// A file or column to prepare.
@@ -96,7 +96,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     arguments.named.each(&settings, 1, |asked| one(arguments, asked))
 }
 
-fn one(arguments: &Arguments, asked: &Asked) -> Result<u8, Error> {
+fn one(arguments: &Arguments, asked: &RequestedPlace) -> Result<u8, Error> {
     let start = Instant::now();
     let interrupt = Interrupt::new();
     let done = Arc::new(Mutex::new(Done::default()));
@@ -214,7 +214,7 @@ impl Collected {
             self.table(&table, &prefix, met.path, directory.why_not_kept());
         }
         // The walk reaches the targets of links elsewhere.
-        for entry in children.iter().filter(|entry| entry.kind == Kind::File) {
+        for entry in children.iter().filter(|entry| entry.kind == EntryKind::File) {
             let path = below(met.path, &entry.name.to_str_lossy());
             match directory.lookup(&entry.name, interrupt) {
                 Ok(Spot::File(file)) => {

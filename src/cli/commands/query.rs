@@ -11,13 +11,13 @@ use std::time::Instant;
 use clap::Args;
 
 use crate::cli::Error;
-use crate::cli::options::{Reading, Showing};
+use crate::cli::options::{ReadingOptions, Showing};
 use crate::cli::place::Place;
 use crate::cli::progress::Watched;
-use crate::cli::rows::{self, Format, Keeping, Output, Target, Writing};
+use crate::cli::rows::{self, Keeping, Output, OutputFormat, OutputOptions, OutputTarget};
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::table_of;
-use crate::query::{self, Bound, Explained, Predicate, Query, Selection, SortError, expression};
+use crate::query::{self, BoundPredicate, Explained, Predicate, Query, Selection, SortError, expression};
 use crate::source::Interrupt;
 use crate::store;
 use crate::table::Table;
@@ -63,7 +63,7 @@ pub(in crate::cli) struct Arguments {
     table: Option<String>,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: OutputOptions,
 
     /// Write to this file, which appears once it is whole and replaces one of its name
     #[arg(short, long, value_name = "FILE")]
@@ -74,7 +74,7 @@ pub(in crate::cli) struct Arguments {
     limit: Option<u64>,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingOptions,
 
     #[command(flatten)]
     showing: Showing,
@@ -94,7 +94,7 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
         return Err(Error::Usage(format!("{}: {reason}", expression.display())));
     }
     let expression = expression.to_str().ok_or_else(|| Error::Usage("EXPRESSION: not UTF-8".into()))?;
-    Asked {
+    RowsRequest {
         sources: &sources,
         table: arguments.table.as_deref(),
         expression: Some(expression),
@@ -117,7 +117,7 @@ type Write<'a> = dyn Fn(&Table, &Watched, u64, &AtomicU64) -> Result<Written, Er
 type Written = (u64, Option<u64>);
 
 /// A request for rows.
-pub(super) struct Asked<'a> {
+pub(super) struct RowsRequest<'a> {
     pub sources: &'a [&'a OsStr],
     /// The path of a table in all sources; `None`: the single source contains it.
     pub table: Option<&'a str>,
@@ -131,26 +131,29 @@ pub(super) struct Asked<'a> {
     pub output: Option<&'a Path>,
     /// Columns to partition by: the folder gets one file for each of their values.
     pub partition_by: &'a [String],
-    pub writing: &'a Writing,
-    pub reading: &'a Reading,
+    pub writing: &'a OutputOptions,
+    pub reading: &'a ReadingOptions,
     pub showing: &'a Showing,
 }
 
-impl Asked<'_> {
+impl RowsRequest<'_> {
     /// Finds the rows and writes them.
     ///
     /// # Errors
     /// If the table, a column or the file to write does not exist, or rows cannot be read.
     pub fn write(&self) -> Result<ExitCode, Error> {
         let begun = Instant::now();
-        let other = self.output.and_then(|output| Format::of(output).ok()).filter(|format| *format != Format::Parquet);
+        let other = self
+            .output
+            .and_then(|output| OutputFormat::of(output).ok())
+            .filter(|format| *format != OutputFormat::Parquet);
         let format = match (self.partition_by, self.output.zip(other)) {
             ([], _) => self.writing.format(self.output)?,
             (_, Some((output, _))) => {
                 let reason = "--partition-by writes Parquet files to a folder, and this is the name of another file";
                 return Err(Error::Usage(format!("-o {}: {reason}", output.display())));
             }
-            _ if self.writing.format.is_none_or(|format| format == Format::Parquet) => Format::Parquet,
+            _ if self.writing.format.is_none_or(|format| format == OutputFormat::Parquet) => OutputFormat::Parquet,
             _ => return Err(Error::Usage("--partition-by: partitions are Parquet files".into())),
         };
         let interrupt = Interrupt::new();
@@ -173,13 +176,13 @@ impl Asked<'_> {
         writing.check(&table)?;
         rows::are_columns(&table, "--partition-by", &partition_by)?;
         let target = match (self.output, partition_by.as_slice()) {
-            (Some(path), []) => Target::File(Output::new(path)?),
-            (Some(path), by) => Target::Folder(Output::folder(path)?, by.to_vec()),
-            (None, []) => Target::Standard,
+            (Some(path), []) => OutputTarget::File(Output::new(path)?),
+            (Some(path), by) => OutputTarget::Folder(Output::folder(path)?, by.to_vec()),
+            (None, []) => OutputTarget::Standard,
             (None, _) => return Err(Error::Usage("--partition-by: name a folder for the files with `-o`".into())),
         };
         let write = |table: &Table, watched: &Watched, before: u64, done: &AtomicU64| {
-            if matches!(target, Target::Standard) {
+            if matches!(target, OutputTarget::Standard) {
                 // A bar would get in the way of rows as text.
                 watched.finish();
             }
@@ -199,7 +202,7 @@ impl Asked<'_> {
             let watched = Watched::new(interrupt.clone(), 0, move || of_bar.load(Ordering::Relaxed))?;
             write(&all, &watched, 0, &done)
         } else {
-            Asked { writing: &writing, ..*self }.select(&table, &query, &place, &interrupt, &write)
+            RowsRequest { writing: &writing, ..*self }.select(&table, &query, &place, &interrupt, &write)
         };
         if interrupt.is_raised() {
             say!("hepfs: interrupted");
@@ -237,7 +240,7 @@ impl Asked<'_> {
         let most = query.limit.filter(|_| query.order.is_empty());
         let mut rows = most.map_or(table.rows, |_| table.rows.min(FIRST_ROWS));
         loop {
-            let bound = Bound::trusting(table, &query.predicate, place.session.trust).map_err(explained)?;
+            let bound = BoundPredicate::trusting(table, &query.predicate, place.session.trust).map_err(explained)?;
             let selection = Selection::new(&table.path, rows, bound, store, None);
             let selection = Arc::new(selection.map_err(failed)?);
             let (of_bar, done) = (selection.clone(), Arc::new(AtomicU64::new(0)));

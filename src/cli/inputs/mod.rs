@@ -156,7 +156,7 @@ impl Inputs {
             };
             sources.push(source.clone());
             let opened: Result<Box<dyn Input>, ArrowError> = match format {
-                InputFormat::Parquet => parquet::Parquet::open(source).map(|input| Box::new(input) as _),
+                InputFormat::Parquet => parquet::ParquetInput::open(source).map(|input| Box::new(input) as _),
                 InputFormat::Arrow => arrow::Ipc::open(source).map(|input| Box::new(input) as _),
                 InputFormat::Csv => {
                     let separator = separator.or_else(|| separator_of(Path::new(name))).unwrap_or(SEPARATOR);
@@ -204,7 +204,7 @@ impl Inputs {
         why_not: impl Fn(&Field) -> Option<String>,
         interrupt: &Interrupt,
     ) -> (Self, Vec<(String, String)>) {
-        let (shown, left_out) = table::Shown::new(table, why_not, interrupt);
+        let (shown, left_out) = table::ShownTable::new(table, why_not, interrupt);
         let fields = shown.schema().fields().clone();
         let labels = table.columns.iter().filter(|column| column.is_label).map(|column| column.name.to_string());
         let labels = labels.filter(|label| fields.find(label).is_some()).collect();

@@ -16,13 +16,13 @@ use super::{BATCH, Batches, Input, Source, batch_rows};
 use crate::dialects::table_writer::Profile;
 
 /// A Parquet file. Texts are read as views, since many rows may share one long text of a dictionary.
-pub(super) struct Parquet {
+pub(super) struct ParquetInput {
     source: Source,
     schema: SchemaRef,
     metadata: ArrowReaderMetadata,
 }
 
-impl Parquet {
+impl ParquetInput {
     pub fn open(source: Source) -> Result<Self, ArrowError> {
         let metadata = ArrowReaderMetadata::load(&source.reader()?, ArrowReaderOptions::new())?;
         let schema = in_zones(&metadata);
@@ -42,7 +42,7 @@ impl Parquet {
     }
 }
 
-impl Input for Parquet {
+impl Input for ParquetInput {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }

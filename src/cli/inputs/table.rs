@@ -12,14 +12,14 @@ use crate::store::{Rows, ValueSet};
 use crate::table::{Column, Table};
 
 /// A table as a mount shows it.
-pub(super) struct Shown {
+pub(super) struct ShownTable {
     schema: SchemaRef,
     columns: Vec<Arc<dyn Rows>>,
     rows: u64,
     interrupt: Interrupt,
 }
 
-impl Shown {
+impl ShownTable {
     /// The columns of the table that can be written; the others are returned by name, with the reason.
     pub fn new(
         table: &Table,
@@ -65,7 +65,7 @@ fn unpacked(data_type: &DataType) -> DataType {
     }
 }
 
-impl Input for Shown {
+impl Input for ShownTable {
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }

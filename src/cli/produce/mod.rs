@@ -19,9 +19,9 @@ use super::Error;
 use super::inputs::{Inputs, SortBy};
 use super::options::size;
 use super::progress::Watched;
-use super::rows::{Format, no_folder};
+use super::rows::{OutputFormat, no_folder};
 use super::signals::INTERRUPTED;
-use crate::dialects::index_writer::{self, Kind};
+use crate::dialects::index_writer::{self, IndexKind};
 use crate::dialects::table_writer::Options;
 use crate::h5::{self, Exclusive};
 use crate::source::Interrupt;
@@ -60,28 +60,29 @@ pub(super) struct Job<'a> {
     pub running: &'a Running,
     /// The order of rows, if it differs from that of the inputs.
     pub sort_by: Option<&'a SortBy>,
-    pub indexes: &'a [Indexes],
+    pub indexes: &'a [BuiltIndexes],
 }
 
 /// Search indexes that are built once a table is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Indexes {
+pub(super) enum BuiltIndexes {
     /// Those that the table had
     Kept,
     /// Of a column
-    Of(String, Vec<Kind>),
+    Of(String, Vec<IndexKind>),
 }
 
-impl Indexes {
+impl BuiltIndexes {
     /// Parses `COLUMN:KIND,…` or `keep`.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text == "keep" {
             return Ok(Self::Kept);
         }
         let (column, kinds) = text.rsplit_once(':').ok_or("it is COLUMN:KIND,... or `keep`")?;
-        let known = || Kind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let known = || IndexKind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let names = || known().map(|kind| kind.get_name().to_owned()).collect::<Vec<_>>().join(", ");
-        let kind = |text: &str| Kind::from_str(text, false).map_err(|_| format!("{text:?} is none of {}", names()));
+        let kind =
+            |text: &str| IndexKind::from_str(text, false).map_err(|_| format!("{text:?} is none of {}", names()));
         Ok(Self::Of(column.to_owned(), kinds.split(',').map(kind).collect::<Result<_, _>>()?))
     }
 }
@@ -92,14 +93,14 @@ fn memory(text: &str) -> Result<u64, String> {
 }
 
 /// The file to write.
-pub(super) struct Target<'a> {
+pub(super) struct TargetFile<'a> {
     /// Its path as given.
     file: &'a Path,
     /// The path for writing it.
     path: &'a Path,
 }
 
-impl Target<'_> {
+impl TargetFile<'_> {
     /// Splits `OUT[:PATH]` at the last colon; the path is an HDF5 path.
     pub fn split(output: &OsStr) -> (PathBuf, Option<String>) {
         let bytes = output.as_bytes();
@@ -141,13 +142,13 @@ impl Production {
         &self,
         job: &Job<'_>,
         file: &Path,
-        write: impl FnOnce(&Self, &Target<'_>) -> Result<ExitCode, Error>,
+        write: impl FnOnce(&Self, &TargetFile<'_>) -> Result<ExitCode, Error>,
     ) -> Result<ExitCode, Error> {
         let outcome = if job.running.dry_run || file.exists() {
-            write(self, &Target { file, path: file })
+            write(self, &TargetFile { file, path: file })
         } else {
             let partial = Partial::new(file)?;
-            write(self, &Target { file, path: &partial.path }).and_then(|code| match self.interrupt.is_raised() {
+            write(self, &TargetFile { file, path: &partial.path }).and_then(|code| match self.interrupt.is_raised() {
                 true => Err(Error::Usage("interrupted".into())),
                 false => partial.keep(file).map(|()| code),
             })
@@ -174,12 +175,12 @@ impl Production {
     ///
     /// # Errors
     /// If that is impossible; nothing is written then.
-    pub fn write(&self, job: &Job<'_>, inputs: &Inputs, target: &Target<'_>, path: &str) -> Result<(), Error> {
+    pub fn write(&self, job: &Job<'_>, inputs: &Inputs, target: &TargetFile<'_>, path: &str) -> Result<(), Error> {
         let begun = Instant::now();
         let missing = |column: &&String| inputs.fields.find(column).is_none();
         let columns = job.indexes.iter().filter_map(|indexes| match indexes {
-            Indexes::Of(column, _) => Some(column),
-            Indexes::Kept => None,
+            BuiltIndexes::Of(column, _) => Some(column),
+            BuiltIndexes::Kept => None,
         });
         if let Some(column) = columns.into_iter().find(missing) {
             return Err(Error::Usage(format!("--index {column}: there is no such column")));
@@ -200,7 +201,7 @@ impl Partial {
         let shown = || file.display().to_string();
         let refuse = |reason: &str| Error::Usage(format!("{}: {reason}", shown()));
         let name = file.file_name().ok_or_else(|| refuse("not a file"))?;
-        if Format::of(file).is_ok() {
+        if OutputFormat::of(file).is_ok() {
             return Err(refuse("the output is an HDF5 file, but this name is of another format; see `hepfs export`"));
         }
         if let Some(reason) = no_folder(file) {

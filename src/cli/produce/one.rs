@@ -9,15 +9,17 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::{Indexes, Job, Mode, Production, Target};
+use super::{BuiltIndexes, Job, Mode, Production, TargetFile};
 use crate::cli::Error;
-use crate::cli::indexing::{Builder, Opened};
+use crate::cli::indexing::{IndexBuilder, LockedTable};
 use crate::cli::inputs::{Failed, Inputs, Sorted};
 use crate::cli::place::Place;
 use crate::cli::tables::table_of;
 use crate::dialects::IndexOptions;
-use crate::dialects::index_writer::{self, Kind};
-use crate::dialects::table_writer::{self, Encoded, Encoder, Failure, Piece, Profile, Table, Writer};
+use crate::dialects::index_writer::{self, IndexKind};
+use crate::dialects::table_writer::{
+    self, ColumnEncoder, Encoded, EncodedPiece, Failure, PlannedTable, Profile, TableWriter,
+};
 use crate::h5::{self, Exclusive};
 use crate::session::{Session, Settings};
 use crate::store::{self, Store, cores};
@@ -49,7 +51,7 @@ pub(super) struct One<'a> {
 }
 
 impl One<'_> {
-    pub fn run(&self, target: &Target<'_>, begun: Instant) -> Result<(), Error> {
+    pub fn run(&self, target: &TargetFile<'_>, begun: Instant) -> Result<(), Error> {
         // From here on no other process changes the file.
         let exists = target.path.exists();
         let exclusive = if self.job.running.dry_run && !exists { None } else { Some(lock(target.path)?) };
@@ -92,7 +94,7 @@ impl One<'_> {
     }
 
     /// The table's place, in the notation of other commands.
-    fn place(&self, target: &Target<'_>) -> OsString {
+    fn place(&self, target: &TargetFile<'_>) -> OsString {
         let mut name = OsString::from(target.path);
         name.push(":");
         name.push(self.path);
@@ -107,18 +109,18 @@ impl One<'_> {
     }
 
     /// The search indexes to build, and how many of them the existing table has.
-    fn indexes(&self, place: &OsStr, is_there: bool) -> Result<(Vec<(String, Kind)>, usize), Error> {
+    fn indexes(&self, place: &OsStr, is_there: bool) -> Result<(Vec<(String, IndexKind)>, usize), Error> {
         let interrupt = &self.production.interrupt;
-        let mut wanted: Vec<(String, Kind)> = Vec::new();
+        let mut wanted: Vec<(String, IndexKind)> = Vec::new();
         for indexes in self.job.indexes {
-            if let Indexes::Of(column, kinds) = indexes {
+            if let BuiltIndexes::Of(column, kinds) = indexes {
                 wanted.extend(kinds.iter().map(|kind| (column.clone(), *kind)));
             }
         }
         let mut renewed = 0;
         if is_there && !self.job.indexes.is_empty() {
-            let opened = Opened::new(place, self.session(), interrupt)?;
-            if self.job.indexes.contains(&Indexes::Kept) {
+            let opened = LockedTable::new(place, self.session(), interrupt)?;
+            if self.job.indexes.contains(&BuiltIndexes::Kept) {
                 let known = opened.indexed(interrupt)?.into_iter();
                 wanted.extend(known.filter(|(column, _)| self.inputs.fields.find(column).is_some()));
             }
@@ -137,10 +139,10 @@ impl One<'_> {
         &self,
         place: &OsStr,
         exclusive: &Exclusive,
-        wanted: &[(String, Kind)],
+        wanted: &[(String, IndexKind)],
         say: &mut dyn FnMut(String) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let builder = Builder {
+        let builder = IndexBuilder {
             place,
             session: &|| Ok(self.session()),
             locked: exclusive,
@@ -160,7 +162,7 @@ impl One<'_> {
     }
 
     /// Sorts the rows, if requested.
-    fn sort(&self, target: &Target<'_>) -> Result<(), Error> {
+    fn sort(&self, target: &TargetFile<'_>) -> Result<(), Error> {
         let Some(by) = self.job.sort_by.filter(|_| self.sorted.get().is_none()) else { return Ok(()) };
         self.begin("sorting", 1);
         let folder = target.file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -175,7 +177,7 @@ impl One<'_> {
     ///
     /// # Errors
     /// If the mode forbids changing it, or the object is not a table of the kind to be written.
-    fn there(&self, target: &Target<'_>) -> Result<Option<There>, Error> {
+    fn there(&self, target: &TargetFile<'_>) -> Result<Option<There>, Error> {
         let interrupt = &self.production.interrupt;
         let session = self.session();
         let root = Place::open(target.file.as_os_str(), session.clone(), interrupt)?;
@@ -200,7 +202,12 @@ impl One<'_> {
     }
 
     /// Writes a new table, which `replaces` the existing one at its path; `None` for a dry run.
-    fn create(&self, target: &Target<'_>, exclusive: Option<&Exclusive>, replaces: bool) -> Result<Option<u64>, Error> {
+    fn create(
+        &self,
+        target: &TargetFile<'_>,
+        exclusive: Option<&Exclusive>,
+        replaces: bool,
+    ) -> Result<Option<u64>, Error> {
         let fields = &self.inputs.fields;
         let mut profiles = Vec::with_capacity(fields.len());
         let mut unseen = Vec::new();
@@ -221,7 +228,7 @@ impl One<'_> {
             let is_one = self.inputs.is_columnar() && self.job.sort_by.is_none();
             let room = (!is_one).then_some(self.job.running.memory / 4);
             let labels = &self.inputs.labels;
-            let table = Table::plan(fields, labels, &profiles, rows, room, self.job.options, self.path);
+            let table = PlannedTable::plan(fields, labels, &profiles, rows, room, self.job.options, self.path);
             let table = table.map_err(Error::Columns)?;
             let Some(exclusive) = exclusive.filter(|_| !self.job.running.dry_run) else {
                 return self.tell(&table, rows).map(|()| None);
@@ -250,14 +257,14 @@ impl One<'_> {
     /// Appends rows to an existing table; `None` for a dry run.
     fn append(
         &self,
-        target: &Target<'_>,
+        target: &TargetFile<'_>,
         exclusive: &Exclusive,
         (file, known): There,
         renewed: usize,
     ) -> Result<Option<u64>, Error> {
         let interrupt = &self.production.interrupt;
         let fields = &self.inputs.fields;
-        let table = Table::extend(&file, &known, fields, self.job.options, interrupt).map_err(|lines| {
+        let table = PlannedTable::extend(&file, &known, fields, self.job.options, interrupt).map_err(|lines| {
             let what = format!("{}:{}: the rows do not fit the table", target.file.display(), self.path);
             Error::Tables { what, lines }
         })?;
@@ -340,7 +347,7 @@ impl One<'_> {
         }
     }
 
-    fn tell(&self, table: &Table, rows: Option<u64>) -> Result<(), Error> {
+    fn tell(&self, table: &PlannedTable, rows: Option<u64>) -> Result<(), Error> {
         let line = |line: String| self.production.tell(&line);
         let width = table.told().map(|column| column.name.chars().count()).max().unwrap_or(0);
         for (column, field) in table.told().zip(&self.inputs.fields) {
@@ -358,11 +365,11 @@ impl One<'_> {
     }
 
     /// Writes the table into an existing file; returns its number of rows.
-    fn write_into(&self, table: &Table, exclusive: &Exclusive, replaces: bool) -> Result<u64, Stopped> {
+    fn write_into(&self, table: &PlannedTable, exclusive: &Exclusive, replaces: bool) -> Result<u64, Stopped> {
         let refused = |error: h5::WriteError| Stopped::Error(index_writer::Error::from(error).into());
         let mut writing = exclusive.writer(&h5::Options::default(), &self.production.interrupt).map_err(refused)?;
         let failed = |error: index_writer::Error| Stopped::Error(error.into());
-        let mut writer = Writer::begin(table, &mut writing, &self.production.interrupt).map_err(failed)?;
+        let mut writer = TableWriter::begin(table, &mut writing, &self.production.interrupt).map_err(failed)?;
         let encoders: Vec<_> =
             table.encoders(self.job.running.memory / 4).into_iter().map(|encoder| Mutex::new(Some(encoder))).collect();
         let encoded: Vec<_> = encoders.iter().map(|_| Mutex::new(Encoded::default())).collect();
@@ -394,15 +401,15 @@ impl One<'_> {
     /// Encodes all columns, and sends pieces to `sender`.
     fn encode(
         &self,
-        encoders: &[Mutex<Option<Encoder>>],
+        encoders: &[Mutex<Option<ColumnEncoder>>],
         encoded: &[Mutex<Encoded>],
-        sender: crossbeam_channel::Sender<Piece>,
+        sender: crossbeam_channel::Sender<EncodedPiece>,
     ) -> Result<(), Failed<Failure>> {
         // Slow columns first, so that no core is left alone with one.
         let mut all: Vec<usize> = (0..encoders.len()).collect();
         let takes_long = |column: &usize| self.inputs.fields[*column].data_type().primitive_width().is_none();
         all.sort_by_key(|column| !takes_long(column));
-        let take = |piece: Piece| sender.send(piece).map_err(|_| Failure::Stopped);
+        let take = |piece: EncodedPiece| sender.send(piece).map_err(|_| Failure::Stopped);
         self.inputs.each(
             &all,
             self.sorted.get(),

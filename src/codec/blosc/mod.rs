@@ -15,7 +15,7 @@
 mod blosclz;
 mod streams;
 
-pub(super) use streams::{Compressor, Streams, decompress, decompress_planes};
+pub(super) use streams::{BlockStreams, Compressor, decompress, decompress_planes};
 
 use super::Error;
 use super::space::{Space, lend};
@@ -43,7 +43,7 @@ thread_local! {
 
 /// The first 16 bytes of a chunk, of Blosc 2 as well.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Header {
+pub(super) struct BloscHeader {
     pub version: u8,
     pub flags: u8,
     /// Bytes of an element.
@@ -56,7 +56,7 @@ pub(super) struct Header {
     pub stored: usize,
 }
 
-impl Header {
+impl BloscHeader {
     pub(super) const SIZE: usize = 16;
 
     pub(super) fn read(data: &[u8]) -> Result<Self, Error> {
@@ -81,7 +81,7 @@ impl Header {
 
 /// Decompresses `data` into `out`; returns the bytes written.
 pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
-    let header = Header::read(data)?;
+    let header = BloscHeader::read(data)?;
     if header.version != 2 || header.flags & RESERVED != 0 {
         return Err(format!("version {} with flags {:#04x} of the format", header.version, header.flags).into());
     }
@@ -90,14 +90,14 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
         data.get(..stored).ok_or_else(|| format!("the header says {stored} bytes, {} are stored", data.len()))?;
     let out = target(out, header.size as u64)?;
     if header.flags & COPIED != 0 {
-        let bytes = data.get(Header::SIZE..).filter(|bytes| bytes.len() == out.len());
+        let bytes = data.get(BloscHeader::SIZE..).filter(|bytes| bytes.len() == out.len());
         out.copy_from_slice(bytes.ok_or("a copied chunk has another size than its elements")?);
         return Ok(header.size);
     }
     let compressor = Compressor::new(header.flags >> 5)?;
     lend(&BLOCK, header.block.min(header.size), |space| {
         for (i, target) in out.chunks_mut(header.block).enumerate() {
-            let input = from_start(data, Header::SIZE + 4 * i)?;
+            let input = from_start(data, BloscHeader::SIZE + 4 * i)?;
             block(header, compressor, input, target, space)?;
         }
         Ok(header.size)
@@ -112,7 +112,13 @@ pub(super) fn from_start(data: &[u8], at: usize) -> Result<&[u8], Error> {
 }
 
 /// Decodes one block, whose streams begin with `input`.
-fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], space: &mut [u8]) -> Result<(), Error> {
+fn block(
+    header: BloscHeader,
+    compressor: Compressor,
+    input: &[u8],
+    out: &mut [u8],
+    space: &mut [u8],
+) -> Result<(), Error> {
     let (element, length) = (header.element, out.len());
     let is_split = header.flags & UNSPLIT == 0
         && element <= MOST_STREAMS
@@ -122,16 +128,16 @@ fn block(header: Header, compressor: Compressor, input: &[u8], out: &mut [u8], s
     if header.flags & SHUFFLED != 0 && element > 1 {
         let space = &mut space[..length];
         if is_split {
-            return decompress_planes(compressor, input, streams, Streams::Only, (space, out));
+            return decompress_planes(compressor, input, streams, BlockStreams::Only, (space, out));
         }
-        decompress(compressor, input, streams, Streams::Only, space)?;
+        decompress(compressor, input, streams, BlockStreams::Only, space)?;
         shuffle::decode(space, out, element).map(|_| ())
     } else if header.flags & BIT_SHUFFLED != 0 && (length / element).is_multiple_of(8) {
         let space = &mut space[..length];
-        decompress(compressor, input, streams, Streams::Only, space)?;
+        decompress(compressor, input, streams, BlockStreams::Only, space)?;
         unshuffle_bits(space, out, element)
     } else {
-        decompress(compressor, input, streams, Streams::Only, out)
+        decompress(compressor, input, streams, BlockStreams::Only, out)
     }
 }
 

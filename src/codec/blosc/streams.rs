@@ -54,7 +54,7 @@ impl Compressor {
 
 /// The kinds of streams in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Streams {
+pub enum BlockStreams {
     /// Blosc 1: compressed streams.
     Only,
     /// Blosc 2: also runs of one byte. Their length is 0 for zeros, else the negative byte, followed by a token.
@@ -69,7 +69,7 @@ enum Stream<'a> {
 
 impl<'a> Stream<'a> {
     /// Takes the next stream, which its length precedes.
-    fn take(input: &mut &'a [u8], kind: Streams) -> Result<Self, Error> {
+    fn take(input: &mut &'a [u8], kind: BlockStreams) -> Result<Self, Error> {
         const SHORT: &str = "a block is cut short";
         let (length, rest) = input.split_first_chunk().ok_or(SHORT)?;
         let length = i32::from_le_bytes(*length);
@@ -79,7 +79,7 @@ impl<'a> Stream<'a> {
             *input = rest;
             return Ok(Stream::Bytes(stream));
         }
-        if kind == Streams::Only {
+        if kind == BlockStreams::Only {
             return Err(format!("a stream of {length} bytes").into());
         }
         if length == 0 {
@@ -109,7 +109,7 @@ pub fn decompress(
     compressor: Compressor,
     mut input: &[u8],
     streams: usize,
-    kind: Streams,
+    kind: BlockStreams,
     out: &mut [u8],
 ) -> Result<(), Error> {
     for piece in out.chunks_mut(stream_bytes(out.len(), streams)?) {
@@ -124,7 +124,7 @@ pub fn decompress_planes(
     compressor: Compressor,
     mut input: &[u8],
     streams: usize,
-    kind: Streams,
+    kind: BlockStreams,
     (space, out): (&mut [u8], &mut [u8]),
 ) -> Result<(), Error> {
     let mut planes = [&[][..]; MOST_STREAMS];

@@ -5,7 +5,7 @@
 
 use super::super::space::{Space, lend};
 use super::super::target;
-use super::chunk::Chunk;
+use super::chunk::Blosc2Chunk;
 use super::{number, size};
 use crate::codec::Error;
 
@@ -18,7 +18,7 @@ thread_local! {
 
 /// An array and its blocks. Trailing dimensions that a block spans count as part of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Array {
+pub(super) struct Blosc2Array {
     dimensions: Vec<Dimension>,
     /// Bytes of an element.
     element: usize,
@@ -31,7 +31,7 @@ struct Dimension {
     block: usize,
 }
 
-impl Array {
+impl Blosc2Array {
     /// Reads the metalayer: MessagePack at fixed offsets, three lists of numbers after the number of dimensions.
     pub(super) fn read(metalayer: &[u8], element: usize) -> Result<Self, Error> {
         if element == 0 {
@@ -64,7 +64,7 @@ impl Array {
     }
 
     /// Decompresses the chunk of the array into `out`; returns the bytes written.
-    pub(super) fn decode(&self, chunk: &Chunk, out: &mut [u8]) -> Result<usize, Error> {
+    pub(super) fn decode(&self, chunk: &Blosc2Chunk, out: &mut [u8]) -> Result<usize, Error> {
         let bytes = |length: fn(&Dimension) -> usize| {
             let product = self.dimensions.iter().map(length).try_fold(self.element, usize::checked_mul);
             product.ok_or("an array larger than memory")

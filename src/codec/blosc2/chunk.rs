@@ -4,8 +4,8 @@
 //! parameter for each filter, two bytes of flags. A stream may also repeat one byte, and a whole chunk one value.
 
 use super::super::blosc::{
-    BIT_SHUFFLED, COPIED, Compressor, Header, MOST_STREAMS, SHUFFLED, Streams, UNSPLIT, decompress, decompress_planes,
-    from_start, unshuffle_bits,
+    BIT_SHUFFLED, BlockStreams, BloscHeader, COPIED, Compressor, MOST_STREAMS, SHUFFLED, UNSPLIT, decompress,
+    decompress_planes, from_start, unshuffle_bits,
 };
 use super::super::space::{Space, lend};
 use super::super::{shuffle, target};
@@ -50,7 +50,7 @@ enum Content<'a> {
 
 /// A chunk whose header was read.
 #[derive(Debug)]
-pub(super) struct Chunk<'a> {
+pub(super) struct Blosc2Chunk<'a> {
     data: &'a [u8],
     size: usize,
     block: usize,
@@ -59,9 +59,9 @@ pub(super) struct Chunk<'a> {
     content: Content<'a>,
 }
 
-impl<'a> Chunk<'a> {
+impl<'a> Blosc2Chunk<'a> {
     pub(super) fn read(data: &'a [u8]) -> Result<Self, Error> {
-        let header = Header::read(data)?;
+        let header = BloscHeader::read(data)?;
         let extension = data.first_chunk::<BODY>().ok_or("the header is cut short")?;
         if header.flags & EXTENDED != EXTENDED {
             return Err("a chunk of Blosc 1 in a frame".into());
@@ -94,7 +94,7 @@ impl<'a> Chunk<'a> {
         Ok(Self { data, size: header.size, block, element: header.element, is_split, content })
     }
 
-    fn compressed(header: Header, extension: &[u8; BODY]) -> Result<Content<'a>, Error> {
+    fn compressed(header: BloscHeader, extension: &[u8; BODY]) -> Result<Content<'a>, Error> {
         let compressor = match header.flags >> 5 {
             6 => return Err(format!("compressor {} of Blosc2 is not known", extension[22]).into()),
             number => Compressor::new(number)?,
@@ -121,11 +121,11 @@ impl<'a> Chunk<'a> {
     }
 
     /// A chunk without stored bytes: `size` bytes of one value.
-    pub(super) fn special(kind: u8, element: usize, size: usize) -> Result<Chunk<'static>, Error> {
+    pub(super) fn special(kind: u8, element: usize, size: usize) -> Result<Blosc2Chunk<'static>, Error> {
         // Blosc 2 tests these bits in this order; values that were never written appear as zeros.
         let kind = if kind & 5 != 0 { 1 } else { kind };
         let content = Content::Repeated(repeated(kind, element)?);
-        Ok(Chunk { data: &[], size, block: size, element, is_split: false, content })
+        Ok(Blosc2Chunk { data: &[], size, block: size, element, is_split: false, content })
     }
 
     /// Bytes of all elements.
@@ -165,8 +165,8 @@ impl<'a> Chunk<'a> {
     }
 
     /// The blocks, from the first on.
-    pub(super) fn blocks(&self) -> Blocks<'_> {
-        Blocks { chunk: self, at: 0, first: Vec::new() }
+    pub(super) fn blocks(&self) -> BlockDecompressor<'_> {
+        BlockDecompressor { chunk: self, at: 0, first: Vec::new() }
     }
 }
 
@@ -183,14 +183,14 @@ fn repeated(special: u8, element: usize) -> Result<&'static [u8], Error> {
 }
 
 /// Decompresses the blocks of a chunk one after another.
-pub(super) struct Blocks<'a> {
-    chunk: &'a Chunk<'a>,
+pub(super) struct BlockDecompressor<'a> {
+    chunk: &'a Blosc2Chunk<'a>,
     at: usize,
     /// The first block, if the others refer to it.
     first: Vec<u8>,
 }
 
-impl Blocks<'_> {
+impl BlockDecompressor<'_> {
     /// Decompresses the next block, which must fill `out`.
     pub(super) fn next(&mut self, out: &mut [u8]) -> Result<(), Error> {
         let (at, chunk) = (self.at, self.chunk);
@@ -208,10 +208,10 @@ impl Blocks<'_> {
                 // Each stream is a plane.
                 if **steps == [Step::Bytes(streams)] && (2..=MOST_STREAMS).contains(&streams) {
                     return lend(&BLOCK, out.len(), |space| {
-                        decompress_planes(*compressor, input, streams, Streams::OrRuns, (space, out))
+                        decompress_planes(*compressor, input, streams, BlockStreams::OrRuns, (space, out))
                     });
                 }
-                self.undo(steps, out, |target| decompress(*compressor, input, streams, Streams::OrRuns, target))?;
+                self.undo(steps, out, |target| decompress(*compressor, input, streams, BlockStreams::OrRuns, target))?;
                 if at == 0 && steps.contains(&Step::Delta) {
                     self.first = out.to_vec();
                 }

@@ -7,16 +7,16 @@
 //! +----------+---------------+-------------+---------------------+-------------+-------+-------+---------+
 //! ```
 //!
-//! The header is MessagePack at fixed offsets, its numbers big-endian. Chunk and index are [`Chunk`]s, and the index
-//! holds the chunk's offset from the end of the header. A negative offset means a chunk of one repeated value. With the
-//! metalayer `b2nd`, the blocks of the chunk tile an array of several dimensions ([`Array`]).
+//! The header is MessagePack at fixed offsets, its numbers big-endian. Chunk and index are [`Blosc2Chunk`]s, and the
+//! index holds the chunk's offset from the end of the header. A negative offset means a chunk of one repeated value.
+//! With the metalayer `b2nd`, the blocks of the chunk tile an array of several dimensions ([`Blosc2Array`]).
 
 mod array;
 mod chunk;
 
 use super::Error;
-use array::Array;
-use chunk::Chunk;
+use array::Blosc2Array;
+use chunk::Blosc2Chunk;
 
 /// Offset of the metalayers.
 const METALAYERS: usize = 87;
@@ -25,14 +25,14 @@ const METALAYERS: usize = 87;
 pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     let frame = Frame::read(data)?;
     match frame.array {
-        Some(metalayer) => Array::read(metalayer, frame.element)?.decode(&frame.chunk, out),
+        Some(metalayer) => Blosc2Array::read(metalayer, frame.element)?.decode(&frame.chunk, out),
         None => frame.chunk.decode(out),
     }
 }
 
 /// The parts of a frame.
 struct Frame<'a> {
-    chunk: Chunk<'a>,
+    chunk: Blosc2Chunk<'a>,
     /// Bytes of an element.
     element: usize,
     /// The metalayer with the shape of an array.
@@ -57,9 +57,9 @@ impl<'a> Frame<'a> {
         let rest = &data[header_length..];
         let offset = Self::offset(rest.get(stored..).ok_or("the frame's index is cut off")?)?;
         let chunk = if offset < 0 {
-            Chunk::special((offset >> 56 & 7) as u8, element, bytes)?
+            Blosc2Chunk::special((offset >> 56 & 7) as u8, element, bytes)?
         } else {
-            Chunk::read(rest.get(size(offset)?..).ok_or("the frame's chunk is cut off")?)?
+            Blosc2Chunk::read(rest.get(size(offset)?..).ok_or("the frame's chunk is cut off")?)?
         };
         let array = match metalayer(header, b"b2nd")? {
             Some(array) => Some(array),
@@ -71,7 +71,7 @@ impl<'a> Frame<'a> {
 
     /// The only offset in the index of a frame with one chunk.
     fn offset(index: &[u8]) -> Result<i64, Error> {
-        let index = Chunk::read(index)?;
+        let index = Blosc2Chunk::read(index)?;
         let mut offset = [0; 8];
         if index.size() != offset.len() {
             return Err(format!("a frame with an index of {} bytes, which has not one chunk", index.size()).into());

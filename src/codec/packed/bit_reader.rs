@@ -20,7 +20,7 @@ fn field_at_end(data: &[u8], skipped: usize, width: u32) -> u64 {
 }
 
 /// Reads packed numbers one after the other.
-pub(super) struct Reader<'a> {
+pub(super) struct BitReader<'a> {
     rest: &'a [u8],
     /// Pending bits, from the top. Below the first `count`, bits may already repeat the beginning of `rest`.
     bits: u64,
@@ -30,15 +30,15 @@ pub(super) struct Reader<'a> {
 
 /// The stream ended within a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ended;
+pub(super) struct EndOfBits;
 
-impl From<Ended> for Error {
-    fn from(_: Ended) -> Self {
+impl From<EndOfBits> for Error {
+    fn from(_: EndOfBits) -> Self {
         "the stream is cut short".into()
     }
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BitReader<'a> {
     pub fn new(data: &'a [u8]) -> Self {
         Self { rest: data, bits: 0, count: 0 }
     }
@@ -71,11 +71,11 @@ impl<'a> Reader<'a> {
 
     /// The next `width` bits, at most 32.
     #[inline]
-    pub fn take(&mut self, width: u32) -> Result<u32, Ended> {
+    pub fn take(&mut self, width: u32) -> Result<u32, EndOfBits> {
         if self.count < width {
             self.refill();
             if self.count < width {
-                return Err(Ended);
+                return Err(EndOfBits);
             }
         }
         // In two steps, as `width` may be 0.
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
 
     /// Counts the 0 bits before the next 1 bit and skips all of them. The count saturates at 2^32.
     #[inline]
-    pub fn zeros(&mut self) -> Result<u32, Ended> {
+    pub fn zeros(&mut self) -> Result<u32, EndOfBits> {
         let mut zeros = 0u32;
         loop {
             let run = self.bits.leading_zeros();
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
             (self.bits, self.count) = (0, 0);
             self.refill();
             if self.count == 0 {
-                return Err(Ended);
+                return Err(EndOfBits);
             }
         }
     }
@@ -142,7 +142,7 @@ mod tests {
             data in prop::collection::vec(prop::sample::select(vec![0u8, 0, 0, 1, 0x80, 0xff, 0x35]), 0..60),
             widths in prop::collection::vec(0u32..=33, 0..60),
         ) {
-            let mut reader = Reader::new(&data);
+            let mut reader = BitReader::new(&data);
             let (mut at, end) = (0, data.len() * 8);
             for width in widths {
                 // 33 stands for a run of zeros.
@@ -153,7 +153,7 @@ mod tests {
                     let fits = at + width as usize <= end;
                     (reader.take(width), fits.then(|| value(&data, at, width) as u32), width as usize)
                 };
-                prop_assert_eq!(found, expected.ok_or(Ended));
+                prop_assert_eq!(found, expected.ok_or(EndOfBits));
                 if expected.is_none() {
                     break;
                 }

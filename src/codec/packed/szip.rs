@@ -23,7 +23,7 @@
 //! Pixels of 32 and of 64 bits are split into bytes: the first bytes of all pixels, then the second ones, and so on, in
 //! scanlines of 8-bit samples. The masks RAW, EC and LSB of the parameters add nothing to NN and MSB.
 
-use super::bit_reader::Reader;
+use super::bit_reader::BitReader;
 use crate::codec::Error;
 
 /// Byte order of samples of more than 8 bits: most significant byte first.
@@ -49,7 +49,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) 
         return Err(format!("the header says {size} bytes, which are no whole pixels of {planes} bytes").into());
     }
     let mut left = size.div_ceil(coding.pixel_bytes) * planes;
-    let mut decoder = Decoder { coding, reader: Reader::new(stream), block: [0; BLOCK], previous: 0, out, at: 0 };
+    let mut decoder = Decoder { coding, reader: BitReader::new(stream), block: [0; BLOCK], previous: 0, out, at: 0 };
     while left > 0 {
         let count = left.min(coding.scanline as usize);
         decoder.interval(count)?;
@@ -122,7 +122,7 @@ impl Coding {
 
 struct Decoder<'a> {
     coding: Coding,
-    reader: Reader<'a>,
+    reader: BitReader<'a>,
     /// The numbers of a block, then its samples.
     block: [u32; BLOCK],
     /// The sample before this block.

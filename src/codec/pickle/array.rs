@@ -10,18 +10,18 @@
 use std::num::NonZeroU64;
 
 use super::Error;
-use super::cell::{Cell, Form, Kind, Place, content, date, decimal, micros};
-use super::machine::{Budget, Machine, Values};
+use super::cell::{CellForm, CellKind, CellPlace, PickledCell, content, date, decimal, micros};
+use super::machine::{Machine, PickleBudget, PickleBuilder};
 use super::shapes;
-use super::tokens::{self, CUT, Container, Encoding, Token, Tokens};
-use super::tree::{self, Arena, Node, Value};
+use super::tokens::{self, CUT, PickleOpcode, PickleTextEncoding, PythonContainer, Tokens};
+use super::tree::{self, Arena, PickleNode, PickleValue};
 
 /// The list must begin within this many bytes: about 250 are usual.
 const BEFORE: usize = 64 << 10;
 /// Tokens between two calls of `keep_going`.
 const PATIENCE: usize = 1 << 16;
 
-/// Tags of slots that are not values of some [`Kind`]. As values of the array they have the kind `Other`.
+/// Tags of slots that are not values of some [`CellKind`]. As values of the array they have the kind `Other`.
 mod tag {
     pub const BYTES: u8 = 15;
     /// A tuple of bytes only.
@@ -53,8 +53,8 @@ mod tag {
     pub const ZONED_ARGUMENTS: u8 = 31;
 }
 
-/// A tag in the upper 8 bits, a [`Form`] in the next, and in the rest the offset of the token of the value, or of an
-/// object's class. The number is one more than that, so that an option also takes 8 bytes.
+/// A tag in the upper 8 bits, a [`CellForm`] in the next, and in the rest the offset of the token of the value, or of
+/// an object's class. The number is one more than that, so that an option also takes 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot(NonZeroU64);
 
@@ -63,11 +63,11 @@ impl Slot {
         Self(NonZeroU64::MIN.saturating_add(u64::from(tag) << 56 | at as u64))
     }
 
-    fn formed(tag: u8, form: Form, at: usize) -> Self {
+    fn formed(tag: u8, form: CellForm, at: usize) -> Self {
         Self::new(tag, (form as usize) << 48 | at)
     }
 
-    fn kind(kind: Kind, at: usize) -> Self {
+    fn kind(kind: CellKind, at: usize) -> Self {
         Self::new(kind as u8, at)
     }
 
@@ -75,8 +75,8 @@ impl Slot {
         ((self.0.get() - 1) >> 56) as u8
     }
 
-    fn form(self) -> Form {
-        Form::ALL[((self.0.get() - 1) >> 48 & 0xff) as usize % Form::ALL.len()]
+    fn form(self) -> CellForm {
+        CellForm::ALL[((self.0.get() - 1) >> 48 & 0xff) as usize % CellForm::ALL.len()]
     }
 
     fn at(self) -> usize {
@@ -85,7 +85,7 @@ impl Slot {
 
     /// The same slot as a value of the array.
     fn value(self) -> Self {
-        if self.tag() > Kind::Other as u8 { Self::kind(Kind::Other, self.at()) } else { self }
+        if self.tag() > CellKind::Other as u8 { Self::kind(CellKind::Other, self.at()) } else { self }
     }
 }
 
@@ -115,31 +115,31 @@ impl ObjectArray {
     }
 
     /// The place of a value in the pickle. A one-dimensional array has only column 0.
-    pub fn place(&self, row: usize, column: usize) -> Option<Place> {
+    pub fn place(&self, row: usize, column: usize) -> Option<CellPlace> {
         let columns = self.columns.unwrap_or(1);
         let slot = self.values.get(row.checked_mul(columns)?.checked_add(column)?).filter(|_| column < columns)?;
-        Some(Place { kind: Kind::ALL[usize::from(slot.tag())], form: slot.form(), at: slot.at() })
+        Some(CellPlace { kind: CellKind::ALL[usize::from(slot.tag())], form: slot.form(), at: slot.at() })
     }
 
     /// Reads a value from the scanned pickle.
-    pub fn cell<'a>(&self, row: usize, column: usize, pickle: &'a [u8]) -> Option<Cell<'a>> {
-        Cell::read(self.place(row, column)?, pickle)
+    pub fn cell<'a>(&self, row: usize, column: usize, pickle: &'a [u8]) -> Option<PickledCell<'a>> {
+        PickledCell::read(self.place(row, column)?, pickle)
     }
 
     /// Bytes of a text as stored, without reading them; 0 for other values. Decoded it has at most three times as many.
     /// Many rows may share one long text.
     pub fn text_length(&self, row: usize, column: usize, pickle: &[u8]) -> usize {
-        let place = self.place(row, column).filter(|place| matches!(place.kind, Kind::Text | Kind::Decimal));
+        let place = self.place(row, column).filter(|place| matches!(place.kind, CellKind::Text | CellKind::Decimal));
         match place.map(|place| Tokens::new(pickle, place.at).next()) {
-            Some(Ok(Token::Text(_, bytes) | Token::Bytes(bytes))) => bytes.len(),
+            Some(Ok(PickleOpcode::Text(_, bytes) | PickleOpcode::Bytes(bytes))) => bytes.len(),
             _ => 0,
         }
     }
 
-    /// Counts the values of each kind in a column, in the order of [`Kind::ALL`].
-    pub fn counts(&self, column: usize) -> [usize; Kind::ALL.len()] {
+    /// Counts the values of each kind in a column, in the order of [`CellKind::ALL`].
+    pub fn counts(&self, column: usize) -> [usize; CellKind::ALL.len()] {
         let columns = self.columns.unwrap_or(1);
-        let mut counts = [0; Kind::ALL.len()];
+        let mut counts = [0; CellKind::ALL.len()];
         if column < columns {
             let slots = self.values.iter().skip(column).step_by(columns);
             slots.for_each(|slot| counts[usize::from(slot.tag())] += 1);
@@ -167,7 +167,7 @@ pub fn object_array(bytes: &[u8], limit: usize, keep_going: &dyn Fn() -> bool) -
         let expected = rows.saturating_mul(columns.unwrap_or(1).max(1));
         return Err(Error::Length { expected, found: bytes.len() as u64 });
     };
-    let mut budget = Budget { used: 0, limit };
+    let mut budget = PickleBudget { used: 0, limit };
     let mut values = Vec::new();
     budget.grow(&mut values, count)?;
     let slots = Slots { bytes, values, count, is_swapped: false };
@@ -201,9 +201,9 @@ pub fn object_array(bytes: &[u8], limit: usize, keep_going: &dyn Fn() -> bool) -
     let mut built = false;
     loop {
         match machine.tokens.next()? {
-            Token::Nothing | Token::Memoize | Token::Put(_) if !built => {}
-            Token::Build if !built => built = true,
-            Token::Stop if built => break,
+            PickleOpcode::Nothing | PickleOpcode::Memoize | PickleOpcode::Put(_) if !built => {}
+            PickleOpcode::Build if !built => built = true,
+            PickleOpcode::Stop if built => break,
             _ => return Err(more()),
         }
     }
@@ -238,7 +238,7 @@ fn is_before_list(machine: &Machine<'_, Arena>) -> bool {
     let ([array, _, _, data_type, _], [1]) = (&machine.stack[..], &machine.marks[..]) else { return false };
     let called = |at: u32| machine.values.value(at).0.call();
     let is_of_objects = called(*data_type).is_some_and(|(module, name, arguments)| {
-        let code = arguments.item(0).and_then(Value::text);
+        let code = arguments.item(0).and_then(PickleValue::text);
         module == "numpy" && name == "dtype" && code.is_some_and(|code| code.trim_start_matches('|').starts_with('O'))
     });
     shapes::is_array(machine.values.value(*array).0) && is_of_objects
@@ -257,12 +257,12 @@ fn shape(machine: &Machine<'_, Arena>) -> Result<(u64, Option<u64>), Error> {
 }
 
 /// The slot of a value before the list. A value in the list may be the same object: texts are interned.
-fn known((value, origin): (Value<'_>, usize)) -> Slot {
+fn known((value, origin): (PickleValue<'_>, usize)) -> Slot {
     match value.node() {
-        Node::Text(_) => Slot::kind(Kind::Text, origin),
-        Node::Bytes(_) => Slot::new(tag::BYTES, origin),
-        Node::Symbol(module, name) => class(module.as_bytes(), name.as_bytes(), origin),
-        _ => Slot::kind(Kind::Other, origin),
+        PickleNode::Text(_) => Slot::kind(CellKind::Text, origin),
+        PickleNode::Bytes(_) => Slot::new(tag::BYTES, origin),
+        PickleNode::Symbol(module, name) => class(module.as_bytes(), name.as_bytes(), origin),
+        _ => Slot::kind(CellKind::Other, origin),
     }
 }
 
@@ -273,17 +273,17 @@ fn class(module: &[u8], name: &[u8], at: usize) -> Slot {
         (b"datetime", b"datetime") => Slot::new(tag::TIME, at),
         (b"decimal" | b"_decimal" | b"_pydecimal", b"Decimal") => Slot::new(tag::DECIMAL, at),
         (_, b"_unpickle_timestamp" | b"Timestamp") if module.starts_with(b"pandas.") => Slot::new(tag::TIMESTAMP, at),
-        (b"pandas" | b"pandas._libs.missing", b"NA") => Slot::kind(Kind::None, at),
+        (b"pandas" | b"pandas._libs.missing", b"NA") => Slot::kind(CellKind::None, at),
         (b"pandas._libs.tslibs.nattype", b"_nat_unpickle" | b"__nat_unpickle") => Slot::new(tag::NAT, at),
         (b"numpy._core.multiarray" | b"numpy.core.multiarray", b"scalar") => Slot::new(tag::SCALAR, at),
         (b"numpy", b"dtype") => Slot::new(tag::TYPES, at),
-        _ => Slot::kind(Kind::Other, at),
+        _ => Slot::kind(CellKind::Other, at),
     }
 }
 
 /// Whether a slot is an integer that may count time.
 fn is_integer(slot: Slot) -> bool {
-    slot.tag() == Kind::Integer as u8 || slot.tag() == Kind::Long as u8
+    slot.tag() == CellKind::Integer as u8 || slot.tag() == CellKind::Long as u8
 }
 
 /// The values of the machine that runs the list.
@@ -300,7 +300,7 @@ impl Slots<'_> {
     /// The bytes of a text.
     fn text(&self, slot: Slot) -> Option<&[u8]> {
         match Tokens::new(self.bytes, slot.at()).next() {
-            Ok(Token::Text(_, bytes)) if slot.tag() == Kind::Text as u8 => Some(bytes),
+            Ok(PickleOpcode::Text(_, bytes)) if slot.tag() == CellKind::Text as u8 => Some(bytes),
             _ => None,
         }
     }
@@ -313,16 +313,16 @@ impl Slots<'_> {
     /// The number in a slot of that kind.
     fn integer(&self, slot: Slot) -> Option<i128> {
         match Tokens::new(self.bytes, slot.at()).next() {
-            Ok(Token::Integer(value)) if is_integer(slot) && slot.form() == Form::Python => value,
+            Ok(PickleOpcode::Integer(value)) if is_integer(slot) && slot.form() == CellForm::Python => value,
             _ => None,
         }
     }
 
     /// The form of a `Timestamp`, whose unit may be stated.
-    fn timestamp(&self, units: &[Slot]) -> Option<Form> {
+    fn timestamp(&self, units: &[Slot]) -> Option<CellForm> {
         match units {
-            [] => Some(Form::Nanoseconds),
-            [unit] => Form::of_unit(self.integer(*unit)?),
+            [] => Some(CellForm::Nanoseconds),
+            [unit] => CellForm::of_unit(self.integer(*unit)?),
             _ => None,
         }
     }
@@ -332,12 +332,12 @@ impl Slots<'_> {
         let bytes = self.content(arguments).filter(|_| !self.is_swapped)?;
         let kind = match arguments.form() {
             // A long text may be shared by many rows: it is decoded only for display.
-            Form::Text => bytes.len().is_multiple_of(4).then_some(Kind::Text)?,
+            CellForm::Text => bytes.len().is_multiple_of(4).then_some(CellKind::Text)?,
             form => match form.scalar(bytes)? {
-                Cell::Bool(_) => Kind::Bool,
-                Cell::Integer(value) => Kind::of_integer(value),
-                Cell::Float(value) if value.is_nan() => Kind::Nan,
-                Cell::Float(_) => Kind::Float,
+                PickledCell::Bool(_) => CellKind::Bool,
+                PickledCell::Integer(value) => CellKind::of_integer(value),
+                PickledCell::Float(value) if value.is_nan() => CellKind::Nan,
+                PickledCell::Float(_) => CellKind::Float,
                 _ => return None,
             },
         };
@@ -345,25 +345,25 @@ impl Slots<'_> {
     }
 }
 
-impl Values for Slots<'_> {
+impl PickleBuilder for Slots<'_> {
     type Value = Slot;
 
     #[inline]
-    fn leaf(&mut self, token: Token<'_>, at: usize) -> Result<Slot, Error> {
+    fn leaf(&mut self, token: PickleOpcode<'_>, at: usize) -> Result<Slot, Error> {
         let kind = match token {
-            Token::Text(encoding @ (Encoding::Escaped | Encoding::Literal), bytes) => {
+            PickleOpcode::Text(encoding @ (PickleTextEncoding::Escaped | PickleTextEncoding::Literal), bytes) => {
                 tokens::text(encoding, bytes).ok_or(Error::Token { at, what: "a malformed text" })?;
-                Kind::Text
+                CellKind::Text
             }
-            Token::Text(..) => Kind::Text,
-            Token::None => Kind::None,
-            Token::Bool(_) => Kind::Bool,
-            Token::Integer(Some(value)) => Kind::of_integer(value),
-            Token::Float(value) if value.is_nan() => Kind::Nan,
-            Token::Float(_) => Kind::Float,
-            Token::Bytes(_) => return Ok(Slot::new(tag::BYTES, at)),
-            Token::Global(module, name) => return Ok(class(module, name, at)),
-            _ => Kind::Other,
+            PickleOpcode::Text(..) => CellKind::Text,
+            PickleOpcode::None => CellKind::None,
+            PickleOpcode::Bool(_) => CellKind::Bool,
+            PickleOpcode::Integer(Some(value)) => CellKind::of_integer(value),
+            PickleOpcode::Float(value) if value.is_nan() => CellKind::Nan,
+            PickleOpcode::Float(_) => CellKind::Float,
+            PickleOpcode::Bytes(_) => return Ok(Slot::new(tag::BYTES, at)),
+            PickleOpcode::Global(module, name) => return Ok(class(module, name, at)),
+            _ => CellKind::Other,
         };
         Ok(Slot::kind(kind, at))
     }
@@ -375,31 +375,35 @@ impl Values for Slots<'_> {
     }
 
     #[inline]
-    fn make(&mut self, container: Container, items: &[Slot], at: usize) -> Result<Slot, Error> {
-        let is_text = |slot: &Slot| slot.tag() == Kind::Text as u8;
+    fn make(&mut self, container: PythonContainer, items: &[Slot], at: usize) -> Result<Slot, Error> {
+        let is_text = |slot: &Slot| slot.tag() == CellKind::Text as u8;
         let is_bytes = |slot: &Slot| slot.tag() == tag::BYTES || is_text(slot);
         Ok(match (container, items) {
-            (Container::Tuple, [item]) if item.tag() == tag::LIST => Slot::new(tag::STATE, at),
-            (Container::Tuple, [item]) if is_bytes(item) => Slot::new(tag::BYTES_TUPLE, item.at()),
-            (Container::Tuple, [data_type, bytes]) if data_type.tag() == tag::TYPE && is_bytes(bytes) => {
-                let code = Slot::kind(Kind::Text, data_type.at());
-                let form = self.text(code).and_then(Form::of);
-                form.map_or(Slot::kind(Kind::Other, at), |form| Slot::formed(tag::SCALAR_ARGUMENTS, form, bytes.at()))
+            (PythonContainer::Tuple, [item]) if item.tag() == tag::LIST => Slot::new(tag::STATE, at),
+            (PythonContainer::Tuple, [item]) if is_bytes(item) => Slot::new(tag::BYTES_TUPLE, item.at()),
+            (PythonContainer::Tuple, [data_type, bytes]) if data_type.tag() == tag::TYPE && is_bytes(bytes) => {
+                let code = Slot::kind(CellKind::Text, data_type.at());
+                let form = self.text(code).and_then(CellForm::of);
+                form.map_or(Slot::kind(CellKind::Other, at), |form| {
+                    Slot::formed(tag::SCALAR_ARGUMENTS, form, bytes.at())
+                })
             }
-            (Container::Tuple, [_, order, _, _, _, ..]) if is_text(order) => Slot::new(tag::TYPE_STATE, order.at()),
-            (Container::Tuple, [count, _, zone, units @ ..]) if is_integer(*count) => {
-                let is_zoned = zone.tag() != Kind::None as u8;
+            (PythonContainer::Tuple, [_, order, _, _, _, ..]) if is_text(order) => {
+                Slot::new(tag::TYPE_STATE, order.at())
+            }
+            (PythonContainer::Tuple, [count, _, zone, units @ ..]) if is_integer(*count) => {
+                let is_zoned = zone.tag() != CellKind::None as u8;
                 let tag = if is_zoned { tag::ZONED_ARGUMENTS } else { tag::TIMESTAMP_ARGUMENTS };
                 let form = self.timestamp(units);
-                form.map_or(Slot::kind(Kind::Other, at), |form| Slot::formed(tag, form, count.at()))
+                form.map_or(Slot::kind(CellKind::Other, at), |form| Slot::formed(tag, form, count.at()))
             }
-            (Container::Tuple, [code, _, _]) if is_text(code) => Slot::new(tag::TYPE_ARGUMENTS, code.at()),
-            _ => Slot::kind(Kind::Other, at),
+            (PythonContainer::Tuple, [code, _, _]) if is_text(code) => Slot::new(tag::TYPE_ARGUMENTS, code.at()),
+            _ => Slot::kind(CellKind::Other, at),
         })
     }
 
     #[inline]
-    fn extend(&mut self, into: Slot, _: Container, items: &[Slot], _: usize) -> Result<(), Error> {
+    fn extend(&mut self, into: Slot, _: PythonContainer, items: &[Slot], _: usize) -> Result<(), Error> {
         if into.tag() == tag::LIST {
             let found = self.values.len() + items.len();
             if found > self.count {
@@ -414,44 +418,44 @@ impl Values for Slots<'_> {
     fn call(&mut self, function: Slot, arguments: Slot, at: usize) -> Result<Slot, Error> {
         let argument = || Tokens::new(self.bytes, arguments.at()).next().ok();
         let digits = || match argument()? {
-            Token::Text(_, bytes) => decimal(bytes),
+            PickleOpcode::Text(_, bytes) => decimal(bytes),
             _ => None,
         };
         Ok(match (function.tag(), arguments.tag()) {
             (tag::SCALAR, tag::SCALAR_ARGUMENTS) => {
-                self.scalar(arguments).unwrap_or(Slot::kind(Kind::Other, function.at()))
+                self.scalar(arguments).unwrap_or(Slot::kind(CellKind::Other, function.at()))
             }
             (tag::TYPES, tag::TYPE_ARGUMENTS) => Slot::new(tag::TYPE, arguments.at()),
             (tag::DATE, tag::BYTES_TUPLE) if argument().and_then(date).is_some() => {
-                Slot::kind(Kind::Date, arguments.at())
+                Slot::kind(CellKind::Date, arguments.at())
             }
             (tag::TIME, tag::BYTES_TUPLE) if argument().and_then(micros).is_some() => {
-                Slot::kind(Kind::Time, arguments.at())
+                Slot::kind(CellKind::Time, arguments.at())
             }
             (tag::TIMESTAMP, of @ (tag::TIMESTAMP_ARGUMENTS | tag::ZONED_ARGUMENTS)) => {
-                let count = self.integer(Slot::kind(Kind::Integer, arguments.at()));
+                let count = self.integer(Slot::kind(CellKind::Integer, arguments.at()));
                 let is_zoned = of == tag::ZONED_ARGUMENTS;
                 match count.and_then(|count| arguments.form().timestamp(count, is_zoned)) {
                     Some(time) => Slot::formed(time.kind() as u8, arguments.form(), arguments.at()),
-                    None => Slot::kind(Kind::Other, function.at()),
+                    None => Slot::kind(CellKind::Other, function.at()),
                 }
             }
             (tag::DECIMAL, tag::BYTES_TUPLE) => {
-                digits().map_or(Slot::kind(Kind::Other, function.at()), |kind| Slot::kind(kind, arguments.at()))
+                digits().map_or(Slot::kind(CellKind::Other, function.at()), |kind| Slot::kind(kind, arguments.at()))
             }
-            (tag::NAT, _) => Slot::kind(Kind::None, at),
-            _ => Slot::kind(Kind::Other, function.at()),
+            (tag::NAT, _) => Slot::kind(CellKind::None, at),
+            _ => Slot::kind(CellKind::Other, function.at()),
         })
     }
 
     fn build(&mut self, object: Slot, state: Slot, _: usize) -> Result<Slot, Error> {
         Ok(match (object.tag(), state.tag()) {
             (tag::TYPE, tag::TYPE_STATE) => {
-                let order = self.text(Slot::kind(Kind::Text, state.at()));
+                let order = self.text(Slot::kind(CellKind::Text, state.at()));
                 self.is_swapped |= !matches!(order, Some(b"<" | b"|"));
                 object
             }
-            _ => Slot::kind(Kind::Other, object.at()),
+            _ => Slot::kind(CellKind::Other, object.at()),
         })
     }
 }

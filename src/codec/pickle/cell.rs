@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use half::f16;
 
 use super::shapes;
-use super::tokens::{self, Container, Encoding, Token, Tokens};
+use super::tokens::{self, PickleOpcode, PickleTextEncoding, PythonContainer, Tokens};
 
 /// Most bytes of a decimal number.
 const LONGEST_DECIMAL: usize = 1000;
@@ -13,7 +13,7 @@ const LONGEST_DECIMAL: usize = 1000;
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum CellKind {
     /// `None`, or `NA` and `NaT` of pandas.
     None,
     /// NaN, which also counts as missing.
@@ -46,34 +46,34 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl CellKind {
     /// All kinds, in order.
-    pub const ALL: [Kind; 15] = [
-        Kind::None,
-        Kind::Nan,
-        Kind::Bool,
-        Kind::Integer,
-        Kind::Long,
-        Kind::Wide,
-        Kind::Float,
-        Kind::Text,
-        Kind::Date,
-        Kind::Time,
-        Kind::Nanoseconds,
-        Kind::ZonedTime,
-        Kind::ZonedNanoseconds,
-        Kind::Decimal,
-        Kind::Other,
+    pub const ALL: [CellKind; 15] = [
+        CellKind::None,
+        CellKind::Nan,
+        CellKind::Bool,
+        CellKind::Integer,
+        CellKind::Long,
+        CellKind::Wide,
+        CellKind::Float,
+        CellKind::Text,
+        CellKind::Date,
+        CellKind::Time,
+        CellKind::Nanoseconds,
+        CellKind::ZonedTime,
+        CellKind::ZonedNanoseconds,
+        CellKind::Decimal,
+        CellKind::Other,
     ];
 }
 
-impl Kind {
+impl CellKind {
     /// The kind of an integer.
     pub(super) fn of_integer(value: i128) -> Self {
         match i64::try_from(value) {
-            Ok(short) if short.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => Kind::Integer,
-            Ok(_) => Kind::Long,
-            Err(_) => Kind::Wide,
+            Ok(short) if short.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => CellKind::Integer,
+            Ok(_) => CellKind::Long,
+            Err(_) => CellKind::Wide,
         }
     }
 }
@@ -82,7 +82,7 @@ impl Kind {
 /// of time since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub(super) enum Form {
+pub(super) enum CellForm {
     Python,
     Bool,
     Signed,
@@ -96,27 +96,27 @@ pub(super) enum Form {
     Nanoseconds,
 }
 
-impl Form {
-    pub const ALL: [Form; 10] = [
-        Form::Python,
-        Form::Bool,
-        Form::Signed,
-        Form::Unsigned,
-        Form::Float,
-        Form::Text,
-        Form::Seconds,
-        Form::Milliseconds,
-        Form::Microseconds,
-        Form::Nanoseconds,
+impl CellForm {
+    pub const ALL: [CellForm; 10] = [
+        CellForm::Python,
+        CellForm::Bool,
+        CellForm::Signed,
+        CellForm::Unsigned,
+        CellForm::Float,
+        CellForm::Text,
+        CellForm::Seconds,
+        CellForm::Milliseconds,
+        CellForm::Microseconds,
+        CellForm::Nanoseconds,
     ];
 
     /// The form for NumPy's number of a unit.
     pub fn of_unit(unit: i128) -> Option<Self> {
         Some(match unit {
-            7 => Form::Seconds,
-            8 => Form::Milliseconds,
-            9 => Form::Microseconds,
-            10 => Form::Nanoseconds,
+            7 => CellForm::Seconds,
+            8 => CellForm::Milliseconds,
+            9 => CellForm::Microseconds,
+            10 => CellForm::Nanoseconds,
             _ => return None,
         })
     }
@@ -124,10 +124,10 @@ impl Form {
     /// Reads a count of this unit as an instant.
     pub fn timestamp(self, count: i128, is_zoned: bool) -> Option<Time> {
         let (each, is_fine) = match self {
-            Form::Seconds => (1_000_000, false),
-            Form::Milliseconds => (1000, false),
-            Form::Microseconds => (1, false),
-            Form::Nanoseconds => (1, true),
+            CellForm::Seconds => (1_000_000, false),
+            CellForm::Milliseconds => (1000, false),
+            CellForm::Microseconds => (1, false),
+            CellForm::Nanoseconds => (1, true),
             _ => return None,
         };
         Some(Time { value: i64::try_from(count.checked_mul(each)?).ok()?, is_fine, is_zoned })
@@ -136,41 +136,41 @@ impl Form {
     /// The form for the code of a data type, such as `f8`.
     pub fn of(code: &[u8]) -> Option<Self> {
         Some(match code.first()? {
-            b'b' => Form::Bool,
-            b'i' => Form::Signed,
-            b'u' => Form::Unsigned,
-            b'f' => Form::Float,
-            b'U' => Form::Text,
+            b'b' => CellForm::Bool,
+            b'i' => CellForm::Signed,
+            b'u' => CellForm::Unsigned,
+            b'f' => CellForm::Float,
+            b'U' => CellForm::Text,
             _ => return None,
         })
     }
 
     /// Reads a NumPy scalar. `None`: the wrong number of bytes.
-    pub fn scalar(self, bytes: &[u8]) -> Option<Cell<'static>> {
+    pub fn scalar(self, bytes: &[u8]) -> Option<PickledCell<'static>> {
         let number = || {
             let mut number = [0; 8];
             number.get_mut(..bytes.len())?.copy_from_slice(bytes);
             matches!(bytes.len(), 1 | 2 | 4 | 8).then_some(u64::from_le_bytes(number))
         };
         Some(match self {
-            Form::Bool => Cell::Bool(*bytes.first().filter(|_| bytes.len() == 1)? != 0),
-            Form::Unsigned => Cell::Integer(number()?.into()),
-            Form::Signed => {
+            CellForm::Bool => PickledCell::Bool(*bytes.first().filter(|_| bytes.len() == 1)? != 0),
+            CellForm::Unsigned => PickledCell::Integer(number()?.into()),
+            CellForm::Signed => {
                 let number = number()?.cast_signed();
                 let unused = 64 - 8 * bytes.len() as u32;
-                Cell::Integer((number << unused >> unused).into())
+                PickledCell::Integer((number << unused >> unused).into())
             }
-            Form::Float => Cell::Float(match *bytes {
+            CellForm::Float => PickledCell::Float(match *bytes {
                 [a, b] => f16::from_le_bytes([a, b]).into(),
                 [a, b, c, d] => f32::from_le_bytes([a, b, c, d]).into(),
                 _ => f64::from_le_bytes(bytes.try_into().ok()?),
             }),
-            Form::Text => {
+            CellForm::Text => {
                 let (units, []) = bytes.as_chunks() else { return None };
                 let mut text: String =
                     units.iter().map(|unit| char::from_u32(u32::from_le_bytes(*unit)).unwrap_or('\u{fffd}')).collect();
                 text.truncate(text.trim_end_matches('\0').len());
-                Cell::Text(text.into())
+                PickledCell::Text(text.into())
             }
             _ => return None,
         })
@@ -179,9 +179,9 @@ impl Form {
 
 /// A place in the pickle. Values with the same place are the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    pub(super) kind: Kind,
-    pub(super) form: Form,
+pub struct CellPlace {
+    pub(super) kind: CellKind,
+    pub(super) form: CellForm,
     /// Where the value's token begins.
     pub(super) at: usize,
 }
@@ -203,19 +203,19 @@ impl Time {
         if self.is_fine { 1_000_000_000 } else { 1_000_000 }
     }
 
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> CellKind {
         match (self.is_fine, self.is_zoned) {
-            (false, false) => Kind::Time,
-            (true, false) => Kind::Nanoseconds,
-            (false, true) => Kind::ZonedTime,
-            (true, true) => Kind::ZonedNanoseconds,
+            (false, false) => CellKind::Time,
+            (true, false) => CellKind::Nanoseconds,
+            (false, true) => CellKind::ZonedTime,
+            (true, true) => CellKind::ZonedNanoseconds,
         }
     }
 }
 
 /// A value of the array.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cell<'a> {
+pub enum PickledCell<'a> {
     /// A missing value other than NaN.
     None,
     /// `True` or `False`.
@@ -236,40 +236,46 @@ pub enum Cell<'a> {
     Other(Cow<'a, str>),
 }
 
-impl<'a> Cell<'a> {
+impl<'a> PickledCell<'a> {
     /// Reads a value. `None`: the bytes are others than scanned, or too few.
-    pub(super) fn read(Place { kind, form, at }: Place, pickle: &'a [u8]) -> Option<Self> {
+    pub(super) fn read(CellPlace { kind, form, at }: CellPlace, pickle: &'a [u8]) -> Option<Self> {
         // A missing value may have the token of a class.
-        if kind == Kind::None {
-            return Some(Cell::None);
+        if kind == CellKind::None {
+            return Some(PickledCell::None);
         }
         let token = Tokens::new(pickle, at).next().ok()?;
-        if form != Form::Python {
+        if form != CellForm::Python {
             return match token {
-                Token::Integer(count) => {
-                    let is_zoned = matches!(kind, Kind::ZonedTime | Kind::ZonedNanoseconds);
-                    form.timestamp(count?, is_zoned).map(Cell::Time)
+                PickleOpcode::Integer(count) => {
+                    let is_zoned = matches!(kind, CellKind::ZonedTime | CellKind::ZonedNanoseconds);
+                    form.timestamp(count?, is_zoned).map(PickledCell::Time)
                 }
                 _ => form.scalar(content(token)?),
             };
         }
         Some(match (kind, token) {
-            (Kind::Bool, Token::Bool(value)) => Cell::Bool(value),
-            (Kind::Integer | Kind::Long | Kind::Wide, Token::Integer(value)) => Cell::Integer(value?),
-            (Kind::Float | Kind::Nan, Token::Float(value)) => Cell::Float(value),
-            (Kind::Text, Token::Text(encoding, bytes)) => Cell::Text(tokens::text(encoding, bytes)?),
-            (Kind::Date, token) => Cell::Date(date(token)?),
-            (Kind::Time, token) => Cell::Time(Time { value: micros(token)?, is_fine: false, is_zoned: false }),
-            (Kind::Decimal, Token::Text(encoding, bytes)) => Cell::Decimal(tokens::text(encoding, bytes)?),
-            (Kind::Other, token) => Cell::Other(match token {
-                Token::Text(encoding, bytes) => tokens::text(encoding, bytes)?,
-                Token::Global(_, name) | Token::Instance(_, name) => String::from_utf8_lossy(name),
-                Token::Bytes(_) => "bytes".into(),
-                Token::Integer(_) => "int".into(),
-                Token::Make(Container::List, _) => "list".into(),
-                Token::Make(Container::Dict, _) => "dict".into(),
-                Token::Make(Container::Set, _) => "set".into(),
-                Token::Make(Container::Tuple, _) => "tuple".into(),
+            (CellKind::Bool, PickleOpcode::Bool(value)) => PickledCell::Bool(value),
+            (CellKind::Integer | CellKind::Long | CellKind::Wide, PickleOpcode::Integer(value)) => {
+                PickledCell::Integer(value?)
+            }
+            (CellKind::Float | CellKind::Nan, PickleOpcode::Float(value)) => PickledCell::Float(value),
+            (CellKind::Text, PickleOpcode::Text(encoding, bytes)) => PickledCell::Text(tokens::text(encoding, bytes)?),
+            (CellKind::Date, token) => PickledCell::Date(date(token)?),
+            (CellKind::Time, token) => {
+                PickledCell::Time(Time { value: micros(token)?, is_fine: false, is_zoned: false })
+            }
+            (CellKind::Decimal, PickleOpcode::Text(encoding, bytes)) => {
+                PickledCell::Decimal(tokens::text(encoding, bytes)?)
+            }
+            (CellKind::Other, token) => PickledCell::Other(match token {
+                PickleOpcode::Text(encoding, bytes) => tokens::text(encoding, bytes)?,
+                PickleOpcode::Global(_, name) | PickleOpcode::Instance(_, name) => String::from_utf8_lossy(name),
+                PickleOpcode::Bytes(_) => "bytes".into(),
+                PickleOpcode::Integer(_) => "int".into(),
+                PickleOpcode::Make(PythonContainer::List, _) => "list".into(),
+                PickleOpcode::Make(PythonContainer::Dict, _) => "dict".into(),
+                PickleOpcode::Make(PythonContainer::Set, _) => "set".into(),
+                PickleOpcode::Make(PythonContainer::Tuple, _) => "tuple".into(),
                 _ => "object".into(),
             }),
             _ => return None,
@@ -278,21 +284,21 @@ impl<'a> Cell<'a> {
 }
 
 /// Bytes, or a string of Python 2, which also holds bytes.
-pub(super) fn content(token: Token<'_>) -> Option<&[u8]> {
+pub(super) fn content(token: PickleOpcode<'_>) -> Option<&[u8]> {
     match token {
-        Token::Bytes(bytes) | Token::Text(Encoding::Python2, bytes) => Some(bytes),
+        PickleOpcode::Bytes(bytes) | PickleOpcode::Text(PickleTextEncoding::Python2, bytes) => Some(bytes),
         _ => None,
     }
 }
 
 /// Days since 1970 of a `datetime.date`.
-pub(super) fn date(token: Token<'_>) -> Option<i32> {
+pub(super) fn date(token: PickleOpcode<'_>) -> Option<i32> {
     shapes::day(content(token)?)?.try_into().ok()
 }
 
 /// Microseconds since 1970 of a `datetime.datetime`: the bytes of a date, whose month has a flag for the second of two
 /// equal hours of the clock; hour, minute, second, and three bytes of microseconds, the most significant first.
-pub(super) fn micros(token: Token<'_>) -> Option<i64> {
+pub(super) fn micros(token: PickleOpcode<'_>) -> Option<i64> {
     let [high, low, month, day, hour, minute, second, rest @ ..] = content(token)? else { return None };
     let [first, middle, last] = *rest else { return None };
     let days = shapes::day(&[*high, *low, month & 0x7f, *day])?;
@@ -303,15 +309,15 @@ pub(super) fn micros(token: Token<'_>) -> Option<i64> {
 }
 
 /// The kind of a `decimal.Decimal` with this text. `None`: not a number, or more than [`LONGEST_DECIMAL`] digits.
-pub(super) fn decimal(bytes: &[u8]) -> Option<Kind> {
+pub(super) fn decimal(bytes: &[u8]) -> Option<CellKind> {
     let number = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'E' | b'+' | b'-');
     // Many values may share one long number.
     match number {
         _ if number.len() > LONGEST_DECIMAL => None,
-        b"Infinity" => Some(Kind::Decimal),
-        [b'N', b'a', b'N', ..] | [b's', b'N', b'a', b'N', ..] => Some(Kind::None),
-        [b'0'..=b'9', ..] if number.iter().all(is_digit) => Some(Kind::Decimal),
+        b"Infinity" => Some(CellKind::Decimal),
+        [b'N', b'a', b'N', ..] | [b's', b'N', b'a', b'N', ..] => Some(CellKind::None),
+        [b'0'..=b'9', ..] if number.iter().all(is_digit) => Some(CellKind::Decimal),
         _ => None,
     }
 }

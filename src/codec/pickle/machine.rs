@@ -1,24 +1,30 @@
 //! The stack machine that runs a pickle.
 
 use super::Error;
-use super::tokens::{Container, Span, Token, Tokens};
+use super::tokens::{PickleOpcode, PythonContainer, StackSpan, Tokens};
 
 /// Entries in a page of the memo.
 const PAGE: usize = 1 << 10;
 
 /// Builds values for the machine. `at` is the offset of the current token.
-pub(super) trait Values {
+pub(super) trait PickleBuilder {
     /// A value on the stack and in the memo.
     type Value: Copy;
 
     /// A value without parts.
-    fn leaf(&mut self, token: Token<'_>, at: usize) -> Result<Self::Value, Error>;
+    fn leaf(&mut self, token: PickleOpcode<'_>, at: usize) -> Result<Self::Value, Error>;
     /// A class or function, by the texts of its names.
     fn symbol(&mut self, module: Self::Value, name: Self::Value, at: usize) -> Result<Self::Value, Error>;
     /// A container; the `items` of a dict are alternating keys and values.
-    fn make(&mut self, container: Container, items: &[Self::Value], at: usize) -> Result<Self::Value, Error>;
+    fn make(&mut self, container: PythonContainer, items: &[Self::Value], at: usize) -> Result<Self::Value, Error>;
     /// Adds items to a container.
-    fn extend(&mut self, into: Self::Value, like: Container, items: &[Self::Value], at: usize) -> Result<(), Error>;
+    fn extend(
+        &mut self,
+        into: Self::Value,
+        like: PythonContainer,
+        items: &[Self::Value],
+        at: usize,
+    ) -> Result<(), Error>;
     /// The result of a call.
     fn call(&mut self, function: Self::Value, arguments: Self::Value, at: usize) -> Result<Self::Value, Error>;
     /// An object with a state; it replaces the object.
@@ -26,12 +32,12 @@ pub(super) trait Values {
 }
 
 /// A memory budget that is charged before each allocation.
-pub(super) struct Budget {
+pub(super) struct PickleBudget {
     pub used: usize,
     pub limit: usize,
 }
 
-impl Budget {
+impl PickleBudget {
     /// Makes room for `more` elements. During the move, both allocations count.
     pub fn grow<T>(&mut self, elements: &mut Vec<T>, more: usize) -> Result<(), Error> {
         let before = elements.capacity() * size_of::<T>();
@@ -56,7 +62,7 @@ impl Budget {
 }
 
 /// A machine at work.
-pub(super) struct Machine<'a, V: Values> {
+pub(super) struct Machine<'a, V: PickleBuilder> {
     pub tokens: Tokens<'a>,
     pub values: V,
     pub stack: Vec<V::Value>,
@@ -68,14 +74,14 @@ pub(super) struct Machine<'a, V: Values> {
     written: usize,
     /// Most entries of `memo`.
     most: usize,
-    budget: Budget,
+    budget: PickleBudget,
     /// Offset of the current token.
     at: usize,
 }
 
-impl<'a, V: Values> Machine<'a, V> {
+impl<'a, V: PickleBuilder> Machine<'a, V> {
     /// A machine that takes at most `budget` for its stack and for a memo of `most` entries.
-    pub fn new(tokens: Tokens<'a>, values: V, most: usize, budget: Budget) -> Self {
+    pub fn new(tokens: Tokens<'a>, values: V, most: usize, budget: PickleBudget) -> Self {
         let at = tokens.at();
         Self { tokens, values, stack: Vec::new(), marks: Vec::new(), memo: Vec::new(), written: 0, most, budget, at }
     }
@@ -95,10 +101,10 @@ impl<'a, V: Values> Machine<'a, V> {
 
     /// Index of the first of the `n` topmost values, or of those above the last mark, which is removed.
     #[inline]
-    fn begin(&mut self, span: Span) -> Result<usize, Error> {
+    fn begin(&mut self, span: StackSpan) -> Result<usize, Error> {
         match span {
-            Span::Mark => self.marks.pop().ok_or(self.wrong("there is no mark on the stack")),
-            Span::Values(n) => {
+            StackSpan::Mark => self.marks.pop().ok_or(self.wrong("there is no mark on the stack")),
+            StackSpan::Values(n) => {
                 let floor = self.marks.last().copied().unwrap_or(0);
                 let begin = self.stack.len().checked_sub(n).filter(|begin| *begin >= floor);
                 begin.ok_or(self.wrong("there are too few values on the stack"))
@@ -108,17 +114,17 @@ impl<'a, V: Values> Machine<'a, V> {
 
     #[inline]
     fn pop(&mut self) -> Result<V::Value, Error> {
-        self.begin(Span::Values(1))?;
+        self.begin(StackSpan::Values(1))?;
         self.stack.pop().ok_or(self.wrong("the stack is empty"))
     }
 
     #[inline]
     fn top(&mut self) -> Result<V::Value, Error> {
-        let begin = self.begin(Span::Values(1))?;
+        let begin = self.begin(StackSpan::Values(1))?;
         Ok(self.stack[begin])
     }
 
-    fn make(&mut self, container: Container, begin: usize) -> Result<V::Value, Error> {
+    fn make(&mut self, container: PythonContainer, begin: usize) -> Result<V::Value, Error> {
         let made = self.values.make(container, &self.stack[begin..], self.at)?;
         self.stack.truncate(begin);
         Ok(made)
@@ -146,18 +152,18 @@ impl<'a, V: Values> Machine<'a, V> {
         let at = self.tokens.at();
         self.at = at;
         let value = match self.tokens.next()? {
-            Token::Nothing => return Ok(true),
-            Token::Stop => return Ok(false),
-            Token::Mark => return self.mark().map(|()| true),
-            Token::Memoize => {
+            PickleOpcode::Nothing => return Ok(true),
+            PickleOpcode::Stop => return Ok(false),
+            PickleOpcode::Mark => return self.mark().map(|()| true),
+            PickleOpcode::Memoize => {
                 let top = self.top()?;
                 return self.put(self.written, top).map(|()| true);
             }
-            Token::Put(index) => {
+            PickleOpcode::Put(index) => {
                 let top = self.top()?;
                 return self.put(usize::try_from(index).unwrap_or(usize::MAX), top).map(|()| true);
             }
-            Token::Extend(container, span) => {
+            PickleOpcode::Extend(container, span) => {
                 let begin = self.begin(span)?;
                 let into = begin.checked_sub(1).filter(|into| self.marks.last().is_none_or(|floor| into >= floor));
                 let into = into.ok_or(self.wrong("there is no container on the stack"))?;
@@ -166,56 +172,56 @@ impl<'a, V: Values> Machine<'a, V> {
                 return Ok(true);
             }
             // Without a value above the last mark, the mark itself is popped.
-            Token::Pop if self.marks.last() == Some(&self.stack.len()) => {
+            PickleOpcode::Pop if self.marks.last() == Some(&self.stack.len()) => {
                 self.marks.pop();
                 return Ok(true);
             }
-            Token::Pop => return self.pop().map(|_| true),
-            Token::PopMark => {
-                let begin = self.begin(Span::Mark)?;
+            PickleOpcode::Pop => return self.pop().map(|_| true),
+            PickleOpcode::PopMark => {
+                let begin = self.begin(StackSpan::Mark)?;
                 self.stack.truncate(begin);
                 return Ok(true);
             }
-            Token::Duplicate => self.top()?,
-            Token::Get(index) => {
+            PickleOpcode::Duplicate => self.top()?,
+            PickleOpcode::Get(index) => {
                 let entry = usize::try_from(index).ok().and_then(|index| self.memo.get(index / PAGE)?[index % PAGE]);
                 entry.ok_or(self.wrong("there is no such memo entry"))?
             }
-            Token::Make(container, span) => {
+            PickleOpcode::Make(container, span) => {
                 let begin = self.begin(span)?;
                 self.make(container, begin)?
             }
-            Token::StackGlobal => {
+            PickleOpcode::StackGlobal => {
                 let name = self.pop()?;
                 let module = self.pop()?;
                 self.values.symbol(module, name, at)?
             }
-            Token::Call => {
+            PickleOpcode::Call => {
                 let arguments = self.pop()?;
                 let function = self.pop()?;
                 self.values.call(function, arguments, at)?
             }
             // Named arguments are ignored.
-            Token::CallNamed => {
+            PickleOpcode::CallNamed => {
                 self.pop()?;
                 let arguments = self.pop()?;
                 let function = self.pop()?;
                 self.values.call(function, arguments, at)?
             }
-            Token::Instance(module, name) => {
-                let begin = self.begin(Span::Mark)?;
-                let arguments = self.make(Container::Tuple, begin)?;
-                let class = self.values.leaf(Token::Global(module, name), at)?;
+            PickleOpcode::Instance(module, name) => {
+                let begin = self.begin(StackSpan::Mark)?;
+                let arguments = self.make(PythonContainer::Tuple, begin)?;
+                let class = self.values.leaf(PickleOpcode::Global(module, name), at)?;
                 self.values.call(class, arguments, at)?
             }
-            Token::Object => {
-                let begin = self.begin(Span::Mark)?;
+            PickleOpcode::Object => {
+                let begin = self.begin(StackSpan::Mark)?;
                 let class = self.stack.get(begin).copied().ok_or(self.wrong("there is no class on the stack"))?;
-                let arguments = self.make(Container::Tuple, begin + 1)?;
+                let arguments = self.make(PythonContainer::Tuple, begin + 1)?;
                 self.stack.truncate(begin);
                 self.values.call(class, arguments, at)?
             }
-            Token::Build => {
+            PickleOpcode::Build => {
                 let state = self.pop()?;
                 let object = self.pop()?;
                 self.values.build(object, state, at)?

@@ -4,8 +4,8 @@
 //! one pickle of a NumPy array. A pickle is a program for a stack machine. Opcodes that run code in Python (`REDUCE`,
 //! `BUILD`) only leave a plain record here.
 //!
-//! [`attribute`] reads a small pickle into a [`Tree`] of values. [`object_array`] scans a large one and keeps 8 bytes
-//! for a value: its kind, and its offset in the pickle. Both run the same `machine`.
+//! [`attribute`] reads a small pickle into a [`PickleTree`] of values. [`object_array`] scans a large one and keeps 8
+//! bytes for a value: its kind, and its offset in the pickle. Both run the same `machine`.
 
 mod array;
 mod cell;
@@ -15,9 +15,9 @@ mod tokens;
 mod tree;
 
 pub use array::{ObjectArray, object_array};
-pub use cell::{Cell, Kind};
-pub use shapes::{Label, class_of, json, label, named, zone};
-pub use tree::{Tree, Value, attribute};
+pub use cell::{CellKind, PickledCell};
+pub use shapes::{PandasLabel, class_of, json, label, named, zone};
+pub use tree::{PickleTree, PickleValue, attribute};
 
 /// Why a pickle cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,13 +7,13 @@ use arrow_array::temporal_conversions::as_datetime_with_timezone;
 use arrow_array::types::TimestampSecondType;
 use serde_json::Value as Json;
 
-use super::cell::{Cell, Form};
-use super::tree::{Node, VALUES, Value};
+use super::cell::{CellForm, PickledCell};
+use super::tree::{PickleNode, PickleValue, VALUES};
 use crate::calendar::{self, DAY};
 
 /// A label of pandas. Its `Display` is Python's `str` of it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Label<'a> {
+pub enum PandasLabel<'a> {
     /// `None`.
     None,
     /// `True` or `False`.
@@ -25,7 +25,7 @@ pub enum Label<'a> {
     /// A text.
     Text(Cow<'a, str>),
     /// Labels of several levels.
-    Tuple(Vec<Label<'a>>),
+    Tuple(Vec<PandasLabel<'a>>),
     /// A day, counted from 1970-01-01.
     Date(i64),
     /// An instant. It is shown in its zone if that is known, else in UTC: `2020-01-01 00:00:00+00:00`.
@@ -51,29 +51,29 @@ pub enum Label<'a> {
     /// An interval between two labels.
     Interval {
         /// The lower and the upper end.
-        ends: Box<[Label<'a>; 2]>,
+        ends: Box<[PandasLabel<'a>; 2]>,
         /// The ends that belong to it: `left`, `right`, `both`, `neither`.
         closed: &'a str,
     },
 }
 
 /// Reads a label. `None`: not a label.
-pub fn label(value: Value<'_>) -> Option<Label<'_>> {
+pub fn label(value: PickleValue<'_>) -> Option<PandasLabel<'_>> {
     Some(match value.node() {
-        Node::None => Label::None,
-        Node::Bool(value) => Label::Bool(*value),
-        Node::Integer(value) => Label::Integer(*value),
-        Node::Float(value) => Label::Float(*value),
-        Node::Text(text) => Label::Text((&**text).into()),
-        Node::Tuple(_) => Label::Tuple(value.items()?.map(label).collect::<Option<_>>()?),
-        Node::Bytes(bytes) => Label::Bytes((&**bytes).into()),
-        Node::Call(..) => called(value)?,
+        PickleNode::None => PandasLabel::None,
+        PickleNode::Bool(value) => PandasLabel::Bool(*value),
+        PickleNode::Integer(value) => PandasLabel::Integer(*value),
+        PickleNode::Float(value) => PandasLabel::Float(*value),
+        PickleNode::Text(text) => PandasLabel::Text((&**text).into()),
+        PickleNode::Tuple(_) => PandasLabel::Tuple(value.items()?.map(label).collect::<Option<_>>()?),
+        PickleNode::Bytes(bytes) => PandasLabel::Bytes((&**bytes).into()),
+        PickleNode::Call(..) => called(value)?,
         _ => return None,
     })
 }
 
 /// A label made by a call: an instant, a difference, a day, an interval, a NumPy scalar.
-fn called(value: Value<'_>) -> Option<Label<'_>> {
+fn called(value: PickleValue<'_>) -> Option<PandasLabel<'_>> {
     let (module, name, arguments) = value.call()?;
     let integer = |i| arguments.item(i)?.integer();
     // From NumPy's number of a unit.
@@ -81,63 +81,63 @@ fn called(value: Value<'_>) -> Option<Label<'_>> {
     let timestamp = |per_second| {
         let zoned = arguments.item(2).filter(|zone| !zone.is_none());
         let zone = zoned.map(|value| zone(value).unwrap_or_else(|| "UTC".into()));
-        Some(Label::Timestamp { value: integer(0)?, per_second, zone })
+        Some(PandasLabel::Timestamp { value: integer(0)?, per_second, zone })
     };
     match (module, name.as_str()) {
-        ("datetime", "date") => day(&bytes(arguments.item(0)?)?).map(Label::Date),
-        ("_codecs" | "__builtin__" | "builtins", _) => bytes(value).map(Label::Bytes),
+        ("datetime", "date") => day(&bytes(arguments.item(0)?)?).map(PandasLabel::Date),
+        ("_codecs" | "__builtin__" | "builtins", _) => bytes(value).map(PandasLabel::Bytes),
         ("numpy._core.multiarray" | "numpy.core.multiarray", "scalar") => scalar(arguments),
         _ if !module.starts_with("pandas.") && module != "pandas" => None,
         (_, "_unpickle_timestamp") => timestamp(per_second(integer(3)?)?),
         // pandas before 2.0 wrote nanoseconds only.
         (_, "Timestamp") => timestamp(1_000_000_000),
         (_, "_timedelta_unpickle") => {
-            Some(Label::Timedelta { value: integer(0)?, per_second: per_second(integer(1)?)? })
+            Some(PandasLabel::Timedelta { value: integer(0)?, per_second: per_second(integer(1)?)? })
         }
-        ("pandas._libs.tslibs.nattype", "_nat_unpickle" | "__nat_unpickle") => Some(Label::NotATime),
+        ("pandas._libs.tslibs.nattype", "_nat_unpickle" | "__nat_unpickle") => Some(PandasLabel::NotATime),
         (_, "Interval") => {
             let [left, right] = [0, 1].map(|i| label(arguments.item(i)?));
-            Some(Label::Interval { ends: Box::new([left?, right?]), closed: arguments.item(2)?.text()? })
+            Some(PandasLabel::Interval { ends: Box::new([left?, right?]), closed: arguments.item(2)?.text()? })
         }
         _ => None,
     }
 }
 
 /// A NumPy scalar of a little-endian data type.
-fn scalar(arguments: Value<'_>) -> Option<Label<'_>> {
+fn scalar(arguments: PickleValue<'_>) -> Option<PandasLabel<'_>> {
     let (form, _) = element(arguments.item(0)?)?;
     of_bytes(form, &bytes(arguments.item(1)?)?)
 }
 
 /// Form and bytes of an element of a NumPy data type. `None`: neither numbers, booleans nor texts, or not
 /// little-endian.
-fn element(datatype: Value<'_>) -> Option<(Form, usize)> {
+fn element(datatype: PickleValue<'_>) -> Option<(CellForm, usize)> {
     let ("numpy", name, of) = datatype.call()? else { return None };
-    let Node::Build(_, state) = datatype.node() else { return None };
+    let PickleNode::Build(_, state) = datatype.node() else { return None };
     let order = datatype.at(*state).item(1)?.text()?;
     let code = of.item(0)?.text()?;
-    let form = Form::of(code.as_bytes()).filter(|_| name == "dtype" && order != ">")?;
+    let form = CellForm::of(code.as_bytes()).filter(|_| name == "dtype" && order != ">")?;
     let size: usize = code.get(1..)?.parse().ok()?;
-    Some((form, if form == Form::Text { size.checked_mul(4)? } else { size }))
+    Some((form, if form == CellForm::Text { size.checked_mul(4)? } else { size }))
 }
 
 /// The label for the bytes of an element.
-fn of_bytes(form: Form, bytes: &[u8]) -> Option<Label<'static>> {
+fn of_bytes(form: CellForm, bytes: &[u8]) -> Option<PandasLabel<'static>> {
     Some(match form.scalar(bytes)? {
-        Cell::Bool(value) => Label::Bool(value),
-        Cell::Integer(value) => Label::Integer(value),
+        PickledCell::Bool(value) => PandasLabel::Bool(value),
+        PickledCell::Integer(value) => PandasLabel::Integer(value),
         // The fewest digits that identify a float32.
-        Cell::Float(value) if bytes.len() == 4 => Label::Float((value as f32).to_string().parse().ok()?),
-        Cell::Float(value) => Label::Float(value),
-        Cell::Text(text) => Label::Text(text),
+        PickledCell::Float(value) if bytes.len() == 4 => PandasLabel::Float((value as f32).to_string().parse().ok()?),
+        PickledCell::Float(value) => PandasLabel::Float(value),
+        PickledCell::Text(text) => PandasLabel::Text(text),
         _ => return None,
     })
 }
 
 /// Whether a call makes a NumPy array, whose state has the content.
-pub(super) fn is_array(value: Value<'_>) -> bool {
+pub(super) fn is_array(value: PickleValue<'_>) -> bool {
     let Some((module, name, arguments)) = value.call() else { return false };
-    let class = arguments.item(0).and_then(Value::symbol);
+    let class = arguments.item(0).and_then(PickleValue::symbol);
     matches!(module, "numpy._core.multiarray" | "numpy.core.multiarray")
         && name == "_reconstruct"
         && class.is_some_and(|(module, name)| module == "numpy" && name == "ndarray")
@@ -145,8 +145,8 @@ pub(super) fn is_array(value: Value<'_>) -> bool {
 
 /// The content of a NumPy array in nested lists. `left` is the number of array elements that may still be shown.
 /// `None`: too many elements, or an unsupported type, order or shape.
-fn array(value: Value<'_>, left: &mut usize) -> Option<Json> {
-    let Node::Build(_, state) = value.node() else { return None };
+fn array(value: PickleValue<'_>, left: &mut usize) -> Option<Json> {
+    let PickleNode::Build(_, state) = value.node() else { return None };
     let [shape, datatype, is_fortran, content] = [1, 2, 3, 4].map(|i| value.at(*state).item(i));
     let extents = shape?.items()?.take(MOST_AXES + 1).map(|extent| usize::try_from(extent.integer()?).ok());
     let extents: Vec<usize> = extents.collect::<Option<_>>()?;
@@ -186,8 +186,8 @@ fn nested(extents: &[usize], flat: &mut impl Iterator<Item = Json>) -> Json {
 }
 
 /// Bytes; older protocols store them as a text to be encoded.
-fn bytes(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
-    if let Node::Bytes(bytes) = value.node() {
+fn bytes(value: PickleValue<'_>) -> Option<Cow<'_, [u8]>> {
+    if let PickleNode::Bytes(bytes) = value.node() {
         return Some((&**bytes).into());
     }
     let (module, name, arguments) = value.call()?;
@@ -202,15 +202,15 @@ fn bytes(value: Value<'_>) -> Option<Cow<'_, [u8]>> {
     }
 }
 
-impl Display for Label<'_> {
+impl Display for PandasLabel<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Label::None => f.write_str("None"),
-            Label::Bool(value) => f.write_str(if *value { "True" } else { "False" }),
-            Label::Integer(value) => value.fmt(f),
-            Label::Float(value) => float(*value, f),
-            Label::Text(text) => f.write_str(text),
-            Label::Tuple(labels) => {
+            PandasLabel::None => f.write_str("None"),
+            PandasLabel::Bool(value) => f.write_str(if *value { "True" } else { "False" }),
+            PandasLabel::Integer(value) => value.fmt(f),
+            PandasLabel::Float(value) => float(*value, f),
+            PandasLabel::Text(text) => f.write_str(text),
+            PandasLabel::Tuple(labels) => {
                 f.write_str("(")?;
                 for (i, label) in labels.iter().enumerate() {
                     f.write_str(if i > 0 { ", " } else { "" })?;
@@ -218,24 +218,24 @@ impl Display for Label<'_> {
                 }
                 f.write_str(if labels.len() == 1 { ",)" } else { ")" })
             }
-            Label::Date(day) => date(*day, f),
-            Label::Timestamp { value, per_second, zone } => {
+            PandasLabel::Date(day) => date(*day, f),
+            PandasLabel::Timestamp { value, per_second, zone } => {
                 let offset = zone.as_deref().map(|zone| offset_at(zone, value.div_euclid(*per_second)));
                 instant(*value, *per_second, offset, f)?;
                 offset.map_or(Ok(()), |offset| write_offset(offset, ":", f))
             }
-            Label::Timedelta { value, per_second } => {
+            PandasLabel::Timedelta { value, per_second } => {
                 let days = value.div_euclid(per_second * DAY);
                 write!(f, "{days} days {}", if days < 0 { "+" } else { "" })?;
                 clock(*value, *per_second, f)
             }
-            Label::NotATime => f.write_str("NaT"),
-            Label::Bytes(bytes) => {
+            PandasLabel::NotATime => f.write_str("NaT"),
+            PandasLabel::Bytes(bytes) => {
                 f.write_str("b")?;
                 let characters: String = bytes.iter().map(|byte| char::from(*byte)).collect();
                 quoted(&characters, |c| c.is_control() || !c.is_ascii(), f)
             }
-            Label::Interval { ends, closed } => {
+            PandasLabel::Interval { ends, closed } => {
                 let [left, right] = &**ends;
                 f.write_str(if matches!(*closed, "left" | "both") { "[" } else { "(" })?;
                 write!(f, "{left}, {right}{}", if matches!(*closed, "right" | "both") { "]" } else { ")" })
@@ -244,29 +244,29 @@ impl Display for Label<'_> {
     }
 }
 
-impl Label<'_> {
+impl PandasLabel<'_> {
     /// Writes Python's `repr`.
     fn repr(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Label::Text(text) => quoted(text, char::is_control, f),
-            Label::Date(day) => {
+            PandasLabel::Text(text) => quoted(text, char::is_control, f),
+            PandasLabel::Date(day) => {
                 let (year, month, day) = calendar::date(*day);
                 write!(f, "datetime.date({year}, {month}, {day})")
             }
-            Label::Timestamp { value, per_second, zone: Some(zone) } => {
+            PandasLabel::Timestamp { value, per_second, zone: Some(zone) } => {
                 let offset = offset_at(zone, value.div_euclid(*per_second));
                 f.write_str("Timestamp('")?;
                 instant(*value, *per_second, Some(offset), f)?;
                 write_offset(offset, "", f)?;
                 write!(f, "', tz='{zone}')")
             }
-            Label::Timestamp { .. } => write!(f, "Timestamp('{self}')"),
-            Label::Timedelta { .. } => write!(f, "Timedelta('{self}')"),
-            Label::Interval { ends, closed } => {
+            PandasLabel::Timestamp { .. } => write!(f, "Timestamp('{self}')"),
+            PandasLabel::Timedelta { .. } => write!(f, "Timedelta('{self}')"),
+            PandasLabel::Interval { ends, closed } => {
                 f.write_str("Interval(")?;
                 for end in &**ends {
                     match end {
-                        Label::Timestamp { .. } => write!(f, "{end}, ")?,
+                        PandasLabel::Timestamp { .. } => write!(f, "{end}, ")?,
                         _ => {
                             end.repr(f)?;
                             f.write_str(", ")?;
@@ -283,25 +283,29 @@ impl Label<'_> {
 /// A pickled value as JSON: plain values, NumPy scalars and arrays as such, a label or a zone as its text, keys of a
 /// dict as texts. Any other value is named in angle brackets: `<decimal.Decimal>`. Floats that JSON lacks become
 /// `"NaN"`, `"Infinity"`, `"-Infinity"`.
-pub fn json(value: Value<'_>) -> Json {
+pub fn json(value: PickleValue<'_>) -> Json {
     plain(value, &mut VALUES.clone())
 }
 
 /// A value as JSON; `left` is the number of array elements that may still be shown.
-fn plain(value: Value<'_>, left: &mut usize) -> Json {
+fn plain(value: PickleValue<'_>, left: &mut usize) -> Json {
     match value.node() {
-        Node::None | Node::Bool(_) | Node::Integer(_) | Node::Float(_) | Node::Text(_) => {
-            label(value).map(of_label).unwrap_or_default()
+        PickleNode::None
+        | PickleNode::Bool(_)
+        | PickleNode::Integer(_)
+        | PickleNode::Float(_)
+        | PickleNode::Text(_) => label(value).map(of_label).unwrap_or_default(),
+        PickleNode::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
+        PickleNode::List(_) | PickleNode::Tuple(_) => {
+            value.items().into_iter().flatten().map(|item| plain(item, left)).collect()
         }
-        Node::Bytes(bytes) => String::from_utf8_lossy(bytes).into(),
-        Node::List(_) | Node::Tuple(_) => value.items().into_iter().flatten().map(|item| plain(item, left)).collect(),
-        Node::Dict(_) => {
-            let text = |key: Value<'_>| label(key).map_or_else(|| class_of(key), |label| label.to_string());
+        PickleNode::Dict(_) => {
+            let text = |key: PickleValue<'_>| label(key).map_or_else(|| class_of(key), |label| label.to_string());
             let entries = value.entries().into_iter().flatten();
             Json::Object(entries.map(|(key, value)| (text(key), plain(value, left))).collect())
         }
-        Node::Build(..) if is_array(value) => array(value, left).unwrap_or_else(|| class_of(value).into()),
-        Node::Symbol(..) | Node::Call(..) | Node::Build(..) => {
+        PickleNode::Build(..) if is_array(value) => array(value, left).unwrap_or_else(|| class_of(value).into()),
+        PickleNode::Symbol(..) | PickleNode::Call(..) | PickleNode::Build(..) => {
             let known = label(value).map(of_label).or_else(|| zone(value).map(Json::String));
             known.unwrap_or_else(|| class_of(value).into())
         }
@@ -309,25 +313,25 @@ fn plain(value: Value<'_>, left: &mut usize) -> Json {
 }
 
 /// A label as JSON: numbers, booleans and texts as such, others as their text.
-fn of_label(label: Label<'_>) -> Json {
+fn of_label(label: PandasLabel<'_>) -> Json {
     match label {
-        Label::None => Json::Null,
-        Label::Bool(value) => value.into(),
-        Label::Integer(integer) => match (i64::try_from(integer), u64::try_from(integer)) {
+        PandasLabel::None => Json::Null,
+        PandasLabel::Bool(value) => value.into(),
+        PandasLabel::Integer(integer) => match (i64::try_from(integer), u64::try_from(integer)) {
             (Ok(small), _) => small.into(),
             (_, Ok(large)) => large.into(),
             _ => integer.to_string().into(),
         },
-        Label::Float(value) if value.is_nan() => "NaN".into(),
-        Label::Float(value) if value.is_infinite() => (if value > 0.0 { "Infinity" } else { "-Infinity" }).into(),
-        Label::Float(value) => value.into(),
-        Label::Text(text) => text.into(),
+        PandasLabel::Float(value) if value.is_nan() => "NaN".into(),
+        PandasLabel::Float(value) if value.is_infinite() => (if value > 0.0 { "Infinity" } else { "-Infinity" }).into(),
+        PandasLabel::Float(value) => value.into(),
+        PandasLabel::Text(text) => text.into(),
         other => other.to_string().into(),
     }
 }
 
 /// The class or function that makes a value, in angle brackets.
-pub fn class_of(value: Value<'_>) -> String {
+pub fn class_of(value: PickleValue<'_>) -> String {
     match value.call() {
         // `copyreg` and NumPy make an instance of the class in their arguments.
         Some((module, name, arguments))
@@ -431,7 +435,7 @@ fn write_offset(offset: i64, colon: &str, f: &mut Formatter<'_>) -> fmt::Result 
 ///
 /// It accepts names (also those of dateutil), and the classes of pytz, zoneinfo, datetime and dateutil. `None`: another
 /// value, or an offset that is not in whole minutes.
-pub fn zone(value: Value<'_>) -> Option<String> {
+pub fn zone(value: PickleValue<'_>) -> Option<String> {
     if let Some(text) = value.text() {
         return named(text);
     }
@@ -459,9 +463,9 @@ pub fn named(text: &str) -> Option<String> {
 }
 
 /// The seconds of a `datetime.timedelta(days, seconds, microseconds)`. `None`: it has a fraction.
-fn seconds(value: Value<'_>) -> Option<i64> {
+fn seconds(value: PickleValue<'_>) -> Option<i64> {
     let (module, name, arguments) = value.call()?;
-    let part = |i| arguments.item(i).map_or(Some(0), Value::integer);
+    let part = |i| arguments.item(i).map_or(Some(0), PickleValue::integer);
     if (module, name.as_str()) != ("datetime", "timedelta") || part(2)? != 0 {
         return None;
     }

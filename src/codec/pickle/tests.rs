@@ -3,7 +3,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::tree::Node;
+use super::tree::PickleNode;
 use super::*;
 
 /// No limit of memory that a test would meet.
@@ -22,41 +22,41 @@ fn unhex(text: &str) -> Vec<u8> {
 }
 
 /// A value as `scripts/fixtures/pickles.py` writes it.
-fn json(value: Value<'_>) -> Json {
-    let all = |value: Value<'_>| -> Vec<_> { value.items().unwrap().map(json).collect() };
+fn json(value: PickleValue<'_>) -> Json {
+    let all = |value: PickleValue<'_>| -> Vec<_> { value.items().unwrap().map(json).collect() };
     match value.node() {
-        Node::None => Json::Null,
-        Node::Bool(value) => (*value).into(),
-        Node::Integer(value) => json!({"i": value.to_string()}),
-        Node::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
-        Node::Text(text) => text.to_string().into(),
-        Node::Bytes(bytes) => json!({"b": hex(bytes)}),
-        Node::List(_) => json!({"l": all(value)}),
-        Node::Tuple(_) => json!({"t": all(value)}),
-        Node::Dict(_) => {
+        PickleNode::None => Json::Null,
+        PickleNode::Bool(value) => (*value).into(),
+        PickleNode::Integer(value) => json!({"i": value.to_string()}),
+        PickleNode::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
+        PickleNode::Text(text) => text.to_string().into(),
+        PickleNode::Bytes(bytes) => json!({"b": hex(bytes)}),
+        PickleNode::List(_) => json!({"l": all(value)}),
+        PickleNode::Tuple(_) => json!({"t": all(value)}),
+        PickleNode::Dict(_) => {
             json!({"d": value.entries().unwrap().map(|(key, value)| [json(key), json(value)]).collect::<Vec<_>>()})
         }
-        Node::Symbol(module, name) => json!({"s": [**module, **name]}),
-        Node::Call(function, arguments) => json!({"c": [json(value.at(*function)), json(value.at(*arguments))]}),
-        Node::Build(object, state) => json!({"o": [json(value.at(*object)), json(value.at(*state))]}),
+        PickleNode::Symbol(module, name) => json!({"s": [**module, **name]}),
+        PickleNode::Call(function, arguments) => json!({"c": [json(value.at(*function)), json(value.at(*arguments))]}),
+        PickleNode::Build(object, state) => json!({"o": [json(value.at(*object)), json(value.at(*state))]}),
     }
 }
 
-fn cell_json(cell: Cell<'_>) -> Json {
+fn cell_json(cell: PickledCell<'_>) -> Json {
     match cell {
-        Cell::None => Json::Null,
-        Cell::Bool(value) => value.into(),
-        Cell::Integer(value) => json!({"i": value.to_string()}),
-        Cell::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
-        Cell::Text(text) => text.into(),
-        Cell::Date(days) => json!({"date": days}),
-        Cell::Time(time) => {
+        PickledCell::None => Json::Null,
+        PickledCell::Bool(value) => value.into(),
+        PickledCell::Integer(value) => json!({"i": value.to_string()}),
+        PickledCell::Float(value) => json!({"f": hex(&value.to_be_bytes())}),
+        PickledCell::Text(text) => text.into(),
+        PickledCell::Date(days) => json!({"date": days}),
+        PickledCell::Time(time) => {
             let unit = if time.is_fine { "nanoseconds" } else { "time" };
             let key = if time.is_zoned { format!("zoned {unit}") } else { unit.into() };
             json!({key: time.value.to_string()})
         }
-        Cell::Decimal(digits) => json!({"decimal": digits}),
-        Cell::Other(name) => json!({"x": name}),
+        PickledCell::Decimal(digits) => json!({"decimal": digits}),
+        PickledCell::Other(name) => json!({"x": name}),
     }
 }
 
@@ -90,7 +90,7 @@ fn everything_is_read_as_python_reads_it() {
                 places.map(|(row, column)| cell_json(array.cell(row, column, &bytes).unwrap())).collect();
             assert_eq!(case["cells"], json!(cells), "{case}");
             assert_eq!(array.bytes(), cells.len() * 8);
-            let texts: usize = (0..columns).map(|column| array.counts(column)[Kind::Text as usize]).sum();
+            let texts: usize = (0..columns).map(|column| array.counts(column)[CellKind::Text as usize]).sum();
             assert_eq!(texts, cells.iter().filter(|cell| cell.is_string()).count());
         } else if let Some(bytes) = bytes("label") {
             seen[2] += 1;
@@ -162,8 +162,8 @@ fn values_are_found_by_their_keys() {
     let root = tree.root();
     let zone = root.get("tz").unwrap();
     assert_eq!(zone.items().unwrap().len(), 2);
-    assert_eq!(zone.item(1).and_then(Value::float), Some(2.5));
-    assert_eq!(zone.item(0).and_then(Value::integer), Some(0));
+    assert_eq!(zone.item(1).and_then(PickleValue::float), Some(2.5));
+    assert_eq!(zone.item(0).and_then(PickleValue::integer), Some(0));
     assert!(zone.item(2).is_none() && root.get("1").is_none() && root.item(0).is_none());
 }
 
@@ -282,12 +282,12 @@ fn a_long_array_is_read_in_one_pass() {
     let bytes = array(b"J\xa0\x86\x01\x00\x85", &list);
     let scanned = scan(&bytes).unwrap();
     for row in [0, 1, 999, 1000, 65_535, 99_999] {
-        assert_eq!(scanned.cell(row, 0, &bytes), Some(Cell::Text(format!("{row:08}").into())));
+        assert_eq!(scanned.cell(row, 0, &bytes), Some(PickledCell::Text(format!("{row:08}").into())));
         assert_eq!(scanned.text_length(row, 0, &bytes), 8);
     }
-    assert_eq!(scanned.counts(0)[Kind::Text as usize], 100_000);
+    assert_eq!(scanned.counts(0)[CellKind::Text as usize], 100_000);
     assert!(scanned.place(100_000, 0).is_none() && scanned.place(0, 1).is_none());
-    assert_eq!(scanned.counts(1), [0; Kind::ALL.len()]);
+    assert_eq!(scanned.counts(1), [0; CellKind::ALL.len()]);
     // A value and a memo entry take 8 bytes each.
     let asked = std::cell::Cell::new(0);
     let ask = |answer| {
@@ -349,10 +349,10 @@ fn values_of_other_kinds_are_named_and_passed_over() {
     // What stands before the list may be meant again: texts are interned. 2020-02-30 is no day.
     assert_eq!(cells[7..10], [json!("numpy._core.multiarray"), json!("numpy"), json!("dtype")]);
     assert_eq!(cells[11..], [other("int"), other("date"), json!({"date": 18_321})]);
-    assert_eq!(scanned.counts(0)[Kind::Other as usize], 10);
+    assert_eq!(scanned.counts(0)[CellKind::Other as usize], 10);
     // The list itself.
     let bytes = array(b"K\x01\x85", b"h\x11a");
-    assert_eq!(scan(&bytes).unwrap().counts(0)[Kind::Other as usize], 1);
+    assert_eq!(scan(&bytes).unwrap().counts(0)[CellKind::Other as usize], 1);
 }
 
 #[test]
@@ -509,7 +509,7 @@ fn token_or_byte() -> impl Strategy<Value = Vec<u8>> {
 #[test]
 fn instants_very_far_from_now_are_told_in_utc() {
     for value in [8_210_266_876_799, i64::MAX, i64::MIN] {
-        let label = Label::Timestamp { value, per_second: 1, zone: Some("Asia/Tokyo".into()) };
+        let label = PandasLabel::Timestamp { value, per_second: 1, zone: Some("Asia/Tokyo".into()) };
         assert!(label.to_string().ends_with("+00:00"), "{label}");
     }
 }

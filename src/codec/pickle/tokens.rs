@@ -12,7 +12,7 @@ pub(super) const CUT: &str = "the pickle is cut short";
 
 /// How text is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum PickleTextEncoding {
     Utf8,
     /// Latin-1 with `\u000a` and `\U0001f600`.
     Escaped,
@@ -24,7 +24,7 @@ pub(super) enum Encoding {
 
 /// A type of Python's containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Container {
+pub(super) enum PythonContainer {
     List,
     Tuple,
     Dict,
@@ -33,7 +33,7 @@ pub(super) enum Container {
 
 /// The values on the stack that an opcode takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Span {
+pub(super) enum StackSpan {
     /// This number of values.
     Values(usize),
     /// All values above the last mark.
@@ -42,7 +42,7 @@ pub(super) enum Span {
 
 /// An opcode with its argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Token<'a> {
+pub(super) enum PickleOpcode<'a> {
     Mark,
     Stop,
     Pop,
@@ -53,15 +53,15 @@ pub(super) enum Token<'a> {
     /// `None`: more than 128 bits.
     Integer(Option<i128>),
     Float(f64),
-    Text(Encoding, &'a [u8]),
+    Text(PickleTextEncoding, &'a [u8]),
     /// `bytes` of Python 3.
     Bytes(&'a [u8]),
     /// Module and name of a class or function.
     Global(&'a [u8], &'a [u8]),
     /// Module and name are on the stack.
     StackGlobal,
-    Make(Container, Span),
-    Extend(Container, Span),
+    Make(PythonContainer, StackSpan),
+    Extend(PythonContainer, StackSpan),
     Put(u64),
     Memoize,
     Get(u64),
@@ -125,87 +125,87 @@ impl<'a> Tokens<'a> {
 
     /// Reads a token.
     #[inline]
-    pub fn next(&mut self) -> Result<Token<'a>, Error> {
+    pub fn next(&mut self) -> Result<PickleOpcode<'a>, Error> {
         let at = self.at;
         self.read().unwrap_or(Err(CUT)).map_err(|what| Error::Token { at, what })
     }
 
     /// `None`: the pickle is cut short.
     #[inline]
-    fn read(&mut self) -> Option<Result<Token<'a>, &'static str>> {
+    fn read(&mut self) -> Option<Result<PickleOpcode<'a>, &'static str>> {
         let opcode = *self.bytes.get(self.at)?;
         self.at += 1;
         Some(Ok(match opcode {
-            0x8c => Token::Text(Encoding::Utf8, self.counted(1)?),
-            b'X' => Token::Text(Encoding::Utf8, self.counted(4)?),
-            0x8d => Token::Text(Encoding::Utf8, self.counted(8)?),
-            0x94 => Token::Memoize,
-            b'q' => Token::Put(self.number(1)?),
-            b'r' => Token::Put(self.number(4)?),
-            b'h' => Token::Get(self.number(1)?),
-            b'j' => Token::Get(self.number(4)?),
-            b'N' => Token::None,
-            b'G' => Token::Float(f64::from_be_bytes(*self.take(8)?.first_chunk()?)),
-            b'K' => Token::Integer(Some(self.number(1)?.into())),
-            b'M' => Token::Integer(Some(self.number(2)?.into())),
-            b'J' => Token::Integer(Some((self.number(4)? as u32).cast_signed().into())),
-            0x8a => Token::Integer(little_endian(self.counted(1)?)),
-            0x8b => Token::Integer(little_endian(self.counted(4)?)),
-            0x88 => Token::Bool(true),
-            0x89 => Token::Bool(false),
-            b'(' => Token::Mark,
-            b'V' => Token::Text(Encoding::Escaped, self.line()?),
-            b'S' => Token::Text(Encoding::Literal, self.line()?),
-            b'U' => Token::Text(Encoding::Python2, self.counted(1)?),
-            b'T' => Token::Text(Encoding::Python2, self.counted(4)?),
-            b'C' => Token::Bytes(self.counted(1)?),
-            b'B' => Token::Bytes(self.counted(4)?),
+            0x8c => PickleOpcode::Text(PickleTextEncoding::Utf8, self.counted(1)?),
+            b'X' => PickleOpcode::Text(PickleTextEncoding::Utf8, self.counted(4)?),
+            0x8d => PickleOpcode::Text(PickleTextEncoding::Utf8, self.counted(8)?),
+            0x94 => PickleOpcode::Memoize,
+            b'q' => PickleOpcode::Put(self.number(1)?),
+            b'r' => PickleOpcode::Put(self.number(4)?),
+            b'h' => PickleOpcode::Get(self.number(1)?),
+            b'j' => PickleOpcode::Get(self.number(4)?),
+            b'N' => PickleOpcode::None,
+            b'G' => PickleOpcode::Float(f64::from_be_bytes(*self.take(8)?.first_chunk()?)),
+            b'K' => PickleOpcode::Integer(Some(self.number(1)?.into())),
+            b'M' => PickleOpcode::Integer(Some(self.number(2)?.into())),
+            b'J' => PickleOpcode::Integer(Some((self.number(4)? as u32).cast_signed().into())),
+            0x8a => PickleOpcode::Integer(little_endian(self.counted(1)?)),
+            0x8b => PickleOpcode::Integer(little_endian(self.counted(4)?)),
+            0x88 => PickleOpcode::Bool(true),
+            0x89 => PickleOpcode::Bool(false),
+            b'(' => PickleOpcode::Mark,
+            b'V' => PickleOpcode::Text(PickleTextEncoding::Escaped, self.line()?),
+            b'S' => PickleOpcode::Text(PickleTextEncoding::Literal, self.line()?),
+            b'U' => PickleOpcode::Text(PickleTextEncoding::Python2, self.counted(1)?),
+            b'T' => PickleOpcode::Text(PickleTextEncoding::Python2, self.counted(4)?),
+            b'C' => PickleOpcode::Bytes(self.counted(1)?),
+            b'B' => PickleOpcode::Bytes(self.counted(4)?),
             // Bytes and bytearray.
-            0x8e | 0x96 => Token::Bytes(self.counted(8)?),
+            0x8e | 0x96 => PickleOpcode::Bytes(self.counted(8)?),
             b'I' => match self.line()? {
-                b"00" => Token::Bool(false),
-                b"01" => Token::Bool(true),
-                line => return Some(decimal(line).map(Token::Integer)),
+                b"00" => PickleOpcode::Bool(false),
+                b"01" => PickleOpcode::Bool(true),
+                line => return Some(decimal(line).map(PickleOpcode::Integer)),
             },
             b'L' => {
                 let line = self.line()?;
-                return Some(decimal(line.strip_suffix(b"L").unwrap_or(line)).map(Token::Integer));
+                return Some(decimal(line.strip_suffix(b"L").unwrap_or(line)).map(PickleOpcode::Integer));
             }
             b'F' => {
                 let number = std::str::from_utf8(self.line()?).ok().and_then(|line| line.trim().parse().ok());
-                return Some(number.map(Token::Float).ok_or("no number"));
+                return Some(number.map(PickleOpcode::Float).ok_or("no number"));
             }
-            b'p' => return Some(entry(self.line()?).map(Token::Put)),
-            b'g' => return Some(entry(self.line()?).map(Token::Get)),
-            b'c' => Token::Global(self.line()?, self.line()?),
-            0x93 => Token::StackGlobal,
-            b'R' | 0x81 => Token::Call,
-            0x92 => Token::CallNamed,
-            b'i' => Token::Instance(self.line()?, self.line()?),
-            b'o' => Token::Object,
-            b'b' => Token::Build,
-            b']' => Token::Make(Container::List, Span::Values(0)),
-            b')' => Token::Make(Container::Tuple, Span::Values(0)),
-            b'}' => Token::Make(Container::Dict, Span::Values(0)),
-            0x8f => Token::Make(Container::Set, Span::Values(0)),
-            0x85..=0x87 => Token::Make(Container::Tuple, Span::Values(usize::from(opcode - 0x84))),
-            b'l' => Token::Make(Container::List, Span::Mark),
-            b't' => Token::Make(Container::Tuple, Span::Mark),
-            b'd' => Token::Make(Container::Dict, Span::Mark),
+            b'p' => return Some(entry(self.line()?).map(PickleOpcode::Put)),
+            b'g' => return Some(entry(self.line()?).map(PickleOpcode::Get)),
+            b'c' => PickleOpcode::Global(self.line()?, self.line()?),
+            0x93 => PickleOpcode::StackGlobal,
+            b'R' | 0x81 => PickleOpcode::Call,
+            0x92 => PickleOpcode::CallNamed,
+            b'i' => PickleOpcode::Instance(self.line()?, self.line()?),
+            b'o' => PickleOpcode::Object,
+            b'b' => PickleOpcode::Build,
+            b']' => PickleOpcode::Make(PythonContainer::List, StackSpan::Values(0)),
+            b')' => PickleOpcode::Make(PythonContainer::Tuple, StackSpan::Values(0)),
+            b'}' => PickleOpcode::Make(PythonContainer::Dict, StackSpan::Values(0)),
+            0x8f => PickleOpcode::Make(PythonContainer::Set, StackSpan::Values(0)),
+            0x85..=0x87 => PickleOpcode::Make(PythonContainer::Tuple, StackSpan::Values(usize::from(opcode - 0x84))),
+            b'l' => PickleOpcode::Make(PythonContainer::List, StackSpan::Mark),
+            b't' => PickleOpcode::Make(PythonContainer::Tuple, StackSpan::Mark),
+            b'd' => PickleOpcode::Make(PythonContainer::Dict, StackSpan::Mark),
             // A frozenset.
-            0x91 => Token::Make(Container::Set, Span::Mark),
-            b'a' => Token::Extend(Container::List, Span::Values(1)),
-            b'e' => Token::Extend(Container::List, Span::Mark),
-            b's' => Token::Extend(Container::Dict, Span::Values(2)),
-            b'u' => Token::Extend(Container::Dict, Span::Mark),
-            0x90 => Token::Extend(Container::Set, Span::Mark),
-            b'0' => Token::Pop,
-            b'1' => Token::PopMark,
-            b'2' => Token::Duplicate,
-            0x80 => self.take(1).map(|_| Token::Nothing)?,
+            0x91 => PickleOpcode::Make(PythonContainer::Set, StackSpan::Mark),
+            b'a' => PickleOpcode::Extend(PythonContainer::List, StackSpan::Values(1)),
+            b'e' => PickleOpcode::Extend(PythonContainer::List, StackSpan::Mark),
+            b's' => PickleOpcode::Extend(PythonContainer::Dict, StackSpan::Values(2)),
+            b'u' => PickleOpcode::Extend(PythonContainer::Dict, StackSpan::Mark),
+            0x90 => PickleOpcode::Extend(PythonContainer::Set, StackSpan::Mark),
+            b'0' => PickleOpcode::Pop,
+            b'1' => PickleOpcode::PopMark,
+            b'2' => PickleOpcode::Duplicate,
+            0x80 => self.take(1).map(|_| PickleOpcode::Nothing)?,
             // Frames only help a reader of streams.
-            0x95 => self.take(8).map(|_| Token::Nothing)?,
-            b'.' => Token::Stop,
+            0x95 => self.take(8).map(|_| PickleOpcode::Nothing)?,
+            b'.' => PickleOpcode::Stop,
             _ => return Some(Err("an unsupported opcode")),
         }))
     }
@@ -236,12 +236,12 @@ fn entry(line: &[u8]) -> Result<u64, &'static str> {
 }
 
 /// Decodes text. Invalid Unicode (halves of surrogate pairs, damage) becomes U+FFFD.
-pub(super) fn text(encoding: Encoding, bytes: &[u8]) -> Option<Cow<'_, str>> {
+pub(super) fn text(encoding: PickleTextEncoding, bytes: &[u8]) -> Option<Cow<'_, str>> {
     match encoding {
-        Encoding::Utf8 => Some(String::from_utf8_lossy(bytes)),
-        Encoding::Escaped => unescape_unicode(bytes).map(Cow::Owned),
-        Encoding::Python2 => Some(python2(Cow::Borrowed(bytes))),
-        Encoding::Literal => {
+        PickleTextEncoding::Utf8 => Some(String::from_utf8_lossy(bytes)),
+        PickleTextEncoding::Escaped => unescape_unicode(bytes).map(Cow::Owned),
+        PickleTextEncoding::Python2 => Some(python2(Cow::Borrowed(bytes))),
+        PickleTextEncoding::Literal => {
             let line = bytes.trim_ascii_end();
             let (quote, inner) = line.split_first()?;
             let inner = inner.strip_suffix(&[*quote]).filter(|_| matches!(quote, b'\'' | b'"'))?;

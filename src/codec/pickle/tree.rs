@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Error;
-use super::machine::{Budget, Machine, Values};
-use super::tokens::{self, Container, Token, Tokens};
+use super::machine::{Machine, PickleBudget, PickleBuilder};
+use super::tokens::{self, PickleOpcode, PythonContainer, Tokens};
 
 /// Largest pickle to read into a tree, in bytes.
 const BYTES: usize = 1 << 20;
@@ -23,7 +23,7 @@ const DEPTH: usize = 64;
 
 /// A value. Its parts are indexes into the arena, so values can be shared and are freed without recursion.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum PickleNode {
     None,
     Bool(bool),
     Integer(i128),
@@ -42,12 +42,12 @@ pub(super) enum Node {
     Build(u32, u32),
 }
 
-impl Node {
+impl PickleNode {
     /// Its `i`-th part.
     fn child(&self, i: usize) -> Option<usize> {
         let child = match self {
-            Node::List(items) | Node::Tuple(items) | Node::Dict(items) => items.get(i),
-            Node::Call(first, second) | Node::Build(first, second) => [first, second].get(i).copied(),
+            PickleNode::List(items) | PickleNode::Tuple(items) | PickleNode::Dict(items) => items.get(i),
+            PickleNode::Call(first, second) | PickleNode::Build(first, second) => [first, second].get(i).copied(),
             _ => None,
         };
         child.map(|at| *at as usize)
@@ -56,9 +56,9 @@ impl Node {
     /// Bytes of its own text or bytes.
     fn text_bytes(&self) -> usize {
         match self {
-            Node::Text(text) => text.len(),
-            Node::Bytes(bytes) => bytes.len(),
-            Node::Symbol(module, name) => module.len() + name.len(),
+            PickleNode::Text(text) => text.len(),
+            PickleNode::Bytes(bytes) => bytes.len(),
+            PickleNode::Symbol(module, name) => module.len() + name.len(),
             _ => 0,
         }
     }
@@ -68,15 +68,15 @@ impl Node {
 /// walk visits at most 100,000 values with at most 1 MiB and 16 times the pickle's bytes of text, shared ones counted
 /// each time.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tree {
-    nodes: Vec<Node>,
+pub struct PickleTree {
+    nodes: Vec<PickleNode>,
     root: u32,
 }
 
-impl Tree {
+impl PickleTree {
     /// The pickled value.
-    pub fn root(&self) -> Value<'_> {
-        Value { nodes: &self.nodes, at: self.root }
+    pub fn root(&self) -> PickleValue<'_> {
+        PickleValue { nodes: &self.nodes, at: self.root }
     }
 
     /// Visits values, children first, and refuses cycles and trees that are too costly to walk or copy.
@@ -131,17 +131,17 @@ struct Walk {
     text: usize,
 }
 
-/// One value of a [`Tree`].
+/// One value of a [`PickleTree`].
 #[derive(Clone, Copy, Debug)]
-pub struct Value<'a> {
-    nodes: &'a [Node],
+pub struct PickleValue<'a> {
+    nodes: &'a [PickleNode],
     at: u32,
 }
 
-impl<'a> Value<'a> {
-    pub(super) fn node(self) -> &'a Node {
+impl<'a> PickleValue<'a> {
+    pub(super) fn node(self) -> &'a PickleNode {
         // All indexes come from the machine, which writes valid ones.
-        self.nodes.get(self.at as usize).unwrap_or(&Node::None)
+        self.nodes.get(self.at as usize).unwrap_or(&PickleNode::None)
     }
 
     pub(super) fn at(self, at: u32) -> Self {
@@ -150,64 +150,64 @@ impl<'a> Value<'a> {
 
     /// Whether it is `None`.
     pub fn is_none(self) -> bool {
-        matches!(self.node(), Node::None)
+        matches!(self.node(), PickleNode::None)
     }
 
     /// A text.
     pub fn text(self) -> Option<&'a str> {
-        if let Node::Text(text) = self.node() { Some(text) } else { None }
+        if let PickleNode::Text(text) = self.node() { Some(text) } else { None }
     }
 
     /// A bool.
     pub fn bool(self) -> Option<bool> {
-        if let Node::Bool(value) = self.node() { Some(*value) } else { None }
+        if let PickleNode::Bool(value) = self.node() { Some(*value) } else { None }
     }
 
     /// An integer of 64 bits; a bool counts as one, as in Python.
     pub fn integer(self) -> Option<i64> {
         match self.node() {
-            Node::Integer(value) => i64::try_from(*value).ok(),
-            Node::Bool(value) => Some((*value).into()),
+            PickleNode::Integer(value) => i64::try_from(*value).ok(),
+            PickleNode::Bool(value) => Some((*value).into()),
             _ => None,
         }
     }
 
     /// A float.
     pub fn float(self) -> Option<f64> {
-        if let Node::Float(value) = self.node() { Some(*value) } else { None }
+        if let PickleNode::Float(value) = self.node() { Some(*value) } else { None }
     }
 
     /// The items of a list or a tuple.
-    pub fn items(self) -> Option<impl ExactSizeIterator<Item = Value<'a>> + Clone> {
-        let (Node::List(items) | Node::Tuple(items)) = self.node() else { return None };
+    pub fn items(self) -> Option<impl ExactSizeIterator<Item = PickleValue<'a>> + Clone> {
+        let (PickleNode::List(items) | PickleNode::Tuple(items)) = self.node() else { return None };
         Some(items.iter().map(move |at| self.at(*at)))
     }
 
     /// Item `i` of a list or a tuple.
-    pub fn item(self, i: usize) -> Option<Value<'a>> {
+    pub fn item(self, i: usize) -> Option<PickleValue<'a>> {
         self.items()?.nth(i)
     }
 
     /// The keys and values of a dict in the order written. If a key repeats, the last one counts.
-    pub fn entries(self) -> Option<impl ExactSizeIterator<Item = (Value<'a>, Value<'a>)>> {
-        let Node::Dict(entries) = self.node() else { return None };
+    pub fn entries(self) -> Option<impl ExactSizeIterator<Item = (PickleValue<'a>, PickleValue<'a>)>> {
+        let PickleNode::Dict(entries) = self.node() else { return None };
         // A dict's entries come in pairs.
         Some(entries.chunks_exact(2).map(move |pair| (self.at(pair[0]), self.at(pair[1]))))
     }
 
     /// The value of a dict's text key, by linear search.
-    pub fn get(self, key: &str) -> Option<Value<'a>> {
+    pub fn get(self, key: &str) -> Option<PickleValue<'a>> {
         Some(self.entries()?.filter(|(other, _)| other.text() == Some(key)).last()?.1)
     }
 
     /// Module and name of a class or function. A `getattr` becomes `Class.method`, as in newer protocols.
     pub fn symbol(self) -> Option<(&'a str, String)> {
         match self.node() {
-            Node::Symbol(module, name) => Some((module, name.to_string())),
-            Node::Call(function, arguments) => {
-                let Node::Symbol(of, get) = self.at(*function).node() else { return None };
+            PickleNode::Symbol(module, name) => Some((module, name.to_string())),
+            PickleNode::Call(function, arguments) => {
+                let PickleNode::Symbol(of, get) = self.at(*function).node() else { return None };
                 let [class, method] = [0, 1].map(|i| self.at(*arguments).item(i));
-                let Node::Symbol(module, class) = class?.node() else { return None };
+                let PickleNode::Symbol(module, class) = class?.node() else { return None };
                 let is_method = matches!(&**of, "__builtin__" | "builtins") && &**get == "getattr";
                 is_method.then_some((module, format!("{class}.{}", method?.text()?)))
             }
@@ -216,9 +216,9 @@ impl<'a> Value<'a> {
     }
 
     /// Module and name of the called function, and the arguments. Ignores a state that is given to the result.
-    pub fn call(self) -> Option<(&'a str, String, Value<'a>)> {
-        let called = if let Node::Build(object, _) = self.node() { self.at(*object) } else { self };
-        let Node::Call(function, arguments) = called.node() else { return None };
+    pub fn call(self) -> Option<(&'a str, String, PickleValue<'a>)> {
+        let called = if let PickleNode::Build(object, _) = self.node() { self.at(*object) } else { self };
+        let PickleNode::Call(function, arguments) = called.node() else { return None };
         let (module, name) = self.at(*function).symbol()?;
         Some((module, name, self.at(*arguments)))
     }
@@ -226,17 +226,17 @@ impl<'a> Value<'a> {
     /// A short description of the value, for errors.
     pub fn describe(self) -> String {
         match self.node() {
-            Node::None => "None".into(),
-            Node::Bool(_) => "a bool".into(),
-            Node::Integer(_) => "an integer".into(),
-            Node::Float(_) => "a float".into(),
-            Node::Text(_) => "a text".into(),
-            Node::Bytes(_) => "bytes".into(),
-            Node::List(_) => "a list".into(),
-            Node::Tuple(_) => "a tuple".into(),
-            Node::Dict(_) => "a dict".into(),
-            Node::Symbol(module, name) => format!("{module}.{name}"),
-            Node::Call(..) | Node::Build(..) => match self.call() {
+            PickleNode::None => "None".into(),
+            PickleNode::Bool(_) => "a bool".into(),
+            PickleNode::Integer(_) => "an integer".into(),
+            PickleNode::Float(_) => "a float".into(),
+            PickleNode::Text(_) => "a text".into(),
+            PickleNode::Bytes(_) => "bytes".into(),
+            PickleNode::List(_) => "a list".into(),
+            PickleNode::Tuple(_) => "a tuple".into(),
+            PickleNode::Dict(_) => "a dict".into(),
+            PickleNode::Symbol(module, name) => format!("{module}.{name}"),
+            PickleNode::Call(..) | PickleNode::Build(..) => match self.call() {
                 Some((module, name, _)) => format!("what {module}.{name} returns"),
                 None => "what a call returns".into(),
             },
@@ -248,38 +248,38 @@ impl<'a> Value<'a> {
 ///
 /// # Errors
 /// A malformed or unsupported token, and its offset; an exceeded limit; a value that contains itself.
-pub fn attribute(bytes: &[u8]) -> Result<Tree, Error> {
+pub fn attribute(bytes: &[u8]) -> Result<PickleTree, Error> {
     if bytes.len() > BYTES {
         return Err(Error::Limit { what: "bytes", most: BYTES });
     }
     let mut machine = machine(bytes);
     while machine.step()? {}
     let [root] = machine.stack[..] else { return Err(machine.wrong("more or less than one value is left")) };
-    let tree = Tree { nodes: machine.values.nodes, root };
+    let tree = PickleTree { nodes: machine.values.nodes, root };
     tree.check(bytes.len() * TEXT + LITTLE)?;
     Ok(tree)
 }
 
 /// A machine that builds a tree.
 pub(super) fn machine(bytes: &[u8]) -> Machine<'_, Arena> {
-    Machine::new(Tokens::new(bytes, 0), Arena::default(), MEMO, Budget { used: 0, limit: MEMORY })
+    Machine::new(Tokens::new(bytes, 0), Arena::default(), MEMO, PickleBudget { used: 0, limit: MEMORY })
 }
 
 /// The values of a running machine; they refer to each other by index in `nodes`.
 #[derive(Default)]
 pub(super) struct Arena {
-    nodes: Vec<Node>,
+    nodes: Vec<PickleNode>,
     /// Offset of each value's token.
     origins: Vec<usize>,
 }
 
 impl Arena {
     /// A value, and the offset of its token.
-    pub fn value(&self, at: u32) -> (Value<'_>, usize) {
-        (Value { nodes: &self.nodes, at }, self.origins.get(at as usize).copied().unwrap_or(0))
+    pub fn value(&self, at: u32) -> (PickleValue<'_>, usize) {
+        (PickleValue { nodes: &self.nodes, at }, self.origins.get(at as usize).copied().unwrap_or(0))
     }
 
-    fn push(&mut self, node: Node, at: usize) -> Result<u32, Error> {
+    fn push(&mut self, node: PickleNode, at: usize) -> Result<u32, Error> {
         if self.nodes.len() >= VALUES {
             return Err(Error::Limit { what: "values", most: VALUES });
         }
@@ -289,67 +289,72 @@ impl Arena {
     }
 }
 
-impl Values for Arena {
+impl PickleBuilder for Arena {
     type Value = u32;
 
-    fn leaf(&mut self, token: Token<'_>, at: usize) -> Result<u32, Error> {
+    fn leaf(&mut self, token: PickleOpcode<'_>, at: usize) -> Result<u32, Error> {
         let wrong = |what| Error::Token { at, what };
         let name = |bytes| std::str::from_utf8(bytes).map_err(|_| wrong("a name that is no text")).map(Arc::from);
         let node = match token {
-            Token::Bool(value) => Node::Bool(value),
-            Token::Integer(value) => Node::Integer(value.ok_or(wrong("an integer of more than 128 bits"))?),
-            Token::Float(value) => Node::Float(value),
-            Token::Text(encoding, bytes) => {
-                Node::Text((*tokens::text(encoding, bytes).ok_or(wrong("a malformed text"))?).into())
+            PickleOpcode::Bool(value) => PickleNode::Bool(value),
+            PickleOpcode::Integer(value) => {
+                PickleNode::Integer(value.ok_or(wrong("an integer of more than 128 bits"))?)
             }
-            Token::Bytes(bytes) => Node::Bytes(bytes.into()),
-            Token::Global(module, class) => Node::Symbol(name(module)?, name(class)?),
-            _ => Node::None,
+            PickleOpcode::Float(value) => PickleNode::Float(value),
+            PickleOpcode::Text(encoding, bytes) => {
+                PickleNode::Text((*tokens::text(encoding, bytes).ok_or(wrong("a malformed text"))?).into())
+            }
+            PickleOpcode::Bytes(bytes) => PickleNode::Bytes(bytes.into()),
+            PickleOpcode::Global(module, class) => PickleNode::Symbol(name(module)?, name(class)?),
+            _ => PickleNode::None,
         };
         self.push(node, at)
     }
 
     fn symbol(&mut self, module: u32, name: u32, at: usize) -> Result<u32, Error> {
-        let [Some(Node::Text(module)), Some(Node::Text(name))] = [module, name].map(|at| self.nodes.get(at as usize))
+        let [Some(PickleNode::Text(module)), Some(PickleNode::Text(name))] =
+            [module, name].map(|at| self.nodes.get(at as usize))
         else {
             return Err(Error::Token { at, what: "the names on the stack are no texts" });
         };
-        self.push(Node::Symbol(module.clone(), name.clone()), at)
+        self.push(PickleNode::Symbol(module.clone(), name.clone()), at)
     }
 
-    fn make(&mut self, container: Container, items: &[u32], at: usize) -> Result<u32, Error> {
+    fn make(&mut self, container: PythonContainer, items: &[u32], at: usize) -> Result<u32, Error> {
         let node = match container {
-            Container::List => Node::List(items.into()),
-            Container::Tuple => Node::Tuple(items.into()),
-            Container::Dict if items.len().is_multiple_of(2) => Node::Dict(items.into()),
-            Container::Dict => return Err(Error::Token { at, what: "a key without a value" }),
+            PythonContainer::List => PickleNode::List(items.into()),
+            PythonContainer::Tuple => PickleNode::Tuple(items.into()),
+            PythonContainer::Dict if items.len().is_multiple_of(2) => PickleNode::Dict(items.into()),
+            PythonContainer::Dict => return Err(Error::Token { at, what: "a key without a value" }),
             // No known attribute has a set.
-            Container::Set => return Err(Error::Token { at, what: "a set, which is not supported" }),
+            PythonContainer::Set => return Err(Error::Token { at, what: "a set, which is not supported" }),
         };
         self.push(node, at)
     }
 
-    fn extend(&mut self, into: u32, like: Container, items: &[u32], at: usize) -> Result<(), Error> {
+    fn extend(&mut self, into: u32, like: PythonContainer, items: &[u32], at: usize) -> Result<(), Error> {
         match (self.nodes.get_mut(into as usize), like) {
-            (Some(Node::List(list)), Container::List) => list.extend_from_slice(items),
-            (Some(Node::Dict(dict)), Container::Dict) if items.len().is_multiple_of(2) => dict.extend_from_slice(items),
+            (Some(PickleNode::List(list)), PythonContainer::List) => list.extend_from_slice(items),
+            (Some(PickleNode::Dict(dict)), PythonContainer::Dict) if items.len().is_multiple_of(2) => {
+                dict.extend_from_slice(items)
+            }
             // Only its class knows what an object does with items.
-            (Some(Node::Call(..) | Node::Build(..)), _) => {}
+            (Some(PickleNode::Call(..) | PickleNode::Build(..)), _) => {}
             _ => return Err(Error::Token { at, what: "the container on the stack does not take these items" }),
         }
         Ok(())
     }
 
     fn call(&mut self, function: u32, arguments: u32, at: usize) -> Result<u32, Error> {
-        self.push(Node::Call(function, arguments), at)
+        self.push(PickleNode::Call(function, arguments), at)
     }
 
     /// Other values may hold the object, so its index stays and its old content moves.
     fn build(&mut self, object: u32, state: u32, at: usize) -> Result<u32, Error> {
-        let moved = self.push(Node::None, at)?;
+        let moved = self.push(PickleNode::None, at)?;
         let (place, last) = (object as usize, moved as usize);
         self.nodes.swap(place, last);
-        self.nodes[place] = Node::Build(moved, state);
+        self.nodes[place] = PickleNode::Build(moved, state);
         Ok(object)
     }
 }

@@ -37,7 +37,7 @@ pub type ReadAt<'a> = dyn Fn(u64, usize) -> Option<Vec<u8>> + 'a;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct HeaderMessage {
     /// Its number in the file format.
     pub kind: u64,
     /// Its body as stored. `None`: stored elsewhere.
@@ -45,7 +45,7 @@ pub struct Message {
 }
 
 /// The messages of the header at an address. `None`: not a header, or one beyond the limits.
-pub fn messages(address: u64, widths: Widths, read: &ReadAt<'_>) -> Option<Vec<Message>> {
+pub fn messages(address: u64, widths: Widths, read: &ReadAt<'_>) -> Option<Vec<HeaderMessage>> {
     let prefix = read(address, PREFIX)?;
     let mut rest = Rest(&prefix);
     let mut layout = Layout { widths, flags: None };
@@ -91,7 +91,7 @@ impl Layout {
         &self,
         block: &[u8],
         is_further: bool,
-        found: &mut Vec<Message>,
+        found: &mut Vec<HeaderMessage>,
         blocks: &mut Vec<(u64, u64, bool)>,
     ) -> Option<()> {
         let mut rest = Rest(block);
@@ -111,7 +111,7 @@ impl Layout {
                 let mut rest = Rest(body);
                 blocks.push((rest.number(self.widths.address)?, rest.number(self.widths.length)?, true));
             } else {
-                found.push(Message { kind, body: (flags & SHARED == 0).then(|| body.to_vec()) });
+                found.push(HeaderMessage { kind, body: (flags & SHARED == 0).then(|| body.to_vec()) });
             }
         }
         Some(())

@@ -15,7 +15,7 @@ const ALIGNMENT: usize = 8;
 
 /// Location of an object's data in the collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Object {
+pub struct HeapObject {
     /// Its number in the collection.
     pub index: u16,
     /// First byte of its data in the collection.
@@ -27,16 +27,16 @@ pub struct Object {
 /// The objects of a collection, by index. For each object only the offset of its header is kept: the header lies beside
 /// the data, which are read next.
 #[derive(Debug)]
-pub struct Objects {
-    sizes: Sizes,
+pub struct HeapObjects {
+    sizes: HeapWidths,
     /// In units of [`ALIGNMENT`].
     places: Vec<u32>,
 }
 
-impl Objects {
+impl HeapObjects {
     /// Object `index` of `collection`, which must be the bytes that this index was made from.
     #[inline]
-    pub fn find(&self, collection: &[u8], index: u16) -> Option<Object> {
+    pub fn find(&self, collection: &[u8], index: u16) -> Option<HeapObject> {
         // Indices mostly run from 1 without a gap.
         let likely = self.places.get(usize::from(index).wrapping_sub(1));
         let likely = likely.and_then(|place| self.sizes.object(collection, position(*place)));
@@ -44,7 +44,7 @@ impl Objects {
     }
 
     #[cold]
-    fn search(&self, collection: &[u8], index: u16) -> Option<Object> {
+    fn search(&self, collection: &[u8], index: u16) -> Option<HeapObject> {
         let index_at = |place: u32| self.sizes.object(collection, position(place)).map(|object| object.index);
         let at = self.places.binary_search_by_key(&Some(index), |place| index_at(*place)).ok()?;
         self.sizes.object(collection, position(*self.places.get(at)?))
@@ -62,7 +62,7 @@ fn position(place: u32) -> usize {
 
 /// Widths of the fields in a collection.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct HeapWidths {
     /// Bytes of a length.
     length: usize,
     /// Bytes of the collection's header.
@@ -71,7 +71,7 @@ pub struct Sizes {
     object: usize,
 }
 
-impl Sizes {
+impl HeapWidths {
     /// Widths for a file whose lengths take this many bytes.
     pub fn new(length_size: u8) -> Self {
         let length = usize::from(length_size);
@@ -97,7 +97,7 @@ impl Sizes {
     }
 
     /// The objects of a collection. Every step advances at least by an object's header.
-    pub fn objects(self, collection: &[u8]) -> Result<Objects, Error> {
+    pub fn objects(self, collection: &[u8]) -> Result<HeapObjects, Error> {
         // From this capacity, the vector is copied once or twice at most; it is shrunk at the end.
         let mut places = Vec::with_capacity(collection.len() / (2 * self.object));
         let (mut at, mut last, mut sorted) = (self.header, 0, true);
@@ -129,15 +129,15 @@ impl Sizes {
             places.reverse();
         }
         places.shrink_to_fit();
-        Ok(Objects { sizes: self, places })
+        Ok(HeapObjects { sizes: self, places })
     }
 
     /// The object with its header at `at`.
     #[inline]
-    fn object(&self, collection: &[u8], at: usize) -> Option<Object> {
+    fn object(&self, collection: &[u8], at: usize) -> Option<HeapObject> {
         let start = at.checked_add(self.object)?;
         let (index, length) = self.parse(collection.get(at..start)?);
-        Some(Object { index, start, length: usize::try_from(length).ok()? })
+        Some(HeapObject { index, start, length: usize::try_from(length).ok()? })
     }
 
     /// Index and length from an object's header.
@@ -174,12 +174,12 @@ mod tests {
 
     #[test]
     fn objects_are_found_where_the_format_puts_them() {
-        let sizes = Sizes::new(8);
+        let sizes = HeapWidths::new(8);
         let bytes = sample();
         assert_eq!(sizes.collection(&bytes), Ok(96));
         let objects = sizes.objects(&bytes).unwrap();
-        assert_eq!(objects.find(&bytes, 1), Some(Object { index: 1, start: 32, length: 5 }));
-        assert_eq!(objects.find(&bytes, 2), Some(Object { index: 2, start: 56, length: 8 }));
+        assert_eq!(objects.find(&bytes, 1), Some(HeapObject { index: 1, start: 32, length: 5 }));
+        assert_eq!(objects.find(&bytes, 2), Some(HeapObject { index: 2, start: 56, length: 8 }));
         assert_eq!(objects.find(&bytes, 0), None);
         assert_eq!(objects.find(&bytes, 3), None);
     }
@@ -188,9 +188,9 @@ mod tests {
     fn objects_are_found_in_any_order_and_with_gaps() {
         let mut bytes = sample();
         (bytes[16], bytes[40]) = (7, 3);
-        let objects = Sizes::new(8).objects(&bytes).unwrap();
-        assert_eq!(objects.find(&bytes, 7), Some(Object { index: 7, start: 32, length: 5 }));
-        assert_eq!(objects.find(&bytes, 3), Some(Object { index: 3, start: 56, length: 8 }));
+        let objects = HeapWidths::new(8).objects(&bytes).unwrap();
+        assert_eq!(objects.find(&bytes, 7), Some(HeapObject { index: 7, start: 32, length: 5 }));
+        assert_eq!(objects.find(&bytes, 3), Some(HeapObject { index: 3, start: 56, length: 8 }));
         assert_eq!(objects.find(&bytes, 1), None);
     }
 
@@ -199,8 +199,8 @@ mod tests {
         let mut bytes = sample();
         bytes[16] = 0;
         bytes[24] = 24;
-        let objects = Sizes::new(8).objects(&bytes).unwrap();
-        assert_eq!(objects.find(&bytes, 2), Some(Object { index: 2, start: 56, length: 8 }));
+        let objects = HeapWidths::new(8).objects(&bytes).unwrap();
+        assert_eq!(objects.find(&bytes, 2), Some(HeapObject { index: 2, start: 56, length: 8 }));
         assert_eq!(objects.find(&bytes, 1), None);
     }
 
@@ -208,8 +208,8 @@ mod tests {
     fn of_objects_with_one_index_the_last_is_found() {
         let mut bytes = sample();
         bytes[40] = 1;
-        let objects = Sizes::new(8).objects(&bytes).unwrap();
-        assert_eq!(objects.find(&bytes, 1), Some(Object { index: 1, start: 56, length: 8 }));
+        let objects = HeapWidths::new(8).objects(&bytes).unwrap();
+        assert_eq!(objects.find(&bytes, 1), Some(HeapObject { index: 1, start: 56, length: 8 }));
         assert_eq!(objects.find(&bytes, 2), None);
     }
 
@@ -217,13 +217,16 @@ mod tests {
     fn an_object_longer_than_its_collection_is_an_error() {
         let mut bytes = sample();
         bytes[24..32].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(Sizes::new(8).objects(&bytes).unwrap_err().to_string(), "object 1 is longer than the collection");
+        assert_eq!(
+            HeapWidths::new(8).objects(&bytes).unwrap_err().to_string(),
+            "object 1 is longer than the collection"
+        );
     }
 
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), width in 0u8..9) {
-            let sizes = Sizes::new(width);
+            let sizes = HeapWidths::new(width);
             let _ = sizes.collection(&bytes);
             if let Ok(objects) = sizes.objects(&bytes) {
                 for index in 0..40 {

@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use super::header::{self, ReadAt};
-use super::{Area, Rest, Selection, Widths, heap};
+use super::{Area, ElementSelection, Rest, Widths, heap};
 
 /// Messages of an object header.
 const DATASPACE: u64 = 1;
@@ -84,9 +84,9 @@ pub struct StoredMapping<'a> {
     /// Path of the dataset in it.
     pub dataset: &'a [u8],
     /// The selected elements of the source.
-    pub from: Selection,
+    pub from: ElementSelection,
     /// Their place in the virtual dataset.
-    pub to: Selection,
+    pub to: ElementSelection,
 }
 
 impl VirtualDataset {
@@ -147,7 +147,7 @@ impl StoredFill {
 
 /// An object of the global heap collection at an address.
 fn object(address: u64, index: u16, widths: Widths, read: &ReadAt<'_>) -> Option<Vec<u8>> {
-    let sizes = heap::Sizes::new(u8::try_from(widths.length).ok()?);
+    let sizes = heap::HeapWidths::new(u8::try_from(widths.length).ok()?);
     let length = sizes.collection(&read(address, 32)?).ok().filter(|length| *length <= MOST_BYTES)?;
     let mut collection = read(address, usize::try_from(length).ok()?).filter(|bytes| bytes.len() as u64 == length)?;
     let object = sizes.objects(&collection).ok()?.find(&collection, index)?;
@@ -214,12 +214,12 @@ fn name(bytes: &[u8], rest: &mut Rest<'_>) -> Option<Range<u32>> {
 
 impl Rest<'_> {
     /// A selection of everything or of one box. `None`: any other selection.
-    fn selection(&mut self) -> Option<Selection> {
+    fn selection(&mut self) -> Option<ElementSelection> {
         match self.number(4)? {
-            2 => self.area().map(Selection::Box),
+            2 => self.area().map(ElementSelection::Box),
             3 => {
                 self.skip(12)?;
-                Some(Selection::All)
+                Some(ElementSelection::All)
             }
             _ => None,
         }
@@ -266,8 +266,8 @@ mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    fn area(start: &[u64], count: &[u64]) -> Selection {
-        Selection::Box(Area { start: start.to_vec(), count: count.to_vec() })
+    fn area(start: &[u64], count: &[u64]) -> ElementSelection {
+        ElementSelection::Box(Area { start: start.to_vec(), count: count.to_vec() })
     }
 
     /// A list as h5py writes it by default: version 0, selections of version 1 and 2.
@@ -284,7 +284,8 @@ mod tests {
     #[test]
     fn mappings_are_boxes_or_everything() {
         let list = MappingList::read(list(), WIDTHS).unwrap();
-        let first = StoredMapping { file: b".", dataset: b"/a", from: Selection::All, to: area(&[3, 4], &[3, 6]) };
+        let first =
+            StoredMapping { file: b".", dataset: b"/a", from: ElementSelection::All, to: area(&[3, 4], &[3, 6]) };
         let to = area(&[8, 6], &[4, 6]);
         let second = StoredMapping { file: b"other.h5", dataset: b"b/c", from: area(&[3, 4], &[3, 6]), to };
         assert_eq!((list.len(), list.get(0).unwrap(), list.get(1).unwrap(), list.get(2)), (2, first, second, None));

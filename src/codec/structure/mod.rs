@@ -22,7 +22,7 @@ impl Widths {
 
 /// A selection of a dataset's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Selection {
+pub enum ElementSelection {
     /// All elements.
     All,
     /// A box of elements.

@@ -3,7 +3,7 @@
 use crate::codec::Error;
 use std::collections::HashMap;
 
-use super::{Kind, MAGIC, Packing, Reader, Stop};
+use super::{MAGIC, Stop, TrevniPacking, TrevniReader, TrevniType};
 
 /// Keys defined by the format; all others belong to applications.
 const NAME: &str = "trevni.name";
@@ -19,7 +19,7 @@ const PARENT: &str = "trevni.parent";
 pub struct Metadata(Vec<(String, Vec<u8>)>);
 
 impl Metadata {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Stop> {
+    fn read(reader: &mut TrevniReader<'_>) -> Result<Self, Stop> {
         let count = reader.long()?;
         let count = usize::try_from(count).ok().filter(|count| *count as u64 <= reader.left() / 2);
         let count = count.ok_or("more metadata than the file has bytes")?;
@@ -55,11 +55,11 @@ impl Metadata {
 
 /// A column according to the header.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct TrevniColumn {
     /// Its name, unique in the file.
     pub name: String,
     /// Type of a value, and storage of blocks; or why the column cannot be read.
-    pub form: Result<(Kind, Packing), Error>,
+    pub form: Result<(TrevniType, TrevniPacking), Error>,
     /// Whether each descriptor has the first value of its block.
     pub has_values: bool,
     /// Whether each row, or each value of the parent, has any number of values.
@@ -74,7 +74,7 @@ pub struct Column {
 
 /// The header of a file.
 #[derive(Clone, Debug)]
-pub struct Header {
+pub struct TrevniHeader {
     /// 1 or 2; version 1 only lacks runs of lengths.
     pub version: u8,
     /// Rows of the table.
@@ -82,18 +82,18 @@ pub struct Header {
     /// Metadata of the file.
     pub metadata: Metadata,
     /// The columns; parents stand before their children.
-    pub columns: Vec<Column>,
+    pub columns: Vec<TrevniColumn>,
     /// Length of the header, in bytes.
     pub length: u64,
 }
 
-impl Header {
+impl TrevniHeader {
     /// Reads the header of a file of `total` bytes that begins with `bytes`.
     ///
     /// # Errors
     /// [`Stop::More`] if it is longer than `bytes`; rules that it breaks.
     pub fn read(bytes: &[u8], total: u64) -> Result<Self, Stop> {
-        let reader = &mut Reader::new(bytes, total);
+        let reader = &mut TrevniReader::new(bytes, total);
         if reader.take(MAGIC.len())? != MAGIC {
             return Err("a Trevni file begins with \"Trv\"".into());
         }
@@ -132,14 +132,14 @@ impl Header {
 fn column(
     metadata: Metadata,
     [codec, checksum]: [Option<&[u8]>; 2],
-    before: &[Column],
+    before: &[TrevniColumn],
     places: &HashMap<String, usize>,
-) -> Result<Column, Error> {
+) -> Result<TrevniColumn, Error> {
     let text = |key: &str| metadata.get(key).map(|value| String::from_utf8_lossy(value).into_owned());
     let name = text(NAME).ok_or_else(|| format!("it has no {NAME}"))?;
     let kind = text(TYPE).ok_or_else(|| format!("{name:?} has no {TYPE}"))?;
-    let packing = Packing::of(metadata.get(CODEC).or(codec), metadata.get(CHECKSUM).or(checksum));
-    let form = Kind::of(&kind).ok_or_else(|| format!("the type {kind:?} is not known").into());
+    let packing = TrevniPacking::of(metadata.get(CODEC).or(codec), metadata.get(CHECKSUM).or(checksum));
+    let form = TrevniType::of(&kind).ok_or_else(|| format!("the type {kind:?} is not known").into());
     let form = form.and_then(|kind| Ok((kind, packing?)));
     let parent = match text(PARENT) {
         None => None,
@@ -153,12 +153,12 @@ fn column(
     if has_values && (is_array || parent.is_some()) {
         return Err(format!("{name:?}: neither an array nor the child of one has first values of blocks").into());
     }
-    Ok(Column { name, form, has_values, is_array, parent, start: 0, metadata })
+    Ok(TrevniColumn { name, form, has_values, is_array, parent, start: 0, metadata })
 }
 
 /// A block according to its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Descriptor {
+pub struct BlockDescriptor {
     /// Rows of the table in it.
     pub rows: u32,
     /// Bytes before compression.
@@ -167,7 +167,7 @@ pub struct Descriptor {
     pub stored: u32,
 }
 
-impl Descriptor {
+impl BlockDescriptor {
     /// Bytes of a descriptor without a first value.
     pub const BYTES: u64 = 12;
 
@@ -176,19 +176,19 @@ impl Descriptor {
     ///
     /// # Errors
     /// [`Stop`].
-    pub fn read(reader: &mut Reader<'_>, first: Option<Kind>) -> Result<(Self, u64), Stop> {
+    pub fn read(reader: &mut TrevniReader<'_>, first: Option<TrevniType>) -> Result<(Self, u64), Stop> {
         let own = Self { rows: reader.u32()?, size: reader.u32()?, stored: reader.u32()? };
         if own.size > i32::MAX as u32 || own.stored > i32::MAX as u32 {
             return Err(format!("a block of {} bytes, stored in {}: 2^31 or more", own.size, own.stored).into());
         }
         let follow = match first {
-            None | Some(Kind::Null) => 0,
-            Some(Kind::Boolean) => 1,
-            Some(Kind::Int) => reader.int().map(|_| 0)?,
-            Some(Kind::Long) => reader.long().map(|_| 0)?,
-            Some(Kind::Fixed32 | Kind::Float) => 4,
-            Some(Kind::Fixed64 | Kind::Double) => 8,
-            Some(Kind::String | Kind::Bytes) => reader.length()? as u64,
+            None | Some(TrevniType::Null) => 0,
+            Some(TrevniType::Boolean) => 1,
+            Some(TrevniType::Int) => reader.int().map(|_| 0)?,
+            Some(TrevniType::Long) => reader.long().map(|_| 0)?,
+            Some(TrevniType::Fixed32 | TrevniType::Float) => 4,
+            Some(TrevniType::Fixed64 | TrevniType::Double) => 8,
+            Some(TrevniType::String | TrevniType::Bytes) => reader.length()? as u64,
         };
         Ok((own, follow))
     }

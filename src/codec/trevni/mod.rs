@@ -6,8 +6,8 @@
 //! block   rows of the table in it; entries, each one value, or in an array a length and as many values
 //! ```
 //!
-//! [`Header`] and [`Descriptor`] locate blocks, [`Packing`] decompresses them and checks their checksum, [`decode`]
-//! makes values of their bytes. Integers are little-endian; most are varints.
+//! [`TrevniHeader`] and [`BlockDescriptor`] locate blocks, [`TrevniPacking`] decompresses them and checks their
+//! checksum, [`decode`] makes values of their bytes. Integers are little-endian; most are varints.
 
 mod header;
 mod packing;
@@ -17,10 +17,10 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-pub use header::{Column, Descriptor, Header, Metadata};
-pub use packing::{Checked, Checksum, Codec, Packing};
-pub use reader::{Reader, Stop};
-pub use values::{Decoded, Kind, Values, decode, weight};
+pub use header::{BlockDescriptor, Metadata, TrevniColumn, TrevniHeader};
+pub use packing::{Checked, Checksum, TrevniCodec, TrevniPacking};
+pub use reader::{Stop, TrevniReader};
+pub use values::{BlockContent, TrevniType, TrevniValues, decode, weight};
 
 /// The first bytes of a file, before its version.
 pub const MAGIC: [u8; 3] = *b"Trv";

@@ -7,7 +7,7 @@ use crate::codec::compressors::{bzip2, deflate};
 
 /// The compression of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Codec {
+pub enum TrevniCodec {
     /// No compression.
     Null,
     /// RFC 1951, without a header.
@@ -29,9 +29,9 @@ pub enum Checksum {
 
 /// Storage of a column's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packing {
+pub struct TrevniPacking {
     /// The compression.
-    pub codec: Codec,
+    pub codec: TrevniCodec,
     /// The checksum after the compressed bytes.
     pub checksum: Checksum,
 }
@@ -45,17 +45,17 @@ pub enum Checked {
     NotComputed,
 }
 
-impl Packing {
+impl TrevniPacking {
     /// The storage with these names, as files have them; an absent one means `null`.
     ///
     /// # Errors
     /// An unknown name.
     pub fn of(codec: Option<&[u8]>, checksum: Option<&[u8]>) -> Result<Self, Error> {
         let codec = match codec.unwrap_or(b"null") {
-            b"null" => Codec::Null,
-            b"deflate" => Codec::Deflate,
-            b"snappy" => Codec::Snappy,
-            b"bzip2" => Codec::Bzip2,
+            b"null" => TrevniCodec::Null,
+            b"deflate" => TrevniCodec::Deflate,
+            b"snappy" => TrevniCodec::Snappy,
+            b"bzip2" => TrevniCodec::Bzip2,
             other => return Err(format!("the codec {:?} is not known", String::from_utf8_lossy(other)).into()),
         };
         let checksum = match checksum.unwrap_or(b"null") {
@@ -81,19 +81,19 @@ impl Packing {
     pub fn unpack(&self, stored: &[u8], out: &mut [u8]) -> Result<(), Error> {
         let size = out.len();
         let given = match self.codec {
-            Codec::Null => {
+            TrevniCodec::Null => {
                 out.iter_mut().zip(stored).for_each(|(to, from)| *to = *from);
                 stored.len()
             }
-            Codec::Deflate => deflate::decode_raw(stored, out)?,
-            Codec::Snappy => {
+            TrevniCodec::Deflate => deflate::decode_raw(stored, out)?,
+            TrevniCodec::Snappy => {
                 let length = snap::raw::decompress_len(stored).map_err(|error| error.to_string())?;
                 if length != size {
                     return Err(format!("the stream gives {length} bytes, the descriptor says {size}").into());
                 }
                 snap::raw::Decoder::new().decompress(stored, out).map_err(|error| error.to_string())?
             }
-            Codec::Bzip2 => bzip2::decode(stored, out)?,
+            TrevniCodec::Bzip2 => bzip2::decode(stored, out)?,
         };
         if given == size { Ok(()) } else { Err(format!("it gives {given} bytes, the descriptor says {size}").into()) }
     }
@@ -110,7 +110,7 @@ impl Packing {
         let sum = crc32(bytes);
         if stored == sum.to_be_bytes() || stored == sum.to_le_bytes() {
             Ok(Checked::Right)
-        } else if stored == [0; 4] && self.codec == Codec::Null {
+        } else if stored == [0; 4] && self.codec == TrevniCodec::Null {
             Ok(Checked::NotComputed)
         } else {
             let stored = u32::from_be_bytes(stored);

@@ -19,13 +19,13 @@ impl<E: Into<Error>> From<E> for Stop {
 
 /// Reads a slice that is the beginning of `total` bytes.
 #[derive(Clone, Debug)]
-pub struct Reader<'a> {
+pub struct TrevniReader<'a> {
     bytes: &'a [u8],
     at: usize,
     total: u64,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TrevniReader<'a> {
     /// A reader at the first byte; `total` is at least the length of `bytes`.
     pub fn new(bytes: &'a [u8], total: u64) -> Self {
         Self { bytes, at: 0, total }

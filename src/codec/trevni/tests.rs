@@ -37,72 +37,78 @@ fn varints_are_those_of_the_digest() {
         // Longer than it need be.
         (0, b"\x80\x00"),
     ] {
-        assert_eq!(Reader::of_all(bytes).long(), Ok(value), "{bytes:?}");
-        assert_eq!(Reader::of_all(bytes).int().map(i64::from), Ok(value), "{bytes:?}");
+        assert_eq!(TrevniReader::of_all(bytes).long(), Ok(value), "{bytes:?}");
+        assert_eq!(TrevniReader::of_all(bytes).int().map(i64::from), Ok(value), "{bytes:?}");
     }
     for value in [i64::MIN, i64::MAX] {
-        assert_eq!(Reader::of_all(&long(value)).long(), Ok(value));
+        assert_eq!(TrevniReader::of_all(&long(value)).long(), Ok(value));
     }
     // The low 32 bits count.
-    assert_eq!(Reader::of_all(b"\x82\x80\x80\x80\x70").int(), Ok(1));
+    assert_eq!(TrevniReader::of_all(b"\x82\x80\x80\x80\x70").int(), Ok(1));
     let too_long = [[0x80; 10].as_slice(), &[0]].concat();
-    assert!(matches!(Reader::of_all(&too_long).long(), Err(Stop::Bad(_))));
-    assert!(matches!(Reader::of_all(&too_long[4..]).int(), Err(Stop::Bad(_))));
-    assert!(matches!(Reader::of_all(b"\x80").long(), Err(Stop::Bad(_))));
-    assert_eq!(Reader::new(b"\x80", 9).long(), Err(Stop::More));
+    assert!(matches!(TrevniReader::of_all(&too_long).long(), Err(Stop::Bad(_))));
+    assert!(matches!(TrevniReader::of_all(&too_long[4..]).int(), Err(Stop::Bad(_))));
+    assert!(matches!(TrevniReader::of_all(b"\x80").long(), Err(Stop::Bad(_))));
+    assert_eq!(TrevniReader::new(b"\x80", 9).long(), Err(Stop::More));
 }
 
 #[test]
 fn the_file_of_the_digest_is_read() {
     let total = FILE.len() as u64;
     assert_eq!(total, 371);
-    let header = Header::read(FILE, total).unwrap();
+    let header = TrevniHeader::read(FILE, total).unwrap();
     assert_eq!((header.version, header.rows, header.length), (2, 4, 0xfa));
     assert_eq!(header.metadata.get("trevni.checksum"), Some(&b"crc32"[..]));
-    let packing = Packing { codec: Codec::Null, checksum: Checksum::Crc32 };
+    let packing = TrevniPacking { codec: TrevniCodec::Null, checksum: Checksum::Crc32 };
     let told: Vec<_> = header.columns.iter().map(|c| (c.name.as_str(), c.form.clone(), c.start)).collect();
     assert_eq!(
         told,
         [
-            ("n", Ok((Kind::Int, packing)), 0xfa),
-            ("ok", Ok((Kind::Boolean, packing)), 0x127),
-            ("r", Ok((Kind::Null, packing)), 0x13c),
-            ("r.v", Ok((Kind::Float, packing)), 0x153),
+            ("n", Ok((TrevniType::Int, packing)), 0xfa),
+            ("ok", Ok((TrevniType::Boolean, packing)), 0x127),
+            ("r", Ok((TrevniType::Null, packing)), 0x13c),
+            ("r.v", Ok((TrevniType::Float, packing)), 0x153),
         ]
     );
     let marks: Vec<_> = header.columns.iter().map(|c| (c.has_values, c.is_array, c.parent)).collect();
     assert_eq!(marks, [(true, false, None), (false, false, None), (false, true, None), (false, false, Some(2))]);
     // Its descriptors, and the data behind them.
     let block = |start: usize, first, entries| {
-        let reader = &mut Reader::of_all(&FILE[start + 4..]);
-        let (descriptor, follow) = Descriptor::read(reader, first).unwrap();
+        let reader = &mut TrevniReader::of_all(&FILE[start + 4..]);
+        let (descriptor, follow) = BlockDescriptor::read(reader, first).unwrap();
         assert_eq!((descriptor.size, follow), (descriptor.stored, 0));
         (descriptor, entries)
     };
-    assert_eq!(block(0xfa, Some(Kind::Int), 2).0, Descriptor { rows: 2, size: 3, stored: 3 });
-    assert_eq!(block(0x153, None, 3).0, Descriptor { rows: 4, size: 12, stored: 12 });
+    assert_eq!(block(0xfa, Some(TrevniType::Int), 2).0, BlockDescriptor { rows: 2, size: 3, stored: 3 });
+    assert_eq!(block(0x153, None, 3).0, BlockDescriptor { rows: 4, size: 12, stored: 12 });
     let values = |data: &[u8], kind, array, entries| {
         let (bytes, checksum) = data.split_at(data.len() - 4);
         assert_eq!(packing.check(bytes, checksum), Ok(Checked::Right));
         decode(bytes, kind, array, true, entries).unwrap()
     };
-    let plain = |values| Decoded { starts: None, values };
-    assert_eq!(values(&FILE[0x119..0x120], Kind::Int, false, 2), plain(Values::Int(vec![5, -65])));
-    assert_eq!(values(&FILE[0x120..0x127], Kind::Int, false, 2), plain(Values::Int(vec![300, 0])));
-    assert_eq!(values(&FILE[0x137..0x13c], Kind::Boolean, false, 4), plain(Values::Boolean(vec![0b1101], 4)));
-    let lists = Decoded { starts: Some(vec![0, 0, 0, 2, 3]), values: Values::Null(3) };
-    assert_eq!(values(&FILE[0x14c..0x153], Kind::Null, true, 4), lists);
-    assert_eq!(values(&FILE[0x163..0x173], Kind::Float, false, 3), plain(Values::Float(vec![1.5, -2.0, 0.25])));
+    let plain = |values| BlockContent { starts: None, values };
+    assert_eq!(values(&FILE[0x119..0x120], TrevniType::Int, false, 2), plain(TrevniValues::Int(vec![5, -65])));
+    assert_eq!(values(&FILE[0x120..0x127], TrevniType::Int, false, 2), plain(TrevniValues::Int(vec![300, 0])));
+    assert_eq!(
+        values(&FILE[0x137..0x13c], TrevniType::Boolean, false, 4),
+        plain(TrevniValues::Boolean(vec![0b1101], 4))
+    );
+    let lists = BlockContent { starts: Some(vec![0, 0, 0, 2, 3]), values: TrevniValues::Null(3) };
+    assert_eq!(values(&FILE[0x14c..0x153], TrevniType::Null, true, 4), lists);
+    assert_eq!(
+        values(&FILE[0x163..0x173], TrevniType::Float, false, 3),
+        plain(TrevniValues::Float(vec![1.5, -2.0, 0.25]))
+    );
 }
 
 #[test]
 fn a_header_is_read_from_more_and_more_of_it() {
     for length in 0..0xfa {
-        assert_eq!(Header::read(&FILE[..length], 371).err(), Some(Stop::More), "{length} bytes");
+        assert_eq!(TrevniHeader::read(&FILE[..length], 371).err(), Some(Stop::More), "{length} bytes");
         // A file that ends there.
-        assert!(matches!(Header::read(&FILE[..length], length as u64), Err(Stop::Bad(_))), "{length} bytes");
+        assert!(matches!(TrevniHeader::read(&FILE[..length], length as u64), Err(Stop::Bad(_))), "{length} bytes");
     }
-    assert!(Header::read(&FILE[..0xfa], 371).is_ok());
+    assert!(TrevniHeader::read(&FILE[..0xfa], 371).is_ok());
 }
 
 #[test]
@@ -112,7 +118,7 @@ fn runs_of_lengths_are_those_of_the_digest() {
     {
         let bytes = long(length);
         let entries = zeros_or_ones.len() as u64;
-        let found = decode(&bytes, Kind::Null, true, true, entries).unwrap();
+        let found = decode(&bytes, TrevniType::Null, true, true, entries).unwrap();
         let starts: Vec<i64> = std::iter::once(0)
             .chain(zeros_or_ones.iter().scan(0, |sum, length| {
                 *sum += length;
@@ -122,43 +128,52 @@ fn runs_of_lengths_are_those_of_the_digest() {
         assert_eq!(found.starts.as_deref(), Some(starts.as_slice()), "{length}");
         // Beyond the block, and in the version that has no runs.
         assert!(
-            decode(&bytes, Kind::Null, true, true, entries - 1).unwrap_err().to_string().contains("beyond the block")
+            decode(&bytes, TrevniType::Null, true, true, entries - 1)
+                .unwrap_err()
+                .to_string()
+                .contains("beyond the block")
         );
-        assert!(decode(&bytes, Kind::Null, true, false, entries).unwrap_err().to_string().contains("version 1"));
+        assert!(decode(&bytes, TrevniType::Null, true, false, entries).unwrap_err().to_string().contains("version 1"));
     }
     // The values of a run of ones follow one by one.
     let bytes = longs(&[-4, 7, 8, 9, 2, 10, 11, 0]);
-    let found = decode(&bytes, Kind::Long, true, true, 5).unwrap();
-    assert_eq!(found, Decoded { starts: Some(vec![0, 1, 2, 3, 5, 5]), values: Values::Long(vec![7, 8, 9, 10, 11]) });
+    let found = decode(&bytes, TrevniType::Long, true, true, 5).unwrap();
+    assert_eq!(
+        found,
+        BlockContent { starts: Some(vec![0, 1, 2, 3, 5, 5]), values: TrevniValues::Long(vec![7, 8, 9, 10, 11]) }
+    );
     // Behind each length of a run, booleans begin a new byte.
-    let found = decode(b"\x03\x01\x00\x04\x03\x06\x05", Kind::Boolean, true, true, 4).unwrap();
+    let found = decode(b"\x03\x01\x00\x04\x03\x06\x05", TrevniType::Boolean, true, true, 4).unwrap();
     let bits = 0b0101_1101;
-    assert_eq!(found, Decoded { starts: Some(vec![0, 1, 2, 4, 7]), values: Values::Boolean(vec![bits], 7) });
+    assert_eq!(found, BlockContent { starts: Some(vec![0, 1, 2, 4, 7]), values: TrevniValues::Boolean(vec![bits], 7) });
 }
 
 #[test]
 fn values_that_are_cut_short_or_left_over_are_errors() {
     for (kind, bytes, entries) in [
-        (Kind::Int, &b"\x02\x02"[..], 2),
-        (Kind::Long, b"\x02\x02", 2),
-        (Kind::Boolean, b"\x02\x02", 9),
-        (Kind::Fixed32, b"\x02\x02\0\0", 1),
-        (Kind::Double, b"\x02\x02\0\0\0\0\0\0", 1),
-        (Kind::String, b"\x04ab\x00", 2),
+        (TrevniType::Int, &b"\x02\x02"[..], 2),
+        (TrevniType::Long, b"\x02\x02", 2),
+        (TrevniType::Boolean, b"\x02\x02", 9),
+        (TrevniType::Fixed32, b"\x02\x02\0\0", 1),
+        (TrevniType::Double, b"\x02\x02\0\0\0\0\0\0", 1),
+        (TrevniType::String, b"\x04ab\x00", 2),
     ] {
         assert!(decode(bytes, kind, false, true, entries).is_ok(), "{kind:?}");
         assert!(decode(bytes, kind, false, true, entries * 9).is_err(), "{kind:?}");
         assert!(decode(bytes, kind, false, true, 0).unwrap_err().to_string().contains("left over"), "{kind:?}");
         assert!(decode(&bytes[..bytes.len() - 1], kind, false, true, entries).is_err(), "{kind:?}");
     }
-    assert!(decode(b"\x06ab", Kind::Bytes, false, true, 1).is_err());
-    assert!(decode(b"\x01", Kind::String, false, true, 1).unwrap_err().to_string().contains("length -1"));
+    assert!(decode(b"\x06ab", TrevniType::Bytes, false, true, 1).is_err());
+    assert!(decode(b"\x01", TrevniType::String, false, true, 1).unwrap_err().to_string().contains("length -1"));
     // Nulls take nothing, however many.
-    assert_eq!(decode(b"", Kind::Null, false, true, u64::from(u32::MAX)).unwrap().values.len(), u64::from(u32::MAX));
+    assert_eq!(
+        decode(b"", TrevniType::Null, false, true, u64::from(u32::MAX)).unwrap().values.len(),
+        u64::from(u32::MAX)
+    );
     let most = longs(&[i64::from(i32::MAX), i64::from(i32::MAX)]);
-    assert_eq!(decode(&most, Kind::Null, true, true, 2).unwrap().values.len(), 2 * i32::MAX as u64);
+    assert_eq!(decode(&most, TrevniType::Null, true, true, 2).unwrap().values.len(), 2 * i32::MAX as u64);
     let more = longs(&[i64::from(i32::MAX); 600]);
-    assert!(decode(&more, Kind::Null, true, true, 600).unwrap_err().to_string().contains("more than"));
+    assert!(decode(&more, TrevniType::Null, true, true, 600).unwrap_err().to_string().contains("more than"));
 }
 
 #[test]
@@ -174,7 +189,7 @@ fn what_contradicts_itself_in_a_header_is_refused() {
         bytes.extend(long(0));
         columns.iter().for_each(|column| bytes.extend(pairs(column)));
         bytes.resize(bytes.len() + 8 * columns.len(), 0);
-        Header::read(&bytes, bytes.len() as u64)
+        TrevniHeader::read(&bytes, bytes.len() as u64)
     };
     let (name, kind) = ("trevni.name", "trevni.type");
     let (array, values, parent) = (("trevni.array", ""), ("trevni.values", ""), ("trevni.parent", "a"));
@@ -194,7 +209,7 @@ fn what_contradicts_itself_in_a_header_is_refused() {
     // Presence counts, types have any case, the last of two keys wins.
     let found = header(&[&[(name, "x"), (kind, "LONG"), ("trevni.array", "false"), (name, "a")]]).unwrap();
     assert_eq!((found.columns[0].name.as_str(), found.columns[0].is_array), ("a", true));
-    assert_eq!(found.columns[0].form.as_ref().unwrap().0, Kind::Long);
+    assert_eq!(found.columns[0].form.as_ref().unwrap().0, TrevniType::Long);
     // What is not known fails the column alone.
     for (key, value) in [(kind, "decimal"), ("trevni.codec", "zstd"), ("trevni.checksum", "md5")] {
         let found = header(&[&[(name, "a"), (kind, "int"), (key, value)]]).unwrap();
@@ -208,7 +223,7 @@ fn what_contradicts_itself_in_a_header_is_refused() {
         (b"Trv\x02\0\0\0\0\0\0\0\0\0\0\0\0\x20\0", "metadata"),
         (b"Trv\x02\0\0\0\0\0\0\0\0\0\0\0\0\x01\0", "metadata"),
     ] {
-        let Err(Stop::Bad(found)) = Header::read(bytes, bytes.len() as u64) else { panic!("{reason}") };
+        let Err(Stop::Bad(found)) = TrevniHeader::read(bytes, bytes.len() as u64) else { panic!("{reason}") };
         assert!(found.to_string().contains(reason), "{found}");
     }
 }
@@ -227,7 +242,7 @@ fn a_block_gives_what_its_descriptor_says() {
     let mut bzip2 = Vec::new();
     bzip2::read::BzEncoder::new(data.as_slice(), bzip2::Compression::fast()).read_to_end(&mut bzip2).unwrap();
     for (name, stored) in [("null", &data), ("deflate", &deflated), ("snappy", &snappy), ("bzip2", &bzip2)] {
-        let packing = Packing::of(Some(name.as_bytes()), Some(b"crc-32")).unwrap();
+        let packing = TrevniPacking::of(Some(name.as_bytes()), Some(b"crc-32")).unwrap();
         let mut out = vec![0; data.len()];
         packing.unpack(stored, &mut out).unwrap();
         assert_eq!(out, data, "{name}");
@@ -247,7 +262,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic_or_take_more_than_was_said(
         bytes in prop::collection::vec(any::<u8>(), 0..300),
-        kind in prop::sample::select(Kind::ALL.map(|(_, kind)| kind).to_vec()),
+        kind in prop::sample::select(TrevniType::ALL.map(|(_, kind)| kind).to_vec()),
         array in any::<bool>(),
         entries in 0_u64..400,
     ) {
@@ -256,17 +271,17 @@ proptest! {
             prop_assert_eq!(found.values.len(), count);
             prop_assert_eq!(found.starts.map_or(entries, |starts| starts.len() as u64 - 1), entries);
         }
-        let _ = Header::read(&bytes, 1 << 20);
+        let _ = TrevniHeader::read(&bytes, 1 << 20);
         let mut file = FILE.to_vec();
         for (at, byte) in bytes.iter().enumerate() {
             file[(at * 37 + usize::from(*byte)) % 371] ^= byte;
         }
-        let _ = Header::read(&file, 371);
+        let _ = TrevniHeader::read(&file, 371);
     }
 
     #[test]
     fn longs_come_back(values in prop::collection::vec(any::<i64>(), 0..200)) {
-        let found = decode(&longs(&values), Kind::Long, false, true, values.len() as u64).unwrap();
-        prop_assert_eq!(found.values, Values::Long(values));
+        let found = decode(&longs(&values), TrevniType::Long, false, true, values.len() as u64).unwrap();
+        prop_assert_eq!(found.values, TrevniValues::Long(values));
     }
 }

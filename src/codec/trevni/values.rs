@@ -1,11 +1,11 @@
 //! The values of a block.
 
-use super::{MOST_OF_COLUMN, MOST_OF_ROW, Reader, Stop};
+use super::{MOST_OF_COLUMN, MOST_OF_ROW, Stop, TrevniReader};
 use crate::codec::Error;
 
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TrevniType {
     /// No bytes.
     Null,
     /// One bit.
@@ -28,7 +28,7 @@ pub enum Kind {
     Bytes,
 }
 
-impl Kind {
+impl TrevniType {
     /// All types with their names.
     pub const ALL: [(&str, Self); 10] = [
         ("null", Self::Null),
@@ -77,7 +77,7 @@ impl Kind {
 
 /// Decoded values in succession.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum TrevniValues {
     /// This many nulls.
     Null(u64),
     /// Bits from the lowest up, and their number.
@@ -94,7 +94,7 @@ pub enum Values {
     Bytes(Vec<i64>, Vec<u8>),
 }
 
-impl Values {
+impl TrevniValues {
     /// Number of values.
     pub fn len(&self) -> u64 {
         match self {
@@ -113,15 +113,15 @@ impl Values {
         self.len() == 0
     }
 
-    fn new(kind: Kind, count: usize, size: usize) -> Self {
+    fn new(kind: TrevniType, count: usize, size: usize) -> Self {
         match kind {
-            Kind::Null => Self::Null(0),
-            Kind::Boolean => Self::Boolean(Vec::with_capacity(count.div_ceil(8)), 0),
-            Kind::Int | Kind::Fixed32 => Self::Int(Vec::with_capacity(count)),
-            Kind::Long | Kind::Fixed64 => Self::Long(Vec::with_capacity(count)),
-            Kind::Float => Self::Float(Vec::with_capacity(count)),
-            Kind::Double => Self::Double(Vec::with_capacity(count)),
-            Kind::String | Kind::Bytes => {
+            TrevniType::Null => Self::Null(0),
+            TrevniType::Boolean => Self::Boolean(Vec::with_capacity(count.div_ceil(8)), 0),
+            TrevniType::Int | TrevniType::Fixed32 => Self::Int(Vec::with_capacity(count)),
+            TrevniType::Long | TrevniType::Fixed64 => Self::Long(Vec::with_capacity(count)),
+            TrevniType::Float => Self::Float(Vec::with_capacity(count)),
+            TrevniType::Double => Self::Double(Vec::with_capacity(count)),
+            TrevniType::String | TrevniType::Bytes => {
                 let mut starts = Vec::with_capacity(count.saturating_add(1));
                 starts.push(0);
                 Self::Bytes(starts, Vec::with_capacity(size))
@@ -130,7 +130,7 @@ impl Values {
     }
 
     /// Appends `count` values, at most as many as the remaining bytes can hold.
-    fn read(&mut self, kind: Kind, count: u64, reader: &mut Reader<'_>) -> Result<(), Stop> {
+    fn read(&mut self, kind: TrevniType, count: u64, reader: &mut TrevniReader<'_>) -> Result<(), Stop> {
         if count > kind.most_in(reader.left()) {
             return Err(format!("{count} more values in {} bytes", reader.left()).into());
         }
@@ -143,12 +143,12 @@ impl Values {
         match self {
             Self::Null(_) => {}
             Self::Boolean(bits, held) => append_bits(bits, held, reader.take(count.div_ceil(8))?, count),
-            Self::Int(values) if kind == Kind::Int => {
+            Self::Int(values) if kind == TrevniType::Int => {
                 for _ in 0..count {
                     values.push(reader.int()?);
                 }
             }
-            Self::Long(values) if kind == Kind::Long => {
+            Self::Long(values) if kind == TrevniType::Long => {
                 for _ in 0..count {
                     values.push(reader.long()?);
                 }
@@ -170,7 +170,7 @@ impl Values {
 
 /// The next `count` values of `N` bytes.
 fn cells<'a, const N: usize>(
-    reader: &mut Reader<'a>,
+    reader: &mut TrevniReader<'a>,
     count: usize,
 ) -> Result<impl Iterator<Item = [u8; N]> + use<'a, N>, Stop> {
     let bytes = reader.take(count.saturating_mul(N))?;
@@ -200,17 +200,17 @@ fn append_bits(bits: &mut Vec<u8>, held: &mut usize, from: &[u8], count: usize) 
 
 /// The content of a block.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Decoded {
+pub struct BlockContent {
     /// For an array: the offset of each entry's first value, and the final end.
     pub starts: Option<Vec<i64>>,
     /// The values of all entries.
-    pub values: Values,
+    pub values: TrevniValues,
 }
 
 /// Most bytes that [`decode`] takes for a block of `size` bytes with this many entries.
-pub fn weight(kind: Kind, is_array: bool, entries: u64, size: u64) -> u64 {
+pub fn weight(kind: TrevniType, is_array: bool, entries: u64, size: u64) -> u64 {
     let values = kind.most_in(size);
-    let values = if kind == Kind::Null {
+    let values = if kind == TrevniType::Null {
         0
     } else if is_array {
         values
@@ -218,8 +218,8 @@ pub fn weight(kind: Kind, is_array: bool, entries: u64, size: u64) -> u64 {
         values.min(entries)
     };
     let starts = if is_array { entries.saturating_add(1).saturating_mul(8) } else { 0 };
-    let texts = if matches!(kind, Kind::String | Kind::Bytes) { size.saturating_add(8) } else { 0 };
-    let values = if kind == Kind::Boolean { values / 8 + 1 } else { values.saturating_mul(kind.width()) };
+    let texts = if matches!(kind, TrevniType::String | TrevniType::Bytes) { size.saturating_add(8) } else { 0 };
+    let values = if kind == TrevniType::Boolean { values / 8 + 1 } else { values.saturating_mul(kind.width()) };
     // A growing vector may take twice its content.
     let values = if is_array { values.saturating_mul(2) } else { values };
     starts.saturating_add(texts).saturating_add(values)
@@ -230,15 +230,15 @@ pub fn weight(kind: Kind, is_array: bool, entries: u64, size: u64) -> u64 {
 ///
 /// # Errors
 /// Truncated values, bytes left over, or too many values.
-pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64) -> Result<Decoded, Error> {
-    let mut reader = Reader::of_all(bytes);
+pub fn decode(bytes: &[u8], kind: TrevniType, is_array: bool, runs: bool, entries: u64) -> Result<BlockContent, Error> {
+    let mut reader = TrevniReader::of_all(bytes);
     let decoded = match is_array {
         true => arrays(&mut reader, kind, runs, entries),
         false => {
             let count = usize::try_from(entries.min(kind.most_in(reader.left()))).unwrap_or(0);
-            let count = if kind == Kind::Null { 0 } else { count };
-            let mut values = Values::new(kind, count, bytes.len());
-            values.read(kind, entries, &mut reader).map(|()| Decoded { starts: None, values })
+            let count = if kind == TrevniType::Null { 0 } else { count };
+            let mut values = TrevniValues::new(kind, count, bytes.len());
+            values.read(kind, entries, &mut reader).map(|()| BlockContent { starts: None, values })
         }
     };
     let decoded = decoded.map_err(|stop| match stop {
@@ -251,9 +251,9 @@ pub fn decode(bytes: &[u8], kind: Kind, is_array: bool, runs: bool, entries: u64
     }
 }
 
-fn arrays(reader: &mut Reader<'_>, kind: Kind, runs: bool, entries: u64) -> Result<Decoded, Stop> {
+fn arrays(reader: &mut TrevniReader<'_>, kind: TrevniType, runs: bool, entries: u64) -> Result<BlockContent, Stop> {
     let mut starts = Vec::with_capacity(usize::try_from(entries).unwrap_or(0).saturating_add(1));
-    let mut values = Values::new(kind, 0, 0);
+    let mut values = TrevniValues::new(kind, 0, 0);
     let mut total = 0_u64;
     starts.push(0);
     while (starts.len() as u64) <= entries {
@@ -275,7 +275,7 @@ fn arrays(reader: &mut Reader<'_>, kind: Kind, runs: bool, entries: u64) -> Resu
         }
         // After each length, booleans begin a new byte.
         match kind {
-            Kind::Boolean => {
+            TrevniType::Boolean => {
                 for _ in 0..(if length == 0 { 0 } else { times }) {
                     values.read(kind, length, reader)?;
                 }
@@ -287,5 +287,5 @@ fn arrays(reader: &mut Reader<'_>, kind: Kind, runs: bool, entries: u64) -> Resu
             starts.push(total as i64);
         }
     }
-    Ok(Decoded { starts: Some(starts), values })
+    Ok(BlockContent { starts: Some(starts), values })
 }

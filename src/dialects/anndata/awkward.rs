@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Anndata;
-use super::elements::Opener;
+use super::elements::ElementOpener;
 use super::encoding::{FORM, LENGTH};
 use super::rules;
 use crate::catalogue::{ColumnId, Dataset, Group, join};
@@ -124,7 +124,7 @@ impl Form {
 /// # Errors
 /// Why the array cannot be read.
 pub(super) fn rows(
-    opener: &Opener<'_>,
+    opener: &ElementOpener<'_>,
     path: &str,
     group: &Group,
     tally: &Arc<Tally>,
@@ -149,7 +149,7 @@ type Field = (String, Result<Arc<dyn Rows>, Unreadable>, Arc<Tally>);
 
 /// The table of an awkward array by itself: a column for each field of its records, or a single column.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    let opener = Opener { file: site.file, interrupt };
+    let opener = ElementOpener { file: site.file, interrupt };
     let mut findings = Vec::new();
     let field = |name: String, form: &Form, length| {
         let tally = Arc::<Tally>::default();
@@ -199,7 +199,7 @@ fn form(group: &Group) -> Result<(Form, u64), Unreadable> {
 
 /// Opens the buffers of a form.
 struct Buffers<'a> {
-    opener: &'a Opener<'a>,
+    opener: &'a ElementOpener<'a>,
     path: &'a str,
     group: &'a Group,
     tally: &'a Arc<Tally>,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 
-use super::encoding::Encoding;
+use super::encoding::EncodingType;
 use super::rules;
 use crate::catalogue::{Attribute, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes::{boolean, references};
@@ -14,7 +14,7 @@ use crate::store::{File, Rows, Tally};
 use crate::table::{CastRows, Categories, CategoryRows, MaskedRows, Rule, Unreadable};
 
 /// An element with a value for each row.
-pub(super) struct Element {
+pub(super) struct AnndataElement {
     pub rows: Arc<dyn Rows>,
     /// The dataset of the values, or of their codes.
     pub dataset: Arc<Dataset>,
@@ -27,27 +27,27 @@ pub(super) struct Element {
 }
 
 /// Opens elements of a file.
-pub(super) struct Opener<'a> {
+pub(super) struct ElementOpener<'a> {
     pub file: &'a Arc<File>,
     pub interrupt: &'a Interrupt,
 }
 
-impl Opener<'_> {
+impl ElementOpener<'_> {
     /// The column in the object at `path`.
     ///
     /// # Errors
     /// Why the object is not a column.
-    pub fn element(&self, path: &str, object: &Object, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
+    pub fn element(&self, path: &str, object: &Object, tally: &Arc<Tally>) -> Result<AnndataElement, Unreadable> {
         match object {
             Object::Dataset(dataset) => self.dataset(path, dataset, tally),
             Object::Group { attributes, .. } => {
-                let encoding = Encoding::of(attributes);
+                let encoding = EncodingType::of(attributes);
                 if !is_element(&encoding) {
                     return Err("a group that is no column".into());
                 }
                 let group = self.group(object)?;
                 match encoding {
-                    Encoding::Categorical => self.categorical(path, &group, tally),
+                    EncodingType::Categorical => self.categorical(path, &group, tally),
                     _ => self.masked(path, &group, tally),
                 }
             }
@@ -83,9 +83,9 @@ impl Opener<'_> {
         datasets::line(self.file, path, dataset, tally)
     }
 
-    fn dataset(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
+    fn dataset(&self, path: &str, dataset: &Arc<Dataset>, tally: &Arc<Tally>) -> Result<AnndataElement, Unreadable> {
         let rows = self.array(path, dataset, tally)?;
-        let plain = Element { rows, dataset: dataset.clone(), categories: None, finding: None, is_whole: true };
+        let plain = AnndataElement { rows, dataset: dataset.clone(), categories: None, finding: None, is_whole: true };
         let Some(target) = attribute(&dataset.attributes, "categories") else { return Ok(plain) };
         if !plain.rows.data_type().is_integer() {
             return Ok(plain);
@@ -95,7 +95,7 @@ impl Opener<'_> {
             Ok(categories) => labelled(path, plain, categories, tally)?,
             Err(reason) => {
                 let rule = &rules::LABELS_REFERRED;
-                Element { finding: Some((rule, reason.into())), ..plain }
+                AnndataElement { finding: Some((rule, reason.into())), ..plain }
             }
         })
     }
@@ -119,7 +119,7 @@ impl Opener<'_> {
         // Labels are never read as codes of other labels, which could lead in a circle.
         let (rows, dataset) = match object {
             Object::Dataset(dataset) => (self.array(&path, dataset, &tally)?, dataset.clone()),
-            Object::Group { attributes, .. } if Encoding::of(attributes) == Encoding::Masked => {
+            Object::Group { attributes, .. } if EncodingType::of(attributes) == EncodingType::Masked => {
                 let labels = self.masked(&path, &self.group(object)?, &tally)?;
                 (labels.rows, labels.dataset)
             }
@@ -133,19 +133,19 @@ impl Opener<'_> {
         Ok(Categories { path, labels: Ok(rows), datatype: dataset.datatype.clone(), ordered: Some(ordered) })
     }
 
-    fn categorical(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
+    fn categorical(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<AnndataElement, Unreadable> {
         let dataset = datasets::member(group, "codes")?.clone();
         let rows = self.array(&join(path, b"codes"), &dataset, tally)?;
         if !rows.data_type().is_integer() {
             return Err(format!("codes of type {}", rows.data_type()).into());
         }
-        let codes = Element { rows, dataset, categories: None, finding: None, is_whole: true };
+        let codes = AnndataElement { rows, dataset, categories: None, finding: None, is_whole: true };
         let ordered = boolean(&group.attributes, "ordered").unwrap_or(false);
         let labels = self.labels(join(path, b"categories"), datasets::object(group, "categories")?, ordered)?;
         labelled(path, codes, labels, tally)
     }
 
-    fn masked(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
+    fn masked(&self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<AnndataElement, Unreadable> {
         let part = |name: &str, tally| {
             let dataset = datasets::member(group, name)?;
             Ok::<_, String>((self.array(&join(path, name.as_bytes()), dataset, tally)?, dataset.clone()))
@@ -161,18 +161,23 @@ impl Opener<'_> {
             true if !is_boolean => Some((&rules::MASK_TYPE, "a mask of other elements".into())),
             true => None,
         };
-        Ok(Element { rows, dataset, categories: None, finding, is_whole })
+        Ok(AnndataElement { rows, dataset, categories: None, finding, is_whole })
     }
 }
 
-fn labelled(path: &str, codes: Element, categories: Categories, tally: &Arc<Tally>) -> Result<Element, Unreadable> {
+fn labelled(
+    path: &str,
+    codes: AnndataElement,
+    categories: Categories,
+    tally: &Arc<Tally>,
+) -> Result<AnndataElement, Unreadable> {
     let labels = categories.labels.clone()?;
     let rows = CategoryRows::new(path.to_owned(), codes.rows, labels, tally.clone());
     let rows = Arc::new(rows.ordered(categories.ordered == Some(true)));
-    Ok(Element { rows, categories: Some(categories), ..codes })
+    Ok(AnndataElement { rows, categories: Some(categories), ..codes })
 }
 
 /// Whether a group of this kind makes a single column.
-pub(super) fn is_element(encoding: &Encoding) -> bool {
-    matches!(encoding, Encoding::Categorical | Encoding::Masked)
+pub(super) fn is_element(encoding: &EncodingType) -> bool {
+    matches!(encoding, EncodingType::Categorical | EncodingType::Masked)
 }

@@ -28,14 +28,14 @@ const OLD_SPARSE: &str = "h5sparse_format";
 
 /// An axis of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Axis {
+pub(super) enum AnndataAxis {
     Row,
     Column,
 }
 
 /// The kind of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(super) enum EncodingType {
     /// A data frame.
     Frame,
     /// Codes and categories.
@@ -52,7 +52,7 @@ pub(super) enum Encoding {
     Other(String),
 }
 
-impl Encoding {
+impl EncodingType {
     /// The kind that the attributes of an element state.
     pub fn of(attributes: &[Attribute]) -> Self {
         match kind(attributes).as_deref() {
@@ -72,10 +72,10 @@ impl Encoding {
 
 /// The axis along which a sparse matrix is compressed. `None`: not a sparse matrix. Files before version 0.7 name the
 /// axis by another attribute.
-pub(super) fn sparse(attributes: &[Attribute]) -> Option<Axis> {
+pub(super) fn sparse(attributes: &[Attribute]) -> Option<AnndataAxis> {
     match kind(attributes).or_else(|| text(attributes, OLD_SPARSE))?.as_str() {
-        "csr_matrix" | "csr" => Some(Axis::Row),
-        "csc_matrix" | "csc" => Some(Axis::Column),
+        "csr_matrix" | "csr" => Some(AnndataAxis::Row),
+        "csc_matrix" | "csc" => Some(AnndataAxis::Column),
         _ => None,
     }
 }

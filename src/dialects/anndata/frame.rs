@@ -6,15 +6,15 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::Anndata;
-use super::elements::{Element, Opener, is_element};
-use super::encoding::{Encoding, INDEX, ORDER, version};
+use super::elements::{AnndataElement, ElementOpener, is_element};
+use super::encoding::{EncodingType, INDEX, ORDER, version};
 use super::rules;
 use crate::catalogue::{ColumnId, Group, Object, attribute, join};
 use crate::dialects::attributes::{strings, text};
 use crate::dialects::{Dialect, Role, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
-use crate::table::{Called, Categories, Column, CompoundRows, Finding, Meaning, Origin, Rule, Table, Unreadable};
+use crate::table::{Categories, Column, CompoundRows, Finding, Meaning, Origin, OriginalName, Rule, Table, Unreadable};
 
 /// Most parts of a column's name: each part is a group to list.
 const MOST_PARTS: usize = 32;
@@ -30,7 +30,7 @@ pub(super) fn roles(group: &Group) -> HashMap<BString, Role> {
     let helpers: HashSet<&[u8]> = listed.iter().filter_map(|name| Some(name.split_once_str("/")?.0)).collect();
     let role = |name: &BString, object: &Object| match object {
         Object::Dataset(dataset) => (dataset.shape.len() == 1 && !dataset.null).then_some(Role::Column),
-        Object::Group { attributes, .. } if is_element(&Encoding::of(attributes)) => Some(Role::Column),
+        Object::Group { attributes, .. } if is_element(&EncodingType::of(attributes)) => Some(Role::Column),
         Object::Group { .. } => (*name == CATEGORIES || helpers.contains(name.as_slice())).then_some(Role::Servant),
         Object::Datatype { .. } | Object::Unreadable { .. } => None,
     };
@@ -46,7 +46,7 @@ fn listed(group: &Group) -> Option<Vec<BString>> {
 
 /// The table of a data frame.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    let opener = Opener { file: site.file, interrupt };
+    let opener = ElementOpener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     let version = version(&group.attributes);
     if let Some(version) = version.as_deref().filter(|version| !["0.1.0", "0.2.0"].contains(version)) {
@@ -73,7 +73,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 /// The row labels of a data frame. `None`: it has none that can be read.
 pub(super) fn label(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Option<Column> {
     let name = text(&group.attributes, INDEX)?;
-    let opener = Opener { file: site.file, interrupt };
+    let opener = ElementOpener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     // Codes cannot label rows here: their categories belong to the other frame.
     frame.column(&name.into(), true).filter(|column| column.categories.is_none())
@@ -91,7 +91,7 @@ pub(super) fn compounds(
     group: &Group,
     interrupt: &Interrupt,
 ) -> Result<Option<Compounds>, Unreadable> {
-    let opener = Opener { file: site.file, interrupt };
+    let opener = ElementOpener { file: site.file, interrupt };
     let mut frame = Frame { site, group, opener, categories: Vec::new(), findings: Vec::new() };
     let mut columns = frame.columns();
     if columns.iter().all(|column| column.is_label) {
@@ -108,7 +108,7 @@ pub(super) fn compounds(
 struct Frame<'a> {
     site: &'a Site<'a>,
     group: &'a Group,
-    opener: Opener<'a>,
+    opener: ElementOpener<'a>,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
 }
@@ -183,7 +183,7 @@ impl Frame<'_> {
         }
         let attributes = object.attributes().into();
         let id = ColumnId::whole(object.id());
-        let Element { rows, dataset, categories, finding, is_whole } = match opened {
+        let AnndataElement { rows, dataset, categories, finding, is_whole } = match opened {
             Ok(element) => element,
             Err(reason) => {
                 return Some(Column {
@@ -201,7 +201,7 @@ impl Frame<'_> {
         });
         let is_masked = categories.is_none() && matches!(object, Object::Group { .. });
         // anndata names row labels so if they have no name of their own.
-        let called = if is_label && name == INDEX { Called::Nothing } else { Called::Name };
+        let called = if is_label && name == INDEX { OriginalName::Nothing } else { OriginalName::Name };
         Some(Column {
             is_label,
             in_table: is_whole,

@@ -7,8 +7,8 @@ use bstr::BString;
 
 use super::Anndata;
 use super::awkward;
-use super::elements::Opener;
-use super::encoding::{Encoding, kind};
+use super::elements::ElementOpener;
+use super::encoding::{EncodingType, kind};
 use super::frame::{self, Compounds};
 use super::{records, rules};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, attribute, join};
@@ -48,9 +48,9 @@ const MOST_MEMBERS: usize = 1 << 16;
 /// same name. At the root the frame may be missing.
 pub(super) fn has_any(here: &Here<'_>) -> bool {
     let frame = frame_of(here.path, &here.group.attributes);
-    let opener = Opener { file: here.file, interrupt: here.interrupt };
+    let opener = ElementOpener { file: here.file, interrupt: here.interrupt };
     let is_frame = |path: &str| match opener.at(path) {
-        Ok(Object::Group { attributes, .. }) => Encoding::of(&attributes) == Encoding::Frame,
+        Ok(Object::Group { attributes, .. }) => EncodingType::of(&attributes) == EncodingType::Frame,
         Ok(Object::Dataset(dataset)) => records::is_frame(path, &dataset),
         _ => false,
     };
@@ -64,7 +64,9 @@ fn matrices(group: &Group) -> impl Iterator<Item = (&BString, &Object)> {
     let named = group.links.iter().filter_map(|link| Some((&link.name, link.target.object()?)));
     named.filter(|(_, object)| match object {
         Object::Dataset(dataset) => !dataset.shape.is_empty() && !dataset.null,
-        Object::Group { attributes, .. } => matches!(Encoding::of(attributes), Encoding::Frame | Encoding::Awkward),
+        Object::Group { attributes, .. } => {
+            matches!(EncodingType::of(attributes), EncodingType::Frame | EncodingType::Awkward)
+        }
         Object::Datatype { .. } | Object::Unreadable { .. } => false,
     })
 }
@@ -78,7 +80,8 @@ pub(super) fn table(site: &Site<'_>, group: &Group, frame: &str, interrupt: &Int
         let Some(opened) = rows(site, &path, object, &tally, &mut left, interrupt).transpose() else { continue };
         let (opened, below) = opened.map_or_else(|reason| (Err(reason), Vec::new()), |(rows, below)| (Ok(rows), below));
         if let (Err(reason), Object::Group { attributes, .. }) = (&opened, object) {
-            let rule = if Encoding::of(attributes) == Encoding::Awkward { &rules::AWKWARD } else { &rules::COLUMN };
+            let rule =
+                if EncodingType::of(attributes) == EncodingType::Awkward { &rules::AWKWARD } else { &rules::COLUMN };
             findings.push(Finding::new(&path, rule, reason.clone()));
         }
         let column = Column {
@@ -120,7 +123,7 @@ pub(super) fn of_compound(site: &Site<'_>, interrupt: &Interrupt) -> Table {
 
 /// The row labels of the data frame at a path, which may be missing.
 fn label(site: &Site<'_>, frame: &str, interrupt: &Interrupt) -> Option<Column> {
-    let opener = Opener { file: site.file, interrupt };
+    let opener = ElementOpener { file: site.file, interrupt };
     let site = Site { path: frame, ..*site };
     match opener.at(frame).ok()? {
         Object::Dataset(dataset) => records::label(&site, &dataset, interrupt),
@@ -142,13 +145,13 @@ fn rows(
         let rows = Arc::new(DatasetRows::along_first(opened, FillTest::none(), tally.clone()));
         return Ok(Some((rows, Vec::new())));
     }
-    let opener = Opener { file: site.file, interrupt };
+    let opener = ElementOpener { file: site.file, interrupt };
     let group = opener.group(object)?;
     *left = left
         .checked_sub(group.links.len())
         .ok_or_else(|| format!("more than {MOST_MEMBERS} members in the frames and arrays of one group"))?;
-    match Encoding::of(&group.attributes) {
-        Encoding::Awkward => awkward::rows(&opener, path, &group, tally).map(|rows| Some((rows, Vec::new()))),
+    match EncodingType::of(&group.attributes) {
+        EncodingType::Awkward => awkward::rows(&opener, path, &group, tally).map(|rows| Some((rows, Vec::new()))),
         _ => frame::compounds(&Site { path, ..*site }, &group, interrupt),
     }
 }

@@ -24,8 +24,8 @@ mod sparse;
 
 use std::collections::HashMap;
 
-use self::encoding::Encoding;
-use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject};
+use self::encoding::EncodingType;
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Site};
 use crate::source::Interrupt;
 use crate::table::Table;
 
@@ -40,14 +40,14 @@ impl Dialect for Anndata {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) => match Encoding::of(attributes) {
-                Encoding::Frame | Encoding::Sparse | Encoding::Awkward => Mark::Table,
+            ListedObject::Group(attributes) => match EncodingType::of(attributes) {
+                EncodingType::Frame | EncodingType::Sparse | EncodingType::Awkward => Mark::Table,
                 _ if matrices::frame_of(path, attributes).is_some() => Mark::LookInside,
                 _ => Mark::No,
             },
-            Subject::Dataset(dataset) => {
+            ListedObject::Dataset(dataset) => {
                 let is_table = records::is_frame(path, dataset) || matrices::is_compound(path, dataset);
                 if is_table { Mark::Table } else { Mark::No }
             }
@@ -55,10 +55,10 @@ impl Dialect for Anndata {
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let (is_table, members) = match Encoding::of(&here.group.attributes) {
-            Encoding::Sparse => (true, sparse::roles()),
-            Encoding::Frame => (true, frame::roles(here.group)),
-            Encoding::Awkward => (true, awkward::roles(here.group)),
+        let (is_table, members) = match EncodingType::of(&here.group.attributes) {
+            EncodingType::Sparse => (true, sparse::roles()),
+            EncodingType::Frame => (true, frame::roles(here.group)),
+            EncodingType::Awkward => (true, awkward::roles(here.group)),
             // Matrices are also shown by themselves.
             _ => (matrices::has_any(here), HashMap::new()),
         };
@@ -67,10 +67,10 @@ impl Dialect for Anndata {
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
-            Of::Group(group) => match Encoding::of(&group.attributes) {
-                Encoding::Sparse => sparse::table(site, group, interrupt),
-                Encoding::Frame => frame::table(site, group, interrupt),
-                Encoding::Awkward => awkward::table(site, group, interrupt),
+            Of::Group(group) => match EncodingType::of(&group.attributes) {
+                EncodingType::Sparse => sparse::table(site, group, interrupt),
+                EncodingType::Frame => frame::table(site, group, interrupt),
+                EncodingType::Awkward => awkward::table(site, group, interrupt),
                 _ => match matrices::frame_of(site.path, &group.attributes) {
                     Some(frame) => matrices::table(site, group, &frame, interrupt),
                     None => Table::empty(site.path, self.about().name),

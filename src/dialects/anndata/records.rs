@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::Anndata;
-use super::elements::Opener;
+use super::elements::ElementOpener;
 use super::rules;
 use crate::catalogue::{Class, Dataset, Fill, Object, attribute, join};
 use crate::dialects::compound::{self, Compound, is_record};
@@ -33,7 +33,7 @@ pub(super) fn is_frame(path: &str, dataset: &Dataset) -> bool {
 
 /// The table of a data frame.
 pub(super) fn table(site: &Site<'_>, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Table {
-    let opener = Opener { file: site.file, interrupt };
+    let opener = ElementOpener { file: site.file, interrupt };
     // Columns of codes learn statistics, too, before they get labels.
     let records = compound::table(site, dataset, Nan::Missing { alone: true }, interrupt).observed(site.file);
     let mut table = Table { dialect: Anndata.about().name, revision: "compound".into(), ..records };
@@ -83,7 +83,7 @@ pub(super) fn row_labels(
 }
 
 /// The labels in `uns` for a field of integers, by its name.
-fn labels_of(opener: &Opener<'_>, column: &Column) -> Option<Categories> {
+fn labels_of(opener: &ElementOpener<'_>, column: &Column) -> Option<Categories> {
     column.rows.as_ref().ok().filter(|rows| rows.data_type().is_integer())?;
     let path = format!("/uns/{}_categories", column.name);
     let Object::Dataset(dataset) = opener.at(&path).ok()? else { return None };
@@ -97,7 +97,7 @@ fn labels_of(opener: &Opener<'_>, column: &Column) -> Option<Categories> {
 
 /// The column with its labels. `None`: the labels belong to the field of the same name in the other frame.
 fn labelled(
-    opener: &Opener<'_>,
+    opener: &ElementOpener<'_>,
     column: &Column,
     labels: &Categories,
     other: Option<&str>,

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::Anndata;
-use super::elements::Opener;
-use super::encoding::{Axis, INDEX, sparse};
+use super::elements::ElementOpener;
+use super::encoding::{AnndataAxis, INDEX, sparse};
 use super::records;
 use super::rules;
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, attribute, join};
 use crate::dialects::attributes::{integers, text};
-use crate::dialects::triples::{PARTS, Part, Triples};
+use crate::dialects::triples::{MatrixDataset, PARTS, Triples};
 use crate::dialects::{Dialect, Role, Site};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
@@ -26,7 +26,7 @@ pub(super) fn roles() -> HashMap<BString, Role> {
 /// The table of a sparse matrix.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
     let empty = Table { attributes: group.attributes.clone(), ..Table::empty(site.path, Anndata.about().name) };
-    let mut matrix = Matrix { site, opener: Opener { file: site.file, interrupt }, categories: Vec::new() };
+    let mut matrix = Matrix { site, opener: ElementOpener { file: site.file, interrupt }, categories: Vec::new() };
     let mut findings = Vec::new();
     let columns = matrix.columns(group, &mut findings).unwrap_or_else(|reason| {
         findings.push(Finding::new(site.path, &rules::SPARSE, reason));
@@ -48,7 +48,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 /// A sparse matrix whose columns are being made.
 struct Matrix<'a> {
     site: &'a Site<'a>,
-    opener: Opener<'a>,
+    opener: ElementOpener<'a>,
     categories: Vec<Categories>,
 }
 
@@ -63,17 +63,17 @@ impl Matrix<'_> {
             findings.push(Finding::new(self.site.path, &rules::SPARSE, reason.clone()));
         }
         let [major_name, minor_name] = match major {
-            Axis::Row => ["row", "column"],
-            Axis::Column => ["column", "row"],
+            AnndataAxis::Row => ["row", "column"],
+            AnndataAxis::Column => ["column", "row"],
         };
         let whole = |dataset: &Arc<Dataset>| ColumnId::whole(dataset.id);
         let mut by_major = self.column(major_name, ColumnId { object: group.id, field: 1 }, runs, None);
-        let stored = |name, Part { rows, dataset, tally }: Part<'_>| {
+        let stored = |name, MatrixDataset { rows, dataset, tally }: MatrixDataset<'_>| {
             let column = self.column(name, whole(dataset), Ok(rows), Some(dataset));
             Column { tally, ..column }
         };
         let mut by_minor = stored(minor_name, minor);
-        if major == Axis::Column {
+        if major == AnndataAxis::Column {
             std::mem::swap(&mut by_major, &mut by_minor);
         }
         let mut columns = vec![by_major, by_minor, stored("value", value)];

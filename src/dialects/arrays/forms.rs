@@ -2,7 +2,7 @@
 
 use crate::catalogue::{Class, Dataset, Datatype, product};
 use crate::dialects::attributes::text;
-use crate::table::{Form, SingleFile};
+use crate::table::{SingleFile, SingleForm};
 
 /// Most elements of a row that become columns of a CSV file.
 pub(super) const MOST_PLACES: u64 = 16_384;
@@ -15,36 +15,36 @@ pub(super) fn forms(dataset: &Dataset) -> Vec<SingleFile> {
     if dataset.null {
         return Vec::new();
     }
-    let mut files = vec![file(".npy", Form::Npy), file(".raw", Form::Raw)];
+    let mut files = vec![file(".npy", SingleForm::Npy), file(".raw", SingleForm::Raw)];
     let is_compound = is_compound(&dataset.datatype);
     let inner = product(dataset.shape.get(1..).unwrap_or_default()).unwrap_or(u64::MAX);
     match dataset.shape.as_slice() {
         [] if is_text(dataset) => {
-            files.extend([file(".txt", Form::Text), file(".ndjson", Form::JsonValues)]);
+            files.extend([file(".txt", SingleForm::Text), file(".ndjson", SingleForm::JsonValues)]);
         }
-        [] => files.push(file(".txt", if is_compound { Form::JsonValues } else { Form::Txt })),
+        [] => files.push(file(".txt", if is_compound { SingleForm::JsonValues } else { SingleForm::Txt })),
         [_] => files.extend([
-            file(".csv", Form::Csv),
-            file(".txt", Form::Txt),
-            file(".ndjson", Form::Ndjson),
-            file(".parquet", Form::Parquet),
-            file(".arrow", Form::Arrow),
+            file(".csv", SingleForm::Csv),
+            file(".txt", SingleForm::Txt),
+            file(".ndjson", SingleForm::Ndjson),
+            file(".parquet", SingleForm::Parquet),
+            file(".arrow", SingleForm::Arrow),
         ]),
         // Rows without elements have nothing to show.
         _ if inner == 0 => {}
         [_, places] => {
             if *places <= MOST_PLACES {
-                files.push(file(".csv", Form::Csv));
+                files.push(file(".csv", SingleForm::Csv));
             }
             files.extend([
-                file(".ndjson", Form::JsonValues),
-                file(".parquet", Form::Parquet),
-                file(".arrow", Form::Arrow),
+                file(".ndjson", SingleForm::JsonValues),
+                file(".parquet", SingleForm::Parquet),
+                file(".arrow", SingleForm::Arrow),
             ]);
         }
         _ => {
             if inner.checked_mul(dataset.datatype.size).is_some_and(|bytes| bytes <= MOST_NESTED) {
-                files.extend([file(".parquet", Form::Parquet), file(".arrow", Form::Arrow)]);
+                files.extend([file(".parquet", SingleForm::Parquet), file(".arrow", SingleForm::Arrow)]);
             }
         }
     }
@@ -63,7 +63,7 @@ pub(super) fn is_compound(datatype: &Datatype) -> bool {
     matches!(datatype.class, Class::Compound { .. }) && datatype.complex_part().is_none()
 }
 
-fn file(suffix: &'static str, form: Form) -> SingleFile {
+fn file(suffix: &'static str, form: SingleForm) -> SingleFile {
     SingleFile { suffix, form }
 }
 
@@ -80,5 +80,5 @@ fn pixmap(dataset: &Dataset) -> Option<SingleFile> {
         _ => return None,
     };
     let header = format!("{magic}\n{width} {height}\n255\n");
-    Some(file(suffix, Form::Pixmap(header.into_bytes())))
+    Some(file(suffix, SingleForm::Pixmap(header.into_bytes())))
 }

@@ -19,7 +19,7 @@ use bstr::BString;
 use super::attributes::text;
 use super::compound::{self, System};
 use super::times::{self, OfNumpy};
-use super::{About, Dialect, Mark, Of, Site, Subject, datasets, scales};
+use super::{About, Dialect, ListedObject, Mark, Of, Site, datasets, scales};
 use crate::catalogue::{Class, ColumnId, Dataset, Fill, Object, product};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
@@ -50,10 +50,10 @@ impl Dialect for Arrays {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Dataset(_) => Mark::Files,
-            Subject::Group(_) => Mark::No,
+            ListedObject::Dataset(_) => Mark::Files,
+            ListedObject::Group(_) => Mark::No,
         }
     }
 
@@ -190,7 +190,7 @@ impl Array<'_> {
     }
 
     /// Slices along the first axis, unchanged.
-    fn whole(&self, opened: &Arc<store::Dataset>) -> Column {
+    fn whole(&self, opened: &Arc<store::StoredDataset>) -> Column {
         let tally = Arc::<Tally>::default();
         // A compound is never missing.
         let missing = if forms::is_compound(&self.dataset.datatype) {
@@ -216,7 +216,7 @@ impl Array<'_> {
     }
 
     /// The bytes of a scalar string; if it can be missing, its rows as elsewhere.
-    fn text(&self, opened: &Arc<store::Dataset>) -> Option<Arc<dyn Rows>> {
+    fn text(&self, opened: &Arc<store::StoredDataset>) -> Option<Arc<dyn Rows>> {
         match self.missing() {
             _ if !forms::is_text(self.dataset) => None,
             Fill::Explicit(_) => self.whole(opened).rows.ok(),

@@ -9,12 +9,12 @@ use super::indexes::Covered;
 use super::reading::{self, read_as};
 use super::recognition::System;
 use super::rules;
-use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Elements, Field, Fill, attribute};
+use crate::catalogue::{Attribute, Class, ColumnId, CompoundField, Dataset, Datatype, Elements, Fill, attribute};
 use crate::dialects::attributes::{pickled, text};
 use crate::dialects::times::{self, OfNumpy};
 use crate::dialects::{Site, datasets, stated};
 use crate::store::decode::FillTest;
-use crate::store::{self, FieldRows, Part, Rows, Tally};
+use crate::store::{self, FieldRows, RowPart, Rows, Tally};
 use crate::table::{Column, Finding, MaskedRows, Meaning, Unreadable};
 
 /// Suffix of the masks that astropy writes.
@@ -28,8 +28,8 @@ pub(super) fn columns(
     findings: &mut Vec<Finding>,
 ) -> Vec<Column> {
     let Class::Compound { fields: stored } = &dataset.datatype.class else { return Vec::new() };
-    let numbers: HashMap<*const Field, u32> = stored.iter().map(std::ptr::from_ref).zip(1..).collect();
-    let fields: Vec<&Field> = reading::in_order(stored, system).collect();
+    let numbers: HashMap<*const CompoundField, u32> = stored.iter().map(std::ptr::from_ref).zip(1..).collect();
+    let fields: Vec<&CompoundField> = reading::in_order(stored, system).collect();
     let stated: Vec<BString> = fields.iter().map(|field| field.name.clone()).collect();
     let names = datasets::distinct(&stated);
     for (position, (name, shown)) in stated.iter().zip(&names).enumerate().filter(|(_, (name, shown))| name != shown) {
@@ -41,7 +41,7 @@ pub(super) fn columns(
     // All columns share one opened dataset, because it holds the state of reading ahead.
     let opened = datasets::open(site.file, site.path, dataset);
     let whole = Whole { site, dataset, opened: &opened, system };
-    let column = |((position, field), name): ((usize, &&Field), BString)| {
+    let column = |((position, field), name): ((usize, &&CompoundField), BString)| {
         let number = numbers.get(&std::ptr::from_ref(*field)).copied().unwrap_or(0);
         whole.column(field, name, number, about.take(position))
     };
@@ -67,7 +67,7 @@ fn are_booleans(datatype: &Datatype) -> bool {
 
 /// Masks the values of a field `NAME` where the booleans of its neighbour `NAME.mask` are true, as astropy does; arrays
 /// item by item.
-fn mask(columns: &mut [Column], fields: &[&Field]) {
+fn mask(columns: &mut [Column], fields: &[&CompoundField]) {
     for (at, field) in fields.iter().enumerate().filter(|(_, field)| are_booleans(&field.datatype)) {
         let Some(masked) = field.name.strip_suffix(MASK) else { continue };
         let Some(place) = fields.iter().position(|field| field.name == masked) else { continue };
@@ -83,12 +83,12 @@ fn mask(columns: &mut [Column], fields: &[&Field]) {
 struct Whole<'a> {
     site: &'a Site<'a>,
     dataset: &'a Dataset,
-    opened: &'a Result<Arc<store::Dataset>, Unreadable>,
+    opened: &'a Result<Arc<store::StoredDataset>, Unreadable>,
     system: System,
 }
 
 impl Whole<'_> {
-    fn column(&self, field: &Field, name: BString, number: u32, attributes: Vec<Attribute>) -> Column {
+    fn column(&self, field: &CompoundField, name: BString, number: u32, attributes: Vec<Attribute>) -> Column {
         let tally = Arc::<Tally>::default();
         let of_numpy = OfNumpy::of(&field.datatype);
         let read = of_numpy.as_ref().map(|of_numpy| (of_numpy.read.clone(), of_numpy.missing.clone()));
@@ -132,17 +132,17 @@ impl Whole<'_> {
     /// The values of a field, read as `datatype`; null where they equal `missing`.
     fn rows(
         &self,
-        field: &Field,
+        field: &CompoundField,
         (datatype, missing): (Datatype, Fill),
         tally: &Arc<Tally>,
     ) -> Result<Arc<dyn Rows>, Unreadable> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
         let missing = FillTest::new(&datatype, &missing);
-        rows_of_part(self.dataset, opened, Part { datatype, offset: field.offset }, missing, tally)
+        rows_of_part(self.dataset, opened, RowPart { datatype, offset: field.offset }, missing, tally)
     }
 
     /// The fill value of a field.
-    fn fill(&self, field: &Field) -> Fill {
+    fn fill(&self, field: &CompoundField) -> Fill {
         let place = |elements: &Elements| {
             let start = usize::try_from(field.offset).ok()?;
             let end = start.checked_add(usize::try_from(field.datatype.size).ok()?)?;
@@ -181,7 +181,7 @@ pub(super) fn covered<'a>(
     let attributes: &[Attribute] = if below.is_empty() && time.is_none() { &column.attributes } else { &[] };
     let states_missing = !matches!(stated::fill(&datatype, attributes), Fill::Default);
     let values = datasets::open(site.file, site.path, dataset).and_then(|opened| {
-        rows_of_part(dataset, &opened, Part { datatype, offset }, FillTest::none(), &Arc::default())
+        rows_of_part(dataset, &opened, RowPart { datatype, offset }, FillTest::none(), &Arc::default())
     });
     // PyTables ignores the attribute and sorts such values among the others.
     let reordered = states_missing.then_some("some of its values stand for missing ones");
@@ -223,7 +223,13 @@ impl<'a> About<'a> {
 
     /// Reports fields whose name differs from the stated one. Libraries number fields in display order or in that of
     /// the type, so either may match.
-    fn check_names(&self, path: &str, fields: &[&Field], stored: &[Field], findings: &mut Vec<Finding>) {
+    fn check_names(
+        &self,
+        path: &str,
+        fields: &[&CompoundField],
+        stored: &[CompoundField],
+        findings: &mut Vec<Finding>,
+    ) {
         for (position, (field, in_type)) in fields.iter().zip(stored).enumerate() {
             let Some(stated) = self.names.get(&position) else { continue };
             let stated = text(std::slice::from_ref(*stated), &stated.name.to_str_lossy()).unwrap_or_default();
@@ -246,8 +252,8 @@ impl<'a> About<'a> {
 /// The rows of a part of each element; null where `missing` matches. Fails if the part does not lie within an element.
 pub(in crate::dialects) fn rows_of_part(
     dataset: &Dataset,
-    opened: &Arc<store::Dataset>,
-    part: Part,
+    opened: &Arc<store::StoredDataset>,
+    part: RowPart,
     missing: FillTest,
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, Unreadable> {

@@ -22,8 +22,8 @@ use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows};
 use crate::table::{
-    Absent, BoundsRules, ChainRows, Column, Finding, IndexForm, IndexKind, PartRows, Reason, Rule, SearchIndex,
-    Unreadable, ValueRules,
+    AbsenceReason, AbsentIndex, BoundsRules, ChainRows, Column, Finding, IndexContent, IndexForm, PartRows, Rule,
+    SearchIndex, Unreadable, ValueRules,
 };
 
 static VALUES: ValueRules = ValueRules {
@@ -152,11 +152,11 @@ fn kind(indices: &Datatype) -> Option<&'static str> {
     })
 }
 
-type Checked<T> = Result<T, Absent>;
+type Checked<T> = Result<T, AbsentIndex>;
 
 /// Fails with `rule` unless `holds`.
 fn check(holds: bool, rule: &'static Rule, found: impl FnOnce() -> String) -> Checked<()> {
-    if holds { Ok(()) } else { Err(Absent::new(rule, found())) }
+    if holds { Ok(()) } else { Err(AbsentIndex::new(rule, found())) }
 }
 
 /// An index under examination.
@@ -174,24 +174,27 @@ impl<'a> Parts<'a, '_> {
 
     fn part(&self, name: &str) -> Checked<&'a Arc<Dataset>> {
         let rule = &rules::INDEX_PARTS;
-        self.dataset(name).ok_or_else(|| Absent::new(rule, format!("no dataset {name}")))
+        self.dataset(name).ok_or_else(|| AbsentIndex::new(rule, format!("no dataset {name}")))
     }
 
     /// Checks the rules in turn; the first broken one is the verdict.
     fn form(&self, id: ObjectId, column: BString) -> Checked<IndexForm> {
         let attributes = &self.group.attributes;
-        let unused = |rule: &'static Rule, found: String| Absent { reason: Reason::Unused, ..Absent::new(rule, found) };
+        let unused = |rule: &'static Rule, found: String| AbsentIndex {
+            reason: AbsenceReason::Unused,
+            ..AbsentIndex::new(rule, found)
+        };
         let version = text(attributes, "VERSION").unwrap_or_default();
         if version != "2.1" {
             return Err(unused(&rules::INDEX_VERSION, format!("{version:?}")));
         }
         let dirty = integer(attributes, "DIRTY").unwrap_or(0);
         check(dirty == 0, &rules::INDEX_DIRTY, || format!("{dirty}"))
-            .map_err(|absent| Absent { reason: Reason::Outdated, ..absent })?;
+            .map_err(|absent| AbsentIndex { reason: AbsenceReason::Outdated, ..absent })?;
         let [sorted, indices, indices_rest] = [self.part("sorted")?, self.part("indices")?, self.part("indicesLR")?];
         let kind = kind(&indices.datatype).ok_or_else(|| {
             let found = format!("elements of {} bytes", indices.datatype.size);
-            Absent::new(&rules::INDEX_ROWS_TYPE, found)
+            AbsentIndex::new(&rules::INDEX_ROWS_TYPE, found)
         })?;
         let shown = self.shown()?;
         if !has_order(shown.data_type()) {
@@ -201,11 +204,11 @@ impl<'a> Parts<'a, '_> {
         if let Some(reason) = self.covered.reordered {
             return Err(unused(&rules::INDEX_KEYS, reason.into()));
         }
-        let values = self.covered.values.clone().map_err(|reason| Absent::new(&rules::INDEX_COLUMN, reason))?;
+        let values = self.covered.values.clone().map_err(|reason| AbsentIndex::new(&rules::INDEX_COLUMN, reason))?;
         let rows = values.len();
         // Number of slices, and values in each.
         let [slices, slice] = indices.shape[..] else {
-            return Err(Absent::new(&rules::INDEX_RANK, format!("a shape of {:?}", indices.shape)));
+            return Err(AbsentIndex::new(&rules::INDEX_RANK, format!("a shape of {:?}", indices.shape)));
         };
         let stated = unsigned(attributes, "slicesize");
         check(slice > 0 && stated == Some(slice), &rules::INDEX_SLICES, || {
@@ -215,13 +218,13 @@ impl<'a> Parts<'a, '_> {
         let room = indices_rest.len().unwrap_or(0);
         let rest = rest.filter(|rest| *rest <= room && *rest < slice).ok_or_else(|| {
             let found = format!("nelements is {}, {room} elements", said(rest));
-            Absent::new(&rules::INDEX_REST, found)
+            AbsentIndex::new(&rules::INDEX_REST, found)
         })?;
         let in_slices = slices.checked_mul(slice);
         check(in_slices.and_then(|rows| rows.checked_add(rest)) == Some(rows), &rules::INDEX_ROWS, || {
             format!("{slices} slices of {slice} rows and {rest} more, the table has {rows}")
         })
-        .map_err(|absent| Absent { reason: Reason::Stale, ..absent })?;
+        .map_err(|absent| AbsentIndex { reason: AbsenceReason::Stale, ..absent })?;
         let in_slices = in_slices.unwrap_or(0);
         let optlevel = integer(attributes, "optlevel");
         let form = |kind, chunk, shown: Arc<dyn Rows>| IndexForm {
@@ -250,9 +253,9 @@ impl<'a> Parts<'a, '_> {
             check(same, &rules::INDEX_REST_TYPE, || "another one".into())?;
             let order = [self.rows("indices", indices, in_slices)?, self.rows("indicesLR", indices_rest, rest)?];
             let parts = [self.rows("sorted", sorted, in_slices)?, self.rows("sortedLR", sorted_rest, rest)?];
-            let order = ChainRows::new(order.into()).ok_or_else(|| Absent::new(rule, "several types"))?;
+            let order = ChainRows::new(order.into()).ok_or_else(|| AbsentIndex::new(rule, "several types"))?;
             let values = self.like(parts.into(), values.data_type())?;
-            let kind = IndexKind::SortedValues { values, order: Arc::new(order), run: slice, rules: &VALUES };
+            let kind = IndexContent::SortedValues { values, order: Arc::new(order), run: slice, rules: &VALUES };
             return Ok(form(kind, rows.max(1), shown));
         }
         if kind != "ultralight" && optlevel != Some(0) || slices == 0 {
@@ -267,20 +270,20 @@ impl<'a> Parts<'a, '_> {
             format!("a shape of {:?}, {slices} slices", ranges.shape)
         })?;
         let bounds = self.rows("ranges", ranges, 2 * slices)?;
-        let kind = IndexKind::Bounds { bounds: self.like(vec![bounds], values.data_type())?, rules: &BOUNDS };
+        let kind = IndexContent::Bounds { bounds: self.like(vec![bounds], values.data_type())?, rules: &BOUNDS };
         Ok(form(kind, slice, shown))
     }
 
     /// The column, or the field inside it, as shown.
     fn shown(&self) -> Checked<Arc<dyn Rows>> {
         let Covered { column, below, .. } = self.covered;
-        let rows = column.rows.clone().map_err(|reason| Absent::new(&rules::INDEX_COLUMN, reason))?;
+        let rows = column.rows.clone().map_err(|reason| AbsentIndex::new(&rules::INDEX_COLUMN, reason))?;
         if below.is_empty() {
             return Ok(rows);
         }
         let part = PartRows::of(&rows, &below.join(".".as_bytes()));
         part.map(|part| Arc::new(part) as Arc<dyn Rows>)
-            .ok_or_else(|| Absent::new(&rules::INDEX_COLUMN, "a field that conditions cannot name"))
+            .ok_or_else(|| AbsentIndex::new(&rules::INDEX_COLUMN, "a field that conditions cannot name"))
     }
 
     /// The first elements of a dataset of any rank.
@@ -288,7 +291,7 @@ impl<'a> Parts<'a, '_> {
         let read = part_of(dataset, &read_as(&dataset.datatype, System::PYTABLES), dataset.fill.clone());
         let path = join(self.path, BStr::new(name).as_bytes());
         let opened = datasets::open(self.indexed.site.file, &path, &read)
-            .map_err(|reason| Absent::new(&rules::INDEX_OPENED, format!("{path}: {reason}")))?;
+            .map_err(|reason| AbsentIndex::new(&rules::INDEX_OPENED, format!("{path}: {reason}")))?;
         let is_number = name.starts_with("indices");
         let missing = if is_number { FillTest::none() } else { (self.covered.missing)(&read.datatype) };
         Ok(Arc::new(DatasetRows::new(opened, len, missing, Arc::default())))
@@ -303,6 +306,6 @@ impl<'a> Parts<'a, '_> {
             _ => None,
         });
         let rule = &rules::INDEX_TYPE;
-        Ok(Arc::new(chain.ok_or_else(|| Absent::new(rule, format!("the column has {data_type}")))?))
+        Ok(Arc::new(chain.ok_or_else(|| AbsentIndex::new(rule, format!("the column has {data_type}")))?))
     }
 }

@@ -29,7 +29,7 @@ pub(super) use self::reading::{in_order, read_as};
 use self::recognition::INDEXES_OF;
 pub(super) use self::recognition::{System, is_record};
 use super::attributes::{integer, text, unsigned};
-use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, datasets};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Role, Site, datasets};
 use crate::catalogue::{Dataset, attribute, join};
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, Nan, Rows};
@@ -46,11 +46,11 @@ impl Dialect for Compound {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
             // The objects that serve a table lie beside it in the group.
-            Subject::Group(_) => Mark::LookInside,
-            Subject::Dataset(dataset) => recognition::mark(path, dataset),
+            ListedObject::Group(_) => Mark::LookInside,
+            ListedObject::Dataset(dataset) => recognition::mark(path, dataset),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::recognition::System;
 use crate::calendar::SECOND;
-use crate::catalogue::{ByteOrder, Class, Datatype, Field, Padding};
+use crate::catalogue::{ByteOrder, Class, CompoundField, Datatype, Padding};
 
 /// The type to read elements of a stored type as. PyTables gives some types a meaning beyond HDF5's:
 ///
@@ -29,7 +29,7 @@ pub(in crate::dialects) fn read_as(stored: &Datatype, system: System) -> Datatyp
         }
         Class::Compound { fields } => Class::Compound {
             fields: in_order(fields, system)
-                .map(|field| Field { datatype: read_as(&field.datatype, system), ..field.clone() })
+                .map(|field| CompoundField { datatype: read_as(&field.datatype, system), ..field.clone() })
                 .collect(),
         },
         Class::Array { dims, base } => Class::Array { dims: dims.clone(), base: Box::new(read_as(base, system)) },
@@ -55,8 +55,8 @@ pub(super) fn time(stored: &Datatype, system: System) -> Option<(Datatype, i128)
 }
 
 /// The fields of a compound in display order: that of the type, except that PyTables orders fields by offset.
-pub(in crate::dialects) fn in_order(fields: &[Field], system: System) -> impl Iterator<Item = &Field> {
-    let mut fields: Vec<&Field> = fields.iter().collect();
+pub(in crate::dialects) fn in_order(fields: &[CompoundField], system: System) -> impl Iterator<Item = &CompoundField> {
+    let mut fields: Vec<&CompoundField> = fields.iter().collect();
     if system.by_pytables {
         fields.sort_by_key(|field| field.offset);
     }
@@ -85,7 +85,7 @@ mod tests {
         let flag = |class| Datatype { size: 1, class };
         let array = |class| Class::Array { dims: vec![2], base: Box::new(flag(class)) };
         assert_eq!(of(array(bits(1)), 2), array(Class::Flag));
-        let field = |name: &str, offset, class| Field { name: name.into(), offset, datatype: flag(class) };
+        let field = |name: &str, offset, class| CompoundField { name: name.into(), offset, datatype: flag(class) };
         let stored = Class::Compound { fields: vec![field("late", 1, bits(1)), field("early", 0, bits(1))] };
         let read = Class::Compound { fields: vec![field("early", 0, Class::Flag), field("late", 1, Class::Flag)] };
         assert_eq!(of(stored.clone(), 2), read);

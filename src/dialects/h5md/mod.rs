@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::{number, text};
-use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Site, arrays, datasets};
 use crate::catalogue::{Class, ColumnId, Dataset, Group, Object, attribute, join, product};
 use crate::source::Interrupt;
 use crate::store::{File, Rows};
@@ -36,9 +36,9 @@ impl Dialect for H5md {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(_) if BELOW.iter().any(|below| path.starts_with(below)) => Mark::LookInside,
+            ListedObject::Group(_) if BELOW.iter().any(|below| path.starts_with(below)) => Mark::LookInside,
             _ => Mark::No,
         }
     }

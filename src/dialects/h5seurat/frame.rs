@@ -12,7 +12,7 @@ use crate::dialects::{Dialect, Here, Role, Site, datasets};
 use crate::source::Interrupt;
 use crate::store::{File, Rows, Tally};
 use crate::table::{
-    Called, Categories, CategoryRows, Column, Finding, Meaning, Origin, RecodedRows, Table, Unreadable,
+    Categories, CategoryRows, Column, Finding, Meaning, Origin, OriginalName, RecodedRows, Table, Unreadable,
 };
 
 /// The members of a factor.
@@ -125,7 +125,10 @@ impl Frame<'_> {
             stored_strings: datasets::stored_strings(file, &path, &dataset, u64::MAX),
             attributes: dataset.attributes.clone(),
             dataset: Some(dataset.clone()),
-            meaning: Meaning { origin: Origin { called: Called::Nothing, ..Origin::default() }, ..Meaning::default() },
+            meaning: Meaning {
+                origin: Origin { called: OriginalName::Nothing, ..Origin::default() },
+                ..Meaning::default()
+            },
             ..Column::new(INDEX.into(), path, ColumnId::whole(dataset.id), Ok(rows), tally)
         })
     }

@@ -20,7 +20,7 @@ mod rules;
 use std::sync::Arc;
 
 use super::attributes::{strings, text};
-use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Role, Site};
 use crate::catalogue::{Attribute, attribute};
 use crate::source::Interrupt;
 use crate::store::File;
@@ -52,9 +52,9 @@ impl Dialect for H5Seurat {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) if is_listed(attributes) || row_names(path).is_some() => Mark::LookInside,
+            ListedObject::Group(attributes) if is_listed(attributes) || row_names(path).is_some() => Mark::LookInside,
             _ => Mark::No,
         }
     }

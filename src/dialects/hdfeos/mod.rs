@@ -21,9 +21,9 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use bstr::BString;
 
-use self::structure::{Field, Swath, swaths};
+use self::structure::{Swath, SwathField, swaths};
 use super::attributes::text;
-use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Site, arrays, datasets};
 use crate::catalogue::{Dataset, Fill, Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
@@ -61,9 +61,9 @@ impl Dialect for HdfEos {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(_) if swath_of(path).is_some() => Mark::LookInside,
+            ListedObject::Group(_) if swath_of(path).is_some() => Mark::LookInside,
             _ => Mark::No,
         }
     }
@@ -213,7 +213,7 @@ fn columns_of(site: &Site<'_>, swath: &Swath, fields: &Fields, findings: &mut Ve
     };
     let stored = fields.columns();
     let (mut columns, mut seen, mut gone) = (Vec::new(), HashSet::new(), Vec::new());
-    for Field { name, is_geolocation, dimensions } in &swath.fields {
+    for SwathField { name, is_geolocation, dimensions } in &swath.fields {
         if dimensions.first().is_none_or(|first| first != dimension) {
             continue;
         }

@@ -17,12 +17,12 @@ pub(super) struct Swath {
     /// Its name.
     pub name: String,
     /// Its fields, in their order.
-    pub fields: Vec<Field>,
+    pub fields: Vec<SwathField>,
 }
 
 /// A field of a swath.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Field {
+pub(super) struct SwathField {
     /// Its name.
     pub name: String,
     /// Whether it states the place or time of the measurements.
@@ -51,7 +51,7 @@ pub(super) fn swaths(text: &str) -> Vec<Swath> {
                 let is_geolocation = key == "GeoFieldName";
                 if let Some(swath) = swaths.last_mut() {
                     is_field = true;
-                    swath.fields.push(Field { name: unquoted(value), is_geolocation, dimensions: Vec::new() });
+                    swath.fields.push(SwathField { name: unquoted(value), is_geolocation, dimensions: Vec::new() });
                 }
             }
             "DimList" if is_swath && is_field => {
@@ -89,9 +89,9 @@ mod tests {
         \tGROUP=GRID_1\n\t\tGridName=\"g\"\n\t\tGROUP=DataField\n\t\t\t\tDataFieldName=\"x\"\n\
         \t\t\t\tDimList=(\"YDim\",\"XDim\")\nEND\n";
 
-    fn field(name: &str, is_geolocation: bool, dimensions: &[&str]) -> Field {
+    fn field(name: &str, is_geolocation: bool, dimensions: &[&str]) -> SwathField {
         let dimensions = dimensions.iter().map(|name| (*name).to_owned()).collect();
-        Field { name: name.into(), is_geolocation, dimensions }
+        SwathField { name: name.into(), is_geolocation, dimensions }
     }
 
     #[test]

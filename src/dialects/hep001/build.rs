@@ -7,9 +7,9 @@ use bstr::{BString, ByteSlice};
 
 use super::columns::{self, Candidate, CategorySets};
 use super::draft::Draft;
-use super::members::{Kind, Member, members};
+use super::members::{MemberKind, TableMember, members};
 use super::names::{ARROW_TYPE, CATEGORIES, COLUMN_ORDER, DIALECT, INDEX, INDEX_COLUMNS, INDEX_LIST, ROWS};
-use super::parts::Parts;
+use super::parts::TableGroup;
 use super::{conformance, consistency, indexes, rules, values};
 use crate::catalogue::{ColumnId, Group, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, strings, text, unsigned};
@@ -25,7 +25,8 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, checks: Checks, interr
     let sorted = members(group);
     let follows = Draft::of(group, &sorted);
     let draft = checks.options.hep001.judge(follows, group);
-    let mut parts = Parts { file, path, group, is_in_version, draft, is_full: checks.is_full, findings: Vec::new() };
+    let mut parts =
+        TableGroup { file, path, group, is_in_version, draft, is_full: checks.is_full, findings: Vec::new() };
     let candidates = columns::open(&mut parts, &sorted, interrupt);
     let labels = row_labels(&mut parts, &candidates);
     let ordered = logical_order(&mut parts, &candidates, &labels);
@@ -35,12 +36,12 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, checks: Checks, interr
     let mut categories = CategorySets::default();
     let mut shown = Vec::with_capacity(ordered.len());
     for candidate in ordered {
-        let is_label = labels.contains(candidate.name) || candidate.kind == Kind::Index;
+        let is_label = labels.contains(candidate.name) || candidate.kind == MemberKind::Index;
         shown.push(column(&mut parts, candidate, is_label, rows, &mut categories, interrupt));
     }
     // Label sets first, then groups.
-    let (sets, groups): (Vec<&Member<'_>>, Vec<&Member<'_>>) =
-        sorted.iter().filter(|member| member.is_servant()).partition(|member| member.kind == Kind::Categories);
+    let (sets, groups): (Vec<&TableMember<'_>>, Vec<&TableMember<'_>>) =
+        sorted.iter().filter(|member| member.is_servant()).partition(|member| member.kind == MemberKind::Categories);
     let mut table = Table {
         revision: follows.to_string(),
         judged_by: parts.revision(),
@@ -63,7 +64,7 @@ pub fn build(file: &Arc<File>, path: &str, group: &Group, checks: Checks, interr
 
 /// Names of the columns that label rows, outermost first: `INDEX_COLUMNS`; else `_index`; else the first `_indexes` of
 /// a column; index datasets follow in link order.
-fn row_labels(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) -> Vec<BString> {
+fn row_labels(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) -> Vec<BString> {
     let attributes = &parts.group.attributes;
     let by_id = |id: &ObjectId| candidates.iter().find(|candidate| candidate.id == *id && candidate.is_shown());
     let mut labels: Vec<BString> = Vec::new();
@@ -72,7 +73,7 @@ fn row_labels(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) -> Vec<BStrin
             Some(targets) => {
                 for (level, target) in targets.iter().enumerate() {
                     match target.as_ref().and_then(by_id) {
-                        Some(candidate) if candidate.kind != Kind::List => labels.push(candidate.name.clone()),
+                        Some(candidate) if candidate.kind != MemberKind::List => labels.push(candidate.name.clone()),
                         _ => parts.report(&rules::LABELS_TARGET, format!("level {level} refers to no column")),
                     }
                 }
@@ -93,13 +94,13 @@ fn row_labels(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) -> Vec<BStrin
         }
     }
     if labels.is_empty() {
-        let first = candidates.iter().filter(|candidate| candidate.kind == Kind::Column).find_map(|candidate| {
+        let first = candidates.iter().filter(|candidate| candidate.kind == MemberKind::Column).find_map(|candidate| {
             let (_, attribute) = any(candidate.attributes(), &INDEX_LIST)?;
             references(attribute)?.iter().flatten().find_map(by_id)
         });
         labels.extend(first.map(|candidate| candidate.name.clone()));
     }
-    let others = candidates.iter().filter(|candidate| candidate.kind == Kind::Index);
+    let others = candidates.iter().filter(|candidate| candidate.kind == MemberKind::Index);
     labels.extend(others.map(|candidate| candidate.name.clone()));
     let mut seen = HashSet::new();
     labels.retain(|label| seen.insert(label.clone()));
@@ -108,7 +109,7 @@ fn row_labels(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) -> Vec<BStrin
 
 /// Puts the columns in order: row labels, then `column-order`, then those that it leaves out.
 fn logical_order<'c, 'a>(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     candidates: &'c [Candidate<'a>],
     labels: &[BString],
 ) -> Vec<&'c Candidate<'a>> {
@@ -153,7 +154,7 @@ fn logical_order<'c, 'a>(
 }
 
 /// Rows of the table: `NROWS`; else the commonest length of a column, ties to the first one. `None`: no columns.
-fn row_count(parts: &mut Parts<'_>, ordered: &[&Candidate<'_>]) -> Option<u64> {
+fn row_count(parts: &mut TableGroup<'_>, ordered: &[&Candidate<'_>]) -> Option<u64> {
     if attribute(&parts.group.attributes, ROWS).is_some() {
         if let Some(rows) = unsigned(&parts.group.attributes, ROWS) {
             return Some(rows);
@@ -164,7 +165,7 @@ fn row_count(parts: &mut Parts<'_>, ordered: &[&Candidate<'_>]) -> Option<u64> {
 }
 
 fn column(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     candidate: &Candidate<'_>,
     is_label: bool,
     rows: Option<u64>,

@@ -7,16 +7,16 @@ use bstr::{BString, ByteSlice};
 
 use super::columns::Candidate;
 use super::draft::Draft;
-use super::members::Kind;
+use super::members::MemberKind;
 use super::names::{COLUMN_LIST, INDEX_LIST, RESERVED, RESERVED_IN_APRIL, ROWS, SEARCH_INDEX_LIST};
-use super::parts::Parts;
+use super::parts::TableGroup;
 use super::recognition::parse_version;
 use super::rules;
 use crate::catalogue::{Fill, ObjectId, attribute};
 use crate::dialects::attributes::{any, references, text, unsigned};
 
 /// Checks every rule except those on `column-order` and search indexes.
-pub(super) fn check(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
+pub(super) fn check(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
     version(parts);
     lengths(parts, candidates, rows);
     index_links(parts, candidates);
@@ -26,7 +26,7 @@ pub(super) fn check(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: O
     }
 }
 
-fn version(parts: &mut Parts<'_>) {
+fn version(parts: &mut TableGroup<'_>) {
     match text(&parts.group.attributes, "VERSION") {
         None if attribute(&parts.group.attributes, "VERSION").is_some() => {
             parts.report(&rules::VERSION_STORAGE, "no string");
@@ -39,17 +39,17 @@ fn version(parts: &mut Parts<'_>) {
     }
 }
 
-fn lengths(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
+fn lengths(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>], rows: Option<u64>) {
     let Some(rows) = rows else { return };
     let declared = unsigned(&parts.group.attributes, ROWS).is_some();
     for candidate in candidates.iter().filter(|candidate| candidate.is_shown()) {
         let Some(extent) = candidate.extent.filter(|extent| *extent != rows) else { continue };
         let path = parts.path_of(candidate.name.as_bstr());
         if declared && extent < rows {
-            let is_list = candidate.kind == Kind::List;
+            let is_list = candidate.kind == MemberKind::List;
             let rule = if is_list { &rules::LIST_EXTENT } else { &rules::EXTENT_BELOW_NROWS };
             parts.find(path, rule, format!("{extent} rows, {ROWS} is {rows}; shown alone, not in table.*"));
-        } else if !declared && (parts.draft != Draft::July || candidate.kind != Kind::List) {
+        } else if !declared && (parts.draft != Draft::July || candidate.kind != MemberKind::List) {
             let found = format!("{extent} rows, most others {rows}; shown alone, not in table.*");
             parts.find(path, &rules::EXTENTS_DIFFER, found);
         }
@@ -57,7 +57,7 @@ fn lengths(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], rows: Option<u64
 }
 
 /// Rule: `_indexes` of a column and `_columns_list` of the index name each other.
-fn index_links(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
+fn index_links(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     if !parts.draft.has(&rules::LABEL_LINK) {
         return;
     }
@@ -93,7 +93,7 @@ fn index_links(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
 }
 
 /// Reports references of a column that lead nowhere. The rule of categorical columns covers those to categories.
-fn dangling(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
+fn dangling(parts: &mut TableGroup<'_>, candidate: &Candidate<'_>) {
     for names in [&INDEX_LIST, &COLUMN_LIST, &SEARCH_INDEX_LIST] {
         let Some((name, attribute)) = any(candidate.attributes(), names) else { continue };
         let path = parts.path_of(candidate.name.as_bstr());
@@ -108,9 +108,9 @@ fn dangling(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
 }
 
 /// Checks rules on a column's values that its description alone can break.
-fn values(parts: &mut Parts<'_>, candidate: &Candidate<'_>) {
+fn values(parts: &mut TableGroup<'_>, candidate: &Candidate<'_>) {
     let path = parts.path_of(candidate.name.as_bstr());
-    if attribute(candidate.attributes(), "MASK").is_some() && candidate.kind != Kind::List {
+    if attribute(candidate.attributes(), "MASK").is_some() && candidate.kind != MemberKind::List {
         parts.find(&path, &rules::MASK_RESERVED, "a MASK attribute");
     }
     if let Some(dataset) = candidate.dataset {
@@ -143,14 +143,16 @@ pub(super) fn is_reserved(draft: Draft, name: &BString) -> bool {
 /// Rule: `column-order` lists every column once and nothing else. Row labels are optional in it (HEP001 §7.1), and so
 /// are categories in April (§6.6).
 pub(super) fn column_order(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     candidates: &[Candidate<'_>],
     listed: &[BString],
     labels: &[BString],
 ) {
     let columns: HashSet<&BString> = candidates
         .iter()
-        .filter(|candidate| candidate.is_shown() || candidate.kind == Kind::Categories && parts.draft != Draft::July)
+        .filter(|candidate| {
+            candidate.is_shown() || candidate.kind == MemberKind::Categories && parts.draft != Draft::July
+        })
         .map(|candidate| candidate.name)
         .collect();
     let mut seen = HashSet::new();
@@ -161,7 +163,9 @@ pub(super) fn column_order(
             parts.report(&rules::ORDER_STRANGER, format!("{name:?}, which is no column"));
         }
     }
-    for candidate in candidates.iter().filter(|candidate| matches!(candidate.kind, Kind::Column | Kind::List)) {
+    for candidate in
+        candidates.iter().filter(|candidate| matches!(candidate.kind, MemberKind::Column | MemberKind::List))
+    {
         // Since July a label is an ordinary column.
         let may_lack = labels.contains(candidate.name) && parts.draft != Draft::July;
         if !seen.contains(&candidate.name) && !may_lack {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use clap::{Args, ValueEnum};
 
-use super::members::{Kind, Member};
+use super::members::{MemberKind, TableMember};
 use super::names::{
     APRIL, APRIL_NAMES, CATEGORIES_GROUP, COLUMN_LIST, GENERATION, INDEX_COLUMNS, INDEX_LIST, JULY, RESERVED_IN_APRIL,
     ROWS, SEARCH_INDEX_GROUPS, TABLE_CLASS,
@@ -27,16 +27,18 @@ pub(super) enum Draft {
 
 impl Draft {
     /// The draft of a table group with these members.
-    pub fn of(group: &Group, members: &[Member<'_>]) -> Self {
+    pub fn of(group: &Group, members: &[TableMember<'_>]) -> Self {
         let has = |names: &[&str]| {
             names.iter().any(|name| {
-                let columns = members.iter().filter(|member| member.kind.is_shown() || member.kind == Kind::Categories);
+                let columns =
+                    members.iter().filter(|member| member.kind.is_shown() || member.kind == MemberKind::Categories);
                 group.link(name.as_bytes()).is_some()
                     || attribute(&group.attributes, name).is_some()
                     || columns.into_iter().any(|member| attribute(member.object.attributes(), name).is_some())
             })
         };
-        let is_july = has(&[ROWS, INDEX_COLUMNS, GENERATION]) || members.iter().any(|member| member.kind == Kind::List);
+        let is_july =
+            has(&[ROWS, INDEX_COLUMNS, GENERATION]) || members.iter().any(|member| member.kind == MemberKind::List);
         let is_april = has(&APRIL_NAMES);
         let is_between = has(&[INDEX_LIST[0], COLUMN_LIST[0]]);
         match (is_april, is_between, is_july) {

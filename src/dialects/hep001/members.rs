@@ -12,7 +12,7 @@ use crate::dialects::attributes::{any, references, strings, text};
 
 /// The role of a member of a table group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MemberKind {
     /// A rank-1 dataset.
     Column,
     /// A rank-1 dataset that labels rows without being a column (April).
@@ -27,7 +27,7 @@ pub enum Kind {
     Stranger,
 }
 
-impl Kind {
+impl MemberKind {
     /// Whether `columns/` shows it.
     pub fn is_shown(self) -> bool {
         matches!(self, Self::Column | Self::Index | Self::List)
@@ -36,26 +36,26 @@ impl Kind {
 
 /// A link of a table group that leads to an object.
 #[derive(Clone, Copy, Debug)]
-pub struct Member<'a> {
+pub struct TableMember<'a> {
     /// Name of the link.
     pub name: &'a BString,
     /// The target object's identity.
     pub id: ObjectId,
     /// Its role.
-    pub kind: Kind,
+    pub kind: MemberKind,
     /// The object.
     pub object: &'a Object,
 }
 
-impl Member<'_> {
+impl TableMember<'_> {
     /// Whether it serves the table and is not shown by itself. A list column with a reserved name counts, too.
     pub fn is_servant(&self) -> bool {
-        self.kind == Kind::Categories || serves(self.name, self.object)
+        self.kind == MemberKind::Categories || serves(self.name, self.object)
     }
 }
 
 /// Sorts the links of a table group and keeps their order; skips links that lead to nothing.
-pub fn members(group: &Group) -> Vec<Member<'_>> {
+pub fn members(group: &Group) -> Vec<TableMember<'_>> {
     let labels = category_targets(group);
     let listed: HashSet<BString> = attribute(&group.attributes, COLUMN_ORDER)
         .and_then(strings)
@@ -65,12 +65,12 @@ pub fn members(group: &Group) -> Vec<Member<'_>> {
     objects
         .map(|(name, object)| {
             let kind = kind(name, object, &labels, &listed);
-            Member { name, id: object.id(), kind, object }
+            TableMember { name, id: object.id(), kind, object }
         })
         .collect()
 }
 
-fn kind(name: &BString, object: &Object, labels: &HashSet<ObjectId>, listed: &HashSet<BString>) -> Kind {
+fn kind(name: &BString, object: &Object, labels: &HashSet<ObjectId>, listed: &HashSet<BString>) -> MemberKind {
     match object {
         Object::Dataset(dataset) if dataset.shape.len() == 1 && !dataset.null => {
             let attributes = &dataset.attributes;
@@ -78,16 +78,16 @@ fn kind(name: &BString, object: &Object, labels: &HashSet<ObjectId>, listed: &Ha
                 && attribute(attributes, "ordered").is_some();
             let is_listed = listed.contains(name);
             if labels.contains(&dataset.id) || says_categories && !is_listed {
-                Kind::Categories
+                MemberKind::Categories
             } else if any(attributes, &COLUMN_LIST).is_some() && !is_listed {
-                Kind::Index
+                MemberKind::Index
             } else {
-                Kind::Column
+                MemberKind::Column
             }
         }
-        Object::Group { attributes, .. } if is_list(attributes) => Kind::List,
-        object if serves(name, object) => Kind::Servants,
-        _ => Kind::Stranger,
+        Object::Group { attributes, .. } if is_list(attributes) => MemberKind::List,
+        object if serves(name, object) => MemberKind::Servants,
+        _ => MemberKind::Stranger,
     }
 }
 
@@ -150,11 +150,11 @@ mod tests {
         let found: Vec<_> =
             members(&group).iter().map(|member| (member.id.address, member.kind, member.is_servant())).collect();
         let expected = [
-            (1, Kind::List, false),
-            (2, Kind::Servants, true),
-            (3, Kind::Servants, true),
-            (4, Kind::Stranger, false),
-            (5, Kind::List, true),
+            (1, MemberKind::List, false),
+            (2, MemberKind::Servants, true),
+            (3, MemberKind::Servants, true),
+            (4, MemberKind::Stranger, false),
+            (5, MemberKind::List, true),
         ];
         assert_eq!(found, expected);
     }

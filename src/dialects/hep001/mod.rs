@@ -43,7 +43,7 @@ pub use draft::Judging;
 use members::members;
 
 use super::index_writer::IndexWriter;
-use super::{About, Claims, Dialect, Here, IndexOptions, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, IndexOptions, ListedObject, Mark, Of, Role, Site};
 use crate::source::Interrupt;
 use crate::table::Table;
 
@@ -58,15 +58,15 @@ impl Dialect for Hep001 {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) => recognition::mark(path, attributes),
-            Subject::Dataset(_) => Mark::No,
+            ListedObject::Group(attributes) => recognition::mark(path, attributes),
+            ListedObject::Dataset(_) => Mark::No,
         }
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let role = |member: &members::Member<'_>| match member {
+        let role = |member: &members::TableMember<'_>| match member {
             _ if member.kind.is_shown() => Some(Role::Column),
             _ if member.is_servant() => Some(Role::Servant),
             _ => None,
@@ -85,6 +85,6 @@ impl Dialect for Hep001 {
     }
 
     fn index_writer(&self, options: &IndexOptions) -> Option<Box<dyn IndexWriter>> {
-        Some(Box::new(write::Writer::new(options.hep001.clone())))
+        Some(Box::new(write::Hep001IndexWriter::new(options.hep001.clone())))
     }
 }

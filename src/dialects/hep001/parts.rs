@@ -12,7 +12,7 @@ use crate::store::File;
 use crate::table::{Finding, Rule};
 
 /// The table group and the rules that it breaks.
-pub(super) struct Parts<'a> {
+pub(super) struct TableGroup<'a> {
     /// The file.
     pub file: &'a Arc<File>,
     /// HDF5 path of the table group.
@@ -29,7 +29,7 @@ pub(super) struct Parts<'a> {
     pub findings: Vec<Finding>,
 }
 
-impl Parts<'_> {
+impl TableGroup<'_> {
     /// HDF5 path of a member of the group.
     pub fn path_of(&self, name: &BStr) -> String {
         join(self.path, name)

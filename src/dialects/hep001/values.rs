@@ -6,7 +6,7 @@ use super::draft::Draft;
 use super::names::{APRIL, VALID};
 use super::rules;
 use crate::catalogue::{Class, Dataset, Datatype, Elements, Fill, attribute};
-use crate::store::decode::{Memory, Oddities, Oddity, decode};
+use crate::store::decode::{HeapBytes, Oddities, Oddity, decode};
 use crate::store::statistics::{Scalar, summary};
 use crate::table::{self, Expected, Rule};
 
@@ -43,7 +43,7 @@ pub(super) fn scalar(datatype: &Datatype, elements: &Elements) -> Option<Scalar>
         return None;
     }
     let bytes = Buffer::from(elements.bytes.as_slice());
-    let array = decode(datatype, bytes, 1, &Memory(&elements.heap), &mut Oddities::new()).ok()?;
+    let array = decode(datatype, bytes, 1, &HeapBytes(&elements.heap), &mut Oddities::new()).ok()?;
     summary(array.as_ref())?.min
 }
 

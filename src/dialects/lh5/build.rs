@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::columns::{Opened, Opener, kind};
-use super::datatype::Kind;
+use super::columns::{ColumnOpener, OpenedColumn, kind};
+use super::datatype::Lh5Datatype;
 use super::rules;
 use super::{Lh5, listed};
 use crate::catalogue::{ColumnId, Group, Object, join};
@@ -18,7 +18,7 @@ use crate::table::{Column, Finding, Meaning, Table};
 
 /// The table of a group whose attribute declares it a table.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    let mut opener = Opener { file: site.file, interrupt, findings: Vec::new(), nested: 0 };
+    let mut opener = ColumnOpener { file: site.file, interrupt, findings: Vec::new(), nested: 0 };
     let names = listed(&group.attributes).unwrap_or_default();
     let mut findings = Vec::new();
     let mut columns = Vec::with_capacity(names.len());
@@ -59,10 +59,10 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 }
 
 /// A column. `None`: not a column (a scalar, a struct, a table without columns).
-fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Object) -> Option<Column> {
+fn column(site: &Site<'_>, opener: &mut ColumnOpener<'_>, name: &BString, object: &Object) -> Option<Column> {
     let path = join(site.path, name);
     let kind = kind(object).filter(|_| matches!(object, Object::Group { .. }));
-    if kind == Some(Kind::Table(Vec::new())) {
+    if kind == Some(Lh5Datatype::Table(Vec::new())) {
         return None;
     }
     let tally = Arc::<Tally>::default();
@@ -71,12 +71,12 @@ fn column(site: &Site<'_>, opener: &mut Opener<'_>, name: &BString, object: &Obj
         let rule = &rules::COLUMN;
         opener.findings.push(Finding::new(&path, rule, reason.clone()));
         let is_scalar = matches!(object, Object::Dataset(dataset) if dataset.shape.is_empty());
-        if is_scalar || matches!(kind, Some(Kind::Struct(_))) {
+        if is_scalar || matches!(kind, Some(Lh5Datatype::Struct(_))) {
             return None;
         }
     }
     let (rows, dataset, below, tallies) = match opened {
-        Ok(Opened { rows, dataset, below, tallies }) => (Ok(rows), dataset, below, tallies),
+        Ok(OpenedColumn { rows, dataset, below, tallies }) => (Ok(rows), dataset, below, tallies),
         Err(reason) => (Err(reason), None, Arc::default(), Vec::new()),
     };
     let said = |what| text(object.attributes(), what).or_else(|| text(&below, what));

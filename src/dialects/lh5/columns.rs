@@ -5,9 +5,11 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::DATATYPE;
-use super::datatype::{Element, Kind};
+use super::datatype::{Lh5Datatype, Lh5Element};
 use super::rules;
-use crate::catalogue::{Attribute, Class, Dataset, Datatype, Group, Member, Object, attribute, join, product};
+use crate::catalogue::{
+    Attribute, Class, Dataset, Datatype, EnumerationMember, Group, Object, attribute, join, product,
+};
 use crate::codec::waveform::Coding;
 use crate::dialects::attributes::{number, said, text};
 use crate::dialects::datasets;
@@ -23,7 +25,7 @@ const MOST_LEVELS: usize = 16;
 const MOST_NESTED: usize = 1_000;
 
 /// An opened column.
-pub(super) struct Opened {
+pub(super) struct OpenedColumn {
     pub rows: Arc<dyn Rows>,
     /// The dataset that holds it, if it is a single one.
     pub dataset: Option<Arc<Dataset>>,
@@ -34,7 +36,7 @@ pub(super) struct Opened {
 }
 
 /// Opens columns of a file.
-pub(super) struct Opener<'a> {
+pub(super) struct ColumnOpener<'a> {
     pub file: &'a Arc<File>,
     pub interrupt: &'a Interrupt,
     pub findings: Vec<Finding>,
@@ -43,11 +45,11 @@ pub(super) struct Opener<'a> {
 }
 
 /// The kind that an object's attribute states.
-pub(super) fn kind(object: &Object) -> Option<Kind> {
-    Kind::parse(&text(object.attributes(), DATATYPE)?)
+pub(super) fn kind(object: &Object) -> Option<Lh5Datatype> {
+    Lh5Datatype::parse(&text(object.attributes(), DATATYPE)?)
 }
 
-impl Opener<'_> {
+impl ColumnOpener<'_> {
     /// The column in the object at `path`.
     ///
     /// # Errors
@@ -58,7 +60,7 @@ impl Opener<'_> {
         object: &Object,
         tally: &Arc<Tally>,
         depth: usize,
-    ) -> Result<Opened, Unreadable> {
+    ) -> Result<OpenedColumn, Unreadable> {
         if depth > MOST_LEVELS {
             return Err(format!("nested deeper than {MOST_LEVELS}").into());
         }
@@ -67,10 +69,10 @@ impl Opener<'_> {
         match object {
             Object::Dataset(dataset) => {
                 let element = match kind {
-                    Some(Kind::Array(element)) => element,
+                    Some(Lh5Datatype::Array(element)) => element,
                     _ => {
                         self.report(path, format!("datatype {:?} of a dataset: shown as stored", said()));
-                        Element::Stored
+                        Lh5Element::Stored
                     }
                 };
                 self.array(path, dataset, &element, tally)
@@ -78,11 +80,11 @@ impl Opener<'_> {
             Object::Group { .. } => {
                 let group = self.group(object)?;
                 match kind {
-                    Some(Kind::Table(names)) => self.compound(path, &group, &names, depth),
-                    Some(Kind::Encoded) => self.encoded(path, &group, tally),
+                    Some(Lh5Datatype::Table(names)) => self.compound(path, &group, &names, depth),
+                    Some(Lh5Datatype::Encoded) => self.encoded(path, &group, tally),
                     // The members of the group decide, whatever depth the attribute states.
                     _ if group.link(b"cumulative_length").is_some() => self.lists(path, &group, tally, depth),
-                    Some(Kind::Struct(_)) => Err(format!("{:?}: shown by itself", said()).into()),
+                    Some(Lh5Datatype::Struct(_)) => Err(format!("{:?}: shown by itself", said()).into()),
                     _ => Err(format!("a group with datatype {:?}", said()).into()),
                 }
             }
@@ -107,20 +109,20 @@ impl Opener<'_> {
         &mut self,
         path: &str,
         dataset: &Arc<Dataset>,
-        element: &Element,
+        element: &Lh5Element,
         tally: &Arc<Tally>,
-    ) -> Result<Opened, Unreadable> {
+    ) -> Result<OpenedColumn, Unreadable> {
         if dataset.shape.is_empty() || dataset.null {
             return Err("a scalar".into());
         }
-        if let Element::Unknown(name) = element {
+        if let Lh5Element::Unknown(name) = element {
             self.report(path, format!("elements of {name:?}, which is not known: shown as stored"));
         }
         let read = read(dataset, element).unwrap_or_else(|| dataset.clone());
         let opened = datasets::open(self.file, path, &read)?;
         let missing = FillTest::new(&read.datatype, &datasets::stated_fill(&read));
         let rows = Arc::new(DatasetRows::along_first(opened, missing, tally.clone()));
-        Ok(Opened { rows, dataset: Some(dataset.clone()), below: Arc::default(), tallies: Vec::new() })
+        Ok(OpenedColumn { rows, dataset: Some(dataset.clone()), below: Arc::default(), tallies: Vec::new() })
     }
 
     /// A dataset of rank 1 in a group.
@@ -128,7 +130,7 @@ impl Opener<'_> {
         match datasets::object(group, name)? {
             Object::Dataset(dataset) if dataset.shape.len() == 1 => {
                 let path = join(path, name.as_bytes());
-                Ok(self.array(&path, dataset, &Element::Stored, &Arc::default())?.rows)
+                Ok(self.array(&path, dataset, &Lh5Element::Stored, &Arc::default())?.rows)
             }
             _ => Err(format!("{name} is no dataset of rank 1").into()),
         }
@@ -139,17 +141,29 @@ impl Opener<'_> {
         Ok(Arc::new(EndRows::new(join(path, b"cumulative_length"), ends)?))
     }
 
-    fn lists(&mut self, path: &str, group: &Group, tally: &Arc<Tally>, depth: usize) -> Result<Opened, Unreadable> {
+    fn lists(
+        &mut self,
+        path: &str,
+        group: &Group,
+        tally: &Arc<Tally>,
+        depth: usize,
+    ) -> Result<OpenedColumn, Unreadable> {
         let offsets = self.offsets(path, group)?;
         let values = datasets::object(group, "flattened_data")?;
         let (below, own) = (join(path, b"flattened_data"), Arc::<Tally>::default());
         let opened = self.column(&below, values, &own, depth + 1)?;
         let tallies = std::iter::once((below, own)).chain(opened.tallies).collect();
         let rows = ListRows::new(path.to_owned(), offsets, opened.rows, None, u64::MAX, tally.clone());
-        Ok(Opened { rows: Arc::new(rows), dataset: None, below: values.attributes().into(), tallies })
+        Ok(OpenedColumn { rows: Arc::new(rows), dataset: None, below: values.attributes().into(), tallies })
     }
 
-    fn compound(&mut self, path: &str, group: &Group, names: &[BString], depth: usize) -> Result<Opened, Unreadable> {
+    fn compound(
+        &mut self,
+        path: &str,
+        group: &Group,
+        names: &[BString],
+        depth: usize,
+    ) -> Result<OpenedColumn, Unreadable> {
         let (mut fields, mut tallies) = (Vec::with_capacity(names.len()), Vec::new());
         for name in names {
             let path = join(path, name);
@@ -172,10 +186,10 @@ impl Opener<'_> {
             }
         }
         let rows = CompoundRows::new(path.to_owned(), fields)?;
-        Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies })
+        Ok(OpenedColumn { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies })
     }
 
-    fn encoded(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<Opened, Unreadable> {
+    fn encoded(&mut self, path: &str, group: &Group, tally: &Arc<Tally>) -> Result<OpenedColumn, Unreadable> {
         let data = datasets::object(group, "encoded_data")?;
         let below = join(path, b"encoded_data");
         let encoded = self.group(data)?;
@@ -190,7 +204,12 @@ impl Opener<'_> {
             _ => {
                 self.report(path, format!("codec {codec:?} with shift {} is not known: bytes are shown", said(stated)));
                 let rows = ListRows::new(path.to_owned(), offsets, bytes, None, u64::MAX, tally.clone());
-                return Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies: Vec::new() });
+                return Ok(OpenedColumn {
+                    rows: Arc::new(rows),
+                    dataset: None,
+                    below: Arc::default(),
+                    tallies: Vec::new(),
+                });
             }
         };
         let samples = match datasets::object(group, "decoded_size")? {
@@ -206,7 +225,7 @@ impl Opener<'_> {
             _ => return Err("decoded_size is no dataset of one number, or of one for each waveform".into()),
         };
         let rows = EncodedRows::new(path.to_owned(), coding, (offsets, bytes), samples, tally.clone())?;
-        Ok(Opened { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies: Vec::new() })
+        Ok(OpenedColumn { rows: Arc::new(rows), dataset: None, below: Arc::default(), tallies: Vec::new() })
     }
 }
 
@@ -219,23 +238,24 @@ fn one(rows: &dyn Rows, interrupt: &Interrupt) -> Result<u32, Unreadable> {
 
 /// A dataset by itself, in the type that its attribute `datatype` states. `None`: the attribute adds nothing.
 pub(super) fn meant(dataset: &Arc<Dataset>) -> Option<Arc<Dataset>> {
-    let Kind::Array(element) = Kind::parse(&text(&dataset.attributes, DATATYPE)?)? else { return None };
+    let Lh5Datatype::Array(element) = Lh5Datatype::parse(&text(&dataset.attributes, DATATYPE)?)? else { return None };
     read(dataset, &element)
 }
 
 /// A dataset whose elements are read as another type. `None`: they are read as stored.
-fn read(dataset: &Dataset, element: &Element) -> Option<Arc<Dataset>> {
+fn read(dataset: &Dataset, element: &Lh5Element) -> Option<Arc<Dataset>> {
     let datatype = read_as(&dataset.datatype, element)?;
     Some(Arc::new(dataset.described(|dataset| dataset.datatype = datatype)))
 }
 
 /// The type to read elements of a stored type as. `None`: they are read as stored.
-fn read_as(stored: &Datatype, element: &Element) -> Option<Datatype> {
+fn read_as(stored: &Datatype, element: &Lh5Element) -> Option<Datatype> {
     let Class::Integer { .. } = stored.class else { return None };
     let class = match element {
-        Element::Boolean if stored.size == 1 => Class::Flag,
-        Element::Enumeration(members) => {
-            let member = |(name, value): &(BString, i64)| Member { name: name.clone(), value: (*value).into() };
+        Lh5Element::Boolean if stored.size == 1 => Class::Flag,
+        Lh5Element::Enumeration(members) => {
+            let member =
+                |(name, value): &(BString, i64)| EnumerationMember { name: name.clone(), value: (*value).into() };
             Class::Enum { base: Box::new(stored.clone()), members: members.iter().map(member).collect() }
         }
         _ => return None,

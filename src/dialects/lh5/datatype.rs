@@ -4,13 +4,13 @@ use bstr::BString;
 
 /// The kind of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum Lh5Datatype {
     /// Columns of one length, in this order.
     Table(Vec<BString>),
     /// Members of any length.
     Struct(Vec<BString>),
     /// A scalar, or an array of any rank, of such elements.
-    Array(Element),
+    Array(Lh5Element),
     /// Lists of different lengths; their values have a `datatype` of their own.
     Lists,
     /// Encoded waveforms.
@@ -19,7 +19,7 @@ pub(super) enum Kind {
 
 /// The kind of an array's elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Element {
+pub(super) enum Lh5Element {
     /// Elements of their stored type.
     Stored,
     /// Booleans: every nonzero value is true.
@@ -33,7 +33,7 @@ pub(super) enum Element {
 /// Deepest nesting of brackets.
 const MOST_LEVELS: usize = 16;
 
-impl Kind {
+impl Lh5Datatype {
     /// Parses the attribute. `None`: not a datatype of LEGEND.
     pub fn parse(text: &str) -> Option<Self> {
         Self::at_depth(text, 0)
@@ -66,13 +66,13 @@ impl Kind {
                 Some(Self::Lists | Self::Table(_)) => Self::Lists,
                 Some(Self::Struct(_)) => return None,
                 Some(array) => array,
-                None => Self::Array(Element::Unknown(inner.trim().to_owned())),
+                None => Self::Array(Lh5Element::Unknown(inner.trim().to_owned())),
             },
             ("array" | "fixedsizearray" | "arrayofequalsizedarrays", Some(_)) => {
                 match Self::at_depth(inner, depth + 1) {
                     Some(Self::Array(element)) => Self::Array(element),
                     Some(_) => return None,
-                    None => Self::Array(Element::Unknown(inner.trim().to_owned())),
+                    None => Self::Array(Lh5Element::Unknown(inner.trim().to_owned())),
                 }
             }
             _ => return None,
@@ -84,7 +84,7 @@ fn is_scalar(name: &str) -> bool {
     ["real", "bool", "complex", "string", "symbol", "blob", "detectorid"].contains(&name)
 }
 
-fn scalar(text: &str) -> Element {
+fn scalar(text: &str) -> Lh5Element {
     let members = |inner: &str| {
         inner
             .split(',')
@@ -95,12 +95,12 @@ fn scalar(text: &str) -> Element {
             .collect::<Option<Vec<_>>>()
     };
     match text.split_once('{') {
-        _ if text == "bool" => Element::Boolean,
+        _ if text == "bool" => Lh5Element::Boolean,
         Some((name, inner)) if name.trim() == "enum" => {
             let members = inner.strip_suffix('}').and_then(members);
-            members.map_or_else(|| Element::Unknown(text.to_owned()), Element::Enumeration)
+            members.map_or_else(|| Lh5Element::Unknown(text.to_owned()), Lh5Element::Enumeration)
         }
-        _ => Element::Stored,
+        _ => Lh5Element::Stored,
     }
 }
 
@@ -124,33 +124,36 @@ mod tests {
 
     #[test]
     fn datatypes_are_read() {
-        let stored = || Kind::Array(Element::Stored);
+        let stored = || Lh5Datatype::Array(Lh5Element::Stored);
         for (text, kind) in [
-            ("table{a, b}", Kind::Table(vec!["a".into(), "b".into()])),
-            ("table{}", Kind::Table(vec![])),
-            ("struct{binning,weights}", Kind::Struct(vec!["binning".into(), "weights".into()])),
+            ("table{a, b}", Lh5Datatype::Table(vec!["a".into(), "b".into()])),
+            ("table{}", Lh5Datatype::Table(vec![])),
+            ("struct{binning,weights}", Lh5Datatype::Struct(vec!["binning".into(), "weights".into()])),
             ("real", stored()),
             ("array<1>{real}", stored()),
-            (" array<2>{ bool } ", Kind::Array(Element::Boolean)),
+            (" array<2>{ bool } ", Lh5Datatype::Array(Lh5Element::Boolean)),
             ("array<1,1>{real}", stored()),
             ("array_of_equalsized_arrays<1,1>{real}", stored()),
             ("fixedsize_array<1>{real}", stored()),
             ("array<1>{fixedsize_array<1>{real}}", stored()),
             ("array<1>{ntuple{real}}", stored()),
-            ("array<1>{array<1>{real}}", Kind::Lists),
-            ("array<1>{array<1>{array<1>{bool}}}", Kind::Lists),
-            ("array<1>{encoded_array<1>{real}}", Kind::Encoded),
-            ("array_of_encoded_equalsized_arrays<1,1>{real}", Kind::Encoded),
-            ("array_of_encoded_arrays<1,1>{real}", Kind::Encoded),
-            ("array<1>{foo}", Kind::Array(Element::Unknown("foo".into()))),
-            ("array<1>{enum{A=1,B=-2}}", Kind::Array(Element::Enumeration(vec![("A".into(), 1), ("B".into(), -2)]))),
+            ("array<1>{array<1>{real}}", Lh5Datatype::Lists),
+            ("array<1>{array<1>{array<1>{bool}}}", Lh5Datatype::Lists),
+            ("array<1>{encoded_array<1>{real}}", Lh5Datatype::Encoded),
+            ("array_of_encoded_equalsized_arrays<1,1>{real}", Lh5Datatype::Encoded),
+            ("array_of_encoded_arrays<1,1>{real}", Lh5Datatype::Encoded),
+            ("array<1>{foo}", Lh5Datatype::Array(Lh5Element::Unknown("foo".into()))),
+            (
+                "array<1>{enum{A=1,B=-2}}",
+                Lh5Datatype::Array(Lh5Element::Enumeration(vec![("A".into(), 1), ("B".into(), -2)])),
+            ),
         ] {
-            assert_eq!(Kind::parse(text), Some(kind), "{text}");
+            assert_eq!(Lh5Datatype::parse(text), Some(kind), "{text}");
         }
         for text in ["", "int", "table{a", "array<1{real}", "group{a}", "array<1>{struct{a}}"] {
-            assert_eq!(Kind::parse(text), None, "{text}");
+            assert_eq!(Lh5Datatype::parse(text), None, "{text}");
         }
         let deep = format!("{}real{}", "array<1>{".repeat(10_000), "}".repeat(10_000));
-        assert!(Kind::parse(&deep).is_some());
+        assert!(Lh5Datatype::parse(&deep).is_some());
     }
 }

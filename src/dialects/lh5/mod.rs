@@ -21,10 +21,10 @@ use std::collections::HashSet;
 
 use bstr::BString;
 
-use self::datatype::Kind;
+use self::datatype::Lh5Datatype;
 use super::arrays::Arrays;
 use super::attributes::text;
-use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Role, Site};
 use crate::catalogue::{Attribute, Object};
 use crate::source::Interrupt;
 use crate::table::{Single, Table, Unreadable};
@@ -47,10 +47,10 @@ impl Dialect for Lh5 {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) if listed(attributes).is_some() || is_histogram(attributes) => Mark::Table,
-            Subject::Dataset(dataset) if !dataset.null && columns::meant(dataset).is_some() => Mark::Files,
+            ListedObject::Group(attributes) if listed(attributes).is_some() || is_histogram(attributes) => Mark::Table,
+            ListedObject::Dataset(dataset) if !dataset.null && columns::meant(dataset).is_some() => Mark::Files,
             _ => Mark::No,
         }
     }
@@ -60,7 +60,9 @@ impl Dialect for Lh5 {
         // A nested table is a column and also a table by itself; a struct is not a column.
         let is_column = |object: &Object| match object {
             Object::Dataset(dataset) => !dataset.shape.is_empty(),
-            Object::Group { .. } => matches!(columns::kind(object), Some(Kind::Array(_) | Kind::Lists | Kind::Encoded)),
+            Object::Group { .. } => {
+                matches!(columns::kind(object), Some(Lh5Datatype::Array(_) | Lh5Datatype::Lists | Lh5Datatype::Encoded))
+            }
             _ => false,
         };
         let columns = here.group.links.iter().filter(|link| listed.contains(&link.name));
@@ -89,14 +91,14 @@ impl Dialect for Lh5 {
 }
 
 fn is_histogram(attributes: &[Attribute]) -> bool {
-    let kind = text(attributes, DATATYPE).and_then(|text| Kind::parse(&text));
-    matches!(kind, Some(Kind::Struct(names)) if histogram::is_histogram(&names))
+    let kind = text(attributes, DATATYPE).and_then(|text| Lh5Datatype::parse(&text));
+    matches!(kind, Some(Lh5Datatype::Struct(names)) if histogram::is_histogram(&names))
 }
 
 /// The columns of a group that is declared a table. `None`: any other group.
 fn listed(attributes: &[Attribute]) -> Option<Vec<BString>> {
-    match Kind::parse(&text(attributes, DATATYPE)?)? {
-        Kind::Table(names) => Some(names),
+    match Lh5Datatype::parse(&text(attributes, DATATYPE)?)? {
+        Lh5Datatype::Table(names) => Some(names),
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Role, Site, arrays, datasets};
 use crate::catalogue::{Dataset, Group, Object, join};
 use crate::source::Interrupt;
 use crate::store::File;
@@ -42,10 +42,10 @@ impl Dialect for Loom {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         let is_graph = || GRAPHS.iter().any(|graphs| path.starts_with(graphs));
         match object {
-            Subject::Group(_) if axis(path).is_some() || is_graph() => Mark::LookInside,
+            ListedObject::Group(_) if axis(path).is_some() || is_graph() => Mark::LookInside,
             _ => Mark::No,
         }
     }

@@ -40,7 +40,7 @@ const ALL_CELLS: u64 = 1 << 20;
 const ALL_BYTES: usize = 64 << 20;
 
 /// Reads the cells of a struct's columns.
-pub(super) struct Cells<'a> {
+pub(super) struct CellReader<'a> {
     site: &'a Site<'a>,
     interrupt: &'a Interrupt,
     /// Possible targets by name, once listed.
@@ -52,7 +52,7 @@ pub(super) struct Cells<'a> {
     bytes: usize,
 }
 
-impl<'a> Cells<'a> {
+impl<'a> CellReader<'a> {
     pub fn new(site: &'a Site<'a>, interrupt: &'a Interrupt) -> Self {
         Self { site, interrupt, known: None, one_by_one: ONE_BY_ONE, cells: ALL_CELLS, bytes: ALL_BYTES }
     }

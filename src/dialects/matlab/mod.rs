@@ -20,18 +20,18 @@ use std::sync::Arc;
 use arrow_array::LargeStringArray;
 use bstr::BString;
 
-use self::cells::Cells;
+use self::cells::CellReader;
 use super::arrays::Arrays;
 use super::attributes::{text, unsigned};
-use super::triples::{Axis, Triples};
-use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, datasets};
+use super::triples::{MatrixAxis, Triples};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Site, datasets};
 use crate::catalogue::{
     self, Attribute, Charset, Class, ColumnId, Dataset, Datatype, Fill, Group, Padding, attribute, join, product,
 };
 use crate::source::Interrupt;
-use crate::store::decode::{Memory, Resolve, widen};
+use crate::store::decode::{HeapBytes, Resolve, widen};
 use crate::store::{File, Hints, Rows, Tally};
-use crate::table::{Column, Finding, Form, HeldRows, Single, Table, Unreadable};
+use crate::table::{Column, Finding, HeldRows, Single, SingleForm, Table, Unreadable};
 
 /// The attribute that names the class of a value.
 const CLASS: &str = "MATLAB_class";
@@ -70,11 +70,11 @@ impl Dialect for Matlab {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) if attribute(attributes, SPARSE).is_some() => Mark::LookInside,
-            Subject::Group(attributes) if !path.starts_with("/#") && is(attributes, "struct") => Mark::LookInside,
-            Subject::Dataset(dataset) if is_read_otherwise(dataset) => Mark::Files,
+            ListedObject::Group(attributes) if attribute(attributes, SPARSE).is_some() => Mark::LookInside,
+            ListedObject::Group(attributes) if !path.starts_with("/#") && is(attributes, "struct") => Mark::LookInside,
+            ListedObject::Dataset(dataset) if is_read_otherwise(dataset) => Mark::Files,
             _ => Mark::No,
         }
     }
@@ -115,7 +115,8 @@ impl Dialect for Matlab {
             None => Arrays.files(&Site { of: Of::Dataset(&read), ..*site }, name, interrupt)?,
         };
         let is_empty = attribute(&stored.attributes, EMPTY).is_some();
-        let files = single.files.into_iter().filter(|file| !is_empty || matches!(file.form, Form::Npy | Form::Raw));
+        let files =
+            single.files.into_iter().filter(|file| !is_empty || matches!(file.form, SingleForm::Npy | SingleForm::Raw));
         // `.npy` keeps booleans as stored, and complex numbers as complex.
         let datatype = if read.datatype.size == 1 { stored.datatype.clone() } else { read.datatype.clone() };
         Ok(Single {
@@ -150,7 +151,8 @@ fn complex(dataset: &Dataset) -> Option<Datatype> {
     if real.name != "real" || imaginary.name != "imag" {
         return None;
     }
-    let named = |field: &catalogue::Field, name: &str| catalogue::Field { name: name.into(), ..field.clone() };
+    let named =
+        |field: &catalogue::CompoundField, name: &str| catalogue::CompoundField { name: name.into(), ..field.clone() };
     let fields = vec![named(real, "r"), named(imaginary, "i")];
     let datatype = Datatype { class: Class::Compound { fields }, ..dataset.datatype.clone() };
     datatype.complex_part().is_some().then_some(datatype)
@@ -228,7 +230,7 @@ fn listed(group: &Group) -> Vec<BString> {
         Some((listed.value.as_ref().ok()?, width, base.size))
     });
     let Some((value, width, size)) = stored else { return Vec::new() };
-    let mut heap = Memory(&value.heap);
+    let mut heap = HeapBytes(&value.heap);
     let names = value.bytes.chunks_exact(width).map(|cell| heap.resolve(cell, size).ok().map(BString::from));
     names.flatten().collect()
 }
@@ -236,7 +238,7 @@ fn listed(group: &Group) -> Vec<BString> {
 /// The table of a struct.
 fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| length(field.dataset)).unwrap_or(0);
-    let (mut findings, mut cells) = (Vec::new(), Cells::new(site, interrupt));
+    let (mut findings, mut cells) = (Vec::new(), CellReader::new(site, interrupt));
     // Several columns may share one dataset.
     let mut texts = HashMap::new();
     let columns = fields.into_iter().map(|Field { name, dataset, is_cell }| {
@@ -294,7 +296,7 @@ fn sparse(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
             findings.extend(
                 triples.major.as_ref().err().map(|reason| Finding::new(site.path, &rules::SPARSE, reason.clone())),
             );
-            let axes = ["column", "row"].map(|name| Axis { name, labels: None });
+            let axes = ["column", "row"].map(|name| MatrixAxis { name, labels: None });
             columns = triples.columns(site, site.path, group, axes, &mut Vec::new());
         }
         Err(reason) => findings.push(Finding::new(site.path, &rules::SPARSE, reason)),

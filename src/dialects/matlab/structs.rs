@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::cells::Cells;
+use super::cells::CellReader;
 use super::{CLASS, Field, Matlab, VECTOR, in_order, rules};
 use crate::catalogue::{ColumnId, Group, attribute, join};
 use crate::dialects::{Checks, Dialect, Here, Of, Site};
@@ -33,14 +33,14 @@ pub(super) fn have_values(here: &Here<'_>) -> bool {
     let Some(fields) = fields(here.group) else { return false };
     let of = Of::Group(here.group);
     let site = Site { file: here.file, path: here.path, of, servant: None, checks: Checks::default() };
-    let mut cells = Cells::new(&site, here.interrupt);
+    let mut cells = CellReader::new(&site, here.interrupt);
     fields.iter().any(|field| cells.values(&join(here.path, field.name), field.dataset, 1).is_ok())
 }
 
 /// The table of an array of structs: a row for each, in MATLAB's order.
 pub(super) fn table(site: &Site<'_>, group: &Group, fields: Vec<Field<'_>>, interrupt: &Interrupt) -> Table {
     let rows = fields.first().and_then(|field| field.dataset.len()).unwrap_or(0);
-    let (mut findings, mut cells) = (Vec::new(), Cells::new(site, interrupt));
+    let (mut findings, mut cells) = (Vec::new(), CellReader::new(site, interrupt));
     let columns = fields.into_iter().filter_map(|Field { name, dataset, .. }| {
         let path = join(site.path, name);
         match cells.values(&path, dataset, u64::MAX) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::conventions::Reading;
+use super::conventions::VariableReading;
 use super::rules;
 use crate::catalogue::{Class, ColumnId, Dataset, Fill};
 use crate::dialects::attributes::text;
@@ -58,7 +58,7 @@ fn joined(
 }
 
 fn column_of(file: &Arc<File>, path: &str, name: BString, stored: &Arc<Dataset>, is_line: bool) -> Column {
-    let reading = Reading::of(stored, file.store().shows_times());
+    let reading = VariableReading::of(stored, file.store().shows_times());
     let tally = Arc::<Tally>::default();
     let rows = rows(file, path, stored, &reading, is_line, &tally);
     let range = reading.range.clone().map(|range| (&rules::VALID_EXCEEDED, range));
@@ -92,7 +92,7 @@ fn rows(
     file: &Arc<File>,
     path: &str,
     stored: &Arc<Dataset>,
-    reading: &Reading,
+    reading: &VariableReading,
     is_line: bool,
     tally: &Arc<Tally>,
 ) -> Result<Arc<dyn Rows>, Unreadable> {
@@ -121,7 +121,7 @@ fn rows(
 }
 
 /// Rows of a dataset's elements, or of its slices along the first axis.
-fn along(is_line: bool, dataset: Arc<store::Dataset>, missing: FillTest, tally: Arc<Tally>) -> DatasetRows {
+fn along(is_line: bool, dataset: Arc<store::StoredDataset>, missing: FillTest, tally: Arc<Tally>) -> DatasetRows {
     match is_line {
         true => DatasetRows::new(dataset, u64::MAX, missing, tally),
         false => DatasetRows::along_first(dataset, missing, tally),

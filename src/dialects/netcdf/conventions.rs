@@ -16,11 +16,11 @@ use bstr::BString;
 
 use super::rules;
 use crate::calendar::{Instant, SECOND};
-use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Elements, Fill, Member, attribute};
+use crate::catalogue::{Attribute, ByteOrder, Class, Dataset, Datatype, Elements, EnumerationMember, Fill, attribute};
 use crate::dialects::attributes::text;
-use crate::dialects::stated::{self, Number};
+use crate::dialects::stated::{self, ExactNumber};
 use crate::dialects::times;
-use crate::store::decode::{Memory, Oddities, arrow_type, decode, widen};
+use crate::store::decode::{HeapBytes, Oddities, arrow_type, decode, widen};
 use crate::store::statistics::{Scalar, summary};
 use crate::table::{Linear, Packing, Rule, UnitCount, Unreadable};
 
@@ -60,7 +60,7 @@ const MOST_VALUES: usize = 4096;
 
 /// How to read the elements of a variable.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct VariableReading {
     /// The variable with the type to read its elements as, which may differ from the stored one.
     pub dataset: Arc<Dataset>,
     /// The elements that mean missing, unless `packing` lists the missing numbers.
@@ -77,7 +77,7 @@ pub(super) struct Reading {
     pub findings: Vec<(&'static Rule, String)>,
 }
 
-impl Reading {
+impl VariableReading {
     /// Reads the attributes of `stored`. Without `wants_times`, instants stay numbers.
     pub fn of(stored: &Arc<Dataset>, wants_times: bool) -> Self {
         let mut reading = Self {
@@ -148,7 +148,7 @@ impl Reading {
     }
 
     /// The names of an enumeration by `flag_values`. `None`: no enumeration.
-    fn flags(&mut self, stored: &Dataset, plain: &Datatype) -> Option<Vec<Member>> {
+    fn flags(&mut self, stored: &Dataset, plain: &Datatype) -> Option<Vec<EnumerationMember>> {
         let attributes = &stored.attributes;
         let values = attribute(attributes, "flag_values")?;
         let is_packed = ["scale_factor", "add_offset"].iter().any(|name| attribute(attributes, name).is_some());
@@ -172,7 +172,7 @@ impl Reading {
         for (stated, name) in values.into_iter().zip(names) {
             let value = within(stated, &data_type, stored);
             match value.filter(|value| met.insert(*value)) {
-                Some(value) => members.push(Member { name: BString::from(name), value }),
+                Some(value) => members.push(EnumerationMember { name: BString::from(name), value }),
                 None => {
                     let wrong = value.map_or_else(|| format!("no {data_type}"), |_| "there twice".into());
                     self.find(&rules::FLAGS, format!("{stated} is {wrong}: numbers are shown"));
@@ -355,7 +355,7 @@ impl Reading {
             let values = values(attribute);
             match values.as_ref().and_then(integers_of) {
                 Some(integers) if is_float(read) => {
-                    broken.extend(self.exact(name, integers.into_iter().map(Number::Whole), read));
+                    broken.extend(self.exact(name, integers.into_iter().map(ExactNumber::Whole), read));
                 }
                 Some(integers) => {
                     let fitting = integers.iter().filter_map(|value| within(*value, &data_type, stored));
@@ -367,7 +367,7 @@ impl Reading {
                 }
                 None => match values.as_ref().and_then(floats) {
                     Some(floats) if is_float(read) => {
-                        broken.extend(self.exact(name, floats.into_iter().map(Number::Float), read));
+                        broken.extend(self.exact(name, floats.into_iter().map(ExactNumber::Float), read));
                     }
                     // A float attribute of integral value means that integer.
                     Some(floats) => {
@@ -378,7 +378,7 @@ impl Reading {
                         whole.extend(values.filter_map(|value| within(value, &data_type, stored)));
                         if whole.len() - before < floats.len() {
                             let unfit = floats.iter().filter(|float| exact(float).is_none());
-                            let nearest = unfit.filter_map(|float| Number::Float(*float).nearest(read)).next();
+                            let nearest = unfit.filter_map(|float| ExactNumber::Float(*float).nearest(read)).next();
                             self.near = self.near.take().or(nearest);
                             self.find(&rules::MISSING, format!("{name} is no {data_type}: nothing equals it"));
                         }
@@ -395,7 +395,7 @@ impl Reading {
     }
 
     /// The numbers that are exact in a float type, as xarray compares them; reports one that is not.
-    fn exact(&mut self, name: &str, numbers: impl Iterator<Item = Number>, read: &Datatype) -> Vec<f64> {
+    fn exact(&mut self, name: &str, numbers: impl Iterator<Item = ExactNumber>, read: &Datatype) -> Vec<f64> {
         let (mut exact, mut unfit) = (Vec::new(), None);
         for number in numbers {
             match number.float_of(read.size) {
@@ -520,7 +520,7 @@ fn values(attribute: &Attribute) -> Option<ArrayRef> {
 /// Decodes elements. `None`: elements with references or heap data, or of no width.
 fn decoded(datatype: &Datatype, bytes: &[u8]) -> Option<ArrayRef> {
     let width = usize::try_from(datatype.size).ok().filter(|width| *width > 0)?;
-    decode(datatype, Buffer::from(bytes), bytes.len() / width, &Memory(&[]), &mut Oddities::new()).ok()
+    decode(datatype, Buffer::from(bytes), bytes.len() / width, &HeapBytes(&[]), &mut Oddities::new()).ok()
 }
 
 /// The integers of an attribute.

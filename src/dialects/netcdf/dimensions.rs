@@ -38,7 +38,7 @@ pub(super) struct RowSet {
     /// The scale.
     pub dimension: ObjectId,
     /// The variable that labels the dimension, of this group or of one above.
-    pub label: Option<Label>,
+    pub label: Option<CoordinateVariable>,
     /// Links of the columns in their order, except the label.
     pub columns: Vec<(BString, Arc<Dataset>)>,
     /// Number of rows: that of the longest variable.
@@ -47,7 +47,7 @@ pub(super) struct RowSet {
 
 /// The coordinate variable of a dimension.
 #[derive(Clone, Debug)]
-pub(super) struct Label {
+pub(super) struct CoordinateVariable {
     /// Name of its link. `None`: it lies outside of the group.
     pub link: Option<BString>,
     /// The variable.
@@ -73,7 +73,7 @@ pub(super) struct Dimensions<'a> {
     /// All variables that have axes.
     pub variables: Vec<Variable<'a>>,
     /// The variables of the group that label its dimensions.
-    pub labels: HashMap<ObjectId, Label>,
+    pub labels: HashMap<ObjectId, CoordinateVariable>,
     /// Whether the only table has all variables of the group that have rows.
     pub is_one: bool,
     /// Rules broken.
@@ -87,20 +87,20 @@ impl RowSet {
     }
 
     /// Makes the column with the dimension's name its label. It hides the variable of a group above.
-    fn take_label(&mut self, names: &mut Names<'_>) {
+    fn take_label(&mut self, names: &mut DimensionNames<'_>) {
         let name = names.name(self.dimension);
         if let Some(at) =
             self.columns.iter().position(|(link, dataset)| dataset.shape.len() == 1 && shown_name(link) == name)
         {
             let (link, dataset) = self.columns.remove(at);
-            self.label = Some(Label { link: Some(link), dataset });
+            self.label = Some(CoordinateVariable { link: Some(link), dataset });
         }
     }
 }
 
 /// A group whose dimensions are to be found.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct DimensionScope<'a> {
     pub file: &'a Arc<File>,
     pub path: &'a str,
     pub group: &'a Group,
@@ -116,7 +116,7 @@ struct Scale {
     is_pure: bool,
 }
 
-impl<'a> Place<'a> {
+impl<'a> DimensionScope<'a> {
     /// Whether a variable of the group names its dimensions.
     pub fn has_any(&self) -> bool {
         datasets(self.group).any(|(_, dataset)| is_variable(dataset))
@@ -160,12 +160,12 @@ impl<'a> Place<'a> {
             set.rows = set.rows.max(dataset.shape.first().copied().unwrap_or(0));
             let labels = dataset.shape.len() == 1 || is_text(dataset);
             if dataset.id == first && labels && set.label.is_none() {
-                set.label = Some(Label { link: Some(name.clone()), dataset: dataset.clone() });
+                set.label = Some(CoordinateVariable { link: Some(name.clone()), dataset: dataset.clone() });
             } else {
                 set.columns.push((name.clone(), dataset.clone()));
             }
         }
-        let mut names = Names::of(*self);
+        let mut names = DimensionNames::of(*self);
         sets.iter_mut().filter(|set| set.label.is_none()).for_each(|set| set.take_label(&mut names));
         let labels = sets.iter().filter_map(|set| Some((set.dimension, set.label.clone()?))).collect();
         // A label alone makes no table.
@@ -185,7 +185,7 @@ impl<'a> Place<'a> {
 
     /// Names of the tables on these dimensions, in the same order.
     pub fn names<'d>(&self, tables: impl Iterator<Item = &'d [ObjectId]>) -> Vec<BString> {
-        let (mut names, mut known) = (Names::of(*self), HashSet::new());
+        let (mut names, mut known) = (DimensionNames::of(*self), HashSet::new());
         let name = |dimensions: &[ObjectId]| {
             let name = BString::from(bstr::join(",", dimensions.iter().map(|dimension| names.name(*dimension))));
             let mut shown = name.clone();
@@ -234,16 +234,16 @@ fn found_above(above: &[(String, Group)], id: ObjectId) -> Option<(String, BStri
 }
 
 /// Names of dimensions, each looked up once.
-pub(super) struct Names<'a> {
-    place: Place<'a>,
+pub(super) struct DimensionNames<'a> {
+    place: DimensionScope<'a>,
     known: HashMap<ObjectId, BString>,
     /// The groups above, once needed.
     above: Option<Vec<(String, Group)>>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> DimensionNames<'a> {
     /// Names of dimensions as seen from a group.
-    pub fn of(place: Place<'a>) -> Self {
+    pub fn of(place: DimensionScope<'a>) -> Self {
         let own = datasets(place.group).filter(|(_, dataset)| scales::is_scale(dataset));
         let known = own.map(|(name, dataset)| (dataset.id, name.clone())).collect();
         Self { place, known, above: None }
@@ -268,7 +268,7 @@ impl<'a> Names<'a> {
 
 /// The scales of the axes of a group's variables.
 struct Scales<'a> {
-    place: Place<'a>,
+    place: DimensionScope<'a>,
     /// Scales looked up so far; `None`: not a dimension scale.
     known: HashMap<ObjectId, Option<Scale>>,
     elsewhere: usize,
@@ -383,7 +383,7 @@ impl<'a> Scales<'a> {
         match scale.filter(is_label).filter(|_| set.label.is_none()) {
             Some(Scale { link, dataset, .. }) => {
                 let rows = set.rows.max(dataset.shape.first().copied().unwrap_or(0));
-                let label = Some(Label { link: link.clone(), dataset: dataset.clone() });
+                let label = Some(CoordinateVariable { link: link.clone(), dataset: dataset.clone() });
                 RowSet { label, rows, ..set }
             }
             None => set,

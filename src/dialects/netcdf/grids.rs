@@ -15,7 +15,9 @@ use arrow_schema::DataType;
 use bstr::BString;
 
 use super::columns::{elements, is_text, padded};
-use super::dimensions::{Dimensions, Label, MOST_COLUMNS, Names, Place, Variable, column_names};
+use super::dimensions::{
+    CoordinateVariable, DimensionNames, DimensionScope, Dimensions, MOST_COLUMNS, Variable, column_names,
+};
 use super::{MOST_FINDINGS, Netcdf, label_of, rules};
 use crate::catalogue::{ColumnId, Dataset, Object, ObjectId, attribute, join, product};
 use crate::dialects::attributes::text;
@@ -36,7 +38,7 @@ const SPREAD: u32 = 1 << 31;
 
 /// Variables that share two or more dimensions.
 #[derive(Debug)]
-pub(super) struct Grid<'a> {
+pub(super) struct VariableGrid<'a> {
     /// The dimensions, outermost first.
     pub dimensions: Vec<ObjectId>,
     /// Links of the variables, in their order.
@@ -48,11 +50,11 @@ pub(super) struct Grid<'a> {
 }
 
 /// The grids of a group, in the order in which their dimensions occur.
-pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
+pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<VariableGrid<'a>> {
     let columns = dimensions.tables.iter().flat_map(|set| &set.columns);
     let columns: HashSet<ObjectId> = columns.map(|(_, dataset)| dataset.id).collect();
     let lengths = lengths(dimensions);
-    let (mut grids, mut places): (Vec<Grid<'a>>, HashMap<Vec<ObjectId>, usize>) = Default::default();
+    let (mut grids, mut places): (Vec<VariableGrid<'a>>, HashMap<Vec<ObjectId>, usize>) = Default::default();
     for Variable { link, dataset, axes } in &dimensions.variables {
         let Some(on) = axes.iter().copied().collect::<Option<Vec<ObjectId>>>() else { continue };
         let is_grid = on.len() > 1 && on.iter().collect::<HashSet<_>>().len() == on.len();
@@ -63,7 +65,7 @@ pub(super) fn of<'a>(dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
         }
         let at = *places.entry(on.clone()).or_insert_with(|| {
             let shape = on.iter().map(|dimension| lengths.get(dimension).copied().unwrap_or(0)).collect();
-            grids.push(Grid { dimensions: on, shape, variables: Vec::new(), left_out: Vec::new() });
+            grids.push(VariableGrid { dimensions: on, shape, variables: Vec::new(), left_out: Vec::new() });
             grids.len() - 1
         });
         let grid = &mut grids[at];
@@ -107,10 +109,15 @@ fn named<'a>(variables: impl Iterator<Item = &'a Arc<Dataset>>) -> HashSet<BStri
 }
 
 /// The table of a grid.
-pub(super) fn table(place: &Place<'_>, path: &str, grid: &Grid<'_>, dimensions: &Dimensions<'_>) -> Table {
+pub(super) fn table(
+    place: &DimensionScope<'_>,
+    path: &str,
+    grid: &VariableGrid<'_>,
+    dimensions: &Dimensions<'_>,
+) -> Table {
     let rows = product(&grid.shape).unwrap_or(0);
     let mut spread = Spread { place, path, grid, rows, categories: Vec::new() };
-    let mut names = Names::of(*place);
+    let mut names = DimensionNames::of(*place);
     let mut columns: Vec<Column> = Vec::new();
     for (axis, id) in grid.dimensions.iter().enumerate() {
         let column = match dimensions.labels.get(id).cloned().or_else(|| elsewhere(place, dimensions, *id)) {
@@ -156,16 +163,19 @@ pub(super) fn table(place: &Place<'_>, path: &str, grid: &Grid<'_>, dimensions: 
 }
 
 /// The label of a dimension in another group, or without any other variable on it.
-fn elsewhere(place: &Place<'_>, dimensions: &Dimensions<'_>, id: ObjectId) -> Option<Label> {
+fn elsewhere(place: &DimensionScope<'_>, dimensions: &Dimensions<'_>, id: ObjectId) -> Option<CoordinateVariable> {
     let Object::Dataset(dataset) = place.file.object(id, place.interrupt).ok()? else { return None };
     let is_label = scales::is_scale(&dataset) && !scales::is_pure_dimension(&dataset);
     let own = dimensions.variables.iter().find(|variable| variable.dataset.id == id);
     let link = own.map(|variable| variable.link.clone());
-    (is_label && dataset.shape.len() == 1 && !dataset.null).then_some(Label { link, dataset })
+    (is_label && dataset.shape.len() == 1 && !dataset.null).then_some(CoordinateVariable { link, dataset })
 }
 
 /// The auxiliary coordinates of a grid's variables that lie on consecutive axes of the grid, with these axes.
-fn coordinates<'d, 'a>(grid: &Grid<'a>, dimensions: &'d Dimensions<'a>) -> Vec<(&'d Variable<'a>, Range<usize>)> {
+fn coordinates<'d, 'a>(
+    grid: &VariableGrid<'a>,
+    dimensions: &'d Dimensions<'a>,
+) -> Vec<(&'d Variable<'a>, Range<usize>)> {
     let named = named(grid.variables.iter().map(|(_, dataset)| *dataset));
     let axes_of = |variable: &Variable<'_>| {
         let Variable { dataset, axes, .. } = variable;
@@ -183,9 +193,9 @@ fn coordinates<'d, 'a>(grid: &Grid<'a>, dimensions: &'d Dimensions<'a>) -> Vec<(
 
 /// Repeats variables on some axes of a grid over all its rows.
 struct Spread<'a> {
-    place: &'a Place<'a>,
+    place: &'a DimensionScope<'a>,
     path: &'a str,
-    grid: &'a Grid<'a>,
+    grid: &'a VariableGrid<'a>,
     rows: u64,
     categories: Vec<Categories>,
 }

@@ -28,11 +28,11 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use self::conventions::{ATTRIBUTES, Reading};
-use self::dimensions::{Dimensions, Label, Names, Place, RowSet, Variable, is_variable};
-use self::grids::Grid;
+use self::conventions::{ATTRIBUTES, VariableReading};
+use self::dimensions::{CoordinateVariable, DimensionNames, DimensionScope, Dimensions, RowSet, Variable, is_variable};
+use self::grids::VariableGrid;
 use super::arrays::Arrays;
-use super::{About, Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, compound, scales, times};
+use super::{About, Claims, Dialect, Here, ListedObject, Made, Mark, Of, Role, Site, compound, scales, times};
 use crate::catalogue::{Dataset, Fill, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Single, Table, Unreadable};
@@ -56,7 +56,7 @@ pub struct Netcdf {
 impl Netcdf {
     pub(super) const NAME: &str = "netCDF-4";
 
-    fn grids<'a>(&self, dimensions: &Dimensions<'a>) -> Vec<Grid<'a>> {
+    fn grids<'a>(&self, dimensions: &Dimensions<'a>) -> Vec<VariableGrid<'a>> {
         if self.grids { grids::of(dimensions) } else { Vec::new() }
     }
 }
@@ -68,17 +68,17 @@ impl Dialect for Netcdf {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(_) => Mark::LookInside,
-            Subject::Dataset(dataset) if !compound::is_record(dataset) && is_variable(dataset) => Mark::Files,
-            Subject::Dataset(dataset) if is_coded_scalar(dataset) => Mark::Files,
-            Subject::Dataset(_) => Mark::No,
+            ListedObject::Group(_) => Mark::LookInside,
+            ListedObject::Dataset(dataset) if !compound::is_record(dataset) && is_variable(dataset) => Mark::Files,
+            ListedObject::Dataset(dataset) if is_coded_scalar(dataset) => Mark::Files,
+            ListedObject::Dataset(_) => Mark::No,
         }
     }
 
     fn claims(&self, here: &Here<'_>) -> Claims {
-        let place = Place { file: here.file, path: here.path, group: here.group, interrupt: here.interrupt };
+        let place = DimensionScope { file: here.file, path: here.path, group: here.group, interrupt: here.interrupt };
         if !place.has_any() {
             return Claims::default();
         }
@@ -86,7 +86,7 @@ impl Dialect for Netcdf {
         let findings = std::mem::take(&mut dimensions.findings);
         let mut claims = Claims { findings, ..Claims::default() };
         if here.group.links.len() <= MOST_NAMED {
-            let mut names = Names::of(place);
+            let mut names = DimensionNames::of(place);
             let axes = dimensions.variables.iter().map(|Variable { link, axes, .. }| {
                 ((*link).clone(), axes.iter().map(|axis| axis.map(|id| names.name(id))).collect::<Arc<[_]>>())
             });
@@ -112,12 +112,12 @@ impl Dialect for Netcdf {
     }
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
-        let place = |group| Place { file: site.file, path: site.path, group, interrupt };
+        let place = |group| DimensionScope { file: site.file, path: site.path, group, interrupt };
         let (group, path, opened) = match site.of {
             Of::Group(group) => {
                 let place = place(group);
                 let set = place.dimensions().tables.into_iter().next();
-                let name = |set: &RowSet| Names::of(place).name(set.dimension);
+                let name = |set: &RowSet| DimensionNames::of(place).name(set.dimension);
                 let opened = set.map(|set| table(&place, site.path, &set, &name(&set)));
                 (group, site.path.to_owned(), opened)
             }
@@ -158,7 +158,7 @@ impl Dialect for Netcdf {
             return Ok(Single { text, ..Arrays::of_rows(site.path, stored, Vec::new(), whole) });
         }
         let whole = columns::column(site.file, site.path, name.clone(), stored);
-        let reading = Reading::of(stored, false);
+        let reading = VariableReading::of(stored, false);
         if columns::is_text(stored) {
             let shape = stored.shape.split_last().map_or_else(Vec::new, |(_, shape)| shape.to_vec());
             return Ok(Arrays::of_rows(site.path, stored, shape, whole));
@@ -187,7 +187,7 @@ fn of_values(here: &Here<'_>) -> Vec<Finding> {
     let (mut findings, mut beyond) = (Vec::new(), 0);
     let variables = dimensions::datasets(here.group).filter(|(_, dataset)| is_variable(dataset));
     for (name, dataset) in variables.filter(|(_, dataset)| !scales::is_pure_dimension(dataset)) {
-        for (rule, found) in Reading::of(dataset, here.file.store().shows_times()).findings {
+        for (rule, found) in VariableReading::of(dataset, here.file.store().shows_times()).findings {
             if findings.len() < MOST_FINDINGS {
                 findings.push(Finding::new(join(here.path, name), rule, found));
             } else {
@@ -203,7 +203,7 @@ fn of_values(here: &Here<'_>) -> Vec<Finding> {
 }
 
 /// Names of the tables of a group: those on dimensions, then grids.
-fn names(place: &Place<'_>, dimensions: &Dimensions<'_>, grids: &[Grid<'_>]) -> Vec<BString> {
+fn names(place: &DimensionScope<'_>, dimensions: &Dimensions<'_>, grids: &[VariableGrid<'_>]) -> Vec<BString> {
     let tables = dimensions.tables.iter().map(RowSet::dimensions);
     place.names(tables.chain(grids.iter().map(|grid| grid.dimensions.as_slice())))
 }
@@ -217,11 +217,11 @@ struct Planned {
 }
 
 impl Planned {
-    fn of(place: &Place<'_>, dialect: &Netcdf) -> Self {
+    fn of(place: &DimensionScope<'_>, dialect: &Netcdf) -> Self {
         let dimensions = place.dimensions();
         let names = names(place, &dimensions, &dialect.grids(&dimensions));
         let numbers = names.into_iter().enumerate().map(|(number, name)| (name, number)).collect();
-        let mut names = Names::of(*place);
+        let mut names = DimensionNames::of(*place);
         let named = |set: RowSet| {
             let name = names.name(set.dimension);
             (set, name)
@@ -229,7 +229,7 @@ impl Planned {
         Self { sets: dimensions.tables.into_iter().map(named).collect(), numbers }
     }
 
-    fn open(&self, place: &Place<'_>, path: &str, key: &BString, dialect: &Netcdf) -> Option<Table> {
+    fn open(&self, place: &DimensionScope<'_>, path: &str, key: &BString, dialect: &Netcdf) -> Option<Table> {
         let number = *self.numbers.get(key)?;
         if let Some((set, name)) = self.sets.get(number) {
             return Some(table(place, path, set, name));
@@ -241,7 +241,7 @@ impl Planned {
 }
 
 /// Path of the variable that labels a dimension, and the name of its column.
-fn label_of(place: &Place<'_>, label: &Label) -> (String, BString) {
+fn label_of(place: &DimensionScope<'_>, label: &CoordinateVariable) -> (String, BString) {
     if let Some(link) = &label.link {
         return (join(place.path, link), link.clone());
     }
@@ -255,7 +255,7 @@ fn label_of(place: &Place<'_>, label: &Label) -> (String, BString) {
 }
 
 /// The table of the variables on a dimension of this name.
-fn table(place: &Place<'_>, path: &str, set: &RowSet, name: &BString) -> Table {
+fn table(place: &DimensionScope<'_>, path: &str, set: &RowSet, name: &BString) -> Table {
     let mut findings = Vec::new();
     let mut columns: Vec<Column> = Vec::with_capacity(set.columns.len() + 1);
     if let Some(label) = &set.label {

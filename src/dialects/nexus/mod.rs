@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::{number, text};
-use super::{About, Claims, Dialect, Here, Made, Mark, Of, Site, Subject, arrays, datasets, times};
+use super::{About, Claims, Dialect, Here, ListedObject, Made, Mark, Of, Site, arrays, datasets, times};
 use crate::catalogue::{Attribute, Dataset, Group, attribute, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Finding, Meaning, Table, Unreadable};
@@ -68,9 +68,9 @@ impl Dialect for Nexus {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) if class(attributes).is_some() => Mark::LookInside,
+            ListedObject::Group(attributes) if class(attributes).is_some() => Mark::LookInside,
             _ => Mark::No,
         }
     }

@@ -11,25 +11,26 @@ use crate::catalogue::{Dataset, Group, ObjectId, attribute};
 use crate::dialects::attributes::{references, strings};
 
 /// A member, with its name.
-pub(super) type Named<'a> = (&'a BString, &'a Arc<Dataset>);
+pub(super) type NamedDataset<'a> = (&'a BString, &'a Arc<Dataset>);
 
 /// Deepest nesting of lists.
 const MOST_LEVELS: usize = 16;
 
 /// The members of a table.
-pub(super) struct Members<'a> {
+pub(super) struct NwbMembers<'a> {
     group: &'a Group,
-    datasets: HashMap<&'a [u8], Named<'a>>,
+    datasets: HashMap<&'a [u8], NamedDataset<'a>>,
     /// For each dataset of list values: the dataset of ends of its lists.
-    ends: HashMap<ObjectId, Named<'a>>,
+    ends: HashMap<ObjectId, NamedDataset<'a>>,
     /// Datasets of ends, and labels of codes.
     servants: HashSet<ObjectId>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> NwbMembers<'a> {
     /// The members of a group.
     pub fn of(group: &'a Group) -> Self {
-        let datasets: HashMap<&[u8], Named<'a>> = group.datasets().map(|named| (named.0.as_slice(), named)).collect();
+        let datasets: HashMap<&[u8], NamedDataset<'a>> =
+            group.datasets().map(|named| (named.0.as_slice(), named)).collect();
         let mut members = Self { group, datasets, ends: HashMap::new(), servants: HashSet::new() };
         for link in &group.links {
             let Some(&(name, dataset)) = members.datasets.get(link.name.as_slice()) else { continue };
@@ -57,12 +58,12 @@ impl<'a> Members<'a> {
     }
 
     /// The dataset of this name.
-    pub fn get(&self, name: &[u8]) -> Option<Named<'a>> {
+    pub fn get(&self, name: &[u8]) -> Option<NamedDataset<'a>> {
         self.datasets.get(name).copied()
     }
 
     /// The row labels.
-    pub fn id(&self) -> Option<Named<'a>> {
+    pub fn id(&self) -> Option<NamedDataset<'a>> {
         self.get(ID.as_bytes())
     }
 
@@ -77,7 +78,7 @@ impl<'a> Members<'a> {
     ///
     /// # Errors
     /// The references lead in a circle or are nested too deep.
-    pub fn levels(&self, values: ObjectId) -> Result<Vec<Named<'a>>, Unreadable> {
+    pub fn levels(&self, values: ObjectId) -> Result<Vec<NamedDataset<'a>>, Unreadable> {
         let (mut levels, mut met, mut last) = (Vec::new(), HashSet::from([values]), values);
         while let Some(ends) = self.ends.get(&last) {
             if !met.insert(ends.1.id) {
@@ -93,9 +94,9 @@ impl<'a> Members<'a> {
     }
 
     /// Unlisted columns, in the order of links: as long as the row labels, and not serving another column.
-    pub fn unlisted(&self, listed: &HashSet<&[u8]>) -> Vec<Named<'a>> {
+    pub fn unlisted(&self, listed: &HashSet<&[u8]>) -> Vec<NamedDataset<'a>> {
         let rows = self.id().and_then(|(_, dataset)| dataset.shape.first());
-        let is_column = |(name, dataset): &Named<'a>| {
+        let is_column = |(name, dataset): &NamedDataset<'a>| {
             let is_free = !listed.contains(name.as_slice()) && name.as_bstr() != ID && !dataset.null;
             let outermost = match self.levels(dataset.id) {
                 Ok(levels) => levels.last().map_or(*dataset, |(_, ends)| *ends),

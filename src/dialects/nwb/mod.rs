@@ -16,8 +16,8 @@ mod rules;
 mod series;
 mod table;
 
-use self::members::Members;
-use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use self::members::NwbMembers;
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Role, Site};
 use crate::catalogue::{Attribute, Class, attribute};
 use crate::source::Interrupt;
 use crate::table::Table;
@@ -72,8 +72,8 @@ impl Dialect for Nwb {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
-        let Subject::Group(attributes) = object else { return Mark::No };
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
+        let ListedObject::Group(attributes) = object else { return Mark::No };
         match (is_table(attributes), is_typed(attributes)) {
             (true, true) => Mark::Table,
             // Row labels make it a table, data make it a series.
@@ -85,7 +85,7 @@ impl Dialect for Nwb {
     fn claims(&self, here: &Here<'_>) -> Claims {
         let attributes = &here.group.attributes;
         if is_table(attributes) && (is_typed(attributes) || here.group.link(ID.as_bytes()).is_some()) {
-            let columns = Members::of(here.group).plain_columns();
+            let columns = NwbMembers::of(here.group).plain_columns();
             let members = columns.into_iter().map(|name| (name.clone(), Role::Column)).collect();
             return Claims { is_table: true, members, ..Claims::default() };
         }

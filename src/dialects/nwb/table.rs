@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bstr::{BString, ByteSlice};
 
-use super::members::{Members, Named, is_column, referred};
+use super::members::{NamedDataset, NwbMembers, is_column, referred};
 use super::rules;
 use super::{ALIGNED, ELEMENTS, Nwb, TABLE, type_of};
 use crate::catalogue::{ColumnId, Dataset, Group, Object, attribute, join};
@@ -29,7 +29,7 @@ const MOST_NAMED: usize = 8;
 
 /// The table of a group.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    let members = Members::of(group);
+    let members = NwbMembers::of(group);
     let mut builder = Builder { site, members, interrupt, categories: Vec::new(), findings: Vec::new() };
     let mut columns = builder.columns();
     columns.extend(builder.aligned(group));
@@ -48,7 +48,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 /// A table whose columns are being made.
 struct Builder<'a> {
     site: &'a Site<'a>,
-    members: Members<'a>,
+    members: NwbMembers<'a>,
     interrupt: &'a Interrupt,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
@@ -129,7 +129,7 @@ impl Builder<'_> {
         *left = left.checked_sub(1).ok_or_else(|| format!("after {MOST_ALIGNED} columns"))?;
         let within = self.site.file.group(id, self.interrupt)?;
         let path = join(self.site.path, name);
-        let (site, members) = (Site { path: &path, ..*self.site }, Members::of(&within));
+        let (site, members) = (Site { path: &path, ..*self.site }, NwbMembers::of(&within));
         let mut builder =
             Builder { site: &site, members, interrupt: self.interrupt, categories: Vec::new(), findings: Vec::new() };
         let mut columns = builder.columns();
@@ -156,7 +156,7 @@ impl Builder<'_> {
     }
 
     /// A column: values for each row, or lists of them.
-    fn column(&mut self, (name, dataset): Named<'_>) -> Column {
+    fn column(&mut self, (name, dataset): NamedDataset<'_>) -> Column {
         let path = join(self.site.path, name);
         let mut column = arrays::column(self.site.file, &path, name, dataset);
         self.labelled(&mut column, dataset);
@@ -183,7 +183,7 @@ impl Builder<'_> {
     }
 
     /// The column of lists over a column's values. `None`: not a list column.
-    fn lists(&mut self, column: &Column, levels: &[Named<'_>]) -> Result<Option<Column>, Unreadable> {
+    fn lists(&mut self, column: &Column, levels: &[NamedDataset<'_>]) -> Result<Option<Column>, Unreadable> {
         let Some((_, outermost)) = levels.last() else { return Ok(None) };
         let mut values = column.rows.clone()?;
         for (at, (name, dataset)) in levels.iter().enumerate() {

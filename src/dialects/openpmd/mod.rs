@@ -16,7 +16,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attributes::{integers, number, numbers, said, text};
-use super::{About, Claims, Dialect, Here, Mark, Of, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Site, arrays, datasets};
 use crate::catalogue::{Attribute, ColumnId, Dataset, Group, Object, ObjectId, attribute, join};
 use crate::source::Interrupt;
 use crate::store::Rows;
@@ -59,9 +59,9 @@ impl Dialect for OpenPmd {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(_) if path.starts_with(BASE) => Mark::LookInside,
+            ListedObject::Group(_) if path.starts_with(BASE) => Mark::LookInside,
             _ => Mark::No,
         }
     }

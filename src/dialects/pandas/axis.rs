@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::TimeUnit;
 
 use super::plan::MOST_LEVELS;
-use crate::codec::pickle::Label;
+use crate::codec::pickle::PandasLabel;
 use crate::table::{NameAxis, NameKind, NameLevel};
 
 /// Collects the types of an axis' labels, level by level.
@@ -20,18 +20,18 @@ pub(super) struct Kinds {
 
 impl Kinds {
     /// Collects the types of these labels; `None` is an unknown label.
-    pub fn of<'a>(labels: impl IntoIterator<Item = Option<Label<'a>>>) -> Self {
+    pub fn of<'a>(labels: impl IntoIterator<Item = Option<PandasLabel<'a>>>) -> Self {
         let mut kinds = Self::default();
         labels.into_iter().for_each(|label| kinds.add(label.as_ref()));
         kinds
     }
 
     /// Adds the type of one label.
-    pub fn add(&mut self, label: Option<&Label<'_>>) {
-        self.has_levels |= matches!(label, Some(Label::Tuple(_)));
+    pub fn add(&mut self, label: Option<&PandasLabel<'_>>) {
+        self.has_levels |= matches!(label, Some(PandasLabel::Tuple(_)));
         let levels = match label {
             // pandas reads names of several levels as literals of Python, and only these types have literals.
-            Some(Label::Tuple(labels)) if (2..=MOST_LEVELS).contains(&labels.len()) => labels
+            Some(PandasLabel::Tuple(labels)) if (2..=MOST_LEVELS).contains(&labels.len()) => labels
                 .iter()
                 .map(|label| kind(label).filter(|kind| matches!(kind, NameKind::Text | NameKind::Integer)))
                 .collect(),
@@ -62,12 +62,12 @@ impl Kinds {
     }
 }
 
-fn kind(label: &Label<'_>) -> Option<NameKind> {
+fn kind(label: &PandasLabel<'_>) -> Option<NameKind> {
     Some(match label {
-        Label::Text(_) => NameKind::Text,
-        Label::Integer(value) => i64::try_from(*value).ok().map(|_| NameKind::Integer)?,
-        Label::Float(_) => NameKind::Float,
-        Label::Timestamp { per_second, zone, .. } => {
+        PandasLabel::Text(_) => NameKind::Text,
+        PandasLabel::Integer(value) => i64::try_from(*value).ok().map(|_| NameKind::Integer)?,
+        PandasLabel::Float(_) => NameKind::Float,
+        PandasLabel::Timestamp { per_second, zone, .. } => {
             let unit = match per_second {
                 1 => TimeUnit::Second,
                 1_000 => TimeUnit::Millisecond,

@@ -4,7 +4,7 @@ use crate::table::{TextEncoding, Variant};
 
 /// The encoding that an attribute `encoding` names.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Encoding {
+pub(super) enum StatedEncoding {
     Utf8,
     /// Texts must be decoded.
     Other(TextEncoding),
@@ -12,7 +12,7 @@ pub(super) enum Encoding {
     Unknown(String),
 }
 
-impl Encoding {
+impl StatedEncoding {
     /// Looks up a name as Python does: without case, and with any punctuation. An encoding that Python decodes
     /// differently from the WHATWG Encoding Standard is unknown.
     pub fn of(name: Option<&str>) -> Self {

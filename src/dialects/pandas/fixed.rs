@@ -11,23 +11,23 @@ use bstr::BString;
 use serde_json::Value as Json;
 
 use super::axis::Kinds;
-use super::encoding::Encoding;
-use super::objects::{Block, Objects, Shown, is_pickle};
+use super::encoding::StatedEncoding;
+use super::objects::{InferredType, ObjectBlock, ObjectRows, is_pickle};
 use super::plan::{MOST_LEVELS, MOST_NAMES};
-use super::stored::Stored;
-use super::values::{self, Content};
+use super::stored::PandasAttribute;
+use super::values::{self, ColumnContent};
 use super::{Pandas, rules};
 use crate::catalogue::{Attribute, Class, ColumnId, Dataset, Datatype, Group, attribute, join};
-use crate::codec::pickle::{self, Label};
+use crate::codec::pickle::{self, PandasLabel};
 use crate::dialects::attributes::{boolean, integer, text};
 use crate::dialects::compound::{System, part_of, read_as};
 use crate::dialects::{Dialect, Site, datasets, stated, times};
 use crate::source::Interrupt;
 use crate::store::decode::{arrow_type, widen};
-use crate::store::{self, DatasetRows, FieldRows, Hints, Part, Rows, Tally};
+use crate::store::{self, DatasetRows, FieldRows, Hints, RowPart, Rows, Tally};
 use crate::table::{
-    Called, Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Meaning, Origin, Table, Times,
-    Unreadable,
+    Categories, CategoryRows, Column, DecodedRows, Finding, HeldRows, LabelRows, Meaning, Origin, OriginalName, Table,
+    Times, Unreadable,
 };
 
 /// Most labels of an axis of columns.
@@ -46,10 +46,10 @@ pub(super) fn servants(group: &Group) -> impl Iterator<Item = &BString> {
 
 /// The table of a group in the format `fixed`.
 pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Table {
-    let encoding = Encoding::of(Stored::text(&group.attributes, "encoding").as_deref());
+    let encoding = StatedEncoding::of(PandasAttribute::text(&group.attributes, "encoding").as_deref());
     let mut frame =
         Fixed { site, group, encoding, interrupt, categories: Vec::new(), findings: Vec::new(), is_nameless: false };
-    if let Encoding::Unknown(name) = &frame.encoding {
+    if let StatedEncoding::Unknown(name) = &frame.encoding {
         let found = format!("{name}: shown as if in UTF-8");
         frame.findings.push(Finding::new(site.path, &rules::ENCODING, found));
     }
@@ -89,7 +89,7 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 struct Fixed<'a> {
     site: &'a Site<'a>,
     group: &'a Group,
-    encoding: Encoding,
+    encoding: StatedEncoding,
     interrupt: &'a Interrupt,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
@@ -100,9 +100,9 @@ struct Fixed<'a> {
 /// The source of a dataset's columns.
 enum Source {
     /// Elements of this dataset.
-    Elements(Arc<store::Dataset>),
+    Elements(Arc<store::StoredDataset>),
     /// Python objects; each column is taken once.
-    Objects(Vec<Option<Objects>>),
+    Objects(Vec<Option<ObjectRows>>),
 }
 
 /// The rows of a column, and the conversion of its integers to times.
@@ -149,12 +149,12 @@ impl<'a> Fixed<'a> {
                 self.report(format!("there is no {key}: a write that failed leaves such a group behind"));
                 return Vec::new();
             };
-            let name = Stored::label(&dataset.attributes, "name");
+            let name = PandasAttribute::label(&dataset.attributes, "name");
             self.is_nameless = name.is_none();
             let name = name.unwrap_or_else(|| "index".into());
             let made = self.values(key, dataset, true);
             let made = self.categorical(key, dataset, made);
-            let called = if self.is_nameless { Called::Nothing } else { Called::Name };
+            let called = if self.is_nameless { OriginalName::Nothing } else { OriginalName::Name };
             let origin = Origin { called, ..Origin::default() };
             return vec![self.column(name, key, (dataset, 0), made, true).with_origin(origin)];
         };
@@ -164,8 +164,8 @@ impl<'a> Fixed<'a> {
                 self.report(format!("there is no {codes} or {values}"));
                 continue;
             };
-            let name = Stored::label(&of_values.attributes, "name");
-            let called = if name.is_none() { Called::Nothing } else { Called::Name };
+            let name = PandasAttribute::label(&of_values.attributes, "name");
+            let called = if name.is_none() { OriginalName::Nothing } else { OriginalName::Name };
             let origin = Origin { called, is_level: true, ..Origin::default() };
             let name = name.unwrap_or_else(|| format!("level_{at}"));
             let made = self.values(&codes, of_codes, true);
@@ -215,7 +215,7 @@ impl<'a> Fixed<'a> {
             self.report("there are no values: a write that failed leaves such a group behind".into());
             return Vec::new();
         };
-        let named = Stored::label(&self.group.attributes, "name");
+        let named = PandasAttribute::label(&self.group.attributes, "name");
         let made = self.values("values", dataset, false);
         vec![self.column(named.unwrap_or_else(|| "values".into()), "values", (dataset, 0), made, false)]
     }
@@ -264,7 +264,7 @@ impl<'a> Fixed<'a> {
         let levels = self.levels("axis0");
         let axis = kinds.axis(|level| {
             let name = levels.as_ref().map_or("axis0", |levels| &levels[level][1]);
-            Stored::label(&self.dataset(name)?.attributes, "name")
+            PandasAttribute::label(&self.dataset(name)?.attributes, "name")
         });
         // Columns that the axis does not name are kept.
         let mut next = |name: &String| {
@@ -284,7 +284,7 @@ impl<'a> Fixed<'a> {
             None if self.dataset(key).is_some_and(is_coded) => vec![[key.to_owned(), format!("{key}_categories")]],
             None => {
                 let labels = self.read(key)?;
-                let names = labels.iter().map(Label::to_string).collect();
+                let names = labels.iter().map(PandasLabel::to_string).collect();
                 return Ok((names, Kinds::of(labels.into_iter().map(Some))));
             }
         };
@@ -294,11 +294,12 @@ impl<'a> Fixed<'a> {
             let labels = self.read(key)?;
             left =
                 left.checked_sub(labels.len()).ok_or_else(|| format!("more than {MOST_OF_LEVELS} labels of levels"))?;
-            let bytes = labels.iter().map(|label| if let Label::Text(text) = label { text.len() } else { 0 }).sum();
+            let bytes =
+                labels.iter().map(|label| if let PandasLabel::Text(text) = label { text.len() } else { 0 }).sum();
             bytes_left = bytes_left.checked_sub(bytes).ok_or_else(too_long)?;
             Ok::<_, String>(labels)
         };
-        type Labels = Vec<Label<'static>>;
+        type Labels = Vec<PandasLabel<'static>>;
         let levels: Vec<(Labels, Labels)> = levels
             .iter()
             .map(|[codes, values]| Ok((read(codes)?, read(values)?)))
@@ -308,14 +309,14 @@ impl<'a> Fixed<'a> {
         let one = |row: usize| {
             let label = |(codes, values): &(Labels, Labels)| {
                 let place = match codes.get(row) {
-                    Some(Label::Integer(code)) => usize::try_from(*code).ok(),
+                    Some(PandasLabel::Integer(code)) => usize::try_from(*code).ok(),
                     _ => None,
                 };
                 place.and_then(|place| values.get(place).cloned()).unwrap_or_else(|| missing(values.first()))
             };
-            let own = Label::Tuple(levels.iter().map(label).collect());
+            let own = PandasLabel::Tuple(levels.iter().map(label).collect());
             let name = match &own {
-                Label::Tuple(own) if is_one => own.first().map(Label::to_string).unwrap_or_default(),
+                PandasLabel::Tuple(own) if is_one => own.first().map(PandasLabel::to_string).unwrap_or_default(),
                 own => own.to_string(),
             };
             kinds.add(Some(&own).filter(|_| !is_one));
@@ -328,11 +329,11 @@ impl<'a> Fixed<'a> {
     }
 
     /// The labels of a dataset.
-    fn read(&mut self, name: &str) -> Result<Vec<Label<'static>>, Unreadable> {
+    fn read(&mut self, name: &str) -> Result<Vec<PandasLabel<'static>>, Unreadable> {
         let dataset = self.dataset(name).ok_or("there is no such dataset")?;
         let mut source = self.source(name, dataset);
         let shown = match &source {
-            Ok(Source::Objects(columns)) => columns.iter().flatten().next().map(Objects::shown),
+            Ok(Source::Objects(columns)) => columns.iter().flatten().next().map(ObjectRows::shown),
             _ => None,
         };
         let findings = self.findings.len();
@@ -347,15 +348,15 @@ impl<'a> Fixed<'a> {
         }
         let array = rows.array(0..rows.len(), self.interrupt)?;
         match shown {
-            Some(Shown::Mixed) => {
+            Some(InferredType::Mixed) => {
                 // The names of columns are the texts inside the JSON values.
                 self.findings.truncate(findings);
                 return Ok(array.as_string::<i64>().iter().map(label_of_json).collect());
             }
-            Some(Shown::Times { is_fine, is_zoned }) => {
+            Some(InferredType::Times { is_fine, is_zoned }) => {
                 let per_second = if is_fine { 1_000_000_000 } else { 1_000_000 };
                 let zone = is_zoned.then(|| "UTC".to_owned());
-                return labels_of(&array, |value| Label::Timestamp { value, per_second, zone: zone.clone() });
+                return labels_of(&array, |value| PandasLabel::Timestamp { value, per_second, zone: zone.clone() });
             }
             _ => {}
         }
@@ -364,10 +365,10 @@ impl<'a> Fixed<'a> {
         let per_second = |name| values::per_second(&values::unit(&kind, name)?)?.try_into().ok();
         let (instants, differences) = (per_second("datetime64"), per_second("timedelta64"));
         labels_of(&array, |value| match (instants, differences) {
-            _ if kind == "date" => Label::Date(value.saturating_sub(values::FIRST_OF_1970)),
-            (Some(per_second), _) => Label::Timestamp { value, per_second, zone: zone.clone() },
-            (None, Some(per_second)) => Label::Timedelta { value, per_second },
-            (None, None) => Label::Integer(value.into()),
+            _ if kind == "date" => PandasLabel::Date(value.saturating_sub(values::FIRST_OF_1970)),
+            (Some(per_second), _) => PandasLabel::Timestamp { value, per_second, zone: zone.clone() },
+            (None, Some(per_second)) => PandasLabel::Timedelta { value, per_second },
+            (None, None) => PandasLabel::Integer(value.into()),
         })
     }
 
@@ -385,7 +386,7 @@ impl<'a> Fixed<'a> {
         if !is_pickle(dataset) {
             return Ok(Source::Elements(opened));
         }
-        let columns = Block::new(opened).columns(MOST_COLUMNS, self.interrupt);
+        let columns = ObjectBlock::new(opened).columns(MOST_COLUMNS, self.interrupt);
         let advice = |error| format!("{error}; frames written with format=\"table\" have no pickles of values");
         Ok(Source::Objects(columns.map_err(advice)?.into_iter().map(Some).collect()))
     }
@@ -393,7 +394,7 @@ impl<'a> Fixed<'a> {
     /// The type to read elements as: texts in other encodings stay bytes.
     fn read_as(&self, dataset: &Dataset) -> Datatype {
         match (&self.encoding, &dataset.datatype.class) {
-            (Encoding::Other(_), Class::FixedString { .. }) => DecodedRows::undecoded(dataset.datatype.size),
+            (StatedEncoding::Other(_), Class::FixedString { .. }) => DecodedRows::undecoded(dataset.datatype.size),
             _ => read_as(&dataset.datatype, System::PYTABLES),
         }
     }
@@ -414,7 +415,7 @@ impl<'a> Fixed<'a> {
                 let column = usize::try_from(at).ok().and_then(|at| columns.get_mut(at)?.take());
                 let Some(column) = column else { return Made::failed("there is no such column of objects") };
                 let shown = column.shown();
-                if shown == Shown::Mixed {
+                if shown == InferredType::Mixed {
                     self.report(format!("{name} holds values of several kinds: each is shown as JSON"));
                 }
                 if column.others() > 0 {
@@ -433,8 +434,9 @@ impl<'a> Fixed<'a> {
         let datatype = of_none.clone().unwrap_or_else(|| self.read_as(dataset));
         let kind = text(&dataset.attributes, if is_axis { "kind" } else { "value_type" }).unwrap_or_default();
         let zone = zone_in(&dataset.attributes);
-        let nan = || if is_axis { values::index_nan(Stored::text(&dataset.attributes, "nan_rep")) } else { None };
-        let content = Content::of_kind(&kind, &datatype, zone, is_axis, nan);
+        let nan =
+            || if is_axis { values::index_nan(PandasAttribute::text(&dataset.attributes, "nan_rep")) } else { None };
+        let content = ColumnContent::of_kind(&kind, &datatype, zone, is_axis, nan);
         let stated = stated::fill(&datatype, &dataset.attributes);
         let missing = content.missing(&datatype, &stated);
         let rows: Arc<dyn Rows> = match dataset.shape.as_slice() {
@@ -448,13 +450,13 @@ impl<'a> Fixed<'a> {
             [_] if at == 0 => Arc::new(DatasetRows::new(opened, u64::MAX, missing, tally.clone())),
             [_, 1] if at == 0 => Arc::new(DatasetRows::new(opened, u64::MAX, missing, tally.clone())),
             [_, width] if at < *width => {
-                let part = Part { offset: at.saturating_mul(datatype.size), datatype };
+                let part = RowPart { offset: at.saturating_mul(datatype.size), datatype };
                 Arc::new(FieldRows::new(opened, part, missing, tally.clone()))
             }
             shape => return Made::failed(format!("column {at} of values of the shape {shape:?}")),
         };
         let rows = match (&self.encoding, &dataset.datatype.class) {
-            (Encoding::Other(encoding), Class::FixedString { .. }) => {
+            (StatedEncoding::Other(encoding), Class::FixedString { .. }) => {
                 let (stored, missing) = (dataset.datatype.clone(), nan());
                 Arc::new(DecodedRows::new(self.path(name), rows, stored, *encoding, missing, tally.clone()))
             }
@@ -497,9 +499,9 @@ fn is_empty(dataset: &Dataset) -> bool {
 
 /// The time zone that attributes name.
 fn zone_in(attributes: &[Attribute]) -> Option<String> {
-    Stored::of(attributes, "tz").map(|zone| match zone {
-        Stored::Text(text) => values::known(pickle::named(&text)),
-        Stored::Tree(tree) => values::zone_of(tree.root()),
+    PandasAttribute::of(attributes, "tz").map(|zone| match zone {
+        PandasAttribute::Text(text) => values::known(pickle::named(&text)),
+        PandasAttribute::Tree(tree) => values::zone_of(tree.root()),
     })
 }
 
@@ -509,39 +511,44 @@ fn too_long() -> Unreadable {
 }
 
 /// Reads a label from a value shown as JSON.
-fn label_of_json(json: Option<&str>) -> Label<'static> {
+fn label_of_json(json: Option<&str>) -> PandasLabel<'static> {
     match json.map(serde_json::from_str) {
-        Some(Ok(Json::String(text))) => Label::Text(text.into()),
-        Some(Ok(Json::Bool(value))) => Label::Bool(value),
+        Some(Ok(Json::String(text))) => PandasLabel::Text(text.into()),
+        Some(Ok(Json::Bool(value))) => PandasLabel::Bool(value),
         Some(Ok(Json::Number(number))) => match json.and_then(|json| json.parse().ok()) {
             // Also beyond 64 bits.
-            Some(integer) => Label::Integer(integer),
-            None => Label::Float(number.as_f64().unwrap_or(f64::NAN)),
+            Some(integer) => PandasLabel::Integer(integer),
+            None => PandasLabel::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
-        _ => Label::Float(f64::NAN),
+        _ => PandasLabel::Float(f64::NAN),
     }
 }
 
 /// The missing label that pandas has beside a label of this type.
-fn missing(other: Option<&Label<'_>>) -> Label<'static> {
+fn missing(other: Option<&PandasLabel<'_>>) -> PandasLabel<'static> {
     match other {
-        Some(Label::Timestamp { .. } | Label::Timedelta { .. } | Label::NotATime) => Label::NotATime,
-        _ => Label::Float(f64::NAN),
+        Some(PandasLabel::Timestamp { .. } | PandasLabel::Timedelta { .. } | PandasLabel::NotATime) => {
+            PandasLabel::NotATime
+        }
+        _ => PandasLabel::Float(f64::NAN),
     }
 }
 
 /// The labels of an array; `counted` makes one from an integer.
-fn labels_of(array: &ArrayRef, counted: impl Fn(i64) -> Label<'static>) -> Result<Vec<Label<'static>>, Unreadable> {
-    let nan = Label::Float(f64::NAN);
-    let floats = |value: Option<f64>| Label::Float(value.unwrap_or(f64::NAN));
+fn labels_of(
+    array: &ArrayRef,
+    counted: impl Fn(i64) -> PandasLabel<'static>,
+) -> Result<Vec<PandasLabel<'static>>, Unreadable> {
+    let nan = PandasLabel::Float(f64::NAN);
+    let floats = |value: Option<f64>| PandasLabel::Float(value.unwrap_or(f64::NAN));
     Ok(match array.data_type() {
         DataType::LargeUtf8 => {
             let texts = array.as_string::<i64>().iter();
-            texts.map(|text| text.map_or(nan.clone(), |text| Label::Text(text.to_owned().into()))).collect()
+            texts.map(|text| text.map_or(nan.clone(), |text| PandasLabel::Text(text.to_owned().into()))).collect()
         }
         DataType::Boolean => {
             let values = array.as_boolean().iter();
-            values.map(|value| value.map_or(nan.clone(), Label::Bool)).collect()
+            values.map(|value| value.map_or(nan.clone(), PandasLabel::Bool)).collect()
         }
         data_type if data_type.is_integer() => {
             let wide = widen::signed(array.as_ref()).ok_or("labels that are no integers of 64 bits")?;

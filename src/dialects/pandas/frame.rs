@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString};
 
-use super::encoding::Encoding;
-use super::plan::{Plan, Planned};
+use super::encoding::StatedEncoding;
+use super::plan::{FrameColumn, FramePlan};
 use super::rules;
-use super::stored::Stored;
-use super::values::Content;
+use super::stored::PandasAttribute;
+use super::values::ColumnContent;
 use super::{Pandas, is_table_format, servants, table_of};
-use crate::catalogue::{Class, ColumnId, Dataset, Datatype, Field, Fill, Group, Object, join};
+use crate::catalogue::{Class, ColumnId, CompoundField, Dataset, Datatype, Fill, Group, Object, join};
 use crate::dialects::attributes::text;
 use crate::dialects::compound::{self, Covered, Indexed, System};
 use crate::dialects::{Dialect, Of, Site, datasets, times};
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
-use crate::store::{self, Part, Rows, Tally};
+use crate::store::{self, RowPart, Rows, Tally};
 use crate::table::{
-    Called, Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Meaning, Origin, Rule, SearchIndex,
-    Table, Unreadable,
+    Categories, CategoryRows, Column, DecodedRows, Finding, LabelRows, Meaning, Origin, OriginalName, Rule,
+    SearchIndex, Table, Unreadable,
 };
 
 /// The table of a group in the format `table`.
@@ -47,14 +47,14 @@ pub(super) fn table(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Ta
 }
 
 /// The field that a column shows as a whole, and its content.
-type Whole<'a> = Option<(&'a Field, Content)>;
+type Whole<'a> = Option<(&'a CompoundField, ColumnContent)>;
 
 /// The categories of a field, and their content.
 struct Labels {
     path: String,
     labels: Arc<dyn Rows>,
     datatype: Datatype,
-    content: Content,
+    content: ColumnContent,
 }
 
 /// A frame whose columns are being made.
@@ -63,9 +63,9 @@ struct Frame<'a> {
     group: &'a Group,
     dataset: &'a Arc<Dataset>,
     /// All columns share one opened dataset, because it holds the state of reading ahead.
-    opened: Result<Arc<store::Dataset>, Unreadable>,
+    opened: Result<Arc<store::StoredDataset>, Unreadable>,
     path: String,
-    encoding: Encoding,
+    encoding: StatedEncoding,
     interrupt: &'a Interrupt,
     categories: Vec<Categories>,
     findings: Vec<Finding>,
@@ -75,7 +75,7 @@ impl<'a> Frame<'a> {
     fn new(site: &'a Site<'a>, group: &'a Group, dataset: &'a Arc<Dataset>, interrupt: &'a Interrupt) -> Self {
         let path = join(site.path, b"table");
         let opened = datasets::open(site.file, &path, dataset);
-        let encoding = Encoding::of(Stored::text(&group.attributes, "encoding").as_deref());
+        let encoding = StatedEncoding::of(PandasAttribute::text(&group.attributes, "encoding").as_deref());
         Self { site, group, dataset, opened, path, encoding, interrupt, categories: Vec::new(), findings: Vec::new() }
     }
 
@@ -85,23 +85,23 @@ impl<'a> Frame<'a> {
         let fields = compound::in_order(fields, System::PYTABLES).collect();
         let (dataset, group) = (self.dataset, self.group);
         let attributes = [&*group.attributes, &*dataset.attributes];
-        let plan = Plan::new(self.site.path, attributes, fields, &mut self.findings);
-        if let Encoding::Unknown(name) = &self.encoding {
+        let plan = FramePlan::new(self.site.path, attributes, fields, &mut self.findings);
+        if let StatedEncoding::Unknown(name) = &self.encoding {
             self.report(&rules::ENCODING, format!("{name}: shown as if in UTF-8"));
         }
         let count = plan.columns.len();
         let (mut columns, mut contents) = (Vec::with_capacity(count), Vec::with_capacity(count));
         for planned in &plan.columns {
             let field = planned.field.name.to_string();
-            let content = Content::of(&field, planned.datatype, &plan, attributes, planned.is_label);
-            let called = if planned.is_nameless { Called::Nothing } else { Called::Name };
+            let content = ColumnContent::of(&field, planned.datatype, &plan, attributes, planned.is_label);
+            let called = if planned.is_nameless { OriginalName::Nothing } else { OriginalName::Name };
             let origin = Origin { called, axis: plan.names.clone().filter(|_| !planned.is_label), ..Origin::default() };
             columns.push(self.column(planned, &content).with_origin(origin));
             let is_whole = std::ptr::eq(planned.datatype, &planned.field.datatype);
             // The search index covers codes, not the instants that they stand for.
             let is_counted =
                 columns.last().is_some_and(|column| column.meaning.times.is_some() || column.meaning.units.is_some());
-            let is_indexed = !(is_counted && matches!(content, Content::Codes { .. }));
+            let is_indexed = !(is_counted && matches!(content, ColumnContent::Codes { .. }));
             contents.push((is_whole && is_indexed).then_some((planned.field, content)));
         }
         datasets::tell_apart(&mut columns);
@@ -121,11 +121,11 @@ impl<'a> Frame<'a> {
             let (column, (field, content)) = fields
                 .filter_map(|(column, content)| Some((column, content.as_ref()?)))
                 .find(|(_, (field, _))| field.name == *name)?;
-            let is_decoded = matches!((content, &self.encoding), (Content::Text(_), Encoding::Other(_)));
+            let is_decoded = matches!((content, &self.encoding), (ColumnContent::Text(_), StatedEncoding::Other(_)));
             let reordered = is_decoded.then_some("its texts are decoded");
             let values = self.opened.clone().and_then(|opened| {
                 let datatype = compound::read_as(&field.datatype, System::PYTABLES);
-                let part = Part { datatype, offset: field.offset };
+                let part = RowPart { datatype, offset: field.offset };
                 compound::rows_of_part(self.dataset, &opened, part, FillTest::none(), &Arc::default())
             });
             let missing = Box::new(|datatype: &Datatype| content.missing(datatype, &Fill::Default));
@@ -143,11 +143,11 @@ impl<'a> Frame<'a> {
         self.findings.push(Finding::new(self.site.path, rule, found));
     }
 
-    fn column(&mut self, planned: &Planned<'_>, content: &Content) -> Column {
+    fn column(&mut self, planned: &FrameColumn<'_>, content: &ColumnContent) -> Column {
         let tally = Arc::<Tally>::default();
         let mut rows = self.rows(planned, content, &tally);
         let (mut categories, mut of_labels) = (None, None);
-        if let (Content::Codes { ordered }, Ok(codes)) = (content, &rows) {
+        if let (ColumnContent::Codes { ordered }, Ok(codes)) = (content, &rows) {
             let field = planned.field.name.as_slice();
             match self.labels(field) {
                 Some(Labels { path, labels, datatype, content }) => {
@@ -167,7 +167,7 @@ impl<'a> Frame<'a> {
                     }
                 }
                 None => {
-                    rows = self.rows(planned, &Content::Unlabelled, &tally);
+                    rows = self.rows(planned, &ColumnContent::Unlabelled, &tally);
                     self.report(&rules::CATEGORIES, format!("{}: there are none, codes are shown", BStr::new(field)));
                 }
             }
@@ -195,14 +195,19 @@ impl<'a> Frame<'a> {
     }
 
     /// The values of a part as stored, with nulls.
-    fn rows(&self, planned: &Planned<'_>, content: &Content, tally: &Arc<Tally>) -> Result<Arc<dyn Rows>, Unreadable> {
+    fn rows(
+        &self,
+        planned: &FrameColumn<'_>,
+        content: &ColumnContent,
+        tally: &Arc<Tally>,
+    ) -> Result<Arc<dyn Rows>, Unreadable> {
         let opened = self.opened.as_ref().map_err(Clone::clone)?;
         let stored = compound::read_as(planned.datatype, System::PYTABLES);
         let of_part = |datatype, missing| {
-            let part = Part { datatype, offset: planned.offset };
+            let part = RowPart { datatype, offset: planned.offset };
             compound::rows_of_part(self.dataset, opened, part, missing, tally)
         };
-        let (Encoding::Other(encoding), Content::Text(nan)) = (&self.encoding, content) else {
+        let (StatedEncoding::Other(encoding), ColumnContent::Text(nan)) = (&self.encoding, content) else {
             let missing = content.missing(&stored, &Fill::Default);
             return of_part(stored, missing);
         };
@@ -228,9 +233,9 @@ impl<'a> Frame<'a> {
         let Class::Compound { fields } = &dataset.datatype.class else { return None };
         let fields = compound::in_order(fields, System::PYTABLES).collect();
         let attributes = [&*series.attributes, &*dataset.attributes];
-        let plan = Plan::new(&path, attributes, fields, &mut frame.findings);
+        let plan = FramePlan::new(&path, attributes, fields, &mut frame.findings);
         let values = plan.columns.iter().find(|column| !column.is_label)?;
-        let content = Content::of(&values.field.name.to_string(), values.datatype, &plan, attributes, false);
+        let content = ColumnContent::of(&values.field.name.to_string(), values.datatype, &plan, attributes, false);
         let labels = frame.rows(values, &content, &Arc::default()).ok()?;
         Some(Labels { path, labels, datatype: values.datatype.clone(), content })
     }

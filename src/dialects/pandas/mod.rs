@@ -31,7 +31,7 @@ use bstr::BString;
 
 use super::attributes::text;
 use super::compound::is_record;
-use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Role, Site};
 use crate::catalogue::{Attribute, Dataset, Group, Object};
 use crate::source::Interrupt;
 use crate::table::Table;
@@ -50,9 +50,9 @@ impl Dialect for Pandas {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) if is_table_format(attributes) || is_fixed(attributes) => Mark::Table,
+            ListedObject::Group(attributes) if is_table_format(attributes) || is_fixed(attributes) => Mark::Table,
             _ => Mark::No,
         }
     }

@@ -8,11 +8,11 @@ use arrow_schema::DataType;
 
 use crate::calendar::{DAY, SECOND};
 use crate::catalogue::{Class, DESCRIPTOR_SIZE, Dataset};
-use crate::codec::pickle::{self, Cell, Kind, Label, ObjectArray};
+use crate::codec::pickle::{self, CellKind, ObjectArray, PandasLabel, PickledCell};
 use crate::dialects::attributes::text;
 use crate::source::Interrupt;
 use crate::store::{
-    self, ARRAY_BYTES, Cache, Error, Facts, Fitter, Fitting, Hints, Reservation, RowRange, Rows, Shared, numbered,
+    self, ARRAY_BYTES, Cache, Error, Facts, Fitter, Fitting, Hints, Reservation, RowRange, Rows, SharedRows, numbered,
 };
 
 /// Digits of an integer of 128 bits, and a sign.
@@ -33,13 +33,13 @@ struct Pickled {
 
 /// A dataset that is one pickle of an array of objects. The pickle stays in memory during use, under the budget.
 #[derive(Debug)]
-pub(super) struct Block {
-    dataset: Arc<store::Dataset>,
+pub(super) struct ObjectBlock {
+    dataset: Arc<store::StoredDataset>,
     pickled: Cache<(), Pickled>,
 }
 
-impl Block {
-    pub fn new(dataset: Arc<store::Dataset>) -> Arc<Self> {
+impl ObjectBlock {
+    pub fn new(dataset: Arc<store::StoredDataset>) -> Arc<Self> {
         let pickled = Cache::new(dataset.file().store().budget());
         Arc::new(Self { dataset, pickled })
     }
@@ -92,7 +92,7 @@ impl Block {
     ///
     /// # Errors
     /// Why the pickle cannot be read.
-    pub fn columns(self: &Arc<Self>, most: u64, interrupt: &Interrupt) -> Result<Vec<Objects>, Error> {
+    pub fn columns(self: &Arc<Self>, most: u64, interrupt: &Interrupt) -> Result<Vec<ObjectRows>, Error> {
         let pickled = self.pickled(interrupt)?;
         let (mut rows, mut columns) = (pickled.array.rows(), pickled.array.columns().unwrap_or(1));
         if columns == 0 {
@@ -104,13 +104,13 @@ impl Block {
         }
         let column = |column| {
             let counts = pickled.array.counts(column);
-            let (shown, others) = (Shown::of(counts), counts[Kind::Other as usize]);
+            let (shown, others) = (InferredType::of(counts), counts[CellKind::Other as usize]);
             let (data_type, hints) = (shown.data_type(), Hints { nullable: true, ..Hints::default() });
             // No text is longer than the pickle.
             let is_text = data_type == DataType::LargeUtf8;
             let hints = if is_text { hints.within(pickled.bytes.len() as u64) } else { hints };
             let facts = Facts { nullable: true, hints, ..Facts::new(rows as u64, data_type) };
-            Objects { block: self.clone(), column, shown, others, facts }
+            ObjectRows { block: self.clone(), column, shown, others, facts }
         };
         Ok((0..columns).map(column).collect())
     }
@@ -118,7 +118,7 @@ impl Block {
 
 /// The displayed form of a column's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum InferredType {
     Texts,
     Booleans,
     Integers,
@@ -136,26 +136,28 @@ pub(super) enum Shown {
     Mixed,
 }
 
-impl Shown {
+impl InferredType {
     /// Chooses the form by the number of values of each kind.
-    fn of(counts: [usize; Kind::ALL.len()]) -> Self {
-        let has = |kind: Kind| counts[kind as usize] > 0;
-        let is_missing = |kind: &Kind| matches!(kind, Kind::None | Kind::Nan | Kind::Other);
-        let present: Vec<Kind> = Kind::ALL.into_iter().filter(|kind| has(*kind) && !is_missing(kind)).collect();
+    fn of(counts: [usize; CellKind::ALL.len()]) -> Self {
+        let has = |kind: CellKind| counts[kind as usize] > 0;
+        let is_missing = |kind: &CellKind| matches!(kind, CellKind::None | CellKind::Nan | CellKind::Other);
+        let present: Vec<CellKind> = CellKind::ALL.into_iter().filter(|kind| has(*kind) && !is_missing(kind)).collect();
         match present.as_slice() {
-            [] | [Kind::Text] => Self::Texts,
-            [Kind::Bool] => Self::Booleans,
-            [Kind::Integer] | [Kind::Long] | [Kind::Integer, Kind::Long] => Self::Integers,
-            [Kind::Float] | [Kind::Integer, Kind::Float] => Self::Floats,
-            [.., Kind::Wide] if present.iter().all(|kind| matches!(kind, Kind::Integer | Kind::Long | Kind::Wide)) => {
+            [] | [CellKind::Text] => Self::Texts,
+            [CellKind::Bool] => Self::Booleans,
+            [CellKind::Integer] | [CellKind::Long] | [CellKind::Integer, CellKind::Long] => Self::Integers,
+            [CellKind::Float] | [CellKind::Integer, CellKind::Float] => Self::Floats,
+            [.., CellKind::Wide]
+                if present.iter().all(|kind| matches!(kind, CellKind::Integer | CellKind::Long | CellKind::Wide)) =>
+            {
                 Self::Decimals
             }
-            [Kind::Date] => Self::Dates,
-            [Kind::Time] => Self::Times { is_fine: false, is_zoned: false },
-            [Kind::Nanoseconds] => Self::Times { is_fine: true, is_zoned: false },
-            [Kind::ZonedTime] => Self::Times { is_fine: false, is_zoned: true },
-            [Kind::ZonedNanoseconds] => Self::Times { is_fine: true, is_zoned: true },
-            [Kind::Decimal] => Self::Decimals,
+            [CellKind::Date] => Self::Dates,
+            [CellKind::Time] => Self::Times { is_fine: false, is_zoned: false },
+            [CellKind::Nanoseconds] => Self::Times { is_fine: true, is_zoned: false },
+            [CellKind::ZonedTime] => Self::Times { is_fine: false, is_zoned: true },
+            [CellKind::ZonedNanoseconds] => Self::Times { is_fine: true, is_zoned: true },
+            [CellKind::Decimal] => Self::Decimals,
             _ => Self::Mixed,
         }
     }
@@ -188,16 +190,16 @@ impl Shown {
 
 /// A column of a pickled array. `None`, NaN and objects that are neither text, number, date nor time are null.
 #[derive(Debug)]
-pub(super) struct Objects {
-    block: Arc<Block>,
+pub(super) struct ObjectRows {
+    block: Arc<ObjectBlock>,
     column: usize,
-    shown: Shown,
+    shown: InferredType,
     others: usize,
     facts: Facts,
 }
 
-impl Objects {
-    pub fn shown(&self) -> Shown {
+impl ObjectRows {
+    pub fn shown(&self) -> InferredType {
         self.shown
     }
 
@@ -208,7 +210,8 @@ impl Objects {
 
     /// Bytes of a row's text as stored, or of the digits to be made.
     fn length(&self, pickled: &Pickled, row: usize) -> u64 {
-        let digits = if matches!(self.shown, Shown::Decimals | Shown::Mixed) { LONGEST_INTEGER } else { 0 };
+        let digits =
+            if matches!(self.shown, InferredType::Decimals | InferredType::Mixed) { LONGEST_INTEGER } else { 0 };
         digits.max(pickled.array.text_length(row, self.column, &pickled.bytes) as u64)
     }
 
@@ -221,7 +224,8 @@ impl Objects {
     /// The array of these rows.
     fn values(&self, pickled: &Pickled, rows: impl ExactSizeIterator<Item = usize>) -> ArrayRef {
         let count = rows.len();
-        let mut cells = rows.map(|row| pickled.array.cell(row, self.column, &pickled.bytes).unwrap_or(Cell::None));
+        let mut cells =
+            rows.map(|row| pickled.array.cell(row, self.column, &pickled.bytes).unwrap_or(PickledCell::None));
         macro_rules! made {
             ($builder:expr, $value:expr) => {{
                 let mut builder = $builder;
@@ -230,63 +234,63 @@ impl Objects {
             }};
         }
         match self.shown {
-            Shown::Booleans => made!(BooleanBuilder::with_capacity(count), |cell| match cell {
-                Cell::Bool(value) => Some(value),
+            InferredType::Booleans => made!(BooleanBuilder::with_capacity(count), |cell| match cell {
+                PickledCell::Bool(value) => Some(value),
                 _ => None,
             }),
-            Shown::Integers => made!(Int64Builder::with_capacity(count), |cell| match cell {
-                Cell::Integer(value) => i64::try_from(value).ok(),
+            InferredType::Integers => made!(Int64Builder::with_capacity(count), |cell| match cell {
+                PickledCell::Integer(value) => i64::try_from(value).ok(),
                 _ => None,
             }),
-            Shown::Dates => made!(Int32Builder::with_capacity(count), |cell| match cell {
-                Cell::Date(days) => Some(days),
+            InferredType::Dates => made!(Int32Builder::with_capacity(count), |cell| match cell {
+                PickledCell::Date(days) => Some(days),
                 _ => None,
             }),
-            Shown::Times { .. } => made!(Int64Builder::with_capacity(count), |cell| match cell {
-                Cell::Time(time) => Some(time.value),
+            InferredType::Times { .. } => made!(Int64Builder::with_capacity(count), |cell| match cell {
+                PickledCell::Time(time) => Some(time.value),
                 _ => None,
             }),
-            Shown::Decimals => made!(LargeStringBuilder::new(), |cell| match cell {
-                Cell::Decimal(digits) => Some(digits),
-                Cell::Integer(value) => Some(value.to_string().into()),
+            InferredType::Decimals => made!(LargeStringBuilder::new(), |cell| match cell {
+                PickledCell::Decimal(digits) => Some(digits),
+                PickledCell::Integer(value) => Some(value.to_string().into()),
                 _ => None,
             }),
-            Shown::Texts => made!(LargeStringBuilder::new(), |cell| match cell {
-                Cell::Text(text) => Some(text),
+            InferredType::Texts => made!(LargeStringBuilder::new(), |cell| match cell {
+                PickledCell::Text(text) => Some(text),
                 _ => None,
             }),
-            Shown::Mixed => made!(LargeStringBuilder::new(), |cell| Self::json(&cell)),
-            Shown::Floats => made!(Float64Builder::with_capacity(count), |cell| match cell {
-                Cell::Float(value) => Some(value).filter(|value| !value.is_nan()),
-                Cell::Integer(value) => Some(value as f64),
+            InferredType::Mixed => made!(LargeStringBuilder::new(), |cell| Self::json(&cell)),
+            InferredType::Floats => made!(Float64Builder::with_capacity(count), |cell| match cell {
+                PickledCell::Float(value) => Some(value).filter(|value| !value.is_nan()),
+                PickledCell::Integer(value) => Some(value as f64),
                 _ => None,
             }),
         }
     }
 
     /// The JSON text of a value.
-    fn json(cell: &Cell<'_>) -> Option<String> {
-        let quoted = |label: Label<'_>| format!("\"{label}\"");
+    fn json(cell: &PickledCell<'_>) -> Option<String> {
+        let quoted = |label: PandasLabel<'_>| format!("\"{label}\"");
         Some(match cell {
-            Cell::None | Cell::Other(_) => return None,
-            Cell::Float(value) if value.is_nan() => return None,
-            Cell::Bool(value) => value.to_string(),
-            Cell::Integer(value) => value.to_string(),
-            Cell::Float(value) if value.is_infinite() => {
+            PickledCell::None | PickledCell::Other(_) => return None,
+            PickledCell::Float(value) if value.is_nan() => return None,
+            PickledCell::Bool(value) => value.to_string(),
+            PickledCell::Integer(value) => value.to_string(),
+            PickledCell::Float(value) if value.is_infinite() => {
                 format!("\"{}Infinity\"", if *value < 0.0 { "-" } else { "" })
             }
-            Cell::Float(value) => serde_json::to_string(value).ok()?,
-            Cell::Text(text) | Cell::Decimal(text) => serde_json::to_string(text).ok()?,
-            Cell::Date(days) => quoted(Label::Date((*days).into())),
-            Cell::Time(time) => {
+            PickledCell::Float(value) => serde_json::to_string(value).ok()?,
+            PickledCell::Text(text) | PickledCell::Decimal(text) => serde_json::to_string(text).ok()?,
+            PickledCell::Date(days) => quoted(PandasLabel::Date((*days).into())),
+            PickledCell::Time(time) => {
                 let zone = time.is_zoned.then(|| "UTC".to_owned());
-                quoted(Label::Timestamp { value: time.value, per_second: time.per_second(), zone })
+                quoted(PandasLabel::Timestamp { value: time.value, per_second: time.per_second(), zone })
             }
         })
     }
 }
 
-impl Rows for Objects {
+impl Rows for ObjectRows {
     fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -313,7 +317,7 @@ impl Rows for Objects {
         Ok(fitter.fitting())
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         store::count_of(&range, self.facts.len, self.block.dataset.path())?;
         let pickled = self.block.pickled(interrupt)?;
         let rows = range.start as usize..range.end as usize;
@@ -322,6 +326,6 @@ impl Rows for Objects {
         let mut first = vec![0; places.len()];
         rows.zip(&keys).rev().for_each(|(row, key)| first[*key as usize] = row);
         let fits = self.taken(&pickled, first.iter().copied()) <= ARRAY_BYTES;
-        Ok(fits.then(|| Shared { values: self.values(&pickled, first.into_iter()), keys }))
+        Ok(fits.then(|| SharedRows { values: self.values(&pickled, first.into_iter()), keys }))
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::axis::Kinds;
 use super::rules;
-use super::stored::Stored;
-use crate::catalogue::{Attribute, Class, Datatype, Field, product};
-use crate::codec::pickle::{Label, Tree, Value, class_of, label};
+use super::stored::PandasAttribute;
+use crate::catalogue::{Attribute, Class, CompoundField, Datatype, product};
+use crate::codec::pickle::{PandasLabel, PickleTree, PickleValue, class_of, label};
 use crate::table::{Finding, NameAxis};
 
 /// Most columns of fields with unreadable labels. Wider fields become columns of arrays.
@@ -22,9 +22,9 @@ pub(super) const MOST_LEVELS: usize = 1000;
 
 /// A column of a frame: a field, or an element of one.
 #[derive(Clone, Debug)]
-pub(super) struct Planned<'a> {
+pub(super) struct FrameColumn<'a> {
     pub name: String,
-    pub field: &'a Field,
+    pub field: &'a CompoundField,
     /// Type of the part as stored, and its offset in the row.
     pub datatype: &'a Datatype,
     pub offset: u64,
@@ -35,22 +35,22 @@ pub(super) struct Planned<'a> {
     pub is_nameless: bool,
 }
 
-impl<'a> Planned<'a> {
-    fn new(name: String, field: &'a Field, (datatype, offset): (&'a Datatype, u64), part: u32) -> Self {
+impl<'a> FrameColumn<'a> {
+    fn new(name: String, field: &'a CompoundField, (datatype, offset): (&'a Datatype, u64), part: u32) -> Self {
         Self { name, field, datatype, offset, part, is_label: false, is_nameless: false }
     }
 }
 
 /// The columns of a frame, row labels first.
-pub(super) struct Plan<'a> {
-    pub columns: Vec<Planned<'a>>,
+pub(super) struct FramePlan<'a> {
+    pub columns: Vec<FrameColumn<'a>>,
     /// The field of row labels: `index`. In a frame that was appended along its columns, `index` holds data rows, and
     /// `columns` the labels.
     pub axis: String,
     /// Types of the names of columns, if they are more than texts.
     pub names: Option<Arc<NameAxis>>,
     /// The frame's description of its fields.
-    pub info: Option<Tree>,
+    pub info: Option<PickleTree>,
 }
 
 /// A column label: display text and unique key.
@@ -67,15 +67,17 @@ impl Name {
         Self { is_text: true, is_known: true, shown: text.into() }
     }
 
-    fn of(value: Value<'_>) -> Self {
+    fn of(value: PickleValue<'_>) -> Self {
         match label(value) {
-            Some(label) => Self { is_text: matches!(label, Label::Text(_)), is_known: true, shown: label.to_string() },
+            Some(label) => {
+                Self { is_text: matches!(label, PandasLabel::Text(_)), is_known: true, shown: label.to_string() }
+            }
             None => Self { is_text: false, is_known: false, shown: class_of(value) },
         }
     }
 
     /// All labels of a list, limited to `left` bytes: a pickle may repeat one long text very often.
-    fn all(list: Value<'_>, left: &mut usize) -> Option<Vec<Self>> {
+    fn all(list: PickleValue<'_>, left: &mut usize) -> Option<Vec<Self>> {
         let mut bounded = |name: Self| {
             *left = left.checked_sub(name.shown.len().saturating_add(OF_A_NAME))?;
             Some(name)
@@ -91,24 +93,24 @@ struct Planner<'a, 'b> {
     group: &'b [Attribute],
     table: &'b [Attribute],
     axis: String,
-    fields: Vec<&'a Field>,
+    fields: Vec<&'a CompoundField>,
     /// Bytes that labels of fields may still take, and the number of unnamed columns that may still be added.
     names_left: usize,
     unnamed_left: u64,
     findings: &'b mut Vec<Finding>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> FramePlan<'a> {
     /// Makes a plan from the attributes of the group and of its table; `fields` are the fields of the table in storage
     /// order. An attribute that does not decode is a finding.
     pub fn new(
         path: &str,
         [group, table]: [&[Attribute]; 2],
-        fields: Vec<&'a Field>,
+        fields: Vec<&'a CompoundField>,
         findings: &mut Vec<Finding>,
     ) -> Self {
-        let info = Stored::tree(group, "info");
-        let axes = Stored::tree(group, "index_cols");
+        let info = PandasAttribute::tree(group, "info");
+        let axes = PandasAttribute::tree(group, "index_cols");
         let axis = axes.as_ref().and_then(|axes| axes.root().item(0)?.item(1)?.text()).unwrap_or("index").to_owned();
         let (names_left, unnamed_left) = (MOST_NAMES, MOST_UNNAMED);
         let mut planner = Planner { path, group, table, axis, fields, names_left, unnamed_left, findings };
@@ -116,8 +118,8 @@ impl<'a> Plan<'a> {
             planner.undecoded("info", "no zones, no name of row labels");
         }
         let values = planner.values();
-        let axes = Stored::tree(group, "non_index_axes");
-        let levels = Stored::tree(group, "levels").filter(|levels| levels.root().items().is_some());
+        let axes = PandasAttribute::tree(group, "non_index_axes");
+        let levels = PandasAttribute::tree(group, "levels").filter(|levels| levels.root().items().is_some());
         let columns = planner.ordered(values, axes.as_ref());
         let columns = planner.labelled(columns, levels.as_ref(), info.as_ref());
         let names = axes.as_ref().and_then(|axes| names(axes, levels.as_ref(), info.as_ref()));
@@ -125,7 +127,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The frame's description of a field.
-    pub fn about(&self, field: &str) -> Option<Value<'_>> {
+    pub fn about(&self, field: &str) -> Option<PickleValue<'_>> {
         self.info.as_ref()?.root().get(field)
     }
 }
@@ -137,17 +139,17 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// The columns of all value fields in the order of the fields, each with its label.
-    fn values(&mut self) -> Vec<(Name, Planned<'a>)> {
-        let names = Stored::tree(self.group, "values_cols");
+    fn values(&mut self) -> Vec<(Name, FrameColumn<'a>)> {
+        let names = PandasAttribute::tree(self.group, "values_cols");
         let names = names.as_ref().and_then(|names| {
             let mut met = HashSet::new();
             let names = names.root().items()?.map(|name| name.text());
             let names = names.filter(|name| name.is_none_or(|name| met.insert(name)));
             names.collect::<Option<Vec<&str>>>()
         });
-        let fields: Vec<&'a Field> = match names {
+        let fields: Vec<&'a CompoundField> = match names {
             Some(names) => {
-                let by_name: HashMap<&[u8], &'a Field> =
+                let by_name: HashMap<&[u8], &'a CompoundField> =
                     self.fields.iter().map(|field| (field.name.as_slice(), *field)).collect();
                 let found: Vec<_> = names.iter().map(|name| (name, by_name.get(name.as_bytes()).copied())).collect();
                 for (name, _) in found.iter().filter(|(_, field)| field.is_none()) {
@@ -171,16 +173,22 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// The columns of a field.
-    fn parts(&mut self, field: &'a Field, number: u32, next: &mut u32, columns: &mut Vec<(Name, Planned<'a>)>) {
+    fn parts(
+        &mut self,
+        field: &'a CompoundField,
+        number: u32,
+        next: &mut u32,
+        columns: &mut Vec<(Name, FrameColumn<'a>)>,
+    ) {
         let name = field.name.to_string();
-        let kind = Stored::tree(self.table, &format!("{name}_kind"));
+        let kind = PandasAttribute::tree(self.table, &format!("{name}_kind"));
         let labels = kind.as_ref().and_then(|kind| Name::all(kind.root(), &mut self.names_left));
         if let Some(other) = labels.iter().flatten().find(|label| !label.is_known) {
             self.undecoded(&format!("a label of {name}_kind"), &format!("its column is called {}", other.shown));
         }
         let whole = |shown: Name| {
             let (datatype, offset) = (&field.datatype, field.offset);
-            let planned = Planned::new(shown.shown.clone(), field, (datatype, offset), number);
+            let planned = FrameColumn::new(shown.shown.clone(), field, (datatype, offset), number);
             (shown, planned)
         };
         let count = match &field.datatype.class {
@@ -209,7 +217,7 @@ impl<'a> Planner<'a, '_> {
                     labels.unwrap_or_else(|| (0..count).map(|at| Name::text(format!("{name}_{at}"))).collect());
                 for (at, shown) in (0..).zip(labels) {
                     let offset = field.offset.saturating_add(base.size.saturating_mul(at));
-                    let planned = Planned::new(shown.shown.clone(), field, (base, offset), *next);
+                    let planned = FrameColumn::new(shown.shown.clone(), field, (base, offset), *next);
                     columns.push((shown, planned));
                     *next = next.saturating_add(1);
                 }
@@ -218,7 +226,11 @@ impl<'a> Planner<'a, '_> {
     }
 
     /// The columns in the order of the frame. Columns with the same label keep their order.
-    fn ordered(&mut self, columns: Vec<(Name, Planned<'a>)>, axes: Option<&Tree>) -> Vec<(Name, Planned<'a>)> {
+    fn ordered(
+        &mut self,
+        columns: Vec<(Name, FrameColumn<'a>)>,
+        axes: Option<&PickleTree>,
+    ) -> Vec<(Name, FrameColumn<'a>)> {
         let axis = axes.and_then(|axes| Name::all(axes.root().item(0)?.item(1)?, &mut { MOST_NAMES }));
         let Some(axis) = axis else {
             self.undecoded("non_index_axes", "columns are in the order of blocks");
@@ -239,10 +251,10 @@ impl<'a> Planner<'a, '_> {
     /// Row labels first: the levels that the frame names, or the field `index`.
     fn labelled(
         &mut self,
-        columns: Vec<(Name, Planned<'a>)>,
-        levels: Option<&Tree>,
-        info: Option<&Tree>,
-    ) -> Vec<Planned<'a>> {
+        columns: Vec<(Name, FrameColumn<'a>)>,
+        levels: Option<&PickleTree>,
+        info: Option<&PickleTree>,
+    ) -> Vec<FrameColumn<'a>> {
         if let Some(levels) = levels {
             let names = Name::all(levels.root(), &mut { MOST_NAMES });
             let names = names.filter(|names| names.len() <= MOST_LEVELS).unwrap_or_default();
@@ -251,14 +263,14 @@ impl<'a> Planner<'a, '_> {
             if let Some(places) = places.filter(|places| !places.is_empty()) {
                 let labels = places.iter().map(|at| {
                     let planned = columns[*at].1.clone();
-                    Planned { is_label: true, is_nameless: is_made_up(&planned.name), ..planned }
+                    FrameColumn { is_label: true, is_nameless: is_made_up(&planned.name), ..planned }
                 });
                 let rest = columns.iter().enumerate().filter(|(at, _)| !places.contains(at));
                 return labels.chain(rest.map(|(_, (_, planned))| planned.clone())).collect();
             }
             self.undecoded("levels", "the levels of row labels are columns");
         }
-        let mut planned: Vec<Planned<'a>> = columns.into_iter().map(|(_, planned)| planned).collect();
+        let mut planned: Vec<FrameColumn<'a>> = columns.into_iter().map(|(_, planned)| planned).collect();
         let index = self.fields.iter().zip(1..).find(|(field, _)| field.name == *self.axis);
         if let Some((field, part)) = index {
             let named = info.and_then(|info| Some(Name::of(info.root().get(&self.axis)?.get("index_name")?)));
@@ -269,15 +281,15 @@ impl<'a> Planner<'a, '_> {
             let is_nameless = name.is_none();
             let name = name.map_or_else(|| nameless.to_owned(), |name| name.shown);
             let (datatype, offset) = (&field.datatype, field.offset);
-            let label = Planned::new(name, field, (datatype, offset), part);
-            planned.insert(0, Planned { is_label: true, is_nameless, ..label });
+            let label = FrameColumn::new(name, field, (datatype, offset), part);
+            planned.insert(0, FrameColumn { is_label: true, is_nameless, ..label });
         }
         planned
     }
 }
 
 /// The axis of column names: its labels except the levels of row labels, and the names of its levels.
-fn names(axes: &Tree, levels: Option<&Tree>, info: Option<&Tree>) -> Option<Arc<NameAxis>> {
+fn names(axes: &PickleTree, levels: Option<&PickleTree>, info: Option<&PickleTree>) -> Option<Arc<NameAxis>> {
     let axis = axes.root().item(0)?;
     let levels = levels.and_then(|levels| Name::all(levels.root(), &mut { MOST_NAMES }));
     let levels: HashSet<Name> = levels.into_iter().flatten().collect();
@@ -286,7 +298,7 @@ fn names(axes: &Tree, levels: Option<&Tree>, info: Option<&Tree>) -> Option<Arc<
         let (_, about) = info.root().entries()?.find(|(key, _)| key.integer() == Some(number))?;
         about.get("names")
     });
-    let called = |level| label(about?.item(level)?).filter(|label| *label != Label::None);
+    let called = |level| label(about?.item(level)?).filter(|label| *label != PandasLabel::None);
     Kinds::of(columns.map(label)).axis(|level| called(level).map(|label| label.to_string()))
 }
 

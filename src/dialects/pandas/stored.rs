@@ -1,17 +1,17 @@
 //! Reads attributes of PyTables: text, numbers, and pickles for all other values.
 
 use crate::catalogue::{Attribute, Class, attribute};
-use crate::codec::pickle::{Label, Tree, label};
+use crate::codec::pickle::{PandasLabel, PickleTree, label};
 use crate::dialects::attributes::{integer, number, pickled, text};
 
 /// An attribute of pandas.
-pub(super) enum Stored {
+pub(super) enum PandasAttribute {
     Text(String),
     /// A pickled value.
-    Tree(Tree),
+    Tree(PickleTree),
 }
 
-impl Stored {
+impl PandasAttribute {
     /// An attribute that is text or a pickle. `None`: missing, or of another type. PyTables stores an empty text as an
     /// attribute without elements.
     pub fn of(attributes: &[Attribute], name: &str) -> Option<Self> {
@@ -27,18 +27,18 @@ impl Stored {
         match Self::of(attributes, name) {
             Some(Self::Text(text)) => Some(text),
             Some(Self::Tree(tree)) => {
-                label(tree.root()).filter(|label| *label != Label::None).map(|label| label.to_string())
+                label(tree.root()).filter(|label| *label != PandasLabel::None).map(|label| label.to_string())
             }
             None => {
                 let stored = attribute(attributes, name)?;
-                let integer = integer(attributes, name).map(Label::Integer);
-                Some(integer.or_else(|| number(stored).map(Label::Float))?.to_string())
+                let integer = integer(attributes, name).map(PandasLabel::Integer);
+                Some(integer.or_else(|| number(stored).map(PandasLabel::Float))?.to_string())
             }
         }
     }
 
     /// The pickled value.
-    pub fn tree(attributes: &[Attribute], name: &str) -> Option<Tree> {
+    pub fn tree(attributes: &[Attribute], name: &str) -> Option<PickleTree> {
         match Self::of(attributes, name)? {
             Self::Tree(tree) => Some(tree),
             Self::Text(_) => None,

@@ -2,8 +2,8 @@
 
 use arrow_array::timezone::Tz;
 
-use super::plan::Plan;
-use super::stored::{Stored, is_set};
+use super::plan::FramePlan;
+use super::stored::{PandasAttribute, is_set};
 use crate::calendar::{DAY, SECOND};
 use crate::catalogue::{Attribute, ByteOrder, Charset, Class, Datatype, Elements, Fill, FloatFormat, Padding};
 use crate::codec::pickle;
@@ -17,7 +17,7 @@ pub(super) const FIRST_OF_1970: i64 = 719_163;
 
 /// The content of a column, by attributes of the group and of its table.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Content {
+pub(super) enum ColumnContent {
     /// Values as their type says.
     Plain,
     /// Text; this one, if any, means missing.
@@ -34,16 +34,16 @@ pub(super) enum Content {
     Unlabelled,
 }
 
-impl Content {
+impl ColumnContent {
     /// The content of a field's parts; their elements have this type.
     pub fn of(
         field: &str,
         datatype: &Datatype,
-        plan: &Plan<'_>,
+        plan: &FramePlan<'_>,
         [group, table]: [&[Attribute]; 2],
         is_level: bool,
     ) -> Self {
-        let own = |what: &str| Stored::text(table, &format!("{field}_{what}"));
+        let own = |what: &str| PandasAttribute::text(table, &format!("{field}_{what}"));
         let is_index = field == plan.axis;
         let about = plan.about(field);
         if own("meta").as_deref() == Some("category") {
@@ -57,7 +57,7 @@ impl Content {
                 return index_nan(own("nan_rep"));
             }
             let is_own = is_set(group, "data_col_nan_rep") || is_level && is_set(group, "mi_level_nan_rep");
-            if is_own { own("nan_rep") } else { Stored::text(group, "nan_rep").or(Some("nan".into())) }
+            if is_own { own("nan_rep") } else { PandasAttribute::text(group, "nan_rep").or(Some("nan".into())) }
         })
     }
 
@@ -156,7 +156,7 @@ pub(super) fn index_nan(stated: Option<String>) -> Option<String> {
 }
 
 /// Name of a time zone; UTC if it is unknown.
-pub(super) fn zone_of(value: pickle::Value<'_>) -> String {
+pub(super) fn zone_of(value: pickle::PickleValue<'_>) -> String {
     known(pickle::zone(value))
 }
 
@@ -211,14 +211,14 @@ mod tests {
     use arrow_array::Array;
 
     use super::*;
-    use crate::store::decode::{Memory, Oddities, decode};
+    use crate::store::decode::{HeapBytes, Oddities, decode};
 
     /// A field of 4 GiB may have no rows.
     #[test]
     fn a_text_for_missing_ones_is_no_longer_than_it_is() {
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
         let of = |text: &str, size, stated: &Fill| {
-            Content::Text(Some(text.into())).missing(&Datatype { size, class: class.clone() }, stated)
+            ColumnContent::Text(Some(text.into())).missing(&Datatype { size, class: class.clone() }, stated)
         };
         assert_eq!(of("nan", u64::from(u32::MAX), &Fill::Default).text(), Some(&b"nan"[..]));
         assert_eq!(of("", 8, &Fill::Default).text(), Some(&b""[..]));
@@ -227,8 +227,8 @@ mod tests {
         assert_eq!(of("long-text", 6, &stated).text(), Some(&b"lost"[..]));
         let datatype = Datatype { size: 6, class: class.clone() };
         let bytes = b"nan\0\0\0lost\0\0nano\0\0";
-        let read = decode(&datatype, bytes.as_slice().into(), 3, &Memory(&[]), &mut Oddities::new()).unwrap();
-        let read = of("nan", 6, &stated).apply(read, &datatype, bytes, &Memory(&[]));
+        let read = decode(&datatype, bytes.as_slice().into(), 3, &HeapBytes(&[]), &mut Oddities::new()).unwrap();
+        let read = of("nan", 6, &stated).apply(read, &datatype, bytes, &HeapBytes(&[]));
         assert_eq!([0, 1, 2].map(|row| read.is_null(row)), [true, true, false]);
     }
 

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use self::rule::{Found, Shapes};
-use super::{About, Claims, Dialect, Here, Made, Mark, Of, Site, Subject, Tables};
+use self::rule::{ShapeMatch, Shapes};
+use super::{About, Claims, Dialect, Here, ListedObject, Made, Mark, Of, Site, Tables};
 use crate::catalogue::Group;
 use crate::source::Interrupt;
 use crate::table::Table;
@@ -49,11 +49,11 @@ impl Dialect for Shape {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
         match object {
             // Tables of other dialects may also lie in sibling groups.
-            Subject::Group(_) => Mark::LookInside,
-            Subject::Dataset(_) => Mark::No,
+            ListedObject::Group(_) => Mark::LookInside,
+            ListedObject::Dataset(_) => Mark::No,
         }
     }
 
@@ -73,7 +73,7 @@ impl Dialect for Shape {
 
     fn left_out(&self, here: &Here<'_>) -> HashMap<BString, Cow<'static, str>> {
         let shapes = Shapes::of(here.group);
-        let Found::Table(rows) = shapes.table(self.is_loose()) else { return HashMap::new() };
+        let ShapeMatch::Table(rows) = shapes.table(self.is_loose()) else { return HashMap::new() };
         let links = here.group.links.iter();
         links.filter_map(|link| Some((link.name.clone(), shapes.left_out(link, rows)?))).collect()
     }
@@ -83,8 +83,8 @@ impl Dialect for Shape {
             Of::Group(group) => {
                 let shapes = Shapes::of(group);
                 match shapes.table(self.is_loose()) {
-                    Found::Table(rows) => table::table(site, group, &shapes, rows, self.is_loose()),
-                    Found::Nearly(_) | Found::Nothing => Table::empty(site.path, NAME),
+                    ShapeMatch::Table(rows) => table::table(site, group, &shapes, rows, self.is_loose()),
+                    ShapeMatch::Nearly(_) | ShapeMatch::Nothing => Table::empty(site.path, NAME),
                 }
             }
             Of::Made { group, key, .. } if key.starts_with(ALL.as_bytes()) => {
@@ -120,9 +120,9 @@ impl Shape {
         let nearly = match rule::marked(here.path, here.group, &root) {
             Some(reason) => Some(reason),
             None => match shapes.table(self.is_loose()) {
-                Found::Table(_) => return Claims { is_table: true, only_adds: true, ..Claims::default() },
-                Found::Nearly(reason) => Some(reason),
-                Found::Nothing => None,
+                ShapeMatch::Table(_) => return Claims { is_table: true, only_adds: true, ..Claims::default() },
+                ShapeMatch::Nearly(reason) => Some(reason),
+                ShapeMatch::Nothing => None,
             },
         };
         Claims { nearly, ..Claims::default() }
@@ -134,7 +134,7 @@ impl Shape {
             return Vec::new();
         }
         let shapes = Shapes::of(group);
-        let Found::Table(rows) = shapes.table(self.is_loose()) else { return Vec::new() };
+        let ShapeMatch::Table(rows) = shapes.table(self.is_loose()) else { return Vec::new() };
         let set = |rows| {
             let name = BString::from(format!("{SET}{rows}"));
             (name.clone(), Made::Directory { table: Some(name), children: Arc::default() })

@@ -82,7 +82,7 @@ const OF_KERAS: [&str; 3] = ["keras_version", "model_config", "layer_names"];
 
 /// The verdict on a group.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ShapeMatch {
     /// A table, and its number of rows.
     Table(u64),
     /// Not a table, though some members have the same length.
@@ -282,17 +282,17 @@ impl<'a> Shapes<'a> {
     }
 
     /// The verdict on the group. With `is_loose`, most members may be no columns, and rows may be few.
-    pub fn table(&self, is_loose: bool) -> Found {
-        let Some(count) = self.first().filter(|count| count.is_pair()) else { return Found::Nothing };
+    pub fn table(&self, is_loose: bool) -> ShapeMatch {
+        let Some(count) = self.first().filter(|count| count.is_pair()) else { return ShapeMatch::Nothing };
         let (rows, columns) = (count.rows, count.columns());
         if let Some(reason) = self.refused(count, is_loose) {
-            return Found::Nearly(reason);
+            return ShapeMatch::Nearly(reason);
         }
         if !is_loose && !self.is_most(count) {
             let others = self.members.len() - count.all;
-            return Found::Nearly(format!("{columns} datasets have {rows} rows, and {others} others have not"));
+            return ShapeMatch::Nearly(format!("{columns} datasets have {rows} rows, and {others} others have not"));
         }
-        Found::Table(rows)
+        ShapeMatch::Table(rows)
     }
 
     /// Why the members of one length are no table.

@@ -8,7 +8,7 @@ use super::rules;
 use super::{FEATURES, OF_FEATURES, TABLES, column, of_length, table};
 use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
 use crate::dialects::attributes::said;
-use crate::dialects::triples::{Axis, PARTS, Triples};
+use crate::dialects::triples::{MatrixAxis, PARTS, Triples};
 use crate::dialects::{Site, datasets};
 use crate::source::Interrupt;
 use crate::table::{Categories, Column, Finding, Table, Unreadable};
@@ -112,8 +112,8 @@ impl<'a> Matrix<'a> {
                 if let Err(reason) = &triples.major {
                     findings.push(Finding::new(join(site.path, b"indptr"), &rules::MATRIX, reason.clone()));
                 }
-                let barcodes = Axis { name: "barcode", labels: Some(barcodes) };
-                let features = Axis { name: "feature", labels: Some(features) };
+                let barcodes = MatrixAxis { name: "barcode", labels: Some(barcodes) };
+                let features = MatrixAxis { name: "feature", labels: Some(features) };
                 triples.columns(site, &path, self.group, [barcodes, features], &mut categories)
             }
             Err(reason) => {

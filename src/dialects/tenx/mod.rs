@@ -24,7 +24,7 @@ use std::sync::Arc;
 use bstr::BString;
 
 use self::matrix::Matrix;
-use super::{About, Claims, Dialect, Here, Made, Mark, Of, Role, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, ListedObject, Made, Mark, Of, Role, Site, arrays, datasets};
 use crate::catalogue::{Dataset, Group, join};
 use crate::source::Interrupt;
 use crate::table::{Column, Table};
@@ -52,10 +52,10 @@ impl Dialect for TenX {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(_) => Mark::LookInside,
-            Subject::Dataset(_) => Mark::No,
+            ListedObject::Group(_) => Mark::LookInside,
+            ListedObject::Dataset(_) => Mark::No,
         }
     }
 

@@ -18,7 +18,7 @@ use bstr::BString;
 
 use super::attributes::text;
 use super::times::{self, OfNumpy};
-use super::{About, Claims, Dialect, Here, Mark, Of, Role, Site, Subject, arrays, datasets};
+use super::{About, Claims, Dialect, Here, ListedObject, Mark, Of, Role, Site, arrays, datasets};
 use crate::catalogue::{ByteOrder, Class, ColumnId, Dataset, Datatype, Fill, Group, Object, ObjectId, join};
 use crate::source::Interrupt;
 use crate::store::{Rows, Tally};
@@ -39,9 +39,9 @@ impl Dialect for Vaex {
         &ABOUT
     }
 
-    fn mark(&self, _: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, _: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(attributes) if text(attributes, "type").as_deref() == Some("table") => Mark::LookInside,
+            ListedObject::Group(attributes) if text(attributes, "type").as_deref() == Some("table") => Mark::LookInside,
             _ => Mark::No,
         }
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::history::{Kept, previous};
+use super::history::{VersionsGroup, previous};
 use crate::catalogue::{Dataset, Fill, Group, Layout, Mappings, Object, ObjectId, Target, join};
 use crate::dialects::datasets::is_zero;
-use crate::dialects::{Change, Changed, Here};
+use crate::dialects::{Changed, DatasetChange, Here};
 use crate::h5;
 use crate::source::Interrupt;
 use crate::store::{Error, File};
@@ -37,7 +37,7 @@ struct Walk<'a> {
     pairs: VecDeque<([Option<ObjectId>; 2], BString)>,
     /// Pairs seen so far: each is compared once, however many links lead to it.
     met: HashSet<[Option<ObjectId>; 2]>,
-    found: Vec<Change>,
+    found: Vec<DatasetChange>,
     bytes: usize,
 }
 
@@ -45,10 +45,10 @@ struct Walk<'a> {
 ///
 /// # Errors
 /// A group cannot be listed, or mappings cannot be read.
-pub(super) fn since_previous(version: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, Error> {
+pub(super) fn since_previous(version: &Here<'_>, id: ObjectId) -> Result<Vec<DatasetChange>, Error> {
     let Here { path, group, file, interrupt } = *version;
     let lost = || Error::unsupported(path, "its file cannot be listed any more");
-    let all = file.group(Kept::in_file(file, interrupt).ok_or_else(lost)?.id, interrupt);
+    let all = file.group(VersionsGroup::in_file(file, interrupt).ok_or_else(lost)?.id, interrupt);
     let all = all.map_err(|error| Error::Hdf5 { path: path.to_owned(), error })?;
     let before = previous(&all, &group.attributes);
     let pairs = VecDeque::from([([Some(id), before], BString::default())]);
@@ -92,7 +92,7 @@ impl Walk<'_> {
             };
             if let Some(changed) = changed {
                 let path = self.below(below, name)?;
-                self.found.push(Change { changed, path });
+                self.found.push(DatasetChange { changed, path });
             }
             if below_it != [None, None] {
                 let path = self.below(below, name)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use super::history::{self, Kept};
+use super::history::{self, VersionsGroup};
 use super::rules;
 use super::{BELOW, CHANGES, STORE, Versioned, finding};
 use crate::catalogue::{Class, Dataset, Group, Layout, Link, join};
@@ -27,7 +27,7 @@ fn columns(group: &Group) -> Option<Vec<(&BString, &Arc<Dataset>)>> {
 
 /// The tables in a version, and findings on datasets that may hold another version's data.
 pub(super) fn claims(here: &Here<'_>) -> Claims {
-    let Some(kept) = Kept::in_file(here.file, here.interrupt) else { return Claims::default() };
+    let Some(kept) = VersionsGroup::in_file(here.file, here.interrupt) else { return Claims::default() };
     let is_version = here.path.strip_prefix(BELOW).is_some_and(|below| !below.contains('/'));
     let changes = is_version.then_some(CHANGES);
     let mut claims = Claims { is_final: true, changes, ..Claims::default() };

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use sha2::{Digest, Sha256};
 
-use super::history::{Kept, NEWEST_DATA, member};
+use super::history::{NEWEST_DATA, VersionsGroup, member};
 use super::{STORE, finding, rules};
 use crate::catalogue::{self, Class, Layout, Object, Target, join, product};
 use crate::dialects::attributes::integer;
 use crate::source::Interrupt;
-use crate::store::{Dataset, Error, File, Rows, StoredStrings};
+use crate::store::{Error, File, Rows, StoredDataset, StoredStrings};
 use crate::table::{Finding, UNREADABLE};
 
 /// The attribute with the number of used records in a table.
@@ -46,7 +46,7 @@ const DEEPEST: usize = 64;
 /// Findings on datasets whose chunks do not match their hashes, or that cannot be read.
 pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
     let mut found = Vec::new();
-    let Some(kept) = Kept::in_file(file, interrupt).filter(|kept| kept.data_version() == NEWEST_DATA) else {
+    let Some(kept) = VersionsGroup::in_file(file, interrupt).filter(|kept| kept.data_version() == NEWEST_DATA) else {
         return found;
     };
     let root = file.group(file.info().root, interrupt);
@@ -58,7 +58,8 @@ pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
         let dataset = |name: &str| group.link(name.as_bytes())?.target.dataset();
         if let (Some(raw), Some(hashes)) = (dataset("raw_data"), dataset("hash_table")) {
             let path = join(&path, b"raw_data");
-            let open = |dataset: &Arc<catalogue::Dataset>| Dataset::new(file.clone(), path.clone(), dataset.clone());
+            let open =
+                |dataset: &Arc<catalogue::Dataset>| StoredDataset::new(file.clone(), path.clone(), dataset.clone());
             let verified = open(raw).and_then(|raw| match Chunks::new(raw, interrupt) {
                 Some(mut chunks) => chunks.verify(&open(hashes)?, integer(&hashes.attributes, LARGEST_INDEX)),
                 None => Ok(None),
@@ -84,7 +85,7 @@ pub(super) fn verify(file: &Arc<File>, interrupt: &Interrupt) -> Vec<Finding> {
 
 /// The distinct chunks of a dataset, in succession along its first axis.
 struct Chunks<'a> {
-    raw: Arc<Dataset>,
+    raw: Arc<StoredDataset>,
     /// Reads texts, which are hashed one by one with their lengths.
     texts: Option<StoredStrings>,
     extents: Vec<u64>,
@@ -96,7 +97,7 @@ struct Chunks<'a> {
 
 impl<'a> Chunks<'a> {
     /// `None`: the dataset is not chunked, or its elements have another form in NumPy's memory than in the file.
-    fn new(raw: Dataset, interrupt: &'a Interrupt) -> Option<Self> {
+    fn new(raw: StoredDataset, interrupt: &'a Interrupt) -> Option<Self> {
         let description = raw.description().clone();
         let Layout::Chunked { chunk, .. } = &description.layout else { return None };
         let is_text = match description.datatype.class {
@@ -118,7 +119,7 @@ impl<'a> Chunks<'a> {
     }
 
     /// Checks the chunks against a table of hashes. `Some`: the mismatches.
-    fn verify(&mut self, hashes: &Dataset, largest: Option<i128>) -> Result<Option<String>, Error> {
+    fn verify(&mut self, hashes: &StoredDataset, largest: Option<i128>) -> Result<Option<String>, Error> {
         let Some(places) = places(hashes) else { return Ok(None) };
         let all = hashes.len().min(largest.and_then(|largest| u64::try_from(largest).ok()).unwrap_or(0));
         let size = hashes.element_size();
@@ -246,7 +247,7 @@ impl<'a> Chunks<'a> {
 }
 
 /// Positions in a record of the hash, the first row of its chunk and the end row. `None`: the record has other fields.
-fn places(hashes: &Dataset) -> Option<[Range<usize>; 3]> {
+fn places(hashes: &StoredDataset) -> Option<[Range<usize>; 3]> {
     let datatype = &hashes.description().datatype;
     let Class::Compound { fields } = &datatype.class else { return None };
     let place = |name: &str, size: u64| {

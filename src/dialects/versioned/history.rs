@@ -40,7 +40,7 @@ pub(super) const NEWEST_DATA: i128 = 4;
 const MICROSECOND: i128 = calendar::SECOND / 1_000_000;
 
 /// The group of all versions.
-pub(super) struct Kept {
+pub(super) struct VersionsGroup {
     pub id: ObjectId,
     pub attributes: Arc<[Attribute]>,
 }
@@ -70,7 +70,7 @@ pub(super) struct History {
     pub findings: Vec<Finding>,
 }
 
-impl Kept {
+impl VersionsGroup {
     /// The group of all versions below this root group. `None`: not a versioned file.
     pub fn of(file: &Arc<File>, root: &Group, interrupt: &Interrupt) -> Option<Self> {
         let store = file.group(member(root, STORE)?.0, interrupt).ok()?;
@@ -122,7 +122,7 @@ fn path(name: &BString) -> String {
 
 impl History {
     /// The versions below a group.
-    pub fn of(file: &Arc<File>, kept: &Kept, interrupt: &Interrupt) -> Self {
+    pub fn of(file: &Arc<File>, kept: &VersionsGroup, interrupt: &Interrupt) -> Self {
         let mut history = Self { versions: Vec::new(), current: None, findings: Vec::new() };
         match file.group(kept.id, interrupt) {
             Ok(group) => group.links.iter().for_each(|link| history.add(&link.name, &link.target)),
@@ -197,7 +197,7 @@ impl History {
     }
 
     /// Reads the attributes of the group of all versions.
-    fn look_at(&mut self, kept: &Kept) {
+    fn look_at(&mut self, kept: &VersionsGroup) {
         let all = BELOW.trim_end_matches('/');
         match text(&kept.attributes, CURRENT_VERSION) {
             Some(name) if name == FIRST => {}
@@ -265,7 +265,7 @@ pub(super) fn previous(all: &Group, attributes: &[Attribute]) -> Option<ObjectId
 }
 
 /// Whether a version, given the path of an object in it, had a predecessor when it was written.
-pub(super) fn has_others(file: &Arc<File>, kept: &Kept, below: &str, interrupt: &Interrupt) -> bool {
+pub(super) fn has_others(file: &Arc<File>, kept: &VersionsGroup, below: &str, interrupt: &Interrupt) -> bool {
     let Ok(all) = file.group(kept.id, interrupt) else { return true };
     let name = below.strip_prefix(BELOW).and_then(|below| below.split('/').next());
     let version = name.and_then(|name| member(&all, name));

@@ -13,12 +13,12 @@ use arrow_select::concat::concat;
 use bstr::{BString, ByteSlice};
 
 use super::Versioned;
-use super::history::{History, Kept, Version};
+use super::history::{History, Version, VersionsGroup};
 use crate::calendar::SECOND;
 use crate::catalogue::{Attribute, Class, ColumnId, Datatype, join};
 use crate::dialects::{Dialect, Site, datasets, times};
 use crate::source::Interrupt;
-use crate::store::decode::{Memory, Oddities, arrow_type, decode, fixed_width};
+use crate::store::decode::{HeapBytes, Oddities, arrow_type, decode, fixed_width};
 use crate::store::{Hints, Rows};
 use crate::table::{Column, HeldRows, Meaning, Table, Unreadable};
 
@@ -32,7 +32,7 @@ const LONGEST: usize = 64 << 10;
 const MOST_BYTES: usize = 64 << 20;
 
 /// The table: a row for each version.
-pub(super) fn table(site: &Site<'_>, kept: &Kept, history: &History, interrupt: &Interrupt) -> Table {
+pub(super) fn table(site: &Site<'_>, kept: &VersionsGroup, history: &History, interrupt: &Interrupt) -> Table {
     let versions = &history.versions;
     let text = |name: &BString| name.to_str_lossy().into_owned();
     let names: LargeStringArray = versions.iter().map(|version| Some(text(&version.name))).collect();
@@ -201,7 +201,7 @@ fn value(attribute: &Attribute) -> Result<ArrayRef, Unreadable> {
         return Err(format!("a value of {bytes} bytes: see metadata.json of its version").into());
     }
     let value =
-        decode(&datatype, Buffer::from(stored.bytes.as_slice()), 1, &Memory(&stored.heap), &mut Oddities::new());
+        decode(&datatype, Buffer::from(stored.bytes.as_slice()), 1, &HeapBytes(&stored.heap), &mut Oddities::new());
     value.map_err(Unreadable::from)
 }
 

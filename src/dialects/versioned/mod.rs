@@ -29,8 +29,10 @@ use std::sync::Arc;
 
 use bstr::BString;
 
-use self::history::{History, Kept};
-use super::{About, Change, Checks, Claims, Dialect, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
+use self::history::{History, VersionsGroup};
+use super::{
+    About, Checks, Claims, DatasetChange, Dialect, Dialects, Elsewhere, Here, ListedObject, Made, Mark, Of, Role, Site,
+};
 use crate::catalogue::{Fill, ObjectId};
 use crate::source::Interrupt;
 use crate::store::{self, File};
@@ -67,9 +69,9 @@ impl Dialect for Versioned {
         &ABOUT
     }
 
-    fn mark(&self, path: &str, object: Subject<'_>) -> Mark {
+    fn mark(&self, path: &str, object: ListedObject<'_>) -> Mark {
         match object {
-            Subject::Group(_) if path == "/" || path.starts_with(BELOW) => Mark::LookInside,
+            ListedObject::Group(_) if path == "/" || path.starts_with(BELOW) => Mark::LookInside,
             _ => Mark::No,
         }
     }
@@ -78,7 +80,7 @@ impl Dialect for Versioned {
         if here.path == "/" { of_root(here) } else { group::claims(here) }
     }
 
-    fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<Change>, store::Error> {
+    fn changes(&self, here: &Here<'_>, id: ObjectId) -> Result<Vec<DatasetChange>, store::Error> {
         changes::since_previous(here, id)
     }
 
@@ -88,12 +90,12 @@ impl Dialect for Versioned {
 
     fn open(&self, site: &Site<'_>, interrupt: &Interrupt) -> Table {
         match site.of {
-            Of::Made { group, .. } => match Kept::of(site.file, group, interrupt) {
+            Of::Made { group, .. } => match VersionsGroup::of(site.file, group, interrupt) {
                 Some(kept) => list::table(site, &kept, &History::of(site.file, &kept, interrupt), interrupt),
                 None => Table::empty(site.path, self.about().name),
             },
             Of::Group(root) if site.path == "/" => {
-                let current = Kept::of(site.file, root, interrupt).and_then(|kept| {
+                let current = VersionsGroup::of(site.file, root, interrupt).and_then(|kept| {
                     let history = History::of(site.file, &kept, interrupt);
                     Some(history.current()?.place())
                 });
@@ -111,7 +113,7 @@ impl Dialect for Versioned {
 
 /// The root group: the members of the current version, and the directory of all versions.
 fn of_root(here: &Here<'_>) -> Claims {
-    let Some(kept) = Kept::of(here.file, here.group, here.interrupt) else { return Claims::default() };
+    let Some(kept) = VersionsGroup::of(here.file, here.group, here.interrupt) else { return Claims::default() };
     let mut history = History::of(here.file, &kept, here.interrupt);
     let mut children: Vec<(BString, Made)> = Vec::with_capacity(history.versions.len() + 1);
     let current = history.current().map(|version| (version.name.clone(), version.place()));
@@ -148,7 +150,7 @@ fn of_group(file: &Arc<File>, place: &Elsewhere, interrupt: &Interrupt) -> Optio
 
 /// Whether the group at `path` belongs to a version of a versioned file.
 pub fn is_in_version(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> bool {
-    path.starts_with(BELOW) && Kept::in_file(file, interrupt).is_some()
+    path.starts_with(BELOW) && VersionsGroup::in_file(file, interrupt).is_some()
 }
 
 /// Whether the library may have set a fill value itself: explicit, all zeros.

@@ -15,9 +15,9 @@ use arrow_array::{ArrayRef, LargeStringArray};
 use arrow_schema::DataType;
 use serde_json::Value;
 
-use super::rows::Part;
+use super::rows::TrevniSchema;
 use crate::calendar;
-use crate::codec::trevni::{Column, Header, Kind};
+use crate::codec::trevni::{TrevniColumn, TrevniHeader, TrevniType};
 use crate::table::{Times, Unreadable};
 
 /// The key of the file's metadata with the schema.
@@ -33,9 +33,9 @@ const DEEPEST: usize = 40;
 const MOST_TYPES: usize = DEEPEST;
 
 /// A field of the schema's record.
-pub(super) struct Field {
+pub(super) struct AvroField {
     pub name: String,
-    pub part: Part,
+    pub part: TrevniSchema,
     /// The conversion of its integers to instants.
     pub times: Option<Times>,
     /// The first of its columns.
@@ -46,12 +46,12 @@ pub(super) struct Field {
 ///
 /// # Errors
 /// Why the schema does not match the columns of the file.
-pub(super) fn fields(header: &Header) -> Option<Result<Vec<Field>, Unreadable>> {
+pub(super) fn fields(header: &TrevniHeader) -> Option<Result<Vec<AvroField>, Unreadable>> {
     let schema = serde_json::from_slice(header.metadata.get(KEY)?);
     Some(schema.map_err(|error| format!("it is no JSON: {error}").into()).and_then(|schema| followed(header, &schema)))
 }
 
-fn followed(header: &Header, schema: &Value) -> Result<Vec<Field>, Unreadable> {
+fn followed(header: &TrevniHeader, schema: &Value) -> Result<Vec<AvroField>, Unreadable> {
     let left = (header.columns.len() + 1).saturating_mul(MOST_TYPES);
     let mut shredder = Shredder { columns: &header.columns, next: 0, named: HashMap::new(), left };
     let (kind, name) = (text(schema, "type"), text(schema, "name"));
@@ -66,7 +66,7 @@ fn followed(header: &Header, schema: &Value) -> Result<Vec<Field>, Unreadable> {
         let kind = field.get("type").ok_or_else(|| format!("the field {name:?} has no type"))?;
         let column = shredder.next;
         let part = shredder.part(name.to_owned(), kind, &space, None, 0)?;
-        fields.push(Field { name: name.to_owned(), part, times: times(kind), column });
+        fields.push(AvroField { name: name.to_owned(), part, times: times(kind), column });
     }
     match header.columns.get(shredder.next) {
         Some(more) => Err(format!("it has no column {:?}", more.name).into()),
@@ -76,7 +76,7 @@ fn followed(header: &Header, schema: &Value) -> Result<Vec<Field>, Unreadable> {
 
 /// Walks through types and columns in parallel.
 struct Shredder<'a> {
-    columns: &'a [Column],
+    columns: &'a [TrevniColumn],
     /// The column that the next simple type must match.
     next: usize,
     /// Named types with the namespace around them. `None`: a type that is being visited.
@@ -97,7 +97,7 @@ impl<'a> Shredder<'a> {
     /// A type, or the type with a given name, and the namespace around it.
     fn resolved(&mut self, schema: &'a Value, space: &str) -> Result<(&'a Value, String), Unreadable> {
         let Value::String(name) = schema else { return Ok((schema, space.to_owned())) };
-        if Kind::of(name).is_some() {
+        if TrevniType::of(name).is_some() {
             return Ok((schema, space.to_owned()));
         }
         let found = self.named.get(&full(name, space)).or_else(|| self.named.get(name));
@@ -109,7 +109,13 @@ impl<'a> Shredder<'a> {
     }
 
     /// Takes the next column of the file, which must have these properties.
-    fn column(&mut self, name: &str, kind: Kind, parent: Option<usize>, is_array: bool) -> Result<usize, Unreadable> {
+    fn column(
+        &mut self,
+        name: &str,
+        kind: TrevniType,
+        parent: Option<usize>,
+        is_array: bool,
+    ) -> Result<usize, Unreadable> {
         let at = self.next;
         let column = self.columns.get(at).ok_or_else(|| format!("the file has no column {name:?}"))?;
         let is_of_kind = column.form.as_ref().is_ok_and(|(found, _)| *found == kind);
@@ -127,11 +133,11 @@ impl<'a> Shredder<'a> {
         schema: &'a Value,
         parent: Option<usize>,
         is_array: bool,
-    ) -> Result<Option<(usize, Part)>, Unreadable> {
+    ) -> Result<Option<(usize, TrevniSchema)>, Unreadable> {
         let Some((kind, names)) = simple(schema) else { return Ok(None) };
         let at = self.column(path, kind, parent, is_array)?;
-        let values = Part::Values(at);
-        Ok(Some((at, names.map_or(values.clone(), |names| Part::Names(Box::new(values), names)))))
+        let values = TrevniSchema::Values(at);
+        Ok(Some((at, names.map_or(values.clone(), |names| TrevniSchema::Names(Box::new(values), names)))))
     }
 
     /// An array column of elements of a type.
@@ -142,13 +148,13 @@ impl<'a> Shredder<'a> {
         space: &str,
         parent: Option<usize>,
         depth: usize,
-    ) -> Result<(usize, Box<Part>), Unreadable> {
+    ) -> Result<(usize, Box<TrevniSchema>), Unreadable> {
         let (element, space) = self.resolved(element, space)?;
         self.define(element, &space);
         if let Some((at, part)) = self.simple(path, element, parent, true)? {
             return Ok((at, Box::new(part)));
         }
-        let at = self.column(path, Kind::Null, parent, true)?;
+        let at = self.column(path, TrevniType::Null, parent, true)?;
         Ok((at, Box::new(self.part(path.to_owned(), element, &space, Some(at), depth + 1)?)))
     }
 
@@ -168,7 +174,7 @@ impl<'a> Shredder<'a> {
         space: &str,
         parent: Option<usize>,
         depth: usize,
-    ) -> Result<Part, Unreadable> {
+    ) -> Result<TrevniSchema, Unreadable> {
         self.left = self.left.checked_sub(1).filter(|_| depth < DEEPEST).ok_or("it has too many types")?;
         // Each field gets a copy of the path.
         if path.len() > LONGEST_PATH {
@@ -195,21 +201,21 @@ impl<'a> Shredder<'a> {
                     fields.push((name.to_owned(), part));
                 }
                 self.named.insert(full, known.flatten());
-                Ok(Part::Record(fields))
+                Ok(TrevniSchema::Record(fields))
             }
             Some("array") => {
                 let items = schema.get("items").ok_or("an array has no items")?;
                 let (at, item) = self.array(&format!("{path}[]"), items, &space, parent, depth)?;
-                Ok(Part::Lists(at, item))
+                Ok(TrevniSchema::Lists(at, item))
             }
             Some("map") => {
                 let values = schema.get("values").ok_or("a map has no values")?;
                 let path = format!("{path}>");
-                let at = self.column(&path, Kind::Null, parent, true)?;
-                let key = self.column(&format!("{path}key"), Kind::String, Some(at), false)?;
+                let at = self.column(&path, TrevniType::Null, parent, true)?;
+                let key = self.column(&format!("{path}key"), TrevniType::String, Some(at), false)?;
                 let value = self.part(format!("{path}value"), values, &space, Some(at), depth + 1)?;
-                let entry = vec![("key".to_owned(), Part::Values(key)), ("value".to_owned(), value)];
-                Ok(Part::Lists(at, Box::new(Part::Record(entry))))
+                let entry = vec![("key".to_owned(), TrevniSchema::Values(key)), ("value".to_owned(), value)];
+                Ok(TrevniSchema::Lists(at, Box::new(TrevniSchema::Record(entry))))
             }
             _ => match schema.get("type") {
                 // A type in nested braces.
@@ -228,9 +234,9 @@ impl<'a> Shredder<'a> {
         space: &str,
         parent: Option<usize>,
         depth: usize,
-    ) -> Result<Part, Unreadable> {
+    ) -> Result<TrevniSchema, Unreadable> {
         let mut fields = Vec::new();
-        for branch in branches.iter().filter(|branch| simple(branch).is_none_or(|(kind, _)| kind != Kind::Null)) {
+        for branch in branches.iter().filter(|branch| simple(branch).is_none_or(|(kind, _)| kind != TrevniType::Null)) {
             let (resolved, around) = self.resolved(branch, space)?;
             let name = match (resolved, text(resolved, "name")) {
                 (Value::String(name), _) => name.clone(),
@@ -241,19 +247,19 @@ impl<'a> Shredder<'a> {
             fields.push((name, at, item));
         }
         // A nullable record or list inside other types cannot be shown in all files, so it stays a list there.
-        let optional = |at, item: Box<Part>, is_column| match item.as_ref() {
-            Part::Values(_) | Part::Names(..) => Part::Optional(at, item),
-            _ if is_column => Part::Optional(at, item),
-            _ => Part::Lists(at, item),
+        let optional = |at, item: Box<TrevniSchema>, is_column| match item.as_ref() {
+            TrevniSchema::Values(_) | TrevniSchema::Names(..) => TrevniSchema::Optional(at, item),
+            _ if is_column => TrevniSchema::Optional(at, item),
+            _ => TrevniSchema::Lists(at, item),
         };
         match fields.len() {
             0 => Err("a union of nothing".into()),
             1 => Ok(fields
                 .pop()
-                .map_or_else(|| Part::Record(Vec::new()), |(_, at, item)| optional(at, item, depth == 0))),
-            _ => {
-                Ok(Part::Record(fields.into_iter().map(|(name, at, item)| (name, optional(at, item, false))).collect()))
-            }
+                .map_or_else(|| TrevniSchema::Record(Vec::new()), |(_, at, item)| optional(at, item, depth == 0))),
+            _ => Ok(TrevniSchema::Record(
+                fields.into_iter().map(|(name, at, item)| (name, optional(at, item, false))).collect(),
+            )),
         }
     }
 }
@@ -272,16 +278,16 @@ fn full(name: &str, space: &str) -> String {
 }
 
 /// The type of a simple type's column, with the names of an enumeration.
-fn simple(schema: &Value) -> Option<(Kind, Option<ArrayRef>)> {
+fn simple(schema: &Value) -> Option<(TrevniType, Option<ArrayRef>)> {
     let name = schema.as_str().or_else(|| text(schema, "type"))?;
     match name {
         "enum" => {
             let names = list(schema, "symbols").iter().map(|symbol| symbol.as_str().unwrap_or_default());
-            Some((Kind::Int, Some(Arc::new(LargeStringArray::from_iter_values(names)))))
+            Some((TrevniType::Int, Some(Arc::new(LargeStringArray::from_iter_values(names)))))
         }
-        "fixed" => Some((Kind::Bytes, None)),
+        "fixed" => Some((TrevniType::Bytes, None)),
         "fixed32" | "fixed64" => None,
-        name => Kind::of(name).filter(|kind| kind.name() == name).map(|kind| (kind, None)),
+        name => TrevniType::of(name).filter(|kind| kind.name() == name).map(|kind| (kind, None)),
     }
 }
 

@@ -11,11 +11,12 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, OffsetBuffer, ScalarBuffer};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::file::{File, path_of};
+use super::file::{TrevniFile, path_of};
 use super::rules;
 use crate::codec;
 use crate::codec::trevni::{
-    Checked, Column, Descriptor, Kind, MOST_OF_ROW, Packing, Reader, Stop, Values, decode, weight,
+    BlockDescriptor, Checked, MOST_OF_ROW, Stop, TrevniColumn, TrevniPacking, TrevniReader, TrevniType, TrevniValues,
+    decode, weight,
 };
 use crate::source::Interrupt;
 use crate::store::{Budget, Error, Opening, Reservation, try_memory};
@@ -54,14 +55,14 @@ impl Survey {
     ///
     /// # Errors
     /// The fault of the descriptor.
-    pub fn add(&mut self, column: &Column, block: Descriptor) -> Result<(), codec::Error> {
+    pub fn add(&mut self, column: &TrevniColumn, block: BlockDescriptor) -> Result<(), codec::Error> {
         let (rows, size) = (u64::from(block.rows), u64::from(block.size));
         if let (Ok((kind, _)), false, None) = (&column.form, column.is_array, column.parent) {
             let expected = match kind {
-                Kind::Null => Some(0),
-                Kind::Boolean => Some(rows.div_ceil(8)),
-                Kind::Fixed32 | Kind::Float => rows.checked_mul(4),
-                Kind::Fixed64 | Kind::Double => rows.checked_mul(8),
+                TrevniType::Null => Some(0),
+                TrevniType::Boolean => Some(rows.div_ceil(8)),
+                TrevniType::Fixed32 | TrevniType::Float => rows.checked_mul(4),
+                TrevniType::Fixed64 | TrevniType::Double => rows.checked_mul(8),
                 // Each row takes at least one byte.
                 _ => Some(size.max(rows)),
             };
@@ -84,7 +85,7 @@ impl Survey {
     ///
     /// # Errors
     /// Blocks lie beyond the end of the file.
-    pub fn end(self, column: &Column, end: u64, size: u64) -> Result<Self, codec::Error> {
+    pub fn end(self, column: &TrevniColumn, end: u64, size: u64) -> Result<Self, codec::Error> {
         let packing = column.form.as_ref().map_or(0, |(_, packing)| packing.checksum_size());
         let end = end.saturating_add(self.stored).saturating_add(packing.saturating_mul(self.blocks));
         if end > size {
@@ -97,7 +98,7 @@ impl Survey {
 /// The descriptors of a column, read in pieces.
 pub(super) struct Descriptors<'a> {
     opening: &'a Opening,
-    column: &'a Column,
+    column: &'a TrevniColumn,
     /// Bytes of the file from `start`.
     bytes: Vec<u8>,
     start: u64,
@@ -105,7 +106,7 @@ pub(super) struct Descriptors<'a> {
 }
 
 impl<'a> Descriptors<'a> {
-    pub fn new(opening: &'a Opening, column: &'a Column) -> Self {
+    pub fn new(opening: &'a Opening, column: &'a TrevniColumn) -> Self {
         Self { opening, column, bytes: Vec::new(), start: column.start, next: FIRST_LOOK }
     }
 
@@ -117,7 +118,7 @@ impl<'a> Descriptors<'a> {
     pub fn read(
         mut self,
         interrupt: &Interrupt,
-        see: &mut dyn FnMut(Descriptor) -> Result<(), codec::Error>,
+        see: &mut dyn FnMut(BlockDescriptor) -> Result<(), codec::Error>,
     ) -> Result<Result<u64, codec::Error>, Error> {
         let blocks = match self.one(0, &mut |reader| reader.u32())? {
             Ok((blocks, _)) => u64::from(blocks),
@@ -125,7 +126,7 @@ impl<'a> Descriptors<'a> {
         };
         let mut at = 4;
         let left = self.total().saturating_sub(at);
-        if blocks > left / Descriptor::BYTES {
+        if blocks > left / BlockDescriptor::BYTES {
             return Ok(Err(format!("{blocks} blocks in {left} bytes").into()));
         }
         let first = match (self.column.has_values, &self.column.form) {
@@ -137,7 +138,7 @@ impl<'a> Descriptors<'a> {
             if block % 4096 == 0 {
                 interrupt.check()?;
             }
-            let read = self.one(at, &mut |reader| Descriptor::read(reader, first))?;
+            let read = self.one(at, &mut |reader| BlockDescriptor::read(reader, first))?;
             match read.and_then(|((descriptor, follow), length)| see(descriptor).map(|()| length + follow)) {
                 Ok(length) => at += length,
                 Err(reason) => return Ok(Err(format!("the descriptor of block {block}: {reason}").into())),
@@ -156,14 +157,14 @@ impl<'a> Descriptors<'a> {
     fn one<T>(
         &mut self,
         at: u64,
-        read: &mut dyn FnMut(&mut Reader<'_>) -> Result<T, Stop>,
+        read: &mut dyn FnMut(&mut TrevniReader<'_>) -> Result<T, Stop>,
     ) -> Result<Result<(T, u64), codec::Error>, Error> {
         loop {
             let position = self.column.start.saturating_add(at);
             let skipped = usize::try_from(position.saturating_sub(self.start)).unwrap_or(usize::MAX);
             let bytes = self.bytes.get(skipped..).unwrap_or_default();
             let left = self.total().saturating_sub(at);
-            let mut reader = Reader::new(bytes, left);
+            let mut reader = TrevniReader::new(bytes, left);
             match read(&mut reader) {
                 Ok(read) => return Ok(Ok((read, reader.at() as u64))),
                 Err(Stop::Bad(reason)) => return Ok(Err(reason)),
@@ -225,7 +226,7 @@ impl Places {
 
 /// A decoded block.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct TrevniBlock {
     /// For a child: the entries before each row, and their total. Otherwise each row is an entry.
     entries: Option<Vec<u64>>,
     /// For an array: the values before each entry, and their total. Otherwise each entry is a value.
@@ -235,7 +236,7 @@ pub(super) struct Block {
     _share: Reservation,
 }
 
-impl Block {
+impl TrevniBlock {
     /// The entries of these rows.
     pub fn entries(&self, rows: &Range<usize>) -> Range<usize> {
         let at = |row: usize| match &self.entries {
@@ -276,7 +277,7 @@ fn alone(interrupt: &Interrupt) -> Result<MutexGuard<'static, ()>, Error> {
     }
 }
 
-impl File {
+impl TrevniFile {
     /// The places of a column's blocks.
     pub(super) fn places(&self, at: usize, interrupt: &Interrupt) -> Result<Arc<Places>, Error> {
         let (column, _, packing) = self.column(at)?;
@@ -316,7 +317,7 @@ impl File {
     }
 
     /// A decoded block of a column.
-    pub(super) fn block(&self, at: usize, block: usize, interrupt: &Interrupt) -> Result<Arc<Block>, Error> {
+    pub(super) fn block(&self, at: usize, block: usize, interrupt: &Interrupt) -> Result<Arc<TrevniBlock>, Error> {
         let key = (at, block);
         let counters = self.opening.store().counters();
         if let Some(known) = self.blocks.get(&key) {
@@ -327,7 +328,7 @@ impl File {
         self.blocks.get_or_make(&key, interrupt, || self.decode(at, block, interrupt))
     }
 
-    fn decode(&self, at: usize, block: usize, interrupt: &Interrupt) -> Result<Block, Error> {
+    fn decode(&self, at: usize, block: usize, interrupt: &Interrupt) -> Result<TrevniBlock, Error> {
         let (column, kind, packing) = self.column(at)?;
         let places = self.places(at, interrupt)?;
         let path = path_of(column);
@@ -351,7 +352,8 @@ impl File {
             None => rows.end - rows.start,
         };
         let own = entries.as_ref().map_or(0, |entries| entries.len() as u64 * 8);
-        let texts = if matches!(kind, Kind::String | Kind::Bytes) { u64::from(size).saturating_mul(3) } else { 0 };
+        let texts =
+            if matches!(kind, TrevniType::String | TrevniType::Bytes) { u64::from(size).saturating_mul(3) } else { 0 };
         let decoded = weight(kind, column.is_array, count, u64::from(size)).saturating_add(texts).saturating_add(own);
         let most = decoded.saturating_add(u64::from(size)).saturating_add(u64::from(stored));
         let _alone = if most > store.budget().limit() / 2 { Some(alone(interrupt)?) } else { None };
@@ -380,7 +382,7 @@ impl File {
         counters.bytes_decoded.add(u64::from(size));
         let held = values.get_array_memory_size() as u64 + starts.as_ref().map_or(0, |starts| starts.len() as u64 * 8);
         share.keep(held.saturating_add(own));
-        let block = Block { entries, starts, values, _share: share };
+        let block = TrevniBlock { entries, starts, values, _share: share };
         if column.is_array {
             for row in 0..(rows.end - rows.start) as usize {
                 let values = block.values_of(&block.entries(&(row..row + 1)));
@@ -394,7 +396,11 @@ impl File {
     }
 
     /// The bytes of a block before compression.
-    fn raw(&self, packing: Packing, (place, size, stored): (u64, u32, u32)) -> Result<(Vec<u8>, Checked), Unpacked> {
+    fn raw(
+        &self,
+        packing: TrevniPacking,
+        (place, size, stored): (u64, u32, u32),
+    ) -> Result<(Vec<u8>, Checked), Unpacked> {
         let mut bytes = Vec::new();
         let (stored, size) = (stored as usize, size as usize);
         // The survey has checked that the block ends in the file.
@@ -493,18 +499,20 @@ impl<E: Into<Error>> From<E> for Unpacked {
 }
 
 /// Converts values to an Arrow array.
-fn array(kind: Kind, values: Values) -> Result<ArrayRef, codec::Error> {
+fn array(kind: TrevniType, values: TrevniValues) -> Result<ArrayRef, codec::Error> {
     Ok(match values {
-        Values::Null(count) => Arc::new(NullArray::new(usize::try_from(count).map_err(|error| error.to_string())?)),
-        Values::Boolean(bits, count) => {
+        TrevniValues::Null(count) => {
+            Arc::new(NullArray::new(usize::try_from(count).map_err(|error| error.to_string())?))
+        }
+        TrevniValues::Boolean(bits, count) => {
             Arc::new(BooleanArray::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, count), None))
         }
-        Values::Int(values) => Arc::new(Int32Array::from(values)),
-        Values::Long(values) => Arc::new(Int64Array::from(values)),
-        Values::Float(values) => Arc::new(Float32Array::from(values)),
-        Values::Double(values) => Arc::new(Float64Array::from(values)),
-        Values::Bytes(starts, bytes) if kind == Kind::Bytes => Arc::new(hexadecimal(&starts, &bytes)),
-        Values::Bytes(starts, bytes) => Arc::new(texts(starts, bytes)),
+        TrevniValues::Int(values) => Arc::new(Int32Array::from(values)),
+        TrevniValues::Long(values) => Arc::new(Int64Array::from(values)),
+        TrevniValues::Float(values) => Arc::new(Float32Array::from(values)),
+        TrevniValues::Double(values) => Arc::new(Float64Array::from(values)),
+        TrevniValues::Bytes(starts, bytes) if kind == TrevniType::Bytes => Arc::new(hexadecimal(&starts, &bytes)),
+        TrevniValues::Bytes(starts, bytes) => Arc::new(texts(starts, bytes)),
     })
 }
 

@@ -5,13 +5,13 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use super::blocks::{Block, Descriptors, Places, Survey};
+use super::blocks::{Descriptors, Places, Survey, TrevniBlock};
 use super::table;
 use crate::codec;
-use crate::codec::trevni::{Column, Header, Kind, Packing, Stop};
+use crate::codec::trevni::{Stop, TrevniColumn, TrevniHeader, TrevniPacking, TrevniType};
 use crate::formats::TableFile;
 use crate::source::{Interrupt, Source};
-use crate::store::{Cache, Content, Error, Opening, Store, Streams};
+use crate::store::{Cache, Error, Opening, RequestStreams, SourceConstancy, Store};
 use crate::table::{Finding, Rule, Table};
 
 /// Longest header, in bytes.
@@ -28,30 +28,30 @@ const DEEPEST: usize = 24;
 
 /// An opened Trevni file.
 #[derive(Debug)]
-pub(in crate::formats) struct File {
+pub(in crate::formats) struct TrevniFile {
     pub(super) opening: Arc<Opening>,
-    pub(super) header: Header,
+    pub(super) header: TrevniHeader,
     /// Survey of each column's descriptors, or why the column cannot be read.
     pub(super) columns: Vec<Result<Survey, codec::Error>>,
     /// Places of blocks, by column.
     pub(super) places: Cache<usize, Places>,
     /// Decoded blocks, by column and number.
-    pub(super) blocks: Cache<(usize, usize), Block>,
+    pub(super) blocks: Cache<(usize, usize), TrevniBlock>,
     /// Readers of each column.
-    pub(super) streams: Vec<Streams>,
+    pub(super) streams: Vec<RequestStreams>,
     /// Broken rules found while reading blocks, by column.
     met: Mutex<BTreeMap<usize, Finding>>,
     /// A reference to itself, for threads that decode ahead.
     pub(super) this: Weak<Self>,
 }
 
-impl File {
+impl TrevniFile {
     /// Opens a file and reads the descriptors of all blocks.
     ///
     /// # Errors
     /// [`Error::Unsupported`] with the rule that the header breaks, [`Error::TooLarge`].
     pub fn open(store: &Arc<Store>, source: &Arc<Source>, interrupt: &Interrupt) -> Result<Arc<Self>, Error> {
-        let opening = Opening::new(store.clone(), source.clone(), Content::Fixed);
+        let opening = Opening::new(store.clone(), source.clone(), SourceConstancy::Fixed);
         let header = header(&opening)?;
         let mut columns: Vec<Result<Survey, codec::Error>> = Vec::with_capacity(header.columns.len());
         let mut depths: Vec<usize> = Vec::with_capacity(header.columns.len());
@@ -89,14 +89,14 @@ impl File {
             columns,
             places: Cache::new(&budget),
             blocks: Cache::new(&budget),
-            streams: (0..count).map(|_| Streams::default()).collect(),
+            streams: (0..count).map(|_| RequestStreams::default()).collect(),
             met: Mutex::default(),
             this: this.clone(),
         }))
     }
 
     /// A column's header, value type and packing.
-    pub(super) fn column(&self, at: usize) -> Result<(&Column, Kind, Packing), Error> {
+    pub(super) fn column(&self, at: usize) -> Result<(&TrevniColumn, TrevniType, TrevniPacking), Error> {
         let column = self.header.columns.get(at).ok_or_else(|| refused(format!("there is no column {at}")))?;
         let failed = |reason: &codec::Error| Error::unsupported(path_of(column), reason);
         let (kind, packing) = *column.form.as_ref().map_err(failed)?;
@@ -112,7 +112,7 @@ impl File {
     }
 }
 
-impl TableFile for File {
+impl TableFile for TrevniFile {
     fn opening(&self) -> &Arc<Opening> {
         &self.opening
     }
@@ -128,7 +128,7 @@ impl TableFile for File {
 }
 
 /// The displayed path of a column.
-pub(super) fn path_of(column: &Column) -> String {
+pub(super) fn path_of(column: &TrevniColumn) -> String {
     format!("/{}", column.name)
 }
 
@@ -137,7 +137,7 @@ fn refused(reason: String) -> Error {
 }
 
 /// Reads the header from a growing part of the file.
-fn header(opening: &Opening) -> Result<Header, Error> {
+fn header(opening: &Opening) -> Result<TrevniHeader, Error> {
     let (total, mut length) = (opening.source().identity().size, FIRST_LOOK);
     loop {
         let bytes = length.min(total).min(LONGEST_HEADER);
@@ -145,7 +145,7 @@ fn header(opening: &Opening) -> Result<Header, Error> {
         let mut first = Vec::new();
         // At most 16 MiB.
         opening.append_at(0, bytes as usize, &mut first)?;
-        match Header::read(&first, total) {
+        match TrevniHeader::read(&first, total) {
             Ok(header) => return Ok(header),
             Err(Stop::Bad(reason)) => return Err(refused(reason.to_string())),
             Err(Stop::More) if bytes < LONGEST_HEADER && bytes < total => length = length.saturating_mul(8),
@@ -160,8 +160,8 @@ fn header(opening: &Opening) -> Result<Header, Error> {
 /// The file cannot be read, or the caller was interrupted. The inner error is a fault of the column.
 fn survey(
     opening: &Opening,
-    header: &Header,
-    column: &Column,
+    header: &TrevniHeader,
+    column: &TrevniColumn,
     interrupt: &Interrupt,
 ) -> Result<Result<Survey, codec::Error>, Error> {
     let size = opening.source().identity().size;

@@ -19,4 +19,4 @@ mod rows;
 pub(super) mod rules;
 mod table;
 
-pub(super) use file::File;
+pub(super) use file::TrevniFile;

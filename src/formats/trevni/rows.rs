@@ -15,16 +15,16 @@ use arrow_schema::{ArrowError, DataType, Field, Fields};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 
-use super::blocks::Block;
-use super::file::File;
+use super::blocks::TrevniBlock;
+use super::file::TrevniFile;
 use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat};
-use crate::codec::trevni::{Column, Kind};
+use crate::codec::trevni::{TrevniColumn, TrevniType};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
-use crate::store::decode::{Memory, Oddities, decode};
+use crate::store::decode::{HeapBytes, Oddities, decode};
 use crate::store::{
-    Coded, Container, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts,
-    TextLength, count_of, fixed_width,
+    ChunkDecoding, Coded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, RowsContainer, StoredBytes,
+    StoredFacts, TextLength, count_of, fixed_width,
 };
 
 /// Rows to weigh at once.
@@ -34,20 +34,20 @@ const WEIGHED: u64 = 1 << 14;
 const LIST: u64 = 16;
 
 /// Arrow type of a value.
-pub(super) fn arrow_type(kind: Kind) -> DataType {
+pub(super) fn arrow_type(kind: TrevniType) -> DataType {
     match kind {
-        Kind::Null => DataType::Null,
-        Kind::Boolean => DataType::Boolean,
-        Kind::Int | Kind::Fixed32 => DataType::Int32,
-        Kind::Long | Kind::Fixed64 => DataType::Int64,
-        Kind::Float => DataType::Float32,
-        Kind::Double => DataType::Float64,
-        Kind::String | Kind::Bytes => DataType::LargeUtf8,
+        TrevniType::Null => DataType::Null,
+        TrevniType::Boolean => DataType::Boolean,
+        TrevniType::Int | TrevniType::Fixed32 => DataType::Int32,
+        TrevniType::Long | TrevniType::Fixed64 => DataType::Int64,
+        TrevniType::Float => DataType::Float32,
+        TrevniType::Double => DataType::Float64,
+        TrevniType::String | TrevniType::Bytes => DataType::LargeUtf8,
     }
 }
 
 /// The type of a row's bytes in `.npy`, for numbers and booleans.
-fn stored_type(kind: Kind) -> Option<Datatype> {
+fn stored_type(kind: TrevniType) -> Option<Datatype> {
     let order = ByteOrder::Little;
     let integer = |size: u32| Datatype {
         size: u64::from(size),
@@ -55,33 +55,33 @@ fn stored_type(kind: Kind) -> Option<Datatype> {
     };
     let float = |size, format| Datatype { size, class: Class::Float { order, format } };
     match kind {
-        Kind::Boolean => Some(Datatype { size: 1, class: Class::Flag }),
-        Kind::Int | Kind::Fixed32 => Some(integer(4)),
-        Kind::Long | Kind::Fixed64 => Some(integer(8)),
-        Kind::Float => Some(float(4, FloatFormat::Single)),
-        Kind::Double => Some(float(8, FloatFormat::Double)),
-        Kind::Null | Kind::String | Kind::Bytes => None,
+        TrevniType::Boolean => Some(Datatype { size: 1, class: Class::Flag }),
+        TrevniType::Int | TrevniType::Fixed32 => Some(integer(4)),
+        TrevniType::Long | TrevniType::Fixed64 => Some(integer(8)),
+        TrevniType::Float => Some(float(4, FloatFormat::Single)),
+        TrevniType::Double => Some(float(8, FloatFormat::Double)),
+        TrevniType::Null | TrevniType::String | TrevniType::Bytes => None,
     }
 }
 
 /// The structure of rows, or of an array's values.
 #[derive(Clone, Debug)]
-pub(super) enum Part {
+pub(super) enum TrevniSchema {
     /// The values of a column, one for each entry; of an array, all values in succession.
     Values(usize),
     /// Lists with the lengths of an array; their items are the part below it.
-    Lists(usize, Box<Part>),
+    Lists(usize, Box<TrevniSchema>),
     /// The item of an array with at most one value per entry; null if it has none.
-    Optional(usize, Box<Part>),
+    Optional(usize, Box<TrevniSchema>),
     /// Parts side by side.
-    Record(Vec<(String, Part)>),
+    Record(Vec<(String, TrevniSchema)>),
     /// Names for numbers; a number without a name is null.
-    Names(Box<Part>, ArrayRef),
+    Names(Box<TrevniSchema>, ArrayRef),
 }
 
-impl Part {
+impl TrevniSchema {
     /// The part of a single column.
-    pub fn leaf(column: &Column, at: usize) -> Self {
+    pub fn leaf(column: &TrevniColumn, at: usize) -> Self {
         let values = Self::Values(at);
         if column.is_array { Self::Lists(at, Box::new(values)) } else { values }
     }
@@ -90,7 +90,7 @@ impl Part {
     ///
     /// # Errors
     /// Why a column cannot be read.
-    fn data_type(&self, file: &File) -> Result<DataType, Unreadable> {
+    fn data_type(&self, file: &TrevniFile) -> Result<DataType, Unreadable> {
         Ok(match self {
             Self::Values(at) => arrow_type(file.column(*at)?.1),
             Self::Lists(_, item) => {
@@ -110,20 +110,20 @@ impl Part {
     }
 
     /// Whether an entry can be missing.
-    fn nullable(&self, file: &File) -> bool {
+    fn nullable(&self, file: &TrevniFile) -> bool {
         match self {
-            Self::Values(at) => file.column(*at).is_ok_and(|(_, kind, _)| kind == Kind::Null),
+            Self::Values(at) => file.column(*at).is_ok_and(|(_, kind, _)| kind == TrevniType::Null),
             Self::Optional(..) | Self::Names(..) => true,
             Self::Lists(..) | Self::Record(_) => false,
         }
     }
 
     /// Hints about entries.
-    fn hints(&self, file: &File) -> Hints {
+    fn hints(&self, file: &TrevniFile) -> Hints {
         let nullable = self.nullable(file);
         match self {
             Self::Values(at) => {
-                let kind = file.column(*at).map_or(Kind::Null, |(_, kind, _)| kind);
+                let kind = file.column(*at).map_or(TrevniType::Null, |(_, kind, _)| kind);
                 Hints { stored: arrow_type(kind).is_primitive(), nullable, ..Hints::default() }
             }
             Self::Lists(_, item) => Hints { items: Some(Box::new(item.hints(file))), ..Hints::default() },
@@ -153,7 +153,7 @@ impl Part {
 struct Piece<'a> {
     /// The first row of the block.
     first: u64,
-    block: &'a Block,
+    block: &'a TrevniBlock,
     /// Rows, counted from the first row of the block.
     rows: Range<usize>,
 }
@@ -161,9 +161,9 @@ struct Piece<'a> {
 /// Rows of a column of the table, or of one column of the file alone.
 #[derive(Debug)]
 pub(super) struct ColumnRows {
-    file: Arc<File>,
+    file: Arc<TrevniFile>,
     path: String,
-    part: Part,
+    part: TrevniSchema,
     /// The columns to read for a row; the first has no parent.
     columns: Vec<usize>,
     /// The stored elements are known for numbers and booleans with one value a row.
@@ -176,7 +176,7 @@ impl ColumnRows {
     ///
     /// # Errors
     /// Why they cannot be read.
-    pub fn new(file: &Arc<File>, path: String, part: Part) -> Result<Self, Unreadable> {
+    pub fn new(file: &Arc<TrevniFile>, path: String, part: TrevniSchema) -> Result<Self, Unreadable> {
         let data_type = part.data_type(file)?;
         let mut columns = Vec::new();
         part.columns(&mut columns);
@@ -189,7 +189,7 @@ impl ColumnRows {
             return Err(format!("its columns have {len} and {other} rows").into());
         }
         let stored = match part {
-            Part::Values(at) => stored_type(file.column(at)?.1),
+            TrevniSchema::Values(at) => stored_type(file.column(at)?.1),
             _ => None,
         };
         let texts = match (columns.as_slice(), &data_type) {
@@ -204,8 +204,8 @@ impl ColumnRows {
             hints,
             natural_rows: survey.filter(|survey| survey.blocks > 1).map(|survey| survey.most_rows),
             stored: match stored {
-                Some(stored) => StoredFacts::of(Arc::new(stored), Decoded::Always),
-                None => StoredFacts { decoded: Decoded::Always, ..StoredFacts::default() },
+                Some(stored) => StoredFacts::of(Arc::new(stored), ChunkDecoding::Always),
+                None => StoredFacts { decoded: ChunkDecoding::Always, ..StoredFacts::default() },
             },
             containers: columns.iter().map(|at| Arc::new(FileColumn { file: file.clone(), at: *at }) as _).collect(),
             // Only nullable types can be missing.
@@ -280,20 +280,20 @@ impl ColumnRows {
     /// The entries of a part in these rows, in the type `data_type`.
     fn made(
         &self,
-        part: &Part,
+        part: &TrevniSchema,
         data_type: &DataType,
         range: &RowRange,
         interrupt: &Interrupt,
     ) -> Result<ArrayRef, Error> {
         match (part, data_type) {
-            (Part::Values(at), _) => self.values(*at, range, interrupt),
-            (Part::Lists(at, item), DataType::LargeList(field)) => {
+            (TrevniSchema::Values(at), _) => self.values(*at, range, interrupt),
+            (TrevniSchema::Lists(at, item), DataType::LargeList(field)) => {
                 let starts = self.starts(*at, range, interrupt)?;
                 let items = self.made(item, field.data_type(), range, interrupt)?;
                 let list = LargeListArray::try_new(field.clone(), OffsetBuffer::new(starts.into()), items, None);
                 Ok(Arc::new(list.map_err(|error| self.arrow_error(&error))?))
             }
-            (Part::Optional(at, item), _) => {
+            (TrevniSchema::Optional(at, item), _) => {
                 let starts = self.starts(*at, range, interrupt)?;
                 let items = self.made(item, data_type, range, interrupt)?;
                 if let Some(pair) = starts.windows(2).find(|pair| pair[1] - pair[0] > 1) {
@@ -304,7 +304,7 @@ impl ColumnRows {
                     starts.windows(2).map(|pair| (pair[0] < pair[1]).then_some(pair[0] as u64)).collect();
                 take(&items, &indices, None).map_err(|error| self.arrow_error(&error))
             }
-            (Part::Record(parts), DataType::Struct(fields)) => {
+            (TrevniSchema::Record(parts), DataType::Struct(fields)) => {
                 let arrays = parts
                     .iter()
                     .zip(fields)
@@ -313,7 +313,7 @@ impl ColumnRows {
                 let records = StructArray::try_new(fields.clone(), arrays, None);
                 Ok(Arc::new(records.map_err(|error| self.arrow_error(&error))?))
             }
-            (Part::Names(part, names), _) => {
+            (TrevniSchema::Names(part, names), _) => {
                 let codes = self.made(part, &DataType::Int32, range, interrupt)?;
                 let named = |code: &i32| usize::try_from(*code).is_ok_and(|code| code < names.len());
                 let codes = codes.as_primitive_opt::<Int32Type>().ok_or_else(|| self.failed("no codes".into()))?;
@@ -396,11 +396,11 @@ fn any_nullable(data_type: &DataType, nullable: bool) -> bool {
 /// A column of a file, in blocks.
 #[derive(Debug)]
 struct FileColumn {
-    file: Arc<File>,
+    file: Arc<TrevniFile>,
     at: usize,
 }
 
-impl Container for FileColumn {
+impl RowsContainer for FileColumn {
     fn is_decoded(&self) -> bool {
         true
     }
@@ -462,7 +462,7 @@ impl StoredBytes for ColumnRows {
         let end = offset.checked_add(length as u64).filter(|end| *end <= self.facts.len.saturating_mul(width));
         let end = end.ok_or_else(|| self.failed(format!("{length} bytes from byte {offset} on")))?;
         let (range, before) = (offset / width..end.div_ceil(width), out.len());
-        let Part::Values(column) = self.part else { return Err(self.failed("rows of no fixed width".into())) };
+        let TrevniSchema::Values(column) = self.part else { return Err(self.failed("rows of no fixed width".into())) };
         let appended = self.for_each(column, &range, interrupt, &mut |Piece { first, block, rows }| {
             // The requested bytes of these rows.
             let byte = |row: usize| (first + row as u64) * width;
@@ -485,6 +485,6 @@ impl Coded for ColumnRows {
     fn values(&self, bytes: Buffer) -> Option<ArrayRef> {
         let stored = self.facts.stored.datatype.as_deref().filter(|_| self.facts.data_type.is_primitive())?;
         let count = bytes.len() / usize::try_from(stored.size).ok()?;
-        decode(stored, bytes, count, &Memory(&[]), &mut Oddities::new()).ok()
+        decode(stored, bytes, count, &HeapBytes(&[]), &mut Oddities::new()).ok()
     }
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::avro::{self, Field};
+use super::avro::{self, AvroField};
 use super::blocks::Survey;
-use super::file::{File, path_of};
-use super::rows::{ColumnRows, Part};
+use super::file::{TrevniFile, path_of};
+use super::rows::{ColumnRows, TrevniSchema};
 use super::rules;
 use crate::catalogue::{ColumnId, ObjectId};
-use crate::codec::trevni::{Checksum, Codec, Column as Described, Kind, Metadata, Packing};
+use crate::codec::trevni::{Checksum, Metadata, TrevniCodec, TrevniColumn, TrevniPacking, TrevniType};
 use crate::formats::TableFile;
 use crate::store::{Rows, Tally};
 use crate::table::{Column, Finding, Meaning, Table, Unreadable};
@@ -21,7 +21,7 @@ pub(super) const FORMAT: &str = "Trevni";
 /// Makes the table. Its columns are the fields of the file's Avro schema, if that matches the columns; otherwise each
 /// column without parent, with its children as records in lists. After them follows each column of a record by itself,
 /// as lists.
-pub(super) fn table(file: &Arc<File>) -> Table {
+pub(super) fn table(file: &Arc<TrevniFile>) -> Table {
     let header = &file.header;
     let mut findings = overlaps(file);
     let fields = avro::fields(header).and_then(|fields| {
@@ -41,7 +41,7 @@ pub(super) fn table(file: &Arc<File>) -> Table {
         }
     }
     for (at, described) in header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_some()) {
-        if !matches!(described.form, Ok((Kind::Null, _))) {
+        if !matches!(described.form, Ok((TrevniType::Null, _))) {
             columns.push(Column {
                 in_table: false,
                 is_within_another: true,
@@ -66,21 +66,21 @@ pub(super) fn table(file: &Arc<File>) -> Table {
 }
 
 /// The columns without parent.
-fn roots(file: &Arc<File>) -> Vec<Column> {
+fn roots(file: &Arc<TrevniFile>) -> Vec<Column> {
     let children = children(file);
     let roots = file.header.columns.iter().enumerate().filter(|(_, column)| column.parent.is_none());
     roots.map(|(at, described)| column(file, at, &described.name, record(file, at, &children))).collect()
 }
 
 /// The column of a field of the Avro schema.
-fn of_field(file: &Arc<File>, field: Field) -> Column {
+fn of_field(file: &Arc<TrevniFile>, field: AvroField) -> Column {
     let made = column(file, field.column, &field.name, Ok(field.part));
     let times = field.times.filter(|_| file.opening().store().shows_times());
     Column { meaning: Meaning { times: times.map(|times| Box::new(Ok(times))), ..made.meaning }, ..made }
 }
 
 /// A column of the table that begins at a column of the file.
-fn column(file: &Arc<File>, at: usize, name: &str, part: Result<Part, Unreadable>) -> Column {
+fn column(file: &Arc<TrevniFile>, at: usize, name: &str, part: Result<TrevniSchema, Unreadable>) -> Column {
     let path = format!("/{name}");
     let rows = part.and_then(|part| ColumnRows::new(file, path.clone(), part));
     let rows = rows.map(|rows| Arc::new(rows) as Arc<dyn Rows>);
@@ -92,7 +92,7 @@ fn column(file: &Arc<File>, at: usize, name: &str, part: Result<Part, Unreadable
 }
 
 /// The children of each column.
-fn children(file: &File) -> Vec<Vec<usize>> {
+fn children(file: &TrevniFile) -> Vec<Vec<usize>> {
     let mut children = vec![Vec::new(); file.header.columns.len()];
     for (at, column) in file.header.columns.iter().enumerate() {
         if let Some(below) = column.parent.and_then(|parent| children.get_mut(parent)) {
@@ -103,42 +103,42 @@ fn children(file: &File) -> Vec<Vec<usize>> {
 }
 
 /// A column with all readable columns below it.
-fn record(file: &File, at: usize, children: &[Vec<usize>]) -> Result<Part, Unreadable> {
+fn record(file: &TrevniFile, at: usize, children: &[Vec<usize>]) -> Result<TrevniSchema, Unreadable> {
     let (column, kind, _) = file.column(at)?;
     let rows = |at: usize| file.columns.get(at).and_then(|seen| Some(seen.as_ref().ok()?.rows));
     let below = children.get(at).map_or(&[][..], Vec::as_slice);
     let fit = below.iter().filter(|below| rows(**below) == rows(at));
-    let mut fields: Vec<(String, Part)> = fit
+    let mut fields: Vec<(String, TrevniSchema)> = fit
         .filter_map(|below| Some((file.header.columns.get(*below)?.name.clone(), record(file, *below, children).ok()?)))
         .collect();
     if fields.is_empty() {
-        return Ok(Part::leaf(column, at));
+        return Ok(TrevniSchema::leaf(column, at));
     }
-    if kind != Kind::Null {
-        fields.insert(0, (column.name.clone(), Part::Values(at)));
+    if kind != TrevniType::Null {
+        fields.insert(0, (column.name.clone(), TrevniSchema::Values(at)));
     }
-    Ok(Part::Lists(at, Box::new(Part::Record(fields))))
+    Ok(TrevniSchema::Lists(at, Box::new(TrevniSchema::Record(fields))))
 }
 
 /// A column by itself, in lists for all its parents.
-fn alone(file: &File, at: usize) -> Result<Part, Unreadable> {
+fn alone(file: &TrevniFile, at: usize) -> Result<TrevniSchema, Unreadable> {
     let column = |at: usize| file.column(at).map(|(column, ..)| column).map_err(|error| error.to_string());
-    let (mut part, mut above) = (Part::leaf(column(at)?, at), column(at)?.parent);
+    let (mut part, mut above) = (TrevniSchema::leaf(column(at)?, at), column(at)?.parent);
     while let Some(parent) = above {
-        part = Part::Lists(parent, Box::new(part));
+        part = TrevniSchema::Lists(parent, Box::new(part));
         above = column(parent)?.parent;
     }
     Ok(part)
 }
 
 /// Reports columns that share bytes.
-fn overlaps(file: &File) -> Vec<Finding> {
+fn overlaps(file: &TrevniFile) -> Vec<Finding> {
     let seen = file.header.columns.iter().zip(&file.columns);
     let mut spans: Vec<_> =
         seen.filter_map(|(column, seen)| Some((column.start, seen.as_ref().ok()?.end, column))).collect();
     spans.sort_by_key(|(start, end, _)| (*start, *end));
     let mut findings = Vec::new();
-    let mut last: Option<(u64, &Described)> = None;
+    let mut last: Option<(u64, &TrevniColumn)> = None;
     for (start, end, column) in spans {
         if let Some((before, other)) = last
             && start < before
@@ -163,16 +163,16 @@ fn metadata_value(metadata: &Metadata) -> Value {
 }
 
 /// The storage of a column for `metadata.json`.
-fn storage_value(file: &File, described: &Described, survey: Option<&Survey>) -> Value {
+fn storage_value(file: &TrevniFile, described: &TrevniColumn, survey: Option<&Survey>) -> Value {
     let mut value = Map::new();
     value.insert("layout".into(), "blocks".into());
     if let Ok((kind, packing)) = &described.form {
-        let Packing { codec, checksum } = packing;
+        let TrevniPacking { codec, checksum } = packing;
         let codec = match codec {
-            Codec::Null => "null",
-            Codec::Deflate => "deflate",
-            Codec::Snappy => "snappy",
-            Codec::Bzip2 => "bzip2",
+            TrevniCodec::Null => "null",
+            TrevniCodec::Deflate => "deflate",
+            TrevniCodec::Snappy => "snappy",
+            TrevniCodec::Bzip2 => "bzip2",
         };
         let checksum = match checksum {
             Checksum::Null => "null",

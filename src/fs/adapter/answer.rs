@@ -8,7 +8,7 @@ use fuser::{ReplyData, RequestId};
 use super::Shared;
 use super::pipe::{Filled, Pipes};
 use crate::fs::pool::{Reply, Ticket};
-use crate::fs::service::OpenFile;
+use crate::fs::service::OpenNode;
 use crate::store::{Answer, AnswerPart};
 
 /// Size of `struct fuse_out_header`, in bytes.
@@ -58,7 +58,7 @@ impl Shared {
     pub(super) fn send(
         &self,
         request: RequestId,
-        (file, offset): (&OpenFile, u64),
+        (file, offset): (&OpenNode, u64),
         answer: &mut Answer,
         ticket: &Ticket<ReplyData>,
     ) {

@@ -9,7 +9,7 @@ use fuser::{FileAttr, INodeNo, ReplyDirectory, ReplyDirectoryPlus};
 
 use super::{GENERATION, QUICK, Shared, file_type};
 use crate::fs::Error;
-use crate::fs::node::{Attributes, Kind};
+use crate::fs::node::{Attributes, EntryKind};
 use crate::fs::pool::Ticket;
 use crate::fs::service::Stat;
 use crate::views::Effort;
@@ -77,7 +77,7 @@ impl Shared {
     /// Attributes of "." and "..": the kernel uses their number and kind alone.
     fn dots_attr(&self, number: u64) -> FileAttr {
         let time = SystemTime::UNIX_EPOCH;
-        let kind = Kind::Directory;
+        let kind = EntryKind::Directory;
         let attributes = Attributes { kind, mode: 0o555, mtime: time, ctime: time, atime: time };
         let (attr_ttl, entry_ttl) = (Duration::ZERO, Duration::ZERO);
         self.attr(&Stat { number, attributes, size: 0, attr_ttl, entry_ttl })

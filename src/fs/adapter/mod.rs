@@ -33,9 +33,9 @@ pub(super) use session::session_threads;
 pub use session::{Invalidator, Server};
 
 use super::Error;
-use super::node::Kind;
+use super::node::EntryKind;
 use super::pool::{Lane, Pool, Reply, Ticket, panicked};
-use super::service::{OpenFile, Service, Stat};
+use super::service::{OpenNode, Service, Stat};
 use crate::source::{Interrupt, StatMemo};
 use crate::views::Effort;
 use buffers::Buffers;
@@ -89,7 +89,7 @@ impl Shared {
             gid: self.owner.1,
             rdev: 0,
             // `cat`, `cp` and Python's files read this much at a time. The kernel keeps only the highest bit.
-            blksize: if stat.attributes.kind == Kind::File { self.max_read.next_power_of_two() } else { BLOCK },
+            blksize: if stat.attributes.kind == EntryKind::File { self.max_read.next_power_of_two() } else { BLOCK },
             flags: 0,
         }
     }
@@ -114,14 +114,14 @@ impl Shared {
         }
     }
 
-    fn send_open(&self, reply: ReplyOpen, file: OpenFile) {
+    fn send_open(&self, reply: ReplyOpen, file: OpenNode) {
         let direct = self.direct_io || file.is_direct();
         let flags = if direct { FopenFlags::FOPEN_DIRECT_IO } else { FopenFlags::FOPEN_KEEP_CACHE };
         let handle = self.service.opened(file);
         reply.opened(FileHandle(handle), flags | FopenFlags::FOPEN_NOFLUSH);
     }
 
-    fn read(&self, request: RequestId, file: &OpenFile, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
+    fn read(&self, request: RequestId, file: &OpenNode, offset: u64, length: usize, ticket: &Ticket<ReplyData>) {
         let started = Instant::now();
         match file.gather(offset, length, self.buffers.take(), ticket.interrupt()) {
             Ok(mut answer) => {
@@ -581,11 +581,11 @@ impl Filesystem for Adapter {
     }
 }
 
-fn file_type(kind: Kind) -> FileType {
+fn file_type(kind: EntryKind) -> FileType {
     match kind {
-        Kind::Directory => FileType::Directory,
-        Kind::File | Kind::LiveFile => FileType::RegularFile,
-        Kind::Symlink => FileType::Symlink,
+        EntryKind::Directory => FileType::Directory,
+        EntryKind::File | EntryKind::LiveFile => FileType::RegularFile,
+        EntryKind::Symlink => FileType::Symlink,
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::param::page_size;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice};
 
-use crate::source::{Lease, Source};
+use crate::source::{ReadLease, Source};
 use crate::store::AnswerPart;
 
 /// Size of a pipe that holds an answer of 1 MiB and its header. Without `CAP_SYS_RESOURCE` a pipe is no larger than
@@ -89,7 +89,7 @@ impl Pipes {
 /// A pipe that holds an answer; the lease keeps writers from the source meanwhile.
 pub(super) struct Filled<'a> {
     pipe: Pipe,
-    lease: Lease,
+    lease: ReadLease,
     parts: &'a [AnswerPart<'a>],
     /// Bytes in the pipe, header included.
     length: usize,

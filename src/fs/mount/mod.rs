@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How a mount ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum MountEnd {
     /// Somebody else unmounted it (`umount`, `fusermount3 -u`).
     Outside,
     /// We unmounted it, and the session is over.
@@ -95,21 +95,21 @@ impl Mount {
     }
 
     /// Waits until somebody unmounts it.
-    pub fn wait(mut self) -> Ended {
+    pub fn wait(mut self) -> MountEnd {
         self.server.ended().recv().ok();
         self.over = true;
-        Ended::Outside
+        MountEnd::Outside
     }
 
     /// Waits for a signal and then unmounts, or until somebody else unmounts it.
     ///
     /// # Errors
     /// If it cannot be unmounted.
-    pub fn serve_until(mut self, stop: &StopSignals) -> Result<Ended, MountError> {
+    pub fn serve_until(mut self, stop: &StopSignals) -> Result<MountEnd, MountError> {
         select! {
             recv(self.server.ended()) -> _ => {
                 self.over = true;
-                Ok(Ended::Outside)
+                Ok(MountEnd::Outside)
             }
             recv(stop.received) -> signal => {
                 if let Ok(signal) = signal {
@@ -125,14 +125,14 @@ impl Mount {
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn unmount(mut self) -> Result<Ended, MountError> {
+    pub fn unmount(mut self) -> Result<MountEnd, MountError> {
         self.take_down()
     }
 
-    fn take_down(&mut self) -> Result<Ended, MountError> {
+    fn take_down(&mut self) -> Result<MountEnd, MountError> {
         if self.over || self.server.ended().try_recv().is_ok() {
             self.over = true;
-            return Ok(Ended::Outside);
+            return Ok(MountEnd::Outside);
         }
         self.over = true;
         let ours = |mount: &MountEntry| mount.mountpoint == self.mountpoint && Some(mount.device) == self.device;
@@ -156,10 +156,10 @@ impl Mount {
             // Repeated: a request may just have arrived.
             self.server.cancel_all();
             if self.server.ended().recv_timeout(Duration::from_millis(50)).is_ok() {
-                return Ok(Ended::Unmounted);
+                return Ok(MountEnd::Unmounted);
             }
         }
-        Ok(Ended::Detached)
+        Ok(MountEnd::Detached)
     }
 }
 

@@ -25,7 +25,7 @@ use super::Error;
 use crate::session;
 use crate::source::{Interrupt, StatMemo};
 use requester::{Requester, Waiting};
-use threads::Threads;
+use threads::LaneThreads;
 use waiters::{Waiter, Waiters};
 
 /// Sends the answer to one request. Dropped without a call, it must answer with an error by itself.
@@ -131,9 +131,9 @@ impl Drop for Away<'_> {
 /// The threads that answer.
 pub struct Pool {
     listeners: Listeners,
-    names: Arc<Threads>,
-    reads: Arc<Threads>,
-    slow: Arc<Threads>,
+    names: Arc<LaneThreads>,
+    reads: Arc<LaneThreads>,
+    slow: Arc<LaneThreads>,
     waiters: Arc<Waiters>,
     next: AtomicU64,
 }
@@ -141,7 +141,7 @@ pub struct Pool {
 impl Pool {
     /// A pool beside `session_threads`. Its own threads start when work arrives.
     pub fn new(session_threads: usize) -> Self {
-        let threads = |lane: Lane, name| Arc::new(Threads::new(lane.bound(), name));
+        let threads = |lane: Lane, name| Arc::new(LaneThreads::new(lane.bound(), name));
         Self {
             listeners: Listeners(AtomicUsize::new(session_threads.saturating_sub(1))),
             names: threads(Lane::Names, "hepfs-names"),

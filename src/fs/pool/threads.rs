@@ -14,7 +14,7 @@ const IDLE: Duration = Duration::from_secs(10);
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
 /// The threads of one lane.
-pub(super) struct Threads {
+pub(super) struct LaneThreads {
     bound: usize,
     name: &'static str,
     state: Mutex<State>,
@@ -31,7 +31,7 @@ struct State {
     closed: bool,
 }
 
-impl Threads {
+impl LaneThreads {
     /// A lane without a thread yet, and with at most `bound`.
     pub fn new(bound: usize, name: &'static str) -> Self {
         Self { bound, name, state: Mutex::default(), wake: Condvar::new() }

@@ -14,7 +14,7 @@ use bstr::{BStr, BString, ByteSlice};
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 
-use crate::fs::node::{Kind, NodeRef};
+use crate::fs::node::{EntryKind, NodeRef};
 
 /// The root's number, set by the protocol.
 pub const ROOT: u64 = 1;
@@ -310,7 +310,7 @@ impl Known {
 
 impl Inode {
     /// The node's kind.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> EntryKind {
         self.node.attributes().kind
     }
 }
@@ -329,7 +329,7 @@ mod tests {
     impl Node for Toy {
         fn attributes(&self) -> Attributes {
             let time = SystemTime::UNIX_EPOCH;
-            Attributes { kind: Kind::File, mode: 0o444, mtime: time, ctime: time, atime: time }
+            Attributes { kind: EntryKind::File, mode: 0o444, mtime: time, ctime: time, atime: time }
         }
         fn is_current(&self) -> bool {
             self.0.load(Ordering::Relaxed)

@@ -17,14 +17,14 @@ use bstr::{BStr, BString, ByteSlice};
 use parking_lot::RwLock;
 
 use super::Error;
-use super::node::{Attributes, Children, Kind, NodeRef};
+use super::node::{Attributes, Children, EntryKind, NodeRef};
 use crate::session;
 use crate::source::Interrupt;
 use crate::store::Answer;
 use crate::views::{Effort, Size};
 use inodes::{Inode, Wholeness};
 pub use inodes::{Inodes, KnownName, ROOT};
-pub use open_file::OpenFile;
+pub use open_file::OpenNode;
 use placeholder::Placeholder;
 pub use xattrs::ListedXattrs;
 
@@ -59,7 +59,7 @@ pub struct Stat {
 }
 
 /// A node found under a name, not yet counted.
-pub struct Found {
+pub struct FoundNode {
     node: NodeRef,
     size: Size,
 }
@@ -72,13 +72,13 @@ pub struct OpenDirectory {
 }
 
 /// One name of a listing.
-pub struct Listed {
+pub struct ListedName {
     /// The name.
     pub name: BString,
     /// The offset of the next name.
     pub next: u64,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Its number.
     pub number: u64,
 }
@@ -86,7 +86,7 @@ pub struct Listed {
 /// The inodes and the open files, with the answers to requests about them.
 pub struct Service {
     inodes: Inodes,
-    files: RwLock<HashMap<u64, Arc<OpenFile>>>,
+    files: RwLock<HashMap<u64, Arc<OpenNode>>>,
     directories: RwLock<HashMap<u64, Arc<OpenDirectory>>>,
     next_handle: AtomicU64,
     ttl: Duration,
@@ -127,13 +127,13 @@ impl Service {
     }
 
     /// Looks a name up. [`Service::count`] must follow before the kernel gets the answer.
-    pub fn lookup(&self, parent: u64, name: &BStr, effort: Effort, interrupt: &Interrupt) -> Result<Found, Error> {
+    pub fn lookup(&self, parent: u64, name: &BStr, effort: Effort, interrupt: &Interrupt) -> Result<FoundNode, Error> {
         let directory = self.current(parent)?;
         let known = self.inodes.child(parent, name);
         if let Some(inode) = &known
             && let Some(size) = known_size(inode)?
         {
-            return Ok(Found { node: inode.node.clone(), size });
+            return Ok(FoundNode { node: inode.node.clone(), size });
         }
         let node = match known {
             Some(inode) => inode.node,
@@ -143,11 +143,11 @@ impl Service {
             return Err(session::Error::Stale.into());
         }
         let size = measure(&node, effort, interrupt)?;
-        Ok(Found { node, size })
+        Ok(FoundNode { node, size })
     }
 
     /// Counts a lookup whose answer is about to be sent.
-    pub fn count(&self, parent: u64, name: &BStr, found: Found) -> Stat {
+    pub fn count(&self, parent: u64, name: &BStr, found: FoundNode) -> Stat {
         let inode = self.inodes.remember(parent, name, found.node);
         self.learn(&inode, found.size);
         self.stat(&inode, inode.exact.map_or(found.size, Size::Exact))
@@ -185,25 +185,25 @@ impl Service {
     }
 
     /// Opens a file with [`Effort::Free`] or [`Effort::Exact`]; `None`: the open takes more than `effort`.
-    pub fn open(&self, number: u64, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenFile>, Error> {
+    pub fn open(&self, number: u64, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenNode>, Error> {
         let inode = self.current(number)?;
         let node = inode.node;
         match node.attributes().kind {
-            Kind::Directory | Kind::Symlink => Err(session::Error::NotAFile.into()),
-            Kind::LiveFile if effort == Effort::Free => Ok(None),
-            Kind::LiveFile => {
+            EntryKind::Directory | EntryKind::Symlink => Err(session::Error::NotAFile.into()),
+            EntryKind::LiveFile if effort == Effort::Free => Ok(None),
+            EntryKind::LiveFile => {
                 let mut content = Answer::collect(|answer| node.gather(0, LIVE_LIMIT, answer, interrupt))?;
                 content.truncate(LIVE_LIMIT);
-                Ok(Some(OpenFile::new(number, node, content.len() as u64, Some(content))))
+                Ok(Some(OpenNode::new(number, node, content.len() as u64, Some(content))))
             }
-            Kind::File => {
+            EntryKind::File => {
                 let node = node.opened()?.unwrap_or(node);
                 let size = match inode.exact {
                     Some(bytes) => Size::Exact(bytes),
                     None => node.size(effort, interrupt)?,
                 };
                 match size {
-                    Size::Exact(size) => self.open_sized(OpenFile::new(number, node, size, None), effort, interrupt),
+                    Size::Exact(size) => self.open_sized(OpenNode::new(number, node, size, None), effort, interrupt),
                     Size::AtMost(_) if effort == Effort::Exact => {
                         Err(session::Error::Io("the node returned no exact size".to_owned()).into())
                     }
@@ -218,7 +218,7 @@ impl Service {
     /// Query engines open each of many small files twice for a query, and again for the next. From the second open on,
     /// the kernel's page cache keeps a small file that was read whole without an error. A damaged file bypasses the
     /// cache: a page that cannot be filled would fail for the sound bytes in it, too.
-    fn open_sized(&self, file: OpenFile, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenFile>, Error> {
+    fn open_sized(&self, file: OpenNode, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenNode>, Error> {
         if !file.is_direct() || file.size > SMALL {
             return Ok(Some(file));
         }
@@ -242,7 +242,7 @@ impl Service {
     }
 
     /// Records an open file whose handle is about to be sent.
-    pub fn opened(&self, mut file: OpenFile) -> u64 {
+    pub fn opened(&self, mut file: OpenNode) -> u64 {
         let handle = self.next_handle.fetch_add(1, Ordering::Relaxed);
         if file.content.is_none() {
             self.inodes.set_exact(file.number, file.size);
@@ -257,7 +257,7 @@ impl Service {
     }
 
     /// The open file with this handle.
-    pub fn file(&self, handle: u64) -> Result<Arc<OpenFile>, Error> {
+    pub fn file(&self, handle: u64) -> Result<Arc<OpenNode>, Error> {
         self.files.read().get(&handle).cloned().ok_or_else(|| session::Error::Stale.into())
     }
 
@@ -272,7 +272,7 @@ impl Service {
     /// Opens a directory.
     pub fn open_directory(&self, number: u64, interrupt: &Interrupt) -> Result<OpenDirectory, Error> {
         let node = self.current(number)?.node;
-        if node.attributes().kind != Kind::Directory {
+        if node.attributes().kind != EntryKind::Directory {
             return Err(session::Error::NotADirectory.into());
         }
         let names = node.children(interrupt)?;
@@ -298,17 +298,17 @@ impl Service {
     }
 
     /// One answer's worth of the names from `offset` on.
-    pub fn list(&self, directory: &OpenDirectory, offset: u64) -> Vec<Listed> {
+    pub fn list(&self, directory: &OpenDirectory, offset: u64) -> Vec<ListedName> {
         let mut listed = Vec::new();
         let (mut bytes, mut next) = (0, offset);
         while bytes <= LISTING_BYTES {
             let position = next;
             next += 1;
             let entry = match position {
-                0 => Listed { name: ".".into(), next, kind: Kind::Directory, number: directory.number },
+                0 => ListedName { name: ".".into(), next, kind: EntryKind::Directory, number: directory.number },
                 1 => {
                     let number = self.inodes.parent(directory.number);
-                    Listed { name: "..".into(), next, kind: Kind::Directory, number }
+                    ListedName { name: "..".into(), next, kind: EntryKind::Directory, number }
                 }
                 _ => {
                     let Some((place, entry)) = directory.names.at(position - 2) else { break };
@@ -319,7 +319,7 @@ impl Service {
                         continue;
                     }
                     let number = self.inodes.number(directory.number, entry.name.as_bstr());
-                    Listed { name: entry.name, next, kind: entry.kind, number }
+                    ListedName { name: entry.name, next, kind: entry.kind, number }
                 }
             };
             bytes += LISTING_ENTRY_BYTES + entry.name.len().next_multiple_of(8);
@@ -333,16 +333,16 @@ impl Service {
     pub fn lookup_listed(
         &self,
         directory: &OpenDirectory,
-        entry: &Listed,
+        entry: &ListedName,
         effort: Effort,
         interrupt: &Interrupt,
-    ) -> Found {
+    ) -> FoundNode {
         let name = entry.name.as_bstr();
         let known = self.inodes.child(directory.number, name);
         if let Some(bytes) = known.as_ref().and_then(|inode| inode.exact)
             && let Some(inode) = &known
         {
-            return Found { node: inode.node.clone(), size: Size::Exact(bytes) };
+            return FoundNode { node: inode.node.clone(), size: Size::Exact(bytes) };
         }
         let node = match known {
             Some(inode) => Ok(inode.node),
@@ -350,10 +350,10 @@ impl Service {
         };
         let measured = node.and_then(|node| Ok((measure(&node, effort, interrupt)?, node)));
         match measured {
-            Ok((size, node)) => Found { node, size },
+            Ok((size, node)) => FoundNode { node, size },
             Err(error) => {
                 tracing::debug!("{:?}: {error}", entry.name);
-                Found { node: Arc::new(Placeholder(entry.kind)), size: Size::AtMost(0) }
+                FoundNode { node: Arc::new(Placeholder(entry.kind)), size: Size::AtMost(0) }
             }
         }
     }
@@ -378,7 +378,7 @@ impl Service {
     fn learn(&self, inode: &Inode, size: Size) {
         if let Size::Exact(bytes) = size
             && inode.exact.is_none()
-            && inode.kind() == Kind::File
+            && inode.kind() == EntryKind::File
         {
             self.inodes.set_exact(inode.number, bytes);
         }
@@ -414,10 +414,10 @@ impl OpenDirectory {
 /// The size of a node, if known without asking the node.
 fn known_size(inode: &Inode) -> Result<Option<Size>, Error> {
     Ok(match inode.kind() {
-        Kind::Directory => Some(Size::Exact(0)),
-        Kind::Symlink => Some(Size::Exact(inode.node.readlink()?.len() as u64)),
-        Kind::LiveFile => Some(Size::AtMost(0)),
-        Kind::File => inode.exact.map(Size::Exact),
+        EntryKind::Directory => Some(Size::Exact(0)),
+        EntryKind::Symlink => Some(Size::Exact(inode.node.readlink()?.len() as u64)),
+        EntryKind::LiveFile => Some(Size::AtMost(0)),
+        EntryKind::File => inode.exact.map(Size::Exact),
     })
 }
 
@@ -425,10 +425,10 @@ fn known_size(inode: &Inode) -> Result<Option<Size>, Error> {
 /// `open` must refuse.
 fn measure(node: &NodeRef, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
     match node.attributes().kind {
-        Kind::Directory => Ok(Size::Exact(0)),
-        Kind::Symlink => Ok(Size::Exact(node.readlink()?.len() as u64)),
-        Kind::LiveFile => Ok(Size::AtMost(0)),
-        Kind::File => match node.size(effort, interrupt) {
+        EntryKind::Directory => Ok(Size::Exact(0)),
+        EntryKind::Symlink => Ok(Size::Exact(node.readlink()?.len() as u64)),
+        EntryKind::LiveFile => Ok(Size::AtMost(0)),
+        EntryKind::File => match node.size(effort, interrupt) {
             Err(error)
                 if effort == Effort::Quick
                     && !matches!(error, Error::Session(session::Error::Interrupted | session::Error::Stale)) =>

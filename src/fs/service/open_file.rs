@@ -11,10 +11,10 @@ use crate::fs::node::NodeRef;
 use crate::session;
 use crate::source::Interrupt;
 use crate::store::Answer;
-use crate::views::Access;
+use crate::views::AccessPattern;
 
 /// An open file.
-pub struct OpenFile {
+pub struct OpenNode {
     pub(super) number: u64,
     node: NodeRef,
     pub(super) size: u64,
@@ -36,10 +36,10 @@ struct Ahead {
     refused: Mutex<BTreeMap<u64, u64>>,
 }
 
-impl OpenFile {
+impl OpenNode {
     /// A file whose bytes are in memory (`content`) or come from its node.
     pub(super) fn new(number: u64, node: NodeRef, size: u64, content: Option<Vec<u8>>) -> Self {
-        let kept = content.is_none() && node.access() == Access::Any;
+        let kept = content.is_none() && node.access() == AccessPattern::Any;
         Self { number, node, size, content, kept, quick: AtomicBool::new(false), ahead: Arc::default() }
     }
 

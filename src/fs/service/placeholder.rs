@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use bstr::BString;
 
 use crate::fs::Error;
-use crate::fs::node::{Attributes, Children, Kind, Node, NodeRef, Xattrs};
+use crate::fs::node::{Attributes, Children, EntryKind, Node, NodeRef, Xattrs};
 use crate::session;
 use crate::source::Interrupt;
 use crate::store::Answer;
@@ -13,7 +13,7 @@ use crate::views::{Effort, Size};
 
 /// A node with a kind and nothing else. It is never current, so the kernel looks the name up before it uses it, and
 /// then gets the error.
-pub struct Placeholder(pub Kind);
+pub struct Placeholder(pub EntryKind);
 
 impl Node for Placeholder {
     fn attributes(&self) -> Attributes {

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use super::file::shown_xattrs;
-use super::{Attributes, Children, Error, Interrupt, Kind, Node, NodeRef, Xattrs, node, plain_attributes};
+use super::{Attributes, Children, EntryKind, Error, Interrupt, Node, NodeRef, Xattrs, node, plain_attributes};
 use crate::session::Spot;
 
 /// A directory: a source folder, a source, a group, a table, or a directory of one of these.
@@ -11,24 +11,24 @@ pub(super) struct DirectoryNode(pub Spot);
 
 impl Node for DirectoryNode {
     fn attributes(&self) -> Attributes {
-        let plain = |time| plain_attributes(Kind::Directory, time);
+        let plain = |time| plain_attributes(EntryKind::Directory, time);
         match &self.0 {
             Spot::Root(root) => DirectoryNode(root.shown.clone()).attributes(),
             Spot::Live(_, since) => plain(*since),
             Spot::Folder(folder) => plain(folder.modified()),
             Spot::Several(several) => plain(several.since()),
             Spot::Source(root) => {
-                root.stamp().map_or_else(|| plain(SystemTime::now()), |stamp| stamp.attributes(Kind::Directory))
+                root.stamp().map_or_else(|| plain(SystemTime::now()), |stamp| stamp.attributes(EntryKind::Directory))
             }
             Spot::Directory(directory) => {
-                let of_file = directory.opened().attributes(Kind::Directory);
+                let of_file = directory.opened().attributes(EntryKind::Directory);
                 Attributes { mtime: directory.mtime().unwrap_or(of_file.mtime), ..of_file }
             }
             Spot::Dataset(dataset) => plain(dataset.since()),
             Spot::Partition(partition) => plain(partition.since),
             of_file => {
                 let opened = of_file.opened();
-                opened.map_or_else(|| plain(SystemTime::now()), |opened| opened.attributes(Kind::Directory))
+                opened.map_or_else(|| plain(SystemTime::now()), |opened| opened.attributes(EntryKind::Directory))
             }
         }
     }

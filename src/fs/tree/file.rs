@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString};
 
-use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Opened, Size, Xattrs};
+use super::{Attributes, Effort, EntryKind, Error, Interrupt, Node, NodeRef, OpenedSource, Size, Xattrs};
 use crate::catalogue::Attribute;
 use crate::session::{ObjectAttributes, ShownFile};
 use crate::store::Answer;
-use crate::views::Access;
+use crate::views::AccessPattern;
 use crate::views::metadata::attribute_text;
 
 /// The extended attribute with the true link name.
@@ -38,13 +38,13 @@ impl Xattrs for ShownXattrs {
 }
 
 /// The attributes of an object as extended attributes.
-pub(super) fn shown_xattrs(of: &ObjectAttributes, opened: &Opened, interrupt: &Interrupt) -> Box<dyn Xattrs> {
+pub(super) fn shown_xattrs(of: &ObjectAttributes, opened: &OpenedSource, interrupt: &Interrupt) -> Box<dyn Xattrs> {
     Box::new(ShownXattrs { name: of.name.clone(), attributes: of.all(opened, interrupt) })
 }
 
 impl Node for ShownFile {
     fn attributes(&self) -> Attributes {
-        self.opened.attributes(Kind::File)
+        self.opened.attributes(EntryKind::File)
     }
 
     fn is_current(&self) -> bool {
@@ -63,7 +63,7 @@ impl Node for ShownFile {
         self.view.gather(offset, length, answer, interrupt).map_err(|error| self.failed(error).into())
     }
 
-    fn access(&self) -> Access {
+    fn access(&self) -> AccessPattern {
         self.view.access()
     }
 

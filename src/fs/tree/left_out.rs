@@ -1,12 +1,12 @@
 //! The node of `TABLE.left_out.txt`: one line for each file that a dataset leaves out, with the reason.
 
-use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Size, plain_attributes};
+use super::{Attributes, Effort, EntryKind, Error, Interrupt, Node, Size, plain_attributes};
 use crate::session::datasets::LeftOutText;
 use crate::store::Answer;
 
 impl Node for LeftOutText {
     fn attributes(&self) -> Attributes {
-        plain_attributes(Kind::File, self.since)
+        plain_attributes(EntryKind::File, self.since)
     }
 
     fn is_current(&self) -> bool {

@@ -2,13 +2,13 @@
 
 use std::time::SystemTime;
 
-use super::{Attributes, Error, Interrupt, Kind, Node, plain_attributes};
+use super::{Attributes, EntryKind, Error, Interrupt, Node, plain_attributes};
 use crate::session::LiveFile;
 use crate::store::Answer;
 
 impl Node for LiveFile {
     fn attributes(&self) -> Attributes {
-        plain_attributes(Kind::LiveFile, SystemTime::now())
+        plain_attributes(EntryKind::LiveFile, SystemTime::now())
     }
 
     fn is_current(&self) -> bool {

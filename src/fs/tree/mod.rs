@@ -1,7 +1,7 @@
 //! The tree of names over HDF5 files: the node of each part of a session.
 //!
-//! A node belongs to one opening of a source (`Opened`). If another file takes the source's path, the nodes of the old
-//! opening stop being current, the kernel asks again from the root, and a new opening answers.
+//! A node belongs to one opening of a source (`OpenedSource`). If another file takes the source's path, the nodes of
+//! the old opening stop being current, the kernel asks again from the root, and a new opening answers.
 
 mod directory;
 mod file;
@@ -20,8 +20,8 @@ use bstr::BString;
 use self::directory::DirectoryNode;
 use self::named::FileName;
 use super::Error;
-use super::node::{Attributes, Children, Kind, Node, NodeRef, Xattrs};
-use crate::session::{self, FileSpot, OpenError, Opened, Session, Spot, Stamp};
+use super::node::{Attributes, Children, EntryKind, Node, NodeRef, Xattrs};
+use crate::session::{self, FileSpot, OpenError, OpenedSource, Session, Spot, Stamp};
 use crate::source::Interrupt;
 use crate::views::{Effort, Size};
 
@@ -51,40 +51,40 @@ pub(crate) fn node(spot: Spot) -> NodeRef {
 }
 
 /// Attributes of a node that belongs to no HDF5 file.
-fn plain_attributes(kind: Kind, time: SystemTime) -> Attributes {
-    let mode = if kind == Kind::Directory { 0o555 } else { 0o444 };
+fn plain_attributes(kind: EntryKind, time: SystemTime) -> Attributes {
+    let mode = if kind == EntryKind::Directory { 0o555 } else { 0o444 };
     Attributes { kind, mode, mtime: time, ctime: time, atime: time }
 }
 
 impl Stamp {
     /// Attributes of a node of this kind. A directory is searchable if it is readable.
-    fn attributes(&self, kind: Kind) -> Attributes {
+    fn attributes(&self, kind: EntryKind) -> Attributes {
         let [mtime, ctime, atime] = self.times;
         let mode = match kind {
-            Kind::Directory => self.mode | (self.mode >> 2),
-            Kind::Symlink => 0o777,
-            Kind::File | Kind::LiveFile => self.mode,
+            EntryKind::Directory => self.mode | (self.mode >> 2),
+            EntryKind::Symlink => 0o777,
+            EntryKind::File | EntryKind::LiveFile => self.mode,
         };
         Attributes { kind, mode, mtime, ctime, atime }
     }
 }
 
-impl Opened {
+impl OpenedSource {
     /// Attributes of a node of this kind, with the HDF5 file's times and read bits.
-    fn attributes(&self, kind: Kind) -> Attributes {
+    fn attributes(&self, kind: EntryKind) -> Attributes {
         self.stamp().attributes(kind)
     }
 }
 
 /// A symbolic link.
 struct LinkNode {
-    opened: Arc<Opened>,
+    opened: Arc<OpenedSource>,
     target: BString,
 }
 
 impl Node for LinkNode {
     fn attributes(&self) -> Attributes {
-        self.opened.attributes(Kind::Symlink)
+        self.opened.attributes(EntryKind::Symlink)
     }
 
     fn is_current(&self) -> bool {

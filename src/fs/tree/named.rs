@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Attributes, Effort, Error, Interrupt, Kind, Node, NodeRef, Size, Xattrs};
+use super::{Attributes, Effort, EntryKind, Error, Interrupt, Node, NodeRef, Size, Xattrs};
 use crate::session::{Directory, ShownFile, Use};
 use crate::store::Answer;
-use crate::views::{Access, Standing};
+use crate::views::{AccessPattern, Standing};
 
 /// A file of a dataset or a column, known by its position in a directory.
 pub(super) struct FileName {
@@ -33,7 +33,7 @@ impl FileName {
 
 impl Node for FileName {
     fn attributes(&self) -> Attributes {
-        self.directory.opened().attributes(Kind::File)
+        self.directory.opened().attributes(EntryKind::File)
     }
 
     fn is_current(&self) -> bool {
@@ -54,8 +54,8 @@ impl Node for FileName {
         self.file(Use::Opened)?.gather(offset, length, answer, interrupt)
     }
 
-    fn access(&self) -> Access {
-        self.file(Use::Seen).map_or(Access::Any, |file| file.access())
+    fn access(&self) -> AccessPattern {
+        self.file(Use::Seen).map_or(AccessPattern::Any, |file| file.access())
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {

@@ -1,11 +1,11 @@
 //! The node of the rows of one file of a dataset: `part-0.parquet`.
 
 use super::{Attributes, Effort, Error, Interrupt, Node, Size, Xattrs};
-use crate::session::datasets::Part;
+use crate::session::datasets::PartFile;
 use crate::store::Answer;
-use crate::views::Access;
+use crate::views::AccessPattern;
 
-impl Node for Part {
+impl Node for PartFile {
     fn attributes(&self) -> Attributes {
         let own = self.file.attributes();
         // Bytes never change while this time stays.
@@ -13,7 +13,7 @@ impl Node for Part {
     }
 
     fn is_current(&self) -> bool {
-        Part::is_current(self)
+        PartFile::is_current(self)
     }
 
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
@@ -24,7 +24,7 @@ impl Node for Part {
         self.file.gather(offset, length, answer, interrupt)
     }
 
-    fn access(&self) -> Access {
+    fn access(&self) -> AccessPattern {
         self.file.access()
     }
 

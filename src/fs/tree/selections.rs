@@ -1,13 +1,13 @@
 //! The node of a file over chosen rows, which becomes an ordinary file once the rows are known.
 
-use super::{Attributes, Effort, Error, Interrupt, Kind, Node, Size, Xattrs};
+use super::{Attributes, Effort, EntryKind, Error, Interrupt, Node, Size, Xattrs};
 use crate::session::selections::SelectionFile;
 use crate::store::Answer;
-use crate::views::Access;
+use crate::views::AccessPattern;
 
 impl Node for SelectionFile {
     fn attributes(&self) -> Attributes {
-        self.opened().attributes(Kind::File)
+        self.opened().attributes(EntryKind::File)
     }
 
     fn is_current(&self) -> bool {
@@ -22,8 +22,9 @@ impl Node for SelectionFile {
         self.file(interrupt)?.gather(offset, length, answer, interrupt)
     }
 
-    fn access(&self) -> Access {
-        self.known().map_or_else(|| self.of_all().map_or(Access::Any, |file| file.access()), |file| file.access())
+    fn access(&self) -> AccessPattern {
+        self.known()
+            .map_or_else(|| self.of_all().map_or(AccessPattern::Any, |file| file.access()), |file| file.access())
     }
 
     fn xattrs(&self, interrupt: &Interrupt) -> Result<Box<dyn Xattrs>, Error> {

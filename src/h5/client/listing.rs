@@ -9,9 +9,9 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::{Client, Inner, nonsense};
-use crate::catalogue::{Attribute, Description, Group, Link, Object, ObjectId, Target};
+use crate::catalogue::{Attribute, DatasetDescription, Group, Link, Object, ObjectId, Target};
 use crate::h5::error::Error;
-use crate::h5::protocol::{Answer, GroupPage, LINKS_AT_ONCE, Request};
+use crate::h5::protocol::{GroupPage, LINKS_AT_ONCE, Request, WorkerAnswer};
 use crate::source::Interrupt;
 
 /// Fewest links that are worth the start of a second worker.
@@ -157,10 +157,12 @@ impl Inner {
         let Range { start, end } = *part;
         loop {
             match self.call(Request::Group { id, start, end, plain }, interrupt)?.0 {
-                Answer::Group(page) if page.next.is_none_or(|next| next > start) && page.total <= MAX_LINKS as u64 => {
+                WorkerAnswer::Group(page)
+                    if page.next.is_none_or(|next| next > start) && page.total <= MAX_LINKS as u64 =>
+                {
                     return Ok(page);
                 }
-                Answer::Again => {}
+                WorkerAnswer::Again => {}
                 _ => return Err(nonsense()),
             }
         }
@@ -173,7 +175,7 @@ const MOST_ALIKE: usize = 8;
 /// Adds the links of a page. Datasets near each other share equal descriptions.
 fn take(page: &GroupPage, links: &mut Vec<Link>) -> Result<(), Error> {
     let mut rest = page.links.as_slice();
-    let mut met: VecDeque<Arc<Description>> = VecDeque::new();
+    let mut met: VecDeque<Arc<DatasetDescription>> = VecDeque::new();
     let nothing: Arc<[Attribute]> = Arc::default();
     for _ in 0..page.count {
         let (mut link, behind) = postcard::take_from_bytes::<Link>(rest).map_err(|_| nonsense())?;

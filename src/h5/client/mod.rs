@@ -23,7 +23,7 @@ use crate::catalogue::{
 };
 use crate::h5::error::Error;
 use crate::h5::options::{Options, Region};
-use crate::h5::protocol::{Answer, CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Reply, Request};
+use crate::h5::protocol::{CHUNKS_AHEAD, Fault, MAX_SOURCE_PATHS, MAX_SOURCES, Request, WorkerAnswer, WorkerReply};
 use crate::source::{Interrupt, Source};
 
 /// Deaths and hangs after which the client refuses a request for good.
@@ -49,7 +49,7 @@ pub struct Client {
 
 /// The catalogue of a small file, as far as it fits in one answer of the worker.
 #[derive(Debug, Default)]
-pub struct Ahead {
+pub struct PrefetchedCatalogue {
     /// Complete groups.
     pub groups: Vec<Group>,
     /// Chunks of datasets.
@@ -105,7 +105,7 @@ struct Pending {
 /// The result of a look at the worker.
 enum Look {
     /// A reply to the current request.
-    Reply(Reply),
+    Reply(WorkerReply),
     /// Nothing yet.
     Waiting,
     /// The current request failed together with its worker.
@@ -172,18 +172,18 @@ impl Client {
     ///
     /// # Errors
     /// See [`Error`]: the worker does not start, its answer makes no sense, or the request was interrupted.
-    pub fn ahead(&self, interrupt: &Interrupt) -> Result<Ahead, Error> {
-        let mut ahead = Ahead::default();
+    pub fn ahead(&self, interrupt: &Interrupt) -> Result<PrefetchedCatalogue, Error> {
+        let mut ahead = PrefetchedCatalogue::default();
         let answers = match self.inner.ahead(interrupt)? {
-            Some(Answer::Ahead(answers)) => answers,
+            Some(WorkerAnswer::Ahead(answers)) => answers,
             _ => return Ok(ahead),
         };
         for (request, answer) in answers {
             match (request, answer) {
-                (Request::Group { id, .. }, Answer::Group(page)) if page.next.is_none() => {
+                (Request::Group { id, .. }, WorkerAnswer::Group(page)) if page.next.is_none() => {
                     ahead.groups.push(listing::whole(id, page)?);
                 }
-                (Request::Chunks { id, .. }, Answer::Chunks { chunks, next: None }) => {
+                (Request::Chunks { id, .. }, WorkerAnswer::Chunks { chunks, next: None }) => {
                     let mut map = ChunkMapBuilder::default();
                     if chunks.len() as u64 <= CHUNKS_AHEAD && chunks.into_iter().all(|chunk| map.push(chunk).is_ok()) {
                         ahead.chunks.push((id, map.finish()));
@@ -211,7 +211,7 @@ impl Client {
     /// See [`Error`].
     pub fn object(&self, id: ObjectId, interrupt: &Interrupt) -> Result<Object, Error> {
         match self.inner.call(Request::Object { id }, interrupt)?.0 {
-            Answer::Object(object) => Ok(object),
+            WorkerAnswer::Object(object) => Ok(object),
             _ => Err(nonsense()),
         }
     }
@@ -225,7 +225,7 @@ impl Client {
         let mut start = 0u64;
         loop {
             let answer = self.inner.call(Request::Chunks { id, limit, start }, interrupt)?.0;
-            let Answer::Chunks { chunks, next } = answer else { return Err(nonsense()) };
+            let WorkerAnswer::Chunks { chunks, next } = answer else { return Err(nonsense()) };
             let end = start.saturating_add(chunks.len() as u64);
             if end > limit {
                 return Err(nonsense());
@@ -270,7 +270,7 @@ impl Client {
         let (mut start, mut path_bytes) = (0, 0);
         loop {
             let answer = self.inner.call(Request::Mappings { id, start, by_chunk }, interrupt)?.0;
-            let Answer::Mappings { mut sources, mut runs, next } = answer else { return Err(nonsense()) };
+            let WorkerAnswer::Mappings { mut sources, mut runs, next } = answer else { return Err(nonsense()) };
             path_bytes += sources.iter().map(|source| source.path.len()).sum::<usize>();
             all_sources.append(&mut sources);
             all.append(&mut runs);
@@ -315,9 +315,9 @@ impl Client {
             let piece = rest.get(..MAX_ADDRESSES).unwrap_or(rest);
             let request = Request::Paths { file, addresses: piece.to_vec() };
             match self.inner.call(request, interrupt)?.0 {
-                Answer::Paths(page) if page.is_empty() || page.len() > piece.len() => return Err(nonsense()),
-                Answer::Paths(mut page) => paths.append(&mut page),
-                Answer::Again => {}
+                WorkerAnswer::Paths(page) if page.is_empty() || page.len() > piece.len() => return Err(nonsense()),
+                WorkerAnswer::Paths(mut page) => paths.append(&mut page),
+                WorkerAnswer::Again => {}
                 _ => return Err(nonsense()),
             }
         }
@@ -331,7 +331,7 @@ impl Client {
     #[doc(hidden)]
     pub fn probe(&self, interrupt: &Interrupt) -> Result<Vec<(String, bool)>, Error> {
         match self.inner.call(Request::Probe, interrupt)?.0 {
-            Answer::Probe(found) => Ok(found),
+            WorkerAnswer::Probe(found) => Ok(found),
             _ => Err(nonsense()),
         }
     }
@@ -402,7 +402,7 @@ impl Inner {
     }
 
     /// Sends [`Request::Ahead`]; `None` if the worker dies or hangs in it.
-    fn ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Option<Answer>, Error> {
+    fn ahead(self: &Arc<Self>, interrupt: &Interrupt) -> Result<Option<WorkerAnswer>, Error> {
         let mut state = self.turn(interrupt)?;
         self.ready(&mut state, interrupt)?;
         match self.execute(&mut state, Request::Ahead, interrupt) {
@@ -416,13 +416,17 @@ impl Inner {
     }
 
     /// Executes a request. It copies elements out of the shared memory before the next request can overwrite them.
-    fn call(self: &Arc<Self>, request: Request, interrupt: &Interrupt) -> Result<(Answer, Option<Elements>), Error> {
+    fn call(
+        self: &Arc<Self>,
+        request: Request,
+        interrupt: &Interrupt,
+    ) -> Result<(WorkerAnswer, Option<Elements>), Error> {
         let mut state = self.turn(interrupt)?;
         state.refuse_poisoned(&request)?;
         let answer = self.execute_ready(&mut state, request, interrupt)?;
         state.requests += 1;
         let elements = match (&answer, &state.worker) {
-            (Answer::Elements { bytes, heap }, Some(running)) => match running.worker.elements(*bytes, *heap) {
+            (WorkerAnswer::Elements { bytes, heap }, Some(running)) => match running.worker.elements(*bytes, *heap) {
                 Ok(elements) => Some(elements),
                 Err(Gone(why)) => {
                     state.worker = None;
@@ -485,7 +489,7 @@ impl Inner {
         state: &mut State,
         request: Request,
         interrupt: &Interrupt,
-    ) -> Result<Answer, Error> {
+    ) -> Result<WorkerAnswer, Error> {
         for _ in 0..MAX_STARTS {
             self.ready(state, interrupt)?;
             match self.execute(state, request.clone(), interrupt) {
@@ -498,7 +502,7 @@ impl Inner {
     }
 
     /// Sends a request to an idle worker and waits for its end.
-    fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<Answer, Failure> {
+    fn execute(&self, state: &mut State, request: Request, interrupt: &Interrupt) -> Result<WorkerAnswer, Failure> {
         let patience = Patience::of(&request, self.options.deadline, state.hangs);
         let Some(running) = state.worker.as_mut() else { return Err(nonsense().into()) };
         let (spent, since) = (running.worker.processor_time(), Instant::now());
@@ -546,7 +550,7 @@ impl Inner {
         state.files.extend_from_slice(&reply.files);
         if !running.opened {
             match &reply.answer {
-                Ok(Answer::Open { info, sandbox }) => {
+                Ok(WorkerAnswer::Open { info, sandbox }) => {
                     running.opened = true;
                     if state.info.is_none() {
                         for note in &sandbox.notes {
@@ -563,7 +567,7 @@ impl Inner {
     }
 }
 
-impl pool::Client for Inner {
+impl pool::WorkerOwner for Inner {
     fn has_worker(&self) -> bool {
         // A client with a busy worker holds the lock.
         self.state.try_lock().is_none_or(|state| state.worker.is_some())

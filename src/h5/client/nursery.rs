@@ -20,7 +20,7 @@ const READY: Duration = Duration::from_secs(30);
 
 /// Settings that libhdf5 reads at its initialisation: workers with the same settings share a nursery.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct LibrarySettings {
     /// The program to start.
     pub program: PathBuf,
     /// Whether libhdf5 may load filter plugins.
@@ -32,14 +32,14 @@ pub(super) struct Kind {
 /// See the module. Its drop ends the nursery; its workers live on.
 #[derive(Debug)]
 pub(super) struct Nursery {
-    pub kind: Kind,
+    pub kind: LibrarySettings,
     process: Child,
     socket: UnixStream,
 }
 
 impl Nursery {
     /// Starts the nursery. The calling thread must outlive all workers.
-    pub fn start(kind: Kind) -> io::Result<Self> {
+    pub fn start(kind: LibrarySettings) -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_read_timeout(Some(READY))?;
         let mut command = Command::new(&kind.program);

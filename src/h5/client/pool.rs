@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded, unbounded};
 use parking_lot::Mutex;
 
-use super::nursery::{Kind, Nursery, Process};
+use super::nursery::{LibrarySettings, Nursery, Process};
 use crate::h5::error::Error;
 use crate::source::Interrupt;
 
@@ -26,19 +26,19 @@ const UNUSED: Duration = Duration::from_secs(30);
 pub(in crate::h5) const GLANCE: Duration = Duration::from_millis(20);
 
 static ALIVE: Mutex<usize> = Mutex::new(0);
-static CLIENTS: Mutex<Vec<Weak<dyn Client>>> = Mutex::new(Vec::new());
+static CLIENTS: Mutex<Vec<Weak<dyn WorkerOwner>>> = Mutex::new(Vec::new());
 /// The thread that starts workers, with the id of its process: a fork leaves the thread behind.
 static STARTER: Mutex<Option<(u32, Sender<Job>)>> = Mutex::new(None);
 
 struct Job {
-    kind: Kind,
+    kind: LibrarySettings,
     /// The standard input of the worker.
     socket: OwnedFd,
     answer: Sender<io::Result<Process>>,
 }
 
 /// A holder of at most one worker.
-pub(in crate::h5) trait Client: Send + Sync {
+pub(in crate::h5) trait WorkerOwner: Send + Sync {
     /// Whether it has a worker, or may have one.
     fn has_worker(&self) -> bool;
 
@@ -63,8 +63,8 @@ impl Drop for Slot {
 }
 
 /// Registers a client with a worker, so that the pool can end the worker when idle.
-pub(in crate::h5) fn register(client: &Arc<impl Client + 'static>) {
-    let client: Arc<dyn Client> = client.clone();
+pub(in crate::h5) fn register(client: &Arc<impl WorkerOwner + 'static>) {
+    let client: Arc<dyn WorkerOwner> = client.clone();
     let mut met = Vec::new();
     let mut known = CLIENTS.lock();
     known.retain(|known| {
@@ -79,7 +79,7 @@ pub(in crate::h5) fn register(client: &Arc<impl Client + 'static>) {
     drop(met);
 }
 
-fn clients() -> Vec<Arc<dyn Client>> {
+fn clients() -> Vec<Arc<dyn WorkerOwner>> {
     CLIENTS.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
@@ -106,14 +106,14 @@ pub(in crate::h5) fn acquire(limit: usize, interrupt: &Interrupt) -> Result<Slot
 }
 
 /// Starts a worker with this standard input from the thread that never ends.
-pub(super) fn start(kind: Kind, socket: OwnedFd) -> io::Result<Process> {
+pub(super) fn start(kind: LibrarySettings, socket: OwnedFd) -> io::Result<Process> {
     let (answer, process) = bounded(1);
     starter()?.send(Job { kind, socket, answer }).map_err(io::Error::other)?;
     process.recv().map_err(io::Error::other)?
 }
 
 /// Forks a worker from the nursery; starts a new nursery for other settings.
-fn worker(nursery: &mut Option<Nursery>, kind: &Kind, socket: &OwnedFd) -> io::Result<Process> {
+fn worker(nursery: &mut Option<Nursery>, kind: &LibrarySettings, socket: &OwnedFd) -> io::Result<Process> {
     if let Some(process) = nursery.as_mut().filter(|nursery| nursery.kind == *kind)
         && let Ok(worker) = process.worker(socket)
     {

@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 
 use bstr::ByteSlice;
 
-use super::nursery::{Kind, Process};
+use super::nursery::{LibrarySettings, Process};
 use super::pool::{self, Slot};
 use crate::catalogue::Elements;
 use crate::h5::options::Options;
 use crate::h5::protocol::descriptors;
-use crate::h5::protocol::{self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Message, Reply, Request, SHARED};
+use crate::h5::protocol::{
+    self, Envelope, Hello, MAX_ELEMENTS, MAX_FRAME, MAX_HEAP, Request, SHARED, WorkerMessage, WorkerReply,
+};
 
 /// Contents of the shared memory above this size go back to the system after the read.
 const KEEP_SHARED: u64 = 4 << 20;
@@ -59,8 +61,11 @@ impl Worker {
         let canonical = options.follow_external.then(|| path.canonicalize()).transpose()?;
         let folder = canonical.as_deref().and_then(Path::parent).map(Path::to_owned);
         let path = canonical.unwrap_or_else(|| path.to_owned());
-        let kind =
-            Kind { program: options.program.clone(), has_plugins: options.plugins.is_some(), folder: folder.clone() };
+        let kind = LibrarySettings {
+            program: options.program.clone(),
+            has_plugins: options.plugins.is_some(),
+            folder: folder.clone(),
+        };
         let process = pool::start(kind, theirs.into())?;
         let hello = Hello {
             path: path.into_os_string().into_vec(),
@@ -101,7 +106,7 @@ impl Worker {
     }
 
     /// Waits up to `wait` for a reply.
-    pub fn reply(&mut self, wait: Duration) -> Result<Option<Reply>, Gone> {
+    pub fn reply(&mut self, wait: Duration) -> Result<Option<WorkerReply>, Gone> {
         if let Some(reply) = self.take_reply()? {
             return Ok(Some(reply));
         }
@@ -130,7 +135,7 @@ impl Worker {
         self.begun == self.serial
     }
 
-    fn take_reply(&mut self) -> Result<Option<Reply>, Gone> {
+    fn take_reply(&mut self) -> Result<Option<WorkerReply>, Gone> {
         loop {
             let Some(length) = self.inbox.first_chunk::<4>() else { return Ok(None) };
             let length = u32::from_le_bytes(*length) as usize;
@@ -141,8 +146,8 @@ impl Worker {
             let message = postcard::from_bytes(body);
             self.inbox.drain(..4 + length);
             match message {
-                Ok(Message::Begun(serial)) => self.begun = serial,
-                Ok(Message::Reply(reply)) => return Ok(Some(reply)),
+                Ok(WorkerMessage::Begun(serial)) => self.begun = serial,
+                Ok(WorkerMessage::Reply(reply)) => return Ok(Some(reply)),
                 Err(error) => return Err(self.gone(&format!("it sent an unreadable reply: {error}"))),
             }
         }

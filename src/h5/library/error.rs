@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_uint, c_void};
 use std::fmt::Display;
 
 use super::ffi::{self, Herr, Hid};
-use crate::h5::protocol::{Refusal, printable};
+use crate::h5::protocol::{WorkerRefusal, printable};
 
 /// Most entries of a stack that are read.
 const MAX_ENTRIES: usize = 64;
@@ -22,9 +22,9 @@ pub(in crate::h5) fn note_failure(reason: String) {
 
 /// The reason for a failure, in libhdf5's words or ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::h5) struct Reason(pub String);
+pub(in crate::h5) struct FailureReason(pub String);
 
-impl Reason {
+impl FailureReason {
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -55,9 +55,9 @@ impl Reason {
     }
 }
 
-impl From<Reason> for Refusal {
-    fn from(reason: Reason) -> Self {
-        Refusal::Hdf5(reason.0)
+impl From<FailureReason> for WorkerRefusal {
+    fn from(reason: FailureReason) -> Self {
+        WorkerRefusal::Hdf5(reason.0)
     }
 }
 
@@ -81,8 +81,8 @@ pub(in crate::h5) struct Id(Hid);
 
 impl Id {
     /// Takes over the result of a call; a negative number is the library's error.
-    pub fn own(id: Hid) -> Result<Self, Reason> {
-        if id < 0 { Err(Reason::of_library()) } else { Ok(Self(id)) }
+    pub fn own(id: Hid) -> Result<Self, FailureReason> {
+        if id < 0 { Err(FailureReason::of_library()) } else { Ok(Self(id)) }
     }
 
     pub fn raw(&self) -> Hid {
@@ -107,6 +107,6 @@ impl Drop for Id {
 }
 
 /// Turns the status of a call into a result.
-pub(in crate::h5) fn check(status: Herr) -> Result<Herr, Reason> {
-    if status < 0 { Err(Reason::of_library()) } else { Ok(status) }
+pub(in crate::h5) fn check(status: Herr) -> Result<Herr, FailureReason> {
+    if status < 0 { Err(FailureReason::of_library()) } else { Ok(status) }
 }

@@ -110,14 +110,14 @@ pub const FEATURE_DEFAULT_COMPATIBLE: c_ulong = 0x8000;
 /// `H5O_token_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token(pub [u8; 16]);
+pub struct ObjectToken(pub [u8; 16]);
 
 /// `H5O_info2_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ObjectInfo {
     pub file_number: c_ulong,
-    pub token: Token,
+    pub token: ObjectToken,
     pub kind: c_int,
     pub references: c_uint,
     pub times: [i64; 4],
@@ -263,7 +263,7 @@ pub struct DriverFile {
 }
 
 /// A callback that the driver lacks.
-pub type Absent = Option<unsafe extern "C" fn()>;
+pub type AbsentCallback = Option<unsafe extern "C" fn()>;
 
 /// `H5FD_class_t`, version 1.
 #[repr(C)]
@@ -273,40 +273,40 @@ pub struct DriverClass {
     pub name: *const c_char,
     pub max_address: u64,
     pub close_degree: c_int,
-    pub terminate: Absent,
-    pub superblock_size: Absent,
-    pub superblock_encode: Absent,
-    pub superblock_decode: Absent,
+    pub terminate: AbsentCallback,
+    pub superblock_size: AbsentCallback,
+    pub superblock_encode: AbsentCallback,
+    pub superblock_decode: AbsentCallback,
     pub fapl_size: usize,
-    pub fapl_get: Absent,
-    pub fapl_copy: Absent,
-    pub fapl_free: Absent,
+    pub fapl_get: AbsentCallback,
+    pub fapl_copy: AbsentCallback,
+    pub fapl_free: AbsentCallback,
     pub dxpl_size: usize,
-    pub dxpl_copy: Absent,
-    pub dxpl_free: Absent,
+    pub dxpl_copy: AbsentCallback,
+    pub dxpl_free: AbsentCallback,
     pub open: Option<unsafe extern "C" fn(*const c_char, c_uint, Hid, u64) -> *mut DriverFile>,
     pub close: Option<unsafe extern "C" fn(*mut DriverFile) -> Herr>,
     pub compare: Option<unsafe extern "C" fn(*const DriverFile, *const DriverFile) -> c_int>,
     pub query: Option<unsafe extern "C" fn(*const DriverFile, *mut c_ulong) -> Herr>,
-    pub type_map: Absent,
-    pub alloc: Absent,
+    pub type_map: AbsentCallback,
+    pub alloc: AbsentCallback,
     pub free: Option<unsafe extern "C" fn(*mut DriverFile, c_int, Hid, u64, u64) -> Herr>,
     pub get_eoa: Option<unsafe extern "C" fn(*const DriverFile, c_int) -> u64>,
     pub set_eoa: Option<unsafe extern "C" fn(*mut DriverFile, c_int, u64) -> Herr>,
     pub get_eof: Option<unsafe extern "C" fn(*const DriverFile, c_int) -> u64>,
-    pub handle: Absent,
+    pub handle: AbsentCallback,
     pub read: Option<unsafe extern "C" fn(*mut DriverFile, c_int, Hid, u64, usize, *mut c_void) -> Herr>,
     pub write: Option<unsafe extern "C" fn(*mut DriverFile, c_int, Hid, u64, usize, *const c_void) -> Herr>,
-    pub read_vector: Absent,
-    pub write_vector: Absent,
-    pub read_selection: Absent,
-    pub write_selection: Absent,
-    pub flush: Absent,
+    pub read_vector: AbsentCallback,
+    pub write_vector: AbsentCallback,
+    pub read_selection: AbsentCallback,
+    pub write_selection: AbsentCallback,
+    pub flush: AbsentCallback,
     pub truncate: Option<unsafe extern "C" fn(*mut DriverFile, Hid, bool) -> Herr>,
     pub lock: Option<unsafe extern "C" fn(*mut DriverFile, bool) -> Herr>,
     pub unlock: Option<unsafe extern "C" fn(*mut DriverFile) -> Herr>,
-    pub delete: Absent,
-    pub control: Absent,
+    pub delete: AbsentCallback,
+    pub control: AbsentCallback,
     pub free_lists: [c_int; 7],
 }
 
@@ -392,7 +392,7 @@ unsafe extern "C" {
 
     pub fn H5Zfilter_avail(filter: c_int) -> Htri;
 
-    pub fn H5Oopen_by_token(location: Hid, token: Token) -> Hid;
+    pub fn H5Oopen_by_token(location: Hid, token: ObjectToken) -> Hid;
     pub fn H5Oget_info3(object: Hid, info: *mut ObjectInfo, fields: c_uint) -> Herr;
     pub fn H5Gget_create_plist(group: Hid) -> Hid;
     pub fn H5Gget_info(group: Hid, info: *mut GroupInfo) -> Herr;

@@ -4,5 +4,5 @@ mod error;
 pub(super) mod ffi;
 mod text;
 
-pub(super) use error::{Id, Reason, check, note_failure};
+pub(super) use error::{FailureReason, Id, check, note_failure};
 pub(super) use text::{c_string, text};

@@ -4,22 +4,22 @@ use std::ffi::{CString, c_char};
 
 use bstr::BString;
 
-use super::error::Reason;
+use super::error::FailureReason;
 
 /// Makes a C string of bytes; libhdf5 takes no name with a NUL inside.
-pub(in crate::h5) fn c_string(bytes: &[u8]) -> Result<CString, Reason> {
-    CString::new(bytes).map_err(|_| Reason::new("a name with a NUL byte"))
+pub(in crate::h5) fn c_string(bytes: &[u8]) -> Result<CString, FailureReason> {
+    CString::new(bytes).map_err(|_| FailureReason::new("a name with a NUL byte"))
 }
 
 /// Takes a text from a call that first returns its length.
-pub(in crate::h5) fn text(call: impl Fn(*mut c_char, usize) -> isize) -> Result<BString, Reason> {
-    let length = usize::try_from(call(std::ptr::null_mut(), 0)).map_err(|_| Reason::of_library())?;
+pub(in crate::h5) fn text(call: impl Fn(*mut c_char, usize) -> isize) -> Result<BString, FailureReason> {
+    let length = usize::try_from(call(std::ptr::null_mut(), 0)).map_err(|_| FailureReason::of_library())?;
     if length > 1 << 20 {
-        return Err(Reason::new(format!("a name of {length} bytes")));
+        return Err(FailureReason::new(format!("a name of {length} bytes")));
     }
     let mut buffer = vec![0u8; length + 1];
     if call(buffer.as_mut_ptr().cast(), buffer.len()) < 0 {
-        return Err(Reason::of_library());
+        return Err(FailureReason::of_library());
     }
     buffer.truncate(length);
     Ok(BString::from(buffer))

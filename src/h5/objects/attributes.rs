@@ -6,11 +6,11 @@ use hdf5_metno_sys::{h5a, h5r, h5s};
 
 use super::types::Type;
 use super::{DEFAULT, space};
-use crate::h5::element::Value;
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::element::AttributeValue;
+use crate::h5::library::{FailureReason, Id, check};
 use crate::h5::steps::References;
 
-fn scalar() -> Result<Id, Reason> {
+fn scalar() -> Result<Id, FailureReason> {
     // SAFETY: no pointers.
     Id::own(unsafe { h5s::H5Screate(h5s::H5S_class_t::H5S_SCALAR) })
 }
@@ -25,7 +25,7 @@ unsafe fn create_attribute(
     datatype: &Type,
     length: Option<u64>,
     value: *const c_void,
-) -> Result<(), Reason> {
+) -> Result<(), FailureReason> {
     let space = match length {
         None => scalar()?,
         Some(length) => space(&[length], None)?,
@@ -39,16 +39,16 @@ unsafe fn create_attribute(
 }
 
 /// Creates an attribute of an object.
-pub(in crate::h5) fn create_value(object: i64, name: &CStr, value: &Value) -> Result<(), Reason> {
-    let (Value::Scalar(element, bytes) | Value::List(element, bytes)) = value;
+pub(in crate::h5) fn create_value(object: i64, name: &CStr, value: &AttributeValue) -> Result<(), FailureReason> {
+    let (AttributeValue::Scalar(element, bytes) | AttributeValue::List(element, bytes)) = value;
     let datatype = Type::new(element)?;
     let length = match value {
-        Value::Scalar(..) => None,
-        Value::List(..) => Some((bytes.len() / datatype.size()) as u64),
+        AttributeValue::Scalar(..) => None,
+        AttributeValue::List(..) => Some((bytes.len() / datatype.size()) as u64),
     };
     let elements = length.map_or(1, |length| length as usize);
     if bytes.len() != elements * datatype.size() || !datatype.pointers()?.is_empty() {
-        return Err(Reason::new("the value is not of its type"));
+        return Err(FailureReason::new("the value is not of its type"));
     }
     // SAFETY: as many elements of a type without pointers, checked above.
     unsafe { create_attribute(object, name, &datatype, length, bytes.as_ptr().cast()) }
@@ -61,9 +61,9 @@ pub(in crate::h5) fn create_references(
     kind: References,
     to: &[i64],
     is_list: bool,
-) -> Result<(), Reason> {
+) -> Result<(), FailureReason> {
     if !is_list && to.len() != 1 {
-        return Err(Reason::new(format!("{} references for one", to.len())));
+        return Err(FailureReason::new(format!("{} references for one", to.len())));
     }
     let datatype = Type::reference(kind)?;
     let length = is_list.then_some(to.len() as u64);
@@ -86,7 +86,7 @@ pub(in crate::h5) fn create_references(
 struct StandardReference(h5r::H5R_ref_t);
 
 impl StandardReference {
-    fn to(object: i64) -> Result<Self, Reason> {
+    fn to(object: i64) -> Result<Self, FailureReason> {
         let mut reference = h5r::H5R_ref_t::default();
         // SAFETY: a C string, and the reference is written before it is used.
         check(unsafe { h5r::H5Rcreate_object(object, c".".as_ptr(), DEFAULT, &raw mut reference) })?;
@@ -102,7 +102,7 @@ impl Drop for StandardReference {
     }
 }
 
-fn object_reference(object: i64) -> Result<u64, Reason> {
+fn object_reference(object: i64) -> Result<u64, FailureReason> {
     let mut reference = 0u64;
     let (place, kind) = ((&raw mut reference).cast(), h5r::H5R_type_t::H5R_OBJECT1);
     // SAFETY: a C string, and an object reference is an address of eight bytes.

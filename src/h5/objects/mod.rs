@@ -11,32 +11,32 @@ use hdf5_metno_sys::{h5d, h5p, h5s};
 
 use self::storage::Storage;
 use self::types::{Type, of_charset};
-use super::element::Fill;
-use super::library::{Id, Reason, check};
+use super::element::FillSetting;
+use super::library::{FailureReason, Id, check};
 use crate::catalogue::Charset;
 
 /// `H5P_DEFAULT`.
 pub(super) const DEFAULT: i64 = 0;
 
 /// A name as a C string.
-pub(super) fn c_string(text: &str) -> Result<CString, Reason> {
-    CString::new(text).map_err(|_| Reason::new(format!("{text:?} contains a NUL byte")))
+pub(super) fn c_string(text: &str) -> Result<CString, FailureReason> {
+    CString::new(text).map_err(|_| FailureReason::new(format!("{text:?} contains a NUL byte")))
 }
 
 /// A simple dataspace.
-pub(super) fn space(dims: &[u64], max: Option<&[u64]>) -> Result<Id, Reason> {
-    let rank = i32::try_from(dims.len()).map_err(|_| Reason::new("too many dimensions"))?;
+pub(super) fn space(dims: &[u64], max: Option<&[u64]>) -> Result<Id, FailureReason> {
+    let rank = i32::try_from(dims.len()).map_err(|_| FailureReason::new("too many dimensions"))?;
     if max.is_some_and(|max| max.len() != dims.len()) {
-        return Err(Reason::new("the extents and their limits differ in number"));
+        return Err(FailureReason::new("the extents and their limits differ in number"));
     }
     // SAFETY: `rank` extents each, or no limits.
     Id::own(unsafe { h5s::H5Screate_simple(rank, dims.as_ptr(), max.map_or(ptr::null(), <[u64]>::as_ptr)) })
 }
 
 /// A box of a dataspace of these extents, for reading or writing.
-pub(super) fn hyperslab(extents: &[u64], start: &[u64], count: &[u64]) -> Result<Id, Reason> {
+pub(super) fn hyperslab(extents: &[u64], start: &[u64], count: &[u64]) -> Result<Id, FailureReason> {
     if start.len() != extents.len() || count.len() != extents.len() {
-        return Err(Reason::new("the box has another number of dimensions than the dataset"));
+        return Err(FailureReason::new("the box has another number of dimensions than the dataset"));
     }
     let file = space(extents, None)?;
     let select = h5s::H5S_seloper_t::H5S_SELECT_SET;
@@ -47,7 +47,7 @@ pub(super) fn hyperslab(extents: &[u64], start: &[u64], count: &[u64]) -> Result
 }
 
 /// A property list for links with UTF-8 names, which also creates the groups on the way.
-pub(super) fn links() -> Result<Id, Reason> {
+pub(super) fn links() -> Result<Id, FailureReason> {
     // SAFETY: no pointers.
     let links = Id::own(unsafe { h5p::H5Pcreate(*h5p::H5P_CLS_LINK_CREATE) })?;
     // SAFETY: no pointers.
@@ -63,8 +63,8 @@ pub(super) fn create_dataset(
     name: Option<&CStr>,
     datatype: &Type,
     storage: &Storage,
-    fill: &Fill,
-) -> Result<Id, Reason> {
+    fill: &FillSetting,
+) -> Result<Id, FailureReason> {
     let space = space(&storage.extents, Some(&storage.limits))?;
     let creation = storage.property_list()?;
     fill.set(&creation, datatype)?;

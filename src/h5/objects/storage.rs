@@ -8,8 +8,8 @@ use hdf5_metno_sys::{h5p, h5s, h5z};
 use super::c_string;
 use super::types::Type;
 use crate::codec::Compression;
-use crate::h5::element::Fill;
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::element::FillSetting;
+use crate::h5::library::{FailureReason, Id, check};
 
 /// Level 1 is fast, and after the shuffle it already compresses nearly as well as higher levels.
 const USUAL: Compression = Compression::Deflate(1);
@@ -18,7 +18,7 @@ const USUAL: Compression = Compression::Deflate(1);
 pub const UNLIMITED: u64 = h5s::H5S_UNLIMITED;
 
 /// A property list for the creation of objects without times, so that the same rows give the same bytes at any hour.
-pub(in crate::h5) fn timeless(class: i64) -> Result<Id, Reason> {
+pub(in crate::h5) fn timeless(class: i64) -> Result<Id, FailureReason> {
     // SAFETY: no pointers.
     let list = Id::own(unsafe { h5p::H5Pcreate(class) })?;
     // SAFETY: no pointers.
@@ -66,10 +66,10 @@ impl Storage {
     }
 
     /// The property list for the creation of a dataset.
-    pub(in crate::h5) fn property_list(&self) -> Result<Id, Reason> {
+    pub(in crate::h5) fn property_list(&self) -> Result<Id, FailureReason> {
         let list = timeless(*h5p::H5P_CLS_DATASET_CREATE)?;
         let Some(chunk) = &self.chunk else { return Ok(list) };
-        let rank = i32::try_from(chunk.len()).map_err(|_| Reason::new("too many dimensions"))?;
+        let rank = i32::try_from(chunk.len()).map_err(|_| FailureReason::new("too many dimensions"))?;
         // SAFETY: `rank` extents.
         check(unsafe { h5p::H5Pset_chunk(list.raw(), rank, chunk.as_ptr()) })?;
         if self.shuffle {
@@ -90,7 +90,7 @@ impl Storage {
 }
 
 /// Adds a filter that libhdf5 may lack: chunks come to it already filtered.
-fn filter(list: &Id, id: i32, parameters: &[u32]) -> Result<(), Reason> {
+fn filter(list: &Id, id: i32, parameters: &[u32]) -> Result<(), FailureReason> {
     // Only an optional filter may be unknown at the creation of the dataset.
     let optional = h5z::H5Z_FLAG_OPTIONAL;
     // SAFETY: as many parameters as are given.
@@ -98,9 +98,9 @@ fn filter(list: &Id, id: i32, parameters: &[u32]) -> Result<(), Reason> {
     Ok(())
 }
 
-impl Fill {
+impl FillSetting {
     /// Sets the value in the property list of a dataset of this type.
-    pub(in crate::h5) fn set(&self, list: &Id, datatype: &Type) -> Result<(), Reason> {
+    pub(in crate::h5) fn set(&self, list: &Id, datatype: &Type) -> Result<(), FailureReason> {
         let text = match self {
             Self::Text(text) => Some(c_string(text)?),
             _ => None,
@@ -110,7 +110,7 @@ impl Fill {
             Self::Unset => return Ok(()),
             Self::Bytes(bytes) if !datatype.is_variable() && bytes.len() == datatype.size() => bytes.as_ptr().cast(),
             Self::EmptyText | Self::Text(_) if datatype.is_variable() => (&raw const pointer).cast(),
-            _ => return Err(Reason::new("the fill value is not of the datatype")),
+            _ => return Err(FailureReason::new("the fill value is not of the datatype")),
         };
         // SAFETY: one element of the datatype in memory, checked above.
         check(unsafe { h5p::H5Pset_fill_value(list.raw(), datatype.memory(), value) })?;

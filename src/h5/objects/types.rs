@@ -4,8 +4,8 @@ use hdf5_metno_sys::h5t;
 
 use super::c_string;
 use crate::catalogue::Charset;
-use crate::h5::element::Element;
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::element::ElementType;
+use crate::h5::library::{FailureReason, Id, check};
 use crate::h5::steps::References;
 
 /// A datatype in the file, and the type of the same values in this machine's memory.
@@ -18,19 +18,19 @@ pub(in crate::h5) struct Type {
 }
 
 impl Type {
-    fn of(file: Id) -> Result<Self, Reason> {
+    fn of(file: Id) -> Result<Self, FailureReason> {
         // SAFETY: no pointers.
         let memory = Id::own(unsafe { h5t::H5Tget_native_type(file.raw(), h5t::H5T_direction_t::H5T_DIR_ASCEND) })?;
         Self::pair(file, memory)
     }
 
-    fn pair(file: Id, memory: Id) -> Result<Self, Reason> {
+    fn pair(file: Id, memory: Id) -> Result<Self, FailureReason> {
         // SAFETY: no pointers.
         let size = unsafe { h5t::H5Tget_size(memory.raw()) };
-        if size == 0 { Err(Reason::of_library()) } else { Ok(Self { file, memory, size, variable: false }) }
+        if size == 0 { Err(FailureReason::of_library()) } else { Ok(Self { file, memory, size, variable: false }) }
     }
 
-    fn copy(datatype: i64) -> Result<Id, Reason> {
+    fn copy(datatype: i64) -> Result<Id, FailureReason> {
         // SAFETY: no pointers.
         Id::own(unsafe { h5t::H5Tcopy(datatype) })
     }
@@ -56,41 +56,41 @@ impl Type {
     }
 
     /// Creates the type of an element.
-    pub fn new(element: &Element) -> Result<Self, Reason> {
+    pub fn new(element: &ElementType) -> Result<Self, FailureReason> {
         match element {
-            Element::Signed(1) => Self::of(Self::copy(*h5t::H5T_STD_I8LE)?),
-            Element::Signed(2) => Self::of(Self::copy(*h5t::H5T_STD_I16LE)?),
-            Element::Signed(4) => Self::of(Self::copy(*h5t::H5T_STD_I32LE)?),
-            Element::Signed(8) => Self::of(Self::copy(*h5t::H5T_STD_I64LE)?),
-            Element::Unsigned(1) => Self::of(Self::copy(*h5t::H5T_STD_U8LE)?),
-            Element::Unsigned(2) => Self::of(Self::copy(*h5t::H5T_STD_U16LE)?),
-            Element::Unsigned(4) => Self::of(Self::copy(*h5t::H5T_STD_U32LE)?),
-            Element::Unsigned(8) => Self::of(Self::copy(*h5t::H5T_STD_U64LE)?),
-            Element::Float(2) => Self::half(),
-            Element::Float(4) => Self::of(Self::copy(*h5t::H5T_IEEE_F32LE)?),
-            Element::Float(8) => Self::of(Self::copy(*h5t::H5T_IEEE_F64LE)?),
-            Element::Signed(width) | Element::Unsigned(width) | Element::Float(width) => {
-                Err(Reason::new(format!("numbers of {width} bytes")))
+            ElementType::Signed(1) => Self::of(Self::copy(*h5t::H5T_STD_I8LE)?),
+            ElementType::Signed(2) => Self::of(Self::copy(*h5t::H5T_STD_I16LE)?),
+            ElementType::Signed(4) => Self::of(Self::copy(*h5t::H5T_STD_I32LE)?),
+            ElementType::Signed(8) => Self::of(Self::copy(*h5t::H5T_STD_I64LE)?),
+            ElementType::Unsigned(1) => Self::of(Self::copy(*h5t::H5T_STD_U8LE)?),
+            ElementType::Unsigned(2) => Self::of(Self::copy(*h5t::H5T_STD_U16LE)?),
+            ElementType::Unsigned(4) => Self::of(Self::copy(*h5t::H5T_STD_U32LE)?),
+            ElementType::Unsigned(8) => Self::of(Self::copy(*h5t::H5T_STD_U64LE)?),
+            ElementType::Float(2) => Self::half(),
+            ElementType::Float(4) => Self::of(Self::copy(*h5t::H5T_IEEE_F32LE)?),
+            ElementType::Float(8) => Self::of(Self::copy(*h5t::H5T_IEEE_F64LE)?),
+            ElementType::Signed(width) | ElementType::Unsigned(width) | ElementType::Float(width) => {
+                Err(FailureReason::new(format!("numbers of {width} bytes")))
             }
-            Element::Text { charset, size, is_terminated } => {
+            ElementType::Text { charset, size, is_terminated } => {
                 let make = || Self::fixed_text(*charset, *size, *is_terminated);
                 Self::pair(make()?, make()?)
             }
-            Element::VariableText => {
+            ElementType::VariableText => {
                 let make = || Self::fixed_text(Charset::Utf8, h5t::H5T_VARIABLE, true);
                 Ok(Self { variable: true, ..Self::pair(make()?, make()?)? })
             }
-            Element::Opaque(size) => {
+            ElementType::Opaque(size) => {
                 // SAFETY: no pointers.
                 let make = || Id::own(unsafe { h5t::H5Tcreate(h5t::H5T_class_t::H5T_OPAQUE, *size) });
                 Self::pair(make()?, make()?)
             }
-            Element::Enum { base, members } => Self::enumeration(&Self::new(base)?, members),
-            Element::Compound(fields) => {
-                let made = |(name, field): &(String, Element)| Ok((name.clone(), Self::new(field)?));
-                Self::compound(&fields.iter().map(made).collect::<Result<Vec<_>, Reason>>()?)
+            ElementType::Enum { base, members } => Self::enumeration(&Self::new(base)?, members),
+            ElementType::Compound(fields) => {
+                let made = |(name, field): &(String, ElementType)| Ok((name.clone(), Self::new(field)?));
+                Self::compound(&fields.iter().map(made).collect::<Result<Vec<_>, FailureReason>>()?)
             }
-            Element::Array(element, count) => {
+            ElementType::Array(element, count) => {
                 let element = Self::new(element)?;
                 // SAFETY: one dimension.
                 let make = || unsafe { Id::own(h5t::H5Tarray_create2(element.file(), 1, count)) };
@@ -99,7 +99,7 @@ impl Type {
         }
     }
 
-    fn fixed_text(charset: Charset, size: usize, is_terminated: bool) -> Result<Id, Reason> {
+    fn fixed_text(charset: Charset, size: usize, is_terminated: bool) -> Result<Id, FailureReason> {
         let file = Self::copy(*h5t::H5T_C_S1)?;
         let padding = if is_terminated { h5t::H5T_str_t::H5T_STR_NULLTERM } else { h5t::H5T_str_t::H5T_STR_NULLPAD };
         // SAFETY: no pointers.
@@ -112,7 +112,7 @@ impl Type {
     }
 
     /// Half precision, which this library has no name for: made from the wider type, as others do.
-    fn half() -> Result<Self, Reason> {
+    fn half() -> Result<Self, FailureReason> {
         let file = Self::copy(*h5t::H5T_IEEE_F32LE)?;
         // SAFETY: no pointers. Positions of sign, exponent and mantissa, then their sizes, by IEEE 754.
         unsafe {
@@ -123,13 +123,13 @@ impl Type {
         Self::of_file(file)
     }
 
-    fn enumeration(base: &Self, members: &[(String, i64)]) -> Result<Self, Reason> {
+    fn enumeration(base: &Self, members: &[(String, i64)]) -> Result<Self, FailureReason> {
         // SAFETY: no pointers.
         let file = Id::own(unsafe { h5t::H5Tenum_create(base.file()) })?;
         for (name, value) in members {
             let (name, bytes) = (c_string(name)?, value.to_le_bytes());
             if base.size() > bytes.len() {
-                return Err(Reason::new(format!("an enumeration of numbers of {} bytes", base.size())));
+                return Err(FailureReason::new(format!("an enumeration of numbers of {} bytes", base.size())));
             }
             // SAFETY: a C string and a value of the base type as stored, which takes no more bytes than these.
             check(unsafe { h5t::H5Tenum_insert(file.raw(), name.as_ptr(), bytes.as_ptr().cast()) })?;
@@ -138,10 +138,10 @@ impl Type {
     }
 
     /// Consecutive fields, without padding.
-    pub fn compound(fields: &[(String, Self)]) -> Result<Self, Reason> {
+    pub fn compound(fields: &[(String, Self)]) -> Result<Self, FailureReason> {
         // The width in memory without a conversion.
         let width = |field: &Self| Ok(Self::of_file(Self::copy(field.file())?)?.size());
-        let widths = fields.iter().map(|(_, field)| width(field)).collect::<Result<Vec<usize>, Reason>>()?;
+        let widths = fields.iter().map(|(_, field)| width(field)).collect::<Result<Vec<usize>, FailureReason>>()?;
         // SAFETY: no pointers.
         let file = Id::own(unsafe { h5t::H5Tcreate(h5t::H5T_class_t::H5T_COMPOUND, widths.iter().sum()) })?;
         let mut offset = 0;
@@ -155,13 +155,13 @@ impl Type {
     }
 
     /// The same type, with elements in memory in their stored form.
-    pub fn into_stored(self) -> Result<Self, Reason> {
+    pub fn into_stored(self) -> Result<Self, FailureReason> {
         Self::of_file(self.file)
     }
 
     /// A datatype of a file, with elements in memory in their stored form: libhdf5 converts only elements with a
     /// pointer.
-    pub fn of_file(file: Id) -> Result<Self, Reason> {
+    pub fn of_file(file: Id) -> Result<Self, FailureReason> {
         let memory = Self::copy(file.raw())?;
         // SAFETY: no pointers.
         let variable = check(unsafe { h5t::H5Tis_variable_str(file.raw()) })? > 0;
@@ -169,7 +169,7 @@ impl Type {
     }
 
     /// The offsets of pointers to strings in an element in memory: of a string, and of a compound of strings.
-    pub fn pointers(&self) -> Result<Vec<u64>, Reason> {
+    pub fn pointers(&self) -> Result<Vec<u64>, FailureReason> {
         let datatype = self.memory.raw();
         if self.variable {
             return Ok(vec![0]);
@@ -191,7 +191,7 @@ impl Type {
     }
 
     /// A reference to an object.
-    pub fn reference(kind: References) -> Result<Self, Reason> {
+    pub fn reference(kind: References) -> Result<Self, FailureReason> {
         let datatype = match kind {
             References::Standard => *h5t::H5T_STD_REF,
             References::Object => *h5t::H5T_STD_REF_OBJ,

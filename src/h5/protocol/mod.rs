@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Attribute, Chunk, FileInfo, MappedSource, Mapping, Object, ObjectId};
-use crate::h5::steps::{Done, Step};
+use crate::h5::steps::{Step, StepOutcome};
 
 /// Longest answer that the daemon accepts; a longer one ends the worker.
 pub(super) const MAX_FRAME: usize = 16 << 20;
@@ -114,24 +114,24 @@ pub(super) struct Envelope {
 
 /// A message of a worker.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Message {
+pub(super) enum WorkerMessage {
     /// It has the request of this number and begins: if it dies now, that request is to blame.
     Begun(u64),
-    Reply(Reply),
+    Reply(WorkerReply),
 }
 
 /// The answer to the request of the same number.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Reply {
+pub(super) struct WorkerReply {
     pub serial: u64,
     /// Files numbered during this request, in order; they follow those of [`Hello::files`] and of earlier replies.
     pub files: Vec<Vec<u8>>,
-    pub answer: Result<Answer, Refusal>,
+    pub answer: Result<WorkerAnswer, WorkerRefusal>,
 }
 
 /// An answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Answer {
+pub(super) enum WorkerAnswer {
     Open {
         info: FileInfo,
         sandbox: Sandbox,
@@ -139,7 +139,7 @@ pub(super) enum Answer {
     Group(GroupPage),
     Object(Object),
     /// The answers to other requests.
-    Ahead(Vec<(Request, Answer)>),
+    Ahead(Vec<(Request, WorkerAnswer)>),
     Chunks {
         chunks: Vec<Chunk>,
         next: Option<u64>,
@@ -159,7 +159,7 @@ pub(super) enum Answer {
     Paths(Vec<Option<String>>),
     /// The work takes longer than one request should: the client asks again, and the worker continues.
     Again,
-    Written(Done),
+    Written(StepOutcome),
     Probe(Vec<(String, bool)>),
 }
 
@@ -192,7 +192,7 @@ pub(super) struct Sandbox {
 
 /// The reason of a worker's refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Refusal {
+pub(super) enum WorkerRefusal {
     Hdf5(String),
     Beyond(String),
     NotHdf5(String),

@@ -1,24 +1,24 @@
 //! Addresses of objects, and the tokens that libhdf5 uses for them.
 
-use crate::h5::library::ffi::{self, Hid, Token};
-use crate::h5::library::{Reason, check};
+use crate::h5::library::ffi::{self, Hid, ObjectToken};
+use crate::h5::library::{FailureReason, check};
 
 /// The native connector's token: the address in the file's width, little-endian.
-pub(super) fn token(address: u64, address_size: u8) -> Result<Token, Reason> {
+pub(super) fn token(address: u64, address_size: u8) -> Result<ObjectToken, FailureReason> {
     let mut token = [0; 16];
     let bytes = address.to_le_bytes();
     let size = usize::from(address_size).min(8);
     if bytes.iter().skip(size).any(|byte| *byte != 0) {
-        return Err(Reason::new(format!("address {address} is wider than {address_size} bytes")));
+        return Err(FailureReason::new(format!("address {address} is wider than {address_size} bytes")));
     }
     for (to, from) in token.iter_mut().zip(&bytes[..size]) {
         *to = *from;
     }
-    Ok(Token(token))
+    Ok(ObjectToken(token))
 }
 
 /// The address in a token.
-pub(super) fn address_in(token: Token, address_size: u8) -> u64 {
+pub(super) fn address_in(token: ObjectToken, address_size: u8) -> u64 {
     let mut bytes = [0; 8];
     for (to, from) in bytes.iter_mut().zip(&token.0[..usize::from(address_size).min(8)]) {
         *to = *from;
@@ -27,10 +27,10 @@ pub(super) fn address_in(token: Token, address_size: u8) -> u64 {
 }
 
 /// libhdf5's information about an open object.
-pub(super) fn info_of(object: Hid) -> Result<ffi::ObjectInfo, Reason> {
+pub(super) fn info_of(object: Hid) -> Result<ffi::ObjectInfo, FailureReason> {
     let mut info = ffi::ObjectInfo {
         file_number: 0,
-        token: Token([0; 16]),
+        token: ObjectToken([0; 16]),
         kind: -1,
         references: 0,
         times: [0; 4],
@@ -42,7 +42,7 @@ pub(super) fn info_of(object: Hid) -> Result<ffi::ObjectInfo, Reason> {
 }
 
 /// The address of an open object (of a file: of its root group).
-pub(super) fn address_of(object: Hid, address_size: u8) -> Result<u64, Reason> {
+pub(super) fn address_of(object: Hid, address_size: u8) -> Result<u64, FailureReason> {
     Ok(address_in(info_of(object)?.token, address_size))
 }
 
@@ -55,7 +55,7 @@ mod tests {
         let mut expected = [0; 16];
         expected[..2].copy_from_slice(&[0x34, 0x12]);
         assert_eq!(token(0x1234, 4).unwrap().0, expected);
-        assert_eq!(address_in(Token(expected), 4), 0x1234);
+        assert_eq!(address_in(ObjectToken(expected), 4), 0x1234);
         assert!(token(0x1_0000_0000, 4).is_err());
     }
 }

@@ -6,25 +6,25 @@ use std::ffi::c_int;
 
 use bstr::BString;
 
-use super::values::{Extent, Plan};
+use super::values::{Dataspace, ElementConversion};
 use crate::catalogue::{ByName, MappedSource, ObjectId};
 use crate::codec::structure::mapped::MappingList;
-use crate::h5::library::ffi::Token;
-use crate::h5::library::{Id, Reason};
+use crate::h5::library::ffi::ObjectToken;
+use crate::h5::library::{FailureReason, Id};
 
 /// Most links of other groups kept with a listing whose links lead through them.
 const MOST_PASSED: u64 = 1 << 20;
 
 /// The links of a group, by name and class.
 #[derive(Debug)]
-pub(super) struct Listing {
+pub(super) struct LinkListing {
     pub id: ObjectId,
     pub creation_order: bool,
-    pub links: Vec<Found>,
+    pub links: Vec<ListedLink>,
     /// Where libhdf5 continues; `None`: the listing is complete.
     pub next: Option<u64>,
     /// The reason for an early end of the list.
-    pub failure: Option<Reason>,
+    pub failure: Option<FailureReason>,
     /// Bytes left for attribute values of members.
     pub values_left: usize,
     /// Bytes left for values of links.
@@ -36,7 +36,7 @@ pub(super) struct Listing {
     by_name: ByName,
 }
 
-impl Listing {
+impl LinkListing {
     /// A listing before its first link, which keeps no values.
     pub fn new(id: ObjectId, creation_order: bool) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Listing {
     }
 
     /// A link of a group with a complete listing.
-    pub fn link(&self, name: &[u8]) -> Option<&Found> {
+    pub fn link(&self, name: &[u8]) -> Option<&ListedLink> {
         let at = self.by_name.position(self.links.len(), |at| Some(&self.links.get(at)?.name), name)?;
         self.links.get(at)
     }
@@ -71,15 +71,15 @@ pub(super) struct Passed {
     /// Number of its links that libhdf5 has looked up.
     pub asked: u32,
     /// Its links, if libhdf5 would take long to find each.
-    pub listing: Option<Box<Listing>>,
+    pub listing: Option<Box<LinkListing>>,
 }
 
 /// A link as the library lists it.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct ListedLink {
     pub name: BString,
     pub kind: c_int,
-    pub token: Token,
+    pub token: ObjectToken,
     /// Its number in creation order, if tracked.
     pub creation: i64,
     /// The value of a soft or external link, if the listing has read it.
@@ -92,16 +92,16 @@ pub(super) struct MappingWalk {
     pub id: ObjectId,
     /// Whether mappings are in chunks of their source.
     pub by_chunk: bool,
-    pub mappings: Mapped,
+    pub mappings: VirtualMappings,
     pub shape: Vec<u64>,
     pub count: usize,
     pub next: usize,
-    pub sources: Sources,
+    pub sources: MappedDatasets,
 }
 
 /// The mappings of a virtual dataset.
 #[derive(Debug)]
-pub(super) enum Mapped {
+pub(super) enum VirtualMappings {
     /// Read from the file.
     Stored(MappingList),
     /// In a copy of its creation property list.
@@ -110,15 +110,15 @@ pub(super) enum Mapped {
 
 /// The datasets of the mappings so far.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
-    pub met: Vec<Source>,
+pub(super) struct MappedDatasets {
+    pub met: Vec<MappedDataset>,
     pub by_path: HashMap<BString, u32>,
     pub path_bytes: usize,
 }
 
 /// A mapped dataset.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct MappedDataset {
     pub mapped: MappedSource,
     pub shape: Vec<u64>,
     /// Extent of a chunk; empty if it has no chunks.
@@ -127,12 +127,12 @@ pub(super) struct Source {
 
 /// A dataset that stays open between reads, and with it libhdf5's chunk cache.
 #[derive(Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenedDataset {
     pub id: ObjectId,
     pub dataset: Id,
     pub datatype: Id,
-    pub plan: Plan,
-    pub extent: Extent,
+    pub plan: ElementConversion,
+    pub extent: Dataspace,
     /// Extent of a chunk, or empty.
     pub chunk: Vec<u64>,
 }

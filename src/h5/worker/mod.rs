@@ -38,11 +38,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(feature = "fuzzing")]
-pub use self::answers::Listed;
-use self::session::Session;
+pub use self::answers::ListedChunks;
+use self::session::WorkerSession;
 use self::shared::SharedMemory;
-use self::writer::Writer;
-use super::protocol::{self, Answer, Envelope, Hello, MAX_FRAME, Message, Refusal, Reply, Request};
+use self::writer::WritingWorker;
+use super::protocol::{
+    self, Envelope, Hello, MAX_FRAME, Request, WorkerAnswer, WorkerMessage, WorkerRefusal, WorkerReply,
+};
 use crate::h5::protocol::descriptors;
 
 /// Whether this program can start as a worker.
@@ -81,29 +83,29 @@ fn run() -> io::Result<()> {
     sandbox::die_with(hello.parent)?;
     let mut descriptors = descriptors.into_iter();
     let mut next = || descriptors.next().ok_or_else(|| io::Error::other("no descriptors"));
-    let (source, shared) = (driver::Source::of(next()?)?, SharedMemory::map(next()?)?);
+    let (source, shared) = (driver::DriverSource::of(next()?)?, SharedMemory::map(next()?)?);
     let journal = if hello.write { Some(File::from(next()?)) } else { None };
     sandbox::limit(&hello)?;
     // From here on the process may open nothing that `hello` does not allow; libhdf5 has not seen a byte of the source
     // yet.
     let writable = journal.as_ref().map(|journal| [source.descriptor(), journal.as_raw_fd()]);
     let sandbox = sandbox::enter(&hello, writable)?;
-    let mut writer = journal.map(|journal| Writer::new(&hello, source, journal));
-    let mut session = Session::new(&hello, source, shared, sandbox);
+    let mut writer = journal.map(|journal| WritingWorker::new(&hello, source, journal));
+    let mut session = WorkerSession::new(&hello, source, shared, sandbox);
     loop {
         let Some(Envelope { serial, request }) = protocol::receive::<Envelope>(&mut socket)? else { return Ok(()) };
-        protocol::send(&mut socket, &Message::Begun(serial))?;
+        protocol::send(&mut socket, &WorkerMessage::Begun(serial))?;
         let answer = catch_unwind(AssertUnwindSafe(|| match (&request, &mut writer) {
-            (Request::Write(step), Some(writer)) => writer.step(step, &mut session.shared).map(Answer::Written),
+            (Request::Write(step), Some(writer)) => writer.step(step, &mut session.shared).map(WorkerAnswer::Written),
             _ => answers::answer(&mut session, &request),
         }))
-        .unwrap_or_else(|_| Err(Refusal::Hdf5(format!("a defect in the worker while {}", request.what()))));
+        .unwrap_or_else(|_| Err(WorkerRefusal::Hdf5(format!("a defect in the worker while {}", request.what()))));
         let files = session.take_new_files();
-        let mut frame = protocol::frame(&Message::Reply(Reply { serial, files: files.clone(), answer }));
+        let mut frame = protocol::frame(&WorkerMessage::Reply(WorkerReply { serial, files: files.clone(), answer }));
         if let Some(bytes) = frame.as_ref().ok().map(Vec::len).filter(|bytes| *bytes > MAX_FRAME) {
             let (what, limit) = (request.what(), MAX_FRAME as u64);
-            let answer = Err(Refusal::TooLarge { what, bytes: bytes as u64, limit });
-            frame = protocol::frame(&Message::Reply(Reply { serial, files, answer }));
+            let answer = Err(WorkerRefusal::TooLarge { what, bytes: bytes as u64, limit });
+            frame = protocol::frame(&WorkerMessage::Reply(WorkerReply { serial, files, answer }));
         }
         io::Write::write_all(&mut socket, &frame.map_err(io::Error::other)?)?;
     }

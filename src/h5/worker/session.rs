@@ -9,22 +9,22 @@ use std::time::Duration;
 use bstr::BString;
 
 use super::address::{address_of, info_of, token};
-use super::driver::{self, Access, Source};
-use super::kept::{Listing, MappingWalk, Opened, Paths};
+use super::driver::{self, DriverAccess, DriverSource};
+use super::kept::{LinkListing, MappingWalk, OpenedDataset, Paths};
 use super::shared::SharedMemory;
 use super::start::start_library;
 use crate::catalogue::{Chunk, FileInfo, ObjectId};
 use crate::codec::structure::Widths;
 use crate::codec::structure::mapped::VirtualDataset;
-use crate::h5::library::{Id, Reason, c_string, check, ffi};
-use crate::h5::protocol::{Answer, Hello, Refusal, Sandbox};
+use crate::h5::library::{FailureReason, Id, c_string, check, ffi};
+use crate::h5::protocol::{Hello, Sandbox, WorkerAnswer, WorkerRefusal};
 
 /// Most files that a source may link to.
 const MAX_FILES: usize = 1024;
 
 /// An open file.
 #[derive(Debug)]
-pub(super) struct OpenFile {
+pub(super) struct WorkerFile {
     pub id: Id,
     /// Width of addresses in bytes.
     pub address_size: u8,
@@ -39,16 +39,16 @@ pub(super) struct OpenFile {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct WorkerSession {
     setup: Setup,
     fapl: Option<Id>,
     /// Paths by number, the source first.
     paths: Vec<PathBuf>,
-    open: Vec<Option<OpenFile>>,
+    open: Vec<Option<WorkerFile>>,
     new_files: Vec<Vec<u8>>,
     pub shared: SharedMemory,
     /// The links of the last listed group.
-    pub listing: Option<Listing>,
+    pub listing: Option<LinkListing>,
     /// Bytes left for attribute values of members, during the description of one.
     pub values_left: Option<usize>,
     /// Whether to skip values of attributes that point elsewhere.
@@ -58,14 +58,14 @@ pub(super) struct Session {
     /// The walk through the mappings of the virtual dataset of the last request.
     pub mapping_walk: Option<MappingWalk>,
     /// The last dataset read.
-    pub opened: Option<Opened>,
+    pub opened: Option<OpenedDataset>,
     /// The walk for paths of objects.
     pub object_paths: Option<Paths>,
 }
 
 #[derive(Debug)]
 struct Setup {
-    source: Source,
+    source: DriverSource,
     follow: Option<PathBuf>,
     plugins: Option<Vec<u8>>,
     sandbox: Sandbox,
@@ -73,8 +73,8 @@ struct Setup {
     page_time: Duration,
 }
 
-impl Session {
-    pub fn new(hello: &Hello, source: Source, shared: SharedMemory, sandbox: Sandbox) -> Self {
+impl WorkerSession {
+    pub fn new(hello: &Hello, source: DriverSource, shared: SharedMemory, sandbox: Sandbox) -> Self {
         let path = |bytes: &Vec<u8>| PathBuf::from(OsStr::from_bytes(bytes));
         // Without Landlock nothing would keep external raw storage inside the folder.
         let follow = hello.follow.as_ref().map(path).filter(|_| sandbox.landlock);
@@ -138,9 +138,9 @@ impl Session {
     }
 
     /// Starts libhdf5 and opens the source.
-    pub fn open(&mut self) -> Result<Answer, Refusal> {
+    pub fn open(&mut self) -> Result<WorkerAnswer, WorkerRefusal> {
         if self.fapl.is_none() {
-            let access = Access {
+            let access = DriverAccess {
                 path: self.paths.first().cloned().unwrap_or_default(),
                 source: self.setup.source,
                 follow: self.setup.follow.clone(),
@@ -149,9 +149,12 @@ impl Session {
             self.fapl = Some(start_library(access, self.setup.plugins.as_deref())?);
         }
         if self.open.first().is_some_and(Option::is_none) {
-            let file = self.open_path(0).map_err(|reason| Refusal::NotHdf5(reason.0))?;
+            let file = self.open_path(0).map_err(|reason| WorkerRefusal::NotHdf5(reason.0))?;
             if !matches!(file.address_size, 2 | 4 | 8) {
-                return Err(Refusal::NotHdf5(format!("addresses of {} bytes are not supported", file.address_size)));
+                return Err(WorkerRefusal::NotHdf5(format!(
+                    "addresses of {} bytes are not supported",
+                    file.address_size
+                )));
             }
             if let Some(place) = self.open.first_mut() {
                 *place = Some(file);
@@ -172,7 +175,7 @@ impl Session {
         // SAFETY: the file is open, `info` a place for the answer.
         let superblock = match unsafe { ffi::H5Fget_info2(file.id.raw(), &mut info) } {
             status if status < 0 => {
-                let _ = Reason::of_library();
+                let _ = FailureReason::of_library();
                 0
             }
             _ => info.superblock_version,
@@ -186,13 +189,13 @@ impl Session {
             has_image: file.has_image,
             root: ObjectId { file: 0, address: address_of(file.id.raw(), file.address_size)? },
         };
-        Ok(Answer::Open { info, sandbox: self.setup.sandbox.clone() })
+        Ok(WorkerAnswer::Open { info, sandbox: self.setup.sandbox.clone() })
     }
 
-    fn open_path(&self, number: u32) -> Result<OpenFile, Reason> {
-        let path = self.paths.get(number as usize).ok_or_else(|| Reason::new("no such file"))?;
+    fn open_path(&self, number: u32) -> Result<WorkerFile, FailureReason> {
+        let path = self.paths.get(number as usize).ok_or_else(|| FailureReason::new("no such file"))?;
         let name = c_string(path.as_os_str().as_bytes())?;
-        let fapl = self.fapl.as_ref().ok_or_else(|| Reason::new("the file was not opened"))?.raw();
+        let fapl = self.fapl.as_ref().ok_or_else(|| FailureReason::new("the file was not opened"))?.raw();
         // SAFETY: a C string and an access list.
         let open = |flags| Id::own(unsafe { ffi::H5Fopen(name.as_ptr(), flags, fapl) });
         let (id, swmr) = match open(ffi::ACC_RDONLY) {
@@ -201,7 +204,7 @@ impl Session {
                 match open(ffi::ACC_RDONLY | ffi::ACC_SWMR_READ) {
                     Ok(id) => (id, true),
                     Err(_) => {
-                        return Err(Reason::new(format!(
+                        return Err(FailureReason::new(format!(
                             "the file is marked as open for writing; if no writer has it, `h5clear -s` clears it: {}",
                             reason.0
                         )));
@@ -219,7 +222,7 @@ impl Session {
             check(ffi::H5Pget_sizes(fcpl.raw(), &mut address, &mut length))?;
             check(ffi::H5Fget_mdc_image_info(id.raw(), &mut image_address, &mut image_size))?;
         }
-        Ok(OpenFile {
+        Ok(WorkerFile {
             file_number: info_of(id.raw())?.file_number,
             id,
             address_size: u8::try_from(address).unwrap_or(u8::MAX),
@@ -231,11 +234,11 @@ impl Session {
     }
 
     /// An open file by its number.
-    pub fn file(&mut self, number: u32) -> Result<&OpenFile, Reason> {
-        let missing = || Reason::new(format!("no linked file has the number {number}"));
+    pub fn file(&mut self, number: u32) -> Result<&WorkerFile, FailureReason> {
+        let missing = || FailureReason::new(format!("no linked file has the number {number}"));
         if self.open.get(number as usize).ok_or_else(missing)?.is_none() {
             if number == 0 {
-                return Err(Reason::new("the file was not opened"));
+                return Err(FailureReason::new("the file was not opened"));
             }
             let file = self.open_path(number)?;
             if let Some(place) = self.open.get_mut(number as usize) {
@@ -246,13 +249,13 @@ impl Session {
     }
 
     /// Opens another file, which must be permitted, and returns its number.
-    pub fn number_of(&mut self, path: &Path) -> Result<u32, Reason> {
-        let path =
-            driver::permitted(path).ok_or_else(|| Reason::new("outside the folder that may be followed into"))?;
+    pub fn number_of(&mut self, path: &Path) -> Result<u32, FailureReason> {
+        let path = driver::permitted(path)
+            .ok_or_else(|| FailureReason::new("outside the folder that may be followed into"))?;
         let known = self.paths.iter().position(|known| *known == path);
         let number = match known {
             Some(number) => number,
-            None if self.paths.len() >= MAX_FILES => return Err(Reason::new("too many linked files")),
+            None if self.paths.len() >= MAX_FILES => return Err(FailureReason::new("too many linked files")),
             None => {
                 self.paths.push(path.clone());
                 self.open.push(None);
@@ -260,13 +263,13 @@ impl Session {
                 self.paths.len() - 1
             }
         };
-        let number = u32::try_from(number).map_err(|_| Reason::new("too many linked files"))?;
+        let number = u32::try_from(number).map_err(|_| FailureReason::new("too many linked files"))?;
         self.file(number)?;
         Ok(number)
     }
 
     /// Opens an object by its address.
-    pub fn open_object(&mut self, id: ObjectId) -> Result<Id, Reason> {
+    pub fn open_object(&mut self, id: ObjectId) -> Result<Id, FailureReason> {
         let file = self.file(id.file)?;
         let token = token(id.address, file.address_size)?;
         // SAFETY: the file is open.
@@ -293,12 +296,12 @@ impl Session {
     }
 
     /// Opens a dataset.
-    pub fn open_dataset(&mut self, id: ObjectId) -> Result<Id, Reason> {
+    pub fn open_dataset(&mut self, id: ObjectId) -> Result<Id, FailureReason> {
         let object = self.open_object(id)?;
         // SAFETY: an open object.
         match unsafe { ffi::H5Iget_type(object.raw()) } {
             ffi::I_DATASET => Ok(object),
-            _ => Err(Reason::new(format!("the object at address {} is not a dataset", id.address))),
+            _ => Err(FailureReason::new(format!("the object at address {} is not a dataset", id.address))),
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::ffi::{OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 
-use super::driver::{self, Access};
+use super::driver::{self, DriverAccess};
 use crate::h5::library::ffi::{self, Hid};
-use crate::h5::library::{Id, Reason, c_string, check};
+use crate::h5::library::{FailureReason, Id, c_string, check};
 
 /// Bytes of libhdf5's chunk cache for each dataset: the store reads in pieces, and must not decode a chunk for each.
 const CHUNK_CACHE: usize = 32 << 20;
@@ -19,7 +19,7 @@ const LINKS_CACHE: usize = 32 << 20;
 const MANY_LINKS: u64 = 1 << 14;
 
 /// Initialises libhdf5, as far as that is the same for all workers.
-pub(super) fn prepare_library() -> Result<(), Reason> {
+pub(super) fn prepare_library() -> Result<(), FailureReason> {
     // SAFETY: calls of the library in the order it wants; no pointers but null.
     unsafe {
         ffi::H5dont_atexit();
@@ -30,7 +30,7 @@ pub(super) fn prepare_library() -> Result<(), Reason> {
 }
 
 /// Lets the initialised libhdf5 load plugins from that folder only. Returns the file access list.
-pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id, Reason> {
+pub(super) fn start_library(access: DriverAccess, plugins: Option<&[u8]>) -> Result<Id, FailureReason> {
     // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
     unsafe {
         // Only the user's plugins: none from the environment or from the path compiled in.
@@ -58,7 +58,7 @@ pub(super) fn start_library(access: Access, plugins: Option<&[u8]>) -> Result<Id
 }
 
 /// Keeps libhdf5's metadata cache small: a walk through a group of very many objects visits each once.
-fn limit_metadata(fapl: &Id) -> Result<(), Reason> {
+fn limit_metadata(fapl: &Id) -> Result<(), FailureReason> {
     let mut config = ffi::MetadataCache::default();
     // SAFETY: an access list; a place for the settings.
     unsafe {
@@ -106,7 +106,7 @@ pub(super) fn with_room_for_links<T>(group: &Id, iterate: impl FnOnce() -> T) ->
 /// The worker resolves paths itself, link by link. A path that reaches libhdf5 all the same (the sources of a virtual
 /// dataset) must not pass through an external link unseen. If other files may be followed, it may: the driver opens
 /// only files below the source's folder.
-fn refuse_external_traversal() -> Result<(), Reason> {
+fn refuse_external_traversal() -> Result<(), FailureReason> {
     static CLASS: ffi::LinkClass = ffi::LinkClass {
         version: 1,
         kind: ffi::L_EXTERNAL,

@@ -21,7 +21,7 @@ const LONGEST: u64 = 1 << 30;
 
 /// The change of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::h5) struct Change {
+pub(in crate::h5) struct JournalChange {
     /// First byte in the file.
     pub at: u64,
     /// The old bytes.
@@ -30,7 +30,7 @@ pub(in crate::h5) struct Change {
     pub after: Vec<u8>,
 }
 
-impl Change {
+impl JournalChange {
     /// One past the last byte.
     pub fn end(&self) -> u64 {
         self.at + self.before.len() as u64
@@ -58,7 +58,7 @@ pub(in crate::h5) fn path_of(file: &Path) -> PathBuf {
 }
 
 /// A journal of these changes, in the order of their writes.
-pub(in crate::h5) fn encode(changes: &[Change]) -> Vec<u8> {
+pub(in crate::h5) fn encode(changes: &[JournalChange]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend((changes.len() as u64).to_le_bytes());
     for change in changes {
@@ -72,7 +72,7 @@ pub(in crate::h5) fn encode(changes: &[Change]) -> Vec<u8> {
 }
 
 /// The changes of a journal; `None`: it is incomplete.
-fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
+fn decode(bytes: &[u8]) -> Option<Vec<JournalChange>> {
     let (body, sum) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(body) != u64::from_le_bytes(*sum) {
         return None;
@@ -90,14 +90,14 @@ fn decode(bytes: &[u8]) -> Option<Vec<Change>> {
         let mut number = || take(8).and_then(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)));
         let (at, length) = (number()?, number()?);
         let (before, after) = (take(length)?.to_vec(), take(length)?.to_vec());
-        changes.push(Change { at, before, after });
+        changes.push(JournalChange { at, before, after });
     }
     rest.is_empty().then_some(changes)
 }
 
 /// The state found beside a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::h5) enum Found {
+pub(in crate::h5) enum JournalRecovery {
     /// No journal, or an empty one.
     Nothing,
     /// The commit had not begun, or the file already had its old bytes.
@@ -116,10 +116,10 @@ pub(in crate::h5) enum Unusable {
 }
 
 /// Puts a file back to its state before an unfinished commit. The file must be locked, and open for writing.
-pub(in crate::h5) fn recover(file: &File, journal: &Path) -> Result<Found, Unusable> {
+pub(in crate::h5) fn recover(file: &File, journal: &Path) -> Result<JournalRecovery, Unusable> {
     let found = match OpenOptions::new().read(true).custom_flags_nofollow().open(journal) {
         Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(JournalRecovery::Nothing),
         Err(error) => return Err(error.into()),
     };
     let metadata = found.metadata()?;
@@ -130,14 +130,14 @@ pub(in crate::h5) fn recover(file: &File, journal: &Path) -> Result<Found, Unusa
     found.read_exact_at(&mut bytes, 0)?;
     let result = match decode(&bytes) {
         Some(changes) => put_back(file, &changes)?,
-        None if bytes.is_empty() => Found::Nothing,
-        None => Found::Unchanged,
+        None if bytes.is_empty() => JournalRecovery::Nothing,
+        None => JournalRecovery::Unchanged,
     };
     std::fs::remove_file(journal)?;
     Ok(result)
 }
 
-fn put_back(file: &File, changes: &[Change]) -> Result<Found, Unusable> {
+fn put_back(file: &File, changes: &[JournalChange]) -> Result<JournalRecovery, Unusable> {
     let mut differs = false;
     for change in changes {
         let mut now = vec![0; change.before.len()];
@@ -148,7 +148,7 @@ fn put_back(file: &File, changes: &[Change]) -> Result<Found, Unusable> {
         }
         // Two changes may cover one byte, and after a power failure the disk may have either.
         for (place, byte) in (change.at..).zip(&now) {
-            let is_ours = |change: &Change| {
+            let is_ours = |change: &JournalChange| {
                 let at = place.checked_sub(change.at).and_then(|at| usize::try_from(at).ok());
                 at.is_some_and(|at| change.before.get(at) == Some(byte) || change.after.get(at) == Some(byte))
             };
@@ -161,7 +161,7 @@ fn put_back(file: &File, changes: &[Change]) -> Result<Found, Unusable> {
         file.write_all_at(&change.before, change.at)?;
     }
     file.sync_data()?;
-    Ok(if differs { Found::PutBack } else { Found::Unchanged })
+    Ok(if differs { JournalRecovery::PutBack } else { JournalRecovery::Unchanged })
 }
 
 /// Opens without following a symbolic link: another user may have put one there.

@@ -1,7 +1,7 @@
 //! Writes into a file, all or nothing: the lock, the writing worker, the journal.
 //!
-//! [`Exclusive`] holds libhdf5's own lock, so no other writer has the file, and no reader that locks. [`Writing`] is
-//! one worker, and only this worker sees its changes before [`Step::Commit`]. A cleanup removes whatever a failed
+//! [`Exclusive`] holds libhdf5's own lock, so no other writer has the file, and no reader that locks. [`WritingClient`]
+//! is one worker, and only this worker sees its changes before [`Step::Commit`]. A cleanup removes whatever a failed
 //! worker has left behind.
 
 pub(super) mod journal;
@@ -12,12 +12,12 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use self::journal::{Found, Unusable};
+use self::journal::{JournalRecovery, Unusable};
 use crate::h5::client::pool::{self, GLANCE};
 use crate::h5::client::process::{Gone, Worker};
 use crate::h5::options::Options;
-use crate::h5::protocol::{Answer, MAX_ELEMENTS, Request};
-use crate::h5::steps::{Done, Object, Step};
+use crate::h5::protocol::{MAX_ELEMENTS, Request, WorkerAnswer};
+use crate::h5::steps::{Step, StepOutcome, TargetObject};
 use crate::source::Interrupt;
 
 /// Most bytes of elements in one step.
@@ -110,7 +110,7 @@ impl Exclusive {
         }
         let journal = journal::path_of(&path);
         let found = recover(&file, &journal)?;
-        Ok(Self { file, path, journal, was_put_back: found == Found::PutBack })
+        Ok(Self { file, path, journal, was_put_back: found == JournalRecovery::PutBack })
     }
 
     /// Whether the file was put back to its state before an earlier commit.
@@ -122,7 +122,7 @@ impl Exclusive {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn writer(&self, options: &Options, interrupt: &Interrupt) -> Result<Writing<'_>, WriteError> {
+    pub fn writer(&self, options: &Options, interrupt: &Interrupt) -> Result<WritingClient<'_>, WriteError> {
         let io = |error| WriteError::Io { path: self.path.clone(), error };
         let slot = pool::acquire(options.workers, interrupt).map_err(|_| WriteError::Interrupted)?;
         let length = self.file.metadata().map_err(io)?.len();
@@ -137,11 +137,11 @@ impl Exclusive {
         if started.is_err() {
             std::fs::remove_file(&self.journal).ok();
         }
-        Ok(Writing { exclusive: self, worker: Some(started?), length })
+        Ok(WritingClient { exclusive: self, worker: Some(started?), length })
     }
 }
 
-fn recover(file: &File, journal: &Path) -> Result<Found, WriteError> {
+fn recover(file: &File, journal: &Path) -> Result<JournalRecovery, WriteError> {
     journal::recover(file, journal).map_err(|error| match error {
         Unusable::Io(error) => WriteError::Io { path: journal.to_owned(), error },
         changed @ Unusable::Changed(_) => {
@@ -160,19 +160,19 @@ pub fn journal_of(path: &Path) -> Option<PathBuf> {
 
 /// A worker that writes.
 #[derive(Debug)]
-pub struct Writing<'a> {
+pub struct WritingClient<'a> {
     exclusive: &'a Exclusive,
     worker: Option<Worker>,
     /// Length of the file after the last commit.
     length: u64,
 }
 
-impl Writing<'_> {
+impl WritingClient<'_> {
     /// Executes a step.
     ///
     /// # Errors
     /// See [`WriteError`]. After an error everything since the last commit is lost, and the writer is useless.
-    pub fn step(&mut self, step: Step, interrupt: &Interrupt) -> Result<Done, WriteError> {
+    pub fn step(&mut self, step: Step, interrupt: &Interrupt) -> Result<StepOutcome, WriteError> {
         let what = step.what();
         let commits = matches!(step, Step::Commit { .. });
         let answer = self.ask(step, what, interrupt)?;
@@ -186,10 +186,10 @@ impl Writing<'_> {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn make(&mut self, step: Step, interrupt: &Interrupt) -> Result<Object, WriteError> {
+    pub fn make(&mut self, step: Step, interrupt: &Interrupt) -> Result<TargetObject, WriteError> {
         let what = step.what();
         match self.step(step, interrupt)? {
-            Done::New(number) => Ok(Object::New(number)),
+            StepOutcome::New(number) => Ok(TargetObject::New(number)),
             _ => Err(self.died(what, "an answer that makes no sense")),
         }
     }
@@ -200,9 +200,9 @@ impl Writing<'_> {
     /// See [`WriteError`].
     pub fn elements(
         &mut self,
-        object: &Object,
+        object: &TargetObject,
         [start, count]: [&[u64]; 2],
-        elements: &Elements,
+        elements: &ElementPayload,
         interrupt: &Interrupt,
     ) -> Result<(), WriteError> {
         let step = Step::Elements {
@@ -224,7 +224,7 @@ impl Writing<'_> {
     /// See [`WriteError`].
     pub fn chunk(
         &mut self,
-        object: &Object,
+        object: &TargetObject,
         start: &[u64],
         stored: &[u8],
         interrupt: &Interrupt,
@@ -242,7 +242,7 @@ impl Writing<'_> {
         }
     }
 
-    fn ask(&mut self, step: Step, what: &'static str, interrupt: &Interrupt) -> Result<Done, WriteError> {
+    fn ask(&mut self, step: Step, what: &'static str, interrupt: &Interrupt) -> Result<StepOutcome, WriteError> {
         // A commit that has begun must finish.
         let may_stop = !matches!(step, Step::Commit { .. });
         let Some(worker) = &mut self.worker else { return Err(self.died(what, "it failed before")) };
@@ -262,7 +262,7 @@ impl Writing<'_> {
             }
         });
         match reply.map(|reply| reply.map(|reply| reply.answer)) {
-            Ok(Some(Ok(Answer::Written(done)))) => Ok(done),
+            Ok(Some(Ok(WorkerAnswer::Written(done)))) => Ok(done),
             Ok(Some(Err(refusal))) => {
                 let reason = crate::h5::Error::from(refusal).to_string();
                 Err(WriteError::Refused { path: self.exclusive.path.clone(), what, reason })
@@ -290,7 +290,7 @@ impl Writing<'_> {
     }
 }
 
-impl Drop for Writing<'_> {
+impl Drop for WritingClient<'_> {
     fn drop(&mut self) {
         #[cfg(debug_assertions)]
         if std::env::var_os(crate::h5::REHEARSED_DEATH).is_some() {
@@ -304,7 +304,7 @@ impl Drop for Writing<'_> {
 
 /// New elements, in the form of [`Step::Elements`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Elements {
+pub struct ElementPayload {
     /// The elements as in this machine's memory.
     pub bytes: Vec<u8>,
     /// Strings with a NUL each.

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::{Array, ArrayRef};
 use parking_lot::Mutex;
 
-use super::column::{End, Part};
+use super::column::{ColumnSlice, End};
 use super::{Task, Verdict};
-use crate::indexes::bitmap::Values;
+use crate::indexes::bitmap::BitmapValues;
 use crate::indexes::occurring::Occurring;
-use crate::indexes::verdict::Facts;
-use crate::store::{Dataset, Error, Rows};
+use crate::indexes::verdict::IndexFacts;
+use crate::store::{Error, Rows, StoredDataset};
 use crate::table::BitmapRules;
 
 /// Bytes of bits in a thread's memory, over all values.
@@ -24,7 +24,7 @@ const MOST_VALUES: u64 = MOST_BITS / 8;
 
 /// The index under verification.
 pub(super) struct Bits<'a> {
-    pub bits: &'a Dataset,
+    pub bits: &'a StoredDataset,
     pub row_bytes: u64,
     pub rules: &'static BitmapRules,
 }
@@ -34,7 +34,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
     if count > MOST_VALUES {
         return Ok(Verdict::Unverifiable { why: format!("{count} values, more than {MOST_VALUES}") });
     }
-    let mut values = Values::default();
+    let mut values = BitmapValues::default();
     // Nulls and NaN equal nothing: their bits are never read.
     let mut is_asked = Vec::new();
     for first in (0..count).step_by(VALUES as usize) {
@@ -52,7 +52,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
     let step = (task.step().min(most) / 64).max(1) * 64;
     let complete = AtomicBool::new(true);
     let occurring = Mutex::new(Occurring::new(count, task.form.rows()));
-    let broken = task.column(step, &|part: Part<'_>| {
+    let broken = task.column(step, &|part: ColumnSlice<'_>| {
         let mut missing = None;
         let mut expected = vec![vec![0_u8; part.values.len().div_ceil(8)]; values.len()];
         values.find(part.values.as_ref(), |row, value| match value.and_then(|value| expected.get_mut(value)) {
@@ -93,7 +93,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
     })?;
     let exhaustive = complete.into_inner();
     let occurring = occurring.into_inner().filter(|_| exhaustive);
-    let facts = Facts { exhaustive, occurring, ..Facts::default() };
+    let facts = IndexFacts { exhaustive, occurring, ..IndexFacts::default() };
     Ok(broken.unwrap_or(Verdict::Verified(facts)))
 }
 

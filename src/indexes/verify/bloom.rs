@@ -2,11 +2,11 @@
 
 use parking_lot::Mutex;
 
-use super::column::{End, Part};
+use super::column::{ColumnSlice, End};
 use super::{Task, Verdict};
-use crate::indexes::verdict::Facts;
+use crate::indexes::verdict::IndexFacts;
 use crate::indexes::{bloom, canonical};
-use crate::store::{Dataset, Error};
+use crate::store::{Error, StoredDataset};
 use crate::table::{BloomRules, BloomScheme};
 
 /// Longest filter to verify.
@@ -16,8 +16,8 @@ const LONGEST: u64 = 64 << 20;
 const MOST_BITS: u16 = 256;
 
 /// The index under verification.
-pub(super) struct Filters<'a> {
-    pub filters: &'a Dataset,
+pub(super) struct BloomIndex<'a> {
+    pub filters: &'a StoredDataset,
     pub bytes: u64,
     pub k: u16,
     pub rules: &'static BloomRules,
@@ -26,7 +26,7 @@ pub(super) struct Filters<'a> {
 /// A value that a filter lacks: its row and chunk.
 type Lacking = Option<(u64, u64)>;
 
-pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomScheme]) -> Result<Verdict, Error> {
+pub(super) fn verify(task: &Task<'_>, index: &BloomIndex<'_>, schemes: &[BloomScheme]) -> Result<Verdict, Error> {
     let length = usize::try_from(index.bytes).ok().filter(|_| index.bytes <= LONGEST);
     let Some(length) = length else {
         return Ok(Verdict::Unverifiable { why: format!("filters of {} bytes, more than {LONGEST}", index.bytes) });
@@ -36,7 +36,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
     }
     // For each scheme, the first value found that a filter lacks.
     let lacking: Mutex<Vec<Lacking>> = Mutex::new(vec![None; schemes.len()]);
-    let broken = task.column(task.step(), &|part: Part<'_>| {
+    let broken = task.column(task.step(), &|part: ColumnSlice<'_>| {
         let (mut row, end) = (part.first, part.first + part.values.len() as u64);
         let mut filter = vec![0; length];
         while row < end {
@@ -78,7 +78,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Filters<'_>, schemes: &[BloomSchem
     let lacking = lacking.into_inner();
     // Every remaining scheme finds all values, so any of them may be used.
     let schemes = possible(&lacking).filter_map(|reading| schemes.get(reading).copied()).take(1).collect();
-    Ok(broken.unwrap_or(Verdict::Verified(Facts { schemes, ..Facts::default() })))
+    Ok(broken.unwrap_or(Verdict::Verified(IndexFacts { schemes, ..IndexFacts::default() })))
 }
 
 /// Schemes under which no value is lacking so far.

@@ -45,7 +45,7 @@ impl From<Verdict> for End {
 }
 
 /// Values from a row on.
-pub(super) struct Part<'a> {
+pub(super) struct ColumnSlice<'a> {
     pub first: u64,
     pub values: &'a ArrayRef,
 }
@@ -62,7 +62,7 @@ impl Task<'_> {
     pub fn column(
         &self,
         step: u64,
-        see: &(dyn Fn(Part<'_>) -> Result<(), End> + Sync),
+        see: &(dyn Fn(ColumnSlice<'_>) -> Result<(), End> + Sync),
     ) -> Result<Option<Verdict>, Error> {
         let rows = self.form.rows();
         let learner = self.form.learner.as_ref();
@@ -92,7 +92,7 @@ impl Task<'_> {
         }
     }
 
-    fn halves(&self, range: Range<u64>, see: &(dyn Fn(Part<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
+    fn halves(&self, range: Range<u64>, see: &(dyn Fn(ColumnSlice<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
         // A multiple of 8, so that bits of a bitmap do not share a byte.
         let middle = range.start + (range.end - range.start) / 16 * 8;
         let middle = if middle > range.start { middle } else { range.start + 8 };
@@ -100,7 +100,7 @@ impl Task<'_> {
         self.part(middle..range.end, see)
     }
 
-    fn part(&self, range: Range<u64>, see: &(dyn Fn(Part<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
+    fn part(&self, range: Range<u64>, see: &(dyn Fn(ColumnSlice<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
         // More rows than the store gives at once are read in halves.
         let may_divide = range.end - range.start > 8;
         if may_divide && self.form.values.fitting(range.clone(), MOST_AT_ONCE, self.interrupt)?.end < range.end {
@@ -122,7 +122,7 @@ impl Task<'_> {
             let why = "the column has strings that are not UTF-8, or hold U+FFFD".to_owned();
             return Err(End::Decided(Verdict::Unverifiable { why }));
         }
-        see(Part { first: range.start, values: &values })
+        see(ColumnSlice { first: range.start, values: &values })
     }
 }
 

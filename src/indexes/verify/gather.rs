@@ -8,7 +8,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_select::filter::filter;
 use parking_lot::Mutex;
 
-use super::column::{End, Part, in_parallel};
+use super::column::{ColumnSlice, End, in_parallel};
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::store::decode::widen;
@@ -23,13 +23,13 @@ const GROUP: usize = 8;
 
 /// Row numbers of an index, and the rule that they must be rows of the column.
 #[derive(Clone, Copy)]
-pub(super) struct Order<'a> {
+pub(super) struct RowOrder<'a> {
     pub rows: &'a dyn Rows,
     pub rule: &'static Rule,
 }
 
 /// Row numbers of an index, each checked to be a row of the column.
-pub(super) fn elements(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<UInt64Array, End> {
+pub(super) fn elements(task: &Task<'_>, order: &RowOrder<'_>, range: Range<u64>) -> Result<UInt64Array, End> {
     let array = order.rows.array(range.clone(), task.interrupt)?;
     let rows = widen::unsigned(&array)
         .ok_or_else(|| Error::unsupported(&task.form.path, format!("row numbers of type {}", array.data_type())))?;
@@ -44,13 +44,13 @@ pub(super) fn elements(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) ->
 }
 
 /// The rows whose values are needed.
-pub(super) struct Wanted {
+pub(super) struct WantedRows {
     bits: Vec<u64>,
     /// Number of needed rows before each group of words.
     before: Vec<u64>,
 }
 
-impl Wanted {
+impl WantedRows {
     /// Bytes of memory for a column of this many rows.
     pub fn bytes(rows: u64) -> u64 {
         let words = rows.div_ceil(64);
@@ -58,7 +58,7 @@ impl Wanted {
     }
 
     /// The rows that elements of an index name.
-    pub fn new(task: &Task<'_>, order: &Order<'_>, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
+    pub fn new(task: &Task<'_>, order: &RowOrder<'_>, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
         // The caller has checked that there is room.
         let bits: Vec<AtomicU64> = (0..task.form.rows().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let broken = in_parallel(range.end - range.start, STEP, task, &|part| {
@@ -103,20 +103,20 @@ fn ones(words: &[u64]) -> u64 {
 }
 
 /// Values of a column.
-pub(super) struct Column {
+pub(super) struct GatheredColumn {
     step: u64,
     /// Parts by step, in order.
     parts: Vec<Vec<Keys>>,
     /// The rows of these values. `None`: all rows.
-    wanted: Option<Wanted>,
+    wanted: Option<WantedRows>,
     /// Number of nulls, and of NaN, in the whole column.
     pub tails: [u64; 2],
     _held: Vec<Reservation>,
 }
 
-impl Column {
+impl GatheredColumn {
     /// The value of a row, if it was gathered.
-    pub fn value(&self, row: u64) -> Option<Value<'_>> {
+    pub fn value(&self, row: u64) -> Option<GatheredValue<'_>> {
         let step = row / self.step;
         let at = match &self.wanted {
             None => row % self.step,
@@ -126,7 +126,7 @@ impl Column {
         let mut at = at as usize;
         for keys in self.parts.get(step as usize)? {
             if at < keys.len() {
-                return Some(Value { row, keys, at });
+                return Some(GatheredValue { row, keys, at });
             }
             at -= keys.len();
         }
@@ -136,13 +136,13 @@ impl Column {
 
 /// A gathered value.
 #[derive(Clone, Copy)]
-pub(super) struct Value<'a> {
+pub(super) struct GatheredValue<'a> {
     pub row: u64,
     keys: &'a Keys,
     at: usize,
 }
 
-impl Value<'_> {
+impl GatheredValue<'_> {
     /// Whether this equals a value of other keys of the same type; both zeros are equal, and so are all NaN.
     pub fn equals(&self, keys: &Keys, at: usize) -> bool {
         at < keys.len() && self.keys.order_among(self.at, keys, at).is_eq()
@@ -155,7 +155,7 @@ impl Value<'_> {
 }
 
 /// Why values could not be gathered.
-pub(super) enum Refusal {
+pub(super) enum GatherRefusal {
     Decided(Verdict),
     /// They take at least this many bytes, which are not available.
     Short(u64),
@@ -174,22 +174,22 @@ struct Gathered {
 pub(super) fn gather(
     task: &Task<'_>,
     empty: &Keys,
-    wanted: Option<Wanted>,
+    wanted: Option<WantedRows>,
     memory: u64,
-) -> Result<Result<Column, Refusal>, Error> {
+) -> Result<Result<GatheredColumn, GatherRefusal>, Error> {
     let rows = task.form.rows();
     let budget = task.form.file.store().budget();
     let step = task.step();
     let steps = usize::try_from(rows.div_ceil(step)).unwrap_or(0);
     let gathered = Mutex::new(Gathered { parts: vec![Vec::new(); steps], ..Gathered::default() });
     if wanted.is_some() {
-        let bytes = Wanted::bytes(rows);
-        let Some(room) = budget.try_reserve(bytes) else { return Ok(Err(Refusal::Short(bytes))) };
+        let bytes = WantedRows::bytes(rows);
+        let Some(room) = budget.try_reserve(bytes) else { return Ok(Err(GatherRefusal::Short(bytes))) };
         let gathered = &mut *gathered.lock();
         gathered.bytes = bytes;
         gathered.held.push(room);
     }
-    let verdict = task.column(step, &|part: Part<'_>| {
+    let verdict = task.column(step, &|part: ColumnSlice<'_>| {
         let unverifiable =
             || End::from(Verdict::Unverifiable { why: format!("values of type {}", part.values.data_type()) });
         let mut keys = empty.clone();
@@ -221,8 +221,8 @@ pub(super) fn gather(
     })?;
     let Gathered { parts, tails, held, bytes, is_short } = gathered.into_inner();
     Ok(match verdict {
-        Some(_) if is_short => Err(Refusal::Short(bytes)),
-        Some(verdict) => Err(Refusal::Decided(verdict)),
-        None => Ok(Column { step, parts, wanted, tails, _held: held }),
+        Some(_) if is_short => Err(GatherRefusal::Short(bytes)),
+        Some(verdict) => Err(GatherRefusal::Decided(verdict)),
+        None => Ok(GatheredColumn { step, parts, wanted, tails, _held: held }),
     })
 }

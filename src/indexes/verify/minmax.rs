@@ -7,10 +7,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use parking_lot::Mutex;
 
-use super::column::{End, Part};
+use super::column::{ColumnSlice, End};
 use super::{Task, Verdict};
-use crate::indexes::minmax::{Entry, by_chunk, stored};
-use crate::indexes::verdict::Facts;
+use crate::indexes::minmax::{MinMaxEntry, by_chunk, stored};
+use crate::indexes::verdict::IndexFacts;
 use crate::store::statistics::Scalar;
 use crate::store::{Error, Rows};
 use crate::table::{MinMaxRules, Rule};
@@ -20,9 +20,9 @@ const MOST_ENTRIES: u64 = 1 << 16;
 
 pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules) -> Result<Verdict, Error> {
     // Chunks that were partly read.
-    let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
+    let begun: Mutex<HashMap<u64, MinMaxEntry>> = Mutex::default();
     let step = task.step().min(task.form.chunk.saturating_mul(MOST_ENTRIES));
-    let broken = task.column(step, &|part: Part<'_>| {
+    let broken = task.column(step, &|part: ColumnSlice<'_>| {
         let found = by_chunk(part.values, part.first, task.form.chunk).ok_or_else(|| unordered(task))?;
         let mut whole = Vec::with_capacity(found.len());
         for (chunk, entry) in found {
@@ -39,7 +39,7 @@ pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules) -
         }
         compare(task, entries, rules, &whole)
     })?;
-    Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
+    Ok(broken.unwrap_or_else(|| Verdict::Verified(IndexFacts::default())))
 }
 
 fn unordered(task: &Task<'_>) -> End {
@@ -52,7 +52,7 @@ fn rows_of(task: &Task<'_>, chunk: u64) -> u64 {
 }
 
 /// All chunks but the first follow each other; another thread may have begun the first one.
-fn compare(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules, whole: &[(u64, Entry)]) -> Result<(), End> {
+fn compare(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules, whole: &[(u64, MinMaxEntry)]) -> Result<(), End> {
     for run in whole.chunk_by(|(a, _), (b, _)| a + 1 == *b) {
         let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
         let array = entries.array(*first..last + 1, task.interrupt)?;
@@ -66,7 +66,12 @@ fn compare(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules, whole: &[(u
     Ok(())
 }
 
-fn differs(array: &StructArray, at: usize, entry: &Entry, rules: &MinMaxRules) -> Option<(&'static Rule, String)> {
+fn differs(
+    array: &StructArray,
+    at: usize,
+    entry: &MinMaxEntry,
+    rules: &MinMaxRules,
+) -> Option<(&'static Rule, String)> {
     let counts = [
         ("n", entry.n, rules.rows),
         ("fill_count", entry.fill_count, rules.missing),

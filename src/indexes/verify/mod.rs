@@ -16,16 +16,16 @@ mod values;
 use super::verdict::{self, Verdict};
 use crate::source::Interrupt;
 use crate::store::Error;
-use crate::table::{IndexForm, IndexKind};
+use crate::table::{IndexContent, IndexForm};
 
 /// Called with numbers of rows that were read; in total, all rows of the column.
-pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
+pub type VerifyProgress<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// The inputs of a verification.
 struct Task<'a> {
     form: &'a IndexForm,
     interrupt: &'a Interrupt,
-    progress: Progress<'a>,
+    progress: VerifyProgress<'a>,
 }
 
 /// The verdict on an index: the known one, or a new one, which is then remembered.
@@ -33,7 +33,7 @@ struct Task<'a> {
 /// # Errors
 /// Those of [`Rows::array`](crate::store::Rows::array), for column and index; they leave no verdict.
 /// [`Error::Interrupted`] soon after `interrupt` is raised.
-pub fn verify(form: &IndexForm, interrupt: &Interrupt, progress: Progress<'_>) -> Result<Verdict, Error> {
+pub fn verify(form: &IndexForm, interrupt: &Interrupt, progress: VerifyProgress<'_>) -> Result<Verdict, Error> {
     verify_within(form, form.file.store().budget().limit() / 2, interrupt, progress)
 }
 
@@ -45,7 +45,7 @@ pub fn verify_within(
     form: &IndexForm,
     memory: u64,
     interrupt: &Interrupt,
-    progress: Progress<'_>,
+    progress: VerifyProgress<'_>,
 ) -> Result<Verdict, Error> {
     if let Some(known) = verdict::known(form) {
         progress(form.rows());
@@ -57,22 +57,22 @@ pub fn verify_within(
     }
     let task = Task { form, interrupt, progress };
     let verdict = match &form.kind {
-        IndexKind::MinMax { entries, rules } => minmax::verify(&task, entries.as_ref(), rules)?,
-        IndexKind::SortedRows { order, tails, rules } => {
-            let order = gather::Order { rows: order.as_ref(), rule: rules.elements };
+        IndexContent::MinMax { entries, rules } => minmax::verify(&task, entries.as_ref(), rules)?,
+        IndexContent::SortedRows { order, tails, rules } => {
+            let order = gather::RowOrder { rows: order.as_ref(), rule: rules.elements };
             sorted::verify(&task, &order, *tails, rules, memory)?
         }
-        IndexKind::SortedValues { values, order, run, rules } => {
-            let order = gather::Order { rows: order.as_ref(), rule: rules.elements };
-            values::verify(&task, &values::Values { rows: values.as_ref(), run: *run, rules }, &order, memory)?
+        IndexContent::SortedValues { values, order, run, rules } => {
+            let order = gather::RowOrder { rows: order.as_ref(), rule: rules.elements };
+            values::verify(&task, &values::IndexValues { rows: values.as_ref(), run: *run, rules }, &order, memory)?
         }
-        IndexKind::Bounds { bounds, rules } => runs::verify(&task, bounds.as_ref(), rules)?,
-        IndexKind::Bitmap { bits, row_bytes, values, exhaustive, rules, .. } => {
+        IndexContent::Bounds { bounds, rules } => runs::verify(&task, bounds.as_ref(), rules)?,
+        IndexContent::Bitmap { bits, row_bytes, values, exhaustive, rules, .. } => {
             let bits = bitmap::Bits { bits, row_bytes: *row_bytes, rules };
             bitmap::verify(&task, &bits, values.as_ref(), *exhaustive)?
         }
-        IndexKind::Bloom { filters, filter_bytes, k, schemes, rules } => {
-            bloom::verify(&task, &bloom::Filters { filters, bytes: *filter_bytes, k: *k, rules }, schemes)?
+        IndexContent::Bloom { filters, filter_bytes, k, schemes, rules } => {
+            bloom::verify(&task, &bloom::BloomIndex { filters, bytes: *filter_bytes, k: *k, rules }, schemes)?
         }
     };
     // Index and column must come from one state of the file.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::gather::{Column, Order, Refusal, Wanted, gather};
+use super::gather::{GatherRefusal, GatheredColumn, RowOrder, WantedRows, gather};
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
 use crate::store::Error;
@@ -12,13 +12,13 @@ use crate::store::Error;
 const MOST_PASSES: u64 = 8;
 
 /// Checks some elements of an index. The given column has their values, and that of the element before them.
-type Check<'a> = dyn FnMut(&Task<'_>, Range<u64>, &Column) -> Result<Option<Verdict>, Error> + 'a;
+type Check<'a> = dyn FnMut(&Task<'_>, Range<u64>, &GatheredColumn) -> Result<Option<Verdict>, Error> + 'a;
 
 /// Passes all elements of an index to `check`, a part at a time, with their values in `memory` bytes. A verdict of
 /// `check` ends the passes, and so does a lack of memory.
 pub(super) fn passes(
     task: &Task<'_>,
-    order: &Order<'_>,
+    order: &RowOrder<'_>,
     empty: &Keys,
     memory: u64,
     check: &mut Check<'_>,
@@ -42,20 +42,20 @@ pub(super) fn passes(
         // Includes the element before, so that every pair is compared.
         let wanted = match passes {
             1 => None,
-            _ => match Wanted::new(task, order, start.saturating_sub(1)..range.end)? {
+            _ => match WantedRows::new(task, order, start.saturating_sub(1)..range.end)? {
                 Ok(wanted) => Some(wanted),
                 Err(broken) => return Ok(Some(broken)),
             },
         };
         let column = match gather(task, empty, wanted, memory)? {
             Ok(column) => column,
-            Err(Refusal::Decided(verdict)) => return Ok(Some(verdict)),
+            Err(GatherRefusal::Decided(verdict)) => return Ok(Some(verdict)),
             // Texts are longer than expected, or others hold the memory.
-            Err(Refusal::Short(_)) if rows.div_ceil(at_once.div_ceil(2)) <= MOST_PASSES && at_once > 1 => {
+            Err(GatherRefusal::Short(_)) if rows.div_ceil(at_once.div_ceil(2)) <= MOST_PASSES && at_once > 1 => {
                 at_once = at_once.div_ceil(2);
                 continue;
             }
-            Err(Refusal::Short(bytes)) => return Ok(Some(needs(bytes, memory))),
+            Err(GatherRefusal::Short(bytes)) => return Ok(Some(needs(bytes, memory))),
         };
         if let Some(verdict) = check(task, range.clone(), &column)? {
             return Ok(Some(verdict));
@@ -76,7 +76,7 @@ fn at_once(task: &Task<'_>, empty: &Keys, memory: u64) -> Result<u64, u64> {
     if of(rows) <= memory {
         return Ok(rows.max(1));
     }
-    let (marks, fewest) = (Wanted::bytes(rows), rows.div_ceil(MOST_PASSES));
+    let (marks, fewest) = (WantedRows::bytes(rows), rows.div_ceil(MOST_PASSES));
     let least = of(fewest + 1).saturating_add(marks);
     if least > memory {
         return Err(least);

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use arrow_array::{Array, ArrayRef};
 use parking_lot::Mutex;
 
-use super::column::Part;
+use super::column::ColumnSlice;
 use super::{Task, Verdict};
-use crate::indexes::minmax::{Entry, are_bounds, by_chunk};
+use crate::indexes::minmax::{MinMaxEntry, are_bounds, by_chunk};
 use crate::indexes::order::present;
-use crate::indexes::verdict::Facts;
+use crate::indexes::verdict::IndexFacts;
 use crate::store::{Error, Rows};
 use crate::table::BoundsRules;
 
@@ -19,8 +19,8 @@ const MOST_RUNS: u64 = 1 << 16;
 pub(super) fn verify(task: &Task<'_>, bounds: &dyn Rows, rules: &BoundsRules) -> Result<Verdict, Error> {
     let run = task.form.chunk.max(1);
     // Runs that were partly read.
-    let begun: Mutex<HashMap<u64, Entry>> = Mutex::default();
-    let broken = task.column(task.step().min(run.saturating_mul(MOST_RUNS)), &|part: Part<'_>| {
+    let begun: Mutex<HashMap<u64, MinMaxEntry>> = Mutex::default();
+    let broken = task.column(task.step().min(run.saturating_mul(MOST_RUNS)), &|part: ColumnSlice<'_>| {
         let entries = by_chunk(part.values, part.first, run)
             .ok_or_else(|| Verdict::Unverifiable { why: format!("values of type {}", part.values.data_type()) })?;
         for (number, entry) in entries {
@@ -44,5 +44,5 @@ pub(super) fn verify(task: &Task<'_>, bounds: &dyn Rows, rules: &BoundsRules) ->
         }
         Ok(())
     })?;
-    Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
+    Ok(broken.unwrap_or_else(|| Verdict::Verified(IndexFacts::default())))
 }

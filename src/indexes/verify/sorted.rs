@@ -7,18 +7,18 @@
 use std::ops::Range;
 
 use super::column::in_parallel;
-use super::gather::{Column, Order, STEP, Value, elements};
+use super::gather::{GatheredColumn, GatheredValue, RowOrder, STEP, elements};
 use super::passes::passes;
 use super::{Task, Verdict};
 use crate::indexes::order::Keys;
-use crate::indexes::verdict::Facts;
+use crate::indexes::verdict::IndexFacts;
 use crate::store::Error;
 use crate::table::SortedRules;
 
 /// Verifies with `memory` bytes for values.
 pub(super) fn verify(
     task: &Task<'_>,
-    order: &Order<'_>,
+    order: &RowOrder<'_>,
     tails: [u64; 2],
     rules: &SortedRules,
     memory: u64,
@@ -34,21 +34,21 @@ pub(super) fn verify(
         }
         follow(task, order, rules, &range, column)
     })?;
-    Ok(broken.unwrap_or_else(|| Verdict::Verified(Facts::default())))
+    Ok(broken.unwrap_or_else(|| Verdict::Verified(IndexFacts::default())))
 }
 
 /// Whether each of these elements follows its predecessor.
 fn follow(
     task: &Task<'_>,
-    order: &Order<'_>,
+    order: &RowOrder<'_>,
     rules: &SortedRules,
     range: &Range<u64>,
-    column: &Column,
+    column: &GatheredColumn,
 ) -> Result<Option<Verdict>, Error> {
     in_parallel(range.end - range.start, STEP, task, &|part| {
         let first = (range.start + part.start).saturating_sub(1);
         let rows = elements(task, order, first..range.start + part.end)?;
-        let mut before: Option<Value<'_>> = None;
+        let mut before: Option<GatheredValue<'_>> = None;
         for (at, row) in (first..).zip(rows.values()) {
             let value = column.value(*row);
             // A missing value means that the index now names other rows than a moment ago.

@@ -6,23 +6,28 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use arrow_array::cast::AsArray;
 
 use super::column::in_parallel;
-use super::gather::{Column, Order, STEP, elements};
+use super::gather::{GatheredColumn, RowOrder, STEP, elements};
 use super::passes::passes;
 use super::{Task, Verdict};
 use crate::indexes::order::{Keys, present};
-use crate::indexes::verdict::Facts;
+use crate::indexes::verdict::IndexFacts;
 use crate::store::{ARRAY_BYTES, Error, Rows, fixed_width};
 use crate::table::ValueRules;
 
 /// Values of an index, sorted within each run.
-pub(super) struct Values<'a> {
+pub(super) struct IndexValues<'a> {
     pub rows: &'a dyn Rows,
     pub run: u64,
     pub rules: &'static ValueRules,
 }
 
 /// Verifies with `memory` bytes for values of the column.
-pub(super) fn verify(task: &Task<'_>, index: &Values<'_>, order: &Order<'_>, memory: u64) -> Result<Verdict, Error> {
+pub(super) fn verify(
+    task: &Task<'_>,
+    index: &IndexValues<'_>,
+    order: &RowOrder<'_>,
+    memory: u64,
+) -> Result<Verdict, Error> {
     let (rows, data_type) = (task.form.rows(), task.form.values.data_type());
     let Some(empty) = Keys::new(data_type).filter(|_| index.rows.data_type() == data_type) else {
         let why = format!("values of type {data_type}, of type {} in the index", index.rows.data_type());
@@ -41,13 +46,13 @@ pub(super) fn verify(task: &Task<'_>, index: &Values<'_>, order: &Order<'_>, mem
     let is_one_run = AtomicBool::new(true);
     let check = Check { index, order, empty: &empty, seen: &seen, is_one_run: &is_one_run };
     let broken = passes(task, order, &empty, memory, &mut |task, range, column| check.part(task, &range, column))?;
-    let facts = Facts { is_one_run: is_one_run.into_inner(), ..Facts::default() };
+    let facts = IndexFacts { is_one_run: is_one_run.into_inner(), ..IndexFacts::default() };
     Ok(broken.unwrap_or(Verdict::Verified(facts)))
 }
 
 struct Check<'a> {
-    index: &'a Values<'a>,
-    order: &'a Order<'a>,
+    index: &'a IndexValues<'a>,
+    order: &'a RowOrder<'a>,
     empty: &'a Keys,
     /// A bit for each row that an element named.
     seen: &'a [AtomicU64],
@@ -55,8 +60,8 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn part(&self, task: &Task<'_>, range: &Range<u64>, column: &Column) -> Result<Option<Verdict>, Error> {
-        let Values { rows: values, run, rules } = self.index;
+    fn part(&self, task: &Task<'_>, range: &Range<u64>, column: &GatheredColumn) -> Result<Option<Verdict>, Error> {
+        let IndexValues { rows: values, run, rules } = self.index;
         // Texts are in memory three times: as bytes, as an array and as keys.
         let step =
             ARRAY_BYTES / (3 * fixed_width(values.data_type()).max(task.form.values.stored_width().unwrap_or(0)) + 8);

@@ -14,14 +14,14 @@ use arrow_buffer::{BooleanBuffer, Buffer};
 use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::{Ask, Known, Verdict, of_summary, sorted};
-use crate::indexes::bitmap::{self, Values};
-use crate::indexes::{self, Facts, Trust, bloom, canonical, minmax, order};
-use crate::query::ranges::{Test, of_labels};
+use super::{Ask, Known, RowsVerdict, of_summary, sorted};
+use crate::indexes::bitmap::{self, BitmapValues};
+use crate::indexes::{self, IndexFacts, Trust, bloom, canonical, minmax, order};
+use crate::query::ranges::{ValueTest, of_labels};
 use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Scalar, Summary};
-use crate::store::{ARRAY_BYTES, Dataset, Error, Nan, Rows, fixed_width};
-use crate::table::{IndexForm, IndexKind, Labels};
+use crate::store::{ARRAY_BYTES, Error, Nan, Rows, StoredDataset, fixed_width};
+use crate::table::{IndexContent, IndexForm, ShownLabels};
 
 /// Most bitmaps to combine for one block: more cost as much as reading the values.
 const MOST_BITMAPS: usize = 64;
@@ -47,7 +47,7 @@ pub struct UsedIndex {
 
 /// A search index and its answer to one condition.
 #[derive(Debug)]
-pub(in crate::query) struct Answer {
+pub(in crate::query) struct IndexAnswer {
     form: Arc<IndexForm>,
     trust: Trust,
     /// The prepared answer. `None`: the index must not be used, or has no answer.
@@ -70,7 +70,7 @@ enum Says {
     Hashes(Vec<[u64; 2]>),
 }
 
-impl Answer {
+impl IndexAnswer {
     pub fn new(form: Arc<IndexForm>, trust: Trust) -> Self {
         Self { form, trust, says: OnceLock::new(), said: Mutex::default(), lacking: Mutex::default() }
     }
@@ -104,7 +104,7 @@ impl Answer {
         hashes: &[[u64; 2]],
         may_hold: &dyn Fn(u64, [u64; 2]) -> Result<bool, Error>,
         rows: &Range<u64>,
-    ) -> Result<Verdict, Error> {
+    ) -> Result<RowsVerdict, Error> {
         // Long chunks are few enough to remember, and several blocks need each of them.
         let remembers = self.form.chunk > GRAIN;
         for chunk in rows.start / self.form.chunk..=(rows.end - 1) / self.form.chunk {
@@ -123,10 +123,10 @@ impl Answer {
                 self.lacking.lock().insert(chunk, is_lacking);
             }
             if !is_lacking {
-                return Ok(Verdict::Unknown);
+                return Ok(RowsVerdict::Unknown);
             }
         }
-        Ok(Verdict::Nothing)
+        Ok(RowsVerdict::Nothing)
     }
 
     /// [`Known::counts`] for a single bitmap.
@@ -135,7 +135,7 @@ impl Answer {
         if rows.is_empty() || rows.end > self.form.rows() || !rows.start.is_multiple_of(GRAIN) {
             return None;
         }
-        let (Some(Says::Bitmaps { positions, inverted }), IndexKind::Bitmap { bits, row_bytes, .. }) =
+        let (Some(Says::Bitmaps { positions, inverted }), IndexContent::Bitmap { bits, row_bytes, .. }) =
             (self.says(ask), &self.form.kind)
         else {
             return None;
@@ -172,31 +172,31 @@ impl Answer {
     }
 }
 
-impl Known for Answer {
-    fn verdict(&self, ask: &Ask<'_>) -> Verdict {
+impl Known for IndexAnswer {
+    fn verdict(&self, ask: &Ask<'_>) -> RowsVerdict {
         if ask.rows.is_empty() || ask.rows.end > self.form.rows() {
-            return Verdict::Unknown;
+            return RowsVerdict::Unknown;
         }
         let verdict = match (self.says(ask), &self.form.kind) {
-            (Some(Says::Bounds), IndexKind::MinMax { entries, .. }) => bounds(&self.form, entries.as_ref(), ask),
-            (Some(Says::Bounds), IndexKind::Bounds { bounds, .. }) => of_runs(&self.form, bounds.as_ref(), ask),
-            (Some(Says::Hashes(hashes)), IndexKind::Bloom { filters, filter_bytes, k, .. }) => self.lacking(
+            (Some(Says::Bounds), IndexContent::MinMax { entries, .. }) => bounds(&self.form, entries.as_ref(), ask),
+            (Some(Says::Bounds), IndexContent::Bounds { bounds, .. }) => of_runs(&self.form, bounds.as_ref(), ask),
+            (Some(Says::Hashes(hashes)), IndexContent::Bloom { filters, filter_bytes, k, .. }) => self.lacking(
                 hashes,
                 &|chunk, hashes| may_hold(filters, chunk, *filter_bytes, *k, hashes, ask.interrupt),
                 ask.rows,
             ),
             (Some(Says::Rows(found)), _) => Ok(match within(found, ask.rows).len() as u64 {
-                0 => Verdict::Nothing,
-                all if all == ask.rows.end - ask.rows.start => Verdict::Everything,
-                _ => Verdict::Unknown,
+                0 => RowsVerdict::Nothing,
+                all if all == ask.rows.end - ask.rows.start => RowsVerdict::Everything,
+                _ => RowsVerdict::Unknown,
             }),
             (Some(Says::Bitmaps { positions, inverted }), _) if positions.is_empty() => {
-                Ok(if *inverted { Verdict::Everything } else { Verdict::Nothing })
+                Ok(if *inverted { RowsVerdict::Everything } else { RowsVerdict::Nothing })
             }
-            _ => Ok(Verdict::Unknown),
+            _ => Ok(RowsVerdict::Unknown),
         };
-        let verdict = verdict.unwrap_or(Verdict::Unknown);
-        if verdict != Verdict::Unknown {
+        let verdict = verdict.unwrap_or(RowsVerdict::Unknown);
+        if verdict != RowsVerdict::Unknown {
             self.note(ask.rows);
         }
         verdict
@@ -217,7 +217,7 @@ impl Known for Answer {
             self.note(rows);
             return Some(bits.finish());
         }
-        let (Some(Says::Bitmaps { positions, inverted }), IndexKind::Bitmap { bits, row_bytes, .. }) =
+        let (Some(Says::Bitmaps { positions, inverted }), IndexContent::Bitmap { bits, row_bytes, .. }) =
             (says, &self.form.kind)
         else {
             return None;
@@ -263,25 +263,25 @@ fn within<'a>(found: &'a [u64], rows: &Range<u64>) -> &'a [u64] {
 }
 
 /// Prepares the answer of an index to a condition.
-fn prepare(form: &IndexForm, facts: &Facts, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
+fn prepare(form: &IndexForm, facts: &IndexFacts, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     match &form.kind {
         // The bounds are of codes, the conditions on labels.
-        IndexKind::MinMax { .. } | IndexKind::Bounds { .. } => Ok(form.labels.is_none().then_some(Says::Bounds)),
-        IndexKind::Bitmap { values, shown, .. } => {
+        IndexContent::MinMax { .. } | IndexContent::Bounds { .. } => Ok(form.labels.is_none().then_some(Says::Bounds)),
+        IndexContent::Bitmap { values, shown, .. } => {
             if values.len() > MOST_VALUES {
                 return Ok(None);
             }
             if facts.exhaustive { all_bitmaps(shown.as_ref(), ask) } else { some_bitmaps(form, values.as_ref(), ask) }
         }
-        IndexKind::Bloom { .. } => {
+        IndexContent::Bloom { .. } => {
             let Some(asked) = asked(form, ask)?.filter(|asked| asked.len() <= MOST_ASKED) else { return Ok(None) };
             let hashes = asked.iter().flat_map(|bytes| facts.schemes.iter().map(|scheme| scheme.hashes(bytes)));
             Ok((!facts.schemes.is_empty()).then(|| Says::Hashes(hashes.collect())))
         }
-        IndexKind::SortedRows { order, tails, .. } => {
+        IndexContent::SortedRows { order, tails, .. } => {
             Ok(sorted::rows(form, order.as_ref(), *tails, ask)?.map(Says::Rows))
         }
-        IndexKind::SortedValues { values, order, run, .. } => {
+        IndexContent::SortedValues { values, order, run, .. } => {
             let run = if facts.is_one_run { u64::MAX } else { *run };
             Ok(sorted::rows_of_values(form, order.as_ref(), values.as_ref(), run, ask)?.map(Says::Rows))
         }
@@ -295,11 +295,11 @@ fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     // NaN has no bitmap, and is not null.
     let with_nan = values.data_type().is_floating();
     let (holds, inverted) = match ask.test {
-        _ if with_nan && !matches!(ask.test, Test::Compare { negated: false, .. }) => return Ok(None),
-        Test::Nan | Test::NotNan => return Ok(None),
-        Test::Valid => (BooleanBuffer::new_set(values.len()), false),
-        Test::Null => (BooleanBuffer::new_set(values.len()), true),
-        Test::Compare { ranges, negated } => {
+        _ if with_nan && !matches!(ask.test, ValueTest::Compare { negated: false, .. }) => return Ok(None),
+        ValueTest::Nan | ValueTest::NotNan => return Ok(None),
+        ValueTest::Valid => (BooleanBuffer::new_set(values.len()), false),
+        ValueTest::Null => (BooleanBuffer::new_set(values.len()), true),
+        ValueTest::Compare { ranges, negated } => {
             let matching = match values.as_any_dictionary_opt() {
                 Some(dictionary) => {
                     ranges.matching(dictionary.values().as_ref()).and_then(|labels| of_labels(values.as_ref(), &labels))
@@ -318,7 +318,7 @@ fn all_bitmaps(shown: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
 /// Answers by a bitmap of some values: it must have every value that satisfies the condition.
 fn some_bitmaps(form: &IndexForm, values: &dyn Rows, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     let Some(asked) = asked(form, ask)?.filter(|asked| asked.len() <= MOST_BITMAPS) else { return Ok(None) };
-    let mut known = Values::default();
+    let mut known = BitmapValues::default();
     // A verified index has distinct values; in an unverified one, the first of equal values counts.
     known.extend(values.array(0..values.len(), ask.interrupt)?.as_ref()).ok();
     let positions: Option<Vec<u64>> = asked.iter().map(|bytes| known.position(bytes).map(|at| at as u64)).collect();
@@ -327,13 +327,13 @@ fn some_bitmaps(form: &IndexForm, values: &dyn Rows, ask: &Ask<'_>) -> Result<Op
 
 /// The canonical bytes of all values that satisfy the condition. `None`: they are not a few known ones.
 fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
-    let Test::Compare { ranges, negated: false } = ask.test else { return Ok(None) };
+    let ValueTest::Compare { ranges, negated: false } = ask.test else { return Ok(None) };
     let data_type = form.values.data_type();
     let Some(points) = ranges.points() else { return Ok(None) };
     let of_code = |code: i128| canonical::of_scalar(&Scalar::of_integer(code)?, data_type);
     Ok(Some(match &form.labels {
         None => points.iter().filter_map(|point| canonical::of_scalar(point, data_type)).collect(),
-        Some(Labels::Categories(labels)) => {
+        Some(ShownLabels::Categories(labels)) => {
             if labels.len() > MOST_VALUES {
                 return Ok(None);
             }
@@ -342,7 +342,7 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
             let codes = matching.set_indices().filter(|code| labels.is_valid(*code));
             codes.filter_map(|code| of_code(code as i128)).collect()
         }
-        Some(Labels::Members(members)) => {
+        Some(ShownLabels::Members(members)) => {
             let names = LargeStringArray::from_iter_values(members.iter().map(|(_, name)| name));
             let Some(matching) = ranges.matching(&names) else { return Ok(None) };
             // If a code has several names, the first one is shown.
@@ -363,28 +363,28 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
 }
 
 /// The verdict by the bounds of the chunks that hold the rows.
-fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
+fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<RowsVerdict, Error> {
     let chunks = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
     let array = entries.array(chunks, ask.interrupt)?;
-    let Some(array) = array.as_struct_opt() else { return Ok(Verdict::Unknown) };
+    let Some(array) = array.as_struct_opt() else { return Ok(RowsVerdict::Unknown) };
     let mut all = None;
     for at in 0..array.len() {
-        let said = summary(form, array, at).map_or(Verdict::Unknown, |summary| of_summary(ask.test, &summary));
-        if said == Verdict::Unknown || all.is_some_and(|all| all != said) {
-            return Ok(Verdict::Unknown);
+        let said = summary(form, array, at).map_or(RowsVerdict::Unknown, |summary| of_summary(ask.test, &summary));
+        if said == RowsVerdict::Unknown || all.is_some_and(|all| all != said) {
+            return Ok(RowsVerdict::Unknown);
         }
         all = Some(said);
     }
-    Ok(all.unwrap_or(Verdict::Unknown))
+    Ok(all.unwrap_or(RowsVerdict::Unknown))
 }
 
 /// The verdict by the bounds of runs; bounds include the stored values of nulls.
-fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict, Error> {
+fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<RowsVerdict, Error> {
     let runs = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
     let width = fixed_width(bounds.data_type()).max(form.values.stored_width().unwrap_or(0));
     let bytes = (runs.end - runs.start).saturating_mul(2).saturating_mul(width);
-    if runs.end > bounds.len() / 2 || bytes > ARRAY_BYTES || !matches!(ask.test, Test::Compare { .. }) {
-        return Ok(Verdict::Unknown);
+    if runs.end > bounds.len() / 2 || bytes > ARRAY_BYTES || !matches!(ask.test, ValueTest::Compare { .. }) {
+        return Ok(RowsVerdict::Unknown);
     }
     let array = order::present(&bounds.array(2 * runs.start..2 * runs.end, ask.interrupt)?);
     let mut all = None;
@@ -394,14 +394,14 @@ fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<Verdict
         let nans = if max.is_none() { form.chunk.min(1 + u64::from(min.is_none()) * form.chunk) } else { 0 };
         let max = max.or(Some(Scalar::Float(f64::INFINITY)));
         let said = of_summary(ask.test, &Summary { rows: form.chunk, nulls: 0, nans, min, max });
-        if said == Verdict::Unknown || all.is_some_and(|all| all != said) {
-            return Ok(Verdict::Unknown);
+        if said == RowsVerdict::Unknown || all.is_some_and(|all| all != said) {
+            return Ok(RowsVerdict::Unknown);
         }
         all = Some(said);
     }
     // A null satisfies no comparison; bounds cover NaN.
     let is_told = !form.shown.nullable() || form.shown.hints().nan == Nan::Missing { alone: true };
-    Ok(all.filter(|all| *all == Verdict::Nothing || is_told).unwrap_or(Verdict::Unknown))
+    Ok(all.filter(|all| *all == RowsVerdict::Nothing || is_told).unwrap_or(RowsVerdict::Unknown))
 }
 
 fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> {
@@ -418,7 +418,7 @@ fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> 
 
 /// Reads only the bits of one value: a filter may be long.
 fn may_hold(
-    filters: &Dataset,
+    filters: &StoredDataset,
     chunk: u64,
     bytes: u64,
     k: u16,

@@ -9,13 +9,13 @@ use std::ops::Range;
 
 use arrow_buffer::BooleanBuffer;
 
-use super::ranges::{Lie, Test};
+use super::ranges::{Lie, ValueTest};
 use crate::source::Interrupt;
 use crate::store::statistics::{Statistics, Summary};
 
 /// The answer for a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum RowsVerdict {
     /// No row matches.
     Nothing,
     /// Every row matches.
@@ -27,7 +27,7 @@ pub(super) enum Verdict {
 /// A question about a range of rows.
 pub(super) struct Ask<'a> {
     /// The condition.
-    pub test: &'a Test,
+    pub test: &'a ValueTest,
     pub rows: &'a Range<u64>,
     pub interrupt: &'a Interrupt,
 }
@@ -35,7 +35,7 @@ pub(super) struct Ask<'a> {
 /// A trusted source of answers about a column's rows that decodes no rows. A source that fails gives no answer.
 pub(super) trait Known: Send + Sync {
     /// Whether the rows satisfy the condition.
-    fn verdict(&self, ask: &Ask<'_>) -> Verdict;
+    fn verdict(&self, ask: &Ask<'_>) -> RowsVerdict;
 
     /// The rows that satisfy the condition, if the source knows them.
     fn bits(&self, ask: &Ask<'_>) -> Option<BooleanBuffer> {
@@ -52,24 +52,24 @@ pub(super) trait Known: Send + Sync {
 }
 
 impl Known for Statistics {
-    fn verdict(&self, ask: &Ask<'_>) -> Verdict {
+    fn verdict(&self, ask: &Ask<'_>) -> RowsVerdict {
         // A verdict on more rows also holds for these.
-        self.around(ask.rows).map_or(Verdict::Unknown, |(_, summary)| of_summary(ask.test, &summary))
+        self.around(ask.rows).map_or(RowsVerdict::Unknown, |(_, summary)| of_summary(ask.test, &summary))
     }
 }
 
 /// The verdict by a summary. The least and the greatest value bound all values; NaN lies in no range, and a null
 /// satisfies no comparison.
-pub(super) fn of_summary(test: &Test, summary: &Summary) -> Verdict {
+pub(super) fn of_summary(test: &ValueTest, summary: &Summary) -> RowsVerdict {
     let all_missing = summary.nulls == summary.rows;
     let none_missing = summary.nulls == 0;
     let (nothing, everything) = match test {
-        Test::Null => (none_missing, all_missing),
-        Test::Valid => (all_missing, none_missing),
+        ValueTest::Null => (none_missing, all_missing),
+        ValueTest::Valid => (all_missing, none_missing),
         // Nulls may be stored as NaN.
-        Test::Nan => (none_missing && summary.nans == 0, summary.nans == summary.rows),
-        Test::NotNan => (summary.values() == 0, none_missing && summary.nans == 0),
-        Test::Compare { ranges, negated } => {
+        ValueTest::Nan => (none_missing && summary.nans == 0, summary.nans == summary.rows),
+        ValueTest::NotNan => (summary.values() == 0, none_missing && summary.nans == 0),
+        ValueTest::Compare { ranges, negated } => {
             let lie = match (&summary.min, &summary.max) {
                 _ if summary.values() == 0 => None,
                 (Some(least), Some(greatest)) => Some(ranges.lie(least, greatest)),
@@ -82,8 +82,8 @@ pub(super) fn of_summary(test: &Test, summary: &Summary) -> Verdict {
         }
     };
     match (nothing, everything) {
-        (true, _) => Verdict::Nothing,
-        (false, true) => Verdict::Everything,
-        (false, false) => Verdict::Unknown,
+        (true, _) => RowsVerdict::Nothing,
+        (false, true) => RowsVerdict::Everything,
+        (false, false) => RowsVerdict::Unknown,
     }
 }

@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef};
 
 use super::Ask;
 use crate::indexes::order::present;
-use crate::query::ranges::{Ranges, Test};
+use crate::query::ranges::{ValueRanges, ValueTest};
 use crate::store::decode::widen;
 use crate::store::{Error, Rows};
 use crate::table::IndexForm;
@@ -59,7 +59,7 @@ impl Search<'_> {
     /// Searches the first `valued` elements, which ascend within each run.
     fn found(&self, valued: u64, run: u64) -> Result<Option<Vec<u64>>, Error> {
         // Codes and labels have different orders.
-        let (Test::Compare { ranges, negated: false }, None) = (self.ask.test, &self.form.labels) else {
+        let (ValueTest::Compare { ranges, negated: false }, None) = (self.ask.test, &self.form.labels) else {
             return Ok(None);
         };
         let Some(ends) = ranges.ends() else { return Ok(None) };
@@ -125,7 +125,7 @@ impl Search<'_> {
 
     /// The end of the values of a run that lie in `ranges`, which must hold all values up to some end. `None`: a value
     /// cannot be compared.
-    fn end_of(&self, ranges: &Ranges, run: Range<u64>) -> Result<Option<u64>, Error> {
+    fn end_of(&self, ranges: &ValueRanges, run: Range<u64>) -> Result<Option<u64>, Error> {
         let (mut least, mut greatest) = (run.start, run.end);
         while least < greatest {
             let middle = least + (greatest - least) / 2;

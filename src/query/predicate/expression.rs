@@ -18,7 +18,7 @@
 
 use bstr::BString;
 
-use super::{Condition, Error, Literal, Operator, Order, Predicate, Query, Written};
+use super::{Condition, Error, Literal, Operator, Predicate, Query, SortKey, Written};
 
 /// Deepest nesting: each level takes part of the stack.
 const DEEPEST: usize = 100;
@@ -297,14 +297,14 @@ impl Parser {
         is(0, "order") && is(1, "by") || is(0, "limit") && is_number
     }
 
-    fn order(&mut self) -> Result<Order, Error> {
+    fn order(&mut self) -> Result<SortKey, Error> {
         let at = self.at();
         let column = self.column()?;
         let descending = self.word("desc");
         if !descending {
             self.word("asc");
         }
-        Ok(Order { column, at, descending })
+        Ok(SortKey { column, at, descending })
     }
 
     fn column(&mut self) -> Result<BString, Error> {
@@ -445,7 +445,7 @@ mod tests {
     fn an_order_and_a_limit_follow() {
         let read = |text: &str| {
             let query = query(text).unwrap();
-            let by = |by: &Order| format!("{}{}", by.column, if by.descending { " desc" } else { "" });
+            let by = |by: &SortKey| format!("{}{}", by.column, if by.descending { " desc" } else { "" });
             let order = query.order.iter().map(by);
             (shown(&query.predicate), order.collect::<Vec<_>>().join(","), query.limit)
         };

@@ -90,7 +90,7 @@ fn placed((place, is_there): (i128, bool)) -> Point<i128> {
 
 /// Widths of floating-point numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::query) enum Width {
+pub(in crate::query) enum FloatWidth {
     Half,
     Single,
     Double,
@@ -99,12 +99,12 @@ pub(in crate::query) enum Width {
 /// The place of a decimal number, `inf` or `nan` among the floats of a width, as doubles. `None`: not a number. A
 /// decimal takes the nearest float of that width, so that it equals a value shown with these digits; a number beyond
 /// the greatest float lies between that and infinity.
-pub(in crate::query) fn float(text: &str, width: Width) -> Option<Point<f64>> {
+pub(in crate::query) fn float(text: &str, width: FloatWidth) -> Option<Point<f64>> {
     let double: f64 = text.parse().ok()?;
     let value = match width {
-        Width::Half => nearest_half(text, double),
-        Width::Single => f64::from(text.parse::<f32>().ok()?),
-        Width::Double => double,
+        FloatWidth::Half => nearest_half(text, double),
+        FloatWidth::Single => f64::from(text.parse::<f32>().ok()?),
+        FloatWidth::Double => double,
     };
     if value.is_nan() {
         return Some(Point { below: None, at: None, above: None });
@@ -116,9 +116,9 @@ pub(in crate::query) fn float(text: &str, width: Width) -> Option<Point<f64>> {
         return Some(Point { below, at: Some(value), above });
     }
     let greatest = match width {
-        Width::Half => half::f16::MAX.to_f64(),
-        Width::Single => f64::from(f32::MAX),
-        Width::Double => f64::MAX,
+        FloatWidth::Half => half::f16::MAX.to_f64(),
+        FloatWidth::Single => f64::from(f32::MAX),
+        FloatWidth::Double => f64::MAX,
     };
     Some(if value > 0.0 {
         Point { below: Some(greatest), at: None, above: Some(f64::INFINITY) }
@@ -197,20 +197,20 @@ mod tests {
 
     #[test]
     fn decimals_are_the_nearest_float_of_their_width() {
-        assert_eq!(float("0.1", Width::Single).unwrap().at, Some(f64::from(0.1_f32)));
-        assert_eq!(float("0.1", Width::Double).unwrap().at, Some(0.1));
-        assert_eq!(float("1e39", Width::Single).unwrap().below, Some(f64::from(f32::MAX)));
-        assert_eq!(float("1e39", Width::Single).unwrap().at, None);
-        assert_eq!(float("-1e400", Width::Double).unwrap().above, Some(f64::MIN));
-        assert_eq!(float("inf", Width::Half).unwrap().at, Some(f64::INFINITY));
-        assert_eq!(float("inf", Width::Half).unwrap().above, None);
-        assert_eq!(float("five", Width::Double), None);
+        assert_eq!(float("0.1", FloatWidth::Single).unwrap().at, Some(f64::from(0.1_f32)));
+        assert_eq!(float("0.1", FloatWidth::Double).unwrap().at, Some(0.1));
+        assert_eq!(float("1e39", FloatWidth::Single).unwrap().below, Some(f64::from(f32::MAX)));
+        assert_eq!(float("1e39", FloatWidth::Single).unwrap().at, None);
+        assert_eq!(float("-1e400", FloatWidth::Double).unwrap().above, Some(f64::MIN));
+        assert_eq!(float("inf", FloatWidth::Half).unwrap().at, Some(f64::INFINITY));
+        assert_eq!(float("inf", FloatWidth::Half).unwrap().above, None);
+        assert_eq!(float("five", FloatWidth::Double), None);
     }
 
     /// Expected values: exact fractions in Python (`scripts/hepfs_tools/selecting/truth.py`, `nearest`).
     #[test]
     fn decimals_are_rounded_to_halves_once() {
-        let half = |text: &str| float(text, Width::Half).unwrap();
+        let half = |text: &str| float(text, FloatWidth::Half).unwrap();
         assert_eq!(half("65519.999").at, Some(65504.0));
         assert_eq!(half("-65519.99999999999999999999").at, Some(-65504.0));
         assert_eq!((half("65520").at, half("65520").below), (None, Some(65504.0)));

@@ -27,14 +27,14 @@ pub struct Query {
     /// The condition on rows.
     pub predicate: Predicate,
     /// The columns to sort by, the most significant first; empty for the order of the file.
-    pub order: Vec<Order>,
+    pub order: Vec<SortKey>,
     /// Most rows.
     pub limit: Option<u64>,
 }
 
 /// A column to sort by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct SortKey {
     /// Its name.
     pub column: BString,
     /// Position of the name in an expression.

@@ -11,16 +11,16 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::DataType;
 
-use super::matches::{Matches, Values};
+use super::matches::{MatchedBytes, Matches};
 use super::prune::Pruner;
-use crate::query::bind::{Bound, Leaf, Source, Tree};
-use crate::query::known::Verdict;
-use crate::query::known::answer::{Answer, UsedIndex};
-use crate::query::ranges::{Test, of_codes, of_labels};
+use crate::query::bind::{BoundCondition, BoundPredicate, ConditionTree, PredicateColumn};
+use crate::query::known::RowsVerdict;
+use crate::query::known::answer::{IndexAnswer, UsedIndex};
+use crate::query::ranges::{ValueTest, of_codes, of_labels};
 use crate::source::Interrupt;
 use crate::store::pass::Measure;
 use crate::store::statistics::GRAIN;
-use crate::store::{ARRAY_BYTES, Cache, Error, Rows, Shared, Store};
+use crate::store::{ARRAY_BYTES, Cache, Error, Rows, SharedRows, Store};
 use crate::table::{IndexForm, nan_in};
 
 /// Finds the rows of one table that satisfy one predicate, block by block, and counts the work.
@@ -28,16 +28,16 @@ use crate::table::{IndexForm, nan_in};
 pub(in crate::query) struct Evaluation {
     pub path: String,
     pub rows: u64,
-    bound: Bound,
+    bound: BoundPredicate,
     /// Matches of blocks of which some rows match and some do not, as long as there is room.
     matches: Cache<u64, Matches>,
     store: Arc<Store>,
-    pub done: Done,
+    pub done: WorkDone,
 }
 
 /// Work done so far.
 #[derive(Debug, Default)]
-pub(in crate::query) struct Done {
+pub(in crate::query) struct WorkDone {
     /// Blocks without matching rows, decided without decoding.
     pub without: AtomicU64,
     /// Blocks of matching rows only, decided without decoding.
@@ -62,17 +62,17 @@ impl Measure<u32> for Evaluation {
             // A block has at most 65,536 rows.
             let length = (rows.end - rows.start) as u32;
             match verdict {
-                Verdict::Nothing => {
+                RowsVerdict::Nothing => {
                     self.done.without.fetch_add(1, Ordering::Relaxed);
                     counts.push(0);
                 }
-                Verdict::Everything => {
+                RowsVerdict::Everything => {
                     self.done.within.fetch_add(1, Ordering::Relaxed);
                     counts.push(length);
                 }
-                Verdict::Unknown => {
+                RowsVerdict::Unknown => {
                     interrupt.check()?;
-                    let unknown = left.iter().take_while(|next| **next == Verdict::Unknown);
+                    let unknown = left.iter().take_while(|next| **next == RowsVerdict::Unknown);
                     let last = self.rows_of(block + unknown.count() as u64 - 1);
                     let told = pruner.counts(tree, &(rows.start..last.end));
                     self.done.answered.fetch_add(told.len() as u64, Ordering::Relaxed);
@@ -88,9 +88,9 @@ impl Measure<u32> for Evaluation {
 }
 
 impl Evaluation {
-    pub fn new(path: &str, rows: u64, bound: Bound, store: &Arc<Store>) -> Self {
+    pub fn new(path: &str, rows: u64, bound: BoundPredicate, store: &Arc<Store>) -> Self {
         let matches = Cache::new(store.budget());
-        Self { path: path.to_owned(), rows, bound, matches, store: store.clone(), done: Done::default() }
+        Self { path: path.to_owned(), rows, bound, matches, store: store.clone(), done: WorkDone::default() }
     }
 
     /// The store whose memory budget is used.
@@ -98,7 +98,7 @@ impl Evaluation {
         &self.store
     }
 
-    /// See [`Bound::unverified`].
+    /// See [`BoundPredicate::unverified`].
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         self.bound.unverified()
     }
@@ -106,7 +106,7 @@ impl Evaluation {
     /// The search indexes of the predicate's columns that were useful.
     pub fn used(&self) -> Vec<UsedIndex> {
         let mut used = Vec::new();
-        self.bound.tree.leaves(&mut |leaf| used.extend(leaf.answers.iter().filter_map(Answer::used)));
+        self.bound.tree.leaves(&mut |leaf| used.extend(leaf.answers.iter().filter_map(IndexAnswer::used)));
         used
     }
 
@@ -200,7 +200,7 @@ struct Look<'a> {
     /// Decoded columns with several conditions, by position.
     arrays: RefCell<HashMap<usize, ArrayRef>>,
     /// Stored values of rows that satisfy a condition.
-    values: RefCell<Vec<Values>>,
+    values: RefCell<Vec<MatchedBytes>>,
     was_decoded: Cell<bool>,
 }
 
@@ -213,20 +213,20 @@ fn nan(array: &ArrayRef) -> Option<BooleanBuffer> {
 }
 
 impl Look<'_> {
-    fn tree(&self, tree: &Tree, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
+    fn tree(&self, tree: &ConditionTree, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
         // A block has at most 65,536 rows.
         let length = (rows.end - rows.start) as usize;
         match self.pruner.verdict(tree, rows) {
-            Verdict::Nothing => return Ok(BooleanBuffer::new_unset(length)),
-            Verdict::Everything => return Ok(BooleanBuffer::new_set(length)),
-            Verdict::Unknown => {}
+            RowsVerdict::Nothing => return Ok(BooleanBuffer::new_unset(length)),
+            RowsVerdict::Everything => return Ok(BooleanBuffer::new_set(length)),
+            RowsVerdict::Unknown => {}
         }
         match tree {
-            Tree::Leaf(leaf) => self.leaf(leaf, rows),
-            Tree::All(parts) | Tree::Any(parts) if parts.len() == 1 => {
+            ConditionTree::Leaf(leaf) => self.leaf(leaf, rows),
+            ConditionTree::All(parts) | ConditionTree::Any(parts) if parts.len() == 1 => {
                 parts.first().map_or_else(|| Ok(BooleanBuffer::new_unset(length)), |part| self.tree(part, rows))
             }
-            Tree::All(parts) => {
+            ConditionTree::All(parts) => {
                 let mut all = BooleanBuffer::new_set(length);
                 for part in parts {
                     all = &all & &self.tree(part, rows)?;
@@ -236,7 +236,7 @@ impl Look<'_> {
                 }
                 Ok(all)
             }
-            Tree::Any(parts) => {
+            ConditionTree::Any(parts) => {
                 let mut any = BooleanBuffer::new_unset(length);
                 for part in parts {
                     any = &any | &self.tree(part, rows)?;
@@ -249,14 +249,14 @@ impl Look<'_> {
         }
     }
 
-    fn leaf(&self, leaf: &Leaf, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
+    fn leaf(&self, leaf: &BoundCondition, rows: &Range<u64>) -> Result<BooleanBuffer, Error> {
         if let Some(bits) = self.pruner.bits(leaf, rows) {
             return Ok(bits);
         }
         if let Some(bits) = self.stored(leaf, rows)? {
             return Ok(bits);
         }
-        if let Some(Shared { values, keys }) = self.shared(leaf.column, rows)? {
+        if let Some(SharedRows { values, keys }) = self.shared(leaf.column, rows)? {
             let matching = self.test(leaf, &values)?;
             return Ok(BooleanBuffer::collect_bool(keys.len(), |row| matching.value(keys[row] as usize)));
         }
@@ -264,21 +264,21 @@ impl Look<'_> {
     }
 
     /// Which values satisfy a condition.
-    fn test(&self, leaf: &Leaf, array: &ArrayRef) -> Result<BooleanBuffer, Error> {
+    fn test(&self, leaf: &BoundCondition, array: &ArrayRef) -> Result<BooleanBuffer, Error> {
         let has_missing_labels = array.as_any_dictionary_opt().is_some_and(|array| array.values().null_count() > 0);
         // An array of type Null has no bitmap.
         let is_logical = has_missing_labels || array.data_type().is_null();
         let nulls = if is_logical { array.logical_nulls() } else { array.nulls().cloned() };
         let valid = nulls.map(|nulls| nulls.inner().clone());
         let (ranges, negated) = match &leaf.test {
-            Test::Null => return Ok(valid.map_or_else(|| BooleanBuffer::new_unset(array.len()), |valid| !&valid)),
-            Test::Valid => return Ok(valid.unwrap_or_else(|| BooleanBuffer::new_set(array.len()))),
-            Test::Nan => return Ok(nan(array).unwrap_or_else(|| BooleanBuffer::new_unset(array.len()))),
-            Test::NotNan => {
+            ValueTest::Null => return Ok(valid.map_or_else(|| BooleanBuffer::new_unset(array.len()), |valid| !&valid)),
+            ValueTest::Valid => return Ok(valid.unwrap_or_else(|| BooleanBuffer::new_set(array.len()))),
+            ValueTest::Nan => return Ok(nan(array).unwrap_or_else(|| BooleanBuffer::new_unset(array.len()))),
+            ValueTest::NotNan => {
                 let valid = valid.unwrap_or_else(|| BooleanBuffer::new_set(array.len()));
                 return Ok(nan(array).map_or(valid.clone(), |nan| &valid & &!&nan));
             }
-            Test::Compare { ranges, negated } => (ranges, *negated),
+            ValueTest::Compare { ranges, negated } => (ranges, *negated),
         };
         let matching = match array.as_any_dictionary_opt() {
             Some(dictionary) => {
@@ -302,8 +302,8 @@ impl Look<'_> {
 
     /// As [`Look::leaf`], on borrowed decoded bytes: without a copy, and for categories without their labels. `None`:
     /// not possible here.
-    fn stored(&self, leaf: &Leaf, rows: &Range<u64>) -> Result<Option<BooleanBuffer>, Error> {
-        let Test::Compare { ranges, negated } = &leaf.test else { return Ok(None) };
+    fn stored(&self, leaf: &BoundCondition, rows: &Range<u64>) -> Result<Option<BooleanBuffer>, Error> {
+        let ValueTest::Compare { ranges, negated } = &leaf.test else { return Ok(None) };
         let Some(source) = self.evaluation.bound.columns.get(leaf.column) else { return Ok(None) };
         let values = &source.rows;
         let is_labelled = matches!(values.data_type(), DataType::Dictionary(..));
@@ -355,7 +355,7 @@ impl Look<'_> {
             None => matching,
         };
         if matching_labels.is_none() {
-            self.values.borrow_mut().extend(Values::new(leaf.column, &matching, width, &lent));
+            self.values.borrow_mut().extend(MatchedBytes::new(leaf.column, &matching, width, &lent));
         }
         Ok(Some(matching))
     }
@@ -364,8 +364,10 @@ impl Look<'_> {
     ///
     /// # Errors
     /// [`Error::TooLarge`] if they do not: the caller must take fewer rows.
-    fn shared(&self, column: usize, rows: &Range<u64>) -> Result<Option<Shared>, Error> {
-        let Some(Source { rows: values, .. }) = self.evaluation.bound.columns.get(column) else { return Ok(None) };
+    fn shared(&self, column: usize, rows: &Range<u64>) -> Result<Option<SharedRows>, Error> {
+        let Some(PredicateColumn { rows: values, .. }) = self.evaluation.bound.columns.get(column) else {
+            return Ok(None);
+        };
         let count = rows.end - rows.start;
         if count <= 1 || values.fitting(rows.clone(), ARRAY_BYTES, self.interrupt)?.end >= rows.end {
             return Ok(None);
@@ -386,7 +388,7 @@ impl Look<'_> {
             return Ok(known.clone());
         }
         let missing = || Error::unsupported(&self.evaluation.path, format!("rows {rows:?} of a column came short"));
-        let Source { rows: values, .. } = self.evaluation.bound.columns.get(column).ok_or_else(missing)?;
+        let PredicateColumn { rows: values, .. } = self.evaluation.bound.columns.get(column).ok_or_else(missing)?;
         let array = values.array(rows.clone(), self.interrupt)?;
         if array.len() as u64 != rows.end - rows.start {
             return Err(missing());

@@ -14,7 +14,7 @@ const FEW: usize = 16;
 pub(in crate::query) struct Matches {
     pub bits: BooleanBuffer,
     /// Compared values of these rows, if they are few: otherwise reading them would decode the block again.
-    pub values: Vec<Values>,
+    pub values: Vec<MatchedBytes>,
     /// Whether finding them decoded values.
     pub was_decoded: bool,
     /// The reserved memory. `None`: not kept.
@@ -24,14 +24,14 @@ pub(in crate::query) struct Matches {
 impl Matches {
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        let values = self.values.iter().map(|values| values.bytes.len() + size_of::<Values>()).sum::<usize>();
+        let values = self.values.iter().map(|values| values.bytes.len() + size_of::<MatchedBytes>()).sum::<usize>();
         self.bits.inner().len() + values + size_of::<Self>()
     }
 }
 
 /// Stored bytes of some rows of one column.
 #[derive(Debug)]
-pub(in crate::query) struct Values {
+pub(in crate::query) struct MatchedBytes {
     /// Position of the column in the predicate.
     pub column: usize,
     /// The rows of the block that have a value here.
@@ -40,7 +40,7 @@ pub(in crate::query) struct Values {
     bytes: Buffer,
 }
 
-impl Values {
+impl MatchedBytes {
     /// Picks the stored bytes of these rows from those of the whole block. `None`: they are not few.
     pub fn new(column: usize, rows: &BooleanBuffer, width: u64, stored: &[u8]) -> Option<Self> {
         let width = usize::try_from(width).ok().filter(|width| *width > 0)?;

@@ -19,11 +19,11 @@ use std::time::{Duration, Instant};
 
 use arrow_buffer::{BooleanBuffer, Buffer};
 
-use super::bind::Bound;
+use super::bind::BoundPredicate;
 use super::known::answer::UsedIndex;
 use crate::indexes::Trust;
 use crate::source::Interrupt;
-use crate::store::pass::{self, Keeper, Pass, Progress};
+use crate::store::pass::{self, Keeper, Pass, PassProgress};
 use crate::store::statistics::GRAIN;
 use crate::store::{Cache, Error, RowRange, Rows, Store};
 use crate::table::IndexForm;
@@ -87,7 +87,13 @@ impl Selection {
     ///
     /// # Errors
     /// [`Error::TooLarge`] for more than 2^42 rows.
-    pub fn new(path: &str, rows: u64, bound: Bound, store: &Arc<Store>, keeper: Option<Keeper>) -> Result<Self, Error> {
+    pub fn new(
+        path: &str,
+        rows: u64,
+        bound: BoundPredicate,
+        store: &Arc<Store>,
+        keeper: Option<Keeper>,
+    ) -> Result<Self, Error> {
         let blocks = rows.div_ceil(GRAIN);
         if blocks > MOST_BLOCKS {
             return Err(Error::TooLarge {
@@ -150,7 +156,7 @@ impl Selection {
     }
 
     /// Progress of the search.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> PassProgress {
         self.counts.progress()
     }
 
@@ -207,12 +213,12 @@ pub struct Selected {
     /// Number of rows found before each block, and the total.
     starts: Vec<u64>,
     /// Whole rows that were read for several columns.
-    whole: Cache<picked::Key, Option<picked::Picked>>,
+    whole: Cache<picked::StretchKey, Option<picked::Picked>>,
 }
 
 /// Successive rows of the table, some of which were found.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+pub(super) struct SelectionPiece {
     /// The first row.
     pub first: u64,
     /// Number of rows.
@@ -240,8 +246,8 @@ impl Selected {
     }
 
     /// Locates a range of found rows in the table. Pieces begin and end with a found row.
-    pub(super) fn pieces(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<Piece>, Error> {
-        let mut pieces: Vec<Piece> = Vec::new();
+    pub(super) fn pieces(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Vec<SelectionPiece>, Error> {
+        let mut pieces: Vec<SelectionPiece> = Vec::new();
         let mut block = self.starts.partition_point(|start| *start <= range.start).saturating_sub(1);
         while let (Some(&start), Some(&end)) = (self.starts.get(block), self.starts.get(block + 1))
             && start < range.end
@@ -251,7 +257,7 @@ impl Selected {
             if take > 0 {
                 let rows = self.evaluation.rows_of(block as u64);
                 let piece = if end - start == rows.end - rows.start {
-                    Piece { first: rows.start + skip, length: take, bits: None, found: None }
+                    SelectionPiece { first: rows.start + skip, length: take, bits: None, found: None }
                 } else {
                     let matches = self.evaluation.matches(block as u64, interrupt)?;
                     if matches.bits.count_set_bits() as u64 != end - start {
@@ -277,14 +283,14 @@ impl Selected {
     }
 
     /// Stored values of the found rows of a piece in the column `rows`, if they were kept.
-    pub(super) fn values(&self, piece: &Piece, rows: &dyn Rows) -> Option<Buffer> {
+    pub(super) fn values(&self, piece: &SelectionPiece, rows: &dyn Rows) -> Option<Buffer> {
         let (matches, places) = piece.found.as_ref()?;
         self.evaluation.values(matches, rows, places.clone())
     }
 }
 
 /// The piece from the set bit after `skip` others with `take` set bits, which must exist.
-fn cut(start: u64, matches: Arc<Matches>, skip: u64, take: u64) -> Piece {
+fn cut(start: u64, matches: Arc<Matches>, skip: u64, take: u64) -> SelectionPiece {
     let mut set = matches.bits.set_indices().skip(skip as usize);
     let first = set.next().unwrap_or(0);
     let last = if take > 1 { set.nth(take as usize - 2).unwrap_or(first) } else { first };
@@ -292,5 +298,5 @@ fn cut(start: u64, matches: Arc<Matches>, skip: u64, take: u64) -> Piece {
     let all = length as u64 == take;
     let bits = (!all).then(|| matches.bits.slice(first, length));
     let places = skip as usize..(skip + take) as usize;
-    Piece { first: start + first as u64, length: length as u64, bits, found: Some((matches, places)) }
+    SelectionPiece { first: start + first as u64, length: length as u64, bits, found: Some((matches, places)) }
 }

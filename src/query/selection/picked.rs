@@ -4,7 +4,7 @@
 use super::Selected;
 use crate::catalogue::ObjectId;
 use crate::source::Interrupt;
-use crate::store::{Error, Place, Reservation, RowRange, Rows};
+use crate::store::{Error, Reservation, RowRange, Rows, StridedField};
 
 /// Bytes of whole rows to read at once, and their largest share of the memory budget.
 const MOST_BYTES: u64 = 16 << 20;
@@ -24,7 +24,7 @@ pub(super) struct Picked {
 }
 
 /// The dataset, and the number of the stretch of selected rows.
-pub(super) type Key = (ObjectId, u64);
+pub(super) type StretchKey = (ObjectId, u64);
 
 impl Selected {
     /// Stored bytes of the found rows in `range` in a column. `None`: reading the column alone is better.
@@ -62,7 +62,7 @@ impl Selected {
     }
 
     /// Reads whole rows of a range. `None`: they do not lie far apart, or memory is short.
-    fn pick(&self, place: &Place<'_>, range: &RowRange, interrupt: &Interrupt) -> Result<Option<Picked>, Error> {
+    fn pick(&self, place: &StridedField<'_>, range: &RowRange, interrupt: &Interrupt) -> Result<Option<Picked>, Error> {
         let count = range.end - range.start;
         let pieces = self.pieces(range, interrupt)?;
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(None) };

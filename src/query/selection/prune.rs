@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_buffer::BooleanBuffer;
 
-use crate::query::bind::{Bound, Leaf, Tree};
-use crate::query::known::{Ask, Known, Verdict};
-use crate::query::ranges::Test;
+use crate::query::bind::{BoundCondition, BoundPredicate, ConditionTree};
+use crate::query::known::{Ask, Known, RowsVerdict};
+use crate::query::ranges::ValueTest;
 use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::store::statistics::{Scalar, Statistics};
@@ -21,7 +21,7 @@ pub(in crate::query) struct Pruner {
 }
 
 impl Pruner {
-    pub fn new(bound: &Bound, interrupt: &Interrupt) -> Self {
+    pub fn new(bound: &BoundPredicate, interrupt: &Interrupt) -> Self {
         let by_column = bound.columns.iter().map(|source| {
             let learner = source.learner.as_ref()?;
             learner.ask(source.rows.as_ref(), interrupt).ok()?;
@@ -32,24 +32,24 @@ impl Pruner {
     }
 
     /// Sources of answers to a condition, the cheapest first.
-    fn known<'a>(&'a self, leaf: &'a Leaf) -> impl Iterator<Item = &'a dyn Known> {
+    fn known<'a>(&'a self, leaf: &'a BoundCondition) -> impl Iterator<Item = &'a dyn Known> {
         let statistics = self.by_column.get(leaf.column).and_then(Option::as_deref);
         let answers = leaf.answers.iter().map(|answer| answer as &dyn Known);
         statistics.map(|statistics| statistics as &dyn Known).into_iter().chain(answers)
     }
 
     /// The rows that satisfy a condition, if a source knows them.
-    pub fn bits(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<BooleanBuffer> {
+    pub fn bits(&self, leaf: &BoundCondition, rows: &Range<u64>) -> Option<BooleanBuffer> {
         let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
         self.known(leaf).find_map(|known| known.bits(&ask))
     }
 
     /// The number of rows in each of the first blocks that satisfy a predicate, if a source has it without finding the
     /// rows.
-    pub fn counts(&self, tree: &Tree, rows: &Range<u64>) -> Vec<u32> {
+    pub fn counts(&self, tree: &ConditionTree, rows: &Range<u64>) -> Vec<u32> {
         let leaf = match tree {
-            Tree::Leaf(leaf) => leaf,
-            Tree::All(parts) | Tree::Any(parts) => match &parts[..] {
+            ConditionTree::Leaf(leaf) => leaf,
+            ConditionTree::All(parts) | ConditionTree::Any(parts) => match &parts[..] {
                 [only] => return self.counts(only, rows),
                 _ => return Vec::new(),
             },
@@ -59,36 +59,42 @@ impl Pruner {
     }
 
     /// The verdict on a part of the predicate for a range of rows.
-    pub fn verdict(&self, tree: &Tree, rows: &Range<u64>) -> Verdict {
+    pub fn verdict(&self, tree: &ConditionTree, rows: &Range<u64>) -> RowsVerdict {
         match tree {
-            Tree::Leaf(leaf) => self.of_leaf(leaf, rows),
-            Tree::All(parts) => self.joined(parts, rows, Verdict::Nothing, Verdict::Everything),
-            Tree::Any(parts) => self.joined(parts, rows, Verdict::Everything, Verdict::Nothing),
+            ConditionTree::Leaf(leaf) => self.of_leaf(leaf, rows),
+            ConditionTree::All(parts) => self.joined(parts, rows, RowsVerdict::Nothing, RowsVerdict::Everything),
+            ConditionTree::Any(parts) => self.joined(parts, rows, RowsVerdict::Everything, RowsVerdict::Nothing),
         }
     }
 
     /// `strong` if any part gives it; `weak` if all parts do.
-    fn joined(&self, parts: &[Tree], rows: &Range<u64>, strong: Verdict, weak: Verdict) -> Verdict {
+    fn joined(
+        &self,
+        parts: &[ConditionTree],
+        rows: &Range<u64>,
+        strong: RowsVerdict,
+        weak: RowsVerdict,
+    ) -> RowsVerdict {
         let mut verdict = weak;
         for part in parts {
             match self.verdict(part, rows) {
                 said if said == strong => return strong,
                 said if said == weak => {}
-                _ => verdict = Verdict::Unknown,
+                _ => verdict = RowsVerdict::Unknown,
             }
         }
         verdict
     }
 
-    fn of_leaf(&self, leaf: &Leaf, rows: &Range<u64>) -> Verdict {
+    fn of_leaf(&self, leaf: &BoundCondition, rows: &Range<u64>) -> RowsVerdict {
         let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
-        let said = self.known(leaf).map(|known| known.verdict(&ask)).find(|said| *said != Verdict::Unknown);
-        said.or_else(|| self.of_codes(leaf, rows)).unwrap_or(Verdict::Unknown)
+        let said = self.known(leaf).map(|known| known.verdict(&ask)).find(|said| *said != RowsVerdict::Unknown);
+        said.or_else(|| self.of_codes(leaf, rows)).unwrap_or(RowsVerdict::Unknown)
     }
 
     /// The verdict on a condition on labels, by the least and the greatest code of the rows, if known.
-    fn of_codes(&self, leaf: &Leaf, rows: &Range<u64>) -> Option<Verdict> {
-        let Test::Compare { ranges, negated: false } = &leaf.test else { return None };
+    fn of_codes(&self, leaf: &BoundCondition, rows: &Range<u64>) -> Option<RowsVerdict> {
+        let ValueTest::Compare { ranges, negated: false } = &leaf.test else { return None };
         let values = self.rows.get(leaf.column)?;
         let known = values.known()?.summary_of_codes(rows.clone(), &self.interrupt).ok()??;
         let (Some(Scalar::Int(least)), Some(Scalar::Int(greatest))) = (known.min, known.max) else { return None };
@@ -100,9 +106,9 @@ impl Pruner {
         // A code without a label is null, and satisfies no condition.
         let has_all = known.nulls == 0 && count as u64 == (greatest as u64 + 1).saturating_sub(least as u64);
         Some(match count {
-            0 => Verdict::Nothing,
-            _ if has_all => Verdict::Everything,
-            _ => Verdict::Unknown,
+            0 => RowsVerdict::Nothing,
+            _ if has_all => RowsVerdict::Everything,
+            _ => RowsVerdict::Unknown,
         })
     }
 }

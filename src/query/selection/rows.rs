@@ -12,9 +12,11 @@ use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer};
 use arrow_schema::ArrowError;
 use arrow_schema::DataType;
 
-use super::{Piece, Selected};
+use super::{Selected, SelectionPiece};
 use crate::source::Interrupt;
-use crate::store::{Alike, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared, StoredBytes, StoredFacts};
+use crate::store::{
+    Alike, ChunkDecoding, Error, Facts, Fitter, Fitting, RowRange, Rows, SharedRows, StoredBytes, StoredFacts,
+};
 
 /// Bytes of values to read from the column at once.
 const AT_ONCE: u64 = 16 << 20;
@@ -52,7 +54,7 @@ impl SelectedRows {
             natural_rows: None,
             stride: None,
             cuts: None,
-            stored: StoredFacts { decoded: Decoded::Never, ..inner.stored.clone() },
+            stored: StoredFacts { decoded: ChunkDecoding::Never, ..inner.stored.clone() },
             codes: 0,
             outline_tells_nulls: false,
             fields_lie_apart: false,
@@ -88,7 +90,7 @@ impl SelectedRows {
     }
 
     /// The stretches of a piece to read. They leave out whole chunks and, for values of variable length, longer gaps.
-    fn wanted(&self, piece: &Piece, bits: &BooleanBuffer) -> Vec<Range<u64>> {
+    fn wanted(&self, piece: &SelectionPiece, bits: &BooleanBuffer) -> Vec<Range<u64>> {
         let natural = self.rows.natural_rows().filter(|natural| *natural > 0);
         let has_width = self.rows.stored_width().is_some();
         let mut wanted: Vec<Range<u64>> = Vec::new();
@@ -265,7 +267,7 @@ impl Rows for SelectedRows {
         Ok(fitter.fitting())
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         let (mut parts, mut keys) = (Vec::new(), Vec::new());
         let (mut values, mut bytes) = (0, 0u64);
         for span in self.spans(&range, interrupt)? {
@@ -286,7 +288,7 @@ impl Rows for SelectedRows {
             return Ok(None);
         }
         let values = joined(&parts, interrupt).map_err(|error| self.error(error))?;
-        Ok(Some(Shared { values, keys }))
+        Ok(Some(SharedRows { values, keys }))
     }
 
     fn bytes(&self) -> Option<&dyn StoredBytes> {

@@ -11,10 +11,10 @@ use crate::catalogue::{Link, Object, join};
 use crate::session::Error;
 use crate::session::contents::Contents;
 use crate::session::directory::Directory;
-use crate::session::listing::{Array, Child, Entry, Place};
+use crate::session::listing::{Child, DirectoryPlace, ListingEntry, ShownArray};
 use crate::source::Interrupt;
 use crate::store;
-use crate::table::{Form, Single, Table};
+use crate::table::{Single, SingleForm, Table};
 
 /// Deepest nesting of tables within tables.
 const DEEPEST: usize = 16;
@@ -29,7 +29,7 @@ const MOST_DIRECTORIES: usize = 256;
 #[derive(Clone)]
 pub(crate) enum At {
     Directory(Arc<Directory>, Arc<Contents>),
-    Dataset(Arc<Array>, Arc<Single>),
+    Dataset(Arc<ShownArray>, Arc<Single>),
 }
 
 impl At {
@@ -48,25 +48,27 @@ pub(super) fn table_of(contents: &Contents) -> Option<&Table> {
         .listing
         .entries()
         .iter()
-        .any(|entry| matches!(entry, Entry::One(_, child) if matches!(**child, Child::Parquet)));
+        .any(|entry| matches!(entry, ListingEntry::One(_, child) if matches!(**child, Child::Parquet)));
     contents.table.as_deref().filter(|_| has_parquet)
 }
 
 /// A child's name in the path of a table; `None`: not a table, nor a way to one. Links are not followed: their targets
 /// have paths of their own.
-fn name_of(entry: &Entry) -> Option<BString> {
+fn name_of(entry: &ListingEntry) -> Option<BString> {
     let link = match entry {
-        Entry::One(_, child) => match &**child {
+        ListingEntry::One(_, child) => match &**child {
             Child::Directory(place) => match place.as_ref() {
-                Place::File => return None,
-                Place::Group(group) => &group.link,
-                Place::Dataset(array) => &array.name,
-                Place::Made(_, name, _) => name,
+                DirectoryPlace::File => return None,
+                DirectoryPlace::Group(group) => &group.link,
+                DirectoryPlace::Dataset(array) => &array.name,
+                DirectoryPlace::Made(_, name, _) => name,
             },
             _ => return None,
         },
-        Entry::Group(named, ..) => named.link(),
-        Entry::Single(named, _, all) if all.files.iter().any(|file| file.form == Form::Parquet) => named.link(),
+        ListingEntry::Group(named, ..) => named.link(),
+        ListingEntry::Single(named, _, all) if all.files.iter().any(|file| file.form == SingleForm::Parquet) => {
+            named.link()
+        }
         _ => return None,
     };
     Some(component(link))
@@ -74,9 +76,9 @@ fn name_of(entry: &Entry) -> Option<BString> {
 
 /// LRU of listed groups: a walk through the tables of a group lists it once.
 #[derive(Default)]
-pub(crate) struct Listed(Mutex<VecDeque<(Arc<Directory>, usize)>>);
+pub(crate) struct RecentListings(Mutex<VecDeque<(Arc<Directory>, usize)>>);
 
-impl Listed {
+impl RecentListings {
     fn keep(&self, directory: &Arc<Directory>, contents: &Contents) {
         let mut kept = self.0.lock();
         kept.retain(|(known, _)| !Arc::ptr_eq(known, directory));
@@ -143,7 +145,7 @@ pub(super) fn names_below(
     interrupt: &Interrupt,
 ) -> Result<(), Error> {
     // A table that is a dataset has no groups in it, and cannot be listed as one.
-    let is_group = |entry: &Entry| matches!(entry.place(), Some(Place::Group(_)));
+    let is_group = |entry: &ListingEntry| matches!(entry.place(), Some(DirectoryPlace::Group(_)));
     let has_groups = contents.listing.numbered().any(|(_, entry)| is_group(entry));
     let tables = if has_groups { tables_in(directory, interrupt)? } else { BTreeSet::new() };
     for (at, entry) in contents.listing.numbered() {
@@ -151,7 +153,7 @@ pub(super) fn names_below(
         let name: BString = [prefix.as_slice(), &name].concat().into();
         names.push(name.clone());
         if let Some(place) = entry.place()
-            && let Place::Group(group) = &place
+            && let DirectoryPlace::Group(group) = &place
             && tables.contains(&group.link)
             && depth < DEEPEST
         {

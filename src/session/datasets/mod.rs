@@ -26,13 +26,13 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 pub(super) use self::cast::{absent, cast, path_of};
-use self::lookup::Listed;
+use self::lookup::RecentListings;
 use self::names::{WITHIN, components};
-pub(crate) use self::part::{LeftOutText, Part, Partition};
+pub(crate) use self::part::{LeftOutText, PartFile, Partition};
 pub(super) use self::schema::CommonField;
-use self::survey::{Dataset, Outcome};
-use super::sources::{FileRoot, Found, Sources};
-use super::{Children, DirEntry, Error, FileSpot, Formats, Kind, Session, Spot};
+use self::survey::{MultiFileTable, Outcome};
+use super::sources::{FileRoot, SourceEntry, Sources};
+use super::{Children, DirEntry, EntryKind, Error, FileSpot, Formats, Session, Spot};
 use crate::source::Interrupt;
 use crate::store::Tally;
 use crate::table::{Finding, Table};
@@ -111,24 +111,24 @@ impl Display for LeftOut {
 }
 
 /// A dataset and its last survey.
-type Known = (Arc<Dataset>, Arc<Outcome>);
+type Known = (Arc<MultiFileTable>, Arc<Outcome>);
 
 /// The datasets of some sources.
 struct Datasets {
     session: Arc<Session>,
     sources: Arc<dyn Sources>,
-    listed: Arc<Listed>,
-    known: Mutex<LruCache<Vec<BString>, Arc<Dataset>>>,
+    listed: Arc<RecentListings>,
+    known: Mutex<LruCache<Vec<BString>, Arc<MultiFileTable>>>,
     started: SystemTime,
 }
 
 impl Datasets {
-    fn at(&self, path: Vec<BString>, above: Option<(Arc<Dataset>, BString)>) -> Arc<Dataset> {
+    fn at(&self, path: Vec<BString>, above: Option<(Arc<MultiFileTable>, BString)>) -> Arc<MultiFileTable> {
         let mut known = self.known.lock();
         if let Some(dataset) = known.get(&path) {
             return dataset.clone();
         }
-        let dataset = Arc::new(Dataset::new(&self.session, &self.sources, &self.listed, path.clone(), above));
+        let dataset = Arc::new(MultiFileTable::new(&self.session, &self.sources, &self.listed, path.clone(), above));
         let old = known.push(path, dataset.clone());
         drop(known);
         drop(old);
@@ -140,24 +140,24 @@ impl Datasets {
         let mut names = path.split(|byte| *byte == b'/');
         let mut found = self.sources.found(names.next().unwrap_or_default())?;
         for name in names {
-            let Found::Folder(folder) = found else { return Err(Error::NotFound) };
+            let SourceEntry::Folder(folder) = found else { return Err(Error::NotFound) };
             found = folder.found(name)?;
         }
         match found {
-            Found::File(file) => Ok(file),
-            Found::Folder(_) => Err(Error::NotFound),
+            SourceEntry::File(file) => Ok(file),
+            SourceEntry::Folder(_) => Err(Error::NotFound),
         }
     }
 
     /// The dataset or directory of this name below another.
-    fn below(&self, above: &Arc<Dataset>, name: &BString) -> Arc<Dataset> {
+    fn below(&self, above: &Arc<MultiFileTable>, name: &BString) -> Arc<MultiFileTable> {
         let path = above.path().iter().cloned().chain(components(name)).collect();
         self.at(path, Some((above.clone(), name.clone())))
     }
 
     /// The dataset that a directory shows, and its survey. A group that is itself a table and has members is shown as a
     /// dataset of its own within the directory. `None`: no file has a table here.
-    fn table(&self, dataset: &Arc<Dataset>, interrupt: &Interrupt) -> Result<Option<Known>, Error> {
+    fn table(&self, dataset: &Arc<MultiFileTable>, interrupt: &Interrupt) -> Result<Option<Known>, Error> {
         let outcome = dataset.outcome(interrupt)?;
         if !outcome.files.is_empty() {
             return Ok(Some((dataset.clone(), outcome)));
@@ -181,7 +181,7 @@ fn left_out_name(name: &BString, outcome: &Outcome) -> Option<BString> {
 /// The directory of a path: partitions if files have a table there, otherwise the names below.
 pub(crate) struct DatasetAt {
     all: Arc<Datasets>,
-    dataset: Arc<Dataset>,
+    dataset: Arc<MultiFileTable>,
 }
 
 impl DatasetAt {
@@ -237,7 +237,7 @@ impl DatasetAt {
             };
             opened += found.as_ref().map_or(0, |found| found.files.len() + found.left_out.len());
             if found.is_some_and(|found| !found.left_out.is_empty()) {
-                names.push(DirEntry { name: file, kind: Kind::File });
+                names.push(DirEntry { name: file, kind: EntryKind::File });
             }
         }
         Ok(names.into_iter().collect())

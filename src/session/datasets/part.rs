@@ -6,24 +6,24 @@ use std::time::SystemTime;
 use bstr::BString;
 
 use super::schema::CommonField;
-use super::survey::{Dataset, Outcome};
+use super::survey::{MultiFileTable, Outcome};
 use super::{LeftOut, PART};
 use crate::session::file::ShownFile;
 use crate::session::sources::FileRoot;
-use crate::session::{Children, DirEntry, Error, FileSpot, Kind, Spot};
+use crate::session::{Children, DirEntry, EntryKind, Error, FileSpot, Spot};
 use crate::source::Interrupt;
 use crate::views::printable;
 
 /// The Parquet file of one partition, valid for as long as the dataset keeps these columns.
-pub(crate) struct Part {
-    pub dataset: Arc<Dataset>,
+pub(crate) struct PartFile {
+    pub dataset: Arc<MultiFileTable>,
     pub fields: Arc<[CommonField]>,
     /// When the columns last changed, if they ever did.
     pub since: Option<SystemTime>,
     pub file: ShownFile,
 }
 
-impl Part {
+impl PartFile {
     /// Whether it still shows the current files.
     pub fn is_current(&self) -> bool {
         self.file.is_current() && self.dataset.is_current(&self.fields)
@@ -34,7 +34,7 @@ impl Part {
 pub(crate) struct Partition {
     /// When the session began to show datasets.
     pub since: SystemTime,
-    pub dataset: Arc<Dataset>,
+    pub dataset: Arc<MultiFileTable>,
     pub name: BString,
     pub file: Arc<FileRoot>,
 }
@@ -57,7 +57,8 @@ impl Partition {
     /// If no source can be listed.
     pub fn children(&self, interrupt: &Interrupt) -> Result<Children, Error> {
         let is_there = self.dataset.outcome(interrupt)?.files.contains_key(&self.name);
-        let names: Children = is_there.then(|| DirEntry { name: PART.into(), kind: Kind::File }).into_iter().collect();
+        let names: Children =
+            is_there.then(|| DirEntry { name: PART.into(), kind: EntryKind::File }).into_iter().collect();
         // A partition whose file is gone is gone too, and the next lookup does not find its directory.
         Ok(if is_there { names.lasting() } else { names })
     }
@@ -66,14 +67,14 @@ impl Partition {
 /// `TABLE.left_out.txt`: the files that a dataset leaves out, one per line with the reason. It exists for as long as
 /// that list holds.
 pub(crate) struct LeftOutText {
-    dataset: Arc<Dataset>,
+    dataset: Arc<MultiFileTable>,
     left_out: Arc<[LeftOut]>,
     pub since: SystemTime,
     pub text: String,
 }
 
 impl LeftOutText {
-    pub fn new(dataset: Arc<Dataset>, outcome: &Outcome) -> Self {
+    pub fn new(dataset: Arc<MultiFileTable>, outcome: &Outcome) -> Self {
         let left_out = outcome.left_out.clone();
         let text = left_out.iter().map(|one| format!("{}\n", printable(&one.to_string()))).collect();
         Self { dataset, left_out, since: outcome.left_out_since, text }

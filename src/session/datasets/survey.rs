@@ -12,22 +12,22 @@ use bstr::{BString, ByteSlice};
 use parking_lot::Mutex;
 
 use super::chain::Chain;
-use super::lookup::{At, Listed, names_below, table_of};
+use super::lookup::{At, RecentListings, names_below, table_of};
 use super::names::{WITHIN, partition};
-use super::part::Part;
+use super::part::PartFile;
 use super::schema::{CommonField, FileField, common_schema, fields};
 use super::{LeftOut, Tallies};
 use crate::session::file::{ObjectAttributes, ShownFile};
-use crate::session::files::Files;
+use crate::session::files::FileMaker;
 use crate::session::in_use::InUse;
-use crate::session::listing::Array;
+use crate::session::listing::ShownArray;
 use crate::session::rules;
 use crate::session::sources::{self, FileRoot, Sources};
 use crate::session::{Error, Session, lock};
 use crate::source::{self, Identity, Interrupt};
 use crate::store::cores;
 use crate::table::{Finding, Rule, Table, unreadable};
-use crate::views::metadata::Called;
+use crate::views::metadata::DirectoryKind;
 use crate::views::printable;
 
 /// Least time for which a survey stays valid on a file system without notifications.
@@ -43,18 +43,18 @@ const MOST_KEPT: usize = 1 << 20;
 const MOST_AT_ONCE: usize = 4;
 
 /// The table that several files have at one path.
-pub(crate) struct Dataset {
+pub(crate) struct MultiFileTable {
     session: Arc<Session>,
     sources: Arc<dyn Sources>,
-    listed: Arc<Listed>,
+    listed: Arc<RecentListings>,
     /// Names as shown; a last empty name stands for the table that a group with members is itself.
     path: Vec<BString>,
     /// The dataset above and the name in it: a file known there to lack the name need not be opened.
-    above: Option<(Arc<Dataset>, BString)>,
+    above: Option<(Arc<MultiFileTable>, BString)>,
     surveyed: Mutex<Option<Survey>>,
     /// The current state, which parts and lists of left-out files compare themselves with.
     now: Mutex<Now>,
-    parts: Mutex<InUse<BString, Part>>,
+    parts: Mutex<InUse<BString, PartFile>>,
     /// Tables and directories found by surveys from now on, kept for a reader of all files.
     held: Mutex<Option<HashMap<BString, At>>>,
 }
@@ -125,13 +125,13 @@ pub(crate) struct Outcome {
     pub below: BTreeSet<BString>,
 }
 
-impl Dataset {
+impl MultiFileTable {
     pub fn new(
         session: &Arc<Session>,
         sources: &Arc<dyn Sources>,
-        listed: &Arc<Listed>,
+        listed: &Arc<RecentListings>,
         path: Vec<BString>,
-        above: Option<(Arc<Dataset>, BString)>,
+        above: Option<(Arc<MultiFileTable>, BString)>,
     ) -> Self {
         Self {
             above,
@@ -162,7 +162,7 @@ impl Dataset {
         now.changes == source::changes() && Arc::ptr_eq(&now.fields, fields)
     }
 
-    /// Whether the dataset still leaves out exactly these files. Never slow, as [`Dataset::is_current`].
+    /// Whether the dataset still leaves out exactly these files. Never slow, as [`MultiFileTable::is_current`].
     pub fn leaves_out(&self, left_out: &Arc<[LeftOut]>) -> bool {
         let now = self.now.lock();
         now.changes == source::changes() && Arc::ptr_eq(&now.left_out, left_out)
@@ -358,7 +358,8 @@ impl Dataset {
                 // The root's table, and one that only adds names, are shown within the directory of their members, not
                 // in its place.
                 let is_beside = self.path.last().is_none_or(|last| {
-                    !last.is_empty() && table.is_some_and(|table| table.only_adds && contents.called == Called::Group)
+                    !last.is_empty()
+                        && table.is_some_and(|table| table.only_adds && contents.called == DirectoryKind::Group)
                 });
                 seen.fields = table.filter(|_| !is_beside).map(fields);
                 let mut below = Vec::new();
@@ -381,7 +382,7 @@ impl Dataset {
         partition: &BString,
         file: &FileRoot,
         interrupt: &Interrupt,
-    ) -> Result<Arc<Part>, Error> {
+    ) -> Result<Arc<PartFile>, Error> {
         let outcome = self.outcome(interrupt)?;
         if !outcome.files.contains_key(partition) {
             return Err(Error::NotFound);
@@ -409,7 +410,7 @@ impl Dataset {
         let file = ShownFile::new(root.opened(), view, attributes);
         let casts = (root.opened().path().to_owned(), tallies);
         self.session.casts.lock().insert((self.hdf5_path(), partition.clone()), casts);
-        let part = Arc::new(Part { dataset: self.clone(), fields, since: outcome.since, file });
+        let part = Arc::new(PartFile { dataset: self.clone(), fields, since: outcome.since, file });
         self.parts.lock().insert(partition.clone(), &part);
         Ok(part)
     }
@@ -459,7 +460,7 @@ impl Dataset {
     }
 }
 
-impl Drop for Dataset {
+impl Drop for MultiFileTable {
     fn drop(&mut self) {
         let path = self.hdf5_path();
         self.session.datasets.lock().remove(&path);
@@ -476,6 +477,6 @@ impl Outcome {
     }
 }
 
-fn of_array(files: &Files, array: &Array) -> Files {
-    Files { id: array.dataset.id, path: array.path.clone(), name: array.name.clone(), ..files.clone() }
+fn of_array(files: &FileMaker, array: &ShownArray) -> FileMaker {
+    FileMaker { id: array.dataset.id, path: array.path.clone(), name: array.name.clone(), ..files.clone() }
 }

@@ -10,11 +10,11 @@ use parking_lot::Mutex;
 use crate::catalogue::{Dataset, ObjectId, join};
 use crate::dialects::{Checks, Dialect, Dialects, Made, Of, Site};
 use crate::session::in_use::InUse;
-use crate::session::{DirEntry, Kind, live};
+use crate::session::{DirEntry, EntryKind, live};
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::{Single, SingleFile};
-use crate::views::text::Format;
+use crate::views::text::TextFormat;
 
 /// Files that a group's directory has beside its members.
 pub(crate) const METADATA: &str = "metadata.json";
@@ -97,37 +97,37 @@ pub(crate) enum Child {
     /// `where/`.
     Where,
     /// A text view of the whole table, or of its first rows.
-    Table(Format, Option<u64>),
+    Table(TextFormat, Option<u64>),
     /// The whole table as Parquet.
     Parquet,
     /// The whole table as an Arrow file.
     Arrow,
     /// Rows of a table that is one dataset, as stored, with or without a NumPy header.
-    Whole(Elements),
+    Whole(ElementsForm),
     /// A view of the column at this position.
     Column(usize, ColumnView),
     /// A file of a dataset that is a table by itself.
-    Single(Arc<Array>, SingleFile),
+    Single(Arc<ShownArray>, SingleFile),
     /// A subdirectory.
-    Directory(Box<Place>),
+    Directory(Box<DirectoryPlace>),
     /// A symbolic link.
     Link(BString),
 }
 
 impl Child {
     /// Its kind.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> EntryKind {
         match self {
-            Child::Columns | Child::Where | Child::Directory(_) => Kind::Directory,
-            Child::Link(_) => Kind::Symlink,
-            _ => Kind::File,
+            Child::Columns | Child::Where | Child::Directory(_) => EntryKind::Directory,
+            Child::Link(_) => EntryKind::Symlink,
+            _ => EntryKind::File,
         }
     }
 }
 
 /// Elements as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Elements {
+pub(crate) enum ElementsForm {
     Raw,
     /// With a NumPy header.
     Npy,
@@ -139,7 +139,7 @@ pub(crate) enum ColumnView {
     Raw,
     Npy,
     Parquet,
-    Text(Format),
+    Text(TextFormat),
     Arrow,
 }
 
@@ -147,24 +147,24 @@ impl ColumnView {
     /// All views, with their suffixes.
     pub const ALL: [(&str, Self); 7] = [
         (".arrow", Self::Arrow),
-        (".csv", Self::Text(Format::Csv)),
-        (".ndjson", Self::Text(Format::Ndjson)),
+        (".csv", Self::Text(TextFormat::Csv)),
+        (".ndjson", Self::Text(TextFormat::Ndjson)),
         (".npy", Self::Npy),
         (".parquet", Self::Parquet),
         (".raw", Self::Raw),
-        (".txt", Self::Text(Format::Txt)),
+        (".txt", Self::Text(TextFormat::Txt)),
     ];
 }
 
 /// The group, dataset or made-up table that a directory shows.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum DirectoryPlace {
     /// The table of a file that is not HDF5.
     File,
     /// A group.
     Group(GroupPlace),
     /// A dataset that is a table.
-    Dataset(Arc<Array>),
+    Dataset(Arc<ShownArray>),
     /// A directory that a dialect made up below a group, under this name.
     Made(GroupPlace, BString, Made),
 }
@@ -181,7 +181,7 @@ pub(crate) struct GroupPlace {
 
 /// A dataset shown by itself.
 #[derive(Debug)]
-pub(crate) struct Array {
+pub(crate) struct ShownArray {
     pub name: BString,
     pub path: String,
     pub dataset: Arc<Dataset>,
@@ -192,7 +192,7 @@ pub(crate) struct Array {
     single: Mutex<Weak<Single>>,
 }
 
-impl Array {
+impl ShownArray {
     pub fn new(
         name: &BString,
         path: String,
@@ -232,28 +232,28 @@ impl Array {
 
 /// One member of a directory, with all its names.
 #[derive(Debug)]
-pub(crate) enum Entry {
+pub(crate) enum ListingEntry {
     /// One name.
     One(BString, Box<Child>),
     /// The files of a column: its position, and a bit for each of [`ColumnView::ALL`].
     Column(BString, usize, u8),
     /// The files of a dataset that is a table by itself.
-    Single(Named, Arc<Dataset>, Arc<Siblings>),
+    Single(ShownName, Arc<Dataset>, Arc<Siblings>),
     /// The directory of a subgroup; the path is that of the group above.
-    Group(Named, ObjectId, Arc<String>),
+    Group(ShownName, ObjectId, Arc<String>),
     /// Symbolic links with these suffixes, to files whose names begin with the second stem.
     Links(BString, Box<(BString, Vec<&'static str>)>),
 }
 
 /// A member's name as shown, and as stored.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct ShownName {
     shown: BString,
     /// The link's name, if it differs.
     link: Option<Box<BString>>,
 }
 
-impl Named {
+impl ShownName {
     pub fn new(shown: BString, link: &BString) -> Self {
         let link = (shown != *link).then(|| Box::new(link.clone()));
         Self { shown, link }
@@ -285,12 +285,12 @@ impl Siblings {
             && (&self.path, self.servant, &self.files) == (&other.path, other.servant, &other.files)
     }
 
-    fn array(&self, named: &Named, dataset: &Arc<Dataset>) -> Arc<Array> {
-        Array::new(named.link(), join(&self.path, named.link()), dataset, self.dialect, self.servant)
+    fn array(&self, named: &ShownName, dataset: &Arc<Dataset>) -> Arc<ShownArray> {
+        ShownArray::new(named.link(), join(&self.path, named.link()), dataset, self.dialect, self.servant)
     }
 }
 
-impl Entry {
+impl ListingEntry {
     /// The entry's name, or the stem of its names.
     fn stem(&self) -> &BString {
         match self {
@@ -300,21 +300,21 @@ impl Entry {
     }
 
     /// The suffix and kind of the entry's name at an index.
-    fn kind(&self, at: usize) -> Option<(&'static str, Kind)> {
+    fn kind(&self, at: usize) -> Option<(&'static str, EntryKind)> {
         match self {
             Self::One(_, child) => (at == 0).then(|| ("", child.kind())),
-            Self::Group(..) => (at == 0).then_some(("", Kind::Directory)),
+            Self::Group(..) => (at == 0).then_some(("", EntryKind::Directory)),
             Self::Column(_, _, shown) => {
                 let (suffix, _) = *ColumnView::ALL.get(at).filter(|_| shown >> at & 1 == 1)?;
-                Some((suffix, Kind::File))
+                Some((suffix, EntryKind::File))
             }
-            Self::Single(_, _, siblings) => Some((siblings.files.get(at)?.suffix, Kind::File)),
-            Self::Links(_, links) => Some((links.1.get(at)?, Kind::Symlink)),
+            Self::Single(_, _, siblings) => Some((siblings.files.get(at)?.suffix, EntryKind::File)),
+            Self::Links(_, links) => Some((links.1.get(at)?, EntryKind::Symlink)),
         }
     }
 
     /// As `kind`, restricted to the formats that the mount shows.
-    fn shown(&self, at: usize, formats: Formats) -> Option<(&'static str, Kind)> {
+    fn shown(&self, at: usize, formats: Formats) -> Option<(&'static str, EntryKind)> {
         let (suffix, kind) = self.kind(at)?;
         let is_shown = match self {
             Self::One(name, child) => {
@@ -331,7 +331,7 @@ impl Entry {
     }
 
     /// The place of a directory entry.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<DirectoryPlace> {
         match self {
             Self::One(_, child) => match &**child {
                 Child::Directory(place) => Some((**place).clone()),
@@ -339,24 +339,24 @@ impl Entry {
             },
             Self::Group(named, id, path) => {
                 let link = named.link().clone();
-                Some(Place::Group(GroupPlace { id: *id, path: join(path, &link), link }))
+                Some(DirectoryPlace::Group(GroupPlace { id: *id, path: join(path, &link), link }))
             }
             _ => None,
         }
     }
 }
 
-/// The names of a directory, in the order shown. A directory may have very many, so each member is one [`Entry`], and
-/// its names are made on demand.
+/// The names of a directory, in the order shown. A directory may have very many, so each member is one
+/// [`ListingEntry`], and its names are made on demand.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    entries: Vec<Entry>,
+    entries: Vec<ListingEntry>,
     /// Positions of entries with one name, and of entries with several, by stem.
     names: HashTable<u32>,
     stems: HashTable<u32>,
     hasher: RandomState,
     /// Datasets shown by themselves, by position, so that the files of one share read-ahead.
-    arrays: Mutex<InUse<usize, Array>>,
+    arrays: Mutex<InUse<usize, ShownArray>>,
     /// The formats shown.
     pub formats: Formats,
 }
@@ -367,15 +367,15 @@ const MOST_OF_ENTRY: usize = 16;
 impl Listing {
     /// Adds a single name.
     pub fn add(&mut self, name: BString, child: Child) {
-        self.push(Entry::One(name, Box::new(child)));
+        self.push(ListingEntry::One(name, Box::new(child)));
     }
 
     /// Adds a member.
-    pub fn push(&mut self, entry: Entry) {
+    pub fn push(&mut self, entry: ListingEntry) {
         let Ok(position) = u32::try_from(self.entries.len()) else { return };
         let Self { entries, hasher, .. } = self;
         let places = if entry.is_one() { &mut self.names } else { &mut self.stems };
-        let stem = |at: &u32| entries.get(*at as usize).map(Entry::stem);
+        let stem = |at: &u32| entries.get(*at as usize).map(ListingEntry::stem);
         let hash = hasher.hash_one(entry.stem());
         // Names are made unique; if two ever collide, the first stays.
         if places.find(hash, |at| stem(at) == Some(entry.stem())).is_none() {
@@ -391,12 +391,12 @@ impl Listing {
     }
 
     /// The members, shown or not, each with the number of its first name.
-    pub fn numbered(&self) -> impl Iterator<Item = (usize, &Entry)> {
+    pub fn numbered(&self) -> impl Iterator<Item = (usize, &ListingEntry)> {
         self.entries.iter().enumerate().map(|(position, entry)| (position * MOST_OF_ENTRY, entry))
     }
 
     /// The members, shown or not.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[ListingEntry] {
         &self.entries
     }
 
@@ -434,24 +434,26 @@ impl Listing {
 
     /// Whether a number stands for a file of a dataset that is a table by itself.
     pub fn is_single(&self, number: usize) -> bool {
-        matches!(self.entries.get(number / MOST_OF_ENTRY), Some(Entry::Single(..)))
+        matches!(self.entries.get(number / MOST_OF_ENTRY), Some(ListingEntry::Single(..)))
     }
 
     /// The child behind a number.
     pub fn child(&self, number: usize) -> Option<Child> {
         let (position, at) = (number / MOST_OF_ENTRY, number % MOST_OF_ENTRY);
         Some(match self.entries.get(position)? {
-            Entry::One(_, child) => (**child).clone(),
-            entry @ Entry::Group(..) => Child::Directory(Box::new(entry.place()?)),
-            Entry::Column(_, column, _) => Child::Column(*column, ColumnView::ALL.get(at)?.1),
-            Entry::Single(_, _, siblings) => Child::Single(self.array(position)?, siblings.files.get(at)?.clone()),
-            Entry::Links(_, links) => Child::Link(with_suffix(&links.0, links.1.get(at)?)),
+            ListingEntry::One(_, child) => (**child).clone(),
+            entry @ ListingEntry::Group(..) => Child::Directory(Box::new(entry.place()?)),
+            ListingEntry::Column(_, column, _) => Child::Column(*column, ColumnView::ALL.get(at)?.1),
+            ListingEntry::Single(_, _, siblings) => {
+                Child::Single(self.array(position)?, siblings.files.get(at)?.clone())
+            }
+            ListingEntry::Links(_, links) => Child::Link(with_suffix(&links.0, links.1.get(at)?)),
         })
     }
 
     /// The dataset shown by itself at a position of the entries.
-    pub fn array(&self, position: usize) -> Option<Arc<Array>> {
-        let Entry::Single(named, dataset, siblings) = self.entries.get(position)? else { return None };
+    pub fn array(&self, position: usize) -> Option<Arc<ShownArray>> {
+        let ListingEntry::Single(named, dataset, siblings) = self.entries.get(position)? else { return None };
         let mut arrays = self.arrays.lock();
         Some(arrays.get(&position).unwrap_or_else(|| {
             let array = siblings.array(named, dataset);
@@ -470,7 +472,7 @@ pub(crate) fn with_suffix(stem: &BString, suffix: &str) -> BString {
 
 /// The target of a link in the mount, relative to the link's directory.
 #[derive(Clone, Debug)]
-pub(crate) enum Shown {
+pub(crate) enum LinkDestination {
     /// A directory.
     Directory(BString),
     /// Files with these suffixes, whose names begin with this stem.

@@ -11,13 +11,13 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use super::entries::{COLUMNS, Shown};
+use super::entries::{COLUMNS, LinkDestination};
 use super::members::{Namespace, names_of_made, suffixes};
 use super::tables;
 use crate::catalogue::{Dangling, Dataset, Group, MOST_LINKS_PASSED, Object, ObjectId, Target, join};
-use crate::dialects::{Checks, Claims, Dialects, Elsewhere, Here, Made, Mark, Of, Role, Site, Subject};
+use crate::dialects::{Checks, Claims, Dialects, Elsewhere, Here, ListedObject, Made, Mark, Of, Role, Site};
 use crate::session::names;
-use crate::session::opened::Opened;
+use crate::session::opened::OpenedSource;
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
@@ -78,7 +78,7 @@ impl Way {
 
 /// Resolves the links of one group.
 pub(crate) struct Resolver<'a> {
-    opened: &'a Opened,
+    opened: &'a OpenedSource,
     file: &'a Arc<File>,
     group: &'a Arc<Group>,
     path: &'a str,
@@ -92,7 +92,7 @@ pub(crate) struct Resolver<'a> {
 }
 
 /// A group, its first path, and how it is shown there.
-type First = (ObjectId, VecDeque<BString>, Result<Shown, String>);
+type First = (ObjectId, VecDeque<BString>, Result<LinkDestination, String>);
 
 /// A group on the way to targets; many links may lead through it.
 struct Visited {
@@ -113,7 +113,7 @@ impl Visited {
 
 impl<'a> Resolver<'a> {
     pub fn new(
-        opened: &'a Opened,
+        opened: &'a OpenedSource,
         file: &'a Arc<File>,
         group: &'a Arc<Group>,
         path: &'a str,
@@ -125,7 +125,7 @@ impl<'a> Resolver<'a> {
 
     /// The target of a link relative to the directory of the group, or the reason why it is not shown; `None`: the
     /// target is shown under the link's own name. After an interrupt any answer may come.
-    pub fn shown(&self, target: &Target, name: &BString) -> Option<Result<Shown, String>> {
+    pub fn shown(&self, target: &Target, name: &BString) -> Option<Result<LinkDestination, String>> {
         if self.interrupt.is_raised() {
             return None;
         }
@@ -134,7 +134,7 @@ impl<'a> Resolver<'a> {
         if let Some(Object::Group { id, .. }) = target.followed()
             && let Some(up) = self.way.up_to(*id)
         {
-            return Some(Ok(Shown::Directory(up)));
+            return Some(Ok(LinkDestination::Directory(up)));
         }
         match target {
             Target::Hard(Object::Group { id, link_count, .. }) if *link_count > 1 => {
@@ -169,11 +169,11 @@ impl<'a> Resolver<'a> {
     }
 
     /// Follows links from the root, and finds the names under which the target is shown.
-    fn find(&self, way: VecDeque<BString>) -> Result<Shown, String> {
+    fn find(&self, way: VecDeque<BString>) -> Result<LinkDestination, String> {
         self.follow(way).ok_or_else(|| NOWHERE.to_owned())?
     }
 
-    fn follow(&self, mut way: VecDeque<BString>) -> Option<Result<Shown, String>> {
+    fn follow(&self, mut way: VecDeque<BString>) -> Option<Result<LinkDestination, String>> {
         let root = self.file.info().root;
         let mut links = 0;
         let (mut at, mut visited) = ("/".to_owned(), self.visit("/", root)?);
@@ -222,7 +222,7 @@ impl<'a> Resolver<'a> {
                 (Some(Role::Column), _) if is_last => {
                     let suffixes = self.column(&visited, &at, &part)?;
                     shown.extend([COLUMNS.into(), names::encode(&part)]);
-                    return Some(Ok(Shown::Files { stem: self.relative(&shown), suffixes }));
+                    return Some(Ok(LinkDestination::Files { stem: self.relative(&shown), suffixes }));
                 }
                 (Some(Role::Column), _) => return Some(Err(SERVANT.into())),
                 (None, Object::Group { id, .. }) => {
@@ -239,7 +239,7 @@ impl<'a> Resolver<'a> {
                 _ => return None,
             }
         }
-        Some(Ok(Shown::Directory(self.relative(&shown))))
+        Some(Ok(LinkDestination::Directory(self.relative(&shown))))
     }
 
     /// A dataset that is shown by itself.
@@ -250,19 +250,19 @@ impl<'a> Resolver<'a> {
         path: String,
         name: &BString,
         dataset: &Arc<Dataset>,
-    ) -> Result<Shown, String> {
-        let judgement = self.opened.session().dialects.judge(&path, Subject::Dataset(dataset));
+    ) -> Result<LinkDestination, String> {
+        let judgement = self.opened.session().dialects.judge(&path, ListedObject::Dataset(dataset));
         let (dialect, mark) = judgement.shown.ok_or_else(|| NOWHERE.to_owned())?;
         if mark == Mark::Table {
             shown.push(visited.names.directory(name));
-            return Ok(Shown::Directory(self.relative(&shown)));
+            return Ok(LinkDestination::Directory(self.relative(&shown)));
         }
         let suffixes = suffixes(self.file, &path, name, dataset, dialect)?;
         if suffixes.is_empty() {
             return Err(NOWHERE.into());
         }
         shown.push(visited.names.stem(name));
-        Ok(Shown::Files { stem: self.relative(&shown), suffixes })
+        Ok(LinkDestination::Files { stem: self.relative(&shown), suffixes })
     }
 
     /// The suffixes under which a column of a group's table is shown.

@@ -8,17 +8,17 @@ use std::sync::Arc;
 use bstr::{BString, ByteSlice};
 
 use super::entries::{
-    Array, Child, Entry, GroupPlace, Listing, METADATA, Named, Place, RESERVED_BESIDE_COLUMNS, RESERVED_IN_TABLES,
-    SUFFIXES, Shown, Siblings, with_suffix,
+    Child, DirectoryPlace, GroupPlace, LinkDestination, Listing, ListingEntry, METADATA, RESERVED_BESIDE_COLUMNS,
+    RESERVED_IN_TABLES, SUFFIXES, ShownArray, ShownName, Siblings, with_suffix,
 };
 use super::tables;
 use crate::catalogue::{Dangling, Dataset, Group, Layout, Link, Object, ObjectId, Target, join};
-use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, Made, Mark, Role, Subject, stated};
+use crate::dialects::{Claims, Dialect, Dialects, Elsewhere, ListedObject, Made, Mark, Role, stated};
 use crate::session::{live, names, rules};
 use crate::store::{File, Reach};
 use crate::table::{Finding, SingleFile};
 use crate::views::Misfit;
-use crate::views::metadata::{Details, Member, ShownAs};
+use crate::views::metadata::{Details, ShownAs, ShownMember};
 
 /// Names that no child may take in the directory of any other group.
 const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, live::DIRECTORY];
@@ -120,10 +120,10 @@ pub(crate) fn names_of_made(children: &[(BString, Made)], is_table: bool) -> Vec
 
 /// Resolves a link to its target, or to the reason why it is not shown; `None`: the target is shown under the link's
 /// own name.
-pub(crate) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<Shown, String>> + 'a;
+pub(crate) type LinkTarget<'a> = dyn Fn(&Target, &BString) -> Option<Result<LinkDestination, String>> + 'a;
 
 /// A group whose members are being listed.
-pub(crate) struct Members<'a> {
+pub(crate) struct MemberLister<'a> {
     pub file: &'a Arc<File>,
     pub path: &'a str,
     pub group: &'a Group,
@@ -139,9 +139,9 @@ pub(crate) struct Members<'a> {
     pub left_out: &'a HashMap<BString, Cow<'static, str>>,
 }
 
-impl Members<'_> {
+impl MemberLister<'_> {
     /// Adds the members that are shown by themselves. Returns their descriptions for `metadata.json` if `wanted`.
-    pub fn list(&self, listing: &mut Listing, findings: &mut Vec<Finding>) -> Vec<Member> {
+    pub fn list(&self, listing: &mut Listing, findings: &mut Vec<Finding>) -> Vec<ShownMember> {
         let mut described = Vec::new();
         let (above, mut last) = (Arc::new(self.path.to_owned()), None);
         let names = self.names;
@@ -149,7 +149,7 @@ impl Members<'_> {
             let here = GroupPlace { id: self.group.id, path: self.path.to_owned(), link: name.clone() };
             listing.add(
                 names::encode_directory(name),
-                Child::Directory(Box::new(Place::Made(here, name.clone(), made.clone()))),
+                Child::Directory(Box::new(DirectoryPlace::Made(here, name.clone(), made.clone()))),
             );
         }
         if let Some(name) = self.claims.changes {
@@ -164,11 +164,12 @@ impl Members<'_> {
                 if *role == Role::Servant && !self.claims.is_table {
                     let kind = |object| self.dialects.kind(&join(self.path, &link.name), object);
                     let kind = link.target.object().map_or("link", kind);
-                    described.push(Member { not_shown: vec![SERVES.into()], ..Member::new(&link.name, kind) });
+                    described
+                        .push(ShownMember { not_shown: vec![SERVES.into()], ..ShownMember::new(&link.name, kind) });
                 }
                 continue;
             }
-            let mut member = Member::new(&link.name, "link");
+            let mut member = ShownMember::new(&link.name, "link");
             member.left_out = self.left_out.get(&link.name).cloned();
             match (link.target.followed(), &link.target) {
                 (Some(object), _) => {
@@ -177,8 +178,10 @@ impl Members<'_> {
                         Object::Group { id, .. } => {
                             member.kind = self.dialects.kind(&path, object);
                             let child = match (self.link_target)(&link.target, &link.name) {
-                                Some(Ok(Shown::Directory(elsewhere))) => Ok(Below::other(Child::Link(elsewhere))),
-                                Some(Ok(Shown::Files { .. })) => Err("it is a column elsewhere".to_owned()),
+                                Some(Ok(LinkDestination::Directory(elsewhere))) => {
+                                    Ok(Below::other(Child::Link(elsewhere)))
+                                }
+                                Some(Ok(LinkDestination::Files { .. })) => Err("it is a column elsewhere".to_owned()),
                                 Some(Err(reason)) => Err(reason),
                                 None => Ok(self.below(*id, path, &link.name)),
                             };
@@ -209,12 +212,12 @@ impl Members<'_> {
                     }
                     member.details = Details::Soft(path.clone());
                     match (self.link_target)(&link.target, &link.name) {
-                        Some(Ok(Shown::Files { stem, suffixes })) => {
+                        Some(Ok(LinkDestination::Files { stem, suffixes })) => {
                             let own = names.stem(&link.name);
                             member.shown_as = ShownAs::Files(own.clone(), suffixes.as_slice().into());
-                            listing.push(Entry::Links(own, Box::new((stem, suffixes))));
+                            listing.push(ListingEntry::Links(own, Box::new((stem, suffixes))));
                         }
-                        Some(Ok(Shown::Directory(target))) => {
+                        Some(Ok(LinkDestination::Directory(target))) => {
                             directories.push((link, boxed(member), Ok(Below::other(Child::Link(target)))));
                             continue;
                         }
@@ -257,8 +260,8 @@ impl Members<'_> {
                         member.shown_as = ShownAs::Name(name.clone());
                     }
                     listing.push(match below {
-                        Below::Group(id) => Entry::Group(Named::new(name, &link.name), id, above.clone()),
-                        Below::Other(child) => Entry::One(name, child),
+                        Below::Group(id) => ListingEntry::Group(ShownName::new(name, &link.name), id, above.clone()),
+                        Below::Other(child) => ListingEntry::One(name, child),
                     });
                 }
                 Err(reason) => {
@@ -278,7 +281,7 @@ impl Members<'_> {
         let links = above.iter().chain([link]).cloned().collect();
         let place = GroupPlace { id, path, link: link.clone() };
         let group = Made::Group(Elsewhere { id, links, mtime: None });
-        Below::other(Child::Directory(Box::new(Place::Made(place, link.clone(), group))))
+        Below::other(Child::Directory(Box::new(DirectoryPlace::Made(place, link.clone(), group))))
     }
 
     /// Adds the files of a dataset, or returns the directory that shows it.
@@ -287,13 +290,13 @@ impl Members<'_> {
         (above, path): (&Arc<String>, String),
         dataset: &Arc<Dataset>,
         (listing, findings): (&mut Listing, &mut Vec<Finding>),
-        member: &mut Member,
+        member: &mut ShownMember,
         last: &mut Option<Last>,
     ) -> Option<Child> {
         if self.wanted {
             member.details = Details::Array(dataset.clone(), self.claims.axes.get(&member.name).cloned());
         }
-        let mut judgement = self.dialects.judge(&path, Subject::Dataset(dataset));
+        let mut judgement = self.dialects.judge(&path, ListedObject::Dataset(dataset));
         member.kind = judgement.kind;
         findings.append(&mut judgement.findings);
         let (dialect, mark) = judgement.shown?;
@@ -301,9 +304,10 @@ impl Members<'_> {
             findings.extend(stated::of_array(&path, dataset, dialect));
             findings.extend(stated::long_double(&path, dataset));
         }
-        let array = Array::new(&member.name, path, dataset, dialect, self.claims.serving.get(&member.name).copied());
+        let array =
+            ShownArray::new(&member.name, path, dataset, dialect, self.claims.serving.get(&member.name).copied());
         if mark == Mark::Table {
-            return Some(Child::Directory(Box::new(Place::Dataset(array))));
+            return Some(Child::Directory(Box::new(DirectoryPlace::Dataset(array))));
         }
         let stem = self.names.stem(&member.name);
         let servant = self.claims.serving.get(&member.name).copied();
@@ -314,7 +318,7 @@ impl Members<'_> {
             && dataset.is_kept_like(alike)
         {
             member.shown_as = ShownAs::Files(stem.clone(), siblings.suffixes.clone());
-            listing.push(Entry::Single(Named::new(stem, &member.name), dataset.clone(), siblings.clone()));
+            listing.push(ListingEntry::Single(ShownName::new(stem, &member.name), dataset.clone(), siblings.clone()));
             return None;
         }
         let mut files_shown = Vec::new();
@@ -337,7 +341,7 @@ impl Members<'_> {
             };
             member.shown_as = ShownAs::Files(stem.clone(), siblings.suffixes.clone());
             *last = Some((member.not_shown.is_empty().then(|| dataset.clone()), siblings.clone()));
-            listing.push(Entry::Single(Named::new(stem, &member.name), dataset.clone(), siblings));
+            listing.push(ListingEntry::Single(ShownName::new(stem, &member.name), dataset.clone(), siblings));
         }
         None
     }
@@ -348,7 +352,7 @@ type Last = (Option<Arc<Dataset>>, Arc<Siblings>);
 
 /// A directory, to be listed after all files: its link, its description, and either the directory or the reason why it
 /// is not shown.
-type Directory<'a> = (&'a Link, Option<Box<Member>>, Result<Below, String>);
+type Directory<'a> = (&'a Link, Option<Box<ShownMember>>, Result<Below, String>);
 
 /// The kind of a subdirectory.
 enum Below {
@@ -366,8 +370,8 @@ impl Below {
 type Checked = (SingleFile, Result<(), Misfit>);
 
 /// The files of a dataset, each with the reason if it cannot be shown; an error if the dataset has none.
-fn files(file: &Arc<File>, array: &Array) -> Result<Vec<Checked>, String> {
-    let Array { dataset, .. } = array;
+fn files(file: &Arc<File>, array: &ShownArray) -> Result<Vec<Checked>, String> {
+    let ShownArray { dataset, .. } = array;
     if dataset.null {
         return Err("the dataspace is null: there is no element".into());
     }
@@ -390,7 +394,7 @@ pub(crate) fn suffixes(
     dataset: &Arc<Dataset>,
     dialect: &'static dyn Dialect,
 ) -> Result<Vec<&'static str>, String> {
-    let array = Array::new(name, path.to_owned(), dataset, dialect, None);
+    let array = ShownArray::new(name, path.to_owned(), dataset, dialect, None);
     let (shown, refused): (Vec<_>, Vec<_>) = files(file, &array)?.into_iter().partition(|(_, view)| view.is_ok());
     match refused.into_iter().find_map(|(_, view)| view.err()) {
         Some(reason) if shown.is_empty() => Err(reason.to_string()),

@@ -13,7 +13,9 @@ mod members;
 mod tables;
 
 pub use entries::Formats;
-pub(super) use entries::{Array, Child, ColumnView, Elements, Entry, GroupPlace, Listing, METADATA, Place};
+pub(super) use entries::{
+    Child, ColumnView, DirectoryPlace, ElementsForm, GroupPlace, Listing, ListingEntry, METADATA, ShownArray,
+};
 pub(super) use links::{Resolver, Way};
-pub(super) use members::{Members, Namespace, names_of_made};
+pub(super) use members::{MemberLister, Namespace, names_of_made};
 pub(super) use tables::{describe_columns, is_of_tables, list, list_columns};

@@ -3,18 +3,18 @@
 use bstr::BString;
 
 use super::entries::{
-    COLUMNS, Child, ColumnView, Elements, Entry, HEAD, INDEXES, Listing, RESERVED_IN_TABLES, SUFFIXES, TABLE_ARROW,
-    TABLE_CSV, TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE,
+    COLUMNS, Child, ColumnView, ElementsForm, HEAD, INDEXES, Listing, ListingEntry, RESERVED_IN_TABLES, SUFFIXES,
+    TABLE_ARROW, TABLE_CSV, TABLE_NDJSON, TABLE_NPY, TABLE_PARQUET, TABLE_RAW, WHERE,
 };
 use crate::session::names;
 use crate::store::Rows;
-use crate::table::{Column, Form, Single, SingleFile, Table};
+use crate::table::{Column, Single, SingleFile, SingleForm, Table};
 use crate::views::Misfit;
 use crate::views::ipc::{self, IpcColumn};
-use crate::views::metadata::{Member, ShownAs};
+use crate::views::metadata::{ShownAs, ShownMember};
 use crate::views::npy::NpyType;
 use crate::views::parquet::{ParquetColumn, ParquetView};
-use crate::views::text::Format;
+use crate::views::text::TextFormat;
 
 /// Rows of `head.csv`.
 const HEAD_ROWS: u64 = 1000;
@@ -23,23 +23,23 @@ const HEAD_ROWS: u64 = 1000;
 const LARGEST: u64 = i64::MAX as u64;
 
 /// Adds the files and directories of a table to its directory.
-pub(crate) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<Member>) {
+pub(crate) fn list(table: &Table, listing: &mut Listing, members: &mut Vec<ShownMember>) {
     if !table.only_adds {
         listing.add(INDEXES.into(), Child::Indexes);
     }
     if table.columns.iter().any(|column| column.in_table) {
-        listing.add(HEAD.into(), Child::Table(Format::Csv, Some(HEAD_ROWS)));
+        listing.add(HEAD.into(), Child::Table(TextFormat::Csv, Some(HEAD_ROWS)));
         if text_fits(table.rows).is_ok() {
-            listing.add(TABLE_CSV.into(), Child::Table(Format::Csv, None));
-            listing.add(TABLE_NDJSON.into(), Child::Table(Format::Ndjson, None));
+            listing.add(TABLE_CSV.into(), Child::Table(TextFormat::Csv, None));
+            listing.add(TABLE_NDJSON.into(), Child::Table(TextFormat::Ndjson, None));
         }
     }
     for (name, child, shown) in whole_views(table) {
         match shown {
             Ok(()) => listing.add(name.into(), child),
-            Err(reason) => members.push(Member {
+            Err(reason) => members.push(ShownMember {
                 not_shown: vec![reason.to_string().into()],
-                ..Member::new(&BString::from(name), "view")
+                ..ShownMember::new(&BString::from(name), "view")
             }),
         }
     }
@@ -59,8 +59,8 @@ fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), Misfit>)> 
     }
     if let Some(rows) = &table.whole {
         views.extend([
-            (TABLE_NPY, Child::Whole(Elements::Npy), npy(rows.as_ref())),
-            (TABLE_RAW, Child::Whole(Elements::Raw), elements(rows.as_ref())),
+            (TABLE_NPY, Child::Whole(ElementsForm::Npy), npy(rows.as_ref())),
+            (TABLE_RAW, Child::Whole(ElementsForm::Raw), elements(rows.as_ref())),
         ]);
     }
     views
@@ -72,15 +72,15 @@ pub(crate) fn list_columns(table: &Table) -> Listing {
     for (position, column) in table.columns.iter().enumerate() {
         let is_shown = |at: usize| u8::from(column_view(column, ColumnView::ALL[at].1).is_ok()) << at;
         let shown = (0..ColumnView::ALL.len()).map(is_shown).fold(0, |all, one| all | one);
-        listing.push(Entry::Column(names::encode(&column.name), position, shown));
+        listing.push(ListingEntry::Column(names::encode(&column.name), position, shown));
     }
     listing
 }
 
 /// The description of each column's views in `metadata.json`.
-pub(crate) fn describe_columns(table: &Table) -> impl Iterator<Item = Member> + Clone {
+pub(crate) fn describe_columns(table: &Table) -> impl Iterator<Item = ShownMember> + Clone {
     table.columns.iter().map(|column| {
-        let mut member = Member::new(&column.name, "column");
+        let mut member = ShownMember::new(&column.name, "column");
         if table.only_adds {
             return member;
         }
@@ -113,11 +113,13 @@ pub(crate) fn is_of_tables(name: &[u8]) -> bool {
 pub(crate) fn single_view(single: &Single, file: &SingleFile) -> Result<(), Misfit> {
     let whole = &single.whole;
     match &file.form {
-        Form::Csv | Form::Txt | Form::Ndjson | Form::JsonValues | Form::Text => text_fits(whole.rows),
-        Form::Parquet => parquet(whole),
-        Form::Arrow => arrow(whole),
-        Form::Raw | Form::Pixmap(_) => whole.columns.iter().try_for_each(stored),
-        Form::Npy => {
+        SingleForm::Csv | SingleForm::Txt | SingleForm::Ndjson | SingleForm::JsonValues | SingleForm::Text => {
+            text_fits(whole.rows)
+        }
+        SingleForm::Parquet => parquet(whole),
+        SingleForm::Arrow => arrow(whole),
+        SingleForm::Raw | SingleForm::Pixmap(_) => whole.columns.iter().try_for_each(stored),
+        SingleForm::Npy => {
             for column in &whole.columns {
                 elements(readable(column)?)?;
             }

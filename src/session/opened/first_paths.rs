@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bstr::BString;
 
-use super::Opened;
+use super::OpenedSource;
 use crate::catalogue::{Object, ObjectId, Target, join};
 use crate::dialects::{Elsewhere, Here, Made};
 use crate::session::Error;
@@ -27,7 +27,12 @@ impl FirstPaths {
     ///
     /// # Errors
     /// If the request was interrupted.
-    pub fn of(&self, id: ObjectId, opened: &Opened, interrupt: &Interrupt) -> Result<Option<VecDeque<BString>>, Error> {
+    pub fn of(
+        &self,
+        id: ObjectId,
+        opened: &OpenedSource,
+        interrupt: &Interrupt,
+    ) -> Result<Option<VecDeque<BString>>, Error> {
         let file = opened.file()?;
         let root = file.info().root;
         let above = match self.0.get() {
@@ -47,7 +52,7 @@ impl FirstPaths {
     }
 }
 
-fn walk(opened: &Opened, file: &Arc<File>, interrupt: &Interrupt) -> Result<Above, Error> {
+fn walk(opened: &OpenedSource, file: &Arc<File>, interrupt: &Interrupt) -> Result<Above, Error> {
     let root = file.info().root;
     let mut above = HashMap::new();
     let mut queue = VecDeque::from([(root, "/".to_owned())]);

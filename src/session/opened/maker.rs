@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use super::Opened;
+use super::OpenedSource;
 use crate::catalogue::{Group, ObjectId};
-use crate::dialects::{Dialect, Here, Plan};
+use crate::dialects::{Dialect, Here, MadePlan};
 use crate::session::Error;
 use crate::source::Interrupt;
 use crate::store;
@@ -18,10 +18,10 @@ pub struct Maker {
     /// The dialect that claims it.
     pub dialect: Option<&'static dyn Dialect>,
     /// The plan that its made-up tables share.
-    pub plan: Plan,
+    pub plan: MadePlan,
 }
 
-impl Opened {
+impl OpenedSource {
     /// The group at a path, for opening tables that a dialect made up in it.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl Opened {
         let group = group.map_err(|error| store::Error::Hdf5 { path: path.to_owned(), error })?;
         let dialect = self.claims(&Here { path, group: &group, file, interrupt }).dialect;
         interrupt.check()?;
-        let maker = Arc::new(Maker { group, dialect, plan: Plan::default() });
+        let maker = Arc::new(Maker { group, dialect, plan: MadePlan::default() });
         self.makers.lock().insert(path.to_owned(), &maker);
         Ok(maker)
     }

@@ -198,7 +198,7 @@ enum Content {
 
 /// One opening of a source.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSource {
     session: Arc<Session>,
     content: Content,
     stamp: Stamp,
@@ -213,12 +213,12 @@ pub struct Opened {
     /// Groups of made-up tables in use, by HDF5 path.
     makers: Mutex<InUse<String, Maker>>,
     /// LRU of selections by key, each with the path of its table and its path below `where/`.
-    selections: Mutex<LruCache<String, Asked>>,
+    selections: Mutex<LruCache<String, RequestedSelection>>,
 }
 
 /// A selection in the cache.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RequestedSelection {
     /// HDF5 path of the table.
     pub table: String,
     /// The path below `where/`.
@@ -227,7 +227,7 @@ pub struct Asked {
     pub selection: Arc<Selection>,
 }
 
-impl Opened {
+impl OpenedSource {
     fn open(session: &Arc<Session>, path: &Path, interrupt: &Interrupt) -> Result<Arc<Self>, OpenError> {
         let mut attempt = 1;
         loop {
@@ -391,7 +391,11 @@ impl Opened {
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn selection(&self, key: &str, make: impl FnOnce() -> Result<Asked, Error>) -> Result<Arc<Selection>, Error> {
+    pub fn selection(
+        &self,
+        key: &str,
+        make: impl FnOnce() -> Result<RequestedSelection, Error>,
+    ) -> Result<Arc<Selection>, Error> {
         let mut selections = self.selections.lock();
         if let Some(known) = selections.get(key) {
             return Ok(known.selection.clone());
@@ -405,7 +409,7 @@ impl Opened {
     }
 
     /// The selections in the LRU, the last one first.
-    pub fn selections(&self) -> Vec<Asked> {
+    pub fn selections(&self) -> Vec<RequestedSelection> {
         self.selections.lock().iter().map(|(_, asked)| asked.clone()).collect()
     }
 
@@ -478,7 +482,7 @@ pub(super) fn unfinished(path: &Path) -> Option<Finding> {
 pub struct SourceFile {
     session: Arc<Session>,
     path: PathBuf,
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Mutex<Option<Arc<OpenedSource>>>,
     /// The last answer to `stat`, repeated once the file is gone.
     last: Mutex<Option<Stamp>>,
 }
@@ -516,7 +520,7 @@ impl SourceFile {
     ///
     /// # Errors
     /// If the file no longer exists, or has no known format.
-    pub fn current(&self, interrupt: &Interrupt) -> Result<Arc<Opened>, OpenError> {
+    pub fn current(&self, interrupt: &Interrupt) -> Result<Arc<OpenedSource>, OpenError> {
         let interrupted = |_| OpenError::Hdf5 { path: self.path.clone(), error: h5::Error::Interrupted };
         let mut opened = lock(&self.opened, interrupt).map_err(interrupted)?;
         if let Some(opened) = &*opened
@@ -528,7 +532,7 @@ impl SourceFile {
         *opened = None;
         // Watch first, then open, so that no change goes unnoticed.
         self.session.watch_file(&self.path);
-        let fresh = Opened::open(&self.session, &self.path, interrupt)?;
+        let fresh = OpenedSource::open(&self.session, &self.path, interrupt)?;
         *opened = Some(fresh.clone());
         Ok(fresh)
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::{ChunkReader, Chunks, StoredChunk};
 use crate::codec::Prefix;
 use crate::source::Interrupt;
-use crate::store::memory::Block;
+use crate::store::memory::ChunkBytes;
 use crate::store::{Error, Lent};
 
 /// A smaller chunk is decoded whole: that takes some milliseconds, and then it is cached.
@@ -51,7 +51,7 @@ impl Chunks {
                 Prefix::Done => {
                     store.counters().misses.add(1);
                     store.counters().bytes_decoded.add(end);
-                    return Ok(Lent::new(Arc::new(Block { bytes, heap: None }), 0..end as usize));
+                    return Ok(Lent::new(Arc::new(ChunkBytes { bytes, heap: None }), 0..end as usize));
                 }
                 Prefix::MoreInput if take < stored => take = stored.min(take.saturating_mul(4)),
                 // Decoding the whole chunk reports the fault.

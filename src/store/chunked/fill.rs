@@ -7,7 +7,7 @@ use crate::store::heap::{IN_MEMORY, Move, relocate};
 
 /// The element that stands for unwritten ones, and the content of its descriptors.
 #[derive(Debug)]
-pub(in crate::store) struct Fill {
+pub(in crate::store) struct FillElement {
     /// One element, whose descriptors lead into `heap`; empty for zeros.
     element: Vec<u8>,
     pub heap: Arc<[u8]>,
@@ -25,9 +25,9 @@ pub(in crate::store) enum FillError {
 }
 
 /// A fill of zeros, which nearly all datasets share.
-static ZEROS: LazyLock<Arc<Result<Fill, FillError>>> = LazyLock::new(|| Arc::new(Ok(Fill::zeros())));
+static ZEROS: LazyLock<Arc<Result<FillElement, FillError>>> = LazyLock::new(|| Arc::new(Ok(FillElement::zeros())));
 
-impl Fill {
+impl FillElement {
     fn zeros() -> Self {
         Self { element: Vec::new(), heap: Arc::default() }
     }

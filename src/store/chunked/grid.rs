@@ -17,7 +17,7 @@ pub(in crate::store) struct Area {
 
 /// The division of a dataset into chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Grid {
+pub(in crate::store) struct ChunkGrid {
     /// Extents, the last one in bytes. There is at least one dimension; inner dimensions that no chunk boundary cuts
     /// are merged.
     shape: Vec<u64>,
@@ -33,7 +33,7 @@ pub(in crate::store) struct Grid {
 
 /// Adjacent bytes in the intersection of a stretch and a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Run {
+pub(in crate::store) struct ChunkRun {
     /// First byte in the chunk.
     pub chunk: u64,
     /// First byte in the stretch.
@@ -68,7 +68,7 @@ pub(in crate::store) enum GridError {
     Bytes,
 }
 
-impl Grid {
+impl ChunkGrid {
     /// The grid of a dataset of `shape` elements of `size` bytes.
     pub fn new(shape: &[u64], chunk: &[u64], size: u64) -> Result<Self, GridError> {
         if shape.len() != chunk.len() {
@@ -217,7 +217,7 @@ impl Grid {
         &self,
         offset: u64,
         length: u64,
-        mut visit: impl FnMut(u64, &mut dyn Iterator<Item = Run>) -> Result<(), E>,
+        mut visit: impl FnMut(u64, &mut dyn Iterator<Item = ChunkRun>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut out = 0;
         for area in boxes(&self.shape, offset, length) {
@@ -231,7 +231,7 @@ impl Grid {
         &self,
         area: &Area,
         out: u64,
-        visit: &mut impl FnMut(u64, &mut dyn Iterator<Item = Run>) -> Result<(), E>,
+        visit: &mut impl FnMut(u64, &mut dyn Iterator<Item = ChunkRun>) -> Result<(), E>,
     ) -> Result<(), E> {
         let rank = self.shape.len();
         let first: Vec<u64> = (0..rank).map(|d| area.start[d] / self.chunk[d]).collect();
@@ -258,7 +258,7 @@ impl Grid {
             let mut row = Some(vec![0; rank - 1]);
             let mut runs = std::iter::from_fn(|| {
                 let at = row.as_mut()?;
-                let run = Run {
+                let run = ChunkRun {
                     chunk: in_chunk + dot(at, &chunk_strides),
                     out: out + in_box + dot(at, &box_strides),
                     length,
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     fn gathered(shape: &[u64], chunk: &[u64], size: u64, offset: u64, length: u64) -> Vec<u8> {
-        let grid = Grid::new(shape, chunk, size).unwrap();
+        let grid = ChunkGrid::new(shape, chunk, size).unwrap();
         let mut out = vec![0; length as usize];
         grid.visit(offset, length, |index, runs| -> Result<(), ()> {
             let bytes = reference_chunk(shape, chunk, size, index);
@@ -398,7 +398,7 @@ mod tests {
             let length = part.1 % (total - offset + 1);
             let expected: Vec<u8> = (offset..offset + length).map(value).collect();
             prop_assert_eq!(gathered(&shape, &chunk, size, offset, length), expected.clone());
-            let pieces = Grid::pieces(&shape, size, 16).unwrap();
+            let pieces = ChunkGrid::pieces(&shape, size, 16).unwrap();
             prop_assert_eq!(gathered(&shape, &pieces.elements.1, size, offset, length), expected);
         }
 
@@ -409,7 +409,7 @@ mod tests {
             at in 0u64..1000,
         ) {
             let (shape, chunk): (Vec<u64>, Vec<u64>) = dims.into_iter().unzip();
-            let grid = Grid::new(&shape, &chunk, size).unwrap();
+            let grid = ChunkGrid::new(&shape, &chunk, size).unwrap();
             let at = at % (shape.iter().product::<u64>() * size);
             let mut first = None;
             grid.visit(at, 1, |index, _| { first = Some(index); Ok::<_, ()>(()) }).unwrap();
@@ -422,7 +422,7 @@ mod tests {
             size in 1u64..5,
         ) {
             let (shape, chunk): (Vec<u64>, Vec<u64>) = dims.into_iter().unzip();
-            let grid = Grid::new(&shape, &chunk, size).unwrap();
+            let grid = ChunkGrid::new(&shape, &chunk, size).unwrap();
             let mut ends = vec![0; grid.chunks() as usize];
             grid.visit(0, shape.iter().product::<u64>() * size, |index, runs| {
                 let end = &mut ends[index as usize];
@@ -450,7 +450,7 @@ mod tests {
             let total = shape.iter().product::<u64>() * size;
             let offset = part.0 % total;
             let length = (part.1 % (total - offset)).max(1);
-            let grid = Grid::new(&shape, &chunk, size).unwrap();
+            let grid = ChunkGrid::new(&shape, &chunk, size).unwrap();
             let mut met = Vec::new();
             grid.visit(offset, length, |index, runs| {
                 met.extend(runs.map(|run| (index, run.chunk)));
@@ -477,15 +477,15 @@ mod tests {
 
     #[test]
     fn sizes_that_overflow_are_refused() {
-        assert!(Grid::new(&[1 << 62], &[1 << 62], 8).is_err());
-        assert!(Grid::new(&[1 << 40, 1 << 40], &[1, 1], 1).is_err());
-        assert!(Grid::new(&[1], &[0], 1).is_err());
-        assert!(Grid::new(&[1, 2], &[1], 1).is_err());
+        assert!(ChunkGrid::new(&[1 << 62], &[1 << 62], 8).is_err());
+        assert!(ChunkGrid::new(&[1 << 40, 1 << 40], &[1, 1], 1).is_err());
+        assert!(ChunkGrid::new(&[1], &[0], 1).is_err());
+        assert!(ChunkGrid::new(&[1, 2], &[1], 1).is_err());
     }
 
     #[test]
     fn the_region_of_an_edge_chunk_is_clipped() {
-        let grid = Grid::new(&[10, 7], &[4, 4], 8).unwrap();
+        let grid = ChunkGrid::new(&[10, 7], &[4, 4], 8).unwrap();
         assert_eq!(grid.chunks(), 6);
         let (area, chunk) = grid.region(5);
         assert_eq!((area.start, area.count, chunk), (vec![8, 4], vec![2, 3], &[4, 4][..]));

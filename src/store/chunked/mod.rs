@@ -17,17 +17,17 @@ use std::sync::{Arc, OnceLock};
 use crate::catalogue::{ChunkMap, Datatype, ObjectId};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::memory::{Block, WORTH_A_SPAN};
+use crate::store::memory::{ChunkBytes, WORTH_A_SPAN};
 use crate::store::{Cache, Error, File, Lent, Span};
 
-pub(super) use fill::{Fill, FillError};
-pub(super) use grid::Grid;
-use grid::{Run, Within};
+pub(super) use fill::{FillElement, FillError};
+pub(super) use grid::ChunkGrid;
+use grid::{ChunkRun, Within};
 use prefetch::Prefetch;
 pub(crate) use readers::Readers;
 pub(super) use stored::{ChunkReader, HeldMap, HeldMappings, StoredChunk};
-pub(crate) use streams::Streams;
-pub(super) use threads::Threads;
+pub(crate) use streams::RequestStreams;
+pub(super) use threads::DecodingThreads;
 
 /// Shorter runs of an unfiltered chunk are read through the cache: one system call per run would cost more than reading
 /// the whole chunk once.
@@ -61,10 +61,10 @@ pub(super) struct Chunks {
     pub path: String,
     pub id: ObjectId,
     pub datatype: Datatype,
-    pub grid: Grid,
+    pub grid: ChunkGrid,
     pub reader: ChunkReader,
-    pub fill: Arc<Result<Fill, FillError>>,
-    pub streams: Streams,
+    pub fill: Arc<Result<FillElement, FillError>>,
+    pub streams: RequestStreams,
     /// Bytes of beginnings decoded since the last whole chunk.
     pub begun: AtomicU64,
     /// The chunk map of a file that a writer has open, as first seen.
@@ -86,11 +86,11 @@ impl Chunks {
         file: Arc<File>,
         path: String,
         (id, datatype): (ObjectId, Datatype),
-        grid: Grid,
+        grid: ChunkGrid,
         reader: ChunkReader,
-        fill: Arc<Result<Fill, FillError>>,
+        fill: Arc<Result<FillElement, FillError>>,
     ) -> Self {
-        let (streams, begun, snapshot) = (Streams::default(), AtomicU64::new(0), OnceLock::new());
+        let (streams, begun, snapshot) = (RequestStreams::default(), AtomicU64::new(0), OnceLock::new());
         Self { file, path, id, datatype, grid, reader, fill, streams, begun, snapshot, taken: None }
     }
 
@@ -110,7 +110,7 @@ impl Chunks {
         })
     }
 
-    /// Appends `length` bytes from byte `offset` on of a dataset whose chunks are contiguous ([`Grid::is_line`]).
+    /// Appends `length` bytes from byte `offset` on of a dataset whose chunks are contiguous ([`ChunkGrid::is_line`]).
     /// Copies decoded chunks straight into uninitialised memory.
     pub fn append(
         self: &Arc<Self>,
@@ -293,7 +293,7 @@ impl Chunks {
         // A chunk requested before its stretch was decoded is cached by itself.
         let size = self.grid.chunk_bytes();
         let caches = [(store.chunks(), Some(1)), (store.stretches(), self.stretch())];
-        let each = |bytes: Range<u64>, one: &dyn Fn(&Cache<ChunkKey, Block>, &ChunkKey)| {
+        let each = |bytes: Range<u64>, one: &dyn Fn(&Cache<ChunkKey, ChunkBytes>, &ChunkKey)| {
             for (cache, chunks) in &caches {
                 let Some(length) = chunks.map(|chunks| chunks.saturating_mul(size).max(1)) else { continue };
                 (bytes.start / length..bytes.end / length).for_each(|number| one(cache, &self.key(number)));
@@ -325,7 +325,7 @@ impl Chunks {
         self: &Arc<Self>,
         index: u64,
         map: Option<&ChunkMap>,
-        runs: &mut dyn Iterator<Item = Run>,
+        runs: &mut dyn Iterator<Item = ChunkRun>,
         out: &mut [u8],
         prefetch: &mut Prefetch,
         interrupt: &Interrupt,
@@ -411,7 +411,7 @@ impl Chunks {
         found: StoredChunk,
         prefetch: &mut Prefetch,
         interrupt: &Interrupt,
-    ) -> Result<Arc<Block>, Error> {
+    ) -> Result<Arc<ChunkBytes>, Error> {
         let store = self.file.store();
         let key = self.key(index);
         let cached = store.chunks().get(&key);
@@ -425,7 +425,7 @@ impl Chunks {
     }
 
     /// The chunk with this index as read by the worker, for variable-length elements.
-    pub fn worker_block(self: &Arc<Self>, index: u64, interrupt: &Interrupt) -> Result<Arc<Block>, Error> {
+    pub fn worker_block(self: &Arc<Self>, index: u64, interrupt: &Interrupt) -> Result<Arc<ChunkBytes>, Error> {
         self.block(index, StoredChunk::Worker, &mut Prefetch::default(), interrupt)
     }
 
@@ -439,7 +439,7 @@ impl Chunks {
     }
 
     /// Reads and decodes a chunk.
-    fn make(&self, index: u64, found: StoredChunk, interrupt: &Interrupt) -> Result<Block, Error> {
+    fn make(&self, index: u64, found: StoredChunk, interrupt: &Interrupt) -> Result<ChunkBytes, Error> {
         let limit = self.file.store().max_chunk();
         let bytes = self.grid.chunk_bytes();
         if bytes > limit {
@@ -465,7 +465,7 @@ impl Chunks {
         }
     }
 
-    pub fn fill(&self) -> Result<&Fill, Error> {
+    pub fn fill(&self) -> Result<&FillElement, Error> {
         self.fill.as_ref().as_ref().map_err(|reason| Error::unsupported(&self.path, reason))
     }
 
@@ -475,7 +475,7 @@ impl Chunks {
 }
 
 /// The part of a reader's buffer for a run.
-fn part(out: &mut [u8], run: Run) -> Result<&mut [u8], Error> {
+fn part(out: &mut [u8], run: ChunkRun) -> Result<&mut [u8], Error> {
     let range: Range<usize> = run.out as usize..(run.out + run.length) as usize;
     out.get_mut(range).ok_or_else(|| Error::unsupported("", "a run lies outside the bytes asked for"))
 }

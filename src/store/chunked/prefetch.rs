@@ -10,7 +10,7 @@ use super::{ChunkReader, Chunks, StoredChunk};
 use crate::catalogue::ChunkMap;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Store;
-use crate::store::memory::Block;
+use crate::store::memory::ChunkBytes;
 
 /// Bytes to decode per job of a thread: for less, the hand-over costs more than it gains.
 const PORTION: u64 = 256 << 10;
@@ -149,7 +149,7 @@ impl Chunks {
         map: Option<&ChunkMap>,
         prefetch: &Prefetch,
         interrupt: &Interrupt,
-    ) -> Result<Option<Arc<Block>>, Interrupted> {
+    ) -> Result<Option<Arc<ChunkBytes>>, Interrupted> {
         let stretches = self.file.store().stretches();
         let key = self.key(stretch);
         if prefetch.sequential
@@ -196,7 +196,7 @@ impl Chunks {
             }
             self.file.check().map_err(|_| Skipped)?;
             drop((stored, first, second, lease));
-            Ok::<_, Skipped>(Block { bytes, heap: None })
+            Ok::<_, Skipped>(ChunkBytes { bytes, heap: None })
         })?;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use super::Streams;
+use super::RequestStreams;
 
 /// The sequential readers of all datasets, by their latest requests.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn of(streams: &Streams, start: u64) -> Self {
+    fn of(streams: &RequestStreams, start: u64) -> Self {
         Self { streams: std::ptr::from_ref(streams).addr(), start }
     }
 }
@@ -39,7 +39,7 @@ impl Default for Readers {
 
 impl Readers {
     /// Records that the sequential reader of a dataset who began at byte `start` requested `bytes` bytes.
-    pub fn note(&self, streams: &Streams, start: u64, bytes: u64) {
+    pub fn note(&self, streams: &RequestStreams, start: u64, bytes: u64) {
         let mut lately = self.0.lock();
         lately.asked = lately.asked.saturating_add(bytes);
         let asked = lately.asked;
@@ -47,7 +47,7 @@ impl Readers {
     }
 
     /// Records that the sequential reader of a dataset who began at byte `start` has reached the end.
-    pub fn leave(&self, streams: &Streams, start: u64) {
+    pub fn leave(&self, streams: &RequestStreams, start: u64) {
         self.0.lock().readers.pop(&Reader::of(streams, start));
     }
 
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn readers_share_until_they_leave_or_are_left_behind() {
-        let (readers, datasets) = (Readers::default(), [Streams::default(), Streams::default()]);
+        let (readers, datasets) = (Readers::default(), [RequestStreams::default(), RequestStreams::default()]);
         assert_eq!(readers.share(120), 120);
         let all = [(&datasets[0], 0), (&datasets[1], 0), (&datasets[1], 1 << 20)];
         for (streams, start) in all {

@@ -7,7 +7,7 @@ use crate::catalogue::{Chunk, ChunkMap, ChunkMapBuilder, Mappings, PACKED_CHUNK}
 use crate::codec::{Missing, Pipeline, Scratch};
 use crate::h5;
 use crate::source::Interrupt;
-use crate::store::memory::{Block, Leased};
+use crate::store::memory::{ChunkBytes, Leased};
 use crate::store::{Damage, Error, Reservation};
 
 /// A chunk map, and its share of the budget.
@@ -51,14 +51,19 @@ pub(in crate::store) enum StoredChunk {
 
 impl Chunks {
     /// Decodes a chunk in buffers of the lengths from [`Chunks::sizes`].
-    pub(super) fn decode_block(&self, chunk: &Chunk, found: StoredChunk, leased: Leased<4>) -> Result<Block, Error> {
+    pub(super) fn decode_block(
+        &self,
+        chunk: &Chunk,
+        found: StoredChunk,
+        leased: Leased<4>,
+    ) -> Result<ChunkBytes, Error> {
         let (lease, [mut bytes, mut stored, mut first, mut second]) = leased;
         let decoded = self.decode(chunk, found, &mut bytes, [&mut stored, &mut first, &mut second]);
         // Checked before the result or an error counts: the file may have changed meanwhile.
         self.file.check()?;
         decoded?;
         drop((stored, first, second, lease));
-        Ok(Block { bytes, heap: None })
+        Ok(ChunkBytes { bytes, heap: None })
     }
 
     /// Lengths of the buffers for decoding: the chunk, its stored bytes, scratch space.

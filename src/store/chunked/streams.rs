@@ -1,8 +1,8 @@
 //! Detects sequential readers of a dataset.
 //!
 //! Requests of one reader arrive slightly out of order and on several threads, and several readers may share a dataset.
-//! So a dataset records the ends of a few [`Streams`], and a request near one of them continues it. From its third
-//! request on a stream is sequential, and the chunks ahead of it are decoded while the reader processes its data.
+//! So a dataset records the ends of a few [`RequestStreams`], and a request near one of them continues it. From its
+//! third request on a stream is sequential, and the chunks ahead of it are decoded while the reader processes its data.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const SEQUENTIAL: u32 = 3;
 
 /// The readers of a dataset.
 #[derive(Debug, Default)]
-pub(crate) struct Streams(Mutex<Vec<Stream>>);
+pub(crate) struct RequestStreams(Mutex<Vec<Stream>>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
@@ -49,7 +49,7 @@ pub(super) struct LeftBehind {
     pub released: Range<u64>,
 }
 
-impl Streams {
+impl RequestStreams {
     /// Records a request for `bytes`, whose last chunk is `last`. Returns the first byte of its reader, if that is a
     /// sequential one.
     pub fn note(&self, bytes: Range<u64>, last: u64) -> Option<u64> {
@@ -134,7 +134,7 @@ mod tests {
     const KIB: u64 = 1024;
 
     /// Chunks of 1 MiB, requests of 128 KiB.
-    fn note(streams: &Streams, start: u64) -> Range<u64> {
+    fn note(streams: &RequestStreams, start: u64) -> Range<u64> {
         let end = start + 128 * KIB;
         let last = (end - 1) >> 20;
         if streams.note(start..end, last).is_some() { streams.schedule(end, last, 4, 1) } else { 0..0 }
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_sequential_reader_gets_each_chunk_once_though_requests_swap() {
-        let streams = Streams::default();
+        let streams = RequestStreams::default();
         let order = [0, 1, 3, 2, 4, 6, 5, 7, 9, 8, 10];
         let scheduled: Vec<u64> = order.iter().flat_map(|i| note(&streams, i * 128 * KIB)).collect();
         assert_eq!(scheduled, [1, 2, 3]);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_sequential_reader_leaves_each_byte_behind_once() {
-        let streams = Streams::default();
+        let streams = RequestStreams::default();
         let (mut passed, mut released) = (0, 0);
         for i in 0..(12 * 8) {
             note(&streams, i * 128 * KIB);
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_behind_a_reader_is_as_long_as_was_asked() {
-        let streams = Streams::default();
+        let streams = RequestStreams::default();
         for i in 0..(12 * 8) {
             note(&streams, i * 128 * KIB);
         }
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_random_reader_gets_none() {
-        let streams = Streams::default();
+        let streams = RequestStreams::default();
         let mut at = 1u64;
         for _ in 0..1000 {
             at = at.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn two_readers_are_told_apart() {
-        let streams = Streams::default();
+        let streams = RequestStreams::default();
         let far = 1u64 << 30;
         let scheduled: Vec<u64> = (0..4)
             .flat_map(|i| [note(&streams, i * 128 * KIB), note(&streams, far + i * 128 * KIB)])

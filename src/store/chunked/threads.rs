@@ -11,12 +11,12 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// A few decoding threads, started at first use and stopped when dropped.
 #[derive(Debug)]
-pub(in crate::store) struct Threads {
+pub(in crate::store) struct DecodingThreads {
     count: usize,
     jobs: OnceLock<Option<Sender<Job>>>,
 }
 
-impl Threads {
+impl DecodingThreads {
     pub fn new(count: usize) -> Self {
         Self { count, jobs: OnceLock::new() }
     }

@@ -9,7 +9,7 @@ use crate::h5::{self, Region};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 use crate::store::heap::{Move, relocate};
-use crate::store::memory::Block;
+use crate::store::memory::ChunkBytes;
 
 /// Bytes of elements per request: half of the limit of a reply, to leave room for the content of descriptors.
 const REQUEST: u64 = 8 << 20;
@@ -21,7 +21,7 @@ pub(in crate::store) const PIECE: u64 = 1 << 20;
 pub(in crate::store) const VARIABLE_PIECE: u64 = 4096;
 
 /// Reads a whole chunk: its part within the extent; the rest stays zero.
-pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> Result<Block, Error> {
+pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> Result<ChunkBytes, Error> {
     let store = chunks.file.store();
     let overflow = || Error::unsupported(&chunks.path, "the size of a chunk passes 2^64");
     let length = usize::try_from(chunks.grid.chunk_bytes()).map_err(|_| overflow())?;
@@ -85,7 +85,7 @@ pub(super) fn read_chunk(chunks: &Chunks, index: u64, interrupt: &Interrupt) -> 
         Some(Arc::new((heap, held)))
     };
     drop(lease);
-    Ok(Block { bytes, heap })
+    Ok(ChunkBytes { bytes, heap })
 }
 
 /// The boxes that elements `first..first + count` of an array form; a scalar is one box without dimensions.

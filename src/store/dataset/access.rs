@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::mapped::Virtual;
 use crate::catalogue::{self, Layout};
 use crate::codec::{Pipeline, unavailable};
-use crate::store::chunked::{ChunkReader, Chunks, Fill, FillError, Grid, worker};
+use crate::store::chunked::{ChunkGrid, ChunkReader, Chunks, FillElement, FillError, worker};
 use crate::store::{Decoder, Error, File};
 
 /// How to reach the elements of a dataset.
 #[derive(Debug)]
-pub(super) enum Access {
+pub(super) enum ElementAccess {
     /// Nothing is allocated: every element is the fill value.
     Unwritten,
     /// One contiguous run, from this byte of the file on.
@@ -19,16 +19,16 @@ pub(super) enum Access {
     Virtual(Virtual),
 }
 
-impl Access {
+impl ElementAccess {
     /// Chooses the access to the elements of a dataset; an error if none is possible.
     pub fn new(
         file: &Arc<File>,
         path: &str,
         description: &catalogue::Dataset,
-        fill: &Arc<Result<Fill, FillError>>,
+        fill: &Arc<Result<FillElement, FillError>>,
     ) -> Result<Self, Error> {
         let (shape, size) = (&description.shape, description.datatype.size);
-        let chunks = |grid: Grid, reader: ChunkReader| {
+        let chunks = |grid: ChunkGrid, reader: ChunkReader| {
             let object = (description.id, description.datatype.clone());
             Arc::new(Chunks::new(file.clone(), path.into(), object, grid, reader, fill.clone()))
         };
@@ -38,7 +38,7 @@ impl Access {
             } else {
                 worker::PIECE
             };
-            let grid = Grid::pieces(shape, size, bytes).map_err(|error| Error::unsupported(path, error))?;
+            let grid = ChunkGrid::pieces(shape, size, bytes).map_err(|error| Error::unsupported(path, error))?;
             Ok::<_, Error>(chunks(grid, ChunkReader::Worker { filter: None }))
         };
         // Addresses within another file are meaningless in this one.
@@ -52,23 +52,25 @@ impl Access {
         let by_library = reach.by_library || may_be_old;
         match &description.layout {
             Layout::Chunked { chunk, partial_unfiltered } => {
-                let grid = Grid::new(shape, chunk, size).map_err(|error| Error::unsupported(path, error))?;
+                let grid = ChunkGrid::new(shape, chunk, size).map_err(|error| Error::unsupported(path, error))?;
                 let reader = match Pipeline::new(&description.filters) {
                     Ok(_) if elsewhere || by_library => ChunkReader::Worker { filter: None },
                     Ok(pipeline) => ChunkReader::Own { pipeline, partial_unfiltered: *partial_unfiltered },
                     Err(filter) => ChunkReader::Worker { filter: Some(filter) },
                 };
-                Ok(Access::Chunks(chunks(grid, reader)))
+                Ok(ElementAccess::Chunks(chunks(grid, reader)))
             }
             Layout::Contiguous { .. } | Layout::Virtual { .. } if elsewhere || by_library => {
-                Ok(Access::Chunks(pieces()?))
+                Ok(ElementAccess::Chunks(pieces()?))
             }
             // `H5Dget_offset` adds the user block to the address that means "not allocated", which then wraps around.
-            Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => Ok(Access::Unwritten),
-            Layout::Contiguous { address: Some(address) } => Ok(Access::Run(*address)),
-            Layout::Contiguous { address: None } => Ok(Access::Unwritten),
-            Layout::Compact | Layout::External { .. } => Ok(Access::Chunks(pieces()?)),
-            Layout::Virtual { .. } => Ok(Access::Virtual(Virtual::new(pieces()?))),
+            Layout::Contiguous { address: Some(address) } if *address < file.info().user_block => {
+                Ok(ElementAccess::Unwritten)
+            }
+            Layout::Contiguous { address: Some(address) } => Ok(ElementAccess::Run(*address)),
+            Layout::Contiguous { address: None } => Ok(ElementAccess::Unwritten),
+            Layout::Compact | Layout::External { .. } => Ok(ElementAccess::Chunks(pieces()?)),
+            Layout::Virtual { .. } => Ok(ElementAccess::Virtual(Virtual::new(pieces()?))),
             Layout::Unknown(class) => Err(Error::unsupported(path, format!("storage layout {class} is not known"))),
         }
     }

@@ -9,14 +9,14 @@ use arrow_select::concat::concat;
 use super::plain::PlainElements;
 use super::rows::{count_of, distinct, hints_of};
 use super::slabs::SLAB;
-use super::{Dataset, Place};
+use super::{StoredDataset, StridedField};
 use crate::catalogue::{Class, Datatype, product};
 use crate::source::Interrupt;
-use crate::store::decode::{FillTest, Memory, Oddities, Parts, Weigher, arrow_type, decode};
+use crate::store::decode::{FillTest, HeapBytes, Oddities, VariableParts, Weigher, arrow_type, decode};
 use crate::store::statistics::Summary;
 use crate::store::{
-    ARRAY_BYTES, Coded, Container, Containers, Decoded, Error, Facts, Fitter, Fitting, RowRange, Rows, Shared,
-    StoredBytes, StoredFacts, Tally, fixed_width,
+    ARRAY_BYTES, ChunkDecoding, Coded, Containers, Error, Facts, Fitter, Fitting, RowRange, Rows, RowsContainer,
+    SharedRows, StoredBytes, StoredFacts, Tally, fixed_width,
 };
 
 /// Bytes of whole rows to gather from at a time: they fit in a processor's second-level cache.
@@ -27,7 +27,7 @@ const LONG: u64 = 4 << 10;
 
 /// A part of a row.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct RowPart {
     /// Its type.
     pub datatype: Datatype,
     /// Bytes before it in the row.
@@ -39,8 +39,8 @@ pub struct Part {
 /// Rows are read tile by tile, and only the part is kept. A row longer than a tile is not read whole.
 #[derive(Debug)]
 pub struct FieldRows {
-    dataset: Arc<Dataset>,
-    part: Part,
+    dataset: Arc<StoredDataset>,
+    part: RowPart,
     /// Elements in a row, and bytes of a row.
     per_row: u64,
     stride: u64,
@@ -51,7 +51,7 @@ pub struct FieldRows {
 
 impl FieldRows {
     /// The part of all rows of `dataset`, which has a first axis. `tally` counts oddities.
-    pub fn new(dataset: Arc<Dataset>, part: Part, missing: FillTest, tally: Arc<Tally>) -> Self {
+    pub fn new(dataset: Arc<StoredDataset>, part: RowPart, missing: FillTest, tally: Arc<Tally>) -> Self {
         let shape = &dataset.description().shape;
         let len = shape.first().copied().unwrap_or(0);
         let per_row = product(shape.get(1..).unwrap_or_default()).unwrap_or(0);
@@ -63,7 +63,7 @@ impl FieldRows {
             hints: hints_of(datatype, &dataset),
             natural_rows: dataset.natural_rows(),
             stride: Some(stride),
-            stored: StoredFacts::of(Arc::new(datatype.clone()), Decoded::Asked(dataset.clone())),
+            stored: StoredFacts::of(Arc::new(datatype.clone()), ChunkDecoding::Asked(dataset.clone())),
             alike: dataset.alike(per_row),
             containers: Containers::one(dataset.clone()),
             ..Facts::new(len, arrow_type(datatype))
@@ -208,7 +208,7 @@ impl FieldRows {
         first: u64,
         bytes: Buffer,
         count: usize,
-        heap: &dyn Parts,
+        heap: &dyn VariableParts,
         oddities: &mut Oddities,
     ) -> Result<ArrayRef, Error> {
         self.missing
@@ -237,7 +237,7 @@ impl FieldRows {
         })?;
         let arrays: Vec<&dyn arrow_array::Array> = arrays.iter().map(AsRef::as_ref).collect();
         let array = match arrays.as_slice() {
-            [] => decode(&self.part.datatype, Buffer::default(), 0, &Memory(&[]), &mut Oddities::new())
+            [] => decode(&self.part.datatype, Buffer::default(), 0, &HeapBytes(&[]), &mut Oddities::new())
                 .map_err(|error| self.unsupported(error.to_string()))?,
             arrays => concat(arrays).map_err(|error| self.unsupported(error.to_string()))?,
         };
@@ -296,7 +296,7 @@ impl Rows for FieldRows {
             self.gather(&range, &mut part, interrupt)?;
             let mut oddities = Oddities::new();
             let part = MutableBuffer::from(part).into();
-            (self.decoded(range.start, part, count, &Memory(&[]), &mut oddities)?, oddities)
+            (self.decoded(range.start, part, count, &HeapBytes(&[]), &mut oddities)?, oddities)
         };
         self.tally.add(range, &oddities);
         Ok(array)
@@ -326,10 +326,10 @@ impl Rows for FieldRows {
         Ok(fitter.fitting())
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         let count = count_of(&range, self.facts.len, self.dataset.path())? as u64;
         self.check_place()?;
-        let Part { datatype, .. } = &self.part;
+        let RowPart { datatype, .. } = &self.part;
         // Elements read by a worker lead into the heap of their own chunk.
         let is_long = count.saturating_mul(datatype.size) > ARRAY_BYTES;
         if !datatype.is_variable() || is_long || self.dataset.through_worker() {
@@ -343,7 +343,7 @@ impl Rows for FieldRows {
         let mut oddities = Oddities::new();
         let values = self.decoded(range.start, distinct, count, &heap, &mut oddities)?;
         self.tally.add(range, &oddities.of_shared(&keys));
-        Ok(Some(Shared { values, keys }))
+        Ok(Some(SharedRows { values, keys }))
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
@@ -392,17 +392,22 @@ impl StoredBytes for FieldRows {
 }
 
 impl Coded for FieldRows {
-    fn place(&self) -> Option<Place<'_>> {
+    fn place(&self) -> Option<StridedField<'_>> {
         let is_plain = !self.leads_elsewhere() && self.check_place().is_ok();
-        let Part { datatype, offset } = &self.part;
-        is_plain.then_some(Place { dataset: &self.dataset, stride: self.stride, offset: *offset, width: datatype.size })
+        let RowPart { datatype, offset } = &self.part;
+        is_plain.then_some(StridedField {
+            dataset: &self.dataset,
+            stride: self.stride,
+            offset: *offset,
+            width: datatype.size,
+        })
     }
 
     fn array_of(&self, bytes: Buffer) -> Option<ArrayRef> {
         self.place()?;
         let mut oddities = Oddities::new();
         let count = bytes.len() / usize::try_from(self.part.datatype.size).ok()?;
-        let array = self.decoded(0, bytes, count, &Memory(&[]), &mut oddities).ok()?;
+        let array = self.decoded(0, bytes, count, &HeapBytes(&[]), &mut oddities).ok()?;
         // Oddities are counted per row, so they rule this out.
         oddities.is_empty().then_some(array)
     }

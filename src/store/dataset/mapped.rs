@@ -6,14 +6,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::Dataset;
-use super::access::Access;
+use super::StoredDataset;
+use super::access::ElementAccess;
 use crate::catalogue::{self, Layout, MappedSource, Mapping, Mappings, Object, PACKED_CHUNK};
 use crate::h5;
 use crate::source::{Interrupt, Interrupted};
-use crate::store::chunked::{ChunkReader, Chunks, Fill, FillError, Grid, HeldMappings, Taken};
+use crate::store::chunked::{ChunkGrid, ChunkReader, Chunks, FillElement, FillError, HeldMappings, Taken};
 use crate::store::memory::WORTH_A_SPAN;
-use crate::store::rows::Container;
+use crate::store::rows::RowsContainer;
 use crate::store::{Error, File, Lent, Span};
 
 /// The access to a virtual dataset.
@@ -32,23 +32,23 @@ enum Known {
     /// Its sources do not exist.
     Nowhere(h5::Error),
     /// Runs of these datasets.
-    Sources(Vec<Dataset>),
+    Sources(Vec<StoredDataset>),
     /// Chunks of one dataset.
     Chunks(Arc<Chunks>),
 }
 
 /// The reader of a virtual dataset.
-pub(super) enum Followed<'a> {
+pub(super) enum VirtualReader<'a> {
     /// Chunks: its own, which are those of a source, or pieces that the worker reads.
     Chunks(&'a Arc<Chunks>),
     /// Runs of sources.
-    Mapped(Mapped<'a>),
+    Mapped(MappedRuns<'a>),
 }
 
 /// A virtual dataset made of runs of its sources.
-pub(super) struct Mapped<'a> {
+pub(super) struct MappedRuns<'a> {
     held: Arc<HeldMappings>,
-    sources: &'a [Dataset],
+    sources: &'a [StoredDataset],
     /// Bytes of an element.
     size: u64,
 }
@@ -90,7 +90,7 @@ impl Virtual {
     /// Whether elements are decoded, as far as known.
     pub fn is_decoded(&self) -> bool {
         match self.known.get() {
-            Some(Known::Sources(sources)) => sources.iter().any(Dataset::is_decoded),
+            Some(Known::Sources(sources)) => sources.iter().any(StoredDataset::is_decoded),
             Some(Known::Chunks(chunks)) => chunks.is_decoded(),
             Some(Known::Worker) => true,
             Some(Known::Nowhere(_)) | None => false,
@@ -101,12 +101,12 @@ impl Virtual {
     pub fn follow(
         &self,
         description: &catalogue::Dataset,
-        fill: &Arc<Result<Fill, FillError>>,
+        fill: &Arc<Result<FillElement, FillError>>,
         interrupt: &Interrupt,
-    ) -> Result<Followed<'_>, Error> {
+    ) -> Result<VirtualReader<'_>, Error> {
         let (path, size) = (&self.worker.path, description.datatype.size);
         match self.try_follow(description, fill, interrupt) {
-            Ok(Some((held, sources))) => return Ok(Followed::Mapped(Mapped { held, sources, size })),
+            Ok(Some((held, sources))) => return Ok(VirtualReader::Mapped(MappedRuns { held, sources, size })),
             Ok(None) | Err(Unmapped::Nothing) => {}
             Err(Unmapped::Error(error)) => return Err(error),
             Err(Unmapped::Nowhere(error)) => {
@@ -119,7 +119,7 @@ impl Virtual {
                 self.known.get_or_init(|| Known::Worker);
             }
         }
-        Ok(Followed::Chunks(match self.known.get() {
+        Ok(VirtualReader::Chunks(match self.known.get() {
             Some(Known::Chunks(chunks)) => chunks,
             Some(Known::Nowhere(error)) => return Err(self.worker.worker_error(error.clone())),
             _ => &self.worker,
@@ -132,9 +132,9 @@ impl Virtual {
     fn try_follow(
         &self,
         description: &catalogue::Dataset,
-        fill: &Arc<Result<Fill, FillError>>,
+        fill: &Arc<Result<FillElement, FillError>>,
         interrupt: &Interrupt,
-    ) -> Result<Option<(Arc<HeldMappings>, &[Dataset])>, Unmapped> {
+    ) -> Result<Option<(Arc<HeldMappings>, &[StoredDataset])>, Unmapped> {
         let file = &self.worker.file;
         if let Some(Known::Chunks(_) | Known::Worker | Known::Nowhere(_)) = self.known.get() {
             return Ok(None);
@@ -178,7 +178,7 @@ impl Virtual {
     fn open_chunks(
         &self,
         description: &catalogue::Dataset,
-        fill: &Arc<Result<Fill, FillError>>,
+        fill: &Arc<Result<FillElement, FillError>>,
         interrupt: &Interrupt,
     ) -> Result<Chunks, Unmapped> {
         let refuse = |reason: &str| Unmapped::Reason(reason.to_owned());
@@ -192,13 +192,13 @@ impl Virtual {
             });
         };
         let opened = self.open_source(source, description, fill, interrupt)?;
-        let Access::Chunks(chunks) = &opened.access else { return Err(refuse("the source has no chunks")) };
+        let ElementAccess::Chunks(chunks) = &opened.access else { return Err(refuse("the source has no chunks")) };
         let (ChunkReader::Own { pipeline, partial_unfiltered: false }, Layout::Chunked { chunk, .. }) =
             (&chunks.reader, &opened.description.layout)
         else {
             return Err(refuse("chunks of the source are not read here"));
         };
-        let grid = Grid::new(&description.shape, chunk, description.datatype.size)
+        let grid = ChunkGrid::new(&description.shape, chunk, description.datatype.size)
             .map_err(|error| Unmapped::Reason(error.to_string()))?;
         let map = chunks.map(interrupt)?.ok_or_else(|| refuse("chunks of the source are not read here"))?;
         // As for any chunk map, to leave room for the chunks themselves.
@@ -246,11 +246,11 @@ impl Virtual {
         &self,
         mappings: &Mappings,
         description: &catalogue::Dataset,
-        fill: &Result<Fill, FillError>,
+        fill: &Result<FillElement, FillError>,
         interrupt: &Interrupt,
-    ) -> Result<Vec<Dataset>, Unmapped> {
+    ) -> Result<Vec<StoredDataset>, Unmapped> {
         let sources = mappings.sources().iter().map(|source| self.open_source(source, description, fill, interrupt));
-        let sources: Vec<Dataset> = sources.collect::<Result<_, _>>()?;
+        let sources: Vec<StoredDataset> = sources.collect::<Result<_, _>>()?;
         for run in mappings.runs() {
             let source = sources.get(run.source as usize);
             let end = run.first.checked_add(run.len);
@@ -267,9 +267,9 @@ impl Virtual {
         &self,
         source: &MappedSource,
         description: &catalogue::Dataset,
-        fill: &Result<Fill, FillError>,
+        fill: &Result<FillElement, FillError>,
         interrupt: &Interrupt,
-    ) -> Result<Dataset, Unmapped> {
+    ) -> Result<StoredDataset, Unmapped> {
         let file = &self.worker.file;
         match file.object(source.id, interrupt).map_err(|error| self.worker.worker_error(error))? {
             Object::Dataset(found) => open_source(file, source, found, description, fill),
@@ -284,8 +284,8 @@ fn open_source(
     source: &MappedSource,
     found: Arc<catalogue::Dataset>,
     description: &catalogue::Dataset,
-    fill: &Result<Fill, FillError>,
-) -> Result<Dataset, Unmapped> {
+    fill: &Result<FillElement, FillError>,
+) -> Result<StoredDataset, Unmapped> {
     let refuse = |reason: &str| Err(Unmapped::Reason(format!("source {:?} {reason}", source.path)));
     if source.id.file != 0 || found.id.file != 0 {
         return refuse("lies in another file");
@@ -298,7 +298,7 @@ fn open_source(
     }
     let name: &[u8] = &source.path;
     let path = catalogue::join("/", name.strip_prefix(b"/").unwrap_or(name));
-    let dataset = match Dataset::new(file.clone(), path, found) {
+    let dataset = match StoredDataset::new(file.clone(), path, found) {
         Ok(dataset) => dataset,
         Err(error) => return refuse(&format!("cannot be read here: {error}")),
     };
@@ -317,10 +317,10 @@ fn open_source(
 struct Piece<'a> {
     length: u64,
     /// The source and the first byte in it; `None`: fill value.
-    from: Option<(&'a Dataset, u64)>,
+    from: Option<(&'a StoredDataset, u64)>,
 }
 
-impl<'a> Mapped<'a> {
+impl<'a> MappedRuns<'a> {
     /// The piece at byte `offset`, of at most `length` bytes.
     fn piece(&self, offset: u64, length: u64) -> Piece<'a> {
         let (run, end) = self.held.mappings.find(offset / self.size.max(1));
@@ -335,7 +335,13 @@ impl<'a> Mapped<'a> {
     }
 
     /// Fills `out` from byte `offset` on.
-    pub fn read(&self, mut offset: u64, out: &mut [u8], fill: &Fill, interrupt: &Interrupt) -> Result<(), Error> {
+    pub fn read(
+        &self,
+        mut offset: u64,
+        out: &mut [u8],
+        fill: &FillElement,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
         let mut rest = out;
         while !rest.is_empty() {
             let piece = self.piece(offset, rest.len() as u64);
@@ -350,13 +356,13 @@ impl<'a> Mapped<'a> {
         Ok(())
     }
 
-    /// Appends `length` bytes from byte `offset` on, as [`Dataset::append_once`].
+    /// Appends `length` bytes from byte `offset` on, as [`StoredDataset::append_once`].
     pub fn append(
         &self,
         mut offset: u64,
         length: usize,
         out: &mut Vec<u8>,
-        fill: &Fill,
+        fill: &FillElement,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let end = out.len().saturating_add(length);

@@ -17,17 +17,17 @@ use arrow_array::ArrayRef;
 
 use crate::catalogue::{self, Datatype, Elements};
 use crate::source::Interrupt;
-use crate::store::chunked::{ChunkReader, Chunks, Fill, FillError};
+use crate::store::chunked::{ChunkReader, Chunks, FillElement, FillError};
 use crate::store::decode::outline::{has_outline, outline};
-use crate::store::heap::{ElementBatch, Heap, IN_MEMORY, Move, Piece, Pieces, leads_on, length_of, relocate};
-use crate::store::rows::Container;
+use crate::store::heap::{ElementBatch, Heap, HeapPiece, IN_MEMORY, Move, Pieces, leads_on, length_of, relocate};
+use crate::store::rows::RowsContainer;
 use crate::store::{Alike, Error, File, Lent, Span};
 
-use access::Access;
+use access::ElementAccess;
 pub use access::Reach;
-pub use field::{FieldRows, Part};
-use mapped::{Followed, Mapped};
-pub use picked::Place;
+pub use field::{FieldRows, RowPart};
+use mapped::{MappedRuns, VirtualReader};
+pub use picked::StridedField;
 #[cfg(test)]
 pub(super) use plain::PlainElements;
 pub use rows::DatasetRows;
@@ -39,48 +39,48 @@ const READ: usize = 16 << 20;
 
 /// The elements of a dataset as stored, in row-major order, whatever its rank and layout.
 #[derive(Debug)]
-pub struct Dataset {
+pub struct StoredDataset {
     file: Arc<File>,
     path: String,
     description: Arc<catalogue::Dataset>,
     len: u64,
     bytes: u64,
-    fill: Arc<Result<Fill, FillError>>,
-    access: Access,
+    fill: Arc<Result<FillElement, FillError>>,
+    access: ElementAccess,
     fields: slabs::Fields,
 }
 
-/// An [`Access`], with the composition of a virtual dataset resolved.
+/// An [`ElementAccess`], with the composition of a virtual dataset resolved.
 enum Route<'a> {
     Unwritten,
     Run(u64),
     Chunks(&'a Arc<Chunks>),
-    Mapped(Mapped<'a>),
+    Mapped(MappedRuns<'a>),
 }
 
 /// Decoded by filters, or by the HDF5 worker.
-impl Container for Dataset {
+impl RowsContainer for StoredDataset {
     fn is_decoded(&self) -> bool {
         match &self.access {
-            Access::Chunks(chunks) => chunks.is_decoded(),
-            Access::Virtual(access) => access.is_decoded(),
-            Access::Unwritten | Access::Run(_) => false,
+            ElementAccess::Chunks(chunks) => chunks.is_decoded(),
+            ElementAccess::Virtual(access) => access.is_decoded(),
+            ElementAccess::Unwritten | ElementAccess::Run(_) => false,
         }
     }
 
     fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         match &self.access {
-            Access::Chunks(chunks) => chunks.map(interrupt).map(drop),
-            Access::Virtual(_) => match self.route(interrupt)? {
+            ElementAccess::Chunks(chunks) => chunks.map(interrupt).map(drop),
+            ElementAccess::Virtual(_) => match self.route(interrupt)? {
                 Route::Chunks(chunks) => chunks.map(interrupt).map(drop),
                 _ => Ok(()),
             },
-            Access::Unwritten | Access::Run(_) => Ok(()),
+            ElementAccess::Unwritten | ElementAccess::Run(_) => Ok(()),
         }
     }
 }
 
-impl Dataset {
+impl StoredDataset {
     /// The dataset `description` at `path` (which errors mention). Reads nothing.
     ///
     /// # Errors
@@ -94,8 +94,9 @@ impl Dataset {
         if size == 0 {
             return Err(Error::unsupported(&path, "elements of 0 bytes"));
         }
-        let fill = Fill::of(&description, file.info().address_size);
-        let access = if len == 0 { Access::Unwritten } else { Access::new(&file, &path, &description, &fill)? };
+        let fill = FillElement::of(&description, file.info().address_size);
+        let access =
+            if len == 0 { ElementAccess::Unwritten } else { ElementAccess::new(&file, &path, &description, &fill)? };
         Ok(Self { file, path, description, len, bytes, fill, access, fields: slabs::Fields::default() })
     }
 
@@ -138,18 +139,18 @@ impl Dataset {
     /// elements are contiguous.
     pub fn natural_rows(&self) -> Option<u64> {
         match &self.access {
-            Access::Chunks(chunks) => chunks.grid.first_extent(),
+            ElementAccess::Chunks(chunks) => chunks.grid.first_extent(),
             // The chunks of its sources are not known before the first read, nor aligned with its rows.
-            Access::Virtual(access) => access.worker.grid.first_extent(),
-            Access::Unwritten | Access::Run(_) => None,
+            ElementAccess::Virtual(access) => access.worker.grid.first_extent(),
+            ElementAccess::Unwritten | ElementAccess::Run(_) => None,
         }
     }
 
     /// Bytes of a chunk, if each chunk is one run of elements.
     pub fn run_bytes(&self) -> Option<u64> {
         match &self.access {
-            Access::Chunks(chunks) => chunks.grid.run_bytes(),
-            Access::Virtual(_) | Access::Unwritten | Access::Run(_) => None,
+            ElementAccess::Chunks(chunks) => chunks.grid.run_bytes(),
+            ElementAccess::Virtual(_) | ElementAccess::Unwritten | ElementAccess::Run(_) => None,
         }
     }
 
@@ -157,28 +158,28 @@ impl Dataset {
     /// first read.
     pub fn through_worker(&self) -> bool {
         match &self.access {
-            Access::Chunks(chunks) => matches!(chunks.reader, ChunkReader::Worker { .. }),
-            Access::Virtual(access) => access.is_through_worker(),
-            Access::Unwritten | Access::Run(_) => false,
+            ElementAccess::Chunks(chunks) => matches!(chunks.reader, ChunkReader::Worker { .. }),
+            ElementAccess::Virtual(access) => access.is_through_worker(),
+            ElementAccess::Unwritten | ElementAccess::Run(_) => false,
         }
     }
 
     fn route(&self, interrupt: &Interrupt) -> Result<Route<'_>, Error> {
         Ok(match &self.access {
-            Access::Unwritten => Route::Unwritten,
-            Access::Run(address) => Route::Run(*address),
-            Access::Chunks(chunks) => Route::Chunks(chunks),
-            Access::Virtual(access) => match access.follow(&self.description, &self.fill, interrupt)? {
-                Followed::Mapped(mapped) => Route::Mapped(mapped),
-                Followed::Chunks(chunks) => Route::Chunks(chunks),
+            ElementAccess::Unwritten => Route::Unwritten,
+            ElementAccess::Run(address) => Route::Run(*address),
+            ElementAccess::Chunks(chunks) => Route::Chunks(chunks),
+            ElementAccess::Virtual(access) => match access.follow(&self.description, &self.fill, interrupt)? {
+                VirtualReader::Mapped(mapped) => Route::Mapped(mapped),
+                VirtualReader::Chunks(chunks) => Route::Chunks(chunks),
             },
         })
     }
 
     /// Fills `out` from byte `offset` on, counted over all elements, in the type and byte order of the file.
     ///
-    /// Variable-length parts are descriptors; without [`Dataset::read_elements`], only their length (the first 4 bytes,
-    /// little-endian) is meaningful.
+    /// Variable-length parts are descriptors; without [`StoredDataset::read_elements`], only their length (the first 4
+    /// bytes, little-endian) is meaningful.
     ///
     /// # Errors
     /// See [`Error`]; [`Error::Unsupported`] for bytes past the end.
@@ -199,7 +200,7 @@ impl Dataset {
     /// page cache: releases decoded chunks behind a sequential reader.
     ///
     /// # Errors
-    /// As [`Dataset::read_bytes`]; `out` is then unchanged.
+    /// As [`StoredDataset::read_bytes`]; `out` is then unchanged.
     pub fn append_once(
         &self,
         offset: u64,
@@ -263,7 +264,7 @@ impl Dataset {
     /// bytes in reads of at most `most`. Pieces end at element boundaries if `bytes` and `most` do.
     ///
     /// # Errors
-    /// As [`Dataset::read_bytes`].
+    /// As [`StoredDataset::read_bytes`].
     fn for_each_piece(
         &self,
         bytes: Range<u64>,
@@ -307,10 +308,10 @@ impl Dataset {
     }
 
     /// Borrows the bytes `offset..offset + length` without a copy, if they are contiguous, decoded or in the file;
-    /// `None`: they are not, or exceed the end. Otherwise as [`Dataset::append_once`].
+    /// `None`: they are not, or exceed the end. Otherwise as [`StoredDataset::append_once`].
     ///
     /// # Errors
-    /// As [`Dataset::read_bytes`].
+    /// As [`StoredDataset::read_bytes`].
     pub fn lend(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         let Some(end) = offset.checked_add(length as u64).filter(|end| *end <= self.bytes) else { return Ok(None) };
         let lent = match self.route(interrupt)? {
@@ -332,10 +333,10 @@ impl Dataset {
         self.file.check().and(lent)
     }
 
-    /// Locates up to `length` bytes from `offset` on. Otherwise as [`Dataset::append_once`].
+    /// Locates up to `length` bytes from `offset` on. Otherwise as [`StoredDataset::append_once`].
     ///
     /// # Errors
-    /// As [`Dataset::read_bytes`].
+    /// As [`StoredDataset::read_bytes`].
     pub fn span(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Span, Error> {
         if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             return Ok(Span::Made(length));
@@ -360,10 +361,10 @@ impl Dataset {
         Ok(span)
     }
 
-    /// As [`Dataset::lend`], for [`StoredBytes::lend`](crate::store::StoredBytes::lend).
+    /// As [`StoredDataset::lend`], for [`StoredBytes::lend`](crate::store::StoredBytes::lend).
     ///
     /// # Errors
-    /// As [`Dataset::read_bytes`].
+    /// As [`StoredDataset::read_bytes`].
     pub fn lend_scanned(&self, offset: u64, length: usize, interrupt: &Interrupt) -> Result<Option<Lent>, Error> {
         if offset.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             return Ok(None);
@@ -545,7 +546,7 @@ impl Dataset {
             }
             begun.insert(index, base);
             if let Some(heap) = moved.map(|held| Arc::new((elements.heap, held))).or(heap) {
-                memory.push(Piece::Heap(heap));
+                memory.push(HeapPiece::Heap(heap));
             }
             Ok::<_, Error>(())
         })?;
@@ -553,11 +554,11 @@ impl Dataset {
         Ok(memory)
     }
 
-    pub(super) fn fill_value(&self) -> &Result<Fill, FillError> {
+    pub(super) fn fill_value(&self) -> &Result<FillElement, FillError> {
         &self.fill
     }
 
-    fn fill(&self) -> Result<&Fill, Error> {
+    fn fill(&self) -> Result<&FillElement, Error> {
         self.fill.as_ref().as_ref().map_err(|reason| Error::unsupported(&self.path, reason))
     }
 

@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 
-use super::Dataset;
+use super::StoredDataset;
 use crate::source::Interrupt;
 use crate::store::{Error, for_each_part};
 
@@ -11,9 +11,9 @@ const AT_ONCE: usize = 256;
 
 /// The location of each row's stored bytes in a dataset.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct StridedField<'a> {
     /// The dataset.
-    pub dataset: &'a std::sync::Arc<Dataset>,
+    pub dataset: &'a std::sync::Arc<StoredDataset>,
     /// Distance between rows in bytes, at least 1.
     pub stride: u64,
     /// Offset of the bytes within the row.
@@ -22,11 +22,11 @@ pub struct Place<'a> {
     pub width: u64,
 }
 
-impl Dataset {
+impl StoredDataset {
     /// Fills `out` with the rows at `places` (ascending), of `stride` bytes each.
     ///
     /// # Errors
-    /// As [`Dataset::read_bytes`].
+    /// As [`StoredDataset::read_bytes`].
     pub fn read_rows(&self, places: &[u64], stride: u64, out: &mut [u8], interrupt: &Interrupt) -> Result<(), Error> {
         let Some(width) = usize::try_from(stride).ok().filter(|width| *width > 0) else { return Ok(()) };
         let parts = out.chunks_mut(width.saturating_mul(AT_ONCE)).zip(places.chunks(AT_ONCE));

@@ -9,9 +9,9 @@ use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, UInt8Array};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use crate::catalogue::{Class, Datatype, Member, Padding};
-use crate::store::decode::{DecodeError, FillTest, Memory, Oddities, codes};
-use crate::store::statistics::{self, Cells, Scalar, Summary};
+use crate::catalogue::{Class, Datatype, EnumerationMember, Padding};
+use crate::store::decode::{DecodeError, FillTest, HeapBytes, Oddities, codes};
+use crate::store::statistics::{self, FixedStrings, Scalar, Summary};
 
 /// Elements of one type, without descriptors or references.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(in crate::store) struct PlainElements<'a> {
 impl PlainElements<'_> {
     /// The array of `count` elements.
     pub fn array(&self, bytes: Buffer, count: usize, oddities: &mut Oddities) -> Result<ArrayRef, DecodeError> {
-        self.missing.decode(self.datatype, bytes, count, &Memory(&[]), oddities)
+        self.missing.decode(self.datatype, bytes, count, &HeapBytes(&[]), oddities)
     }
 
     /// See [`Coded::values`](crate::store::Coded::values).
@@ -94,15 +94,15 @@ impl PlainElements<'_> {
         }
     }
 
-    fn cells(&self, padding: Padding) -> Option<Cells<'_>> {
+    fn cells(&self, padding: Padding) -> Option<FixedStrings<'_>> {
         let width = usize::try_from(self.datatype.size).ok()?;
-        Some(Cells { width, padding, fill: self.missing.text() })
+        Some(FixedStrings { width, padding, fill: self.missing.text() })
     }
 
     /// See [`statistics::named`].
-    fn named(&self, bytes: &Buffer, base: &Datatype, members: &[Member]) -> Option<(Summary, bool)> {
+    fn named(&self, bytes: &Buffer, base: &Datatype, members: &[EnumerationMember]) -> Option<(Summary, bool)> {
         let codes = codes(bytes.clone(), base)?;
-        let codes = self.missing.apply(codes, self.datatype, bytes, &Memory(&[]));
+        let codes = self.missing.apply(codes, self.datatype, bytes, &HeapBytes(&[]));
         statistics::named(codes.as_ref(), members)
     }
 

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 
-use super::Dataset;
+use super::StoredDataset;
 use super::plain::PlainElements;
 use crate::catalogue::{Class, Datatype, Padding, product};
 use crate::source::Interrupt;
 use crate::store::decode::outline::without_empty;
-use crate::store::decode::{DecodeError, FillTest, Oddities, Parts, Weigher, arrow_type};
+use crate::store::decode::{DecodeError, FillTest, Oddities, VariableParts, Weigher, arrow_type};
 use crate::store::statistics::Summary;
 use crate::store::{
-    ARRAY_BYTES, Coded, Containers, Decoded, ElementBatch, Error, Facts, Fitter, Fitting, Hints, Lent, RowRange, Rows,
-    Shared, Span, StoredBytes, StoredFacts, Tally, fixed_width, numbered,
+    ARRAY_BYTES, ChunkDecoding, Coded, Containers, ElementBatch, Error, Facts, Fitter, Fitting, Hints, Lent, RowRange,
+    Rows, SharedRows, Span, StoredBytes, StoredFacts, Tally, fixed_width, numbered,
 };
 
 /// Rows in the first batch to weigh.
@@ -27,7 +27,7 @@ const DESCRIPTORS: u64 = 256 << 10;
 /// missing.
 #[derive(Debug)]
 pub struct DatasetRows {
-    dataset: Arc<Dataset>,
+    dataset: Arc<StoredDataset>,
     /// Datatype of a row as stored.
     datatype: Arc<Datatype>,
     /// Elements in a row.
@@ -39,7 +39,7 @@ pub struct DatasetRows {
 
 impl DatasetRows {
     /// The first `len` elements of `dataset`, or all if it is shorter. `tally` counts oddities.
-    pub fn new(dataset: Arc<Dataset>, len: u64, missing: FillTest, tally: Arc<Tally>) -> Self {
+    pub fn new(dataset: Arc<StoredDataset>, len: u64, missing: FillTest, tally: Arc<Tally>) -> Self {
         let datatype = dataset.description().datatype.clone();
         let len = len.min(dataset.len());
         Self::of(dataset, len, datatype, 1, missing, tally)
@@ -47,7 +47,7 @@ impl DatasetRows {
 
     /// Rows of `per_row` elements each; together these are one value of `datatype`.
     fn of(
-        dataset: Arc<Dataset>,
+        dataset: Arc<StoredDataset>,
         len: u64,
         datatype: Datatype,
         per_row: u64,
@@ -62,7 +62,7 @@ impl DatasetRows {
                 None => hints,
             },
             natural_rows: dataset.natural_rows(),
-            stored: StoredFacts::of(datatype.clone(), Decoded::Asked(dataset.clone())),
+            stored: StoredFacts::of(datatype.clone(), ChunkDecoding::Asked(dataset.clone())),
             alike: dataset.alike(per_row),
             containers: Containers::one(dataset.clone()),
             ..Facts::new(len, arrow_type(&datatype))
@@ -71,13 +71,13 @@ impl DatasetRows {
     }
 
     /// Rows without oddities and missing values, such as codes, offsets, masks and characters.
-    pub fn plain(dataset: Arc<Dataset>, len: u64) -> Self {
+    pub fn plain(dataset: Arc<StoredDataset>, len: u64) -> Self {
         Self::new(dataset, len, FillTest::none(), Arc::default())
     }
 
     /// Rows along the first axis of a dataset of any rank: elements, or arrays of them; a scalar is one row. `missing`
     /// tests elements.
-    pub fn along_first(dataset: Arc<Dataset>, missing: FillTest, tally: Arc<Tally>) -> Self {
+    pub fn along_first(dataset: Arc<StoredDataset>, missing: FillTest, tally: Arc<Tally>) -> Self {
         let description = dataset.description().clone();
         let Some((rows, dims)) = description.shape.split_first().filter(|(_, dims)| !dims.is_empty()) else {
             return Self::new(dataset, u64::MAX, missing, tally);
@@ -92,7 +92,7 @@ impl DatasetRows {
     /// Joins the characters along the last axis of a dataset into texts. Rank 1 makes one row; for a higher rank, rows
     /// along the first axis are texts, or arrays of them. `None`: the last axis is empty, or elements are not
     /// characters.
-    pub fn joined(dataset: Arc<Dataset>, tally: Arc<Tally>) -> Option<Self> {
+    pub fn joined(dataset: Arc<StoredDataset>, tally: Arc<Tally>) -> Option<Self> {
         let description = dataset.description().clone();
         let (characters, shape) = description.shape.split_last().filter(|(characters, _)| **characters > 0)?;
         let (rows, dims) = shape.split_first().unwrap_or((&1, &[]));
@@ -138,7 +138,7 @@ impl DatasetRows {
 }
 
 /// Hints from the datatype of a dataset's rows.
-pub(super) fn hints_of(datatype: &Datatype, dataset: &Dataset) -> Hints {
+pub(super) fn hints_of(datatype: &Datatype, dataset: &StoredDataset) -> Hints {
     match datatype.class {
         Class::VariableString { .. } => Hints::of(datatype).within(dataset.file().source().identity().size),
         _ => Hints::of(datatype),
@@ -147,7 +147,7 @@ pub(super) fn hints_of(datatype: &Datatype, dataset: &Dataset) -> Hints {
 
 /// [`Rows::fitting`] for rows of `per_row` elements each; together these are one value of `datatype`.
 pub(super) fn fitting(
-    dataset: &Dataset,
+    dataset: &StoredDataset,
     datatype: &Datatype,
     per_row: u64,
     range: RowRange,
@@ -193,7 +193,7 @@ pub(super) fn fitting(
 /// Deduplicates the variable-length elements `range`, which form rows of `datatype`: the distinct rows, with the
 /// content of their descriptors, and the index of each row among them. `None`: even these take much memory.
 pub(super) fn shared_elements(
-    dataset: &Dataset,
+    dataset: &StoredDataset,
     datatype: &Datatype,
     range: RowRange,
     interrupt: &Interrupt,
@@ -210,10 +210,10 @@ pub(super) fn shared_elements(
 /// The distinct rows of `datatype` among stored ones, and the index of each row among them. `None`: their content takes
 /// much memory.
 pub(super) fn distinct(
-    dataset: &Dataset,
+    dataset: &StoredDataset,
     datatype: &Datatype,
     stored: &[u8],
-    heap: &dyn Parts,
+    heap: &dyn VariableParts,
 ) -> Option<(Buffer, Vec<u32>)> {
     let (distinct, keys) = numbered(stored.chunks_exact(datatype.size.max(1) as usize));
     let distinct = distinct.concat();
@@ -267,7 +267,7 @@ impl Rows for DatasetRows {
         fitting(&self.dataset, &self.datatype, self.per_row, range, bytes, interrupt)
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         let elements = range.start.saturating_mul(self.per_row)..range.end.saturating_mul(self.per_row);
         let Some((batch, distinct, keys)) = shared_elements(&self.dataset, &self.datatype, elements, interrupt)? else {
             return Ok(None);
@@ -279,7 +279,7 @@ impl Rows for DatasetRows {
             error.cause.at(self.dataset.path(), range.start.saturating_add(row))
         })?;
         self.tally.add(range, &oddities.of_shared(&keys));
-        Ok(Some(Shared { values, keys }))
+        Ok(Some(SharedRows { values, keys }))
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {

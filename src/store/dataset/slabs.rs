@@ -9,11 +9,11 @@ use std::sync::OnceLock;
 
 use parking_lot::Mutex;
 
-use super::Dataset;
+use super::StoredDataset;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::RowRange;
 use crate::store::chunked::ChunkKey;
-use crate::store::memory::Block;
+use crate::store::memory::ChunkBytes;
 
 /// Bytes of the rows of a slab.
 pub(super) const SLAB: u64 = 4 << 20;
@@ -111,7 +111,7 @@ impl Layout {
     }
 }
 
-impl Dataset {
+impl StoredDataset {
     /// Registers that a field is a column, before any read.
     pub(super) fn note_field(&self, offset: u64, size: u64) {
         self.fields.add(offset, size);
@@ -155,7 +155,7 @@ impl Dataset {
     }
 
     /// All fields of some rows.
-    fn slab(&self, layout: &Layout, rows: &RowRange, interrupt: &Interrupt) -> Result<Block, Skipped> {
+    fn slab(&self, layout: &Layout, rows: &RowRange, interrupt: &Interrupt) -> Result<ChunkBytes, Skipped> {
         let (count, stride) = (rows.end - rows.start, layout.stride);
         // At most [`SLAB`]. Not cleared, since all of it is written.
         let (lease, [mut made]) =
@@ -174,7 +174,7 @@ impl Dataset {
             }
         });
         gathered.map_err(|_| Skipped)?;
-        if row == count { Ok(Block { bytes: made, heap: None }) } else { Err(Skipped) }
+        if row == count { Ok(ChunkBytes { bytes: made, heap: None }) } else { Err(Skipped) }
     }
 }
 

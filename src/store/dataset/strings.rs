@@ -8,22 +8,22 @@ use arrow_array::{ArrayRef, LargeBinaryArray};
 use arrow_schema::DataType;
 
 use super::rows::{fitting, shared_elements};
-use super::{Dataset, count_of};
+use super::{StoredDataset, count_of};
 use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
-use crate::store::{Coded, Containers, Error, Facts, Fitting, RowRange, Rows, Shared};
+use crate::store::{Coded, Containers, Error, Facts, Fitting, RowRange, Rows, SharedRows};
 
 /// The bytes of each string without padding; the fill value is like any other. Variable-length strings end at their
 /// first NUL.
 #[derive(Debug)]
 pub struct StoredStrings {
-    dataset: Arc<Dataset>,
+    dataset: Arc<StoredDataset>,
     facts: Facts,
 }
 
 impl StoredStrings {
     /// The first `len` elements of `dataset`, which must be strings.
-    pub fn new(dataset: Arc<Dataset>, len: u64) -> Self {
+    pub fn new(dataset: Arc<StoredDataset>, len: u64) -> Self {
         let facts = Facts {
             natural_rows: dataset.natural_rows(),
             containers: Containers::one(dataset.clone()),
@@ -220,7 +220,7 @@ impl Rows for StoredStrings {
         fitting(&self.dataset, &self.dataset.description().datatype, 1, range, bytes, interrupt)
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         let first = range.start;
         let datatype = &self.dataset.description().datatype;
         let Some((batch, distinct, keys)) = shared_elements(&self.dataset, datatype, range, interrupt)? else {
@@ -232,7 +232,7 @@ impl Rows for StoredStrings {
             let bytes = cursor.resolve(descriptor, 1).map_err(|cause| cause.at(self.dataset.path(), first))?;
             strings.append_value(Padding::NullTerminated.strip(bytes));
         }
-        Ok(Some(Shared { values: Arc::new(strings.finish()), keys }))
+        Ok(Some(SharedRows { values: Arc::new(strings.finish()), keys }))
     }
 
     fn coded(&self) -> Option<&dyn Coded> {

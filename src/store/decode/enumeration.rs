@@ -10,7 +10,7 @@ use arrow_array::{ArrayRef, BooleanArray, DictionaryArray, Int32Array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 
 use super::{DecodeError, Oddities, Oddity, number, widen};
-use crate::catalogue::{Class, Datatype, Member};
+use crate::catalogue::{Class, Datatype, EnumerationMember};
 
 /// Whether codes of this base type can be read: an integer of at most 8 bytes in a known byte order.
 pub(super) fn is_readable(base: &Datatype) -> bool {
@@ -44,7 +44,7 @@ const MOST_UNNAMED: usize = 64 << 20;
 pub(super) fn labels(
     bytes: &Buffer,
     base: &Datatype,
-    members: &[Member],
+    members: &[EnumerationMember],
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
     let mut names = Names::new(members);
@@ -71,7 +71,7 @@ struct Names {
 }
 
 impl Names {
-    fn new(members: &[Member]) -> Self {
+    fn new(members: &[EnumerationMember]) -> Self {
         let mut labels = LargeStringBuilder::new();
         let mut key_of = HashMap::with_capacity(members.len());
         for (member, key) in members.iter().zip(0..) {

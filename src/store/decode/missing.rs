@@ -9,7 +9,7 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
-use super::{DecodeError, Memory, Oddities, Parts, Resolve, decode, text};
+use super::{DecodeError, HeapBytes, Oddities, Resolve, VariableParts, decode, text};
 use crate::catalogue::{ByteOrder, Class, DESCRIPTOR_SIZE, Datatype, Elements, Fill, FloatFormat};
 
 /// Finds the missing elements of a dataset by its explicit fill value.
@@ -106,7 +106,7 @@ impl FillTest {
         datatype: &Datatype,
         bytes: Buffer,
         count: usize,
-        parts: &dyn Parts,
+        parts: &dyn VariableParts,
         oddities: &mut Oddities,
     ) -> Result<ArrayRef, DecodeError> {
         let array = decode(datatype, bytes.clone(), count, parts, oddities)?;
@@ -119,7 +119,7 @@ impl FillTest {
     }
 
     /// `array` with a null for each missing element. `array` was decoded from `bytes`.
-    pub fn apply(&self, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
+    pub fn apply(&self, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn VariableParts) -> ArrayRef {
         let Some(kind) = &self.kind else { return array };
         match self.items.as_deref() {
             Some((item, depth)) => Self::apply_inside(&array, *depth, &|items| mark(kind, items, item, bytes, parts)),
@@ -139,7 +139,7 @@ impl FillTest {
 }
 
 /// `array` with a null for each missing element.
-fn mark(kind: &Pattern, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> ArrayRef {
+fn mark(kind: &Pattern, array: ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn VariableParts) -> ArrayRef {
     let valid = kind.valid(&array, datatype, bytes, parts);
     if valid.count_set_bits() == array.len() {
         return array;
@@ -152,7 +152,7 @@ fn mark(kind: &Pattern, array: ArrayRef, datatype: &Datatype, bytes: &[u8], part
 
 impl Pattern {
     fn of(datatype: &Datatype, fill: &Elements) -> Option<Self> {
-        let mut heap = Memory(&fill.heap);
+        let mut heap = HeapBytes(&fill.heap);
         let width = usize::try_from(datatype.size).ok()?;
         match &datatype.class {
             // In fill values a descriptor has 16 bytes, whatever the file's address size is.
@@ -168,7 +168,7 @@ impl Pattern {
             Class::FixedString { padding, .. } => Some(Pattern::Text(padding.strip(fill.bytes.get(..width)?).to_vec())),
             Class::Float { .. } => {
                 let bytes = Buffer::from(fill.bytes.get(..width)?);
-                let value = decode(datatype, bytes, 1, &Memory(&[]), &mut Oddities::new()).ok()?;
+                let value = decode(datatype, bytes, 1, &HeapBytes(&[]), &mut Oddities::new()).ok()?;
                 let is_nan = value.as_primitive_opt::<Float64Type>().is_some_and(|number| number.value(0).is_nan());
                 match &datatype.class {
                     // Several stored numbers may share the nearest 64-bit number, so bytes are compared.
@@ -187,7 +187,7 @@ impl Pattern {
     }
 
     /// A bit per element, set if it is not missing.
-    fn valid(&self, array: &ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn Parts) -> BooleanBuffer {
+    fn valid(&self, array: &ArrayRef, datatype: &Datatype, bytes: &[u8], parts: &dyn VariableParts) -> BooleanBuffer {
         let count = array.len();
         match self {
             Pattern::AnyOf(patterns) => patterns.iter().fold(BooleanBuffer::new_set(count), |valid, pattern| {
@@ -284,8 +284,8 @@ mod tests {
     fn missing(datatype: &Datatype, fill: &[u8], bytes: &[u8]) -> Vec<bool> {
         let test = FillTest::new(datatype, &Fill::Explicit(Elements { bytes: fill.to_vec(), heap: Vec::new() }));
         let count = bytes.len() / datatype.size as usize;
-        let array = decode(datatype, Buffer::from(bytes), count, &Memory(&[]), &mut Oddities::new()).unwrap();
-        let array = test.apply(array, datatype, bytes, &Memory(&[]));
+        let array = decode(datatype, Buffer::from(bytes), count, &HeapBytes(&[]), &mut Oddities::new()).unwrap();
+        let array = test.apply(array, datatype, bytes, &HeapBytes(&[]));
         (0..count).map(|i| array.is_null(i)).collect()
     }
 

@@ -2,7 +2,7 @@
 //! on a value (`docs/reference/types.md`).
 //!
 //! Pure functions over slices. Elements are concatenated in the layout and byte order of the file; variable-length
-//! content is looked up through [`Parts`].
+//! content is looked up through [`VariableParts`].
 
 mod enumeration;
 mod missing;
@@ -35,12 +35,12 @@ pub use references::LONGEST_REFERENCE;
 pub use references::{Objects, references};
 #[cfg(feature = "fuzzing")]
 pub use regions::text as region;
-pub use tally::{Count, Tally};
+pub use tally::{Tally, TallyCount};
 use text::hexadecimal;
 pub use weight::{Weigher, fixed_width};
 
 /// The storage of the variable-length parts of elements.
-pub trait Parts {
+pub trait VariableParts {
     /// A cursor that looks up one descriptor after the other.
     fn cursor(&self) -> Box<dyn Resolve + '_>;
 
@@ -64,7 +64,7 @@ pub trait Resolve {
     fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved>;
 }
 
-impl Parts for Heap {
+impl VariableParts for Heap {
     fn cursor(&self) -> Box<dyn Resolve + '_> {
         Box::new(Heap::cursor(self))
     }
@@ -82,15 +82,15 @@ impl Resolve for Cursor<'_> {
 
 /// The heap of [`crate::catalogue::Elements`]: descriptors contain offsets into it.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory<'a>(pub &'a [u8]);
+pub struct HeapBytes<'a>(pub &'a [u8]);
 
-impl Parts for Memory<'_> {
+impl VariableParts for HeapBytes<'_> {
     fn cursor(&self) -> Box<dyn Resolve + '_> {
         Box::new(*self)
     }
 }
 
-impl Resolve for Memory<'_> {
+impl Resolve for HeapBytes<'_> {
     fn resolve(&mut self, descriptor: &[u8], width: u64) -> Result<&[u8], Unresolved> {
         let invalid = |reason: &str| Unresolved::Invalid(reason.to_owned());
         let descriptor = Descriptor::parse(descriptor).ok_or_else(|| invalid("descriptor cut short"))?;
@@ -201,7 +201,7 @@ pub fn decode(
     datatype: &Datatype,
     bytes: Buffer,
     count: usize,
-    parts: &dyn Parts,
+    parts: &dyn VariableParts,
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
     let width = usize::try_from(datatype.size).map_err(|_| DecodeError::new(0, "element too wide"))?;
@@ -228,7 +228,7 @@ fn decode_elements(
     bytes: Buffer,
     width: usize,
     count: usize,
-    parts: &dyn Parts,
+    parts: &dyn VariableParts,
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
     if let Some(part) = datatype.complex_part() {
@@ -294,7 +294,7 @@ mod tests {
     use arrow_array::types::{Int32Type, Int64Type, UInt16Type};
 
     use super::*;
-    use crate::catalogue::{Charset, Field, Member, Padding};
+    use crate::catalogue::{Charset, CompoundField, EnumerationMember, Padding};
 
     fn integer(size: u64, signed: bool, order: ByteOrder) -> Datatype {
         Datatype { size, class: Class::Integer { signed, order, precision: size as u32 * 8, offset: 0 } }
@@ -302,7 +302,7 @@ mod tests {
 
     fn run(datatype: &Datatype, bytes: &[u8], count: usize, heap: &[u8]) -> (ArrayRef, Oddities) {
         let mut oddities = Oddities::new();
-        let array = decode(datatype, Buffer::from(bytes), count, &Memory(heap), &mut oddities).unwrap();
+        let array = decode(datatype, Buffer::from(bytes), count, &HeapBytes(heap), &mut oddities).unwrap();
         assert_eq!(array.data_type(), &arrow_type(datatype));
         (array, oddities)
     }
@@ -364,8 +364,8 @@ mod tests {
     #[test]
     fn a_field_in_the_middle_of_a_compound() {
         let fields = vec![
-            Field { name: "a".into(), offset: 0, datatype: integer(1, false, ByteOrder::Little) },
-            Field { name: "b".into(), offset: 4, datatype: integer(8, true, ByteOrder::Big) },
+            CompoundField { name: "a".into(), offset: 0, datatype: integer(1, false, ByteOrder::Little) },
+            CompoundField { name: "b".into(), offset: 4, datatype: integer(8, true, ByteOrder::Big) },
         ];
         let datatype = Datatype { size: 12, class: Class::Compound { fields } };
         let mut bytes = vec![7, 0xee, 0xee, 0xee];
@@ -379,7 +379,7 @@ mod tests {
     fn strings_of_no_bytes_are_an_error() {
         let class = Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 };
         let none = Datatype { size: 0, class };
-        assert!(decode(&none, Buffer::default(), 190, &Memory(&[]), &mut Oddities::new()).is_err());
+        assert!(decode(&none, Buffer::default(), 190, &HeapBytes(&[]), &mut Oddities::new()).is_err());
     }
 
     #[test]
@@ -397,21 +397,25 @@ mod tests {
     fn a_size_that_is_not_that_of_the_class_is_an_error() {
         let class = Class::Float { order: ByteOrder::Little, format: FloatFormat::Single };
         assert!(
-            decode(&Datatype { size: 1, class }, Buffer::from([1_u8]), 1, &Memory(&[]), &mut Oddities::new()).is_err()
+            decode(&Datatype { size: 1, class }, Buffer::from([1_u8]), 1, &HeapBytes(&[]), &mut Oddities::new())
+                .is_err()
         );
     }
 
     #[test]
     fn a_field_past_the_element_is_an_error() {
-        let fields = vec![Field { name: "a".into(), offset: 6, datatype: integer(4, true, ByteOrder::Little) }];
+        let fields = vec![CompoundField { name: "a".into(), offset: 6, datatype: integer(4, true, ByteOrder::Little) }];
         let datatype = Datatype { size: 8, class: Class::Compound { fields } };
         let mut oddities = Oddities::new();
-        assert!(decode(&datatype, Buffer::from([0u8; 8].as_slice()), 1, &Memory(&[]), &mut oddities).is_err());
+        assert!(decode(&datatype, Buffer::from([0u8; 8].as_slice()), 1, &HeapBytes(&[]), &mut oddities).is_err());
     }
 
     #[test]
     fn enumerations_name_what_they_can() {
-        let members = vec![Member { name: "off".into(), value: -1 }, Member { name: "on".into(), value: 300 }];
+        let members = vec![
+            EnumerationMember { name: "off".into(), value: -1 },
+            EnumerationMember { name: "on".into(), value: 300 },
+        ];
         let base = Box::new(integer(2, true, ByteOrder::Big));
         let datatype = Datatype { size: 2, class: Class::Enum { base, members } };
         let codes = [300i16, -1, 7, 263, -9, 7, 300].map(i16::to_be_bytes).concat();
@@ -426,7 +430,10 @@ mod tests {
 
     #[test]
     fn a_row_is_odd_once_however_many_of_its_items_are() {
-        let members = vec![Member { name: "FALSE".into(), value: 0 }, Member { name: "TRUE".into(), value: 1 }];
+        let members = vec![
+            EnumerationMember { name: "FALSE".into(), value: 0 },
+            EnumerationMember { name: "TRUE".into(), value: 1 },
+        ];
         let base = Box::new(integer(1, true, ByteOrder::Little));
         let flag = Datatype { size: 1, class: Class::Enum { base, members } };
         let datatype = Datatype { size: 100, class: Class::Array { dims: vec![100], base: Box::new(flag) } };
@@ -435,12 +442,15 @@ mod tests {
         assert!(oddities.iter().eq([(Oddity::InvalidBoolean, 0), (Oddity::InvalidBoolean, 2)]));
         let tally = Tally::default();
         tally.add(10..13, &oddities);
-        assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, Count { rows: 2, first: 10 })]);
+        assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, TallyCount { rows: 2, first: 10 })]);
     }
 
     #[test]
     fn a_boolean_of_two_is_missing_and_reported() {
-        let members = vec![Member { name: "FALSE".into(), value: 0 }, Member { name: "TRUE".into(), value: 1 }];
+        let members = vec![
+            EnumerationMember { name: "FALSE".into(), value: 0 },
+            EnumerationMember { name: "TRUE".into(), value: 1 },
+        ];
         let base = Box::new(integer(1, true, ByteOrder::Little));
         let datatype = Datatype { size: 1, class: Class::Enum { base, members } };
         let (array, oddities) = run(&datatype, &[1, 2, 0], 3, &[]);
@@ -466,7 +476,7 @@ mod tests {
         assert_eq!(list.value(0).as_primitive::<UInt16Type>().values(), &[1, 2]);
         assert_eq!(list.value_length(1), 0);
         let mut oddities = Oddities::new();
-        let error = decode(&numbers, Buffer::from(bytes.as_slice()), 2, &Memory(&[]), &mut oddities).unwrap_err();
+        let error = decode(&numbers, Buffer::from(bytes.as_slice()), 2, &HeapBytes(&[]), &mut oddities).unwrap_err();
         assert_eq!(error.row, 0);
     }
 }

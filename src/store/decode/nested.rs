@@ -6,8 +6,8 @@ use arrow_array::{Array, ArrayRef, FixedSizeListArray, LargeListArray, StructArr
 use arrow_buffer::{Buffer, MutableBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field as ArrowField, Fields};
 
-use super::{DecodeError, Oddities, Parts, arrow_type, decode};
-use crate::catalogue::{Datatype, Field};
+use super::{DecodeError, Oddities, VariableParts, arrow_type, decode};
+use crate::catalogue::{CompoundField, Datatype};
 
 /// The type of an array: nested fixed-size lists, one per dimension, the last innermost. `None`: an extent is zero, or
 /// exceeds Arrow's 32 bits.
@@ -34,8 +34,8 @@ pub(super) fn compound(
     bytes: &[u8],
     width: usize,
     count: usize,
-    fields: &[Field],
-    parts: &dyn Parts,
+    fields: &[CompoundField],
+    parts: &dyn VariableParts,
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
     let mut columns = Vec::with_capacity(fields.len());
@@ -60,10 +60,10 @@ pub(super) fn complex(
     width: usize,
     count: usize,
     base: &Datatype,
-    parts: &dyn Parts,
+    parts: &dyn VariableParts,
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
-    let part = |name: &str, offset| Field { name: name.into(), offset, datatype: base.clone() };
+    let part = |name: &str, offset| CompoundField { name: name.into(), offset, datatype: base.clone() };
     compound(bytes, width, count, &[part("re", 0), part("im", base.size)], parts, oddities)
 }
 
@@ -72,7 +72,7 @@ pub(super) fn arrays(
     dims: &[u64],
     base: &Datatype,
     count: usize,
-    parts: &dyn Parts,
+    parts: &dyn VariableParts,
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
     let per_row = crate::catalogue::product(dims).and_then(|n| usize::try_from(n).ok()).filter(|n| *n > 0);
@@ -99,7 +99,7 @@ pub(super) fn sequences(
     bytes: &[u8],
     width: usize,
     base: &Datatype,
-    parts: &dyn Parts,
+    parts: &dyn VariableParts,
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
     let mut offsets = Vec::with_capacity(bytes.len() / width.max(1) + 1);

@@ -18,14 +18,14 @@ pub struct Tally {
 
 #[derive(Debug, Default)]
 struct Seen {
-    counts: BTreeMap<Oddity, Count>,
+    counts: BTreeMap<Oddity, TallyCount>,
     /// Ranges of rows whose oddities are counted: start → end, disjoint. Ranges without oddities are left out.
     counted: BTreeMap<u64, u64>,
 }
 
 /// The number of rows with an oddity, and the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count {
+pub struct TallyCount {
     /// Number of rows so far.
     pub rows: u64,
     /// The first row.
@@ -48,7 +48,7 @@ impl Tally {
             if seen.is_counted(row) {
                 continue;
             }
-            let count = seen.counts.entry(oddity).or_insert(Count { rows: 0, first: row });
+            let count = seen.counts.entry(oddity).or_insert(TallyCount { rows: 0, first: row });
             count.rows += 1;
             count.first = count.first.min(row);
         }
@@ -56,7 +56,7 @@ impl Tally {
     }
 
     /// The oddities found so far.
-    pub fn counts(&self) -> Vec<(Oddity, Count)> {
+    pub fn counts(&self) -> Vec<(Oddity, TallyCount)> {
         self.seen.lock().counts.iter().map(|(oddity, count)| (*oddity, *count)).collect()
     }
 }
@@ -94,7 +94,7 @@ mod tests {
         tally.add(100..200, &odd(&[5, 50]));
         tally.add(150..300, &odd(&[0, 100]));
         tally.add(0..100, &odd(&[99]));
-        assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, Count { rows: 4, first: 99 })]);
+        assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, TallyCount { rows: 4, first: 99 })]);
         assert_eq!(tally.seen.lock().counted, BTreeMap::from([(0, 300)]));
     }
 
@@ -105,7 +105,7 @@ mod tests {
         for at in 0..10_000 {
             tally.add(at * 2..at * 2 + 1, &odd);
         }
-        assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, Count { rows: 4096, first: 0 })]);
+        assert_eq!(tally.counts(), [(Oddity::InvalidBoolean, TallyCount { rows: 4096, first: 0 })]);
         tally.add(1..2, &odd);
         assert_eq!(tally.counts()[0].1.rows, 4097);
     }

@@ -8,7 +8,7 @@ use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{ArrayRef, LargeStringArray};
 use arrow_buffer::OffsetBuffer;
 
-use super::{DecodeError, Oddities, Oddity, Parts};
+use super::{DecodeError, Oddities, Oddity, VariableParts};
 use crate::catalogue::Padding;
 
 /// Strings of `width` bytes each; invalid UTF-8 becomes U+FFFD.
@@ -50,7 +50,7 @@ pub(super) fn variable(
     bytes: &[u8],
     width: usize,
     padding: Padding,
-    parts: &dyn Parts,
+    parts: &dyn VariableParts,
     oddities: &mut Oddities,
 ) -> Result<ArrayRef, DecodeError> {
     let mut builder = LargeStringBuilder::with_capacity(bytes.len() / width.max(1), bytes.len());

@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 
-use super::{Parts, arrow_type};
+use super::{VariableParts, arrow_type};
 use crate::catalogue::{Class, Datatype, product};
 
 /// Computes the bytes that elements of one type take in an array.
@@ -75,12 +75,12 @@ impl Weigher {
     }
 
     /// Bytes of one element; stops counting past `most`.
-    pub fn weight(&self, element: &[u8], most: u64, parts: &dyn Parts) -> u64 {
+    pub fn weight(&self, element: &[u8], most: u64, parts: &dyn VariableParts) -> u64 {
         self.fixed.saturating_add(self.variable(&self.part, element, most, parts))
     }
 
     /// Bytes of all `elements`, of `size` bytes each; may stop counting past `most`.
-    pub fn weight_of_all(&self, elements: &[u8], size: u64, most: u64, parts: &dyn Parts) -> u64 {
+    pub fn weight_of_all(&self, elements: &[u8], size: u64, most: u64, parts: &dyn VariableParts) -> u64 {
         let count = elements.len() as u64 / size.max(1);
         let fixed = count.saturating_mul(self.fixed);
         match self.part {
@@ -89,7 +89,7 @@ impl Weigher {
         }
     }
 
-    fn variable(&self, part: &Part, bytes: &[u8], most: u64, parts: &dyn Parts) -> u64 {
+    fn variable(&self, part: &Part, bytes: &[u8], most: u64, parts: &dyn VariableParts) -> u64 {
         match part {
             Part::Nowhere => 0,
             Part::Text => self.text(bytes),
@@ -122,7 +122,7 @@ impl Weigher {
         Some(length(descriptor)).filter(|length| *length <= self.longest).unwrap_or(0)
     }
 
-    fn items(&self, item: &Part, bytes: &[u8], size: u64, most: u64, parts: &dyn Parts) -> u64 {
+    fn items(&self, item: &Part, bytes: &[u8], size: u64, most: u64, parts: &dyn VariableParts) -> u64 {
         let items = bytes.chunks_exact((size as usize).max(1));
         if let Part::Text = item {
             // Each is below 2^32, and memory holds fewer than 2^32 of them.
@@ -179,9 +179,9 @@ fn length(descriptor: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Memory, Oddities, decode};
+    use super::super::{HeapBytes, Oddities, decode};
     use super::*;
-    use crate::catalogue::{ByteOrder, Charset, Field, Padding};
+    use crate::catalogue::{ByteOrder, Charset, CompoundField, Padding};
     use arrow_array::Array;
     use arrow_buffer::Buffer;
 
@@ -198,8 +198,8 @@ mod tests {
         let texts = Datatype { size: 16, class: Class::Sequence { base: Box::new(text) } };
         let pair = Datatype { size: 32, class: Class::Array { dims: vec![2], base: Box::new(texts) } };
         let fields = vec![
-            Field { name: "n".into(), offset: 0, datatype: integer },
-            Field { name: "p".into(), offset: 4, datatype: pair },
+            CompoundField { name: "n".into(), offset: 0, datatype: integer },
+            CompoundField { name: "p".into(), offset: 4, datatype: pair },
         ];
         let datatype = Datatype { size: 36, class: Class::Compound { fields } };
         // Two descriptors of one text of 1,000 bytes.
@@ -207,9 +207,9 @@ mod tests {
         heap.extend([descriptor(1000, 0), descriptor(1000, 0)].concat());
         let element = [&7i32.to_le_bytes()[..], &descriptor(2, 1000), &descriptor(1, 1000)].concat();
         let weigher = Weigher::new(&datatype, 1 << 20);
-        let weight = weigher.weight(&element, u64::MAX, &Memory(&heap));
+        let weight = weigher.weight(&element, u64::MAX, &HeapBytes(&heap));
         let bytes = Buffer::from(element.as_slice());
-        let array = decode(&datatype, bytes, 1, &Memory(&heap), &mut Oddities::new()).unwrap();
+        let array = decode(&datatype, bytes, 1, &HeapBytes(&heap), &mut Oddities::new()).unwrap();
         let taken = array.to_data().get_slice_memory_size().unwrap() as u64;
         assert!(taken.abs_diff(weight) < 100, "{taken} bytes, not {weight}");
         // Fixed-length texts count in full, though these are all padding.
@@ -219,9 +219,9 @@ mod tests {
         let list = Datatype { size: 16, class: Class::Sequence { base: Box::new(fixed.clone()) } };
         assert_eq!(Weigher::new(&fixed, 1 << 20).fixed(), Some(32_008));
         assert_eq!(Weigher::new(&pair, 1 << 20).fixed(), Some(64_016));
-        assert_eq!(Weigher::new(&list, 1 << 20).weight(&descriptor(3, 0), u64::MAX, &Memory(&[])), 8 + 3 * 32_008);
+        assert_eq!(Weigher::new(&list, 1 << 20).weight(&descriptor(3, 0), u64::MAX, &HeapBytes(&[])), 8 + 3 * 32_008);
         // Counting stops, and content longer than the file dangles.
-        assert!((1001..=2100).contains(&weigher.weight(&element, 1000, &Memory(&heap))));
-        assert!(Weigher::new(&datatype, 999).weight(&element, u64::MAX, &Memory(&heap)) < 200);
+        assert!((1001..=2100).contains(&weigher.weight(&element, 1000, &HeapBytes(&heap))));
+        assert!(Weigher::new(&datatype, 999).weight(&element, u64::MAX, &HeapBytes(&heap)) < 200);
     }
 }

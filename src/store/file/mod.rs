@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::{Content, Error, Learner, Opening, Rows, Store};
+use super::{Error, Learner, Opening, Rows, SourceConstancy, Store};
 use crate::catalogue::{Attribute, ColumnId, FileInfo};
 use crate::h5::{self, Client};
 use crate::source::{Interrupt, Source};
@@ -82,9 +82,9 @@ impl File {
 
     fn with(store: Arc<Store>, source: Arc<Source>, client: Arc<Client>, info: FileInfo, answers: Answers) -> Self {
         let content = match (info.swmr, client.follows_external()) {
-            (true, _) => Content::Growing,
-            (false, true) => Content::Scattered,
-            (false, false) => Content::Fixed,
+            (true, _) => SourceConstancy::Growing,
+            (false, true) => SourceConstancy::Scattered,
+            (false, false) => SourceConstancy::Fixed,
         };
         Self {
             opening: Opening::new(store, source, content),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Unresolved;
 use crate::codec;
-use crate::codec::structure::heap::{Objects, Sizes};
+use crate::codec::structure::heap::{HeapObjects, HeapWidths};
 use crate::source::Interrupt;
 use crate::store::{Buffer, Error, File, Reservation};
 
@@ -16,7 +16,7 @@ const FIRST_READ: u64 = 4096;
 #[derive(Debug)]
 pub struct Collection {
     buffer: Buffer,
-    objects: Objects,
+    objects: HeapObjects,
     _objects_held: Reservation,
     number: u64,
 }
@@ -38,7 +38,7 @@ impl Collection {
     #[cfg(test)]
     pub(super) fn empty(budget: &crate::store::Budget, number: u64) -> Self {
         let (_, [buffer]) = budget.try_lease([64]).unwrap();
-        Self { buffer, objects: Sizes::new(8).objects(&[]).unwrap(), _objects_held: budget.charge(0), number }
+        Self { buffer, objects: HeapWidths::new(8).objects(&[]).unwrap(), _objects_held: budget.charge(0), number }
     }
 
     fn read(file: &File, address: u64, number: u64, interrupt: &Interrupt) -> Result<Self, Unresolved> {
@@ -52,7 +52,7 @@ impl Collection {
         let mut head = [0; FIRST_READ as usize];
         let head = &mut head[..FIRST_READ.min(size - start) as usize];
         file.read_at(start, head)?;
-        let sizes = Sizes::new(file.info().length_size);
+        let sizes = HeapWidths::new(file.info().length_size);
         let length = sizes.collection(head).map_err(invalid)?;
         if length > size - start {
             return Err(invalid(format!("{length} bytes long, beyond the end of the file").into()));

@@ -25,7 +25,7 @@ use crate::source::{Interrupt, Interrupted};
 use crate::store::{Error, File};
 use collection::Collection;
 pub(super) use collections::Collections;
-pub(super) use pieces::{Piece, Pieces};
+pub(super) use pieces::{HeapPiece, Pieces};
 pub(super) use relocate::{ATTRIBUTE, Move, REGION, leads_on, relocate};
 
 /// Marks the index of a descriptor whose address is a position in memory.
@@ -90,7 +90,7 @@ pub struct Resolved(Backing);
 #[derive(Clone, Debug)]
 enum Backing {
     Empty,
-    Memory(Piece, Range<usize>),
+    Memory(HeapPiece, Range<usize>),
     Collection(Arc<Collection>, Range<usize>),
 }
 
@@ -150,7 +150,7 @@ pub(super) fn length_of(descriptor: &[u8], address_size: usize, through_worker: 
 
 enum Target<'a> {
     Empty,
-    Memory(&'a Piece, Range<usize>),
+    Memory(&'a HeapPiece, Range<usize>),
     Object { address: u64, index: u32, bytes: u64 },
 }
 

@@ -9,20 +9,20 @@ use crate::store::Reservation;
 #[derive(Debug, Default)]
 pub(in crate::store) struct Pieces {
     /// The pieces, each with its first position.
-    all: Vec<(u64, Piece)>,
+    all: Vec<(u64, HeapPiece)>,
     end: u64,
 }
 
 /// A piece of such memory.
 #[derive(Clone, Debug)]
-pub(in crate::store) enum Piece {
+pub(in crate::store) enum HeapPiece {
     /// The content of the fill value's descriptors.
     Fill(Arc<[u8]>),
     /// The content of a chunk's descriptors as read by a worker, or a copy with its own descriptors moved.
     Heap(Arc<(Vec<u8>, Reservation)>),
 }
 
-impl Deref for Piece {
+impl Deref for HeapPiece {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -35,7 +35,7 @@ impl Deref for Piece {
 
 impl Pieces {
     /// Appends a piece.
-    pub fn push(&mut self, piece: Piece) {
+    pub fn push(&mut self, piece: HeapPiece) {
         let start = self.end;
         self.end = start.saturating_add(piece.len() as u64);
         if !piece.is_empty() {
@@ -49,7 +49,7 @@ impl Pieces {
     }
 
     /// The piece that contains these bytes, and their range in it; `None`: no piece contains all of them.
-    pub fn find(&self, position: u64, bytes: u64) -> Option<(&Piece, Range<usize>)> {
+    pub fn find(&self, position: u64, bytes: u64) -> Option<(&HeapPiece, Range<usize>)> {
         let behind = self.all.partition_point(|(start, _)| *start <= position);
         let (start, piece) = self.all.get(behind.checked_sub(1)?)?;
         let first = usize::try_from(position - start).ok()?;
@@ -61,7 +61,7 @@ impl Pieces {
 impl From<Arc<[u8]>> for Pieces {
     fn from(fill: Arc<[u8]>) -> Self {
         let mut pieces = Self::default();
-        pieces.push(Piece::Fill(fill));
+        pieces.push(HeapPiece::Fill(fill));
         pieces
     }
 }
@@ -73,8 +73,8 @@ mod tests {
     #[test]
     fn bytes_lie_in_one_piece() {
         let mut pieces = Pieces::from(Arc::from([1u8, 2, 3].as_slice()));
-        pieces.push(Piece::Fill(Arc::default()));
-        pieces.push(Piece::Fill(Arc::from([4u8, 5].as_slice())));
+        pieces.push(HeapPiece::Fill(Arc::default()));
+        pieces.push(HeapPiece::Fill(Arc::from([4u8, 5].as_slice())));
         let found = |position, bytes| pieces.find(position, bytes).map(|(piece, range)| piece[range].to_vec());
         assert_eq!(pieces.end(), 5);
         assert_eq!(found(1, 2), Some(vec![2, 3]));

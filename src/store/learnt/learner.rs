@@ -9,10 +9,10 @@ use arrow_schema::DataType;
 use parking_lot::Mutex;
 
 use super::Opening;
-use super::ranges::Ranges;
+use super::ranges::DisjointRanges;
 use crate::catalogue::ColumnId;
 use crate::source::Interrupt;
-use crate::store::statistics::{self, Blocks, GRAIN, Kind, Statistics, Summary, format};
+use crate::store::statistics::{self, BlockSummaries, GRAIN, ScalarKind, Statistics, Summary, format};
 use crate::store::{Blocked, Cuts, Error, Nan, Rows};
 
 /// Most disjoint stretches of rows to record. Random reads of single rows teach little and would fill memory.
@@ -34,10 +34,10 @@ const ASKED_AT_ONCE: u64 = 1024 * GRAIN;
 #[derive(Debug)]
 pub struct Learner {
     path: String,
-    reading: Reading,
+    reading: ColumnReading,
     /// Its blocks, if the column is cut; few columns are, and a table may have very many.
     cut: Option<Box<Blocked>>,
-    kind: Kind,
+    kind: ScalarKind,
     /// The opening that keeps it. Weak, since an opening lists its learners.
     opening: Weak<Opening>,
     complete: OnceLock<Arc<Statistics>>,
@@ -52,7 +52,7 @@ pub struct Learner {
 
 /// The form in which a column is read: two dialects may show one column with different types or nulls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Reading {
+pub(super) struct ColumnReading {
     column: ColumnId,
     rows: u64,
     data_type: DataType,
@@ -63,7 +63,7 @@ pub(super) struct Reading {
     cuts: u64,
 }
 
-impl Reading {
+impl ColumnReading {
     pub fn new(column: ColumnId, rows: &dyn Rows) -> Self {
         Self {
             column,
@@ -79,25 +79,25 @@ impl Reading {
 #[derive(Debug)]
 struct State {
     /// Rows whose values are in `blocks` or `partial`.
-    seen: Ranges,
+    seen: DisjointRanges,
     /// Blocks of which only some rows are known.
     partial: BTreeMap<u64, Summary>,
-    blocks: Blocks,
+    blocks: BlockSummaries,
 }
 
 impl Learner {
     /// A learner for the rows of a column, displayed as `path`; `None` for types without an order, and for columns that
     /// are too long.
     pub fn new(opening: &Weak<Opening>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Self> {
-        let reading = Reading::new(column, rows);
-        let kind = Kind::of(&reading.data_type)?;
+        let reading = ColumnReading::new(column, rows);
+        let kind = ScalarKind::of(&reading.data_type)?;
         let blocked = Blocked::new(reading.rows, GRAIN, rows.cuts());
         if blocked.count() > MOST_BLOCKS {
             return None;
         }
         let complete = OnceLock::new();
         if reading.rows == 0 {
-            complete.set(Arc::new(Statistics::new(Blocks::new(kind, blocked.clone())))).ok();
+            complete.set(Arc::new(Statistics::new(BlockSummaries::new(kind, blocked.clone())))).ok();
         }
         Some(Self {
             path: path.to_owned(),
@@ -115,7 +115,7 @@ impl Learner {
 
     /// Key of the statistics in the cache folder; the path is no part of it.
     fn what(&self) -> String {
-        let Reading { column, rows, data_type, nullable, nan, cuts } = &self.reading;
+        let ColumnReading { column, rows, data_type, nullable, nan, cuts } = &self.reading;
         let nulls = match (nan, nullable) {
             (Nan::Missing { .. }, _) => " or missing as NaN",
             (Nan::Value, true) => " or missing",
@@ -126,7 +126,7 @@ impl Learner {
     }
 
     /// The form of the values that it learns.
-    pub(super) fn reading(&self) -> &Reading {
+    pub(super) fn reading(&self) -> &ColumnReading {
         &self.reading
     }
 
@@ -135,8 +135,8 @@ impl Learner {
     }
 
     fn new_state(&self) -> Box<State> {
-        let blocks = Blocks::new(self.kind, self.blocked());
-        Box::new(State { seen: Ranges::default(), partial: BTreeMap::new(), blocks })
+        let blocks = BlockSummaries::new(self.kind, self.blocked());
+        Box::new(State { seen: DisjointRanges::default(), partial: BTreeMap::new(), blocks })
     }
 
     /// HDF5 path of the column.
@@ -160,7 +160,7 @@ impl Learner {
     }
 
     /// The kind of the column's values.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ScalarKind {
         self.kind
     }
 
@@ -323,7 +323,7 @@ impl Learner {
         if self.opening.upgrade().is_some_and(|opening| opening.check().is_err()) {
             return None;
         }
-        let blocks = std::mem::replace(&mut state.blocks, Blocks::new(self.kind, self.blocked()));
+        let blocks = std::mem::replace(&mut state.blocks, BlockSummaries::new(self.kind, self.blocked()));
         let complete = self.complete.get_or_init(|| Arc::new(Statistics::new(blocks))).clone();
         *known = None;
         Some(complete)

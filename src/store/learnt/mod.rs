@@ -6,7 +6,7 @@
 //! | [`pass`] | passes over all values of a shown file |
 //! | [`Learner`] | gathers the statistics of one column from the values that are decoded |
 //! | [`Observed`] | rows whose values a learner sees |
-//! | [`Kept`] | the user's cache folder |
+//! | [`KeptFolder`] | the user's cache folder |
 //! | `Decisions` | what a mount has decided to show |
 //!
 //! Statistics are learnt by a pass ([`Learner::learn`]), or whenever values of a column are decoded for other purposes.
@@ -36,10 +36,10 @@ use crate::catalogue::ColumnId;
 use crate::source::Source;
 
 pub(super) use decisions::Decisions;
-pub use kept::Kept;
+pub use kept::KeptFolder;
 pub use learn::step as rows_at_once;
+use learner::ColumnReading;
 pub use learner::Learner;
-use learner::Reading;
 pub use observed::Observed;
 
 /// Most single-block columns whose statistics are cached. Scanning their values costs little more than reading the
@@ -51,7 +51,7 @@ const LEAST_SWEPT: usize = 4096;
 
 /// Whether the identity of a source determines the values read from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum SourceConstancy {
     /// All values lie in the source, and only a rewrite changes them.
     Fixed,
     /// A writer has the source open in SWMR mode, and may append to it.
@@ -69,7 +69,7 @@ pub struct Opening {
     serial: u64,
     store: Arc<Store>,
     source: Arc<Source>,
-    content: Content,
+    content: SourceConstancy,
     learners: Mutex<Learners>,
     /// Number of small columns whose statistics were cached.
     small: AtomicU64,
@@ -112,8 +112,8 @@ impl Learners {
 #[derive(Debug)]
 struct ByReading(Arc<Learner>);
 
-impl Borrow<Reading> for ByReading {
-    fn borrow(&self) -> &Reading {
+impl Borrow<ColumnReading> for ByReading {
+    fn borrow(&self) -> &ColumnReading {
         self.0.reading()
     }
 }
@@ -134,7 +134,7 @@ impl Hash for ByReading {
 
 impl Opening {
     /// A new opening of `source`.
-    pub fn new(store: Arc<Store>, source: Arc<Source>, content: Content) -> Arc<Self> {
+    pub fn new(store: Arc<Store>, source: Arc<Source>, content: SourceConstancy) -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let serial = NEXT.fetch_add(1, Ordering::Relaxed);
         let (learners, small, missed, notes) = Default::default();
@@ -156,13 +156,13 @@ impl Opening {
         &self.store
     }
 
-    /// Checks that bytes read so far belong to the source as opened. A [growing](Content::Growing) source always
-    /// passes.
+    /// Checks that bytes read so far belong to the source as opened. A [growing](SourceConstancy::Growing) source
+    /// always passes.
     ///
     /// # Errors
     /// [`source::Error::Changed`](crate::source::Error::Changed) after a rewrite in place.
     pub fn check(&self) -> Result<(), Error> {
-        if self.content == Content::Growing { Ok(()) } else { Ok(self.source.check()?) }
+        if self.content == SourceConstancy::Growing { Ok(()) } else { Ok(self.source.check()?) }
     }
 
     /// Length of the source in bytes: as opened, or the current one if it grows.
@@ -170,7 +170,7 @@ impl Opening {
     /// # Errors
     /// As [`Source::metadata`].
     pub fn size(&self) -> Result<u64, Error> {
-        let grows = self.content == Content::Growing;
+        let grows = self.content == SourceConstancy::Growing;
         Ok(if grows { self.source.metadata()?.len() } else { self.source.identity().size })
     }
 
@@ -213,11 +213,11 @@ impl Opening {
 
     /// Whether the identity determines the content, so that facts learnt about it may be cached.
     pub fn has_one_content(&self) -> bool {
-        self.content == Content::Fixed
+        self.content == SourceConstancy::Fixed
     }
 
-    /// Finds the entry `what` about this source in the user's cache folder; see [`Kept::get`]. `None` if the identity
-    /// does not determine the content.
+    /// Finds the entry `what` about this source in the user's cache folder; see [`KeptFolder::get`]. `None` if the
+    /// identity does not determine the content.
     pub fn kept(&self, what: &str) -> Option<Vec<u8>> {
         if !self.has_one_content() {
             return None;
@@ -238,8 +238,8 @@ impl Opening {
         found
     }
 
-    /// Caches a result computed from this source as `what`; returns whether it did. See [`Kept::put`]. Caches nothing
-    /// if the source may have changed since it was opened.
+    /// Caches a result computed from this source as `what`; returns whether it did. See [`KeptFolder::put`]. Caches
+    /// nothing if the source may have changed since it was opened.
     pub fn keep(&self, what: &str, bytes: &[u8]) -> bool {
         let kept = self.put(what, bytes);
         self.store.counters().kept_written.add(u64::from(kept));
@@ -262,12 +262,16 @@ impl Opening {
             return Some("there is no cache folder");
         }
         match self.content {
-            Content::Growing => Some("a writer has the file open in SWMR mode, so its content may change"),
-            Content::Scattered => {
+            SourceConstancy::Growing => Some("a writer has the file open in SWMR mode, so its content may change"),
+            SourceConstancy::Scattered => {
                 Some("with --follow-external values may lie in other files, whose changes go unnoticed")
             }
-            Content::Fixed if !self.source.was_settled() => Some("the file had just been written when it was opened"),
-            Content::Fixed => self.source.check().is_err().then_some("the file has changed since it was opened"),
+            SourceConstancy::Fixed if !self.source.was_settled() => {
+                Some("the file had just been written when it was opened")
+            }
+            SourceConstancy::Fixed => {
+                self.source.check().is_err().then_some("the file has changed since it was opened")
+            }
         }
     }
 
@@ -300,7 +304,7 @@ impl Opening {
             return None;
         }
         let mut learners = self.learners.lock();
-        if let Some(known) = learners.all.get(&Reading::new(column, rows)) {
+        if let Some(known) = learners.all.get(&ColumnReading::new(column, rows)) {
             return Some(known.0.clone());
         }
         let fresh = Arc::new(Learner::new(&Arc::downgrade(self), path, column, rows)?);

@@ -10,7 +10,8 @@ use super::Learner;
 use crate::source::Interrupt;
 use crate::store::statistics::Summary;
 use crate::store::{
-    Coded, Error, Facts, Fitting, Lent, Place, RowRange, Rows, Shared, Span, StoredBytes, Summaries, for_each_stored,
+    Coded, Error, Facts, Fitting, Lent, RowRange, Rows, SharedRows, Span, StoredBytes, StridedField, Summaries,
+    for_each_stored,
 };
 
 /// Bytes copied at a time to learn from them: few enough for the processor's cache, in memory used before.
@@ -100,7 +101,7 @@ impl Rows for Observed {
         self.rows.fitting(range, bytes, interrupt)
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         self.rows.shared(range, interrupt)
     }
 
@@ -159,7 +160,7 @@ impl StoredBytes for Observed {
 }
 
 impl Coded for Observed {
-    fn place(&self) -> Option<Place<'_>> {
+    fn place(&self) -> Option<StridedField<'_>> {
         self.rows.coded()?.place()
     }
 

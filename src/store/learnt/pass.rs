@@ -67,7 +67,7 @@ impl Keeper {
 
 /// The progress of passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct PassProgress {
     /// Number of known blocks.
     pub done: u64,
     /// Number of all blocks.
@@ -76,7 +76,7 @@ pub struct Progress {
     pub kept: Option<bool>,
 }
 
-impl Progress {
+impl PassProgress {
     /// The combined progress of several passes; `None` for none.
     pub fn sum(passes: impl IntoIterator<Item = Self>) -> Option<Self> {
         passes.into_iter().reduce(|sum, next| Self {
@@ -302,7 +302,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     }
 
     /// The progress of the pass.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> PassProgress {
         let done = match self.complete.get() {
             Some(_) => self.blocks,
             None => {
@@ -311,7 +311,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
                 state.pieces.values().map(Vec::len).fold(state.known.len(), usize::saturating_add).min(self.blocks)
             }
         };
-        Progress { done: done as u64, all: self.blocks as u64, kept: self.kept.get().copied() }
+        PassProgress { done: done as u64, all: self.blocks as u64, kept: self.kept.get().copied() }
     }
 
     /// Loads the values from the cache folder, unless that was tried before.
@@ -497,7 +497,7 @@ mod tests {
     fn nothing_to_measure_is_known() {
         let pass = Pass::new(0, 5, Arc::new(Squares::default()), None);
         assert_eq!(pass.known(), Some([].as_slice()));
-        assert_eq!(pass.progress(), Progress { done: 0, all: 0, kept: Some(true) });
+        assert_eq!(pass.progress(), PassProgress { done: 0, all: 0, kept: Some(true) });
     }
 
     #[test]

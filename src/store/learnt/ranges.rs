@@ -5,9 +5,9 @@ use std::ops::Range;
 
 /// Disjoint ranges that do not touch: start → end.
 #[derive(Debug, Default)]
-pub(super) struct Ranges(BTreeMap<u64, u64>);
+pub(super) struct DisjointRanges(BTreeMap<u64, u64>);
 
-impl Ranges {
+impl DisjointRanges {
     /// Number of ranges.
     pub fn count(&self) -> usize {
         self.0.len()
@@ -76,7 +76,7 @@ mod tests {
             inserted in prop::collection::vec((0u64..60, 0u64..12), 0..12),
             asked in (0u64..60, 0u64..20),
         ) {
-            let mut ranges = Ranges::default();
+            let mut ranges = DisjointRanges::default();
             let mut flags = [false; 96];
             for (start, length) in inserted {
                 ranges.insert(start..start + length);

@@ -24,7 +24,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::flight::try_memory;
 use super::idle::{Idle, rounded, serves};
-use super::pages::Pages;
+use super::pages::ZeroedPages;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 
@@ -33,7 +33,7 @@ use crate::store::Error;
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// Buffers, and the lease that they belong to.
-pub(in crate::store) type Leased<const N: usize> = (Lease, [Buffer; N]);
+pub(in crate::store) type Leased<const N: usize> = (DecodingLease, [Buffer; N]);
 
 /// How long a reservation waits without any release before it fails.
 const STALLED: Duration = Duration::from_secs(10);
@@ -127,14 +127,14 @@ pub struct Reservation {
 #[derive(Debug)]
 pub struct Buffer {
     budget: Budget,
-    bytes: Pages,
+    bytes: ZeroedPages,
     length: usize,
     oversized: bool,
 }
 
 /// Marks that decoding is in progress, until dropped. See the module's description.
 #[derive(Debug)]
-pub(in crate::store) struct Lease(Budget);
+pub(in crate::store) struct DecodingLease(Budget);
 
 impl Budget {
     /// A budget of `limit` bytes.
@@ -258,7 +258,12 @@ impl Budget {
     }
 
     /// Hands out buffers, from the pool if they fit; `oversized` ones do not count against the budget.
-    fn grant<const N: usize>(&self, state: &mut State, sizes: [usize; N], oversized: bool) -> (Lease, [Buffer; N]) {
+    fn grant<const N: usize>(
+        &self,
+        state: &mut State,
+        sizes: [usize; N],
+        oversized: bool,
+    ) -> (DecodingLease, [Buffer; N]) {
         state.leases += 1;
         let missing = state.idle.missing(&sizes);
         let buffers = sizes.map(|length| {
@@ -272,17 +277,17 @@ impl Budget {
             }
             Buffer { budget: self.clone(), bytes, length, oversized }
         });
-        (Lease(self.clone()), buffers)
+        (DecodingLease(self.clone()), buffers)
     }
 
     /// Allocates and counts a buffer. If the budget has room beyond the `missing` bytes of the whole lease, the other
     /// buffers of its huge page are allocated with it, as idle ones.
-    fn fresh(&self, state: &mut State, length: usize, missing: u64) -> Pages {
-        let others = Pages::sharing(length).map_or(0, |count| ((count - 1) * length) as u64);
+    fn fresh(&self, state: &mut State, length: usize, missing: u64) -> ZeroedPages {
+        let others = ZeroedPages::sharing(length).map_or(0, |count| ((count - 1) * length) as u64);
         let has_room = others > 0 && state.has_room(missing.saturating_add(others), self.0.limit);
-        let mut parts = if has_room { Pages::shared(length) } else { Vec::new() };
+        let mut parts = if has_room { ZeroedPages::shared(length) } else { Vec::new() };
         state.held += (length * parts.len().max(1)) as u64;
-        let first = parts.pop().unwrap_or_else(|| Pages::new(length));
+        let first = parts.pop().unwrap_or_else(|| ZeroedPages::new(length));
         parts.into_iter().for_each(|part| state.idle.put(part));
         first
     }
@@ -384,7 +389,7 @@ impl Drop for Reservation {
     }
 }
 
-impl Drop for Lease {
+impl Drop for DecodingLease {
     fn drop(&mut self) {
         self.0.release(|state| state.leases -= 1);
     }

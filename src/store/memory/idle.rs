@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::pages::Pages;
+use super::pages::ZeroedPages;
 
 /// Idle buffers by length.
 #[derive(Default)]
 pub(super) struct Idle {
-    by_length: BTreeMap<usize, Vec<Pages>>,
+    by_length: BTreeMap<usize, Vec<ZeroedPages>>,
     bytes: u64,
 }
 
@@ -35,24 +35,24 @@ impl Idle {
     }
 
     /// Adds an idle buffer.
-    pub fn put(&mut self, buffer: Pages) {
+    pub fn put(&mut self, buffer: ZeroedPages) {
         self.bytes += buffer.len() as u64;
         self.by_length.entry(buffer.len()).or_default().push(buffer);
     }
 
     /// The shortest buffer that serves for `length`.
-    pub fn take(&mut self, length: usize) -> Option<Pages> {
+    pub fn take(&mut self, length: usize) -> Option<ZeroedPages> {
         let (&found, _) = self.by_length.range(length..=longest(length)).next()?;
         self.take_exactly(found)
     }
 
     /// The longest buffer whose length `which` accepts.
-    pub fn take_largest(&mut self, which: impl Fn(usize) -> bool) -> Option<Pages> {
+    pub fn take_largest(&mut self, which: impl Fn(usize) -> bool) -> Option<ZeroedPages> {
         let length = self.by_length.keys().rev().copied().find(|length| which(*length))?;
         self.take_exactly(length)
     }
 
-    fn take_exactly(&mut self, length: usize) -> Option<Pages> {
+    fn take_exactly(&mut self, length: usize) -> Option<ZeroedPages> {
         let buffers = self.by_length.get_mut(&length)?;
         let buffer = buffers.pop();
         if buffers.is_empty() {
@@ -67,7 +67,7 @@ impl Idle {
         let mut taken: Vec<usize> = Vec::with_capacity(sizes.len());
         let mut missing = 0_u64;
         for size in sizes {
-            let left = |(length, buffers): &(&usize, &Vec<Pages>)| {
+            let left = |(length, buffers): &(&usize, &Vec<ZeroedPages>)| {
                 buffers.len() > taken.iter().filter(|taken| **taken == **length).count()
             };
             match self.by_length.range(*size..=longest(*size)).find(left) {

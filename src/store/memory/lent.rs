@@ -12,7 +12,7 @@ pub(in crate::store) const WORTH_A_SPAN: usize = 64 << 10;
 
 /// The bytes of a whole chunk, or of a stretch of chunks.
 #[derive(Debug)]
-pub(in crate::store) struct Block {
+pub(in crate::store) struct ChunkBytes {
     pub bytes: budget::Buffer,
     /// The content of the descriptors in `bytes`, if a worker returned both.
     pub heap: Option<Arc<(Vec<u8>, Reservation)>>,
@@ -22,13 +22,13 @@ pub(in crate::store) struct Block {
 /// saves a copy.
 #[derive(Clone, Debug)]
 pub struct Lent {
-    block: Arc<Block>,
+    block: Arc<ChunkBytes>,
     range: Range<usize>,
 }
 
 impl Lent {
     /// `None`: the range exceeds the chunk.
-    pub(in crate::store) fn new(block: Arc<Block>, range: Range<usize>) -> Option<Self> {
+    pub(in crate::store) fn new(block: Arc<ChunkBytes>, range: Range<usize>) -> Option<Self> {
         block.bytes.get(range.clone())?;
         Some(Self { block, range })
     }
@@ -44,7 +44,7 @@ impl Lent {
     ) -> Result<Option<Self>, E> {
         let Some((_lease, [mut bytes])) = budget.try_lease([length]) else { return Ok(None) };
         fill(&mut bytes)?;
-        Ok(Self::new(Arc::new(Block { bytes, heap: None }), 0..length))
+        Ok(Self::new(Arc::new(ChunkBytes { bytes, heap: None }), 0..length))
     }
 
     /// A range of it; `None`: the range exceeds its end.

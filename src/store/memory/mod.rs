@@ -16,6 +16,6 @@ pub use budget::{Budget, Buffer, Reservation, Shortage};
 pub use cache::Cache;
 pub use flight::{ARRAY_BYTES, Flight, try_memory};
 pub use lent::Lent;
-pub(super) use lent::{Block, WORTH_A_SPAN};
+pub(super) use lent::{ChunkBytes, WORTH_A_SPAN};
 pub use machine::machine_memory;
 pub use single_flight::SingleFlight;

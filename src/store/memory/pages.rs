@@ -14,20 +14,20 @@ const SHORTEST_PART: usize = HUGE / 128;
 
 /// Zeroed bytes: from the heap, in a mapping of their own, or part of a shared huge page.
 #[derive(Debug)]
-pub(super) enum Pages {
+pub(super) enum ZeroedPages {
     Heap(Vec<u8>),
     Mapped(MmapMut),
-    Part(Part),
+    Part(HugePagePart),
 }
 
 /// A range of a huge page that overlaps no other part.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct HugePagePart {
     page: Arc<MmapRaw>,
     range: Range<usize>,
 }
 
-impl Pages {
+impl ZeroedPages {
     /// `length` bytes, supplied by the kernel when they are first touched; long ones in huge pages if possible, with
     /// one fault instead of 512.
     pub fn new(length: usize) -> Self {
@@ -36,10 +36,10 @@ impl Pages {
         {
             // If huge pages are off or unsupported, ordinary ones do as well.
             let _ = map.advise(Advice::HugePage);
-            return Pages::Mapped(map);
+            return ZeroedPages::Mapped(map);
         }
         // Zeroed pages come from the kernel, so this writes nothing.
-        Pages::Heap(vec![0; length])
+        ZeroedPages::Heap(vec![0; length])
     }
 
     /// Number of buffers of `length` bytes in one huge page, if more than one.
@@ -47,19 +47,21 @@ impl Pages {
         (length >= SHORTEST_PART && length.is_multiple_of(4096)).then(|| HUGE / length).filter(|count| *count > 1)
     }
 
-    /// The buffers of `length` bytes that share one huge page; empty if [`Pages::sharing`] says no, or the page cannot
-    /// be allocated. Touching the first pays the fault for all.
+    /// The buffers of `length` bytes that share one huge page; empty if [`ZeroedPages::sharing`] says no, or the page
+    /// cannot be allocated. Touching the first pays the fault for all.
     pub fn shared(length: usize) -> Vec<Self> {
         let Some(count) = Self::sharing(length) else { return Vec::new() };
         let Ok(map) = MmapMut::map_anon(HUGE) else { return Vec::new() };
         // As above: ordinary pages do as well.
         let _ = map.advise(Advice::HugePage);
         let page = Arc::new(MmapRaw::from(map));
-        (0..count).map(|i| Pages::Part(Part { page: page.clone(), range: i * length..(i + 1) * length })).collect()
+        (0..count)
+            .map(|i| ZeroedPages::Part(HugePagePart { page: page.clone(), range: i * length..(i + 1) * length }))
+            .collect()
     }
 }
 
-impl Drop for Part {
+impl Drop for HugePagePart {
     fn drop(&mut self) {
         // The last part unmaps the page; earlier ones return their own range to the system.
         if Arc::strong_count(&self.page) > 1 {
@@ -71,7 +73,7 @@ impl Drop for Part {
     }
 }
 
-impl Deref for Part {
+impl Deref for HugePagePart {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -81,38 +83,38 @@ impl Deref for Part {
     }
 }
 
-impl DerefMut for Part {
+impl DerefMut for HugePagePart {
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and this part is borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.page.as_mut_ptr().add(self.range.start), self.range.len()) }
     }
 }
 
-impl Default for Pages {
+impl Default for ZeroedPages {
     fn default() -> Self {
-        Pages::Heap(Vec::new())
+        ZeroedPages::Heap(Vec::new())
     }
 }
 
-impl Deref for Pages {
+impl Deref for ZeroedPages {
     type Target = [u8];
 
     #[inline]
     fn deref(&self) -> &[u8] {
         match self {
-            Pages::Heap(bytes) => bytes,
-            Pages::Mapped(map) => map,
-            Pages::Part(part) => part,
+            ZeroedPages::Heap(bytes) => bytes,
+            ZeroedPages::Mapped(map) => map,
+            ZeroedPages::Part(part) => part,
         }
     }
 }
 
-impl DerefMut for Pages {
+impl DerefMut for ZeroedPages {
     fn deref_mut(&mut self) -> &mut [u8] {
         match self {
-            Pages::Heap(bytes) => bytes,
-            Pages::Mapped(map) => map,
-            Pages::Part(part) => part,
+            ZeroedPages::Heap(bytes) => bytes,
+            ZeroedPages::Mapped(map) => map,
+            ZeroedPages::Part(part) => part,
         }
     }
 }
@@ -124,7 +126,7 @@ mod tests {
     #[test]
     fn bytes_of_either_kind_are_zero_and_can_be_written() {
         for length in [0, 1, 4096, HUGE - 1, HUGE, HUGE + 4096, 3 * HUGE] {
-            let mut pages = Pages::new(length);
+            let mut pages = ZeroedPages::new(length);
             assert_eq!(pages.len(), length);
             assert!(pages.iter().all(|byte| *byte == 0));
             pages.fill(7);
@@ -135,7 +137,7 @@ mod tests {
     #[test]
     fn parts_of_a_huge_page_do_not_touch_each_other() {
         let length = 640 << 10;
-        let mut parts = Pages::shared(length);
+        let mut parts = ZeroedPages::shared(length);
         assert_eq!(parts.len(), 3);
         for (part, value) in parts.iter_mut().zip(1..) {
             assert!(part.len() == length && part.iter().all(|byte| *byte == 0));
@@ -151,8 +153,8 @@ mod tests {
     #[test]
     fn what_is_short_or_long_shares_nothing() {
         for length in [0, 4096, SHORTEST_PART - 4096, SHORTEST_PART + 1, HUGE - 4096, HUGE, 2 * HUGE] {
-            assert_eq!((Pages::sharing(length), Pages::shared(length).len()), (None, 0), "{length}");
+            assert_eq!((ZeroedPages::sharing(length), ZeroedPages::shared(length).len()), (None, 0), "{length}");
         }
-        assert_eq!((Pages::sharing(SHORTEST_PART), Pages::sharing(HUGE / 2)), (Some(128), Some(2)));
+        assert_eq!((ZeroedPages::sharing(SHORTEST_PART), ZeroedPages::sharing(HUGE / 2)), (Some(128), Some(2)));
     }
 }

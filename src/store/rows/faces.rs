@@ -6,7 +6,7 @@ use arrow_buffer::Buffer;
 use super::{RowRange, Rows};
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
-use crate::store::{Error, Lent, Place, Span};
+use crate::store::{Error, Lent, Span, StridedField};
 
 /// Rows as stored bytes: after filters and encodings. [`StoredFacts`](super::StoredFacts) describes them.
 pub trait StoredBytes {
@@ -49,7 +49,7 @@ pub trait Coded {
 
     /// The location of stored bytes among the elements of a dataset, for rows that are parts of elements and a reader
     /// of several parts of the same rows. `None`: the bytes alone do not determine the values.
-    fn place(&self) -> Option<Place<'_>> {
+    fn place(&self) -> Option<StridedField<'_>> {
         None
     }
 

@@ -55,19 +55,19 @@ pub struct StoredFacts {
     /// Bytes of a row, as [`append`](super::StoredBytes::append) returns them; `None`: widths differ.
     pub width: Option<u64>,
     /// Whether the bytes come from decoded chunks, not unchanged from the file.
-    pub decoded: Decoded,
+    pub decoded: ChunkDecoding,
 }
 
 /// Whether bytes come from decoded chunks.
 #[derive(Clone, Debug, Default)]
-pub enum Decoded {
+pub enum ChunkDecoding {
     /// The file contains them unchanged.
     #[default]
     Never,
     /// They are decoded.
     Always,
     /// Depends on a container: a virtual dataset knows its sources after the first read.
-    Asked(Arc<dyn Container>),
+    Asked(Arc<dyn RowsContainer>),
 }
 
 /// Runs of rows that are alike because none of them was ever stored.
@@ -97,7 +97,7 @@ impl Debug for Alike {
 }
 
 /// A dataset, or a column of blocks, from which rows are read.
-pub trait Container: Debug + Send + Sync {
+pub trait RowsContainer: Debug + Send + Sync {
     /// Whether reading it decodes chunks, as far as known.
     fn is_decoded(&self) -> bool;
 
@@ -110,12 +110,12 @@ pub trait Container: Debug + Send + Sync {
 
 /// The containers of some rows, in the order in which a reader needs them.
 #[derive(Clone, Debug, Default)]
-pub struct Containers(Arc<[Arc<dyn Container>]>);
+pub struct Containers(Arc<[Arc<dyn RowsContainer>]>);
 
 impl Containers {
     /// A single container.
-    pub fn one(container: Arc<impl Container + 'static>) -> Self {
-        Self::from_iter([container as Arc<dyn Container>])
+    pub fn one(container: Arc<impl RowsContainer + 'static>) -> Self {
+        Self::from_iter([container as Arc<dyn RowsContainer>])
     }
 
     /// The containers of several rows.
@@ -123,7 +123,7 @@ impl Containers {
         rows.into_iter().flat_map(|rows| rows.facts().containers.0.iter().cloned()).collect()
     }
 
-    /// Examines each container; see [`Container::examine`].
+    /// Examines each container; see [`RowsContainer::examine`].
     ///
     /// # Errors
     /// The first one.
@@ -132,8 +132,8 @@ impl Containers {
     }
 }
 
-impl FromIterator<Arc<dyn Container>> for Containers {
-    fn from_iter<I: IntoIterator<Item = Arc<dyn Container>>>(containers: I) -> Self {
+impl FromIterator<Arc<dyn RowsContainer>> for Containers {
+    fn from_iter<I: IntoIterator<Item = Arc<dyn RowsContainer>>>(containers: I) -> Self {
         Self(containers.into_iter().collect())
     }
 }
@@ -161,7 +161,7 @@ impl Facts {
 
 impl StoredFacts {
     /// Facts about elements of a datatype: of one width, unless they vary in length.
-    pub fn of(datatype: Arc<Datatype>, decoded: Decoded) -> Self {
+    pub fn of(datatype: Arc<Datatype>, decoded: ChunkDecoding) -> Self {
         Self { width: (!datatype.is_variable()).then_some(datatype.size), datatype: Some(datatype), decoded }
     }
 }
@@ -221,9 +221,9 @@ impl dyn Rows + '_ {
     /// [`StoredFacts::decoded`], as far as known now.
     pub fn is_decoded(&self) -> bool {
         match &self.facts().stored.decoded {
-            Decoded::Never => false,
-            Decoded::Always => true,
-            Decoded::Asked(dataset) => dataset.is_decoded(),
+            ChunkDecoding::Never => false,
+            ChunkDecoding::Always => true,
+            ChunkDecoding::Asked(dataset) => dataset.is_decoded(),
         }
     }
 

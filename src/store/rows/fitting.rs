@@ -2,7 +2,7 @@
 
 use arrow_array::ArrayRef;
 
-use super::{RowRange, Rows, Shared};
+use super::{RowRange, Rows, SharedRows};
 use crate::source::Interrupt;
 use crate::store::{ARRAY_BYTES, Error, Flight};
 
@@ -73,7 +73,7 @@ pub fn for_each_counted(
 ) -> Result<(), Error> {
     if rows.fitting(range.clone(), bytes, interrupt)?.end < range.end {
         let _flight = Flight::begin(ARRAY_BYTES, interrupt)?;
-        if let Some(Shared { values, keys }) = rows.shared(range.clone(), interrupt)?
+        if let Some(SharedRows { values, keys }) = rows.shared(range.clone(), interrupt)?
             && values.len() <= keys.len() / 2
         {
             let mut times = vec![0_u64; values.len()];

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::Rows;
-use crate::catalogue::{Class, Datatype, Member};
+use crate::catalogue::{Class, Datatype, EnumerationMember};
 use crate::store::decode::{LONGEST_REFERENCE, is_shown_as_stored};
 
 /// Hints about the values of some rows without reading any: [`Facts::hints`](super::Facts::hints).
@@ -92,7 +92,7 @@ impl TextLength {
 #[derive(Clone, Debug)]
 pub enum ValueSet {
     /// Names of an enumeration, and the numbers of unnamed codes.
-    Names(Arc<Names>),
+    Names(Arc<EnumerationNames>),
     /// Labels of categories.
     Categories {
         /// All labels, in the order of their codes.
@@ -104,7 +104,7 @@ pub enum ValueSet {
 
 /// The names of an enumeration. An unnamed code is shown as its number.
 #[derive(Clone, Debug)]
-pub struct Names {
+pub struct EnumerationNames {
     members: Vec<(i128, String)>,
     signed: bool,
     /// 1 to 8.
@@ -128,7 +128,7 @@ impl Hints {
             Class::Reference(_) => hints.texts = TextLength::Within(LONGEST_REFERENCE),
             Class::Enum { .. } if datatype.is_boolean() => {}
             Class::Enum { base, members } => {
-                if let Some(names) = Names::new(base, members) {
+                if let Some(names) = EnumerationNames::new(base, members) {
                     hints.texts = TextLength::Shown(names.longest() as u64);
                     hints.values = Some(ValueSet::Names(Arc::new(names)));
                 }
@@ -200,9 +200,9 @@ impl Hints {
     }
 }
 
-impl Names {
+impl EnumerationNames {
     /// `None`: codes of this base type cannot be read.
-    fn new(base: &Datatype, members: &[Member]) -> Option<Self> {
+    fn new(base: &Datatype, members: &[EnumerationMember]) -> Option<Self> {
         let Class::Integer { signed, .. } = base.class else { return None };
         let code_bytes = u32::try_from(base.size).ok().filter(|bytes| (1..=8).contains(bytes))?;
         let members = members.iter().map(|member| (member.value, member.name.to_string())).collect();

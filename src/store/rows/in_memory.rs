@@ -10,18 +10,18 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use super::{Cuts, Decoded, Facts, Fitter, Fitting, RowRange, Rows, StoredFacts};
+use super::{ChunkDecoding, Cuts, Facts, Fitter, Fitting, RowRange, Rows, StoredFacts};
 use crate::catalogue::{Class, Datatype};
 use crate::source::Interrupt;
 use crate::store::decode::outline::outline_of;
 use crate::store::fixed_width;
-use crate::store::{Alike, Budget, Coded, Container, Containers, Error, Hints, Lent, StoredBytes};
+use crate::store::{Alike, Budget, Coded, Containers, Error, Hints, Lent, RowsContainer, StoredBytes};
 
 /// A test's callback for reads of rows.
 type Hook = Box<dyn Fn(&RowRange, &Interrupt) -> Result<(), Error> + Send + Sync>;
 
 /// Rows of an Arrow array, with counts of reads.
-pub(crate) struct Memory {
+pub(crate) struct MemoryRows {
     array: ArrayRef,
     facts: Facts,
     terminated: bool,
@@ -35,13 +35,13 @@ pub(crate) struct Memory {
     handed_out: AtomicU64,
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for MemoryRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} rows", self.array.len())
     }
 }
 
-impl Memory {
+impl MemoryRows {
     /// Contiguous rows, nullable if the array is.
     pub(crate) fn new(array: ArrayRef) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Memory {
     }
 }
 
-impl Rows for Memory {
+impl Rows for MemoryRows {
     fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -213,7 +213,7 @@ impl Rows for Memory {
     }
 }
 
-impl StoredBytes for Memory {
+impl StoredBytes for MemoryRows {
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, _: &Interrupt) -> Result<(), Error> {
         let width = self.facts.stored.width.expect("no width, no bytes");
         self.check(offset..offset + length as u64, width)?;
@@ -236,7 +236,7 @@ impl StoredBytes for Memory {
     }
 }
 
-impl Coded for Memory {
+impl Coded for MemoryRows {
     fn for_each_terminated(
         &self,
         range: RowRange,
@@ -260,7 +260,7 @@ impl Coded for Memory {
 #[derive(Debug)]
 struct Lost;
 
-impl Container for Lost {
+impl RowsContainer for Lost {
     fn is_decoded(&self) -> bool {
         false
     }
@@ -323,7 +323,7 @@ pub(crate) fn changed(inner: &Facts, outer: &Facts) -> Vec<&'static str> {
 }
 
 /// Gives rows every fact whose bit of `which` is set.
-pub(crate) fn with_facts(rows: Memory, which: u16) -> Memory {
+pub(crate) fn with_facts(rows: MemoryRows, which: u16) -> MemoryRows {
     let has = |bit: u16| which >> bit & 1 == 1;
     rows.with(|facts| {
         facts.nullable |= has(0);
@@ -334,7 +334,7 @@ pub(crate) fn with_facts(rows: Memory, which: u16) -> Memory {
         let datatype = Datatype { size: 5, class: Class::Opaque { tag: "".into() } };
         facts.stored.datatype = has(5).then(|| Arc::new(datatype));
         facts.stored.width = has(6).then_some(5);
-        facts.stored.decoded = if has(7) { Decoded::Always } else { Decoded::Never };
+        facts.stored.decoded = if has(7) { ChunkDecoding::Always } else { ChunkDecoding::Never };
         facts.codes = if has(8) { 256 } else { 0 };
         facts.outline_tells_nulls = has(9);
         facts.fields_lie_apart = has(10);

@@ -20,10 +20,10 @@ mod stored;
 
 pub use cuts::{Blocked, Cuts};
 pub use faces::{Coded, StoredBytes, Summaries};
-pub use facts::{Alike, Container, Containers, Decoded, Facts, StoredFacts};
+pub use facts::{Alike, ChunkDecoding, Containers, Facts, RowsContainer, StoredFacts};
 pub use fitting::{Fitter, Fitting, for_each_array, for_each_counted};
-pub use hints::{Hints, Names, Nan, TextLength, ValueSet};
-pub use shared::{Shared, numbered};
+pub use hints::{EnumerationNames, Hints, Nan, TextLength, ValueSet};
+pub use shared::{SharedRows, numbered};
 pub use stored::for_each_stored;
 
 /// Rows `start..end` of a column.
@@ -61,7 +61,7 @@ pub trait Rows: Debug + Send + Sync {
     ///
     /// # Errors
     /// As [`Rows::array`].
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         let _ = (range, interrupt);
         Ok(None)
     }

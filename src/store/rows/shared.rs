@@ -7,7 +7,7 @@ use arrow_array::ArrayRef;
 
 /// Some rows, with each distinct stored row decoded once: [`Rows::shared`](super::Rows::shared).
 #[derive(Clone, Debug)]
-pub struct Shared {
+pub struct SharedRows {
     /// The distinct rows.
     pub values: ArrayRef,
     /// The index of each row among them.

@@ -1,6 +1,6 @@
 //! Summaries of the known blocks of a column, packed: 24 bytes per block of numbers.
 
-use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+use super::scalar::{LONGEST_TEXT, Scalar, ScalarKind, Summary};
 use crate::store::Blocked;
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ const PAGE: usize = 256;
 
 /// The summaries of some blocks.
 #[derive(Debug)]
-pub(in crate::store) struct Blocks {
-    kind: Kind,
+pub(in crate::store) struct BlockSummaries {
+    kind: ScalarKind,
     /// The blocks of the column.
     blocked: Blocked,
     pages: BTreeMap<u64, Page>,
@@ -40,9 +40,9 @@ enum Bounds {
 }
 
 impl Page {
-    fn new(kind: Kind, length: usize) -> Self {
+    fn new(kind: ScalarKind, length: usize) -> Self {
         let bounds = match kind {
-            Kind::Text => Bounds::Texts(vec![[None, None]; length].into()),
+            ScalarKind::Text => Bounds::Texts(vec![[None, None]; length].into()),
             _ => Bounds::Bits(vec![[0; 2]; length].into()),
         };
         Self { known: vec![false; length].into(), counts: None, bounds }
@@ -61,22 +61,22 @@ pub(super) fn to_bits(scalar: &Scalar) -> Option<u64> {
 }
 
 /// The inverse of [`to_bits`].
-pub(super) fn from_bits(kind: Kind, bits: u64) -> Option<Scalar> {
+pub(super) fn from_bits(kind: ScalarKind, bits: u64) -> Option<Scalar> {
     Some(match kind {
-        Kind::Bool => Scalar::Bool(bits != 0),
-        Kind::Int => Scalar::Int(bits.cast_signed()),
-        Kind::UInt => Scalar::UInt(bits),
-        Kind::Float => Scalar::Float(f64::from_bits(bits)),
-        Kind::Text => return None,
+        ScalarKind::Bool => Scalar::Bool(bits != 0),
+        ScalarKind::Int => Scalar::Int(bits.cast_signed()),
+        ScalarKind::UInt => Scalar::UInt(bits),
+        ScalarKind::Float => Scalar::Float(f64::from_bits(bits)),
+        ScalarKind::Text => return None,
     })
 }
 
-impl Blocks {
-    pub fn new(kind: Kind, blocked: Blocked) -> Self {
+impl BlockSummaries {
+    pub fn new(kind: ScalarKind, blocked: Blocked) -> Self {
         Self { kind, blocked, pages: BTreeMap::new(), known: 0 }
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ScalarKind {
         self.kind
     }
 

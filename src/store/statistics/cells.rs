@@ -14,7 +14,7 @@ const STRETCH: usize = 16 << 10;
 
 /// A column of fixed-length strings.
 #[derive(Clone, Copy, Debug)]
-pub struct Cells<'a> {
+pub struct FixedStrings<'a> {
     /// Bytes of each string.
     pub width: usize,
     /// Their padding.
@@ -29,7 +29,7 @@ struct Extremes<K> {
     nulls: u64,
 }
 
-impl Cells<'_> {
+impl FixedStrings<'_> {
     /// Summarises the cells concatenated in `bytes`. `texts` summarises ranges of bytes whose texts sort differently
     /// from their cells; `None` if it returns `None`.
     pub fn summary(&self, bytes: &[u8], texts: impl Fn(Range<usize>) -> Option<Summary>) -> Option<Summary> {

@@ -13,8 +13,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::blocks::{Blocks, from_bits, to_bits};
-use super::scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+use super::blocks::{BlockSummaries, from_bits, to_bits};
+use super::scalar::{LONGEST_TEXT, Scalar, ScalarKind, Summary};
 use crate::store::Blocked;
 
 /// Version of the bytes below and of their meaning: which values are null, how values are shown.
@@ -28,18 +28,18 @@ const NO_TEXT: u8 = u8::MAX;
 const HAS_NULLS: u8 = 1;
 const HAS_NANS: u8 = 2;
 
-fn code(kind: Kind) -> u8 {
+fn code(kind: ScalarKind) -> u8 {
     match kind {
-        Kind::Bool => 0,
-        Kind::Int => 1,
-        Kind::UInt => 2,
-        Kind::Float => 3,
-        Kind::Text => 4,
+        ScalarKind::Bool => 0,
+        ScalarKind::Int => 1,
+        ScalarKind::UInt => 2,
+        ScalarKind::Float => 3,
+        ScalarKind::Text => 4,
     }
 }
 
 /// Serialises complete statistics.
-pub(in crate::store) fn encode(blocks: &Blocks) -> Vec<u8> {
+pub(in crate::store) fn encode(blocks: &BlockSummaries) -> Vec<u8> {
     let all: Vec<Summary> = (0..blocks.blocked().count()).filter_map(|block| blocks.get(block)).collect();
     let has_nulls = all.iter().any(|block| block.nulls > 0);
     let has_nans = all.iter().any(|block| block.nans > 0);
@@ -55,7 +55,7 @@ pub(in crate::store) fn encode(blocks: &Blocks) -> Vec<u8> {
     if has_nans {
         all.iter().for_each(|block| out.extend((block.nans as u32).to_le_bytes()));
     }
-    if blocks.kind() == Kind::Text {
+    if blocks.kind() == ScalarKind::Text {
         for bound in all.iter().flat_map(|block| [&block.min, &block.max]) {
             match bound {
                 Some(Scalar::Text(text)) if text.len() <= LONGEST_TEXT => {
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The statistics of a column of this kind with these blocks; `None`: the bytes are damaged, or of something else.
-pub(in crate::store) fn decode(bytes: &[u8], kind: Kind, blocked: &Blocked) -> Option<Blocks> {
+pub(in crate::store) fn decode(bytes: &[u8], kind: ScalarKind, blocked: &Blocked) -> Option<BlockSummaries> {
     let (content, hash) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(content) != u64::from_le_bytes(*hash) {
         return None;
@@ -119,16 +119,16 @@ pub(in crate::store) fn decode(bytes: &[u8], kind: Kind, blocked: &Blocked) -> O
     }
     let [version, kind_code, flags, ..] = reader.array::<8>()?;
     let stated = u64::from_le_bytes(reader.array()?);
-    let known_flags = if kind == Kind::Float { HAS_NULLS | HAS_NANS } else { HAS_NULLS };
+    let known_flags = if kind == ScalarKind::Float { HAS_NULLS | HAS_NANS } else { HAS_NULLS };
     if version != VERSION || kind_code != code(kind) || stated != blocked.rows() || flags & !known_flags != 0 {
         return None;
     }
     let count = usize::try_from(blocked.count()).ok()?;
     let nulls = if flags & HAS_NULLS != 0 { Some(reader.counts(count)?) } else { None };
     let nans = if flags & HAS_NANS != 0 { Some(reader.counts(count)?) } else { None };
-    let bits = if kind == Kind::Text { None } else { Some((reader.bits(count)?, reader.bits(count)?)) };
+    let bits = if kind == ScalarKind::Text { None } else { Some((reader.bits(count)?, reader.bits(count)?)) };
 
-    let mut blocks = Blocks::new(kind, blocked.clone());
+    let mut blocks = BlockSummaries::new(kind, blocked.clone());
     for block in 0..count {
         let range = blocked.rows_of(block as u64);
         let (min, max) = match &bits {

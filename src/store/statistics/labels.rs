@@ -11,17 +11,17 @@ use bstr::ByteSlice;
 use super::Scalar;
 use super::scalar::Summary;
 use super::scan::{self, STRETCH, Texts, place, valid_rows};
-use crate::catalogue::Member;
+use crate::catalogue::EnumerationMember;
 
 /// Labels in the order of their codes.
 #[derive(Clone, Debug)]
-pub struct Labels {
+pub struct CodeLabels {
     labels: LargeStringArray,
     /// Codes of a least and a greatest label.
     ends: [usize; 2],
 }
 
-impl Labels {
+impl CodeLabels {
     /// More labels than a block has rows are not worth scanning for each block.
     pub const MOST: u64 = super::GRAIN;
 
@@ -82,8 +82,8 @@ impl Labels {
 
 /// Counts and bounds of rows with these codes of an enumeration, and whether all codes are named. A code with several
 /// names has the first, an unnamed one its number. `None`: the codes are not integers, or lie further apart than
-/// [`Labels::MOST`].
-pub fn named(codes: &dyn Array, members: &[Member]) -> Option<(Summary, bool)> {
+/// [`CodeLabels::MOST`].
+pub fn named(codes: &dyn Array, members: &[EnumerationMember]) -> Option<(Summary, bool)> {
     let [least, greatest] = match scan::summary(codes)? {
         Summary { min: Some(Scalar::Int(min)), max: Some(Scalar::Int(max)), .. } => [min, max].map(i128::from),
         Summary { min: Some(Scalar::UInt(min)), max: Some(Scalar::UInt(max)), .. } => [min, max].map(i128::from),
@@ -93,7 +93,7 @@ pub fn named(codes: &dyn Array, members: &[Member]) -> Option<(Summary, bool)> {
         }
         _ => return None,
     };
-    let span = usize::try_from(greatest - least).ok().filter(|span| (*span as u64) < Labels::MOST)?;
+    let span = usize::try_from(greatest - least).ok().filter(|span| (*span as u64) < CodeLabels::MOST)?;
     let mut used = vec![false; span + 1];
     let ends = ends(members, least, span);
     match codes.data_type() {
@@ -123,13 +123,13 @@ pub fn named(codes: &dyn Array, members: &[Member]) -> Option<(Summary, bool)> {
 }
 
 /// Position of a member among `span` + 1 codes from `least` on.
-fn place_of(member: &Member, least: i128, span: usize) -> Option<usize> {
+fn place_of(member: &EnumerationMember, least: i128, span: usize) -> Option<usize> {
     let place = member.value.checked_sub(least).and_then(|place| usize::try_from(place).ok());
     place.filter(|place| *place <= span)
 }
 
 /// Positions, among `span` + 1 codes from `least` on, of a least and a greatest name; `None`: some code is unnamed.
-fn ends(members: &[Member], least: i128, span: usize) -> Option<[usize; 2]> {
+fn ends(members: &[EnumerationMember], least: i128, span: usize) -> Option<[usize; 2]> {
     if members.len() <= span {
         return None;
     }

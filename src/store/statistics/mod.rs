@@ -5,8 +5,8 @@
 //!
 //! | part | contents |
 //! | --- | --- |
-//! | [`Labels`] | labels, for summaries of their codes |
-//! | `Cells` | fixed-length strings, for summaries of them in stored form |
+//! | [`CodeLabels`] | labels, for summaries of their codes |
+//! | `FixedStrings` | fixed-length strings, for summaries of them in stored form |
 //! | [`Statistics`] | the summaries of all blocks of a column |
 //! | [`Summary`] | the counts and bounds of some rows |
 
@@ -21,17 +21,17 @@ mod tests;
 
 use std::ops::Range;
 
-pub(super) use blocks::Blocks;
+pub(super) use blocks::BlockSummaries;
 pub use blocks::GRAIN;
-pub(super) use cells::Cells;
-pub use labels::Labels;
+pub(super) use cells::FixedStrings;
+pub use labels::CodeLabels;
 pub(super) use labels::named;
-pub use scalar::{Kind, LONGEST_TEXT, Scalar, Summary};
+pub use scalar::{LONGEST_TEXT, Scalar, ScalarKind, Summary};
 pub use scan::summary;
 
 /// Decodes an entry of the cache folder and encodes it again; `None`: no statistics of so many rows of this kind.
 #[cfg(feature = "fuzzing")]
-pub fn encoded_again(entry: &[u8], kind: Kind, rows: u64) -> Option<Vec<u8>> {
+pub fn encoded_again(entry: &[u8], kind: ScalarKind, rows: u64) -> Option<Vec<u8>> {
     let blocked = crate::store::Blocked::new(rows, GRAIN, None);
     format::decode(entry, kind, &blocked).map(|blocks| format::encode(&blocks))
 }
@@ -39,12 +39,12 @@ pub fn encoded_again(entry: &[u8], kind: Kind, rows: u64) -> Option<Vec<u8>> {
 /// The statistics of a column: exact summaries of every block.
 #[derive(Debug)]
 pub struct Statistics {
-    pub(super) blocks: Blocks,
+    pub(super) blocks: BlockSummaries,
 }
 
 impl Statistics {
     /// From complete blocks.
-    pub(super) fn new(blocks: Blocks) -> Self {
+    pub(super) fn new(blocks: BlockSummaries) -> Self {
         Self { blocks }
     }
 
@@ -54,7 +54,7 @@ impl Statistics {
     }
 
     /// The kind of the column's values.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ScalarKind {
         self.blocks.kind()
     }
 

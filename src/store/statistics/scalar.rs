@@ -9,7 +9,7 @@ pub const LONGEST_TEXT: usize = 64;
 
 /// The kind of a column's values, as far as their order goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ScalarKind {
     /// Booleans, false first.
     Bool,
     /// Signed integers of any width.
@@ -22,7 +22,7 @@ pub enum Kind {
     Text,
 }
 
-impl Kind {
+impl ScalarKind {
     /// The kind of an Arrow array of this type; a dictionary has that of its labels. `None` for types without an order:
     /// structs and lists.
     pub fn of(data_type: &DataType) -> Option<Self> {

@@ -36,8 +36,8 @@ const LABELS_PER_ROW: usize = 16;
 /// nothing, since the least of the truncated strings is the truncated least string.
 const CUT: usize = LONGEST_TEXT + 1;
 
-/// Counts and bounds of an array's rows; `None`: [`super::Kind::of`] has no kind for its type. Strings longer than
-/// [`LONGEST_TEXT`] are truncated to one byte more.
+/// Counts and bounds of an array's rows; `None`: [`super::ScalarKind::of`] has no kind for its type. Strings longer
+/// than [`LONGEST_TEXT`] are truncated to one byte more.
 pub fn summary(array: &dyn Array) -> Option<Summary> {
     Some(match array.data_type() {
         DataType::Boolean => booleans(array.as_boolean()),

@@ -11,7 +11,7 @@ use arrow_array::{
 };
 use proptest::prelude::*;
 
-use super::{Labels, summary};
+use super::{CodeLabels, summary};
 
 /// The array of rows with these codes; null without a label.
 fn shown(codes: &[Option<i64>], labels: &LargeStringArray) -> ArrayRef {
@@ -64,7 +64,7 @@ proptest! {
             }
         }
         let expected = summary(shown(&codes, &labels).as_ref()).unwrap();
-        let known = Labels::new(&(Arc::new(labels) as ArrayRef)).unwrap();
+        let known = CodeLabels::new(&(Arc::new(labels) as ArrayRef)).unwrap();
         let arrays = typed(&codes);
         prop_assert!(!arrays.is_empty());
         for array in arrays {
@@ -76,7 +76,7 @@ proptest! {
 #[test]
 fn bytes_past_127_are_labels_of_unsigned_codes_only() {
     let labels = LargeStringArray::from((0..200).map(|label| format!("{label:03}")).collect::<Vec<_>>());
-    let known = Labels::new(&(Arc::new(labels.clone()) as ArrayRef)).unwrap();
+    let known = CodeLabels::new(&(Arc::new(labels.clone()) as ArrayRef)).unwrap();
     let of = |codes: ArrayRef, same: &[Option<i64>]| {
         assert_eq!(known.summary(codes.as_ref()), summary(shown(same, &labels).as_ref()));
     };
@@ -91,7 +91,7 @@ fn bytes_past_127_are_labels_of_unsigned_codes_only() {
 
 #[test]
 fn labels_that_are_no_text_or_missing_have_none() {
-    let none = |labels: ArrayRef| assert!(Labels::new(&labels).is_none());
+    let none = |labels: ArrayRef| assert!(CodeLabels::new(&labels).is_none());
     none(Arc::new(Int32Array::from(vec![1, 2])));
     none(Arc::new(LargeStringArray::from(vec![Some("a"), None])));
     none(Arc::new(LargeStringArray::from(Vec::<&str>::new())));

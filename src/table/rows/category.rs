@@ -11,9 +11,10 @@ use parking_lot::Mutex;
 
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::statistics::{Labels, Scalar, Summary};
+use crate::store::statistics::{CodeLabels, Scalar, Summary};
 use crate::store::{
-    Coded, Decoded, Error, Facts, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts, Summaries, Tally, ValueSet,
+    ChunkDecoding, Coded, Error, Facts, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts, Summaries, Tally,
+    ValueSet,
 };
 
 /// Codes shown as their labels. Code −1, the explicit fill and codes out of range are null.
@@ -25,7 +26,7 @@ pub struct CategoryRows {
     facts: Facts,
     loaded: Mutex<Option<ArrayRef>>,
     /// Labels prepared for summaries of codes. `None`: labels that allow none, or that cannot be read.
-    summed: OnceLock<Option<Labels>>,
+    summed: OnceLock<Option<CodeLabels>>,
     tally: Arc<Tally>,
 }
 
@@ -98,7 +99,7 @@ impl LabelRows {
             data_type: categories.labels.data_type().clone(),
             nullable: true,
             hints: Hints::default(),
-            stored: StoredFacts { decoded: Decoded::Never, ..inner.stored.clone() },
+            stored: StoredFacts { decoded: ChunkDecoding::Never, ..inner.stored.clone() },
             codes: 0,
             outline_tells_nulls: false,
             fields_lie_apart: false,
@@ -223,10 +224,10 @@ impl Coded for CategoryRows {
         let labels = match self.summed.get() {
             Some(labels) => labels,
             // Reading codes should not wait for many labels.
-            None if self.labels.len() > Labels::MOST => return None,
+            None if self.labels.len() > CodeLabels::MOST => return None,
             None => match self.labels(interrupt) {
                 Err(Error::Interrupted(_)) => return None,
-                labels => self.summed.get_or_init(|| Labels::new(&labels.ok()?)),
+                labels => self.summed.get_or_init(|| CodeLabels::new(&labels.ok()?)),
             },
         };
         labels.as_ref()?.summary(codes)
@@ -251,7 +252,7 @@ impl Summaries for CategoryRows {
 
     fn summary(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Summary>, Error> {
         // As in `summary_of`, many labels are not worth reading for a summary.
-        if self.labels.len() > Labels::MOST {
+        if self.labels.len() > CodeLabels::MOST {
             return Ok(None);
         }
         // Labels and codes have different orders, but a single label is both the least and the greatest.

@@ -199,7 +199,7 @@ mod tests {
     use arrow_array::{DictionaryArray, StringArray};
 
     use super::*;
-    use crate::store::rows::in_memory::Memory;
+    use crate::store::rows::in_memory::MemoryRows;
     use crate::table::HeldRows;
 
     fn chain(arrays: Vec<ArrayRef>) -> ChainRows {
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_parts_know_of_where_they_lie_is_known_of_all() {
-        let memory = |bytes| Memory::new(Arc::new(Int64Array::from(vec![0; 3]))).strided(bytes);
+        let memory = |bytes| MemoryRows::new(Arc::new(Int64Array::from(vec![0; 3]))).strided(bytes);
         let chain = ChainRows::new(vec![Arc::new(memory(24)), Arc::new(memory(40).alike())]).unwrap().cut();
         assert_eq!((chain.facts().stride, chain.facts().cuts.clone()), (Some(40), Cuts::new([3, 6])));
         let none = Interrupt::new();

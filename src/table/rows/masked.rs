@@ -10,7 +10,7 @@ use arrow_select::concat::concat;
 
 use crate::source::Interrupt;
 use crate::store::decode::widen;
-use crate::store::{Alike, Containers, Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredBytes};
+use crate::store::{Alike, Containers, Error, Facts, Fitting, Hints, RowRange, Rows, SharedRows, StoredBytes};
 
 /// Values that are null where a mask is true or not zero (or, inverted, where it is not), and after its end. A mask of
 /// arrays covers single items. Stored bytes stay those of the values.
@@ -141,9 +141,9 @@ impl Rows for MaskedRows {
         self.values.fitting(range, bytes, interrupt)
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         let shared = if self.depth == 0 { self.values.shared(range.clone(), interrupt)? } else { None };
-        let Some(Shared { values, mut keys }) = shared else { return Ok(None) };
+        let Some(SharedRows { values, mut keys }) = shared else { return Ok(None) };
         let present = self.present(&range, interrupt)?;
         // One additional null value for all missing rows.
         let missing = u32::try_from(values.len()).map_err(|error| self.failed(error))?;
@@ -152,7 +152,7 @@ impl Rows for MaskedRows {
         for (key, _) in keys.iter_mut().zip(&present).filter(|(_, is_there)| !is_there) {
             *key = missing;
         }
-        Ok(Some(Shared { values, keys }))
+        Ok(Some(SharedRows { values, keys }))
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
@@ -178,10 +178,10 @@ mod tests {
     use arrow_select::take::take;
 
     use super::*;
-    use crate::store::rows::in_memory::Memory;
+    use crate::store::rows::in_memory::MemoryRows;
 
     fn of(array: ArrayRef) -> Arc<dyn Rows> {
-        Arc::new(Memory::new(array))
+        Arc::new(MemoryRows::new(array))
     }
 
     fn lists(items: ArrayRef, length: i32) -> ArrayRef {
@@ -227,7 +227,7 @@ mod tests {
 
     /// Rows that share what is stored of them.
     #[derive(Debug)]
-    struct OneText(Memory);
+    struct OneText(MemoryRows);
 
     impl Rows for OneText {
         fn facts(&self) -> &Facts {
@@ -238,18 +238,18 @@ mod tests {
             self.0.array(range, interrupt)
         }
 
-        fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+        fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
             let keys = range.clone().map(|_| 0).collect();
-            Ok(Some(Shared { values: self.array(0..1, interrupt)?, keys }))
+            Ok(Some(SharedRows { values: self.array(0..1, interrupt)?, keys }))
         }
     }
 
     #[test]
     fn shared_rows_are_those_of_arrays() {
-        let texts = Arc::new(OneText(Memory::new(Arc::new(LargeStringArray::from(vec!["a"; 4])))));
+        let texts = Arc::new(OneText(MemoryRows::new(Arc::new(LargeStringArray::from(vec!["a"; 4])))));
         let mask = of(Arc::new(BooleanArray::from(vec![false, true, true, false])));
         let rows = MaskedRows::new("/t/s".into(), texts, mask).unwrap();
-        let Shared { values, keys } = rows.shared(0..4, &Interrupt::new()).unwrap().unwrap();
+        let SharedRows { values, keys } = rows.shared(0..4, &Interrupt::new()).unwrap().unwrap();
         let shown = take(&values, &UInt32Array::from(keys), None).unwrap();
         assert_eq!(shown.as_ref(), rows.array(0..4, &Interrupt::new()).unwrap().as_ref());
     }

@@ -28,7 +28,7 @@ pub use numbers::{
     BitRows, CastRows, EdgeRows, Edges, EncodedRows, EvenRows, Linear, PackedRows, Packing, RecodedRows, Samples,
     TimeRows, TypedRows, UnitCount, common_type,
 };
-pub use offsets::{EndRows, Json, JsonRows, ListRows, PresentRows, StringRows};
+pub use offsets::{EndRows, JsonRows, ListRows, NestedJson, PresentRows, StringRows};
 pub use padded::PaddedRows;
 pub use part::PartRows;
 pub use runs::{RunRows, labelled_runs};
@@ -47,14 +47,14 @@ mod tests {
     use super::*;
     use crate::calendar::{Instant, SECOND};
     use crate::source::Interrupt;
-    use crate::store::rows::in_memory::{FACTS, Memory, changed, with_facts};
+    use crate::store::rows::in_memory::{FACTS, MemoryRows, changed, with_facts};
     use crate::store::{Nan, Rows};
     use crate::table::Times;
 
     const ROWS: usize = 6;
 
-    fn memory(array: ArrayRef) -> Memory {
-        Memory::new(array).natural(2).strided(24).cut([4, 6]).alike()
+    fn memory(array: ArrayRef) -> MemoryRows {
+        MemoryRows::new(array).natural(2).strided(24).cut([4, 6]).alike()
     }
 
     /// Facts that a wrapper changes or gives up. All others are those of the rows that it wraps.
@@ -107,13 +107,13 @@ mod tests {
     type Wrapper = (&'static str, Arc<dyn Rows>, Arc<dyn Rows>);
 
     /// All wrappers; `made` gives the rows that they wrap their facts.
-    fn wrappers(made: &dyn Fn(ArrayRef) -> Memory) -> Vec<Wrapper> {
+    fn wrappers(made: &dyn Fn(ArrayRef) -> MemoryRows) -> Vec<Wrapper> {
         let of = |array: ArrayRef| Arc::new(made(array)) as Arc<dyn Rows>;
         let path = || "/t/c".to_owned();
         let numbers = || of(Arc::new(Int64Array::from(vec![0; ROWS])));
         let mask = || Arc::new(memory(Arc::new(Int8Array::from(vec![0; ROWS]))));
         let codes = || of(Arc::new(Int8Array::from(vec![0; ROWS])));
-        let labels = || Arc::new(Memory::new(Arc::new(LargeStringArray::from(vec!["a"; ROWS])))) as Arc<dyn Rows>;
+        let labels = || Arc::new(MemoryRows::new(Arc::new(LargeStringArray::from(vec!["a"; ROWS])))) as Arc<dyn Rows>;
         let categories = |codes| CategoryRows::new(path(), codes, labels(), Arc::default());
         let cells = || of(Arc::new(FixedSizeBinaryArray::try_from_iter(std::iter::repeat_n([b'a'], ROWS)).unwrap()));
         let floats = || of(Arc::new(Float32Array::from(vec![0.5; ROWS])));
@@ -124,7 +124,7 @@ mod tests {
             of(Arc::new(StructArray::from(vec![(field, Arc::new(Int8Array::from(vec![0; ROWS])) as ArrayRef)])))
         };
         let times = Times::new(SECOND, Instant { attoseconds: 0, is_exact: true }, &DataType::Int64).unwrap();
-        let indices = || Arc::new(Memory::new(Arc::new(Int64Array::from(vec![-1; ROWS]))));
+        let indices = || Arc::new(MemoryRows::new(Arc::new(Int64Array::from(vec![-1; ROWS]))));
         let duration = DataType::Duration(TimeUnit::Second);
         let undecoded = DecodedRows::undecoded(1);
         macro_rules! wrapped {
@@ -164,7 +164,7 @@ mod tests {
         let none = Interrupt::new();
         // Each of these puts rows elsewhere.
         let moved = ["spread", "present", "ends", "bits", "compound"];
-        let here = |made: &dyn Fn(ArrayRef) -> Memory| {
+        let here = |made: &dyn Fn(ArrayRef) -> MemoryRows| {
             wrappers(made).into_iter().filter(move |(name, ..)| !moved.contains(name))
         };
         for (name, rows, _) in here(&memory) {
@@ -187,7 +187,7 @@ mod tests {
     proptest! {
         #[test]
         fn wrappers_keep_the_facts_that_they_do_not_give_up(which in 0..=FACTS) {
-            for (name, rows, inner) in wrappers(&|array| with_facts(Memory::new(array), which)) {
+            for (name, rows, inner) in wrappers(&|array| with_facts(MemoryRows::new(array), which)) {
                 let (_, line) = CHANGED.iter().find(|(wrapper, _)| *wrapper == name).unwrap();
                 for fact in changed(inner.facts(), rows.facts()) {
                     prop_assert!(has(line, fact), "{} lost or changed {}", name, fact);
@@ -201,7 +201,7 @@ mod tests {
     fn facts_that_are_said_to_change_do() {
         let mut seen: Vec<(&str, &str)> = Vec::new();
         for which in [0, FACTS] {
-            for (name, rows, inner) in wrappers(&|array| with_facts(Memory::new(array), which)) {
+            for (name, rows, inner) in wrappers(&|array| with_facts(MemoryRows::new(array), which)) {
                 seen.extend(changed(inner.facts(), rows.facts()).into_iter().map(|fact| (name, fact)));
             }
         }

@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 
 use crate::source::Interrupt;
 use crate::store::statistics::{self, Summary};
-use crate::store::{Coded, Error, Facts, Fitting, Hints, Nan, Place, RowRange, Rows, StoredBytes, Summaries};
+use crate::store::{Coded, Error, Facts, Fitting, Hints, Nan, RowRange, Rows, StoredBytes, StridedField, Summaries};
 
 /// Masks NaN in rows of floats, or unmasks it. Stored bytes do not change.
 ///
@@ -119,7 +119,7 @@ impl Rows for NanRows {
 }
 
 impl Coded for NanRows {
-    fn place(&self) -> Option<Place<'_>> {
+    fn place(&self) -> Option<StridedField<'_>> {
         self.rows.coded()?.place()
     }
 
@@ -163,10 +163,10 @@ mod tests {
     use arrow_array::Float64Array;
 
     use super::*;
-    use crate::store::rows::in_memory::Memory;
+    use crate::store::rows::in_memory::MemoryRows;
 
     fn rows(values: Vec<Option<f64>>) -> Arc<dyn Rows> {
-        Arc::new(Memory::new(Arc::new(Float64Array::from(values))))
+        Arc::new(MemoryRows::new(Arc::new(Float64Array::from(values))))
     }
 
     fn validity(rows: &dyn Rows) -> Vec<bool> {
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn integers_have_no_nan() {
-        let stored: Arc<dyn Rows> = Arc::new(Memory::new(Arc::new(arrow_array::Int64Array::from(vec![1]))));
+        let stored: Arc<dyn Rows> = Arc::new(MemoryRows::new(Arc::new(arrow_array::Int64Array::from(vec![1]))));
         assert!(NanRows::missing(&stored).is_none());
     }
 }

@@ -7,12 +7,12 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::IpcColumn;
-use super::layout::{Layout, Placed, Position};
-use super::learnt::lengths::{Lengths, Pass};
+use super::layout::{BatchLayout, Placed, Position};
+use super::learnt::lengths::{Lengths, LengthsPass};
 use super::learnt::nulls::Nulls;
-use super::message::{self, Place, up};
-use super::plan::{Plan, Role};
-use super::table::{LARGEST, Table};
+use super::message::{self, MessageBlock, up};
+use super::plan::{BufferRole, IpcPlan};
+use super::table::{IpcTable, LARGEST};
 use crate::source::Interrupt;
 use crate::store::Error;
 use crate::store::pass::Keeper;
@@ -25,19 +25,19 @@ const LAYOUTS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// A file whose labels have been read.
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct IpcFile {
     /// Everything known before any value is read.
-    pub table: Arc<Table>,
+    pub table: Arc<IpcTable>,
     /// Null counts for headers.
     pub nulls: Nulls,
     /// Lengths, if sizes depend on them.
-    pub pass: Option<Pass>,
+    pub pass: Option<LengthsPass>,
     /// Bytes of a batch's header.
     pub header: u64,
     /// Layouts of the first and the last batch, if no size depends on values: all but the last are alike.
-    layouts: Option<[Arc<Layout>; 2]>,
-    recent: Mutex<LruCache<u64, Arc<Layout>>>,
-    /// The size shown before the lengths are known, if learning them takes long; see [`File::promised`].
+    layouts: Option<[Arc<BatchLayout>; 2]>,
+    recent: Mutex<LruCache<u64, Arc<BatchLayout>>>,
+    /// The size shown before the lengths are known, if learning them takes long; see [`IpcFile::promised`].
     pub promised: OnceLock<Option<u64>>,
     placed: OnceLock<Placement>,
 }
@@ -57,17 +57,17 @@ pub(super) struct Placement {
     pub tail: Vec<u8>,
 }
 
-impl File {
+impl IpcFile {
     /// Lays the file out; reads nothing.
-    pub fn new(table: Table, keeper: Option<Keeper>) -> Self {
+    pub fn new(table: IpcTable, keeper: Option<Keeper>) -> Self {
         let table = Arc::new(table);
-        let pass = Pass::new(&table, keeper.clone());
+        let pass = LengthsPass::new(&table, keeper.clone());
         let last = table.batches().saturating_sub(1);
-        let first = Layout::new(&table, None, 0);
+        let first = BatchLayout::new(&table, None, 0);
         let nulls = vec![0; first.node_rows.len()];
         let header = first.header(&table, &nulls, 0).len() as u64;
         let header = up(header + HEADER_MARGIN, table.alignment);
-        let layouts = pass.is_none().then(|| [Arc::new(first), Arc::new(Layout::new(&table, None, last))]);
+        let layouts = pass.is_none().then(|| [Arc::new(first), Arc::new(BatchLayout::new(&table, None, last))]);
         Self {
             nulls: Nulls::new(&table, keeper),
             pass,
@@ -86,14 +86,14 @@ impl File {
     }
 
     /// The layout of a batch.
-    pub fn layout(&self, batch: u64, interrupt: &Interrupt) -> Result<Arc<Layout>, Error> {
+    pub fn layout(&self, batch: u64, interrupt: &Interrupt) -> Result<Arc<BatchLayout>, Error> {
         if let Some([first, last]) = &self.layouts {
             return Ok(Arc::clone(if batch == last.batch { last } else { first }));
         }
         if let Some(known) = self.recent.lock().get(&batch) {
             return Ok(Arc::clone(known));
         }
-        let layout = Arc::new(Layout::new(&self.table, self.lengths(interrupt)?, batch));
+        let layout = Arc::new(BatchLayout::new(&self.table, self.lengths(interrupt)?, batch));
         self.recent.lock().put(batch, Arc::clone(&layout));
         Ok(layout)
     }
@@ -103,14 +103,14 @@ impl File {
         let plan = self.table.plans.get(buffer.column)?;
         let stored = plan.direct?;
         let role = plan.streams.get(buffer.stream)?.role;
-        matches!(role, Role::Cells(_)).then_some(())?;
+        matches!(role, BufferRole::Cells(_)).then_some(())?;
         Some((self.table.columns.get(buffer.column)?, self.table.rows_of(batch).0.checked_mul(stored)?))
     }
 
     /// Positions of a column within a batch.
     pub fn position(&self, batch: u64, column: usize) -> Option<Position<'_>> {
-        let plan: &Plan = self.table.plans.get(column)?;
-        let lengths = self.pass.as_ref().and_then(Pass::known);
+        let plan: &IpcPlan = self.table.plans.get(column)?;
+        let lengths = self.pass.as_ref().and_then(LengthsPass::known);
         Some(Position { table: &self.table, lengths, batch, column, plan })
     }
 
@@ -181,9 +181,9 @@ impl File {
         for batch in 0..batches {
             let body = match &self.layouts {
                 Some([first, last]) => if batch + 1 == batches { last } else { first }.filled(table),
-                None => Layout::new(table, lengths, batch).filled(table),
+                None => BatchLayout::new(table, lengths, batch).filled(table),
             };
-            places.push(Place { offset: at, metadata: self.header as u32, body });
+            places.push(MessageBlock { offset: at, metadata: self.header as u32, body });
             at = at.saturating_add(self.header).saturating_add(body).min(u64::MAX / 4);
         }
         let starts = || places.iter().map(|place| place.offset).collect();
@@ -210,7 +210,7 @@ impl Placement {
     }
 
     /// The batch that contains byte `at`, and the batch's first byte.
-    pub fn batch_at(&self, file: &File, at: u64) -> (u64, u64) {
+    pub fn batch_at(&self, file: &IpcFile, at: u64) -> (u64, u64) {
         let head = file.table.head.length;
         match &self.starts {
             Some(starts) => {

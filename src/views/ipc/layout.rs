@@ -1,9 +1,9 @@
 //! Places of buffers in the body of a batch, and of pieces of rows in a buffer.
 
 use super::learnt::lengths::Lengths;
-use super::message::{self, Batch, Count, Extent, up};
-use super::plan::{Domain, Kind, Node, Plan, Role, Stream};
-use super::table::{ALIGNMENT, PAGE, PAGED, Table};
+use super::message::{self, Batch, BufferExtent, NodeCounts, up};
+use super::plan::{BufferRole, Domain, IpcNode, IpcNodeKind, IpcPlan, Stream};
+use super::table::{ALIGNMENT, IpcTable, PAGE, PAGED};
 use crate::store::Error;
 
 /// Most bytes of a data buffer of string views, about: positions in it have 32 bits.
@@ -14,7 +14,7 @@ const LONGEST_PIECE: u64 = 1 << 30;
 
 /// The layout of a batch.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct BatchLayout {
     /// Number of the batch.
     pub batch: u64,
     /// Its buffers in the order of the schema.
@@ -37,7 +37,7 @@ pub(super) struct Placed {
     /// First byte in the stream: a long stream is cut into several buffers.
     pub start: u64,
     /// Its place in the body.
-    pub extent: Extent,
+    pub extent: BufferExtent,
 }
 
 /// Bytes of each buffer but the last into which slots of `width` bytes are cut.
@@ -45,9 +45,9 @@ pub(super) fn bytes_of_slots(width: u64) -> u64 {
     MOST_SLOTS / width.max(1) * width
 }
 
-impl Layout {
+impl BatchLayout {
     /// Lays a batch out. `lengths` must cover it if sizes depend on the values.
-    pub fn new(table: &Table, lengths: Option<&Lengths>, batch: u64) -> Self {
+    pub fn new(table: &IpcTable, lengths: Option<&Lengths>, batch: u64) -> Self {
         let mut layout = Self { batch, buffers: Vec::new(), node_rows: Vec::new(), data_buffers: Vec::new(), body: 0 };
         for (column, plan) in table.plans.iter().enumerate() {
             let place = Position { table, lengths, batch, column, plan };
@@ -60,22 +60,23 @@ impl Layout {
         layout
     }
 
-    fn place(&mut self, table: &Table, place: &Position<'_>, number: usize, stream: &Stream) {
+    fn place(&mut self, table: &IpcTable, place: &Position<'_>, number: usize, stream: &Stream) {
         let column = place.column;
         let node = place.plan.nodes.get(stream.node);
-        let views = matches!((node.map(|node| &node.kind), stream.role), (Some(Kind::Views(_)), Role::Cells(_)));
+        let views =
+            matches!((node.map(|node| &node.kind), stream.role), (Some(IpcNodeKind::Views(_)), BufferRole::Cells(_)));
         if views {
             self.data_buffers.push(0);
         }
         let mut add = |start, length| {
-            let paged = table.alignment == PAGE && matches!(stream.role, Role::Cells(_)) && length >= PAGED;
+            let paged = table.alignment == PAGE && matches!(stream.role, BufferRole::Cells(_)) && length >= PAGED;
             let offset = up(self.body, if paged { PAGE } else { ALIGNMENT });
-            self.buffers.push(Placed { column, stream: number, start, extent: Extent { offset, length } });
+            self.buffers.push(Placed { column, stream: number, start, extent: BufferExtent { offset, length } });
             self.body = up(offset.saturating_add(length).min(u64::MAX / 2), ALIGNMENT);
         };
         let total = place.bytes(stream);
         match stream.role {
-            Role::Slots(width) => {
+            BufferRole::Slots(width) => {
                 let most = bytes_of_slots(width);
                 let parts = total.div_ceil(most);
                 for part in 0..parts {
@@ -83,7 +84,7 @@ impl Layout {
                 }
                 self.count_data_buffers(parts as i64);
             }
-            Role::Shared => {
+            BufferRole::Shared => {
                 add(0, total);
                 self.count_data_buffers(1);
             }
@@ -98,20 +99,20 @@ impl Layout {
     }
 
     /// Bytes of the body, padded up to the next batch.
-    pub fn filled(&self, table: &Table) -> u64 {
+    pub fn filled(&self, table: &IpcTable) -> u64 {
         up(self.body, table.alignment)
     }
 
     /// The header before the body, at least `length` bytes long; `nulls` counts the nulls of each node.
-    pub fn header(&self, table: &Table, nulls: &[u64], length: usize) -> Vec<u8> {
+    pub fn header(&self, table: &IpcTable, nulls: &[u64], length: usize) -> Vec<u8> {
         let plans = table.plans.iter().flat_map(|plan| &plan.nodes);
         let counted = self.node_rows.iter().zip(nulls).zip(plans);
-        let count = |((&rows, &nulls), node): ((&u64, &u64), &Node)| {
-            let nulls = if let Kind::Nothing = node.kind { rows } else { nulls };
-            Count { rows, nulls }
+        let count = |((&rows, &nulls), node): ((&u64, &u64), &IpcNode)| {
+            let nulls = if let IpcNodeKind::Nothing = node.kind { rows } else { nulls };
+            NodeCounts { rows, nulls }
         };
-        let nodes: Vec<Count> = counted.map(count).collect();
-        let buffers: Vec<Extent> = self.buffers.iter().map(|buffer| buffer.extent).collect();
+        let nodes: Vec<NodeCounts> = counted.map(count).collect();
+        let buffers: Vec<BufferExtent> = self.buffers.iter().map(|buffer| buffer.extent).collect();
         let batch = Batch {
             rows: table.rows_of(self.batch).1,
             nodes: &nodes,
@@ -124,7 +125,7 @@ impl Layout {
 
     /// The buffer that contains byte `offset` of the body and the position in it, and the start of the next buffer or
     /// the padded end of the body.
-    pub fn around(&self, offset: u64, table: &Table) -> (Option<(&Placed, u64)>, u64) {
+    pub fn around(&self, offset: u64, table: &IpcTable) -> (Option<(&Placed, u64)>, u64) {
         let after = self.buffers.partition_point(|buffer| buffer.extent.offset <= offset);
         let next = self.buffers.get(after).map_or(self.filled(table), |next| next.extent.offset);
         let last = after.checked_sub(1).and_then(|number| self.buffers.get(number));
@@ -137,7 +138,7 @@ impl Layout {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position<'a> {
     /// The table.
-    pub table: &'a Table,
+    pub table: &'a IpcTable,
     /// Lengths learnt by a pass, if sizes depend on them.
     pub lengths: Option<&'a Lengths>,
     /// The batch.
@@ -145,7 +146,7 @@ pub(super) struct Position<'a> {
     /// The column.
     pub column: usize,
     /// Its plan.
-    pub plan: &'a Plan,
+    pub plan: &'a IpcPlan,
 }
 
 impl Position<'_> {
@@ -200,24 +201,24 @@ impl Position<'_> {
         let Some(node) = self.plan.nodes.get(stream.node) else { return 0 };
         let rows = self.rows_before(node.domain, piece);
         match stream.role {
-            Role::Validity if node.nulls.is_none() => 0,
-            Role::Validity | Role::Bits => rows,
-            Role::Cells(width) | Role::Slots(width) => rows.saturating_mul(width),
+            BufferRole::Validity if node.nulls.is_none() => 0,
+            BufferRole::Validity | BufferRole::Bits => rows,
+            BufferRole::Cells(width) | BufferRole::Slots(width) => rows.saturating_mul(width),
             // The final offset belongs to the last piece.
-            Role::Offsets if piece >= self.pieces() => rows.saturating_mul(8).saturating_add(8),
-            Role::Offsets => rows.saturating_mul(8),
-            Role::Bytes => node.length.map_or(0, |length| self.length_before(length, piece)),
-            Role::Shared => 0,
+            BufferRole::Offsets if piece >= self.pieces() => rows.saturating_mul(8).saturating_add(8),
+            BufferRole::Offsets => rows.saturating_mul(8),
+            BufferRole::Bytes => node.length.map_or(0, |length| self.length_before(length, piece)),
+            BufferRole::Shared => 0,
         }
     }
 
     /// Bytes of a stream.
     pub fn bytes(&self, stream: &Stream) -> u64 {
         match (stream.role, self.plan.nodes.get(stream.node).map(|node| &node.kind)) {
-            (Role::Shared, Some(Kind::Views(views))) => {
+            (BufferRole::Shared, Some(IpcNodeKind::Views(views))) => {
                 views.shared.as_ref().map_or(0, |shared| shared.bytes.len() as u64)
             }
-            (Role::Validity | Role::Bits, _) => self.start(stream, self.pieces()).div_ceil(8),
+            (BufferRole::Validity | BufferRole::Bits, _) => self.start(stream, self.pieces()).div_ceil(8),
             _ => self.start(stream, self.pieces()),
         }
     }
@@ -227,7 +228,7 @@ impl Position<'_> {
         let (start, end) = (self.start(stream, piece), self.start(stream, piece.saturating_add(1)));
         match stream.role {
             // Holds for a piece without bits as well, so that neither start nor end ever decreases from piece to piece.
-            Role::Validity | Role::Bits => start / 8..end.div_ceil(8),
+            BufferRole::Validity | BufferRole::Bits => start / 8..end.div_ceil(8),
             _ => start..end,
         }
     }

@@ -20,7 +20,7 @@ const END_OF_STREAM: [u8; PREFIX] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
 /// Rows and nulls of a node.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Count {
+pub(super) struct NodeCounts {
     /// Rows.
     pub rows: u64,
     /// Nulls among them.
@@ -29,7 +29,7 @@ pub(super) struct Count {
 
 /// A buffer's place in the body.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
+pub(super) struct BufferExtent {
     /// First byte.
     pub offset: u64,
     /// Bytes.
@@ -42,9 +42,9 @@ pub(super) struct Batch<'a> {
     /// Rows.
     pub rows: u64,
     /// Nodes in the order of the schema.
-    pub nodes: &'a [Count],
+    pub nodes: &'a [NodeCounts],
     /// Buffers in the order of the schema.
-    pub buffers: &'a [Extent],
+    pub buffers: &'a [BufferExtent],
     /// Data buffers of each node of string views.
     pub data_buffers: &'a [i64],
     /// Bytes of the body.
@@ -53,7 +53,7 @@ pub(super) struct Batch<'a> {
 
 /// A message's place in the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct MessageBlock {
     /// First byte.
     pub offset: u64,
     /// Bytes before the body.
@@ -91,10 +91,10 @@ pub(super) fn dictionary(id: i64, batch: &Batch<'_>) -> Vec<u8> {
 }
 
 /// The bytes after the last batch: a footer with the places of all messages, its length, the magic.
-pub(super) fn tail(schema: &Schema, dictionaries: &[Place], batches: &[Place]) -> Vec<u8> {
+pub(super) fn tail(schema: &Schema, dictionaries: &[MessageBlock], batches: &[MessageBlock]) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
-    let blocks = |places: &[Place]| -> Vec<Block> {
-        let block = |place: &Place| Block::new(signed(place.offset), place.metadata as i32, signed(place.body));
+    let blocks = |places: &[MessageBlock]| -> Vec<Block> {
+        let block = |place: &MessageBlock| Block::new(signed(place.offset), place.metadata as i32, signed(place.body));
         places.iter().map(block).collect()
     };
     let batches = Some(builder.create_vector(&blocks(batches)));

@@ -8,22 +8,22 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::DataType;
 
 use super::layout::{Position, bytes_of_slots};
-use super::plan::{INLINE, Kind, Node, Part, VIEW, Views, walk_below};
+use super::plan::{INLINE, IpcNode, IpcNodeKind, StreamGroup, VIEW, Views, walk_below};
 
 use crate::views::Misfit;
 
 /// A piece of rows of a column.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece<'a> {
+pub(super) struct ColumnPiece<'a> {
     /// The column and the batch.
     pub position: Position<'a>,
     /// Number of the piece in the batch.
     pub number: u64,
     /// The part of the column to render.
-    pub part: &'a Part,
+    pub part: &'a StreamGroup,
 }
 
-impl Piece<'_> {
+impl ColumnPiece<'_> {
     /// The bytes of each stream of the part for these rows. A bitmap begins with the byte that contains its first bit.
     /// Trailing zeros may be missing. A stream of stored values is left empty. The last stream is built in `memory`,
     /// since fresh memory costs more than copying.
@@ -57,8 +57,8 @@ impl Piece<'_> {
         self.number + 1 >= self.position.pieces()
     }
 
-    fn validity(&self, node: &Node, rows: u64, array: &ArrayRef) -> Result<Vec<u8>, Misfit> {
-        if let Kind::Keys(_, labels) = &node.kind {
+    fn validity(&self, node: &IpcNode, rows: u64, array: &ArrayRef) -> Result<Vec<u8>, Misfit> {
+        if let IpcNodeKind::Keys(_, labels) = &node.kind {
             let keys = labels.keys(array)?;
             return Ok(bits(rows, keys.len(), |row| keys[row].is_some()));
         }
@@ -68,24 +68,26 @@ impl Piece<'_> {
         })
     }
 
-    fn buffers(&self, node: &Node, rows: u64, array: &ArrayRef, out: &mut [Vec<u8>]) -> Result<(), Misfit> {
+    fn buffers(&self, node: &IpcNode, rows: u64, array: &ArrayRef, out: &mut [Vec<u8>]) -> Result<(), Misfit> {
         let other = || Misfit::Array(format!("values of {} where another type was expected", array.data_type()));
         match (&node.kind, out) {
-            (Kind::Values(width), [values]) => {
+            (IpcNodeKind::Values(width), [values]) => {
                 if self.position.plan.direct.is_none() && !append_cells(array, *width, values) {
                     return Err(other());
                 }
             }
-            (Kind::Bits, [values]) => *values = copy_bits(rows, array.as_boolean_opt().ok_or_else(other)?.values()),
-            (Kind::Keys(width, labels), [values]) => {
+            (IpcNodeKind::Bits, [values]) => {
+                *values = copy_bits(rows, array.as_boolean_opt().ok_or_else(other)?.values())
+            }
+            (IpcNodeKind::Keys(width, labels), [values]) => {
                 let width = usize::try_from(*width).unwrap_or(8).min(8);
                 for key in labels.keys(array)? {
                     // Readers look up keys under a null as well.
                     values.extend_from_slice(&key.unwrap_or(0).to_le_bytes()[..width]);
                 }
             }
-            (Kind::Views(views), [cells, slots @ ..]) => self.views(node, views, rows, array, cells, slots)?,
-            (Kind::Text, [offsets, bytes]) => {
+            (IpcNodeKind::Views(views), [cells, slots @ ..]) => self.views(node, views, rows, array, cells, slots)?,
+            (IpcNodeKind::Text, [offsets, bytes]) => {
                 let (range, data) = match array.as_binary_opt::<i32>() {
                     Some(cells) => {
                         let own: Vec<i64> = cells.value_offsets().iter().copied().map(i64::from).collect();
@@ -98,18 +100,18 @@ impl Piece<'_> {
                 };
                 bytes.extend_from_slice(data.get(range).unwrap_or_default());
             }
-            (Kind::List, [offsets]) => {
+            (IpcNodeKind::List, [offsets]) => {
                 let list = array.as_list_opt::<i64>().ok_or_else(other)?;
                 self.offsets(node, list.value_offsets(), offsets);
             }
-            (Kind::Struct(_) | Kind::FixedList(_), []) => {}
+            (IpcNodeKind::Struct(_) | IpcNodeKind::FixedList(_), []) => {}
             _ => return Err(other()),
         }
         Ok(())
     }
 
     /// Appends offsets relative to the batch; returns the range of the array's own offsets.
-    fn offsets(&self, node: &Node, own: &[i64], out: &mut Vec<u8>) -> std::ops::Range<usize> {
+    fn offsets(&self, node: &IpcNode, own: &[i64], out: &mut Vec<u8>) -> std::ops::Range<usize> {
         let before = node.length.map_or(0, |length| self.position.length_before(length, self.number));
         let (first, last) = (own.first().copied().unwrap_or(0), own.last().copied().unwrap_or(0));
         // The last offset is the first of the next piece.
@@ -124,7 +126,7 @@ impl Piece<'_> {
 
     fn views(
         &self,
-        node: &Node,
+        node: &IpcNode,
         views: &Views,
         rows: u64,
         array: &ArrayRef,

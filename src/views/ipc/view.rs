@@ -8,17 +8,17 @@ use arrow_array::cast::AsArray;
 use parking_lot::Mutex;
 
 use super::IpcColumn;
-use super::file::File;
+use super::file::IpcFile;
 use super::layout::Placed;
-use super::plan::{Kind, Role};
-use super::render::Piece;
-use super::table::{Grain, Head, Table, has_labels};
+use super::plan::{BufferRole, IpcNodeKind};
+use super::render::ColumnPiece;
+use super::table::{Grain, Head, IpcTable, has_labels};
 use crate::source::Interrupt;
-use crate::store::pass::{Keeper, Progress};
+use crate::store::pass::{Keeper, PassProgress};
 use crate::store::{Answer, Error};
 use crate::views::Misfit;
 use crate::views::rendered::{BlockCache, next_view};
-use crate::views::wanted::Wanted;
+use crate::views::wanted::WantedBytes;
 use crate::views::{Effort, Size, Standing, UNKNOWN_SIZE, View};
 
 /// Stands for the column in cache keys of blocks that belong to no column.
@@ -32,7 +32,7 @@ pub struct IpcView {
     rendered: Arc<BlockCache>,
     keeper: Option<Keeper>,
     grain: Grain,
-    opened: OnceLock<File>,
+    opened: OnceLock<IpcFile>,
     opening: Mutex<()>,
 }
 
@@ -57,7 +57,7 @@ impl IpcView {
         self
     }
 
-    fn open(&self, interrupt: &Interrupt) -> Result<&File, Error> {
+    fn open(&self, interrupt: &Interrupt) -> Result<&IpcFile, Error> {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
@@ -66,8 +66,8 @@ impl IpcView {
             return Ok(opened);
         }
         let source = self.keeper.as_ref().map(|keeper| keeper.file.source().identity().size);
-        let table = Table::new(self.columns.clone(), self.grain, source, interrupt)?;
-        let file = File::new(table, self.keeper.clone());
+        let table = IpcTable::new(self.columns.clone(), self.grain, source, interrupt)?;
+        let file = IpcFile::new(table, self.keeper.clone());
         Ok(self.opened.get_or_init(|| file))
     }
 }
@@ -87,7 +87,7 @@ impl View for IpcView {
                 opened => opened,
             };
             let promised = opened.and_then(|file| file.promised.get().copied().flatten());
-            let known = opened.and_then(File::known);
+            let known = opened.and_then(IpcFile::known);
             let bound = Size::AtMost(promised.unwrap_or(UNKNOWN_SIZE));
             return Ok(known.map_or(bound, |placed| Size::Exact(placed.size())));
         }
@@ -109,20 +109,20 @@ impl View for IpcView {
         }
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn progress(&self) -> Option<PassProgress> {
         let Some(file) = self.opened.get() else {
             // Labels may have to be read before the progress is known.
-            return Some(Progress::default());
+            return Some(PassProgress::default());
         };
         let passes = [file.pass.as_ref().map(|pass| pass.meter.progress()), file.nulls.progress()];
-        Progress::sum(passes.into_iter().flatten())
+        PassProgress::sum(passes.into_iter().flatten())
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let file = self.open(interrupt)?;
         let placed = file.placement(interrupt)?;
         let head = &file.table.head;
-        let mut wanted = Wanted::new(offset, length, answer);
+        let mut wanted = WantedBytes::new(offset, length, answer);
         while let Some(at) = wanted.next().filter(|at| *at < placed.size()) {
             if at < head.length {
                 take_head(head, at, &mut wanted);
@@ -146,10 +146,10 @@ impl IpcView {
     /// the next one.
     fn batch(
         &self,
-        file: &File,
+        file: &IpcFile,
         (batch, start): (u64, u64),
         at: u64,
-        wanted: &mut Wanted<'_>,
+        wanted: &mut WantedBytes<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let body = start + file.header;
@@ -176,11 +176,11 @@ impl IpcView {
     /// Appends a part of a buffer.
     fn buffer(
         &self,
-        file: &File,
+        file: &IpcFile,
         batch: u64,
         buffer: &Placed,
         part: Range<u64>,
-        wanted: &mut Wanted<'_>,
+        wanted: &mut WantedBytes<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let (from, to) = (buffer.start + part.start, buffer.start + part.end);
@@ -191,7 +191,7 @@ impl IpcView {
         let position = file.position(batch, buffer.column).ok_or_else(|| nothing(from))?;
         let plan = position.plan;
         let stream = plan.streams.get(buffer.stream).ok_or_else(|| nothing(from))?;
-        if let (Role::Shared, Some(Kind::Views(views))) =
+        if let (BufferRole::Shared, Some(IpcNodeKind::Views(views))) =
             (stream.role, plan.nodes.get(stream.node).map(|node| &node.kind))
         {
             let shared = views.shared.as_ref().ok_or_else(|| nothing(from))?;
@@ -206,7 +206,7 @@ impl IpcView {
         while piece < position.pieces() && position.share(stream, piece).start < to {
             let share = position.share(stream, piece);
             if share.end > from && share.start < share.end {
-                let piece = Piece { position, number: piece, part };
+                let piece = ColumnPiece { position, number: piece, part };
                 let block = self.piece(file, &piece, number, interrupt)?;
                 let bytes = stream_of(&block, buffer.stream - part.streams.start, part.streams.len());
                 merge(bytes, share, from..to, base, out);
@@ -219,8 +219,14 @@ impl IpcView {
 
     /// The rendered streams of a piece of rows, the last one first, followed by the end of each. `part` is the number
     /// of the piece's part.
-    fn piece(&self, file: &File, piece: &Piece<'_>, part: usize, interrupt: &Interrupt) -> Result<Arc<Vec<u8>>, Error> {
-        let Piece { position, number, .. } = *piece;
+    fn piece(
+        &self,
+        file: &IpcFile,
+        piece: &ColumnPiece<'_>,
+        part: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Arc<Vec<u8>>, Error> {
+        let ColumnPiece { position, number, .. } = *piece;
         let rows = position.rows_of(number);
         position.admit(number)?;
         // Columns, and parts of one, number far below 2^32.
@@ -263,12 +269,12 @@ impl IpcView {
 }
 
 /// Checks that streams have the lengths that the pass learnt.
-fn check(piece: &Piece<'_>, streams: &[Vec<u8>]) -> Result<(), Misfit> {
-    let Piece { position, number, part } = *piece;
+fn check(piece: &ColumnPiece<'_>, streams: &[Vec<u8>]) -> Result<(), Misfit> {
+    let ColumnPiece { position, number, part } = *piece;
     let planned = position.plan.streams.get(part.streams.clone()).unwrap_or_default();
     for (stream, bytes) in planned.iter().zip(streams) {
         let share = position.share(stream, number);
-        let exact = matches!(stream.role, Role::Bytes | Role::Offsets);
+        let exact = matches!(stream.role, BufferRole::Bytes | BufferRole::Offsets);
         let (now, before) = (bytes.len() as u64, share.end - share.start);
         if now > before || (exact && now != before) {
             return Err(Misfit::Array(format!(
@@ -322,7 +328,7 @@ fn first_with(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
 }
 
 /// Copies the wanted bytes, from byte `at` on, of the head: one of its parts, and the zeros behind it.
-fn take_head(head: &Head, at: u64, wanted: &mut Wanted<'_>) {
+fn take_head(head: &Head, at: u64, wanted: &mut WantedBytes<'_>) {
     let next = head.parts.partition_point(|(start, _)| *start <= at);
     let end = head.parts.get(next).map_or(head.length, |(start, _)| *start);
     if let Some((start, bytes)) = next.checked_sub(1).and_then(|part| head.parts.get(part)) {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::source::Interrupt;
-use crate::store::pass::{Keeper, Measure, Pass, Progress};
+use crate::store::pass::{Keeper, Measure, Pass, PassProgress};
 use crate::store::{Blocked, Error, RowRange, Rows};
 pub(super) use stretches::Stretches;
 use stretches::{estimate, is_small};
@@ -31,7 +31,7 @@ pub(super) const MOST_BYTES: u64 = 16 << 20;
 const SAMPLED_BYTES: u64 = 64 << 10;
 
 /// The columns of a file whose lengths are measured together.
-pub(super) trait Measured: Send + Sync + 'static {
+pub(super) trait Measurable: Send + Sync + 'static {
     /// The lengths of a unit of rows.
     type Unit: Clone + Serialize + DeserializeOwned + Send + Sync;
 
@@ -92,7 +92,7 @@ pub(super) struct Sample {
 }
 
 /// The lengths of some columns, as far as they are known, and the pass that finds them.
-pub(super) struct Meter<M: Measured> {
+pub(super) struct Meter<M: Measurable> {
     shared: Arc<Shared<M>>,
     /// Units per step of the pass.
     step: usize,
@@ -113,7 +113,7 @@ struct Shared<M> {
     by_values: OnceLock<Vec<bool>>,
 }
 
-impl<M: Measured> Meter<M> {
+impl<M: Measurable> Meter<M> {
     /// A meter over `measured`; reads nothing. A step of the pass measures `step` units; `keeper` keeps the results.
     pub fn new(measured: M, units: Blocked, step: usize, keeper: Option<Keeper>) -> Self {
         let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
@@ -197,9 +197,9 @@ impl<M: Measured> Meter<M> {
     }
 
     /// The progress of the pass.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> PassProgress {
         let all = self.units().count();
-        self.pass.get().map_or(Progress { done: 0, all, kept: None }, |pass| pass.progress())
+        self.pass.get().map_or(PassProgress { done: 0, all, kept: None }, |pass| pass.progress())
     }
 
     /// Whether a column is measured by its values; true until that is decided.
@@ -223,7 +223,7 @@ impl<M: Measured> Meter<M> {
     }
 }
 
-impl<M: Measured> Measure<M::Unit> for Shared<M> {
+impl<M: Measurable> Measure<M::Unit> for Shared<M> {
     fn measure(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<M::Unit>, Error> {
         let stretches = self.stretches(interrupt)?;
         let by_values = self.by_values.get().map_or(&[][..], Vec::as_slice);
@@ -235,7 +235,7 @@ impl<M: Measured> Measure<M::Unit> for Shared<M> {
     }
 }
 
-impl<M: Measured> Shared<M> {
+impl<M: Measurable> Shared<M> {
     fn is_small(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         if let Some(small) = self.small.get() {
             return Ok(*small);

@@ -34,7 +34,7 @@ pub(super) fn is_small(rows: &dyn Rows, count: u64, interrupt: &Interrupt) -> Re
 #[derive(Debug)]
 pub(in crate::views) struct Stretches {
     units: Blocked,
-    runs: Vec<Run>,
+    runs: Vec<UnitRun>,
     blocks: usize,
     /// Rows of units that may be stored.
     stored: u64,
@@ -42,7 +42,7 @@ pub(in crate::views) struct Stretches {
 
 /// Consecutive units.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::views) struct Run {
+pub(in crate::views) struct UnitRun {
     /// The first unit.
     pub first: u64,
     /// Number of units.
@@ -73,7 +73,7 @@ impl Stretches {
             let units = if alike { end - first } else { 1 };
             match found.runs.last_mut().filter(|last| !last.alike && !alike) {
                 Some(last) => last.units += 1,
-                None => found.runs.push(Run { first, units, block: found.blocks, alike }),
+                None => found.runs.push(UnitRun { first, units, block: found.blocks, alike }),
             }
             found.blocks = found.blocks.saturating_add(1);
             found.stored += if alike { 0 } else { rows.end - rows.start };
@@ -83,7 +83,7 @@ impl Stretches {
     }
 
     /// The runs, in the order of their rows.
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[UnitRun] {
         &self.runs
     }
 
@@ -103,7 +103,7 @@ impl Stretches {
     }
 
     /// The row ranges of a run: the whole run, or its units if these are cut short.
-    pub fn parts_of<'a>(&'a self, run: &Run) -> impl Iterator<Item = RowRange> + use<'a> {
+    pub fn parts_of<'a>(&'a self, run: &UnitRun) -> impl Iterator<Item = RowRange> + use<'a> {
         let each = if self.units.is_cut() { 1 } else { run.units.max(1) };
         let firsts = (run.first..run.first + run.units).step_by(usize::try_from(each).unwrap_or(usize::MAX));
         firsts.map(move |first| self.rows_of_unit(first).start..self.rows_of_unit(first + each - 1).end)
@@ -116,7 +116,7 @@ impl Stretches {
     }
 
     /// The run of a unit, and the unit's block.
-    pub fn unit(&self, unit: u64) -> Option<(&Run, usize)> {
+    pub fn unit(&self, unit: u64) -> Option<(&UnitRun, usize)> {
         let run = self.runs.get(self.runs.partition_point(|run| run.first <= unit).checked_sub(1)?)?;
         Some((run, if run.alike { run.block } else { run.block + (unit - run.first) as usize }))
     }
@@ -124,7 +124,7 @@ impl Stretches {
     /// A deterministic sample: some rows at each of a few places, spread evenly over units that may be stored, or over
     /// alike runs.
     pub fn sample(&self, alike: bool) -> Vec<RowRange> {
-        let rows_of = |run: &Run| {
+        let rows_of = |run: &UnitRun| {
             let rows = self.rows_of_unit(run.first).start..self.rows_of_unit(run.first + run.units - 1).end;
             if alike { rows.start..rows.end.min(rows.start.saturating_add(ROWS)) } else { rows }
         };

@@ -11,7 +11,7 @@ use crate::catalogue::Dataset;
 
 /// A member of a group, as the listing shows it.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct ShownMember {
     /// The link's name.
     pub name: BString,
     /// `table`, `group`, `array`, `link`, …
@@ -52,7 +52,7 @@ pub enum Details {
     External(Box<(BString, BString)>),
 }
 
-impl Member {
+impl ShownMember {
     /// A member that is not shown so far.
     pub fn new(name: &BString, kind: &'static str) -> Self {
         let (name, shown_as, details) = (name.clone(), ShownAs::Nothing, Details::None);

@@ -18,7 +18,7 @@ use crate::store::Nan;
 use crate::table::{Column, Finding, SearchIndex, Table, arrow_name};
 use crate::views::printable_json;
 
-pub use member::{Details, Member, ShownAs};
+pub use member::{Details, ShownAs, ShownMember};
 pub use value::{attribute_text, attribute_value, json_values};
 
 /// Version of both schemas; raised by every change that a reader could notice.
@@ -26,7 +26,7 @@ const SCHEMA: u32 = 1;
 
 /// The kind of a directory, in its own description and in its parent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Called {
+pub enum DirectoryKind {
     /// A group of the file, which may have a table in it.
     Group,
     /// A table.
@@ -35,7 +35,7 @@ pub enum Called {
     Made,
 }
 
-impl Called {
+impl DirectoryKind {
     fn kind(self) -> &'static str {
         match self {
             Self::Group => "group",
@@ -47,15 +47,15 @@ impl Called {
 
 /// The facts that all directories have in common.
 #[derive(Clone, Copy, Debug)]
-pub struct Directory<'a> {
+pub struct DirectoryDocument<'a> {
     /// HDF5 path.
     pub path: &'a str,
     /// Its kind.
-    pub called: Called,
+    pub called: DirectoryKind,
     /// Attributes of the object.
     pub attributes: &'a [Attribute],
     /// Its members.
-    pub members: &'a [Member],
+    pub members: &'a [ShownMember],
     /// Values of members that are small scalars, by name.
     pub values: &'a HashMap<BString, Value>,
     /// Why it is not a table, though some members have equal lengths.
@@ -64,7 +64,7 @@ pub struct Directory<'a> {
     pub findings: &'a [Finding],
 }
 
-impl Directory<'_> {
+impl DirectoryDocument<'_> {
     fn members(&self) -> impl Serialize {
         Each(|| self.members.iter().map(|member| member.value(self.values.get(&member.name))))
     }
@@ -127,7 +127,7 @@ pub enum Lines {
 }
 
 /// `metadata.json` of a directory without a table.
-pub fn group(directory: &Directory<'_>, lines: Lines) -> Vec<u8> {
+pub fn group(directory: &DirectoryDocument<'_>, lines: Lines) -> Vec<u8> {
     written(
         lines,
         &GroupDocument {
@@ -143,9 +143,9 @@ pub fn group(directory: &Directory<'_>, lines: Lines) -> Vec<u8> {
 }
 
 /// `metadata.json` of a table. `views` lists, for each column, its shown names and the views that it cannot have.
-pub fn table<V>(table: &Table, views: V, directory: &Directory<'_>, lines: Lines) -> Vec<u8>
+pub fn table<V>(table: &Table, views: V, directory: &DirectoryDocument<'_>, lines: Lines) -> Vec<u8>
 where
-    V: Iterator<Item = Member> + Clone,
+    V: Iterator<Item = ShownMember> + Clone,
 {
     let categories = table
         .categories
@@ -221,7 +221,7 @@ fn index_value(index: &SearchIndex) -> Value {
 }
 
 /// The entry of a column in `metadata.json`.
-pub fn column_value(table: &Table, column: &Column, views: &Member) -> Value {
+pub fn column_value(table: &Table, column: &Column, views: &ShownMember) -> Value {
     let mut value = Map::new();
     insert_name(&mut value, &column.name);
     value.insert("path".into(), column.path.clone().into());

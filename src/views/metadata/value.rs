@@ -5,15 +5,15 @@ use arrow_buffer::Buffer;
 use serde_json::Value;
 
 use crate::catalogue::{Attribute, Datatype, Elements};
-use crate::store::decode::{Memory, Oddities, decode};
-use crate::views::text::{Format, Layout};
+use crate::store::decode::{HeapBytes, Oddities, decode};
+use crate::views::text::{TextFormat, TextLayout};
 
 /// Most elements of an attribute to write out.
 const MOST_ELEMENTS: u64 = 10_000;
 
 fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<ArrayRef, String> {
     let bytes = Buffer::from(elements.bytes.as_slice());
-    decode(datatype, bytes, count, &Memory(&elements.heap), &mut Oddities::new()).map_err(|error| error.to_string())
+    decode(datatype, bytes, count, &HeapBytes(&elements.heap), &mut Oddities::new()).map_err(|error| error.to_string())
 }
 
 /// The values of an array as JSON, by the rules of all NDJSON views.
@@ -23,7 +23,7 @@ fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<Ar
 pub fn json_values(array: ArrayRef) -> Result<Vec<Value>, String> {
     let key = bstr::BString::from("");
     let mut lines = Vec::new();
-    Layout::new(Format::Ndjson, [&key]).render(&[array], &mut lines).map_err(|error| error.to_string())?;
+    TextLayout::new(TextFormat::Ndjson, [&key]).render(&[array], &mut lines).map_err(|error| error.to_string())?;
     let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines
         .map(|line| match serde_json::from_slice(line) {

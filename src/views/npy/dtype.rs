@@ -6,7 +6,7 @@ use crate::catalogue::{ByteOrder, Class, Datatype, FloatFormat};
 
 /// Byte order of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum NpyByteOrder {
     /// `<`
     Little,
     /// `>`
@@ -15,7 +15,7 @@ pub enum Order {
 
 /// The kind of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NpyKind {
     /// `i`: two's complement.
     Signed,
     /// `u`
@@ -32,9 +32,9 @@ pub enum NpyType {
     /// `<i4` and the like.
     Scalar {
         /// Byte order; meaningless if `size` is 1.
-        order: Order,
+        order: NpyByteOrder,
         /// Kind of number.
-        kind: Kind,
+        kind: NpyKind,
         /// Bytes.
         size: u64,
     },
@@ -140,10 +140,10 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
     let size = datatype.size;
     let void = Ok(NpyType::Void(size));
-    let number = |order: ByteOrder, kind: Kind, sizes: &[u64]| match order {
+    let number = |order: ByteOrder, kind: NpyKind, sizes: &[u64]| match order {
         _ if !sizes.contains(&size) => NpyType::Void(size),
-        ByteOrder::Little => NpyType::Scalar { order: Order::Little, kind, size },
-        ByteOrder::Big => NpyType::Scalar { order: Order::Big, kind, size },
+        ByteOrder::Little => NpyType::Scalar { order: NpyByteOrder::Little, kind, size },
+        ByteOrder::Big => NpyType::Scalar { order: NpyByteOrder::Big, kind, size },
         ByteOrder::Vax => NpyType::Void(size),
     };
     let fills = |precision: u32, offset: u32| offset == 0 && u64::from(precision) == size.saturating_mul(8);
@@ -155,15 +155,15 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
         Class::Flag if size == 1 => Ok(NpyType::Bool),
         Class::Integer { .. } if matches!(size, 3 | 5..=7) => Err(NoNpy::Width(size)),
         Class::Integer { signed, order, precision, offset } if fills(*precision, *offset) => {
-            Ok(number(*order, if *signed { Kind::Signed } else { Kind::Unsigned }, &[1, 2, 4, 8]))
+            Ok(number(*order, if *signed { NpyKind::Signed } else { NpyKind::Unsigned }, &[1, 2, 4, 8]))
         }
         Class::Bitfield { order, precision, offset } if fills(*precision, *offset) => {
-            Ok(number(*order, Kind::Unsigned, &[1, 2, 4, 8]))
+            Ok(number(*order, NpyKind::Unsigned, &[1, 2, 4, 8]))
         }
         Class::Float { order, format } => match format {
-            FloatFormat::Half => Ok(number(*order, Kind::Float, &[2])),
-            FloatFormat::Single => Ok(number(*order, Kind::Float, &[4])),
-            FloatFormat::Double => Ok(number(*order, Kind::Float, &[8])),
+            FloatFormat::Half => Ok(number(*order, NpyKind::Float, &[2])),
+            FloatFormat::Single => Ok(number(*order, NpyKind::Float, &[4])),
+            FloatFormat::Double => Ok(number(*order, NpyKind::Float, &[8])),
             FloatFormat::Extended | FloatFormat::Quadruple | FloatFormat::Other { .. } => void,
         },
         Class::Integer { .. }
@@ -214,10 +214,10 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
 fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     let part = of(base, depth + 1)?;
     match part {
-        NpyType::Scalar { order, kind: Kind::Float, size: 4 | 8 } if part.size() == Some(size / 2) => {
-            Ok(NpyType::Scalar { order, kind: Kind::Complex, size })
+        NpyType::Scalar { order, kind: NpyKind::Float, size: 4 | 8 } if part.size() == Some(size / 2) => {
+            Ok(NpyType::Scalar { order, kind: NpyKind::Complex, size })
         }
-        NpyType::Scalar { kind: Kind::Float, size: 2, .. } if size == 4 => {
+        NpyType::Scalar { kind: NpyKind::Float, size: 2, .. } if size == 4 => {
             let field = |name: &str, offset| NpyField { name: name.into(), offset, dtype: part.clone() };
             structure(vec![field("r", 0), field("i", 2)], size)
         }

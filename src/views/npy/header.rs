@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use super::dtype::{Kind, NpyField, NpyType, Order};
+use super::dtype::{NpyByteOrder, NpyField, NpyKind, NpyType};
 
 /// Data begins at a multiple of this.
 const ALIGNMENT: usize = 64;
@@ -75,14 +75,14 @@ fn descr(dtype: &NpyType, out: &mut String) {
         NpyType::Scalar { order, kind, size } => {
             let order = match order {
                 _ if *size == 1 => '|',
-                Order::Little => '<',
-                Order::Big => '>',
+                NpyByteOrder::Little => '<',
+                NpyByteOrder::Big => '>',
             };
             let kind = match kind {
-                Kind::Signed => 'i',
-                Kind::Unsigned => 'u',
-                Kind::Float => 'f',
-                Kind::Complex => 'c',
+                NpyKind::Signed => 'i',
+                NpyKind::Unsigned => 'u',
+                NpyKind::Float => 'f',
+                NpyKind::Complex => 'c',
             };
             push(out, format_args!("'{order}{kind}{size}'"));
         }

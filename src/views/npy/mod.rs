@@ -9,6 +9,6 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use dtype::{Kind, NoNpy, NpyField, NpyType, Order};
+pub use dtype::{NoNpy, NpyByteOrder, NpyField, NpyKind, NpyType};
 pub use header::header;
 pub use stored::StoredView;

@@ -6,7 +6,7 @@ use super::dtype::NpyType;
 use super::header;
 use crate::source::Interrupt;
 use crate::store::{Answer, Error, Rows};
-use crate::views::wanted::Wanted;
+use crate::views::wanted::WantedBytes;
 use crate::views::{Effort, Size, View};
 
 /// Elements as stored, decompressed, back to back in row-major order, behind a header: `.npy`, `.pgm`, `.ppm`, and
@@ -49,7 +49,7 @@ impl View for StoredView {
     }
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
-        let mut wanted = Wanted::new(offset, length, answer);
+        let mut wanted = WantedBytes::new(offset, length, answer);
         wanted.take(0, &self.header);
         wanted.take_stored((self.header.len() as u64, self.bytes), self.rows.as_ref(), 0, interrupt)
     }

@@ -6,9 +6,11 @@ use arrow_array::Int32Array;
 
 use super::dtype::NoNpy;
 use super::*;
-use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
+use crate::catalogue::{
+    ByteOrder, Charset, Class, CompoundField, Datatype, EnumerationMember, FloatFormat, Padding, ReferenceKind,
+};
 use crate::source::Interrupt;
-use crate::store::rows::in_memory::Memory;
+use crate::store::rows::in_memory::MemoryRows;
 use crate::store::{Answer, Rows};
 use crate::views::{Effort, Size, View};
 
@@ -29,7 +31,7 @@ fn fixed_string(size: u64) -> Datatype {
 }
 
 fn compound(size: u64, fields: &[(&str, u64, Datatype)]) -> Datatype {
-    let field = |(name, offset, datatype): &(&str, u64, Datatype)| Field {
+    let field = |(name, offset, datatype): &(&str, u64, Datatype)| CompoundField {
         name: (*name).into(),
         offset: *offset,
         datatype: datatype.clone(),
@@ -135,7 +137,7 @@ fn odd_types_are_bytes() {
     let shifted = Class::Bitfield { order: ByteOrder::Little, precision: 8, offset: 8 };
     assert_eq!(odd(shifted, 2), NpyType::Void(2));
     let bits = Class::Bitfield { order: ByteOrder::Big, precision: 16, offset: 0 };
-    assert_eq!(odd(bits, 2), NpyType::Scalar { order: Order::Big, kind: Kind::Unsigned, size: 2 });
+    assert_eq!(odd(bits, 2), NpyType::Scalar { order: NpyByteOrder::Big, kind: NpyKind::Unsigned, size: 2 });
     assert_eq!(odd(Class::Opaque { tag: "x".into() }, 7), NpyType::Void(7));
     assert_eq!(odd(Class::Time { order: ByteOrder::Little }, 4), NpyType::Void(4));
     assert_eq!(dtype(&float(8, FloatFormat::Double, ByteOrder::Vax)), NpyType::Void(8));
@@ -146,7 +148,7 @@ fn odd_types_are_bytes() {
 
 #[test]
 fn enumerations() {
-    let member = |name: &str, value| Member { name: name.into(), value };
+    let member = |name: &str, value| EnumerationMember { name: name.into(), value };
     let boolean = |members| Class::Enum { base: Box::new(integer(1, true, ByteOrder::Little)), members };
     let yes = Datatype { size: 1, class: boolean(vec![member("FALSE", 0), member("TRUE", 1)]) };
     assert_eq!(dtype(&yes), NpyType::Bool);
@@ -190,7 +192,7 @@ fn contradictions_are_refused() {
 fn views_are_header_and_bytes() {
     let stored: Vec<u8> = (0..40).collect();
     let numbers = Arc::new(Int32Array::from(vec![0; 10]));
-    let rows: Arc<dyn Rows> = Arc::new(Memory::new(numbers).stored(stored.clone(), 4));
+    let rows: Arc<dyn Rows> = Arc::new(MemoryRows::new(numbers).stored(stored.clone(), 4));
     let raw = StoredView::raw(rows).unwrap();
     let view = raw.clone().npy(&dtype(&i4()), &[2, 5]).unwrap();
     let whole = [header(&dtype(&i4()), &[2, 5]), stored.clone()].concat();

@@ -35,7 +35,7 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 
 use super::ParquetView;
 use super::footer::keys::CREATED_BY;
-use super::labelled::{Chunk, Labels};
+use super::labelled::{ChunkEncoder, DictionaryLabels};
 use crate::source::Interrupt;
 use crate::store::{Answer, Error, cores};
 use crate::views::{Effort, View};
@@ -90,23 +90,23 @@ impl CompressError {
 
 /// The view as input of the `parquet` crate's reader.
 #[derive(Clone)]
-pub(super) struct Shown {
+pub(super) struct ShownParquet {
     pub view: Arc<ParquetView>,
     size: u64,
     interrupt: Interrupt,
 }
 
-impl Length for Shown {
+impl Length for ShownParquet {
     fn len(&self) -> u64 {
         self.size
     }
 }
 
-impl ChunkReader for Shown {
-    type T = BufReader<Rest>;
+impl ChunkReader for ShownParquet {
+    type T = BufReader<ParquetTail>;
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
-        Ok(BufReader::with_capacity(HEADER, Rest { shown: self.clone(), at: start }))
+        Ok(BufReader::with_capacity(HEADER, ParquetTail { shown: self.clone(), at: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -122,12 +122,12 @@ impl ChunkReader for Shown {
 }
 
 /// The bytes of the view from a position on.
-pub(super) struct Rest {
-    shown: Shown,
+pub(super) struct ParquetTail {
+    shown: ShownParquet,
     at: u64,
 }
 
-impl Read for Rest {
+impl Read for ParquetTail {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let length = self.shown.size.saturating_sub(self.at).min(out.len() as u64) as usize;
         let bytes = self.shown.get_bytes(self.at, length).map_err(|error| match error {
@@ -161,7 +161,7 @@ pub(super) enum ColumnWriter {
     /// Values, with a dictionary of those that occur.
     Values(Box<ArrowColumnWriter>),
     /// Categories, with a dictionary of all labels.
-    Labelled(Box<Chunk>),
+    Labelled(Box<ChunkEncoder>),
 }
 
 /// An encoded column chunk.
@@ -176,14 +176,14 @@ impl ColumnWriter {
         factory: &ArrowRowGroupWriterFactory,
         group: usize,
         file: &SerializedFileWriter<W>,
-        labels: &[Option<Arc<Labels>>],
+        labels: &[Option<Arc<DictionaryLabels>>],
     ) -> Result<Vec<Vec<Self>>, ParquetError> {
         let schema = file.schema_descr();
         let mut columns: Vec<Vec<Self>> = labels.iter().map(|_| Vec::new()).collect();
         for (leaf, writer) in factory.create_column_writers(group)?.into_iter().enumerate() {
             let column = schema.get_column_root_idx(leaf);
             let writer = match labels.get(column).and_then(Option::as_ref) {
-                Some(labels) => Self::Labelled(Box::new(Chunk::new(labels, schema.column(leaf))?)),
+                Some(labels) => Self::Labelled(Box::new(ChunkEncoder::new(labels, schema.column(leaf))?)),
                 None => Self::Values(Box::new(writer)),
             };
             if let Some(writers) = columns.get_mut(column) {
@@ -238,16 +238,16 @@ struct State {
 }
 
 /// The view, opened by the `parquet` crate's reader.
-pub(super) struct Source {
-    pub shown: Shown,
+pub(super) struct OpenedParquet {
+    pub shown: ShownParquet,
     pub metadata: ArrowReaderMetadata,
 }
 
-impl Source {
+impl OpenedParquet {
     pub fn open(view: ParquetView, interrupt: &Interrupt) -> Result<Self, CompressError> {
         // If the layout followed from a sample, asking for the exact size makes it final.
         let size = view.size(Effort::Exact, interrupt)?.bytes();
-        let shown = Shown { view: Arc::new(view), size, interrupt: interrupt.clone() };
+        let shown = ShownParquet { view: Arc::new(view), size, interrupt: interrupt.clone() };
         let metadata = ArrowReaderMetadata::load(&shown, ArrowReaderOptions::new())?;
         Ok(Self { shown, metadata })
     }
@@ -305,7 +305,7 @@ pub fn compress(
     done: &AtomicU64,
     interrupt: &Interrupt,
 ) -> Result<(), CompressError> {
-    let source = Source::open(view, interrupt)?;
+    let source = OpenedParquet::open(view, interrupt)?;
     let writer = ArrowWriter::try_new(out, source.metadata.schema().clone(), Some(source.properties(compression)))?;
     let (mut writer, factory) = writer.into_serialized_writer()?;
     let labels = source.shown.view.labels(compression, interrupt)?;
@@ -342,9 +342,9 @@ pub fn compress(
 }
 
 struct Work {
-    source: Source,
+    source: OpenedParquet,
     /// Labels of columns of categories.
-    labels: Vec<Option<Arc<Labels>>>,
+    labels: Vec<Option<Arc<DictionaryLabels>>>,
     /// Most bytes of a row group as in the view; further rows go to another one.
     row_group: u64,
     state: Mutex<State>,

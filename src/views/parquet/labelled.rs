@@ -30,7 +30,7 @@ const RUN: usize = 8;
 
 /// The labels of a column, in the form of a dictionary page.
 #[derive(Debug)]
-pub(super) struct Labels {
+pub(super) struct DictionaryLabels {
     texts: StringArray,
     /// Labels sorted by their bytes, and the rank of each label in that order.
     sorted: Vec<u32>,
@@ -45,8 +45,8 @@ pub(super) struct Labels {
 }
 
 /// A column chunk that is being encoded.
-pub(super) struct Chunk {
-    labels: Arc<Labels>,
+pub(super) struct ChunkEncoder {
+    labels: Arc<DictionaryLabels>,
     column: ColumnDescPtr,
     same: Option<ArrayRef>,
     sink: TrackedWrite<Vec<u8>>,
@@ -61,7 +61,7 @@ pub(super) struct Chunk {
     offsets: OffsetIndexBuilder,
 }
 
-impl Labels {
+impl DictionaryLabels {
     /// The labels of a dictionary page of `entries` texts.
     ///
     /// # Errors
@@ -123,12 +123,12 @@ impl Labels {
     }
 }
 
-impl Chunk {
+impl ChunkEncoder {
     /// Begins a chunk with its dictionary.
     ///
     /// # Errors
     /// Those of the page writer.
-    pub fn new(labels: &Arc<Labels>, column: ColumnDescPtr) -> Result<Self, ParquetError> {
+    pub fn new(labels: &Arc<DictionaryLabels>, column: ColumnDescPtr) -> Result<Self, ParquetError> {
         let mut chunk = Self {
             labels: labels.clone(),
             column,
@@ -353,14 +353,14 @@ mod tests {
             .into_iter()
             .flat_map(|text| [(text.len() as u32).to_le_bytes().as_slice(), text.as_bytes()].concat())
             .collect();
-        let labels = Labels::new(&body, 4, true, Compression::UNCOMPRESSED).unwrap();
+        let labels = DictionaryLabels::new(&body, 4, true, Compression::UNCOMPRESSED).unwrap();
         assert_eq!(
             ["low", "mid", "", "high", "none"].map(|text| labels.place(text)),
             [Some(0), Some(1), Some(2), Some(3), None]
         );
         assert_eq!((labels.ranks.as_slice(), labels.width), (&[2, 3, 0, 1][..], 2));
         for (body, entries) in [(&body[..body.len() - 1], 4), (&body, 3)] {
-            assert!(Labels::new(body, entries, true, Compression::UNCOMPRESSED).is_err());
+            assert!(DictionaryLabels::new(body, entries, true, Compression::UNCOMPRESSED).is_err());
         }
     }
 }

@@ -36,11 +36,11 @@ use parquet::file::properties::{DEFAULT_DICTIONARY_PAGE_SIZE_LIMIT, WriterProper
 use parquet::file::writer::SerializedFileWriter;
 
 use super::ParquetView;
-use super::compressed::{ColumnWriter, CompressError, Source};
-use super::labelled::Labels;
+use super::compressed::{ColumnWriter, CompressError, OpenedParquet};
+use super::labelled::DictionaryLabels;
 use crate::source::Interrupt;
 use crate::store::{Error, cores};
-use crate::views::text::{Format, Layout};
+use crate::views::text::{TextFormat, TextLayout};
 
 /// Directory name for a null, by Hive's convention.
 const MISSING: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -97,7 +97,7 @@ pub fn partition(
     done: &AtomicU64,
     interrupt: &Interrupt,
 ) -> Result<(), CompressError> {
-    let source = Source::open(view, interrupt)?;
+    let source = OpenedParquet::open(view, interrupt)?;
     let parted = Parted::new(&source, how.by)?;
     let held = source.metadata.metadata().row_groups().first().map_or(0, pages);
     if held > how.memory.saturating_mul(PAGES_PART) {
@@ -144,7 +144,7 @@ struct Job<'a> {
     /// The columns of all files.
     schema: SchemaRef,
     /// Labels of the columns of categories.
-    labels: Vec<Option<Arc<Labels>>>,
+    labels: Vec<Option<Arc<DictionaryLabels>>>,
     cores: usize,
     /// The directory of each partition so far.
     directories: Mutex<Vec<Arc<str>>>,
@@ -178,7 +178,7 @@ struct Held {
 struct Partition {
     file: SerializedFileWriter<File>,
     factory: ArrowRowGroupWriterFactory,
-    labels: Vec<Option<Arc<Labels>>>,
+    labels: Vec<Option<Arc<DictionaryLabels>>>,
 }
 
 impl Job<'_> {
@@ -192,7 +192,8 @@ impl Job<'_> {
         let file = ArrowWriter::try_new(file, self.schema.clone(), Some(properties))?;
         let (file, factory) = file.into_serialized_writer()?;
         // If the order of labels is meaningful, all of them are kept, whatever they take.
-        let is_short = |labels: &Arc<Labels>| labels.ordered || labels.bytes() <= WHOLE_LABELS.max(8 * rows as u64);
+        let is_short =
+            |labels: &Arc<DictionaryLabels>| labels.ordered || labels.bytes() <= WHOLE_LABELS.max(8 * rows as u64);
         let labels = self.labels.iter().map(|labels| labels.clone().filter(is_short)).collect();
         Ok(Partition { file, factory, labels })
     }
@@ -266,7 +267,7 @@ impl Job<'_> {
 
 /// A pass over all rows that are not yet written.
 struct Pass<'a> {
-    source: Source,
+    source: OpenedParquet,
     parted: Parted,
     job: &'a Job<'a>,
     /// Partitions written in this pass.
@@ -349,7 +350,7 @@ struct Parted {
 }
 
 impl Parted {
-    fn new(source: &Source, by: &[String]) -> Result<Self, CompressError> {
+    fn new(source: &OpenedParquet, by: &[String]) -> Result<Self, CompressError> {
         let schema = source.metadata.schema();
         let (mut keys, mut fields) = (Vec::new(), Vec::new());
         for name in by {
@@ -379,7 +380,7 @@ impl Parted {
     /// The partition of each row of a row group.
     fn ids(
         &mut self,
-        source: &Source,
+        source: &OpenedParquet,
         group: usize,
         job: &Job<'_>,
         interrupt: &Interrupt,
@@ -434,7 +435,7 @@ fn directory(column: &str, value: &ArrayRef) -> Result<String, String> {
     let mut text = Vec::new();
     let is_missing = value.logical_null_count() > 0;
     if !is_missing {
-        let layout = Layout::new(Format::Verbatim, [&BString::default()]);
+        let layout = TextLayout::new(TextFormat::Verbatim, [&BString::default()]);
         layout.render(std::slice::from_ref(value), &mut text).map_err(|error| error.to_string())?;
     }
     let name = match escaped(&text, |byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte)) {

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef};
 
-use super::body::leaf::{Body, Leaf};
+use super::body::leaf::{Body, ParquetLeaf};
 use super::columns::{ParquetColumn, Prepared};
-use super::layout::{Groups, Measured, PAGE_BYTES, Page};
+use super::layout::{Groups, MeasuredPages, PAGE_BYTES, Page};
 use crate::source::Interrupt;
-use crate::store::pass::{Keeper, Progress};
+use crate::store::pass::{Keeper, PassProgress};
 use crate::store::{Blocked, Error, RowRange, Rows, for_each_array};
 use crate::views::Misfit;
 use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter};
@@ -36,10 +36,10 @@ const SPARE_PART: u64 = 128;
 type UnitPages = Vec<Vec<Page>>;
 
 /// Measured pages of leaf columns, by position among all leaves.
-pub(super) type LeafPages = BTreeMap<usize, Arc<Measured>>;
+pub(super) type LeafPages = BTreeMap<usize, Arc<MeasuredPages>>;
 
 /// The leaf columns of a file that must be measured, by column.
-pub(super) struct Sizes {
+pub(super) struct MeasuredLeaves {
     groups: Groups,
     columns: Vec<Meter<MeasuredColumn>>,
 }
@@ -48,10 +48,10 @@ pub(super) struct Sizes {
 struct MeasuredColumn {
     column: ParquetColumn,
     /// The leaves, each with its position among all leaves.
-    leaves: Vec<(usize, Leaf)>,
+    leaves: Vec<(usize, ParquetLeaf)>,
 }
 
-impl Sizes {
+impl MeasuredLeaves {
     /// Prepares to measure; reads nothing.
     pub fn new(columns: &[ParquetColumn], prepared: &Prepared) -> Self {
         let groups = &prepared.groups;
@@ -59,7 +59,7 @@ impl Sizes {
         let units = Blocked::new(groups.rows(), UNIT.min(groups.per_group()), groups.cuts.as_ref());
         let (rows, unit) = (groups.rows(), units.per_block());
         let cuts = groups.cuts.as_ref().map_or(String::new(), |cuts| format!(" cut {:016x}", cuts.digest()));
-        let mut leaves: BTreeMap<usize, Vec<(usize, Leaf)>> = BTreeMap::new();
+        let mut leaves: BTreeMap<usize, Vec<(usize, ParquetLeaf)>> = BTreeMap::new();
         if groups.rows() > 0 {
             for (position, leaf) in prepared.leaves.iter().enumerate().filter(|(_, leaf)| leaf.slots.is_none()) {
                 leaves.entry(leaf.column).or_default().push((position, leaf.leaf.clone()));
@@ -104,7 +104,7 @@ impl Sizes {
         Ok(pages)
     }
 
-    /// Pages estimated from a sample, plus a quarter; `None`: [`Sizes::pages`] takes no longer than a sample.
+    /// Pages estimated from a sample, plus a quarter; `None`: [`MeasuredLeaves::pages`] takes no longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<LeafPages>, Error> {
         let mut work = 0_u64;
         for meter in &self.columns {
@@ -135,8 +135,8 @@ impl Sizes {
         column: &MeasuredColumn,
         padded: bool,
         pages: impl Iterator<Item = (Page, u64)>,
-    ) -> Result<Measured, Error> {
-        let measured = Measured::new(&self.groups, padded, pages);
+    ) -> Result<MeasuredPages, Error> {
+        let measured = MeasuredPages::new(&self.groups, padded, pages);
         measured.ok_or_else(|| column.column.unsupported("pages do not cover all rows"))
     }
 
@@ -145,7 +145,7 @@ impl Sizes {
         self.columns.is_empty()
     }
 
-    /// Whether the pages are known, so that [`Sizes::pages`] reads no value.
+    /// Whether the pages are known, so that [`MeasuredLeaves::pages`] reads no value.
     pub fn is_known(&self) -> bool {
         self.columns.iter().all(Meter::is_known)
     }
@@ -172,8 +172,8 @@ impl Sizes {
     }
 
     /// The progress of the passes; `None`: no column needs measuring.
-    pub fn progress(&self) -> Option<Progress> {
-        Progress::sum(self.columns.iter().map(Meter::progress))
+    pub fn progress(&self) -> Option<PassProgress> {
+        PassProgress::sum(self.columns.iter().map(Meter::progress))
     }
 }
 
@@ -200,7 +200,7 @@ fn typical_pages([bytes, entries]: [u64; 2], rows: u64, unit: u64) -> impl Itera
 }
 
 /// The numbers are the bytes and the entries of the pages of each leaf.
-impl measure::Measured for MeasuredColumn {
+impl measure::Measurable for MeasuredColumn {
     type Unit = UnitPages;
 
     fn columns(&self) -> usize {
@@ -269,7 +269,7 @@ impl MeasuredColumn {
     }
 
     /// Room for a page of rows with this outline.
-    fn room(&self, leaf: &Leaf, outline: &ArrayRef) -> Result<Option<Body>, Misfit> {
+    fn room(&self, leaf: &ParquetLeaf, outline: &ArrayRef) -> Result<Option<Body>, Misfit> {
         let spare = |body: Body| {
             let spare = if leaf.holds_texts() { body.bytes / SPARE_PART } else { 0 };
             Body { bytes: body.bytes + spare, ..body }
@@ -316,13 +316,14 @@ impl MeasuredColumn {
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         if !by_values && let Some(outline) = self.outline(rows.clone(), interrupt)? {
-            let room =
-                |leaf: &Leaf, rows: &ArrayRef| self.room(leaf, rows)?.ok_or_else(|| Misfit::Array("no outline".into()));
+            let room = |leaf: &ParquetLeaf, rows: &ArrayRef| {
+                self.room(leaf, rows)?.ok_or_else(|| Misfit::Array("no outline".into()))
+            };
             return self.divide_all(&outline, &room, pages);
         }
         let before: Vec<usize> = pages.iter().map(Vec::len).collect();
         let whole = for_each_array(self.column.rows.as_ref(), rows, MOST_BYTES, interrupt, &mut |_, array| {
-            self.divide_all(&array, &Leaf::measure, pages)
+            self.divide_all(&array, &ParquetLeaf::measure, pages)
         });
         if whole.is_err() {
             // The caller retries with fewer rows.
@@ -335,7 +336,7 @@ impl MeasuredColumn {
     fn divide_all(
         &self,
         array: &ArrayRef,
-        measure: &dyn Fn(&Leaf, &ArrayRef) -> Result<Body, Misfit>,
+        measure: &dyn Fn(&ParquetLeaf, &ArrayRef) -> Result<Body, Misfit>,
         pages: &mut [Vec<Page>],
     ) -> Result<(), Error> {
         let mut leaves = self.leaves.iter().zip(pages);
@@ -351,9 +352,9 @@ fn half(rows: u64) -> u64 {
 
 /// Cuts an array into pages of at most [`PAGE_BYTES`], or of one row, by `measure`.
 fn divide(
-    leaf: &Leaf,
+    leaf: &ParquetLeaf,
     array: &ArrayRef,
-    measure: &dyn Fn(&Leaf, &ArrayRef) -> Result<Body, Misfit>,
+    measure: &dyn Fn(&ParquetLeaf, &ArrayRef) -> Result<Body, Misfit>,
     pages: &mut Vec<Page>,
 ) -> Result<(), Misfit> {
     let rows = array.len();

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef};
 use bstr::{BString, ByteSlice};
 
-use super::cell::style::{Csv, Json, Plain, Style, Txt};
-use super::cell::{Column, Frame, NoText};
+use super::cell::style::{Csv, JsonStyle, Plain, Style, Txt};
+use super::cell::{BlockColumn, Frame, NoText};
 use super::csv::{CsvOptions, Quoted};
 use crate::views::json;
 
 /// A format of text files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum TextFormat {
     /// RFC 4180 with a header line; lines end with LF. A null is an empty field and the empty string `""`; in a file of
     /// one column a null is `""` too, since readers skip blank lines. [`CsvOptions`] change some of this.
     Csv,
@@ -33,8 +33,8 @@ pub enum Format {
 
 /// The bytes around the values of a file, determined by the names of its columns; the same for every block.
 #[derive(Clone, Debug)]
-pub struct Layout {
-    format: Format,
+pub struct TextLayout {
+    format: TextFormat,
     csv: Arc<CsvOptions>,
     /// Number of columns. A wide array has very many, so nothing is stored per column.
     columns: usize,
@@ -44,20 +44,24 @@ pub struct Layout {
     keys: Vec<Vec<u8>>,
 }
 
-impl Layout {
+impl TextLayout {
     /// The layout of a file with columns of these names. Invalid UTF-8 becomes U+FFFD.
-    pub fn new<'a>(format: Format, names: impl IntoIterator<Item = &'a BString>) -> Self {
+    pub fn new<'a>(format: TextFormat, names: impl IntoIterator<Item = &'a BString>) -> Self {
         Self::with_csv(format, &Arc::default(), names)
     }
 
     /// The layout of a file with columns of these names and these CSV options.
-    pub fn with_csv<'a>(format: Format, csv: &Arc<CsvOptions>, names: impl IntoIterator<Item = &'a BString>) -> Self {
+    pub fn with_csv<'a>(
+        format: TextFormat,
+        csv: &Arc<CsvOptions>,
+        names: impl IntoIterator<Item = &'a BString>,
+    ) -> Self {
         let names = names.into_iter();
         let between = match format {
-            Format::Csv => vec![csv.separator()],
-            Format::Txt | Format::JsonValues => vec![b'\n'],
-            Format::NulTerminated => vec![b'\0'],
-            Format::Ndjson | Format::Verbatim => Vec::new(),
+            TextFormat::Csv => vec![csv.separator()],
+            TextFormat::Txt | TextFormat::JsonValues => vec![b'\n'],
+            TextFormat::NulTerminated => vec![b'\0'],
+            TextFormat::Ndjson | TextFormat::Verbatim => Vec::new(),
         };
         let key = |(position, name): (usize, &BString)| {
             let mut key = vec![if position == 0 { b'{' } else { b',' }];
@@ -66,7 +70,7 @@ impl Layout {
             key
         };
         let (columns, keys) = match format {
-            Format::Ndjson => {
+            TextFormat::Ndjson => {
                 let keys: Vec<Vec<u8>> = names.enumerate().map(key).collect();
                 (keys.len(), keys)
             }
@@ -76,9 +80,9 @@ impl Layout {
     }
 
     /// The header line of a file of this format; empty if the format has none.
-    pub fn header<'a>(format: Format, csv: &CsvOptions, names: impl IntoIterator<Item = &'a BString>) -> Vec<u8> {
+    pub fn header<'a>(format: TextFormat, csv: &CsvOptions, names: impl IntoIterator<Item = &'a BString>) -> Vec<u8> {
         let mut header = Vec::new();
-        if format == Format::Csv && csv.header() {
+        if format == TextFormat::Csv && csv.header() {
             for (position, name) in names.into_iter().enumerate() {
                 if position > 0 {
                     header.push(csv.separator());
@@ -91,7 +95,7 @@ impl Layout {
     }
 
     /// The format.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> TextFormat {
         self.format
     }
 
@@ -125,20 +129,20 @@ impl Layout {
     /// The bytes after the last value of a row.
     fn end(&self) -> &'static [u8] {
         match self.format {
-            Format::Csv | Format::Txt | Format::JsonValues => b"\n",
-            Format::Ndjson => b"}\n",
-            Format::NulTerminated => b"\0",
-            Format::Verbatim => b"",
+            TextFormat::Csv | TextFormat::Txt | TextFormat::JsonValues => b"\n",
+            TextFormat::Ndjson => b"}\n",
+            TextFormat::NulTerminated => b"\0",
+            TextFormat::Verbatim => b"",
         }
     }
 
     /// The text of a null.
     pub(super) fn missing(&self) -> &[u8] {
         match self.format {
-            Format::Csv if self.columns() == 1 && self.csv.null().is_empty() => b"\"\"",
-            Format::Csv => self.csv.null().as_bytes(),
-            Format::Txt | Format::NulTerminated | Format::Verbatim => b"",
-            Format::Ndjson | Format::JsonValues => b"null",
+            TextFormat::Csv if self.columns() == 1 && self.csv.null().is_empty() => b"\"\"",
+            TextFormat::Csv => self.csv.null().as_bytes(),
+            TextFormat::Txt | TextFormat::NulTerminated | TextFormat::Verbatim => b"",
+            TextFormat::Ndjson | TextFormat::JsonValues => b"null",
         }
     }
 
@@ -149,25 +153,29 @@ impl Layout {
     pub fn render(&self, arrays: &[ArrayRef], out: &mut Vec<u8>) -> Result<(), NoText> {
         let arrays = arrays.iter().map(AsRef::as_ref);
         match self.format {
-            Format::Csv => self.render_as(arrays.map(|array| self.csv(array)), out),
-            Format::Txt => self.render_as(arrays.map(Column::<Txt>::new), out),
-            Format::Ndjson | Format::JsonValues => self.render_as(arrays.map(Column::<Json>::new), out),
-            Format::NulTerminated | Format::Verbatim => self.render_as(arrays.map(Column::<Plain>::new), out),
+            TextFormat::Csv => self.render_as(arrays.map(|array| self.csv(array)), out),
+            TextFormat::Txt => self.render_as(arrays.map(BlockColumn::<Txt>::new), out),
+            TextFormat::Ndjson | TextFormat::JsonValues => {
+                self.render_as(arrays.map(BlockColumn::<JsonStyle>::new), out)
+            }
+            TextFormat::NulTerminated | TextFormat::Verbatim => {
+                self.render_as(arrays.map(BlockColumn::<Plain>::new), out)
+            }
         }
     }
 
     /// The cells of a column of CSV.
-    fn csv<'a>(&'a self, array: &'a dyn Array) -> Result<Column<'a, Csv>, NoText> {
+    fn csv<'a>(&'a self, array: &'a dyn Array) -> Result<BlockColumn<'a, Csv>, NoText> {
         if self.csv.is_usual() || !self.csv.may_quote(array.data_type()) {
-            return Column::new(array);
+            return BlockColumn::new(array);
         }
-        let Column { cell, nulls, rows } = Column::new(array)?;
-        Ok(Column { cell: Box::new(Quoted::new(cell, &self.csv)), nulls, rows })
+        let BlockColumn { cell, nulls, rows } = BlockColumn::new(array)?;
+        Ok(BlockColumn { cell: Box::new(Quoted::new(cell, &self.csv)), nulls, rows })
     }
 
     fn render_as<'a, S: Style>(
         &self,
-        columns: impl Iterator<Item = Result<Column<'a, S>, NoText>>,
+        columns: impl Iterator<Item = Result<BlockColumn<'a, S>, NoText>>,
         out: &mut Vec<u8>,
     ) -> Result<(), NoText> {
         let columns = columns.collect::<Result<Vec<_>, NoText>>()?;
@@ -189,20 +197,24 @@ impl Layout {
     }
 
     /// Bytes of one column's values in each of `pieces` (rows of the array), without keys and separators:
-    /// [`Layout::overhead`] counts those per row.
+    /// [`TextLayout::overhead`] counts those per row.
     ///
     /// # Errors
     /// [`NoText`] if the type has no text.
     pub fn measure(&self, array: &dyn Array, pieces: &[Range<usize>]) -> Result<Vec<u64>, NoText> {
         match self.format {
-            Format::Csv => Ok(self.measure_as(&self.csv(array)?, pieces)),
-            Format::Txt => Ok(self.measure_as(&Column::<Txt>::new(array)?, pieces)),
-            Format::Ndjson | Format::JsonValues => Ok(self.measure_as(&Column::<Json>::new(array)?, pieces)),
-            Format::NulTerminated | Format::Verbatim => Ok(self.measure_as(&Column::<Plain>::new(array)?, pieces)),
+            TextFormat::Csv => Ok(self.measure_as(&self.csv(array)?, pieces)),
+            TextFormat::Txt => Ok(self.measure_as(&BlockColumn::<Txt>::new(array)?, pieces)),
+            TextFormat::Ndjson | TextFormat::JsonValues => {
+                Ok(self.measure_as(&BlockColumn::<JsonStyle>::new(array)?, pieces))
+            }
+            TextFormat::NulTerminated | TextFormat::Verbatim => {
+                Ok(self.measure_as(&BlockColumn::<Plain>::new(array)?, pieces))
+            }
         }
     }
 
-    fn measure_as<S: Style>(&self, column: &Column<'_, S>, pieces: &[Range<usize>]) -> Vec<u64> {
+    fn measure_as<S: Style>(&self, column: &BlockColumn<'_, S>, pieces: &[Range<usize>]) -> Vec<u64> {
         let missing = self.missing().len() as u64;
         pieces.iter().map(|piece| column.total(piece.clone(), missing)).collect()
     }

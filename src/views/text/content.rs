@@ -7,14 +7,14 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use bstr::BString;
 
-use super::block::{Format, Layout};
+use super::block::{TextFormat, TextLayout};
 use super::cell::NoText;
 use super::csv::CsvOptions;
-use super::grid::Grid;
+use super::grid::RowBlocks;
 use super::spread;
-use super::width::{self, Width};
+use super::width::{self, WidthRange};
 use crate::source::Interrupt;
-use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, Shared, ValueSet};
+use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, SharedRows, ValueSet};
 
 /// A column of a text file.
 #[derive(Clone, Debug)]
@@ -94,15 +94,15 @@ impl Allowance {
 
 /// Columns, their number of rows, and the layout around values.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct TextContent {
     columns: Vec<TextColumn>,
-    layout: Layout,
+    layout: TextLayout,
     /// Rows shown.
     pub rows: u64,
     /// Rows of the largest chunk among the columns.
     pub natural: Option<u64>,
     /// Width of a row.
-    pub width: Width,
+    pub width: WidthRange,
     /// Estimated bytes of a row.
     pub estimate: u64,
     /// Rows of a batch.
@@ -110,9 +110,9 @@ pub(super) struct Content {
 }
 
 /// Width of a column's shown values per row, by their types.
-fn width_of(column: &TextColumn, layout: &Layout) -> Width {
+fn width_of(column: &TextColumn, layout: &TextLayout) -> WidthRange {
     let missing = layout.missing().len() as u64;
-    column.shown().into_iter().fold(Width::exactly(0), |sum, (data_type, nullable, longest)| {
+    column.shown().into_iter().fold(WidthRange::exactly(0), |sum, (data_type, nullable, longest)| {
         let missing = nullable.then_some(missing);
         sum.plus(width::value(data_type, layout.format(), layout.csv_options(), longest, missing))
     })
@@ -133,20 +133,20 @@ fn cost(rows: &dyn Rows, count: u64) -> (u64, u64) {
 
 /// Sums of bytes per block.
 struct Sums<'a> {
-    grid: &'a Grid,
+    grid: &'a RowBlocks,
     /// The first block.
     first: usize,
     bytes: Vec<u64>,
 }
 
-impl Content {
-    pub fn new(mut columns: Vec<TextColumn>, format: Format, csv: &Arc<CsvOptions>, limit: Option<u64>) -> Self {
-        let layout = Layout::with_csv(format, csv, columns.iter().flat_map(TextColumn::names));
+impl TextContent {
+    pub fn new(mut columns: Vec<TextColumn>, format: TextFormat, csv: &Arc<CsvOptions>, limit: Option<u64>) -> Self {
+        let layout = TextLayout::with_csv(format, csv, columns.iter().flat_map(TextColumn::names));
         // A wide array has very many names, which only the header shows.
         columns.iter_mut().for_each(|column| column.parts = Vec::new());
         let rows = columns.iter().map(|column| column.rows.len()).min().unwrap_or(0).min(limit.unwrap_or(u64::MAX));
         let natural = columns.iter().filter_map(|column| column.rows.natural_rows()).filter(|&rows| rows > 0).max();
-        let overhead = Width::exactly(layout.overhead());
+        let overhead = WidthRange::exactly(layout.overhead());
         let width = columns.iter().fold(overhead, |sum, column| sum.plus(width_of(column, &layout)));
         let of_column = |column: &TextColumn| {
             let parts = column.shown().into_iter().map(|(data_type, _, longest)| width::estimate(data_type, longest));
@@ -173,10 +173,10 @@ impl Content {
     /// Most bytes of a row; reads the labels of categories if the allowance covers that. By their type alone, labels
     /// could be as long as their file.
     pub fn most_of_row(&self, allowance: &Allowance, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
-        let mut all = Width::exactly(self.layout.overhead());
+        let mut all = WidthRange::exactly(self.layout.overhead());
         for column in &self.columns {
             let of_labels = self.longest_label(column, allowance, interrupt)?;
-            all = all.plus(of_labels.map_or_else(|| width_of(column, &self.layout), Width::exactly));
+            all = all.plus(of_labels.map_or_else(|| width_of(column, &self.layout), WidthRange::exactly));
         }
         Ok(all.most)
     }
@@ -223,7 +223,7 @@ impl Content {
     }
 
     /// Blocks to measure per step: about one batch.
-    pub fn blocks_per_step(&self, grid: &Grid) -> usize {
+    pub fn blocks_per_step(&self, grid: &RowBlocks) -> usize {
         usize::try_from(self.batch / grid.per_block().max(1)).unwrap_or(usize::MAX).max(1)
     }
 
@@ -318,7 +318,7 @@ impl Content {
     /// The column of a file whose bytes are its texts, if it has a single column of this kind.
     fn terminated_column(&self) -> Option<&TextColumn> {
         let [column] = self.columns.as_slice() else { return None };
-        (self.layout.format() == Format::NulTerminated).then_some(column)
+        (self.layout.format() == TextFormat::NulTerminated).then_some(column)
     }
 
     /// Hands out rows in the form that the file has, by
@@ -355,7 +355,7 @@ impl Content {
 
     /// Bytes of each of `blocks`. Goes column by column over a batch of rows, so that each chunk is decoded once,
     /// however many columns there are.
-    pub fn lengths(&self, grid: &Grid, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
+    pub fn lengths(&self, grid: &RowBlocks, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         let terminated = blocks.clone().map(|block| self.terminated_length(grid.rows_of(block), interrupt, |_| ()));
         if let Some(lengths) = terminated.collect::<Result<Option<Vec<_>>, Error>>()? {
             return Ok(lengths);
@@ -438,8 +438,8 @@ impl Content {
         Ok(())
     }
 
-    /// As [`Content::add_lengths`], for rows with many repeated values, measuring each value once; returns whether that
-    /// worked.
+    /// As [`TextContent::add_lengths`], for rows with many repeated values, measuring each value once; returns whether
+    /// that worked.
     fn add_shared(
         &self,
         column: &TextColumn,
@@ -448,7 +448,7 @@ impl Content {
         interrupt: &Interrupt,
     ) -> Result<bool, Error> {
         let _flight = Flight::begin(ARRAY_BYTES, interrupt)?;
-        let Some(Shared { values, keys }) = column.rows.shared(rows.clone(), interrupt)? else { return Ok(false) };
+        let Some(SharedRows { values, keys }) = column.rows.shared(rows.clone(), interrupt)? else { return Ok(false) };
         let pieces: Vec<Range<usize>> = (0..values.len()).map(|value| value..value + 1).collect();
         for array in Self::parts(column, values)? {
             interrupt.check()?;

@@ -7,7 +7,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 use super::cell::style::{Csv, Plain};
-use super::cell::{Cell, Frame, column_of};
+use super::cell::{CellWriter, Frame, column_of};
 
 /// A user's choices for CSV (`--csv-separator`, `--csv-null`, `--no-header`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,13 +129,13 @@ impl CsvOptions {
 /// Cells of any type, quoted where the options require it.
 pub(super) struct Quoted<'a> {
     /// The values without quotes.
-    values: Box<dyn Cell<Plain> + 'a>,
+    values: Box<dyn CellWriter<Plain> + 'a>,
     options: &'a CsvOptions,
     scratch: RefCell<Vec<u8>>,
 }
 
 impl<'a> Quoted<'a> {
-    pub fn new(values: Box<dyn Cell<Plain> + 'a>, options: &'a CsvOptions) -> Self {
+    pub fn new(values: Box<dyn CellWriter<Plain> + 'a>, options: &'a CsvOptions) -> Self {
         Self { values, options, scratch: RefCell::default() }
     }
 
@@ -149,7 +149,7 @@ impl<'a> Quoted<'a> {
     }
 }
 
-impl Cell<Csv> for Quoted<'_> {
+impl CellWriter<Csv> for Quoted<'_> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         self.with_text(row, |text| self.options.write(text, out));
     }

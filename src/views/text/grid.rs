@@ -11,12 +11,12 @@ const MOST_BLOCKS: u64 = 1 << 20;
 
 /// Blocks of `per_block` rows over `rows`; the last may be shorter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Grid {
+pub(super) struct RowBlocks {
     rows: RowRange,
     per_block: u64,
 }
 
-impl Grid {
+impl RowBlocks {
     /// Blocks of about 1 MiB, if a row takes about `estimate` bytes. They respect chunks of `natural` rows if some
     /// length near the wanted one divides them or is a multiple of them.
     pub fn choose(rows: u64, estimate: u64, natural: Option<u64>) -> Self {
@@ -78,19 +78,19 @@ mod tests {
     #[test]
     fn keeps_to_chunks() {
         // 1 MiB / 12 = 87,381 rows: 65,536.
-        assert_eq!(Grid::choose(10_000_000, 12, None).per_block(), 65_536);
-        assert_eq!(Grid::choose(10_000_000, 12, Some(131_072)).per_block(), 65_536);
-        assert_eq!(Grid::choose(10_000_000, 12, Some(1000)).per_block(), 65_000);
-        assert_eq!(Grid::choose(10_000_000, 12, Some(100_000)).per_block(), 50_000);
+        assert_eq!(RowBlocks::choose(10_000_000, 12, None).per_block(), 65_536);
+        assert_eq!(RowBlocks::choose(10_000_000, 12, Some(131_072)).per_block(), 65_536);
+        assert_eq!(RowBlocks::choose(10_000_000, 12, Some(1000)).per_block(), 65_000);
+        assert_eq!(RowBlocks::choose(10_000_000, 12, Some(100_000)).per_block(), 50_000);
         // A prime number of rows cannot be divided.
-        assert_eq!(Grid::choose(10_000_000, 12, Some(999_983)).per_block(), 65_536);
-        assert_eq!(Grid::choose(3, u64::MAX, Some(7)).per_block(), 1);
+        assert_eq!(RowBlocks::choose(10_000_000, 12, Some(999_983)).per_block(), 65_536);
+        assert_eq!(RowBlocks::choose(3, u64::MAX, Some(7)).per_block(), 1);
     }
 
     proptest! {
         #[test]
         fn covers_every_row_once(rows in 1..u64::MAX / 4, estimate in 1..u64::MAX, natural in proptest::option::of(0..u64::MAX)) {
-            let grid = Grid::choose(rows, estimate, natural);
+            let grid = RowBlocks::choose(rows, estimate, natural);
             prop_assert!(grid.blocks() as u64 <= MOST_BLOCKS);
             let last = grid.rows_of(grid.blocks() - 1);
             prop_assert!(!last.is_empty());

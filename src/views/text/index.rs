@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::source::Interrupt;
 use crate::store::Error;
-use crate::store::pass::{Keeper, Measure, Pass, Progress};
+use crate::store::pass::{Keeper, Measure, Pass, PassProgress};
 
 /// A block: its number, its first byte, its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ impl Index {
     }
 
     /// The progress of the pass.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> PassProgress {
         self.pass.progress()
     }
 

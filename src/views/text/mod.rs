@@ -1,8 +1,8 @@
 //! Text views: CSV, one value per line, NDJSON.
 //!
-//! [`Layout`] is the core: pure functions from Arrow arrays to bytes and to their number. [`TextView`] serves a file in
-//! blocks of rows, of about 1 MiB each. One pass over the values (lengths only, on all cores) learns the offset of each
-//! block; then a read anywhere renders the blocks that it covers and nothing else.
+//! [`TextLayout`] is the core: pure functions from Arrow arrays to bytes and to their number. [`TextView`] serves a
+//! file in blocks of rows, of about 1 MiB each. One pass over the values (lengths only, on all cores) learns the offset
+//! of each block; then a read anywhere renders the blocks that it covers and nothing else.
 //!
 //! | part | task |
 //! | --- | --- |
@@ -29,7 +29,7 @@ mod view;
 mod width;
 
 pub use super::rendered::BlockCache;
-pub use block::{Format, Layout};
+pub use block::{TextFormat, TextLayout};
 pub use cell::NoText;
 pub use content::TextColumn;
 pub use csv::{CsvOptions, CsvOptionsError};

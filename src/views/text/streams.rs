@@ -8,7 +8,7 @@ const MOST_AHEAD: usize = 4;
 
 /// The latest blocks of the latest readers, the most recent last.
 #[derive(Debug, Default)]
-pub(in crate::views) struct Streams(Vec<Stream>);
+pub(in crate::views) struct BlockReaders(Vec<Stream>);
 
 #[derive(Clone, Copy, Debug)]
 struct Stream {
@@ -23,17 +23,17 @@ struct Stream {
 
 /// Blocks to render ahead of a sequential reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views) struct Ahead {
+pub(in crate::views) struct ReadAhead {
     /// How many blocks.
     pub blocks: usize,
     /// First byte of the reader's first block.
     pub since: u64,
 }
 
-impl Streams {
+impl BlockReaders {
     /// Records a read of a block of `length` bytes at `start`. At the first read in a block that follows its reader's
     /// last one, returns how much to render ahead.
-    pub fn touch(&mut self, start: u64, length: u64) -> Option<Ahead> {
+    pub fn touch(&mut self, start: u64, length: u64) -> Option<ReadAhead> {
         let end = start.saturating_add(length);
         // Most requests are further pieces of a known block.
         if self.0.iter().any(|stream| stream.start == start) {
@@ -44,7 +44,7 @@ impl Streams {
                 let stream = self.0.remove(position);
                 let (run, since) = (stream.run + 1, stream.since);
                 self.0.push(Stream { since, start, end, run });
-                Some(Ahead { blocks: (1 << run.min(8)).min(MOST_AHEAD), since })
+                Some(ReadAhead { blocks: (1 << run.min(8)).min(MOST_AHEAD), since })
             }
             None => {
                 if self.0.len() == STREAMS {
@@ -63,18 +63,18 @@ mod tests {
 
     #[test]
     fn a_sequential_reader_is_served_ahead() {
-        let mut streams = Streams::default();
+        let mut streams = BlockReaders::default();
         assert_eq!(streams.touch(0, 10), None);
         assert_eq!(streams.touch(0, 10), None);
-        assert_eq!(streams.touch(10, 5), Some(Ahead { blocks: 2, since: 0 }));
+        assert_eq!(streams.touch(10, 5), Some(ReadAhead { blocks: 2, since: 0 }));
         assert_eq!(streams.touch(10, 5), None);
-        assert_eq!(streams.touch(15, 5), Some(Ahead { blocks: 4, since: 0 }));
-        assert_eq!(streams.touch(20, 5), Some(Ahead { blocks: 4, since: 0 }));
+        assert_eq!(streams.touch(15, 5), Some(ReadAhead { blocks: 4, since: 0 }));
+        assert_eq!(streams.touch(20, 5), Some(ReadAhead { blocks: 4, since: 0 }));
     }
 
     #[test]
     fn a_random_reader_is_not() {
-        let mut streams = Streams::default();
+        let mut streams = BlockReaders::default();
         for block in [5, 1, 9, 3, 7, 1, 12, 20, 30, 40] {
             assert_eq!(streams.touch(block * 10, 10), None, "{block}");
         }
@@ -82,10 +82,10 @@ mod tests {
 
     #[test]
     fn readers_are_told_apart() {
-        let mut streams = Streams::default();
+        let mut streams = BlockReaders::default();
         streams.touch(0, 10);
         streams.touch(500, 10);
-        assert_eq!(streams.touch(10, 10), Some(Ahead { blocks: 2, since: 0 }));
-        assert_eq!(streams.touch(510, 10), Some(Ahead { blocks: 2, since: 500 }));
+        assert_eq!(streams.touch(10, 10), Some(ReadAhead { blocks: 2, since: 0 }));
+        assert_eq!(streams.touch(510, 10), Some(ReadAhead { blocks: 2, since: 500 }));
     }
 }

@@ -8,17 +8,17 @@ use std::sync::{Arc, OnceLock};
 use lru::LruCache;
 use parking_lot::Mutex;
 
-use super::block::{Format, Layout};
-use super::content::{Allowance, Content, TextColumn};
+use super::block::{TextFormat, TextLayout};
+use super::content::{Allowance, TextColumn, TextContent};
 use super::csv::CsvOptions;
-use super::grid::Grid;
+use super::grid::RowBlocks;
 use super::index::{self, Index};
-use super::streams::Streams;
+use super::streams::BlockReaders;
 use crate::source::Interrupt;
-use crate::store::pass::{self, Keeper, Measure, Progress};
+use crate::store::pass::{self, Keeper, Measure, PassProgress};
 use crate::store::{Answer, Error, RowRange, try_memory};
-use crate::views::rendered::{Block, BlockCache, Key, next_view};
-use crate::views::wanted::Wanted;
+use crate::views::rendered::{BlockCache, BlockKey, RenderedBlock, next_view};
+use crate::views::wanted::WantedBytes;
 use crate::views::{Effort, Size, UNKNOWN_SIZE, View};
 
 /// Version of the way in which values are written and measured; results kept by another version are ignored.
@@ -63,20 +63,20 @@ struct Shared {
     /// Most bytes of a row, once labels were considered.
     most_of_row: OnceLock<Option<u64>>,
     divided: Mutex<LruCache<(u64, u64), Arc<Divided>>>,
-    streams: Mutex<Streams>,
+    streams: Mutex<BlockReaders>,
 }
 
 /// Rows and their blocks.
 struct Body {
     id: u64,
-    content: Content,
-    grid: Grid,
+    content: TextContent,
+    grid: RowBlocks,
     cache: Arc<BlockCache>,
 }
 
 /// A block split into parts.
 struct Divided {
-    grid: Grid,
+    grid: RowBlocks,
     /// Offset of each part within the block, and the end of the last.
     offsets: Vec<u64>,
 }
@@ -107,11 +107,11 @@ impl Measure<u64> for Body {
 
 /// The keeper for the lengths of a file's blocks: they depend on the cut into blocks, on all options for values, and on
 /// the version of the renderer.
-fn keeper_of(keeper: Keeper, format: Format, csv: &CsvOptions, content: &Content, grid: &Grid) -> Keeper {
+fn keeper_of(keeper: Keeper, format: TextFormat, csv: &CsvOptions, content: &TextContent, grid: &RowBlocks) -> Keeper {
     let Keeper { file, what } = keeper;
     let (rows, per_block) = (content.rows, grid.per_block());
     let options = match format {
-        Format::Csv if !csv.is_usual() => format!(" {:?} {:?}", char::from(csv.separator()), csv.null()),
+        TextFormat::Csv if !csv.is_usual() => format!(" {:?} {:?}", char::from(csv.separator()), csv.null()),
         _ => String::new(),
     };
     Keeper { file, what: format!("{what} text-{format:?} {VERSION} rows {rows} by {per_block}{options}") }
@@ -124,7 +124,7 @@ impl Body {
         width.most.filter(|&most| most == width.least)
     }
 
-    fn key(&self, rows: &RowRange) -> Key {
+    fn key(&self, rows: &RowRange) -> BlockKey {
         (self.id, rows.start, rows.end - rows.start)
     }
 
@@ -161,15 +161,15 @@ impl TextView {
     /// if there is a limit. `cache` keeps rendered blocks, `keeper` the offsets of blocks. Reads nothing.
     pub fn new(
         columns: Vec<TextColumn>,
-        format: Format,
+        format: TextFormat,
         csv: &Arc<CsvOptions>,
         limit: Option<u64>,
         cache: Arc<BlockCache>,
         keeper: Option<Keeper>,
     ) -> Self {
-        let header = Layout::header(format, csv, columns.iter().flat_map(TextColumn::names));
-        let content = Content::new(columns, format, csv, limit);
-        let grid = Grid::choose(content.rows, content.estimate, content.natural);
+        let header = TextLayout::header(format, csv, columns.iter().flat_map(TextColumn::names));
+        let content = TextContent::new(columns, format, csv, limit);
+        let grid = RowBlocks::choose(content.rows, content.estimate, content.natural);
         let (blocks, per_step) = (grid.blocks(), content.blocks_per_step(&grid));
         let keeper = keeper.map(|keeper| keeper_of(keeper, format, csv, &content, &grid));
         let body = Arc::new(Body { id: next_view(), content, grid, cache });
@@ -230,7 +230,7 @@ impl View for TextView {
         })
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn progress(&self) -> Option<PassProgress> {
         let shared = &self.shared;
         let arithmetic = shared.body.content.rows == 0 || shared.body.fixed_row().is_some();
         (!arithmetic).then(|| shared.index.progress())
@@ -239,7 +239,7 @@ impl View for TextView {
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let shared = &self.shared;
         let header = shared.header.len() as u64;
-        let mut wanted = Wanted::new(offset, length, answer);
+        let mut wanted = WantedBytes::new(offset, length, answer);
         wanted.take(0, &shared.header);
         while let Some(at) = wanted.next().and_then(|at| at.checked_sub(header)) {
             let Some(unit) = shared.unit_at(at, interrupt)? else { break };
@@ -340,7 +340,7 @@ impl Shared {
             return Ok(Arc::clone(divided));
         }
         let parts = (unit.length / PART_BYTES).clamp(2, MOST_PARTS);
-        let grid = Grid::divide(unit.rows.clone(), parts);
+        let grid = RowBlocks::divide(unit.rows.clone(), parts);
         let lengths = self.body.content.lengths(&grid, 0..grid.blocks(), interrupt)?;
         let mut offsets = vec![0];
         offsets.extend(lengths.iter().scan(0_u64, |end, &length| {
@@ -352,7 +352,7 @@ impl Shared {
         Ok(divided)
     }
 
-    fn block(&self, unit: &Unit, interrupt: &Interrupt) -> Result<Block, Error> {
+    fn block(&self, unit: &Unit, interrupt: &Interrupt) -> Result<RenderedBlock, Error> {
         let limit = self.body.cache.longest_block();
         if unit.length > limit {
             return Err(Error::TooLarge {

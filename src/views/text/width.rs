@@ -2,20 +2,20 @@
 
 use arrow_schema::DataType;
 
-use super::block::Format;
+use super::block::TextFormat;
 use super::cell::time_lengths;
 use super::csv::CsvOptions;
 
 /// The fewest and the most bytes of a text; `most` is `None` if unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Width {
+pub struct WidthRange {
     /// Fewest bytes.
     pub least: u64,
     /// Most bytes.
     pub most: Option<u64>,
 }
 
-impl Width {
+impl WidthRange {
     /// A constant number of bytes.
     pub const fn exactly(bytes: u64) -> Self {
         Self { least: bytes, most: Some(bytes) }
@@ -51,48 +51,48 @@ impl Width {
 /// fixed-size string.
 pub fn value(
     data_type: &DataType,
-    format: Format,
+    format: TextFormat,
     csv: &CsvOptions,
     longest: Option<u64>,
     missing: Option<u64>,
-) -> Width {
+) -> WidthRange {
     let mut value = unquoted(data_type, format, longest, missing);
     // A value that reads like a null is quoted, whatever its type.
-    if format == Format::Csv && !csv.null().is_empty() && csv.may_quote(data_type) {
+    if format == TextFormat::Csv && !csv.null().is_empty() && csv.may_quote(data_type) {
         value.most = value.most.and_then(|most| most.checked_add(2));
     }
     match missing {
-        Some(missing) => value.or(Width::exactly(missing)),
+        Some(missing) => value.or(WidthRange::exactly(missing)),
         None => value,
     }
 }
 
 /// The width of a value that needs no quotes to differ from a null; for a type of nulls, that of a null.
-fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing: Option<u64>) -> Width {
+fn unquoted(data_type: &DataType, format: TextFormat, longest: Option<u64>, missing: Option<u64>) -> WidthRange {
     match data_type {
-        DataType::Null => Width::exactly(missing.unwrap_or(0)),
-        DataType::Boolean => Width::between(4, 5),
-        DataType::Int8 => Width::between(1, 4),
-        DataType::Int16 => Width::between(1, 6),
-        DataType::Int32 => Width::between(1, 11),
-        DataType::UInt8 => Width::between(1, 3),
-        DataType::UInt16 => Width::between(1, 5),
-        DataType::UInt32 => Width::between(1, 10),
-        DataType::Int64 | DataType::UInt64 | DataType::Duration(_) => Width::between(1, 20),
+        DataType::Null => WidthRange::exactly(missing.unwrap_or(0)),
+        DataType::Boolean => WidthRange::between(4, 5),
+        DataType::Int8 => WidthRange::between(1, 4),
+        DataType::Int16 => WidthRange::between(1, 6),
+        DataType::Int32 => WidthRange::between(1, 11),
+        DataType::UInt8 => WidthRange::between(1, 3),
+        DataType::UInt16 => WidthRange::between(1, 5),
+        DataType::UInt32 => WidthRange::between(1, 10),
+        DataType::Int64 | DataType::UInt64 | DataType::Duration(_) => WidthRange::between(1, 20),
         // `-0.000012345679` and the like; `-1.2345678901234567e-308`. The shortest are `0.0` and `NaN`.
-        DataType::Float16 | DataType::Float32 => Width::between(3, 16),
-        DataType::Float64 => Width::between(3, 24),
+        DataType::Float16 | DataType::Float32 => WidthRange::between(3, 16),
+        DataType::Float64 => WidthRange::between(3, 24),
         DataType::Timestamp(unit, zone) => {
-            let around = 2 * u64::from(matches!(format, Format::Ndjson | Format::JsonValues));
+            let around = 2 * u64::from(matches!(format, TextFormat::Ndjson | TextFormat::JsonValues));
             let [least, most] = time_lengths(*unit, zone.is_some());
-            Width::between(least + around, most + around)
+            WidthRange::between(least + around, most + around)
         }
         DataType::FixedSizeBinary(size) => {
             let digits = 2 * u64::from(size.unsigned_abs());
-            Width::exactly(match format {
-                Format::Csv if digits == 0 => 2,
-                Format::Csv | Format::Txt | Format::NulTerminated | Format::Verbatim => digits,
-                Format::Ndjson | Format::JsonValues => digits + 2,
+            WidthRange::exactly(match format {
+                TextFormat::Csv if digits == 0 => 2,
+                TextFormat::Csv | TextFormat::Txt | TextFormat::NulTerminated | TextFormat::Verbatim => digits,
+                TextFormat::Ndjson | TextFormat::JsonValues => digits + 2,
             })
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => string(format, longest),
@@ -102,59 +102,59 @@ fn unquoted(data_type: &DataType, format: Format, longest: Option<u64>, missing:
         DataType::Struct(_) | DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
             in_format(format, nested(data_type, 0))
         }
-        _ => Width { least: 0, most: None },
+        _ => WidthRange { least: 0, most: None },
     }
 }
 
 /// A string of at most `longest` bytes.
-fn string(format: Format, longest: Option<u64>) -> Width {
+fn string(format: TextFormat, longest: Option<u64>) -> WidthRange {
     // CSV doubles quotes and adds two; `.txt` doubles `\` and LF; in JSON a control character becomes `\u00xx`.
     let (least, factor, around) = match format {
-        Format::Csv => (1, 2, 2),
-        Format::Txt => (0, 2, 0),
-        Format::NulTerminated | Format::Verbatim => (0, 1, 0),
-        Format::Ndjson | Format::JsonValues => (2, 6, 2),
+        TextFormat::Csv => (1, 2, 2),
+        TextFormat::Txt => (0, 2, 0),
+        TextFormat::NulTerminated | TextFormat::Verbatim => (0, 1, 0),
+        TextFormat::Ndjson | TextFormat::JsonValues => (2, 6, 2),
     };
-    Width { least, most: longest.and_then(|longest| longest.checked_mul(factor)?.checked_add(around)) }
+    WidthRange { least, most: longest.and_then(|longest| longest.checked_mul(factor)?.checked_add(around)) }
 }
 
 /// JSON inside a format.
-fn in_format(format: Format, json: Width) -> Width {
+fn in_format(format: TextFormat, json: WidthRange) -> WidthRange {
     match format {
-        Format::Ndjson | Format::JsonValues => json,
-        Format::Csv | Format::Txt | Format::NulTerminated | Format::Verbatim => {
-            Width { least: json.least, most: json.most.and_then(|most| most.checked_mul(2)?.checked_add(2)) }
+        TextFormat::Ndjson | TextFormat::JsonValues => json,
+        TextFormat::Csv | TextFormat::Txt | TextFormat::NulTerminated | TextFormat::Verbatim => {
+            WidthRange { least: json.least, most: json.most.and_then(|most| most.checked_mul(2)?.checked_add(2)) }
         }
     }
 }
 
 /// A value inside JSON.
-fn nested(data_type: &DataType, depth: usize) -> Width {
+fn nested(data_type: &DataType, depth: usize) -> WidthRange {
     // The depth limit of the writer; deeper types have no text anyway.
     if depth > 64 {
-        return Width { least: 0, most: None };
+        return WidthRange { least: 0, most: None };
     }
     let child = |data_type: &DataType, nullable: bool| {
         let width = nested(data_type, depth + 1);
-        if nullable { width.or(Width::exactly(4)) } else { width }
+        if nullable { width.or(WidthRange::exactly(4)) } else { width }
     };
     match data_type {
         DataType::Struct(fields) => {
-            let separators = Width::exactly(1 + fields.len().max(1) as u64);
+            let separators = WidthRange::exactly(1 + fields.len().max(1) as u64);
             fields.iter().fold(separators, |sum, field| {
                 let key = crate::views::json::string_length(field.name().as_bytes()) as u64 + 1;
-                sum.plus(Width::exactly(key)).plus(child(field.data_type(), field.is_nullable()))
+                sum.plus(WidthRange::exactly(key)).plus(child(field.data_type(), field.is_nullable()))
             })
         }
         DataType::FixedSizeList(field, length) => {
             let length = u64::from(length.unsigned_abs());
             let elements = child(field.data_type(), field.is_nullable()).times(length);
-            elements.plus(Width::exactly(2 + length.saturating_sub(1)))
+            elements.plus(WidthRange::exactly(2 + length.saturating_sub(1)))
         }
-        DataType::List(_) | DataType::LargeList(_) => Width { least: 2, most: None },
+        DataType::List(_) | DataType::LargeList(_) => WidthRange { least: 2, most: None },
         // A null within a dictionary, or in a column of nulls, is `null`.
-        DataType::Null => Width::exactly(4),
-        flat => unquoted(flat, Format::Ndjson, None, None),
+        DataType::Null => WidthRange::exactly(4),
+        flat => unquoted(flat, TextFormat::Ndjson, None, None),
     }
 }
 

@@ -15,23 +15,23 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::store::decode::widen;
 use crate::store::statistics::{Scalar, Summary, summary};
-use crate::store::{Count, Rows};
+use crate::store::{Rows, TallyCount};
 use crate::table::{Column, Expected, Finding, Near, Rule};
 
 /// Largest set of labels to search for duplicates: each label takes some 64 bytes meanwhile.
 const MOST_LABELS: u64 = 1 << 20;
 
 /// A rule on values, and the violations so far. Each row is checked once, in any order.
-pub(super) struct Test<'a> {
+pub(super) struct RuleTest<'a> {
     rule: &'static Rule,
     held: Held<'a>,
 }
 
 enum Held<'a> {
     /// Rows with a value below the first bound or above the second.
-    Within(&'a [Option<Scalar>; 2], Mutex<Option<Count>>),
+    Within(&'a [Option<Scalar>; 2], Mutex<Option<TallyCount>>),
     /// Rows with this value, or with an item that equals it.
-    Near(&'a Near, Mutex<Option<Count>>),
+    Near(&'a Near, Mutex<Option<TallyCount>>),
     /// Hashes of the labels so far.
     Distinct(RowConverter, Mutex<HashMap<u128, Met>>),
 }
@@ -42,7 +42,7 @@ struct Met {
     rows: [u64; 2],
 }
 
-impl<'a> Test<'a> {
+impl<'a> RuleTest<'a> {
     /// The rule that values lie between two bounds.
     pub fn within(rule: &'static Rule, bounds: &'a [Option<Scalar>; 2]) -> Self {
         Self { rule, held: Held::Within(bounds, Mutex::default()) }
@@ -78,7 +78,7 @@ impl<'a> Test<'a> {
                 let is_odd = |row: &usize| summary(&array.slice(*row, 1)).is_some_and(|one| is_outside(&one, bounds));
                 let mut odd = (0..array.len()).filter(is_odd).map(|row| start.saturating_add(row as u64));
                 if let Some(first) = odd.next() {
-                    add(count, Count { rows: 1 + odd.count() as u64, first });
+                    add(count, TallyCount { rows: 1 + odd.count() as u64, first });
                 }
             }
             Held::Near(near, count) => {
@@ -90,7 +90,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// Whether [`Test::look_at_labels`] suffices.
+    /// Whether [`RuleTest::look_at_labels`] suffices.
     pub fn is_of_labels(&self) -> bool {
         matches!(self.held, Held::Distinct(..))
     }
@@ -117,7 +117,7 @@ impl<'a> Test<'a> {
             Held::Within(_, count) => *count.lock(),
             Held::Near(near, count) => {
                 let count = (*count.lock())?;
-                let (of, Count { rows, first }) = (&near.of, count);
+                let (of, TallyCount { rows, first }) = (&near.of, count);
                 let found = format!("{of}{rows} rows equal it once it is rounded to {}", said(&near.nearest));
                 let found = format!("{found}, and are shown as that; the first is row {first}");
                 return Some(Finding { rows: Some(count), ..Finding::new(path, self.rule, found) });
@@ -126,17 +126,17 @@ impl<'a> Test<'a> {
                 let met = met.lock();
                 let again = met.values().filter(|one| one.times > 1);
                 let first = again.clone().map(|one| one.rows[1]).min();
-                first.map(|first| Count { rows: again.map(|one| one.times - 1).sum(), first })
+                first.map(|first| TallyCount { rows: again.map(|one| one.times - 1).sum(), first })
             }
         };
         count.map(|count| Finding::of_rows(path, None, self.rule, count))
     }
 }
 
-fn add(all: &Mutex<Option<Count>>, met: Count) {
+fn add(all: &Mutex<Option<TallyCount>>, met: TallyCount) {
     let mut all = all.lock();
-    let before = all.get_or_insert(Count { rows: 0, first: met.first });
-    *before = Count { rows: before.rows + met.rows, first: before.first.min(met.first) };
+    let before = all.get_or_insert(TallyCount { rows: 0, first: met.first });
+    *before = TallyCount { rows: before.rows + met.rows, first: before.first.min(met.first) };
 }
 
 /// A number as text, for people.
@@ -156,7 +156,7 @@ fn is_outside_of(all: &Summary, value: &Scalar) -> bool {
 }
 
 /// The rows from `start` on that have a value, or an item that equals it.
-fn equal_to(start: u64, array: &ArrayRef, value: &Scalar) -> Option<Count> {
+fn equal_to(start: u64, array: &ArrayRef, value: &Scalar) -> Option<TallyCount> {
     let (mut items, mut of_row) = (array.clone(), 1_usize);
     while let Some(lists) = items.as_fixed_size_list_opt() {
         of_row = of_row.checked_mul(usize::try_from(lists.value_length()).ok()?)?;
@@ -184,7 +184,7 @@ fn equal_to(start: u64, array: &ArrayRef, value: &Scalar) -> Option<Count> {
     };
     let mut rows: Vec<usize> = equal(value)?.into_iter().map(|at| at / of_row.max(1)).collect();
     rows.dedup();
-    Some(Count { rows: rows.len() as u64, first: start.saturating_add(*rows.first()? as u64) })
+    Some(TallyCount { rows: rows.len() as u64, first: start.saturating_add(*rows.first()? as u64) })
 }
 
 /// Whether some value of a summary lies below or above the bounds.

@@ -10,19 +10,19 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use self::values::{Read, Unreadable};
+use self::values::{Read, UnreadableRows};
 use super::index::report;
 use super::index::verify;
 use crate::cli::Error;
-use crate::cli::place::Named;
+use crate::cli::place::NamedPlaces;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::{self, InFile};
 use crate::dialects::{CheckOptions, Checks};
-use crate::indexes::{Description, State};
+use crate::indexes::{IndexDescription, State};
 use crate::session::Settings;
 use crate::source::Interrupt;
-use crate::store::{self, Count};
+use crate::store::{self, TallyCount};
 use crate::table::{self, Finding, Severity, Table, UNREADABLE};
 use crate::views::{printable, printable_json};
 
@@ -60,7 +60,7 @@ pub(in crate::cli) struct Arguments {
     options: CheckOptions,
 
     #[command(flatten)]
-    named: Named,
+    named: NamedPlaces,
 }
 
 pub(in crate::cli) fn run(arguments: &Arguments, verbose: u8) -> Result<ExitCode, Error> {
@@ -140,7 +140,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(file: &InFile, verified: &[Description], read: &Read) -> Self {
+    fn of(file: &InFile, verified: &[IndexDescription], read: &Read) -> Self {
         let mut findings = file.opened.as_ref().map(|opened| opened.findings()).unwrap_or_default();
         findings.extend(file.findings.iter().cloned());
         findings.extend(file.tables.iter().flat_map(|(_, table)| table.met()));
@@ -158,7 +158,7 @@ impl Found {
         let errors = findings.iter().filter(|finding| finding.rule.severity == Severity::Error);
         let told: HashSet<String> = errors.map(|finding| finding.path.clone()).collect();
         // If an index is unused because of a reported finding, do not report it again.
-        let follows = |one: &Description| one.verdict != State::Broken && told.contains(&one.path);
+        let follows = |one: &IndexDescription| one.verdict != State::Broken && told.contains(&one.path);
         let of_indexes = judged.into_iter().filter(|one| !follows(one));
         findings.extend(of_indexes.filter_map(of_index));
         let unreadable = |path: &str, reason: &str| {
@@ -168,10 +168,10 @@ impl Found {
         let mut failures: Vec<_> = file.failures.iter().map(|(path, reason)| unreadable(path, reason)).collect();
         failures.extend(unread.iter().map(|one| unreadable(&one.path, &one.found)));
         failures.extend(read.unreadable.iter().map(|column| {
-            let Unreadable { path, rows, first, reason, .. } = column;
+            let UnreadableRows { path, rows, first, reason, .. } = column;
             let more = if column.is_left() { " or more" } else { "" };
             let found = format!("{rows} rows{more} cannot be read, the first is row {first}: {reason}");
-            Finding { rows: Some(Count { rows: *rows, first: *first }), ..unreadable(path, &found) }
+            Finding { rows: Some(TallyCount { rows: *rows, first: *first }), ..unreadable(path, &found) }
         }));
         let columns = file.tables.iter().flat_map(|(_, table)| &table.columns);
         let told: HashSet<&str> = findings.iter().map(|finding| finding.path.as_str()).collect();
@@ -200,7 +200,7 @@ impl Found {
     }
 
     /// Lines for people: findings from a severity on, and counts of all.
-    fn text(&self, file: &InFile, verified: &[Description], printed: Severity) -> String {
+    fn text(&self, file: &InFile, verified: &[IndexDescription], printed: Severity) -> String {
         let findings = self.findings.iter().filter(|finding| finding.rule.severity >= printed);
         let mut lines: Vec<String> = findings.map(ToString::to_string).collect();
         // Faults of an index that were already reported are skipped.
@@ -226,7 +226,7 @@ impl Found {
 }
 
 /// The finding on a broken search index.
-fn of_index(one: &Description) -> Option<Finding> {
+fn of_index(one: &IndexDescription) -> Option<Finding> {
     let said = [one.place.as_deref(), one.found.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(": ");
     Some(Finding::new(&one.path, one.broken?, said).by(one.revision))
 }

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_array::ArrayRef;
 use parking_lot::Mutex;
 
-use super::held::{self, Test};
+use super::held::{self, RuleTest};
 use crate::cli::Error;
 use crate::cli::progress::Watched;
 use crate::source::Interrupt;
-use crate::store::{self, ARRAY_BYTES, Flight, RowRange, Rows, Shared, for_each_array, on_all_cores};
+use crate::store::{self, ARRAY_BYTES, Flight, RowRange, Rows, SharedRows, for_each_array, on_all_cores};
 use crate::table::{Column, Finding, Table};
 
 /// Bytes of each array; arrays are dropped after the checks.
@@ -31,7 +31,7 @@ const LEAST_STRETCH: u64 = 1 << 20;
 const MOST_FAILURES: u64 = 1 << 12;
 
 /// The unreadable rows of a column.
-pub(super) struct Unreadable {
+pub(super) struct UnreadableRows {
     /// HDF5 path of the column.
     pub path: String,
     /// Number of rows, and the first.
@@ -43,7 +43,7 @@ pub(super) struct Unreadable {
     failures: u64,
 }
 
-impl Unreadable {
+impl UnreadableRows {
     /// Whether rows were skipped.
     pub fn is_left(&self) -> bool {
         self.failures >= MOST_FAILURES
@@ -54,7 +54,7 @@ impl Unreadable {
 #[derive(Default)]
 pub(super) struct Read {
     /// Columns with rows that cannot be read.
-    pub unreadable: Vec<Unreadable>,
+    pub unreadable: Vec<UnreadableRows>,
     /// Rules that values break, except those that columns count themselves ([`Table::met`]).
     pub findings: Vec<Finding>,
 }
@@ -66,11 +66,11 @@ struct Subject<'a> {
     /// Number of rows to read. For computed rows, the first stretch stands for all.
     len: u64,
     /// Rules to check against the values.
-    tests: Vec<Test<'a>>,
+    tests: Vec<RuleTest<'a>>,
 }
 
 impl<'a> Subject<'a> {
-    fn new(path: &'a str, rows: &'a Arc<dyn Rows>, tests: Vec<Test<'a>>, interrupt: &Interrupt) -> Self {
+    fn new(path: &'a str, rows: &'a Arc<dyn Rows>, tests: Vec<RuleTest<'a>>, interrupt: &Interrupt) -> Self {
         let len = if tests.is_empty() && rows.known().is_some_and(|known| known.is_computed(interrupt)) {
             rows.len().min(STRETCH)
         } else {
@@ -102,7 +102,7 @@ pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) ->
     let of_bar = done.clone();
     let watched = Watched::new(interrupt.clone(), all, move || of_bar.load(Ordering::Relaxed))?;
     watched.say("values");
-    let (walk, found) = (Mutex::new(walk), Mutex::new(BTreeMap::<(usize, usize), Unreadable>::new()));
+    let (walk, found) = (Mutex::new(walk), Mutex::new(BTreeMap::<(usize, usize), UnreadableRows>::new()));
     on_all_cores(u64::MAX, || {
         loop {
             let Some((task, passed)) = walk.lock().next(interrupt) else { return };
@@ -168,13 +168,13 @@ impl<'a> Walk<'a> {
                 let expected = column.meaning.expected.as_deref();
                 let range = expected.and_then(|expected| expected.range.as_ref());
                 let near = expected.and_then(|expected| expected.near.as_ref());
-                let tests = range.map(|(rule, bounds)| Test::within(rule, bounds)).into_iter();
-                let tests = tests.chain(near.map(Test::near)).collect();
+                let tests = range.map(|(rule, bounds)| RuleTest::within(rule, bounds)).into_iter();
+                let tests = tests.chain(near.map(RuleTest::near)).collect();
                 Some(Subject::new(&column.path, column.rows.as_ref().ok()?, tests, interrupt))
             });
             let labels = table.categories.iter().filter_map(|set| {
                 let rows = set.labels.as_ref().ok()?;
-                let test = table.labels_differ.and_then(|rule| Test::distinct(rule, rows.as_ref()));
+                let test = table.labels_differ.and_then(|rule| RuleTest::distinct(rule, rows.as_ref()));
                 Some(Subject::new(&set.path, rows, test.into_iter().collect(), interrupt))
             });
             let all: Vec<_> = columns.chain(labels).map(|subject| Some(Arc::new(subject))).collect();
@@ -233,7 +233,7 @@ impl Task<'_> {
     fn read(
         &self,
         interrupt: &Interrupt,
-        found: &Mutex<BTreeMap<(usize, usize), Unreadable>>,
+        found: &Mutex<BTreeMap<(usize, usize), UnreadableRows>>,
     ) -> Result<bool, store::Error> {
         if self.try_read(self.range.clone(), interrupt)?.is_ok() {
             return Ok(true);
@@ -246,7 +246,7 @@ impl Task<'_> {
                 let mut found = found.lock();
                 let none = || {
                     let (path, reason) = (self.subject.path.to_owned(), String::new());
-                    Unreadable { path, rows: 0, first: u64::MAX, reason, failures: 0 }
+                    UnreadableRows { path, rows: 0, first: u64::MAX, reason, failures: 0 }
                 };
                 let column = found.entry(self.column).or_insert_with(none);
                 // Computed rows fail all at once.
@@ -291,13 +291,13 @@ impl Task<'_> {
     /// Checks values shared by many rows once for all of them; returns whether the rows are done.
     fn look_at_shared(&self, range: &RowRange, interrupt: &Interrupt) -> Result<bool, store::Error> {
         let Subject { rows, tests, .. } = self.subject.as_ref();
-        if !tests.iter().all(Test::is_of_labels)
+        if !tests.iter().all(RuleTest::is_of_labels)
             || rows.fitting(range.clone(), ARRAY_BYTES, interrupt)?.end >= range.end
         {
             return Ok(false);
         }
         let _flight = Flight::begin(ARRAY_BYTES, interrupt)?;
-        let Some(Shared { values, keys }) = rows.shared(range.clone(), interrupt)? else { return Ok(false) };
+        let Some(SharedRows { values, keys }) = rows.shared(range.clone(), interrupt)? else { return Ok(false) };
         for test in tests {
             test.look_at_labels(range.start, &values, keys.iter().map(|key| *key as usize));
         }

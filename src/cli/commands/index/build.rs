@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::Args;
 
 use crate::cli::Error;
-use crate::cli::indexing::{Builder, lock};
-use crate::cli::options::{self, Reading};
+use crate::cli::indexing::{IndexBuilder, lock};
+use crate::cli::options::{self, ReadingOptions};
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::dialects::IndexOptions;
-use crate::dialects::index_writer::Kind;
+use crate::dialects::index_writer::IndexKind;
 use crate::session::Settings;
 use crate::source::Interrupt;
 
@@ -39,7 +39,7 @@ pub(super) struct Arguments {
 
     /// Kinds of index
     #[arg(long, value_enum, value_delimiter = ',', required = true)]
-    kind: Vec<Kind>,
+    kind: Vec<IndexKind>,
 
     #[command(flatten)]
     options: IndexOptions,
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     memory: Option<u64>,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingOptions,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
@@ -58,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut kinds = arguments.kind.clone();
     kinds.sort();
     kinds.dedup();
-    let builder = Builder {
+    let builder = IndexBuilder {
         place: &arguments.place,
         session: &|| arguments.reading.session(Settings::default()),
         locked: &locked,

@@ -7,7 +7,7 @@ use crate::source::Interrupt;
 use crate::views::printable;
 
 /// Tables below a place; failures are printed to standard error.
-pub(super) struct Found {
+pub(super) struct FoundTables {
     pub files: Vec<InFile>,
     /// Whether a directory could not be listed.
     pub failed: bool,
@@ -15,7 +15,7 @@ pub(super) struct Found {
     pub is_unfinished: bool,
 }
 
-impl Found {
+impl FoundTables {
     pub fn new(place: &Place, interrupt: &Interrupt) -> Result<Self, Error> {
         let files = tables::find(place, false, interrupt)?;
         for file in &files {

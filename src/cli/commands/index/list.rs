@@ -4,12 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::found::Found;
+use super::found::FoundTables;
 use super::report;
 use crate::cli::Error;
-use crate::cli::place::Named;
+use crate::cli::place::NamedPlaces;
 use crate::cli::tables::InFile;
-use crate::indexes::{Description, describe};
+use crate::indexes::{IndexDescription, describe};
 use crate::session::Settings;
 use crate::source::Interrupt;
 
@@ -24,20 +24,20 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 
     #[command(flatten)]
-    named: Named,
+    named: NamedPlaces,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     arguments.named.each(&Settings::default(), 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find(&interrupt)?;
-        let Found { files, failed, is_unfinished } = Found::new(&place, &interrupt)?;
+        let FoundTables { files, failed, is_unfinished } = FoundTables::new(&place, &interrupt)?;
         let described: Vec<_> = files.iter().map(described).collect();
         report::write(&files, &described, arguments.json)?;
         Ok(report::exit_code(failed, is_unfinished))
     })
 }
 
-fn described(file: &InFile) -> Vec<Description> {
+fn described(file: &InFile) -> Vec<IndexDescription> {
     file.indexes().map(|(table, index)| describe(&file.source, &table.path, index)).collect()
 }

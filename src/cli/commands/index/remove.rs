@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::Error;
-use crate::cli::indexing::{Opened, lock};
-use crate::cli::options::Reading;
-use crate::dialects::index_writer::{self, Kind};
+use crate::cli::indexing::{LockedTable, lock};
+use crate::cli::options::ReadingOptions;
+use crate::dialects::index_writer::{self, IndexKind};
 use crate::session::Settings;
 use crate::source::Interrupt;
 use crate::views::printable;
@@ -31,17 +31,17 @@ pub(super) struct Arguments {
 
     /// Only indexes of these kinds
     #[arg(long, value_enum, value_delimiter = ',')]
-    kind: Vec<Kind>,
+    kind: Vec<IndexKind>,
 
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingOptions,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let interrupt = Interrupt::new();
     let locked = lock(&arguments.place)?;
     let session = arguments.reading.session(Settings::default())?;
-    let opened = Opened::new(&arguments.place, session, &interrupt)?;
+    let opened = LockedTable::new(&arguments.place, session, &interrupt)?;
     let listed = opened.listed(arguments.column.as_deref(), &arguments.kind, &interrupt)?;
     if listed.is_empty() {
         return Err(Error::Usage(format!("{}: no such search index", arguments.place.display())));

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::Error;
 use crate::cli::tables::InFile;
-use crate::indexes::{Description, State};
+use crate::indexes::{IndexDescription, State};
 use crate::views::{printable, printable_json};
 
 /// 0: right; 1: something is wrong with the file; 2: not known.
@@ -16,12 +16,12 @@ pub(in crate::cli) fn exit_code(failed: bool, is_wrong: bool) -> u8 {
 }
 
 /// Whether an index could not be verified.
-pub(in crate::cli) fn has_failed(said: &Description) -> bool {
+pub(in crate::cli) fn has_failed(said: &IndexDescription) -> bool {
     matches!(said.verdict, State::Unverifiable | State::Unknown)
 }
 
 /// Writes the report on each file's search indexes: lines, or JSON objects as in `.hepfs/indexes`.
-pub(super) fn write(files: &[InFile], said: &[Vec<Description>], as_json: bool) -> Result<(), Error> {
+pub(super) fn write(files: &[InFile], said: &[Vec<IndexDescription>], as_json: bool) -> Result<(), Error> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     for (file, said) in files.iter().zip(said) {
         let written = match said.as_slice() {
@@ -38,7 +38,7 @@ pub(super) fn write(files: &[InFile], said: &[Vec<Description>], as_json: bool) 
 }
 
 /// One line for people.
-pub(in crate::cli) fn line(one: &Description) -> String {
+pub(in crate::cli) fn line(one: &IndexDescription) -> String {
     let tokens = match (one.source_generation, one.source_rows) {
         (None, None) => String::new(),
         (generation, rows) => {

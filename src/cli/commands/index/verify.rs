@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 
-use super::found::Found;
+use super::found::FoundTables;
 use super::report;
 use crate::cli::Error;
-use crate::cli::place::Named;
+use crate::cli::place::NamedPlaces;
 use crate::cli::progress::Watched;
 use crate::cli::signals::INTERRUPTED;
 use crate::cli::tables::InFile;
-use crate::indexes::{self, Description, State, describe};
+use crate::indexes::{self, IndexDescription, State, describe};
 use crate::session::Settings;
 use crate::source::Interrupt;
 use crate::views::printable;
@@ -30,14 +30,14 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 
     #[command(flatten)]
-    named: Named,
+    named: NamedPlaces,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     arguments.named.each(&Settings::default(), 2, |asked| {
         let interrupt = Interrupt::new();
         let place = asked.find_settled(&interrupt)?;
-        let Found { files, failed, is_unfinished } = Found::new(&place, &interrupt)?;
+        let FoundTables { files, failed, is_unfinished } = FoundTables::new(&place, &interrupt)?;
         let Some(verified) = all(&files, &interrupt)? else {
             say!("hepfs: interrupted; results so far stay in the cache");
             return Ok(INTERRUPTED);
@@ -51,7 +51,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
 
 /// Verifies all search indexes of the tables of these files, with a progress bar; returns the descriptions per file.
 /// `None` if it was interrupted.
-pub(in crate::cli) fn all(files: &[InFile], interrupt: &Interrupt) -> Result<Option<Vec<Vec<Description>>>, Error> {
+pub(in crate::cli) fn all(
+    files: &[InFile],
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<Vec<IndexDescription>>>, Error> {
     let forms = files.iter().flat_map(InFile::indexes).filter_map(|(_, index)| index.form.as_ref().ok());
     let done = Arc::new(AtomicU64::new(0));
     let of_bar = done.clone();

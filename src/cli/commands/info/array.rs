@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::text;
-use crate::cli::place::{Asked, Place};
+use crate::cli::place::{Place, RequestedPlace};
 use crate::source::Interrupt;
 use crate::views::printable;
 
@@ -15,7 +15,7 @@ const MOST_PARTS: usize = 20;
 
 /// Finds a member by its name in `metadata.json`, or by that of one of its files: the directory above, and the entry
 /// there; `None`: no such member.
-pub(super) fn find(asked: &Asked, interrupt: &Interrupt) -> Option<(Place, Value)> {
+pub(super) fn find(asked: &RequestedPlace, interrupt: &Interrupt) -> Option<(Place, Value)> {
     let (above, name) = asked.find_above(interrupt)?;
     let found = above.spot.described(interrupt).ok()?.one(&name.to_string(), interrupt).ok()??;
     Some((above, found))

@@ -9,7 +9,7 @@ use crate::catalogue::{Attribute, Object, ObjectId, join};
 use crate::dialects::attributes::{boolean, references};
 use crate::dialects::datasets;
 use crate::dialects::hep001::names::CATEGORIES_GROUP;
-use crate::dialects::hep001::parts::Parts;
+use crate::dialects::hep001::parts::TableGroup;
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
@@ -42,7 +42,7 @@ impl CategorySets {
     /// Why the column breaks the rule of categorical columns.
     pub fn label(
         &mut self,
-        parts: &Parts<'_>,
+        parts: &TableGroup<'_>,
         path: &str,
         (name, target): (&str, &Attribute),
         codes: Arc<dyn Rows>,
@@ -64,7 +64,7 @@ impl CategorySets {
     }
 
     /// The number of the label set of a categories dataset; opens the set at first use.
-    fn get(&mut self, parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> Result<usize, Unreadable> {
+    fn get(&mut self, parts: &TableGroup<'_>, id: ObjectId, interrupt: &Interrupt) -> Result<usize, Unreadable> {
         if let Some(at) = self.by_id.get(&id) {
             return Ok(*at);
         }
@@ -88,7 +88,7 @@ impl CategorySets {
 
 /// Path of a categories dataset. One that no link of the table leads to is named by its address, except in a full
 /// check.
-fn path_of(parts: &Parts<'_>, id: ObjectId, interrupt: &Interrupt) -> String {
+fn path_of(parts: &TableGroup<'_>, id: ObjectId, interrupt: &Interrupt) -> String {
     let direct = parts.group.links.iter().find(|link| link.target.object().is_some_and(|o| o.id() == id));
     match direct {
         Some(link) => parts.path_of(link.name.as_bstr()),

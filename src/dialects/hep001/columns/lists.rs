@@ -10,18 +10,18 @@ use crate::dialects::attributes::text;
 use crate::dialects::datasets;
 use crate::dialects::hep001::members::is_list;
 use crate::dialects::hep001::names::{ARROW_TYPE, STRINGS_CLASS};
-use crate::dialects::hep001::parts::Parts;
+use crate::dialects::hep001::parts::TableGroup;
 use crate::dialects::hep001::rules;
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
 use crate::store::{DatasetRows, Rows, Tally};
-use crate::table::{Json, JsonRows, ListRows, Rule, StringRows, Unreadable};
+use crate::table::{JsonRows, ListRows, NestedJson, Rule, StringRows, Unreadable};
 
 /// Deepest nesting followed; each level costs a request to the worker.
 const MOST_LEVELS: usize = 32;
 
 /// An open list column: its top level and everything below it.
-pub(super) struct List {
+pub(super) struct ListColumn {
     path: String,
     offsets: Arc<dyn Rows>,
     values: Arc<dyn Rows>,
@@ -36,7 +36,7 @@ pub(in crate::dialects::hep001) type Below = Vec<(String, Arc<Tally>)>;
 /// Why lists cannot be read: the broken rule, and the reason.
 type Broken = (&'static Rule, Unreadable);
 
-impl List {
+impl ListColumn {
     /// Entries according to the offsets.
     pub fn entries(&self) -> u64 {
         self.offsets.len().saturating_sub(1)
@@ -50,7 +50,7 @@ impl List {
         match arrow_type {
             Some("utf8") if is_bytes => Arc::new(StringRows::new(path, offsets, values, mask, len, tally)),
             Some("binary") if is_bytes => Arc::new(StringRows::new(path, offsets, values, mask, len, tally).as_bytes()),
-            Some(name) if let Some(json) = Json::named(name).filter(|_| is_bytes) => {
+            Some(name) if let Some(json) = NestedJson::named(name).filter(|_| is_bytes) => {
                 let texts = StringRows::new(path.clone(), offsets, values, mask, len, tally);
                 Arc::new(JsonRows::new(path, texts, json))
             }
@@ -64,12 +64,12 @@ impl List {
 /// # Errors
 /// Why its lists cannot be read. The column is then listed, but unreadable.
 pub(super) fn open(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     path: &str,
     id: ObjectId,
     attributes: &[Attribute],
     interrupt: &Interrupt,
-) -> Result<List, Unreadable> {
+) -> Result<ListColumn, Unreadable> {
     level(parts, path, id, attributes, 0, interrupt).map_err(|(rule, reason)| {
         parts.find(path, rule, &*reason);
         reason
@@ -77,13 +77,13 @@ pub(super) fn open(
 }
 
 fn level(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     path: &str,
     id: ObjectId,
     attributes: &[Attribute],
     depth: usize,
     interrupt: &Interrupt,
-) -> Result<List, Broken> {
+) -> Result<ListColumn, Broken> {
     let broken = |reason: Unreadable| (&rules::LIST_MEMBERS, reason);
     if depth >= MOST_LEVELS {
         return Err(broken(format!("lists nested deeper than {MOST_LEVELS}").into()));
@@ -118,7 +118,7 @@ fn level(
         Some(_) => return Err(broken("VALUES is neither a dataset, a list nor STRING_VALUES".into())),
         None => return Err(broken("no VALUES".into())),
     };
-    Ok(List { path: path.to_owned(), offsets, values, mask, below })
+    Ok(ListColumn { path: path.to_owned(), offsets, values, mask, below })
 }
 
 fn member<'g>(group: &'g Group, name: &str) -> Result<&'g Arc<Dataset>, Unreadable> {
@@ -129,7 +129,7 @@ fn member<'g>(group: &'g Group, name: &str) -> Result<&'g Arc<Dataset>, Unreadab
     }
 }
 
-fn offsets(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>, Unreadable> {
+fn offsets(parts: &TableGroup<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>, Unreadable> {
     let dataset = member(group, "OFFSETS")?;
     if !matches!(dataset.datatype.class, Class::Integer { .. }) || dataset.datatype.size > 8 {
         return Err("OFFSETS is not of integers".into());
@@ -138,7 +138,12 @@ fn offsets(parts: &Parts<'_>, path: &str, group: &Group) -> Result<Arc<dyn Rows>
     Ok(Arc::new(DatasetRows::plain(opened, u64::MAX)))
 }
 
-fn mask(parts: &Parts<'_>, path: &str, group: &Group, below: &mut Below) -> Result<Option<Arc<dyn Rows>>, Unreadable> {
+fn mask(
+    parts: &TableGroup<'_>,
+    path: &str,
+    group: &Group,
+    below: &mut Below,
+) -> Result<Option<Arc<dyn Rows>>, Unreadable> {
     if group.link(b"MASK").is_none() {
         return Ok(None);
     }
@@ -153,7 +158,7 @@ fn mask(parts: &Parts<'_>, path: &str, group: &Group, below: &mut Below) -> Resu
 }
 
 fn leaf(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     path: &str,
     dataset: &Arc<Dataset>,
     tally: &Arc<Tally>,
@@ -173,7 +178,7 @@ fn leaf(
 }
 
 fn strings(
-    parts: &Parts<'_>,
+    parts: &TableGroup<'_>,
     path: &str,
     id: ObjectId,
     (tally, below): (&Arc<Tally>, &mut Below),

@@ -11,9 +11,9 @@ use bstr::{BString, ByteSlice};
 
 pub(super) use self::categories::CategorySets;
 pub(super) use self::declared::{duration, in_zone, typed};
-use super::members::{Kind, Member};
+use super::members::{MemberKind, TableMember};
 use super::names::ARROW_TYPE;
-use super::parts::Parts;
+use super::parts::TableGroup;
 use super::rules;
 use crate::catalogue::{Attribute, Dataset, Object, ObjectId};
 use crate::dialects::attributes::text;
@@ -25,13 +25,13 @@ use crate::store::{Rows, Tally};
 pub(super) struct Candidate<'a> {
     pub name: &'a BString,
     pub id: ObjectId,
-    pub kind: Kind,
+    pub kind: MemberKind,
     pub dataset: Option<&'a Arc<Dataset>>,
     /// Elements of the dataset, reserved ones included. List column: entries according to its offsets.
     pub extent: Option<u64>,
     attributes: &'a Arc<[Attribute]>,
     /// The opened list column, or why it cannot be read.
-    list: Option<Result<lists::List, Unreadable>>,
+    list: Option<Result<lists::ListColumn, Unreadable>>,
 }
 
 impl<'a> Candidate<'a> {
@@ -51,20 +51,25 @@ impl<'a> Candidate<'a> {
 }
 
 /// Opens the members of the table group; reports strangers.
-pub(super) fn open<'a>(parts: &mut Parts<'_>, sorted: &[Member<'a>], interrupt: &Interrupt) -> Vec<Candidate<'a>> {
+pub(super) fn open<'a>(
+    parts: &mut TableGroup<'_>,
+    sorted: &[TableMember<'a>],
+    interrupt: &Interrupt,
+) -> Vec<Candidate<'a>> {
     let mut candidates = Vec::new();
-    for Member { name, id, kind, object } in sorted.iter().copied() {
+    for TableMember { name, id, kind, object } in sorted.iter().copied() {
         match (kind, object) {
-            (Kind::Column | Kind::Index | Kind::Categories, Object::Dataset(dataset)) => candidates.push(Candidate {
-                name,
-                id,
-                kind,
-                dataset: Some(dataset),
-                extent: dataset.len(),
-                attributes: &dataset.attributes,
-                list: None,
-            }),
-            (Kind::List, Object::Group { attributes, .. }) => {
+            (MemberKind::Column | MemberKind::Index | MemberKind::Categories, Object::Dataset(dataset)) => candidates
+                .push(Candidate {
+                    name,
+                    id,
+                    kind,
+                    dataset: Some(dataset),
+                    extent: dataset.len(),
+                    attributes: &dataset.attributes,
+                    list: None,
+                }),
+            (MemberKind::List, Object::Group { attributes, .. }) => {
                 let path = parts.path_of(name.as_bstr());
                 let list = lists::open(parts, &path, id, attributes, interrupt);
                 candidates.push(Candidate {
@@ -72,12 +77,12 @@ pub(super) fn open<'a>(parts: &mut Parts<'_>, sorted: &[Member<'a>], interrupt: 
                     id,
                     kind,
                     dataset: None,
-                    extent: list.as_ref().ok().map(lists::List::entries),
+                    extent: list.as_ref().ok().map(lists::ListColumn::entries),
                     attributes,
                     list: Some(list),
                 });
             }
-            (Kind::Servants, _) => {}
+            (MemberKind::Servants, _) => {}
             _ => {
                 let is_dataset = matches!(object, Object::Dataset(_));
                 let rule = if is_dataset { &rules::COLUMN_RANK } else { &rules::STRANGER };
@@ -100,7 +105,7 @@ fn stranger(object: &Object) -> String {
 
 /// The rows of a column: at most `declared` (the table's `NROWS`), fewer if the column is shorter.
 pub(super) fn rows(
-    parts: &Parts<'_>,
+    parts: &TableGroup<'_>,
     candidate: &Candidate<'_>,
     declared: Option<u64>,
     tally: &Arc<Tally>,

@@ -9,23 +9,23 @@ use crate::catalogue::{Dataset, Fill, Object, ObjectId, attribute, join};
 use crate::dialects::attributes::{any, boolean, references, text};
 use crate::dialects::hep001::columns::Candidate;
 use crate::dialects::hep001::draft::Draft;
-use crate::dialects::hep001::members::Member;
+use crate::dialects::hep001::members::TableMember;
 use crate::dialects::hep001::names::{CATEGORIES, CATEGORIES_GROUP};
-use crate::dialects::hep001::parts::Parts;
+use crate::dialects::hep001::parts::TableGroup;
 use crate::dialects::hep001::{rules, values};
 use crate::source::Interrupt;
 use crate::store::statistics::Scalar;
 use crate::table::{Categories, Table};
 
 pub(super) fn check(
-    parts: &mut Parts<'_>,
-    members: &[Member<'_>],
+    parts: &mut TableGroup<'_>,
+    members: &[TableMember<'_>],
     candidates: &[Candidate<'_>],
     (table, columns): (&Table, &HashMap<ObjectId, usize>),
     interrupt: &Interrupt,
 ) {
     let inside = of_group(parts, interrupt);
-    let beside: HashMap<ObjectId, &Member<'_>> = members.iter().map(|member| (member.id, member)).collect();
+    let beside: HashMap<ObjectId, &TableMember<'_>> = members.iter().map(|member| (member.id, member)).collect();
     let within: HashMap<ObjectId, &(String, Object)> = inside.iter().map(|(id, found)| (*id, found)).collect();
     let mut referred = HashSet::new();
     for candidate in candidates {
@@ -72,7 +72,7 @@ pub(super) fn check(
 }
 
 /// Members of the group of label sets.
-fn of_group(parts: &mut Parts<'_>, interrupt: &Interrupt) -> Vec<(ObjectId, (String, Object))> {
+fn of_group(parts: &mut TableGroup<'_>, interrupt: &Interrupt) -> Vec<(ObjectId, (String, Object))> {
     let link = parts.group.link(CATEGORIES_GROUP.as_bytes());
     let Some(Object::Group { id, .. }) = link.and_then(|link| link.target.object()) else { return Vec::new() };
     let path = parts.path_of(BStr::new(CATEGORIES_GROUP));
@@ -89,7 +89,7 @@ fn of_group(parts: &mut Parts<'_>, interrupt: &Interrupt) -> Vec<(ObjectId, (Str
 }
 
 /// Rule: the fill value is not a valid code, so that a missing category differs from all others.
-fn fill(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, set: Option<&Categories>) {
+fn fill(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset, set: Option<&Categories>) {
     let Fill::Explicit(fill) = &dataset.fill else { return };
     let code = match values::scalar(&dataset.datatype, fill) {
         Some(Scalar::Int(code)) => u64::try_from(code).ok(),
@@ -105,7 +105,7 @@ fn fill(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, set: Option<&Categ
 }
 
 /// Checks the rules on a label set.
-fn of_set(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
+fn of_set(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset) {
     let attributes = &dataset.attributes;
     if parts.draft == Draft::April && text(attributes, "encoding-type").as_deref() != Some("categorical") {
         parts.find(path, &rules::CATEGORY_ENCODING, "none, or another");

@@ -3,11 +3,16 @@
 use super::storage::{is_line, is_scalar, is_strict_boolean, is_token, is_unsigned, stored};
 use crate::catalogue::{Attribute, Dataset, Layout, attribute};
 use crate::dialects::hep001::draft::Draft;
-use crate::dialects::hep001::parts::Parts;
+use crate::dialects::hep001::parts::TableGroup;
 use crate::dialects::hep001::rules;
 
 /// Checks a search index against the rules on its attributes and on room to grow.
-pub(in crate::dialects::hep001) fn check(parts: &mut Parts<'_>, path: &str, kind: Option<&str>, dataset: &Dataset) {
+pub(in crate::dialects::hep001) fn check(
+    parts: &mut TableGroup<'_>,
+    path: &str,
+    kind: Option<&str>,
+    dataset: &Dataset,
+) {
     let attributes = &dataset.attributes;
     if let Some(kind) = attribute(attributes, "KIND").filter(|kind| !is_token(kind, false)) {
         parts.find(path, &rules::INDEX_KIND_STORAGE, stored(kind));

@@ -9,7 +9,7 @@ use crate::dialects::datasets;
 use crate::dialects::hep001::columns::Candidate;
 use crate::dialects::hep001::members::is_list;
 use crate::dialects::hep001::names::{ROWS, SEARCH_INDEX_LIST};
-use crate::dialects::hep001::parts::Parts;
+use crate::dialects::hep001::parts::TableGroup;
 use crate::dialects::hep001::rules;
 use crate::source::Interrupt;
 use crate::store::decode::widen;
@@ -22,7 +22,7 @@ const MOST_LEVELS: usize = 32;
 const OF_LISTS: [&str; 3] = ["OFFSETS", "VALUES", "MASK"];
 const OF_STRINGS: [&str; 3] = ["OFFSETS", "CHARS", "MASK"];
 
-pub(super) fn check(parts: &mut Parts<'_>, path: &str, candidate: &Candidate<'_>, interrupt: &Interrupt) {
+pub(super) fn check(parts: &mut TableGroup<'_>, path: &str, candidate: &Candidate<'_>, interrupt: &Interrupt) {
     if let Some((name, _)) = any(candidate.attributes(), &SEARCH_INDEX_LIST) {
         parts.find(path, &rules::LIST_INDEXED, name);
     }
@@ -33,7 +33,7 @@ pub(super) fn check(parts: &mut Parts<'_>, path: &str, candidate: &Candidate<'_>
 
 /// Checks a level that has this many entries, at this depth.
 fn level(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     path: &str,
     id: ObjectId,
     attributes: &[Attribute],
@@ -105,7 +105,7 @@ fn dataset<'g>(group: &'g Group, path: &str, name: &str) -> Option<(String, &'g 
     }
 }
 
-fn extent(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, least: u64) {
+fn extent(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset, least: u64) {
     let extent = dataset.shape.first().copied().unwrap_or(0);
     if extent < least {
         parts.find(path, &rules::LIST_EXTENT, format!("{extent} elements, {least} are needed"));

@@ -21,12 +21,12 @@ use self::storage::{is_line, is_padded, is_scalar, is_strict_boolean, is_token, 
 use super::columns::Candidate;
 use super::consistency::is_reserved;
 use super::draft::Draft;
-use super::members::{Kind, Member};
+use super::members::{MemberKind, TableMember};
 use super::names::{
     CATEGORIES, COLUMN_LIST, COLUMN_ORDER, GENERATION, INDEX_COLUMNS, INDEX_LIST, ROWS, SEARCH_INDEX_GROUPS,
     SEARCH_INDEX_LIST, TABLE_CLASS, TEXTS, VALID, VALUES,
 };
-use super::parts::Parts;
+use super::parts::TableGroup;
 use super::{rules, values};
 use crate::catalogue::{Attribute, Class, Dataset, Datatype, Fill, ReferenceKind, Target, attribute};
 use crate::dialects::attributes::{any, integers, references, strings};
@@ -36,9 +36,9 @@ use crate::table::{Expected, Table};
 
 /// Checks a table against all rules that opening it did not check, and sets the expectations for its values.
 pub(super) fn check(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     follows: Draft,
-    members: &[Member<'_>],
+    members: &[TableMember<'_>],
     candidates: &[Candidate<'_>],
     table: &mut Table,
     interrupt: &Interrupt,
@@ -76,7 +76,7 @@ pub(super) fn check(
                 column.meaning.expected = Some(Box::new(expected));
             }
         }
-        if candidate.kind == Kind::List {
+        if candidate.kind == MemberKind::List {
             lists::check(parts, &path, candidate, interrupt);
         }
     }
@@ -86,14 +86,14 @@ pub(super) fn check(
 }
 
 /// Merges the findings on null-padded tokens into one: a library that pads one token pads all of them.
-fn join_padded(parts: &mut Parts<'_>) {
+fn join_padded(parts: &mut TableGroup<'_>) {
     let mut padded = parts.findings.extract_if(.., |finding| finding.rule == &rules::TOKEN_PADDING);
     let Some(first) = padded.next() else { return };
     let found = format!("{} attributes; the first: {} of {}", 1 + padded.count(), first.found, first.path);
     parts.report(&rules::TOKEN_PADDING, found);
 }
 
-fn of_table(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
+fn of_table(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     let attributes = parts.group.attributes.clone();
     let of = |name: &str| attribute(&attributes, name);
     if let Some(class) = of("CLASS") {
@@ -144,7 +144,7 @@ fn of_table(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
 }
 
 /// Rule: descriptive attributes are scalar strings in UTF-8 of fixed length.
-fn texts(parts: &mut Parts<'_>, path: &str, attributes: &[Attribute]) {
+fn texts(parts: &mut TableGroup<'_>, path: &str, attributes: &[Attribute]) {
     for name in TEXTS {
         if let Some(text) = attribute(attributes, name).filter(|text| !(is_scalar(text) && is_utf8(text))) {
             parts.find(path, &rules::ATTRIBUTE_STORAGE, format!("{name} is {}", stored(text)));
@@ -153,10 +153,10 @@ fn texts(parts: &mut Parts<'_>, path: &str, attributes: &[Attribute]) {
 }
 
 /// July allows columns longer than the table, but all of one length. `consistency` checked April's lengths.
-fn extents(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
+fn extents(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>]) {
     let declared = attribute(&parts.group.attributes, ROWS);
     let Some(rows) = declared.and_then(integers).and_then(|rows| u64::try_from(*rows.first()?).ok()) else { return };
-    let long = candidates.iter().filter(|candidate| candidate.kind == Kind::Column);
+    let long = candidates.iter().filter(|candidate| candidate.kind == MemberKind::Column);
     let long = long.filter_map(|candidate| Some((candidate, candidate.extent.filter(|extent| *extent >= rows)?)));
     let Some(common) = datasets::commonest(long.clone().map(|(_, extent)| extent)) else { return };
     for (candidate, extent) in long.filter(|(_, extent)| *extent != common) {
@@ -166,9 +166,9 @@ fn extents(parts: &mut Parts<'_>, candidates: &[Candidate<'_>]) {
 }
 
 /// Checks the rules on columns of either kind.
-fn of_column(parts: &mut Parts<'_>, path: &str, candidate: &Candidate<'_>) {
+fn of_column(parts: &mut TableGroup<'_>, path: &str, candidate: &Candidate<'_>) {
     let name = candidate.name;
-    if name.starts_with(b"_") && candidate.kind != Kind::Index && !is_reserved(parts.draft, name) {
+    if name.starts_with(b"_") && candidate.kind != MemberKind::Index && !is_reserved(parts.draft, name) {
         parts.find(path, &rules::NAME_UNDERSCORE, name.to_string());
     }
     texts(parts, path, candidate.attributes());
@@ -184,7 +184,7 @@ fn of_column(parts: &mut Parts<'_>, path: &str, candidate: &Candidate<'_>) {
 }
 
 /// Checks the rules on columns that are datasets.
-fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
+fn of_dataset(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset) {
     let datatype = &dataset.datatype;
     if datatype.is_variable() {
         parts.find(path, &rules::TYPE_VARIABLE, "a type of variable length");
@@ -229,7 +229,7 @@ fn of_dataset(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
 }
 
 /// Checks `valid_min` and `valid_max`, which the innermost values of list columns may have as well.
-fn range(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
+fn range(parts: &mut TableGroup<'_>, path: &str, dataset: &Dataset) {
     let stated = VALID.map(|name| attribute(&dataset.attributes, name).is_some());
     let [least, greatest] = VALID.map(|name| valid(parts, path, dataset, name));
     if stated == [false; 2] || stated != [least.is_some(), greatest.is_some()] {
@@ -252,7 +252,12 @@ fn range(parts: &mut Parts<'_>, path: &str, dataset: &Dataset) {
 }
 
 /// A bound that a column states; `None`: not a number of the column's type.
-fn valid(parts: &mut Parts<'_>, path: &str, dataset: &Dataset, name: &str) -> Option<crate::store::statistics::Scalar> {
+fn valid(
+    parts: &mut TableGroup<'_>,
+    path: &str,
+    dataset: &Dataset,
+    name: &str,
+) -> Option<crate::store::statistics::Scalar> {
     let stated = attribute(&dataset.attributes, name)?;
     if !is_scalar(stated) || !stated.datatype.has_values_of(&dataset.datatype) {
         parts.find(path, &rules::VALID_TYPE, format!("{name} is {}", stored(stated)));
@@ -278,7 +283,7 @@ fn code(base: &Datatype, fill: &crate::catalogue::Elements) -> Option<i128> {
 }
 
 /// Reports references of a type that July dropped: one finding for the whole table.
-fn old_references(parts: &mut Parts<'_>, candidates: &[Candidate<'_>], table: &Table) {
+fn old_references(parts: &mut TableGroup<'_>, candidates: &[Candidate<'_>], table: &Table) {
     let is_old = |attribute: &Attribute| {
         matches!(attribute.datatype.class, Class::Reference(ReferenceKind::Object | ReferenceKind::Region))
     };

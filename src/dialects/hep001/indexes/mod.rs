@@ -8,24 +8,24 @@ use std::sync::Arc;
 
 use bstr::{BStr, BString, ByteSlice};
 
-use self::rules::Subject;
+use self::rules::CheckedIndex;
 use super::columns::Candidate;
 use super::conformance;
 use super::consistency::is_reserved;
 use super::draft::Draft;
 use super::names::{COLUMN_LIST, SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
-use super::parts::Parts;
+use super::parts::TableGroup;
 use super::rules as known;
 use crate::catalogue::{Dataset, Group, Object, ObjectId, join};
 use crate::dialects::attributes::{any, references, text, unsigned};
 use crate::source::Interrupt;
-use crate::table::{Absent, IndexForm, Reason, SearchIndex, Table};
+use crate::table::{AbsenceReason, AbsentIndex, IndexForm, SearchIndex, Table};
 
 /// Lists the search indexes and checks that both sides of every link agree (HEP001 §9).
 ///
 /// `table` is the table without its search indexes.
 pub(super) fn find(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     candidates: &[Candidate<'_>],
     table: &Table,
     interrupt: &Interrupt,
@@ -134,7 +134,7 @@ impl<'a, 'c> Columns<'a, 'c> {
 const ORPHAN: &str = "no column refers to it";
 
 fn one(
-    parts: &mut Parts<'_>,
+    parts: &mut TableGroup<'_>,
     columns: &Columns<'_, '_>,
     table: &Table,
     place: &Place<'_>,
@@ -188,15 +188,15 @@ fn one(
         parts.find(path, &known::NAME_RESERVED, name.to_string());
     }
     let form = match kind.as_deref() {
-        Some(_) if is_orphan => Err(Absent::new(&known::INDEX_LINK, ORPHAN)),
+        Some(_) if is_orphan => Err(AbsentIndex::new(&known::INDEX_LINK, ORPHAN)),
         Some(kind @ ("CHUNK_MINMAX" | "SORTED_ROWS" | "BITMAP" | "CHUNK_BLOOM")) => {
             form(parts, &covered, named.len(), table, place, dataset, kind)
         }
         Some(other) => {
-            let unknown = Absent::new(&known::INDEX_KIND_UNKNOWN, format!("KIND {other:?}"));
-            Err(Absent { reason: Reason::Unused, ..unknown })
+            let unknown = AbsentIndex::new(&known::INDEX_KIND_UNKNOWN, format!("KIND {other:?}"));
+            Err(AbsentIndex { reason: AbsenceReason::Unused, ..unknown })
         }
-        None => Err(Absent::new(&known::INDEX_KIND, "none")),
+        None => Err(AbsentIndex::new(&known::INDEX_KIND, "none")),
     };
     let source_generation = unsigned(&dataset.attributes, SOURCE_GENERATION);
     let source_rows = unsigned(&dataset.attributes, SOURCE_ROWS);
@@ -216,14 +216,14 @@ fn one(
 }
 
 fn form(
-    parts: &Parts<'_>,
+    parts: &TableGroup<'_>,
     covered: &[&Candidate<'_>],
     columns: usize,
     table: &Table,
     place: &Place<'_>,
     dataset: &Dataset,
     kind: &str,
-) -> Result<IndexForm, Absent> {
+) -> Result<IndexForm, AbsentIndex> {
     let column = match covered {
         [only] if columns == 1 => {
             table.columns.iter().find(|column| column.name == *only.name).map(|column| (*only, column))
@@ -233,8 +233,8 @@ fn form(
     let Some((candidate, column)) = column else {
         let found = format!("{} refer to it, {columns} in all", covered.len());
         let rule = if columns == 0 { &known::INDEX_ORPHAN } else { &known::INDEX_COLUMN };
-        return Err(Absent::new(rule, found));
+        return Err(AbsentIndex::new(rule, found));
     };
     let Place { group, group_path, path, .. } = *place;
-    Subject { path, dataset, group, group_path, candidate, column, table }.form(parts, kind)
+    CheckedIndex { path, dataset, group, group_path, candidate, column, table }.form(parts, kind)
 }

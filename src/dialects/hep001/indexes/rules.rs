@@ -3,23 +3,27 @@
 use std::sync::Arc;
 
 use super::verified;
-use crate::catalogue::{ByteOrder, Class, Dataset, Datatype, Elements, Field, Group, Layout, Object, attribute, join};
+use crate::catalogue::{
+    ByteOrder, Class, CompoundField, Dataset, Datatype, Elements, Group, Layout, Object, attribute, join,
+};
 use crate::dialects::attributes::{any, boolean, references, said, text, unsigned};
 use crate::dialects::datasets;
 use crate::dialects::hep001::columns::Candidate;
 use crate::dialects::hep001::names::{ENTRY, GENERATION, ROWS, SOURCE_GENERATION, SOURCE_ROWS, VALUES};
-use crate::dialects::hep001::parts::Parts;
+use crate::dialects::hep001::parts::TableGroup;
 use crate::dialects::hep001::rules as known;
 use crate::store::decode::FillTest;
 use crate::store::{self, DatasetRows, Rows};
-use crate::table::{Absent, BloomScheme, CategoryRows, Column, IndexForm, IndexKind, Labels, Reason, Rule, Table};
+use crate::table::{
+    AbsenceReason, AbsentIndex, BloomScheme, CategoryRows, Column, IndexContent, IndexForm, Rule, ShownLabels, Table,
+};
 
 /// Readings of a filter of April: its text on seeds is ambiguous.
 const READINGS_OF_APRIL: [BloomScheme; 3] =
     [BloomScheme::LowHigh, BloomScheme::LowLow, BloomScheme::OneHash { seed: 0 }];
 
 /// A search index under examination.
-pub(super) struct Subject<'a> {
+pub(super) struct CheckedIndex<'a> {
     /// HDF5 path of the index.
     pub path: &'a str,
     /// The index.
@@ -36,19 +40,19 @@ pub(super) struct Subject<'a> {
     pub table: &'a Table,
 }
 
-type Checked<T> = Result<T, Absent>;
+type Checked<T> = Result<T, AbsentIndex>;
 
 /// Fails with `rule` unless `holds`.
 fn check(holds: bool, rule: &'static Rule, found: impl FnOnce() -> String) -> Checked<()> {
-    if holds { Ok(()) } else { Err(Absent::new(rule, found())) }
+    if holds { Ok(()) } else { Err(AbsentIndex::new(rule, found())) }
 }
 
-impl Subject<'_> {
+impl CheckedIndex<'_> {
     /// Checks the rules in turn; the first broken one is the verdict.
-    pub fn form(&self, parts: &Parts<'_>, kind: &str) -> Checked<IndexForm> {
+    pub fn form(&self, parts: &TableGroup<'_>, kind: &str) -> Checked<IndexForm> {
         let is_july = self.tokens(parts)?;
         let (Some(dataset), Ok(shown)) = (self.candidate.dataset, &self.column.rows) else {
-            return Err(Absent::new(&known::INDEX_COLUMN, "its column is no dataset, or unreadable"));
+            return Err(AbsentIndex::new(&known::INDEX_COLUMN, "its column is no dataset, or unreadable"));
         };
         check(self.column.in_table, &known::INDEX_LENGTH, || format!("{} rows of {}", shown.len(), self.table.rows))?;
         check(is_ordered(&dataset.datatype), &known::INDEX_ORDER, || {
@@ -81,7 +85,7 @@ impl Subject<'_> {
     }
 
     /// Whether the index follows July, whose tokens tie it to a state of the table.
-    fn tokens(&self, parts: &Parts<'_>) -> Checked<bool> {
+    fn tokens(&self, parts: &TableGroup<'_>) -> Checked<bool> {
         let (own, of_table) = (&self.dataset.attributes, &parts.group.attributes);
         let has = |attributes, name: &str| attribute(attributes, name).is_some();
         let is_july =
@@ -99,7 +103,7 @@ impl Subject<'_> {
             check(token_is.is_some() && token_is == state_is, rule, || {
                 format!("{token} is {}, {state} is {}", said(token_is), said(state_is))
             })
-            .map_err(|absent| Absent { reason: Reason::Stale, ..absent })?;
+            .map_err(|absent| AbsentIndex { reason: AbsenceReason::Stale, ..absent })?;
         }
         Ok(true)
     }
@@ -107,7 +111,7 @@ impl Subject<'_> {
     /// Rows of a dataset as codes instead of names; null where they equal the fill value of `like`.
     fn coded(
         &self,
-        parts: &Parts<'_>,
+        parts: &TableGroup<'_>,
         path: &str,
         dataset: &Dataset,
         rows: u64,
@@ -119,21 +123,21 @@ impl Subject<'_> {
         Ok(Arc::new(DatasetRows::new(opened, rows, missing, Arc::default())))
     }
 
-    fn open(&self, parts: &Parts<'_>, path: &str, dataset: &Dataset) -> Checked<Arc<store::Dataset>> {
+    fn open(&self, parts: &TableGroup<'_>, path: &str, dataset: &Dataset) -> Checked<Arc<store::StoredDataset>> {
         let opened = datasets::open(parts.file, path, &Arc::new(dataset.clone()));
-        opened.map_err(|reason| Absent::new(&known::INDEX_OPENED, format!("{path}: {reason}")))
+        opened.map_err(|reason| AbsentIndex::new(&known::INDEX_OPENED, format!("{path}: {reason}")))
     }
 
     /// Labels of the column's codes, of categories or of an enumeration.
-    fn labels(&self, column: &Dataset) -> Checked<Option<Labels>> {
+    fn labels(&self, column: &Dataset) -> Checked<Option<ShownLabels>> {
         if let Some(set) = self.column.categories.and_then(|at| self.table.categories.get(at)) {
-            let labels = set.labels.clone().map_err(|reason| Absent::new(&known::INDEX_LABELS, reason))?;
-            return Ok(Some(Labels::Categories(labels)));
+            let labels = set.labels.clone().map_err(|reason| AbsentIndex::new(&known::INDEX_LABELS, reason))?;
+            return Ok(Some(ShownLabels::Categories(labels)));
         }
         Ok(match &column.datatype.class {
-            Class::Enum { members, .. } if !column.datatype.is_boolean() => {
-                Some(Labels::Members(members.iter().map(|member| (member.value, member.name.to_string())).collect()))
-            }
+            Class::Enum { members, .. } if !column.datatype.is_boolean() => Some(ShownLabels::Members(
+                members.iter().map(|member| (member.value, member.name.to_string())).collect(),
+            )),
             _ => None,
         })
     }
@@ -176,28 +180,28 @@ impl Subject<'_> {
         check(fits, rule, || format!("a shape of {shape:?}, {expected} expected"))
     }
 
-    fn minmax(&self, parts: &Parts<'_>, column: &Dataset, chunks: u64, is_july: bool) -> Checked<IndexKind> {
+    fn minmax(&self, parts: &TableGroup<'_>, column: &Dataset, chunks: u64, is_july: bool) -> Checked<IndexContent> {
         self.extent(0, 1, chunks, is_july, &known::MINMAX_SHAPE)?;
         let rule = &known::MINMAX_TYPE;
         let Class::Compound { fields } = &self.dataset.datatype.class else {
-            return Err(Absent::new(rule, class_name(&self.dataset.datatype)));
+            return Err(AbsentIndex::new(rule, class_name(&self.dataset.datatype)));
         };
         let names: Vec<String> = fields.iter().map(|field| field.name.to_string()).collect();
         let fits = names == ENTRY
             && fields.iter().take(2).all(|field| field.datatype.has_values_of(&column.datatype))
             && fields.iter().skip(2).all(|field| is_unsigned(&field.datatype, &[8]));
         check(fits, rule, || {
-            let said = |field: &Field| {
+            let said = |field: &CompoundField| {
                 format!("{}: {} of {} bytes", field.name, class_name(&field.datatype), field.datatype.size)
             };
             fields.iter().map(said).collect::<Vec<_>>().join(", ")
         })?;
         let coded = self.dataset.described(|coded| coded.datatype = self.dataset.datatype.coded());
         let entries = DatasetRows::plain(self.open(parts, self.path, &coded)?, chunks);
-        Ok(IndexKind::MinMax { entries: Arc::new(entries), rules: &verified::MIN_MAX })
+        Ok(IndexContent::MinMax { entries: Arc::new(entries), rules: &verified::MIN_MAX })
     }
 
-    fn sorted(&self, parts: &Parts<'_>, rows: u64, is_july: bool) -> Checked<IndexKind> {
+    fn sorted(&self, parts: &TableGroup<'_>, rows: u64, is_july: bool) -> Checked<IndexContent> {
         self.extent(0, 1, rows, is_july, &known::SORTED_SHAPE)?;
         check(is_unsigned(&self.dataset.datatype, &[1, 2, 4, 8]), &known::SORTED_TYPE, || {
             class_name(&self.dataset.datatype).into()
@@ -205,7 +209,7 @@ impl Subject<'_> {
         let attributes = &self.dataset.attributes;
         let tails = ["fill_tail_length", "nan_tail_length"].map(|name| unsigned(attributes, name));
         let (Some(missing), Some(nans)) = (tails[0], tails[1]) else {
-            return Err(Absent::new(&known::SORTED_TAILS, "not both, or no numbers"));
+            return Err(AbsentIndex::new(&known::SORTED_TAILS, "not both, or no numbers"));
         };
         check(missing.checked_add(nans).is_some_and(|tails| tails <= rows), &known::SORTED_TAILS_LONG, || {
             format!("{missing} and {nans} of {rows} rows")
@@ -215,25 +219,26 @@ impl Subject<'_> {
             ordered.map_or("no boolean", |_| "it is false").into()
         })?;
         let order = DatasetRows::plain(self.open(parts, self.path, self.dataset)?, rows);
-        Ok(IndexKind::SortedRows { order: Arc::new(order), tails: [missing, nans], rules: &verified::SORTED })
+        Ok(IndexContent::SortedRows { order: Arc::new(order), tails: [missing, nans], rules: &verified::SORTED })
     }
 
-    fn bitmap(&self, parts: &Parts<'_>, column: &Dataset, rows: u64, is_july: bool) -> Checked<IndexKind> {
+    fn bitmap(&self, parts: &TableGroup<'_>, column: &Dataset, rows: u64, is_july: bool) -> Checked<IndexContent> {
         self.extent(1, 2, rows.div_ceil(8), is_july, &known::BITMAP_SHAPE)?;
         check(is_unsigned(&self.dataset.datatype, &[1]), &known::BITMAP_TYPE, || {
             class_name(&self.dataset.datatype).into()
         })?;
         let rule = &known::BITMAP_VALUES;
-        let (_, reference) = any(&self.dataset.attributes, &VALUES).ok_or_else(|| Absent::new(rule, "no reference"))?;
+        let (_, reference) =
+            any(&self.dataset.attributes, &VALUES).ok_or_else(|| AbsentIndex::new(rule, "no reference"))?;
         let target = match references(reference) {
             Some([Some(id)]) => *id,
-            other => return Err(Absent::new(rule, format!("{} references", other.map_or(0, <[_]>::len)))),
+            other => return Err(AbsentIndex::new(rule, format!("{} references", other.map_or(0, <[_]>::len)))),
         };
         let beside = self.group.links.iter().find_map(|link| match link.target.object() {
             Some(Object::Dataset(dataset)) if dataset.id == target => Some((link, dataset)),
             _ => None,
         });
-        let (link, values) = beside.ok_or_else(|| Absent::new(rule, "a reference to something else"))?;
+        let (link, values) = beside.ok_or_else(|| AbsentIndex::new(rule, "a reference to something else"))?;
         let (k, path) = (self.dataset.shape.first().copied().unwrap_or(0), join(self.group_path, &link.name));
         check(values.shape == [k], &known::BITMAP_VALUES_SHAPE, || {
             format!("{k} rows, values of shape {:?}", values.shape)
@@ -250,7 +255,7 @@ impl Subject<'_> {
         let coded = self.coded(parts, &path, values, k, column)?;
         let shown: Arc<dyn Rows> = match self.column.categories.and_then(|at| self.table.categories.get(at)) {
             Some(set) => {
-                let labels = set.labels.clone().map_err(|reason| Absent::new(&known::INDEX_LABELS, reason))?;
+                let labels = set.labels.clone().map_err(|reason| AbsentIndex::new(&known::INDEX_LABELS, reason))?;
                 Arc::new(CategoryRows::new(path, coded.clone(), labels, Arc::default()))
             }
             None => {
@@ -258,7 +263,7 @@ impl Subject<'_> {
                 Arc::new(DatasetRows::new(self.open(parts, &path, values)?, k, missing, Arc::default()))
             }
         };
-        Ok(IndexKind::Bitmap {
+        Ok(IndexContent::Bitmap {
             bits: self.open(parts, self.path, self.dataset)?,
             row_bytes: self.dataset.shape.get(1).copied().unwrap_or(0),
             values: coded,
@@ -268,7 +273,7 @@ impl Subject<'_> {
         })
     }
 
-    fn bloom(&self, parts: &Parts<'_>, column: &Dataset, chunks: u64, is_july: bool) -> Checked<IndexKind> {
+    fn bloom(&self, parts: &TableGroup<'_>, column: &Dataset, chunks: u64, is_july: bool) -> Checked<IndexContent> {
         self.extent(0, 2, chunks, is_july, &known::BLOOM_SHAPE)?;
         check(is_unsigned(&self.dataset.datatype, &[1]), &known::BLOOM_TYPE, || {
             class_name(&self.dataset.datatype).into()
@@ -280,24 +285,24 @@ impl Subject<'_> {
             format!("m_bits is {}, a filter has {filter_bytes} bytes", said(bits))
         })?;
         let k = unsigned(attributes, "k").and_then(|k| u16::try_from(k).ok()).filter(|k| *k > 0);
-        let k = k.ok_or_else(|| Absent::new(&known::BLOOM_K, "none"))?;
+        let k = k.ok_or_else(|| AbsentIndex::new(&known::BLOOM_K, "none"))?;
         let family = text(attributes, "hash_family").unwrap_or_default();
         let schemes = match family.as_str() {
             "murmur3_128_double" if !is_july || attribute(attributes, "seed").is_none() => READINGS_OF_APRIL.to_vec(),
             "murmur3_x64_128_double" => {
                 let seed = unsigned(attributes, "seed").and_then(|seed| u32::try_from(seed).ok());
-                let seed = seed.ok_or_else(|| Absent::new(&known::BLOOM_SEED, "none"))?;
+                let seed = seed.ok_or_else(|| AbsentIndex::new(&known::BLOOM_SEED, "none"))?;
                 vec![BloomScheme::OneHash { seed }]
             }
             _ => {
                 let rule = &known::BLOOM_FAMILY;
-                return Err(Absent::new(rule, format!("{family:?}")));
+                return Err(AbsentIndex::new(rule, format!("{family:?}")));
             }
         };
         check(has_canonical_width(&column.datatype), &known::BLOOM_WIDTH, || {
             format!("{} of {} bytes", class_name(&column.datatype), column.datatype.size)
         })?;
-        Ok(IndexKind::Bloom {
+        Ok(IndexContent::Bloom {
             filters: self.open(parts, self.path, self.dataset)?,
             filter_bytes,
             k,

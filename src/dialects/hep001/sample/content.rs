@@ -59,7 +59,7 @@ const PERIOD: i64 = 1000;
 
 /// A range of rows, column by column.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct SampleBlock {
     pub event_id: Vec<u64>,
     pub ts: Vec<i64>,
     pub energy: Vec<f32>,
@@ -78,7 +78,7 @@ pub(super) struct Block {
     pub tags: Vec<&'static [&'static str]>,
 }
 
-impl Block {
+impl SampleBlock {
     /// The rows from `first` on.
     pub fn of(first: u64, count: u64) -> Self {
         let rows = || first..first + count;
@@ -233,8 +233,8 @@ mod tests {
 
     #[test]
     fn blocks_are_the_same_wherever_they_begin() {
-        let whole = Block::of(0, 1000);
-        let part = Block::of(700, 300);
+        let whole = SampleBlock::of(0, 1000);
+        let part = SampleBlock::of(700, 300);
         assert_eq!(part.ts, whole.ts[700..]);
         assert_eq!(part.energy, whole.energy[700..]);
         assert_eq!(part.tags, whole.tags[700..]);
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn every_case_that_the_sample_is_to_show_occurs_early() {
-        let block = Block::of(0, 10_000);
+        let block = SampleBlock::of(0, 10_000);
         assert!(block.ts.is_sorted());
         for code in -1..4 {
             assert!(block.label.contains(&code), "{code}");

@@ -2,12 +2,12 @@
 
 use super::content::missing;
 use crate::dialects::hep001::names::ENTRY;
-use crate::h5::element::{Element, Number};
+use crate::h5::element::{ElementNumber, ElementType};
 
 /// Element type of an entry.
-pub(super) fn element() -> Element {
+pub(super) fn element() -> ElementType {
     let [min, max, nan_count, fill_count, n] = ENTRY;
-    Element::compound([
+    ElementType::compound([
         (min, i64::ELEMENT),
         (max, i64::ELEMENT),
         (nan_count, u64::ELEMENT),

@@ -12,8 +12,8 @@ mod table;
 use std::path::Path;
 
 use super::names::DIALECT;
-use crate::h5::create::{self, Error, Fill, Node, Storage};
-use crate::h5::element::{Number, Value};
+use crate::h5::create::{self, CreatedObject, Error, FillSetting, Storage};
+use crate::h5::element::{AttributeValue, ElementNumber};
 
 /// Why the sample could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -44,9 +44,9 @@ pub fn write(path: &Path, rows: u64) -> Result<(), SampleError> {
     if rows > MAX_ROWS {
         return Err(SampleError::TooManyRows { rows });
     }
-    create::file(path, |root: &Node<'_>| {
+    create::file(path, |root: &CreatedObject<'_>| {
         let description = "Sample file of hepfs: made-up detector events, no measured data.";
-        root.attribute("description", &Value::utf8(description))?;
+        root.attribute("description", &AttributeValue::utf8(description))?;
         table::write(root, rows)?;
         calibration(root)?;
         images(root)?;
@@ -61,20 +61,20 @@ pub fn describe(rows: u64) -> String {
 }
 
 /// A two-dimensional array outside of any table.
-fn calibration(root: &Node<'_>) -> Result<(), Error> {
+fn calibration(root: &CreatedObject<'_>) -> Result<(), Error> {
     const CHANNELS: u64 = 64;
     const COEFFICIENTS: u64 = 16;
     let values: Vec<f64> =
         (0..CHANNELS * COEFFICIENTS).map(|i| 1.0 / ((1 + i % COEFFICIENTS) * (1 + i / COEFFICIENTS)) as f64).collect();
     let storage = Storage::contiguous(&[CHANNELS, COEFFICIENTS]);
-    let dataset = root.dataset("calibration", &f64::ELEMENT, &storage, &Fill::Unset)?;
+    let dataset = root.dataset("calibration", &f64::ELEMENT, &storage, &FillSetting::Unset)?;
     dataset.write_box(&[0, 0], &[CHANNELS, COEFFICIENTS], &values)?;
-    dataset.node().attribute("units", &Value::utf8("MeV"))?;
-    dataset.node().attribute("description", &Value::utf8("Coefficients (columns) of the channels (rows)."))
+    dataset.node().attribute("units", &AttributeValue::utf8("MeV"))?;
+    dataset.node().attribute("description", &AttributeValue::utf8("Coefficients (columns) of the channels (rows)."))
 }
 
 /// A three-dimensional array outside of any table: a spot that moves over the frames.
-fn images(root: &Node<'_>) -> Result<(), Error> {
+fn images(root: &CreatedObject<'_>) -> Result<(), Error> {
     const FRAMES: u64 = 8;
     const SIDE: u64 = 64;
     let mut values: Vec<u16> = Vec::new();
@@ -88,7 +88,7 @@ fn images(root: &Node<'_>) -> Result<(), Error> {
     }
     let shape = [FRAMES, SIDE, SIDE];
     let storage = Storage::chunked(&shape, &shape, &[1, SIDE, SIDE]);
-    let dataset = root.dataset("images", &u16::ELEMENT, &storage, &Fill::Unset)?;
+    let dataset = root.dataset("images", &u16::ELEMENT, &storage, &FillSetting::Unset)?;
     dataset.write_box(&[0, 0, 0], &shape, &values)?;
-    dataset.node().attribute("description", &Value::utf8("Frames of the beam spot monitor (frame, y, x)."))
+    dataset.node().attribute("description", &AttributeValue::utf8("Frames of the beam spot monitor (frame, y, x)."))
 }

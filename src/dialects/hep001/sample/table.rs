@@ -2,12 +2,12 @@
 
 use std::ffi::CStr;
 
-use super::content::{Block, CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, missing};
+use super::content::{CHARGE_RANGE, DETECTORS, LABELS, STATION_SIZE, SampleBlock, missing};
 use super::entry;
 use crate::catalogue::Charset;
 use crate::dialects::hep001::boolean;
-use crate::h5::create::{Dataset, Error, Fill, Node, Storage, UNLIMITED};
-use crate::h5::element::{Element, Number, Value};
+use crate::h5::create::{CreatedDataset, CreatedObject, Error, FillSetting, Storage, UNLIMITED};
+use crate::h5::element::{AttributeValue, ElementNumber, ElementType};
 use crate::h5::steps::References;
 
 /// Rows made and written at once. A multiple of every column's chunk, so that each chunk is compressed once, and of 8,
@@ -40,7 +40,7 @@ const ORDER: [&str; 14] = [
 ];
 
 /// Writes the table into the root group.
-pub(super) fn write(root: &Node<'_>, rows: u64) -> Result<(), Error> {
+pub(super) fn write(root: &CreatedObject<'_>, rows: u64) -> Result<(), Error> {
     let table = root.group(NAME)?;
     describe(&table, rows)?;
     let mut columns = Columns::create(&table, rows)?;
@@ -53,33 +53,33 @@ pub(super) fn write(root: &Node<'_>, rows: u64) -> Result<(), Error> {
 
     let mut first = 0;
     while first < rows {
-        let block = Block::of(first, BLOCK.min(rows - first));
+        let block = SampleBlock::of(first, BLOCK.min(rows - first));
         columns.write(first, &block)?;
         indexes.write(first, &block)?;
         first += BLOCK;
     }
     // NROWS comes last: it makes the rows part of the table.
-    table.attribute("NROWS", &Value::number(rows))
+    table.attribute("NROWS", &AttributeValue::number(rows))
 }
 
-fn describe(table: &Node<'_>, rows: u64) -> Result<(), Error> {
-    table.attribute("CLASS", &Value::ascii("COLUMN_TABLE"))?;
-    table.attribute("VERSION", &Value::ascii("1.0"))?;
-    table.attribute("TITLE", &Value::utf8("Run 42: detector events"))?;
+fn describe(table: &CreatedObject<'_>, rows: u64) -> Result<(), Error> {
+    table.attribute("CLASS", &AttributeValue::ascii("COLUMN_TABLE"))?;
+    table.attribute("VERSION", &AttributeValue::ascii("1.0"))?;
+    table.attribute("TITLE", &AttributeValue::utf8("Run 42: detector events"))?;
     let description = format!("{rows} made-up events of a detector that does not exist, with a column of every kind.");
-    table.attribute("description", &Value::utf8(&description))?;
-    table.attribute("column-order", &Value::texts(&ORDER))?;
-    table.attribute("_index", &Value::utf8("event_id"))?;
-    table.attribute("units_vocabulary", &Value::utf8("UDUNITS-2"))?;
-    table.attribute("GENERATION", &Value::number(GENERATION))
+    table.attribute("description", &AttributeValue::utf8(&description))?;
+    table.attribute("column-order", &AttributeValue::texts(&ORDER))?;
+    table.attribute("_index", &AttributeValue::utf8("event_id"))?;
+    table.attribute("units_vocabulary", &AttributeValue::utf8("UDUNITS-2"))?;
+    table.attribute("GENERATION", &AttributeValue::number(GENERATION))
 }
 
-fn categories<'f>(table: &Node<'f>) -> Result<Dataset<'f>, Error> {
+fn categories<'f>(table: &CreatedObject<'f>) -> Result<CreatedDataset<'f>, Error> {
     const SIZE: usize = 9;
     let group = table.group("CATEGORIES")?;
     let storage = Storage::contiguous(&[LABELS.len() as u64]);
-    let element = Element::text(Charset::Utf8, SIZE - 1);
-    let dataset = group.dataset("label__CATEGORIES", &element, &storage, &Fill::Unset)?;
+    let element = ElementType::text(Charset::Utf8, SIZE - 1);
+    let dataset = group.dataset("label__CATEGORIES", &element, &storage, &FillSetting::Unset)?;
     let mut bytes = [[0u8; SIZE]; LABELS.len()];
     for (bytes, label) in bytes.iter_mut().zip(LABELS) {
         for (byte, &from) in bytes.iter_mut().zip(label.as_bytes()) {
@@ -92,35 +92,35 @@ fn categories<'f>(table: &Node<'f>) -> Result<Dataset<'f>, Error> {
 }
 
 /// Writes the descriptive attributes of a column.
-fn annotate(column: &Node<'_>, description: &str, units: Option<&str>) -> Result<(), Error> {
-    column.attribute("description", &Value::utf8(description))?;
-    units.map_or(Ok(()), |units| column.attribute("units", &Value::utf8(units)))
+fn annotate(column: &CreatedObject<'_>, description: &str, units: Option<&str>) -> Result<(), Error> {
+    column.attribute("description", &AttributeValue::utf8(description))?;
+    units.map_or(Ok(()), |units| column.attribute("units", &AttributeValue::utf8(units)))
 }
 
 /// The columns of the table.
 struct Columns<'f> {
-    event_id: Dataset<'f>,
-    ts: Dataset<'f>,
-    energy: Dataset<'f>,
-    label: Dataset<'f>,
-    hit: Dataset<'f>,
-    detector: Dataset<'f>,
-    station: Dataset<'f>,
-    comment: Dataset<'f>,
-    position: Dataset<'f>,
-    charge: Dataset<'f>,
-    length: Dataset<'f>,
-    calib: Dataset<'f>,
+    event_id: CreatedDataset<'f>,
+    ts: CreatedDataset<'f>,
+    energy: CreatedDataset<'f>,
+    label: CreatedDataset<'f>,
+    hit: CreatedDataset<'f>,
+    detector: CreatedDataset<'f>,
+    station: CreatedDataset<'f>,
+    comment: CreatedDataset<'f>,
+    position: CreatedDataset<'f>,
+    charge: CreatedDataset<'f>,
+    length: CreatedDataset<'f>,
+    calib: CreatedDataset<'f>,
     readings: Lists<'f>,
-    readings_mask: Dataset<'f>,
-    readings_values: Dataset<'f>,
+    readings_mask: CreatedDataset<'f>,
+    readings_values: CreatedDataset<'f>,
     tags: Lists<'f>,
     tags_ends: Lists<'f>,
-    tags_chars: Dataset<'f>,
+    tags_chars: CreatedDataset<'f>,
 }
 
 impl<'f> Columns<'f> {
-    fn create(table: &Node<'f>, rows: u64) -> Result<Self, Error> {
+    fn create(table: &CreatedObject<'f>, rows: u64) -> Result<Self, Error> {
         let extent = rows + SPARE;
         let usual = Storage::growing(extent, CHUNK);
         let small = Storage::growing(extent, SMALL_CHUNK);
@@ -129,62 +129,62 @@ impl<'f> Columns<'f> {
         let text = small.clone().unshuffled();
 
         let event_id =
-            table.dataset(ORDER[0], &u64::ELEMENT, &Storage::contiguous(&[extent]), &Fill::of(missing::U64))?;
+            table.dataset(ORDER[0], &u64::ELEMENT, &Storage::contiguous(&[extent]), &FillSetting::of(missing::U64))?;
         annotate(event_id.node(), "Number of the event, unique over all runs.", None)?;
 
-        let ts = table.dataset("ts", &i64::ELEMENT, &usual, &Fill::of(missing::I64))?;
+        let ts = table.dataset("ts", &i64::ELEMENT, &usual, &FillSetting::of(missing::I64))?;
         annotate(ts.node(), "Time of the trigger.", Some("ns since 1970-01-01"))?;
 
-        let energy = table.dataset("energy", &f32::ELEMENT, &small, &Fill::of(missing::F32))?;
+        let energy = table.dataset("energy", &f32::ELEMENT, &small, &FillSetting::of(missing::F32))?;
         annotate(energy.node(), "Deposited energy.", Some("MeV"))?;
 
-        let label = table.dataset("label", &i8::ELEMENT, &bytes, &Fill::of(missing::LABEL))?;
+        let label = table.dataset("label", &i8::ELEMENT, &bytes, &FillSetting::of(missing::LABEL))?;
         annotate(label.node(), "Kind of particle, as classified.", None)?;
 
         // §7: a boolean column has no fill value.
-        let hit = table.dataset("hit", &boolean::element(), &bytes, &Fill::Unset)?;
+        let hit = table.dataset("hit", &boolean::element(), &bytes, &FillSetting::Unset)?;
         annotate(hit.node(), "Whether the veto counter was hit.", None)?;
 
-        let element = Element::enumeration(&DETECTORS);
-        let detector = table.dataset("detector", &element, &bytes, &Fill::of(missing::DETECTOR))?;
+        let element = ElementType::enumeration(&DETECTORS);
+        let detector = table.dataset("detector", &element, &bytes, &FillSetting::of(missing::DETECTOR))?;
         annotate(detector.node(), "Part of the detector with the largest signal.", None)?;
 
-        let element = Element::text(Charset::Utf8, STATION_SIZE - 1);
-        let station = table.dataset("station", &element, &text, &Fill::of([0u8; STATION_SIZE]))?;
+        let element = ElementType::text(Charset::Utf8, STATION_SIZE - 1);
+        let station = table.dataset("station", &element, &text, &FillSetting::of([0u8; STATION_SIZE]))?;
         annotate(station.node(), "Station that recorded the event.", None)?;
 
-        let comment = table.dataset("comment", &Element::VariableText, &small, &Fill::EmptyText)?;
+        let comment = table.dataset("comment", &ElementType::VariableText, &small, &FillSetting::EmptyText)?;
         annotate(comment.node(), "Remark of the shift crew.", None)?;
 
-        let element = Element::compound(["x", "y", "z"].map(|axis| (axis, f32::ELEMENT)));
-        let position = table.dataset("position", &element, &small, &Fill::of([missing::F32; 3]))?;
+        let element = ElementType::compound(["x", "y", "z"].map(|axis| (axis, f32::ELEMENT)));
+        let position = table.dataset("position", &element, &small, &FillSetting::of([missing::F32; 3]))?;
         annotate(position.node(), "Where the track began, from the centre of the detector.", Some("mm"))?;
 
-        let charge = table.dataset("charge", &i16::ELEMENT, &usual, &Fill::of(missing::CHARGE))?;
+        let charge = table.dataset("charge", &i16::ELEMENT, &usual, &FillSetting::of(missing::CHARGE))?;
         annotate(charge.node(), "Collected charge, counts of a converter of 12 bits.", None)?;
-        charge.node().attribute("valid_min", &Value::number(CHARGE_RANGE.0))?;
-        charge.node().attribute("valid_max", &Value::number(CHARGE_RANGE.1))?;
+        charge.node().attribute("valid_min", &AttributeValue::number(CHARGE_RANGE.0))?;
+        charge.node().attribute("valid_max", &AttributeValue::number(CHARGE_RANGE.1))?;
 
-        let length = table.dataset(LENGTH, &f64::ELEMENT, &usual, &Fill::of(missing::F64))?;
+        let length = table.dataset(LENGTH, &f64::ELEMENT, &usual, &FillSetting::of(missing::F64))?;
         annotate(length.node(), "Length of the track.", Some("um"))?;
 
-        let element = Element::Opaque(missing::CALIB.len());
-        let calib = table.dataset("calib", &element, &text, &Fill::of(missing::CALIB))?;
+        let element = ElementType::Opaque(missing::CALIB.len());
+        let calib = table.dataset("calib", &element, &text, &FillSetting::of(missing::CALIB))?;
         annotate(calib.node(), "Word of the last calibration, as the front end sent it.", None)?;
 
         let group = list_column(table, "readings", "Readings of the auxiliary sensors.", Some("V"))?;
         let readings = Lists::create(&group, Some(extent))?;
-        let readings_mask = group.dataset("MASK", &boolean::element(), &bytes, &Fill::Unset)?;
+        let readings_mask = group.dataset("MASK", &boolean::element(), &bytes, &FillSetting::Unset)?;
         let values = Storage::growing(0, CHUNK);
-        let readings_values = group.dataset("VALUES", &f32::ELEMENT, &values, &Fill::of(missing::F32))?;
+        let readings_values = group.dataset("VALUES", &f32::ELEMENT, &values, &FillSetting::of(missing::F32))?;
 
         let group = list_column(table, "tags", "Tags of the trigger.", None)?;
         let tags = Lists::create(&group, Some(extent))?;
         let strings = group.group("VALUES")?;
-        strings.attribute("CLASS", &Value::ascii("STRING_VALUES"))?;
+        strings.attribute("CLASS", &AttributeValue::ascii("STRING_VALUES"))?;
         let tags_ends = Lists::create(&strings, None)?;
         let chars = Storage::growing(0, CHUNK).unshuffled();
-        let tags_chars = strings.dataset("CHARS", &u8::ELEMENT, &chars, &Fill::Unset)?;
+        let tags_chars = strings.dataset("CHARS", &u8::ELEMENT, &chars, &FillSetting::Unset)?;
 
         Ok(Self {
             event_id,
@@ -208,7 +208,7 @@ impl<'f> Columns<'f> {
         })
     }
 
-    fn write(&mut self, first: u64, block: &Block) -> Result<(), Error> {
+    fn write(&mut self, first: u64, block: &SampleBlock) -> Result<(), Error> {
         self.event_id.write(first, &block.event_id)?;
         self.ts.write(first, &block.ts)?;
         self.energy.write(first, &block.energy)?;
@@ -235,17 +235,22 @@ impl<'f> Columns<'f> {
 }
 
 /// Creates a list column group (HEP001 of July 2026 §9).
-fn list_column<'f>(table: &Node<'f>, name: &str, description: &str, units: Option<&str>) -> Result<Node<'f>, Error> {
+fn list_column<'f>(
+    table: &CreatedObject<'f>,
+    name: &str,
+    description: &str,
+    units: Option<&str>,
+) -> Result<CreatedObject<'f>, Error> {
     let group = table.group(name)?;
-    group.attribute("CLASS", &Value::ascii("LIST_COLUMN"))?;
-    group.attribute("KIND", &Value::ascii("OFFSETS"))?;
+    group.attribute("CLASS", &AttributeValue::ascii("LIST_COLUMN"))?;
+    group.attribute("KIND", &AttributeValue::ascii("OFFSETS"))?;
     annotate(&group, description, units)?;
     Ok(group)
 }
 
 /// An `OFFSETS` dataset under construction: boundaries of entries.
 struct Lists<'f> {
-    dataset: Dataset<'f>,
+    dataset: CreatedDataset<'f>,
     /// Whether the dataset has room for all entries; else it grows with them.
     preallocated: bool,
     /// Offsets written, one more than entries.
@@ -256,9 +261,9 @@ struct Lists<'f> {
 
 impl<'f> Lists<'f> {
     /// Creates the dataset and writes the first offset, 0.
-    fn create(group: &Node<'f>, entries: Option<u64>) -> Result<Self, Error> {
+    fn create(group: &CreatedObject<'f>, entries: Option<u64>) -> Result<Self, Error> {
         let extent = entries.map_or(0, |entries| entries + 1);
-        let dataset = group.dataset("OFFSETS", &u64::ELEMENT, &Storage::growing(extent, CHUNK), &Fill::Unset)?;
+        let dataset = group.dataset("OFFSETS", &u64::ELEMENT, &Storage::growing(extent, CHUNK), &FillSetting::Unset)?;
         let mut lists = Self { dataset, preallocated: entries.is_some(), written: 0, end: 0 };
         lists.put(&[0])?;
         Ok(lists)
@@ -288,42 +293,42 @@ impl<'f> Lists<'f> {
 
 /// The search indexes of the table.
 struct Indexes<'f> {
-    min_max: Dataset<'f>,
-    bitmap: Dataset<'f>,
+    min_max: CreatedDataset<'f>,
+    bitmap: CreatedDataset<'f>,
 }
 
 impl<'f> Indexes<'f> {
-    fn create(group: &Node<'f>, rows: u64) -> Result<Self, Error> {
+    fn create(group: &CreatedObject<'f>, rows: u64) -> Result<Self, Error> {
         const PROVENANCE: &str = concat!("Built with the table by hepfs ", env!("CARGO_PKG_VERSION"), ".");
         let storage = Storage::growing(rows.div_ceil(CHUNK), 64);
-        let min_max = group.dataset("ts__chunk_minmax", &entry::element(), &storage, &Fill::Unset)?;
-        min_max.node().attribute("KIND", &Value::ascii("CHUNK_MINMAX"))?;
+        let min_max = group.dataset("ts__chunk_minmax", &entry::element(), &storage, &FillSetting::Unset)?;
+        min_max.node().attribute("KIND", &AttributeValue::ascii("CHUNK_MINMAX"))?;
 
         let values = group.dataset(
             "label__bitmap__VALUES",
             &i8::ELEMENT,
             &Storage::contiguous(&[LABELS.len() as u64]),
-            &Fill::Unset,
+            &FillSetting::Unset,
         )?;
         values.write(0, &CODES)?;
         let count = CODES.len() as u64;
         let storage = Storage::chunked(&[count, rows.div_ceil(BITS)], &[count, UNLIMITED], &[count, BLOCK / BITS]);
-        let bitmap = group.dataset("label__bitmap", &u8::ELEMENT, &storage.unshuffled(), &Fill::Unset)?;
-        bitmap.node().attribute("KIND", &Value::ascii("BITMAP"))?;
+        let bitmap = group.dataset("label__bitmap", &u8::ELEMENT, &storage.unshuffled(), &FillSetting::Unset)?;
+        bitmap.node().attribute("KIND", &AttributeValue::ascii("BITMAP"))?;
         bitmap.node().reference("VALUES", References::Standard, values.node())?;
         // The order of the codes means nothing.
         bitmap.node().attribute("ordered", &boolean::value(false))?;
         bitmap.node().attribute("exhaustive", &boolean::value(true))?;
 
         for index in [&min_max, &bitmap] {
-            index.node().attribute("SOURCE_GENERATION", &Value::number(GENERATION))?;
-            index.node().attribute("SOURCE_NROWS", &Value::number(rows))?;
-            index.node().attribute("description", &Value::utf8(PROVENANCE))?;
+            index.node().attribute("SOURCE_GENERATION", &AttributeValue::number(GENERATION))?;
+            index.node().attribute("SOURCE_NROWS", &AttributeValue::number(rows))?;
+            index.node().attribute("description", &AttributeValue::utf8(PROVENANCE))?;
         }
         Ok(Self { min_max, bitmap })
     }
 
-    fn write(&self, first: u64, block: &Block) -> Result<(), Error> {
+    fn write(&self, first: u64, block: &SampleBlock) -> Result<(), Error> {
         let entries: Vec<_> = block.ts.chunks(CHUNK as usize).map(entry::of).collect();
         self.min_max.write(first / CHUNK, &entries)?;
 

@@ -10,19 +10,19 @@
 
 use bstr::{BString, ByteSlice};
 
-use super::content::{Content, Data, Layout};
+use super::content::{Data, EncodedIndex, IndexLayout};
 use super::name_of;
 use super::options::Revision;
 use super::steps::Steps;
-use super::stored::{Encoder, width};
-use super::subject::{Subject, member};
+use super::stored::{ElementEncoder, width};
+use super::subject::{IndexedColumn, member};
 use crate::catalogue::join;
 use crate::codec::Compression;
 use crate::dialects::hep001::names::{ENTRY, GENERATION, SOURCE_GENERATION, SOURCE_ROWS};
-use crate::dialects::index_writer::{Error, Kind};
-use crate::h5::element::{Element, Fill, Number, Value};
-use crate::h5::steps::{Layout as NewLayout, NewElement, Object, Step};
-use crate::h5::{self, WRITE_LIMIT, Writing};
+use crate::dialects::index_writer::{Error, IndexKind};
+use crate::h5::element::{AttributeValue, ElementNumber, ElementType, FillSetting};
+use crate::h5::steps::{NewDataset, NewElement, Step, TargetObject};
+use crate::h5::{self, WRITE_LIMIT, WritingClient};
 use crate::source::Interrupt;
 
 /// Writes an index and lists it; returns its HDF5 path.
@@ -30,26 +30,26 @@ use crate::source::Interrupt;
 /// # Errors
 /// See [`Error`]. The file is then unchanged, or holds the index without the column's listing.
 pub(super) fn write(
-    writing: &mut Writing<'_>,
-    subject: &Subject,
-    kind: Kind,
-    content: &Content,
+    writing: &mut WritingClient<'_>,
+    subject: &IndexedColumn,
+    kind: IndexKind,
+    content: &EncodedIndex,
     description: &str,
     interrupt: &Interrupt,
 ) -> Result<String, Error> {
     let mut writer = Steps { writing, interrupt };
-    let table = Object::Path(subject.table.clone().into_bytes());
-    let column = Object::Path(member(&subject.table, &subject.name));
+    let table = TargetObject::Path(subject.table.clone().into_bytes());
+    let column = TargetObject::Path(member(&subject.table, &subject.name));
     let generation = subject.generation.unwrap_or(0);
     if subject.revision == Revision::July && subject.generation.is_none() {
         writer.step(Step::Begin)?;
-        writer.attribute(&table, GENERATION, Value::number(generation))?;
+        writer.attribute(&table, GENERATION, AttributeValue::number(generation))?;
         writer.step(Step::Commit { removes: false })?;
     }
     writer.step(Step::Begin)?;
     let element = match (&content.elements, kind) {
-        (Data::Rows(_, bytes), _) => NewElement::Of(Element::Unsigned(*bytes)),
-        (_, Kind::MinMax) => entry(&column),
+        (Data::Rows(_, bytes), _) => NewElement::Of(ElementType::Unsigned(*bytes)),
+        (_, IndexKind::MinMax) => entry(&column),
         _ => NewElement::Of(u8::ELEMENT),
     };
     let index = writer.dataset(element, &content.layout)?;
@@ -59,7 +59,7 @@ pub(super) fn write(
     let mut made = Vec::new();
     if let Some(values) = &content.values {
         let count = content.layout.extents.first().copied().unwrap_or(0);
-        let layout = Layout { extents: vec![count], grows: vec![true], chunk: vec![count.clamp(64, 4096)] };
+        let layout = IndexLayout { extents: vec![count], grows: vec![true], chunk: vec![count.clamp(64, 4096)] };
         let object = writer.dataset(NewElement::Like(column.clone()), &layout)?;
         if count > 0 {
             writer.elements(&object, &[0], &[count], values)?;
@@ -68,19 +68,19 @@ pub(super) fn write(
         made.push((object, names.1));
     }
     let kind_value = match subject.revision {
-        Revision::July => Value::ascii(name_of(kind)),
-        Revision::April => Value::padded(name_of(kind)),
+        Revision::July => AttributeValue::ascii(name_of(kind)),
+        Revision::April => AttributeValue::padded(name_of(kind)),
     };
     writer.attribute(&index, "KIND", kind_value)?;
     for (name, value) in &content.attributes {
         writer.attribute(&index, name, value.clone())?;
     }
-    writer.attribute(&index, "description", Value::utf8(description))?;
+    writer.attribute(&index, "description", AttributeValue::utf8(description))?;
     match subject.revision {
         Revision::July => {
             writer.step(Step::Flush)?;
-            writer.attribute(&index, SOURCE_GENERATION, Value::number(generation))?;
-            writer.attribute(&index, SOURCE_ROWS, Value::number(subject.rows))?;
+            writer.attribute(&index, SOURCE_GENERATION, AttributeValue::number(generation))?;
+            writer.attribute(&index, SOURCE_ROWS, AttributeValue::number(subject.rows))?;
             writer.step(Step::Flush)?;
         }
         Revision::April => {
@@ -97,7 +97,7 @@ pub(super) fn write(
     }
     writer.step(Step::Commit { removes: false })?;
 
-    let to = Object::Path(member(&group, &names.0));
+    let to = TargetObject::Path(member(&group, &names.0));
     let list = subject.names.list.to_owned();
     writer.step(Step::Begin)?;
     writer.step(Step::AddReference { object: column, name: list, kind: subject.references, to })?;
@@ -106,20 +106,20 @@ pub(super) fn write(
 }
 
 /// Element type of an entry of `CHUNK_MINMAX` over a column.
-fn entry(column: &Object) -> NewElement {
+fn entry(column: &TargetObject) -> NewElement {
     let bounds = [NewElement::Like(column.clone()), NewElement::Like(column.clone())];
     let counts = [(); 3].map(|()| NewElement::Of(u64::ELEMENT));
     NewElement::Compound(ENTRY.map(str::to_owned).into_iter().zip(bounds.into_iter().chain(counts)).collect())
 }
 
 /// Free names in the group for the index and for its values.
-fn free_names(subject: &Subject, kind: Kind) -> (BString, BString) {
+fn free_names(subject: &IndexedColumn, kind: IndexKind) -> (BString, BString) {
     let taken = subject.taken.as_deref().unwrap_or_default();
     let suffix = match (kind, subject.revision) {
-        (Kind::MinMax, _) => "chunk_minmax",
-        (Kind::Sorted, _) => "sorted_rows",
-        (Kind::Bitmap, _) => "bitmap",
-        (Kind::Bloom, _) => "chunk_bloom",
+        (IndexKind::MinMax, _) => "chunk_minmax",
+        (IndexKind::Sorted, _) => "sorted_rows",
+        (IndexKind::Bitmap, _) => "bitmap",
+        (IndexKind::Bloom, _) => "chunk_bloom",
     };
     let values = if subject.names.values == "VALUES" { "VALUES" } else { "values" };
     let named = |number: u64| {
@@ -132,20 +132,20 @@ fn free_names(subject: &Subject, kind: Kind) -> (BString, BString) {
 }
 
 impl Steps<'_, '_> {
-    fn dataset(&mut self, element: NewElement, layout: &Layout) -> Result<Object, Error> {
-        let Layout { extents, grows, chunk } = layout.clone();
-        let (compression, fill) = (Compression::Deflate(1), Fill::Unset);
-        let layout = NewLayout { element, extents, grows, chunk, compression, shuffles: true, fill };
+    fn dataset(&mut self, element: NewElement, layout: &IndexLayout) -> Result<TargetObject, Error> {
+        let IndexLayout { extents, grows, chunk } = layout.clone();
+        let (compression, fill) = (Compression::Deflate(1), FillSetting::Unset);
+        let layout = NewDataset { element, extents, grows, chunk, compression, shuffles: true, fill };
         self.make(Step::Dataset(layout))
     }
 
-    fn contents(&mut self, index: &Object, subject: &Subject, content: &Content) -> Result<(), Error> {
+    fn contents(&mut self, index: &TargetObject, subject: &IndexedColumn, content: &EncodedIndex) -> Result<(), Error> {
         match &content.elements {
             Data::Entries(entries) => {
                 let element = 2 * width(&subject.datatype) + 24;
                 let step = (WRITE_LIMIT / 16 / element.max(1)).clamp(1, 65_536) as usize;
                 for (at, entries) in (0..).step_by(step).zip(entries.chunks(step)) {
-                    let mut encoder = Encoder::new(&subject.datatype, 2);
+                    let mut encoder = ElementEncoder::new(&subject.datatype, 2);
                     for entry in entries {
                         for bound in [&entry.min, &entry.max] {
                             match bound {
@@ -164,7 +164,7 @@ impl Steps<'_, '_> {
                 for (at, rows) in (0..).step_by(step).zip(rows.chunks(step)) {
                     let bytes =
                         rows.iter().flat_map(|row| row.to_le_bytes().into_iter().take(usize::from(*bytes))).collect();
-                    let elements = h5::Elements { bytes, ..h5::Elements::default() };
+                    let elements = h5::ElementPayload { bytes, ..h5::ElementPayload::default() };
                     self.elements(index, &[at], &[rows.len() as u64], &elements)?;
                 }
             }
@@ -174,7 +174,7 @@ impl Steps<'_, '_> {
     }
 
     /// Writes rows of bytes in boxes of whole chunks.
-    fn matrix(&mut self, index: &Object, layout: &Layout, bytes: &[u8]) -> Result<(), Error> {
+    fn matrix(&mut self, index: &TargetObject, layout: &IndexLayout, bytes: &[u8]) -> Result<(), Error> {
         let ([rows, width], [chunk_rows, chunk_width]) = (&layout.extents[..], &layout.chunk[..]) else {
             return Ok(());
         };
@@ -189,7 +189,7 @@ impl Steps<'_, '_> {
                 let line =
                     |row: u64| bytes.get((row * width + column) as usize..).and_then(|b| b.get(..length as usize));
                 let cut = (row..row + height).filter_map(line).flatten().copied().collect();
-                let elements = h5::Elements { bytes: cut, ..h5::Elements::default() };
+                let elements = h5::ElementPayload { bytes: cut, ..h5::ElementPayload::default() };
                 self.elements(index, &[row, column], &[height, length], &elements)?;
                 column += length;
             }

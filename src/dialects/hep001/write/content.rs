@@ -13,15 +13,15 @@ use arrow_array::{Array, ArrayRef, UInt64Array, new_empty_array};
 use arrow_schema::DataType;
 
 use super::options::Revision;
-use super::stored::Encoder;
-use super::subject::Subject;
+use super::stored::ElementEncoder;
+use super::subject::IndexedColumn;
 use crate::dialects::hep001::boolean;
-use crate::dialects::index_writer::{Error, Kind};
+use crate::dialects::index_writer::{Error, IndexKind};
 use crate::h5;
-use crate::h5::element::Value;
-use crate::indexes::bitmap::{self, Values};
+use crate::h5::element::AttributeValue;
+use crate::indexes::bitmap::{self, BitmapValues};
 use crate::indexes::bloom::{self, Scheme};
-use crate::indexes::minmax::{self, Entry};
+use crate::indexes::minmax::{self, MinMaxEntry};
 use crate::indexes::{canonical, order};
 use crate::source::Interrupt;
 use crate::store::statistics::Scalar;
@@ -41,7 +41,7 @@ const CHUNK_BYTES: u64 = 64 << 10;
 
 /// Settings for building an index.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Settings {
+pub(super) struct IndexSettings {
     /// Rate of false positives of a filter.
     pub false_positives: f64,
     /// Seed of the filters' hash (July).
@@ -52,20 +52,20 @@ pub(super) struct Settings {
 
 /// The contents of an index, ready to be written.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct EncodedIndex {
     /// The dataset's shape.
-    pub layout: Layout,
+    pub layout: IndexLayout,
     /// Its elements, box after box.
     pub elements: Data,
     /// Its own attributes.
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
     /// The values of a bitmap.
-    pub values: Option<h5::Elements>,
+    pub values: Option<h5::ElementPayload>,
 }
 
 /// Shape of the dataset of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct IndexLayout {
     /// Elements in each dimension.
     pub extents: Vec<u64>,
     /// The dimensions that can grow with the table.
@@ -78,7 +78,7 @@ pub(super) struct Layout {
 #[derive(Debug)]
 pub(super) enum Data {
     /// Entries of `CHUNK_MINMAX`, for a column of this type.
-    Entries(Vec<Entry>),
+    Entries(Vec<MinMaxEntry>),
     /// Row numbers in order, of 4 or 8 bytes each.
     Rows(Vec<u64>, u8),
     /// Rows of bytes.
@@ -90,16 +90,16 @@ pub(super) enum Data {
 /// # Errors
 /// The column cannot have such an index or cannot be read, or memory does not suffice.
 pub(super) fn compute(
-    subject: &Subject,
-    kind: Kind,
-    settings: &Settings,
+    subject: &IndexedColumn,
+    kind: IndexKind,
+    settings: &IndexSettings,
     progress: &(dyn Fn(u64) + Sync),
     interrupt: &Interrupt,
-) -> Result<Content, Error> {
+) -> Result<EncodedIndex, Error> {
     let data_type = subject.values.data_type();
     let is_suitable = match kind {
-        Kind::MinMax | Kind::Sorted => order::has_order(data_type),
-        Kind::Bitmap | Kind::Bloom => canonical::has_canonical(data_type),
+        IndexKind::MinMax | IndexKind::Sorted => order::has_order(data_type),
+        IndexKind::Bitmap | IndexKind::Bloom => canonical::has_canonical(data_type),
     };
     if !is_suitable {
         let reason = format!(
@@ -110,21 +110,21 @@ pub(super) fn compute(
     }
     let pass = Pass { subject, settings, progress, interrupt };
     match kind {
-        Kind::MinMax => pass.minmax(),
-        Kind::Sorted => pass.sorted(),
-        Kind::Bitmap => pass.bitmap(),
-        Kind::Bloom => pass.bloom(),
+        IndexKind::MinMax => pass.minmax(),
+        IndexKind::Sorted => pass.sorted(),
+        IndexKind::Bitmap => pass.bitmap(),
+        IndexKind::Bloom => pass.bloom(),
     }
 }
 
 /// Number of passes over the column that an index takes.
-pub(super) fn passes(kind: Kind) -> u64 {
-    if kind == Kind::Bitmap { 2 } else { 1 }
+pub(super) fn passes(kind: IndexKind) -> u64 {
+    if kind == IndexKind::Bitmap { 2 } else { 1 }
 }
 
 struct Pass<'a> {
-    subject: &'a Subject,
-    settings: &'a Settings,
+    subject: &'a IndexedColumn,
+    settings: &'a IndexSettings,
     progress: &'a (dyn Fn(u64) + Sync),
     interrupt: &'a Interrupt,
 }
@@ -205,11 +205,11 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn minmax(&self) -> Result<Content, Error> {
+    fn minmax(&self) -> Result<EncodedIndex, Error> {
         let chunk = self.subject.chunk_rows();
         let count = self.subject.chunks();
-        self.fits("CHUNK_MINMAX", count.checked_mul(size_of::<Entry>() as u64))?;
-        let mut entries: Vec<Entry> = Vec::new();
+        self.fits("CHUNK_MINMAX", count.checked_mul(size_of::<MinMaxEntry>() as u64))?;
+        let mut entries: Vec<MinMaxEntry> = Vec::new();
         let unordered = || self.refused("the values have no order");
         let look = |first: u64, values: &ArrayRef| minmax::by_chunk(values, first, chunk).ok_or_else(unordered);
         self.each(look, |_, found| {
@@ -221,8 +221,8 @@ impl Pass<'_> {
             }
             Ok(())
         })?;
-        Ok(Content {
-            layout: Layout { extents: vec![count], grows: vec![true], chunk: vec![count.clamp(64, 4096)] },
+        Ok(EncodedIndex {
+            layout: IndexLayout { extents: vec![count], grows: vec![true], chunk: vec![count.clamp(64, 4096)] },
             elements: Data::Entries(entries),
             attributes: self.chunk_shape(),
             values: None,
@@ -230,14 +230,14 @@ impl Pass<'_> {
     }
 
     /// Records the rows of a chunk, for April.
-    fn chunk_shape(&self) -> Vec<(&'static str, Value)> {
+    fn chunk_shape(&self) -> Vec<(&'static str, AttributeValue)> {
         match self.subject.revision {
-            Revision::April => vec![("chunk_shape", Value::numbers(&[self.subject.chunk_rows()]))],
+            Revision::April => vec![("chunk_shape", AttributeValue::numbers(&[self.subject.chunk_rows()]))],
             Revision::July => Vec::new(),
         }
     }
 
-    fn sorted(&self) -> Result<Content, Error> {
+    fn sorted(&self) -> Result<EncodedIndex, Error> {
         let rows = self.subject.rows;
         let width = self.subject.values.stored_width().unwrap_or(32).max(8);
         self.fits("SORTED_ROWS", rows.checked_mul(width.saturating_add(8)))?;
@@ -256,28 +256,28 @@ impl Pass<'_> {
         )?;
         let sorted = keys.sorted(most.saturating_sub(keys.bytes()));
         let [missing, nans] = keys.tails();
-        Ok(Content {
-            layout: Layout { extents: vec![rows], grows: vec![true], chunk: vec![rows.clamp(1024, 131_072)] },
+        Ok(EncodedIndex {
+            layout: IndexLayout { extents: vec![rows], grows: vec![true], chunk: vec![rows.clamp(1024, 131_072)] },
             elements: Data::Rows(sorted, if rows <= 1 << 32 { 4 } else { 8 }),
             attributes: vec![
-                ("nan_tail_length", Value::number(nans)),
-                ("fill_tail_length", Value::number(missing)),
+                ("nan_tail_length", AttributeValue::number(nans)),
+                ("fill_tail_length", AttributeValue::number(missing)),
                 ("ordered", boolean::value(true)),
             ],
             values: None,
         })
     }
 
-    fn bitmap(&self) -> Result<Content, Error> {
+    fn bitmap(&self) -> Result<EncodedIndex, Error> {
         let too_many = || {
             self.refused(format!(
                 "more than {MOST_VALUES} distinct values: BITMAP is for few; CHUNK_BLOOM (bloom) serves many"
             ))
         };
-        let (mut known, mut distinct) = (Values::default(), Vec::new());
+        let (mut known, mut distinct) = (BitmapValues::default(), Vec::new());
         self.each(
             |_, values| {
-                let mut own = Values::default();
+                let mut own = BitmapValues::default();
                 let new = own.extend_new(values);
                 if new.len() > MOST_VALUES { Err(too_many()) } else { Ok(taken(values, new)) }
             },
@@ -293,7 +293,7 @@ impl Pass<'_> {
         let values = self.in_order(&distinct)?;
         let (count, row_bytes) = (values.len() as u64, bitmap::bytes(self.subject.rows));
         let bytes = self.fits(&format!("BITMAP of {count} values"), count.checked_mul(row_bytes))?;
-        let mut positions = Values::default();
+        let mut positions = BitmapValues::default();
         positions.extend(&values).map_err(|_| self.refused("two distinct values that are equal"))?;
         let mut bits = vec![0; bytes];
         let row_bytes = row_bytes as usize;
@@ -310,11 +310,11 @@ impl Pass<'_> {
                 Ok(())
             },
         )?;
-        let mut encoder = Encoder::new(&self.subject.datatype, 1);
+        let mut encoder = ElementEncoder::new(&self.subject.datatype, 1);
         (0..values.len()).filter_map(|row| scalar(&values, row)).for_each(|value| encoder.value(&value));
         let across = (row_bytes as u64).clamp(1, CHUNK_BYTES);
-        Ok(Content {
-            layout: Layout {
+        Ok(EncodedIndex {
+            layout: IndexLayout {
                 extents: vec![count, row_bytes as u64],
                 grows: vec![true, true],
                 chunk: vec![(CHUNK_BYTES / across).clamp(1, count.max(1)), across],
@@ -341,7 +341,7 @@ impl Pass<'_> {
         arrow_select::take::take(&all, &UInt64Array::from(keys.sorted(u64::MAX)), None).map_err(failed)
     }
 
-    fn bloom(&self) -> Result<Content, Error> {
+    fn bloom(&self) -> Result<EncodedIndex, Error> {
         let (chunk, count) = (self.subject.chunk_rows(), self.subject.chunks());
         let (bits, k) = parameters(chunk.min(self.subject.rows.max(1)), self.settings.false_positives);
         let width = bits / 8;
@@ -369,14 +369,17 @@ impl Pass<'_> {
             Ok(())
         };
         self.each(look, |_, ()| Ok(()))?;
-        let mut attributes =
-            vec![("k", Value::number(k)), ("m_bits", Value::number(bits)), ("hash_family", Value::ascii(family))];
+        let mut attributes = vec![
+            ("k", AttributeValue::number(k)),
+            ("m_bits", AttributeValue::number(bits)),
+            ("hash_family", AttributeValue::ascii(family)),
+        ];
         if self.subject.revision == Revision::July {
-            attributes.push(("seed", Value::number(self.settings.seed)));
+            attributes.push(("seed", AttributeValue::number(self.settings.seed)));
         }
         attributes.extend(self.chunk_shape());
-        Ok(Content {
-            layout: Layout {
+        Ok(EncodedIndex {
+            layout: IndexLayout {
                 extents: vec![count, width],
                 grows: vec![true, false],
                 chunk: vec![(CHUNK_BYTES / width).clamp(1, count.max(1)), width],

@@ -23,36 +23,36 @@ use std::sync::Arc;
 
 pub use options::Options;
 
-use self::content::{Content, Settings};
-use self::subject::Subject;
-use crate::dialects::index_writer::{Computed, Error, IndexWriter, Kind, Listed, Plan};
-use crate::h5::Writing;
+use self::content::{EncodedIndex, IndexSettings};
+use self::subject::IndexedColumn;
+use crate::dialects::index_writer::{Computed, Error, IndexKind, IndexPlan, IndexWriter, ListedIndex};
+use crate::h5::WritingClient;
 use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
 
 /// Writes search indexes for tables of HEP001.
 #[derive(Clone, Debug)]
-pub struct Writer {
+pub struct Hep001IndexWriter {
     options: Options,
 }
 
-impl Writer {
+impl Hep001IndexWriter {
     /// A writer with these options.
     pub fn new(options: Options) -> Self {
         Self { options }
     }
 }
 
-impl IndexWriter for Writer {
+impl IndexWriter for Hep001IndexWriter {
     fn plan(
         &self,
         file: &Arc<File>,
         table: &Table,
         column: &[u8],
         interrupt: &Interrupt,
-    ) -> Result<Box<dyn Plan>, Error> {
-        let subject = Subject::new(file, table, column, &self.options, interrupt)?;
+    ) -> Result<Box<dyn IndexPlan>, Error> {
+        let subject = IndexedColumn::new(file, table, column, &self.options, interrupt)?;
         Ok(Box::new(Planned { subject, false_positives: self.options.bloom_fpp }))
     }
 
@@ -61,58 +61,63 @@ impl IndexWriter for Writer {
         file: &Arc<File>,
         table: &Table,
         column: Option<&str>,
-        kinds: &[Kind],
+        kinds: &[IndexKind],
         interrupt: &Interrupt,
-    ) -> Result<Vec<Listed>, Error> {
+    ) -> Result<Vec<ListedIndex>, Error> {
         removal::listed(file, table, column, kinds, interrupt)
     }
 }
 
 struct Planned {
-    subject: Subject,
+    subject: IndexedColumn,
     false_positives: f64,
 }
 
-impl Plan for Planned {
+impl IndexPlan for Planned {
     fn rows(&self) -> u64 {
         self.subject.rows
     }
 
-    fn passes(&self, kind: Kind) -> u64 {
+    fn passes(&self, kind: IndexKind) -> u64 {
         content::passes(kind)
     }
 
     fn compute(
         &self,
-        kind: Kind,
+        kind: IndexKind,
         memory: u64,
         progress: &(dyn Fn(u64) + Sync),
         interrupt: &Interrupt,
     ) -> Result<Box<dyn Computed + '_>, Error> {
-        let settings = Settings { false_positives: self.false_positives, seed: 0, memory };
+        let settings = IndexSettings { false_positives: self.false_positives, seed: 0, memory };
         let content = content::compute(&self.subject, kind, &settings, progress, interrupt)?;
         Ok(Box::new(Ready { subject: &self.subject, kind, content }))
     }
 }
 
 struct Ready<'a> {
-    subject: &'a Subject,
-    kind: Kind,
-    content: Content,
+    subject: &'a IndexedColumn,
+    kind: IndexKind,
+    content: EncodedIndex,
 }
 
 impl Computed for Ready<'_> {
-    fn write(&self, writing: &mut Writing<'_>, description: &str, interrupt: &Interrupt) -> Result<String, Error> {
+    fn write(
+        &self,
+        writing: &mut WritingClient<'_>,
+        description: &str,
+        interrupt: &Interrupt,
+    ) -> Result<String, Error> {
         commits::write(writing, self.subject, self.kind, &self.content, description, interrupt)
     }
 }
 
 /// The value of an index's attribute `KIND`.
-fn name_of(kind: Kind) -> &'static str {
+fn name_of(kind: IndexKind) -> &'static str {
     match kind {
-        Kind::MinMax => "CHUNK_MINMAX",
-        Kind::Sorted => "SORTED_ROWS",
-        Kind::Bitmap => "BITMAP",
-        Kind::Bloom => "CHUNK_BLOOM",
+        IndexKind::MinMax => "CHUNK_MINMAX",
+        IndexKind::Sorted => "SORTED_ROWS",
+        IndexKind::Bitmap => "BITMAP",
+        IndexKind::Bloom => "CHUNK_BLOOM",
     }
 }

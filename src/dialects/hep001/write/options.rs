@@ -17,7 +17,7 @@ pub struct Options {
     /// How references are stored. HEP001 July demands `standard`, which h5py cannot read; h5py and h5col read `object`
     /// [default: as the table does already, else `standard`]
     #[arg(long, value_enum)]
-    pub references: Option<Stored>,
+    pub references: Option<ReferenceStorage>,
 
     /// Rate of false positives of a chunk's filter (kind bloom)
     #[arg(long, value_name = "SHARE", default_value_t = FALSE_POSITIVES, value_parser = share)]
@@ -41,18 +41,18 @@ pub enum Revision {
 
 /// How references are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Stored {
+pub enum ReferenceStorage {
     /// H5T_STD_REF
     Standard,
     /// H5T_STD_REF_OBJ
     Object,
 }
 
-impl From<Stored> for References {
-    fn from(stored: Stored) -> Self {
+impl From<ReferenceStorage> for References {
+    fn from(stored: ReferenceStorage) -> Self {
         match stored {
-            Stored::Standard => Self::Standard,
-            Stored::Object => Self::Object,
+            ReferenceStorage::Standard => Self::Standard,
+            ReferenceStorage::Object => Self::Object,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::name_of;
 use super::subject::{group_at, member};
 use crate::catalogue::{Class, Object, attribute, join};
 use crate::dialects::hep001::names::{SEARCH_INDEX_GROUPS, SEARCH_INDEX_LIST, VALUES};
-use crate::dialects::index_writer::{Error, Kind, Listed};
+use crate::dialects::index_writer::{Error, IndexKind, ListedIndex};
 use crate::h5::steps::{self, Step};
 use crate::source::Interrupt;
 use crate::store::File;
@@ -20,9 +20,9 @@ pub(super) fn listed(
     file: &Arc<File>,
     table: &Table,
     column: Option<&str>,
-    kinds: &[Kind],
+    kinds: &[IndexKind],
     interrupt: &Interrupt,
-) -> Result<Vec<Listed>, Error> {
+) -> Result<Vec<ListedIndex>, Error> {
     let is_wanted = |index: &&SearchIndex| {
         let is_of_kind = kinds.is_empty() || kinds.iter().any(|kind| index.kind.as_deref() == Some(name_of(*kind)));
         is_of_kind && column.is_none_or(|column| index.columns.iter().any(|name| name == column))
@@ -45,14 +45,14 @@ pub(super) fn listed(
             .columns
             .iter()
             .map(|column| Step::RemoveReference {
-                object: steps::Object::Path(member(&table.path, column)),
+                object: steps::TargetObject::Path(member(&table.path, column)),
                 name: list_of(path).into(),
-                to: steps::Object::Path(dataset.clone()),
+                to: steps::TargetObject::Path(dataset.clone()),
             })
             .collect();
         removal.push(Step::Unlink { path: dataset });
         removal.extend(values.map(|link| Step::Unlink { path: member(path, &link.name) }));
-        listed.push(Listed { path: format!("{path}/{}", link.name), removal });
+        listed.push(ListedIndex { path: format!("{path}/{}", link.name), removal });
     }
     Ok(listed)
 }

@@ -1,14 +1,14 @@
 //! Steps of a change: creates objects and attributes, links, writes elements.
 
 use crate::dialects::index_writer::Error;
-use crate::h5::element::Value;
-use crate::h5::steps::{Object, References, Step};
-use crate::h5::{self, Writing};
+use crate::h5::element::AttributeValue;
+use crate::h5::steps::{References, Step, TargetObject};
+use crate::h5::{self, WritingClient};
 use crate::source::Interrupt;
 
 /// Performs the steps of a change.
 pub(super) struct Steps<'a, 'b> {
-    pub writing: &'a mut Writing<'b>,
+    pub writing: &'a mut WritingClient<'b>,
     pub interrupt: &'a Interrupt,
 }
 
@@ -19,38 +19,38 @@ impl Steps<'_, '_> {
     }
 
     /// Creates an object that has no link yet.
-    pub fn make(&mut self, step: Step) -> Result<Object, Error> {
+    pub fn make(&mut self, step: Step) -> Result<TargetObject, Error> {
         Ok(self.writing.make(step, self.interrupt)?)
     }
 
-    pub fn attribute(&mut self, object: &Object, name: &str, value: Value) -> Result<(), Error> {
+    pub fn attribute(&mut self, object: &TargetObject, name: &str, value: AttributeValue) -> Result<(), Error> {
         self.step(Step::Attribute { object: object.clone(), name: name.to_owned(), value })
     }
 
     /// Creates an attribute of references: a list, or a scalar.
     pub fn references(
         &mut self,
-        object: &Object,
+        object: &TargetObject,
         name: &str,
         kind: References,
-        to: Vec<Object>,
+        to: Vec<TargetObject>,
         is_list: bool,
     ) -> Result<(), Error> {
         self.step(Step::References { object: object.clone(), name: name.to_owned(), kind, to, is_list })
     }
 
     /// Links an object at a path, relative to `group` if given.
-    pub fn link(&mut self, object: Object, group: Option<&Object>, path: Vec<u8>) -> Result<(), Error> {
+    pub fn link(&mut self, object: TargetObject, group: Option<&TargetObject>, path: Vec<u8>) -> Result<(), Error> {
         self.step(Step::Link { object, group: group.cloned(), replaces: false, path })
     }
 
     /// Writes the elements of a box.
     pub fn elements(
         &mut self,
-        object: &Object,
+        object: &TargetObject,
         start: &[u64],
         count: &[u64],
-        elements: &h5::Elements,
+        elements: &h5::ElementPayload,
     ) -> Result<(), Error> {
         Ok(self.writing.elements(object, [start, count], elements, self.interrupt)?)
     }

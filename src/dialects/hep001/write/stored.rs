@@ -4,22 +4,22 @@ use half::f16;
 
 use crate::catalogue::{ByteOrder, Class, Datatype, Elements, Fill, FloatFormat, Padding};
 use crate::h5;
-use crate::store::decode::{Memory, Resolve};
+use crate::store::decode::{HeapBytes, Resolve};
 use crate::store::statistics::Scalar;
 
 /// Builds stored elements value by value.
 #[derive(Debug)]
-pub(super) struct Encoder<'a> {
+pub(super) struct ElementEncoder<'a> {
     datatype: &'a Datatype,
-    elements: h5::Elements,
+    elements: h5::ElementPayload,
 }
 
-impl<'a> Encoder<'a> {
+impl<'a> ElementEncoder<'a> {
     /// Each element begins with `fields` values of the datatype.
     pub fn new(datatype: &'a Datatype, fields: u64) -> Self {
         let strings =
             if is_variable(datatype) { (0..fields).map(|field| field * POINTER).collect() } else { Vec::new() };
-        Self { datatype, elements: h5::Elements { strings, ..h5::Elements::default() } }
+        Self { datatype, elements: h5::ElementPayload { strings, ..h5::ElementPayload::default() } }
     }
 
     /// Appends a value of a column with this datatype.
@@ -41,7 +41,7 @@ impl<'a> Encoder<'a> {
             _ => (&[][..], &[][..]),
         };
         if is_variable(self.datatype) {
-            let text = Memory(heap).resolve(bytes, 1).unwrap_or_default().to_vec();
+            let text = HeapBytes(heap).resolve(bytes, 1).unwrap_or_default().to_vec();
             return self.value(&Scalar::Text(text));
         }
         let end = self.elements.bytes.len() + self.datatype.size as usize;
@@ -54,7 +54,7 @@ impl<'a> Encoder<'a> {
         self.elements.bytes.extend(count.to_le_bytes());
     }
 
-    pub fn finish(self) -> h5::Elements {
+    pub fn finish(self) -> h5::ElementPayload {
         self.elements
     }
 }

@@ -15,12 +15,12 @@ use crate::dialects::index_writer::Error;
 use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::decode::FillTest;
-use crate::store::{Dataset, DatasetRows, File, Rows};
+use crate::store::{DatasetRows, File, Rows, StoredDataset};
 use crate::table::{Column, Table, did_you_mean};
 
 /// The table's names for the parts of its indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct IndexNames {
     /// The group of indexes.
     pub group: &'static str,
     /// The column's list of its indexes.
@@ -32,15 +32,15 @@ pub(super) struct Names {
 }
 
 /// The spelling since May.
-const CAPITALS: Names =
-    Names { group: SEARCH_INDEX_GROUPS[0], list: SEARCH_INDEX_LIST[0], back: COLUMN_LIST[0], values: VALUES[0] };
+const CAPITALS: IndexNames =
+    IndexNames { group: SEARCH_INDEX_GROUPS[0], list: SEARCH_INDEX_LIST[0], back: COLUMN_LIST[0], values: VALUES[0] };
 /// April's spelling.
-const UNDERSCORES: Names =
-    Names { group: SEARCH_INDEX_GROUPS[1], list: SEARCH_INDEX_LIST[1], back: COLUMN_LIST[1], values: VALUES[1] };
+const UNDERSCORES: IndexNames =
+    IndexNames { group: SEARCH_INDEX_GROUPS[1], list: SEARCH_INDEX_LIST[1], back: COLUMN_LIST[1], values: VALUES[1] };
 
 /// A column with everything that building an index needs.
 #[derive(Debug)]
-pub(super) struct Subject {
+pub(super) struct IndexedColumn {
     /// HDF5 path of the table group.
     pub table: String,
     /// Name of the column.
@@ -62,7 +62,7 @@ pub(super) struct Subject {
     /// The draft to write indexes by.
     pub revision: Revision,
     /// The table's names for the parts of its indexes.
-    pub names: Names,
+    pub names: IndexNames,
     /// How references are stored.
     pub references: References,
     /// `GENERATION` of the table, if present.
@@ -71,7 +71,7 @@ pub(super) struct Subject {
     pub taken: Option<Vec<BString>>,
 }
 
-impl Subject {
+impl IndexedColumn {
     /// A column of a table in this file.
     ///
     /// # Errors
@@ -128,7 +128,7 @@ impl Subject {
         }
         let coded = dataset.described(|coded| coded.datatype = dataset.datatype.coded());
         let missing = FillTest::new(&coded.datatype, &coded.fill);
-        let values = Dataset::new(file.clone(), column.path.clone(), Arc::new(coded))?;
+        let values = StoredDataset::new(file.clone(), column.path.clone(), Arc::new(coded))?;
         let names = names(&group, revision);
         let taken = match group.link(names.group.as_bytes()).and_then(|link| link.target.object()) {
             Some(Object::Group { id, .. }) => {
@@ -196,8 +196,8 @@ pub(super) fn group_at(file: &Arc<File>, path: &str, interrupt: &Interrupt) -> R
 }
 
 /// Names for the parts of the table's indexes: since July always in capitals, before in the spelling of the table.
-fn names(group: &Group, revision: Revision) -> Names {
-    let has = |names: &Names| {
+fn names(group: &Group, revision: Revision) -> IndexNames {
+    let has = |names: &IndexNames| {
         let link = group.link(names.group.as_bytes()).and_then(|link| link.target.object());
         matches!(link, Some(Object::Group { .. }))
     };

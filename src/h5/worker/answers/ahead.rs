@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use crate::catalogue::{Layout, Link, Object, ObjectId};
 use crate::h5::library::{Id, check, ffi};
-use crate::h5::protocol::{Answer, CHUNKS_AHEAD, LINKS_AT_ONCE, Refusal, Request};
+use crate::h5::protocol::{CHUNKS_AHEAD, LINKS_AT_ONCE, Request, WorkerAnswer, WorkerRefusal};
 use crate::h5::worker::address::address_of;
-use crate::h5::worker::session::Session;
+use crate::h5::worker::session::WorkerSession;
 
 /// Most groups in the answer.
 const MOST_GROUPS: usize = 32;
@@ -25,10 +25,10 @@ const ENOUGH: usize = 128 << 10;
 /// ten times as long, and the client asks for the missing parts one by one.
 const SHARE: u32 = 10;
 
-impl Session {
+impl WorkerSession {
     /// Lists groups from the root down, breadth first, then the chunk maps of their datasets. It omits a part that
     /// fails: the daemon then asks for it and gets the error.
-    pub fn ahead(&mut self) -> Result<Answer, Refusal> {
+    pub fn ahead(&mut self) -> Result<WorkerAnswer, WorkerRefusal> {
         let (began, long) = (Instant::now(), self.page_time() / SHARE);
         let file = self.file(0)?;
         let root = ObjectId { file: 0, address: address_of(file.id.raw(), file.address_size)? };
@@ -43,7 +43,7 @@ impl Session {
             if !self.has_few_links(id) {
                 continue;
             }
-            let Ok(Answer::Group(page)) = self.group(id, 0, LINKS_AT_ONCE) else { continue };
+            let Ok(WorkerAnswer::Group(page)) = self.group(id, 0, LINKS_AT_ONCE) else { continue };
             if page.next.is_some() {
                 continue;
             }
@@ -60,17 +60,17 @@ impl Session {
                 }
             }
             let request = Request::Group { id, start: 0, end: LINKS_AT_ONCE, plain: false };
-            answers.push((request, Answer::Group(page)));
+            answers.push((request, WorkerAnswer::Group(page)));
         }
         for id in chunked.into_iter().take(MOST_MAPS) {
             if began.elapsed() >= long {
                 break;
             }
-            if let Ok(answer @ Answer::Chunks { next: None, .. }) = self.chunks(id, CHUNKS_AHEAD, 0) {
+            if let Ok(answer @ WorkerAnswer::Chunks { next: None, .. }) = self.chunks(id, CHUNKS_AHEAD, 0) {
                 answers.push((Request::Chunks { id, limit: CHUNKS_AHEAD, start: 0 }, answer));
             }
         }
-        Ok(Answer::Ahead(answers))
+        Ok(WorkerAnswer::Ahead(answers))
     }
 
     fn has_few_links(&mut self, id: ObjectId) -> bool {

@@ -8,11 +8,11 @@ use bstr::BString;
 
 use crate::catalogue::{Attribute, Class, Datatype, Elements, ObjectId, ReferenceKind, product};
 use crate::h5::library::ffi::{self, Herr, Hid};
-use crate::h5::library::{Id, Reason, c_string, check};
+use crate::h5::library::{FailureReason, Id, c_string, check};
 use crate::h5::worker::address::{address_in, info_of};
 use crate::h5::worker::ballast::Ballast;
-use crate::h5::worker::session::Session;
-use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, dereference, describe, reclaim};
+use crate::h5::worker::session::WorkerSession;
+use crate::h5::worker::values::{Aligned, Dataspace, ElementConversion, HeapOutput, dereference, describe, reclaim};
 
 /// Most bytes of a value that is read.
 const MAX_VALUE: usize = 1 << 20;
@@ -38,10 +38,10 @@ pub(super) const OF_A_MEMBER: usize = 256;
 /// Longest time for the attributes of one object: in old files libhdf5 searches for each among all others.
 const LONGEST: Duration = Duration::from_secs(2);
 
-impl Session {
+impl WorkerSession {
     /// The first `most` attributes of an object, in creation order if the file has one, and those that dialects ask
     /// for.
-    pub fn attributes(&mut self, object: &Id, file: u32, most: usize) -> Result<Vec<Attribute>, Reason> {
+    pub fn attributes(&mut self, object: &Id, file: u32, most: usize) -> Result<Vec<Attribute>, FailureReason> {
         let (mut names, mut failure) = names(object, most);
         if failure.is_some() {
             let known: HashSet<BString> = names.iter().cloned().collect();
@@ -56,7 +56,8 @@ impl Session {
         for name in names {
             if began.elapsed() >= LONGEST {
                 let read = attributes.len();
-                failure = Some(Reason::new(format!("after {read} of {count} attributes the rest takes too long")));
+                failure =
+                    Some(FailureReason::new(format!("after {read} of {count} attributes the rest takes too long")));
                 break;
             }
             let attribute = match self.attribute(object, file, &name, left.max(SHORT)) {
@@ -82,14 +83,14 @@ impl Session {
         Ok(attributes)
     }
 
-    fn attribute(&mut self, object: &Id, file: u32, name: &BString, left: usize) -> Result<Attribute, Reason> {
+    fn attribute(&mut self, object: &Id, file: u32, name: &BString, left: usize) -> Result<Attribute, FailureReason> {
         let c_name = c_string(name)?;
         // SAFETY: open objects and a C string.
         let (attribute, datatype, extent) = unsafe {
             let attribute = Id::own(ffi::H5Aopen(object.raw(), c_name.as_ptr(), ffi::DEFAULT))?;
             let datatype = Id::own(ffi::H5Aget_type(attribute.raw()))?;
             let space = Id::own(ffi::H5Aget_space(attribute.raw()))?;
-            (attribute, datatype, Extent::of(&space)?)
+            (attribute, datatype, Dataspace::of(&space)?)
         };
         let (described, plan) = describe(&datatype, self.file(file)?.address_size)?;
         let mut described = Attribute {
@@ -106,7 +107,7 @@ impl Session {
                 described.value = Ok(value);
                 described.references = references;
             }
-            Err(Reason(text)) => described.value = Err(text),
+            Err(FailureReason(text)) => described.value = Err(text),
         }
         Ok(described)
     }
@@ -117,18 +118,20 @@ impl Session {
         attribute: &Id,
         datatype: &Id,
         described: &Datatype,
-        plan: &Plan,
+        plan: &ElementConversion,
         count: Option<u64>,
         file: u32,
         left: usize,
-    ) -> Result<(Elements, Vec<Option<ObjectId>>), Reason> {
+    ) -> Result<(Elements, Vec<Option<ObjectId>>), FailureReason> {
         let too_large = |bytes: &dyn std::fmt::Display| {
-            Reason::new(format!(
+            FailureReason::new(format!(
                 "the value of {bytes} bytes is too large (limit {MAX_VALUE}, all together {MAX_VALUES})"
             ))
         };
         if self.plain && plan.allocates() {
-            return Err(Reason::new("not read: the HDF5 library crashed or hung before at an attribute like this one"));
+            return Err(FailureReason::new(
+                "not read: the HDF5 library crashed or hung before at an attribute like this one",
+            ));
         }
         let limit = MAX_VALUE.min(left);
         let count = count.and_then(|count| usize::try_from(count).ok()).ok_or_else(|| too_large(&"2^64 or more"))?;
@@ -149,7 +152,7 @@ impl Session {
         drop(ballast);
         let mut elements = Elements { bytes: vec![0; size], heap: Vec::new() };
         let own = self.file(file)?;
-        let mut heap = Heap::new(limit - size, own.address_size, own.file_number);
+        let mut heap = HeapOutput::new(limit - size, own.address_size, own.file_number);
         // SAFETY: libhdf5 wrote the buffer by the plan's type.
         let encoded = unsafe { plan.encode_all(buffer.bytes(), &mut elements.bytes, &mut heap) };
         let references = match &described.class {
@@ -168,7 +171,7 @@ impl Session {
         &mut self,
         location: Hid,
         kind: ReferenceKind,
-        plan: &Plan,
+        plan: &ElementConversion,
         file: u32,
         buffer: &Aligned,
     ) -> Vec<Option<ObjectId>> {
@@ -192,11 +195,11 @@ impl Session {
 }
 
 /// A failure whose cause may be a lack of memory.
-fn with_bound(Reason(text): Reason) -> Reason {
-    Reason(format!("{text} (the contents of its values may take {MAX_MEMORY} bytes)"))
+fn with_bound(FailureReason(text): FailureReason) -> FailureReason {
+    FailureReason(format!("{text} (the contents of its values may take {MAX_MEMORY} bytes)"))
 }
 
-fn unreadable(name: BString, Reason(text): Reason) -> Attribute {
+fn unreadable(name: BString, FailureReason(text): FailureReason) -> Attribute {
     Attribute {
         name,
         datatype: Datatype { size: 0, class: Class::Unknown(-1) },
@@ -208,7 +211,7 @@ fn unreadable(name: BString, Reason(text): Reason) -> Attribute {
 }
 
 /// The names of an object's attributes, and a reason if some are missing.
-fn names(object: &Id, most: usize) -> (Vec<BString>, Option<Reason>) {
+fn names(object: &Id, most: usize) -> (Vec<BString>, Option<FailureReason>) {
     let list = |index| {
         let mut names = Names { names: Vec::new(), most };
         let mut position = 0;
@@ -218,7 +221,9 @@ fn names(object: &Id, most: usize) -> (Vec<BString>, Option<Reason>) {
         };
         let failure = match check(status) {
             Ok(0) => None,
-            Ok(_) => Some(Reason::new(format!("there are more than {most} attributes; the others are left out here"))),
+            Ok(_) => {
+                Some(FailureReason::new(format!("there are more than {most} attributes; the others are left out here")))
+            }
             Err(reason) => Some(reason),
         };
         (names.names, failure)

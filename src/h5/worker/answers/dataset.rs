@@ -6,18 +6,18 @@ use std::sync::Arc;
 use bstr::BString;
 
 use super::attribute::OF_ONE;
-use super::grid::Grid;
-use super::listed::Listed;
+use super::grid::ListedGrid;
+use super::listed::ListedChunks;
 use super::mapping::names;
 use crate::catalogue::{
-    Attribute, Chunk, Class, Dataset, Description, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK,
+    Attribute, Chunk, Class, Dataset, DatasetDescription, Elements, Fill, Filter, Layout, ObjectId, PACKED_CHUNK,
     VirtualSource,
 };
 use crate::codec::structure::mapped::{MappingList, StoredFill};
-use crate::h5::library::{Id, Reason, check, ffi};
-use crate::h5::protocol::{Answer, PAGE, Refusal, printable};
-use crate::h5::worker::session::Session;
-use crate::h5::worker::values::{Aligned, Extent, Heap, Plan, describe, reclaim};
+use crate::h5::library::{FailureReason, Id, check, ffi};
+use crate::h5::protocol::{PAGE, WorkerAnswer, WorkerRefusal, printable};
+use crate::h5::worker::session::WorkerSession;
+use crate::h5::worker::values::{Aligned, Dataspace, ElementConversion, HeapOutput, describe, reclaim};
 
 /// Most bytes of a fill value that is described.
 const MAX_FILL: usize = 1 << 20;
@@ -37,16 +37,16 @@ const SPARE_ENTRIES: u64 = 64;
 /// Longest encoding of a chunk: three numbers of 10 bytes and one of 5.
 const MAX_CHUNK: usize = 35;
 
-impl Session {
+impl WorkerSession {
     /// Describes an open dataset with `most` attributes.
-    pub fn dataset(&mut self, dataset: &Id, id: ObjectId, most: usize) -> Result<Dataset, Reason> {
+    pub fn dataset(&mut self, dataset: &Id, id: ObjectId, most: usize) -> Result<Dataset, FailureReason> {
         let file = self.file(id.file)?;
         let (address_size, user_block, file_number) = (file.address_size, file.user_block, file.file_number);
         // SAFETY: an open dataset.
         let (datatype, space) =
             unsafe { (Id::own(ffi::H5Dget_type(dataset.raw()))?, Id::own(ffi::H5Dget_space(dataset.raw()))?) };
         let (described, plan) = describe(&datatype, address_size)?;
-        let extent = Extent::of(&space)?;
+        let extent = Dataspace::of(&space)?;
         // Tables of compounds have attributes for each field.
         let fields = if let Class::Compound { fields } = &described.class { fields.len() } else { 0 };
         let most = most.max(fields.saturating_mul(OF_A_FIELD).min(OF_ONE));
@@ -59,12 +59,12 @@ impl Session {
             None => {
                 // SAFETY: an open dataset.
                 let dcpl = Id::own(unsafe { ffi::H5Dget_create_plist(dataset.raw()) })?;
-                let fill = fill(&dcpl, &datatype, &plan, Heap::new(MAX_FILL, address_size, file_number));
+                let fill = fill(&dcpl, &datatype, &plan, HeapOutput::new(MAX_FILL, address_size, file_number));
                 (fill, filters(&dcpl)?, layout(dataset, &dcpl, &extent, user_block)?)
             }
         };
         self.recognise_own(&mut layout, id.file);
-        let description = Description {
+        let description = DatasetDescription {
             fill,
             filters,
             datatype: described,
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// A page of the chunks of a dataset.
-    pub fn chunks(&mut self, id: ObjectId, limit: u64, start: u64) -> Result<Answer, Refusal> {
+    pub fn chunks(&mut self, id: ObjectId, limit: u64, start: u64) -> Result<WorkerAnswer, WorkerRefusal> {
         let map = match self.chunk_map.take() {
             Some((known, map)) if known == id && start > 0 => map,
             _ => self.read_chunks(id, limit)?,
@@ -100,19 +100,19 @@ impl Session {
         if next.is_some() {
             self.chunk_map = Some((id, map));
         }
-        Ok(Answer::Chunks { chunks, next })
+        Ok(WorkerAnswer::Chunks { chunks, next })
     }
 
-    fn read_chunks(&mut self, id: ObjectId, limit: u64) -> Result<Vec<Chunk>, Refusal> {
+    fn read_chunks(&mut self, id: ObjectId, limit: u64) -> Result<Vec<Chunk>, WorkerRefusal> {
         let dataset = self.open_dataset(id)?;
         // SAFETY: an open dataset.
         let (space, dcpl) =
             unsafe { (Id::own(ffi::H5Dget_space(dataset.raw()))?, Id::own(ffi::H5Dget_create_plist(dataset.raw()))?) };
-        let extent = Extent::of(&space)?;
+        let extent = Dataspace::of(&space)?;
         let Layout::Chunked { chunk, .. } = layout(&dataset, &dcpl, &extent, 0)? else {
-            return Err(Refusal::Hdf5("the dataset is not chunked".into()));
+            return Err(WorkerRefusal::Hdf5("the dataset is not chunked".into()));
         };
-        let grid = Grid::of(&dataset, &extent.shape, &extent.max_shape, &chunk)?;
+        let grid = ListedGrid::of(&dataset, &extent.shape, &extent.max_shape, &chunk)?;
         let (positions, in_order, beyond_nodes) = (grid.positions(), grid.in_order, grid.beyond_nodes);
         let grows = self.file(id.file)?.swmr;
         // Room for two entries of each position; a longer walk goes round in circles.
@@ -123,15 +123,15 @@ impl Session {
         let (is_endless, failure) = match check(status) {
             Ok(status) => (status > 0, None),
             // The entries listed before the error are good.
-            Err(reason) if !walk.entries.is_empty() => (false, Some(Refusal::from(reason))),
+            Err(reason) if !walk.entries.is_empty() => (false, Some(WorkerRefusal::from(reason))),
             Err(reason) => return Err(reason.into()),
         };
         if walk.entries.len() as u64 > limit {
             return Err(too_many(id, walk.entries.len() as u64, limit));
         }
         let (entries, ends_early) = (walk.entries, failure.is_some());
-        let listed = Listed { entries, positions, in_order, grows, is_endless, ends_early, beyond_nodes };
-        let mut chunks = listed.settle().map_err(|reason| failure.unwrap_or(Refusal::Hdf5(reason)))?;
+        let listed = ListedChunks { entries, positions, in_order, grows, is_endless, ends_early, beyond_nodes };
+        let mut chunks = listed.settle().map_err(|reason| failure.unwrap_or(WorkerRefusal::Hdf5(reason)))?;
         if in_order {
             mark_lost(&dataset, &walk.grid, &mut chunks);
         }
@@ -142,7 +142,7 @@ impl Session {
 /// Marks chunks as unknown that a tree lists, but that a search by its keys does not find: libhdf5 reads them as if
 /// they were never written. If there are very many, it looks some of them up, and the last, the target of all keys on
 /// the right.
-fn mark_lost(dataset: &Id, grid: &Grid, chunks: &mut [Chunk]) {
+fn mark_lost(dataset: &Id, grid: &ListedGrid, chunks: &mut [Chunk]) {
     let (step, last) = (chunks.len() / MOST_LOOKED_UP + 1, chunks.len().saturating_sub(1));
     for (at, chunk) in chunks.iter_mut().enumerate() {
         if chunk.is_unknown() || chunk.size == 0 || at % step > 0 && at < last {
@@ -161,8 +161,8 @@ fn mark_lost(dataset: &Id, grid: &Grid, chunks: &mut [Chunk]) {
 /// Most chunks of a tree that are looked up: about 50 ms.
 const MOST_LOOKED_UP: usize = 1 << 14;
 
-fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
-    Refusal::TooLarge {
+fn too_many(id: ObjectId, count: u64, limit: u64) -> WorkerRefusal {
+    WorkerRefusal::TooLarge {
         what: format!("the list of the chunks of the dataset at address {}", id.address),
         bytes: count.saturating_mul(PACKED_CHUNK),
         limit: limit.saturating_mul(PACKED_CHUNK),
@@ -170,7 +170,7 @@ fn too_many(id: ObjectId, count: u64, limit: u64) -> Refusal {
 }
 
 struct ChunkWalk {
-    grid: Grid,
+    grid: ListedGrid,
     /// Chunks with their positions; chunks outside the extent have none, and libhdf5 never reads them either.
     entries: Vec<(Option<u64>, Chunk)>,
     most: u64,
@@ -190,7 +190,7 @@ unsafe extern "C" fn collect(offset: *const u64, mask: c_uint, address: u64, siz
     c_int::from(walk.entries.len() as u64 >= walk.most)
 }
 
-impl Plan {
+impl ElementConversion {
     /// Converts a stored fill value to that of the catalogue; `None`: libhdf5 must convert it, or report an error.
     fn fill_as_stored(&self, fill: StoredFill) -> Option<Fill> {
         match fill {
@@ -204,14 +204,14 @@ impl Plan {
     }
 }
 
-fn fill(dcpl: &Id, datatype: &Id, plan: &Plan, heap: Heap) -> Fill {
+fn fill(dcpl: &Id, datatype: &Id, plan: &ElementConversion, heap: HeapOutput) -> Fill {
     match try_fill(dcpl, datatype, plan, heap) {
         Ok(fill) => fill,
-        Err(Reason(text)) => Fill::Unreadable(text),
+        Err(FailureReason(text)) => Fill::Unreadable(text),
     }
 }
 
-fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, mut heap: Heap) -> Result<Fill, Reason> {
+fn try_fill(dcpl: &Id, datatype: &Id, plan: &ElementConversion, mut heap: HeapOutput) -> Result<Fill, FailureReason> {
     let mut status = -1;
     // SAFETY: an open property list; a place for the answer.
     check(unsafe { ffi::H5Pfill_value_defined(dcpl.raw(), &mut status) })?;
@@ -219,7 +219,7 @@ fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, mut heap: Heap) -> Result<Fil
         ffi::FILL_UNDEFINED => Ok(Fill::Undefined),
         ffi::FILL_DEFAULT => Ok(Fill::Default),
         ffi::FILL_USER if plan.memory > MAX_FILL || plan.disk > MAX_FILL => {
-            Err(Reason::new(format!("the fill value of {} bytes is larger than {MAX_FILL}", plan.disk)))
+            Err(FailureReason::new(format!("the fill value of {} bytes is larger than {MAX_FILL}", plan.disk)))
         }
         ffi::FILL_USER => {
             let mut buffer = Aligned::zeroed(plan.memory);
@@ -231,15 +231,17 @@ fn try_fill(dcpl: &Id, datatype: &Id, plan: &Plan, mut heap: Heap) -> Result<Fil
             if plan.allocates() {
                 reclaim(datatype, 1, &mut buffer)?;
             }
-            encoded.map_err(|overflow| Reason::new(format!("the fill value of {} bytes is too large", overflow.0)))?;
+            encoded.map_err(|overflow| {
+                FailureReason::new(format!("the fill value of {} bytes is too large", overflow.0))
+            })?;
             elements.heap = heap.bytes;
             Ok(Fill::Explicit(elements))
         }
-        other => Err(Reason::new(format!("a fill value of the unknown status {other}"))),
+        other => Err(FailureReason::new(format!("a fill value of the unknown status {other}"))),
     }
 }
 
-impl Reason {
+impl FailureReason {
     /// Names the filters that this worker lacks, if a read failed for lack of one.
     pub fn with_missing_filters(self, dataset: &Id) -> Self {
         // SAFETY: an open dataset; a filter's number is any number.
@@ -251,11 +253,11 @@ impl Reason {
         if missing.is_empty() {
             return self;
         }
-        Reason::new(format!("no filter {} here, neither built in nor a plugin: {}", missing.join(", "), self.0))
+        FailureReason::new(format!("no filter {} here, neither built in nor a plugin: {}", missing.join(", "), self.0))
     }
 }
 
-fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
+fn filters(dcpl: &Id) -> Result<Vec<Filter>, FailureReason> {
     // SAFETY: an open property list (so below).
     let count = check(unsafe { ffi::H5Pget_nfilters(dcpl.raw()) })?;
     (0..count as c_uint)
@@ -288,7 +290,7 @@ fn filters(dcpl: &Id) -> Result<Vec<Filter>, Reason> {
         .collect()
 }
 
-pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Extent, user_block: u64) -> Result<Layout, Reason> {
+pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Dataspace, user_block: u64) -> Result<Layout, FailureReason> {
     // SAFETY: open objects (so below).
     match unsafe { ffi::H5Pget_layout(dcpl.raw()) } {
         ffi::LAYOUT_COMPACT => Ok(Layout::Compact),
@@ -302,7 +304,7 @@ pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Extent, user_block: u64) 
             // libhdf5 adds the user block to the undefined address, too.
             if address.wrapping_sub(user_block) == ffi::ADDRESS_UNDEFINED || address == ffi::ADDRESS_UNDEFINED {
                 // Not allocated, or an error: neither has an address.
-                let _ = Reason::of_library();
+                let _ = FailureReason::of_library();
                 return Ok(Layout::Contiguous { address: None });
             }
             Ok(Layout::Contiguous { address: Some(address) })
@@ -322,16 +324,16 @@ pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Extent, user_block: u64) 
                 Some(chunk) if !chunk.contains(&0) => {
                     Ok(Layout::Chunked { chunk, partial_unfiltered: options & ffi::DONT_FILTER_PARTIAL_CHUNKS != 0 })
                 }
-                _ => Err(Reason::new(format!("chunks of {found} dimensions in a dataset of {rank}"))),
+                _ => Err(FailureReason::new(format!("chunks of {found} dimensions in a dataset of {rank}"))),
             }
         }
         ffi::LAYOUT_VIRTUAL => Ok(Layout::Virtual { sources: virtual_sources(dcpl)? }),
-        other if other < 0 => Err(Reason::of_library()),
+        other if other < 0 => Err(FailureReason::of_library()),
         other => Ok(Layout::Unknown(other)),
     }
 }
 
-fn external_files(dcpl: &Id) -> Result<Vec<BString>, Reason> {
+fn external_files(dcpl: &Id) -> Result<Vec<BString>, FailureReason> {
     // SAFETY: an open property list (so below).
     let count = check(unsafe { ffi::H5Pget_external_count(dcpl.raw()) })?;
     (0..count as c_uint)
@@ -354,7 +356,7 @@ fn external_files(dcpl: &Id) -> Result<Vec<BString>, Reason> {
         .collect()
 }
 
-fn virtual_sources(dcpl: &Id) -> Result<Vec<VirtualSource>, Reason> {
+fn virtual_sources(dcpl: &Id) -> Result<Vec<VirtualSource>, FailureReason> {
     let mut count = 0;
     // SAFETY: an open property list.
     check(unsafe { ffi::H5Pget_virtual_count(dcpl.raw(), &mut count) })?;
@@ -364,19 +366,21 @@ fn virtual_sources(dcpl: &Id) -> Result<Vec<VirtualSource>, Reason> {
     }))
 }
 
-fn stored_sources(mappings: &MappingList) -> Result<Vec<VirtualSource>, Reason> {
+fn stored_sources(mappings: &MappingList) -> Result<Vec<VirtualSource>, FailureReason> {
     let stored = (0..mappings.len()).filter_map(|index| mappings.get(index));
     distinct(stored.map(|mapping| Ok(VirtualSource { file: mapping.file.into(), dataset: mapping.dataset.into() })))
 }
 
 /// The sources of mappings; equal neighbours count once.
-fn distinct(all: impl Iterator<Item = Result<VirtualSource, Reason>>) -> Result<Vec<VirtualSource>, Reason> {
+fn distinct(
+    all: impl Iterator<Item = Result<VirtualSource, FailureReason>>,
+) -> Result<Vec<VirtualSource>, FailureReason> {
     let mut sources: Vec<VirtualSource> = Vec::new();
     for source in all {
         let source = source?;
         if sources.last() != Some(&source) {
             if sources.len() >= MAX_MAPPINGS {
-                return Err(Reason::new(format!("a virtual dataset of more than {MAX_MAPPINGS} sources")));
+                return Err(FailureReason::new(format!("a virtual dataset of more than {MAX_MAPPINGS} sources")));
             }
             sources.push(source);
         }

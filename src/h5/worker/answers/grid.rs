@@ -1,16 +1,16 @@
 //! Position of a chunk from libhdf5's listing in the grid of a dataset.
 
 use crate::catalogue::product;
-use crate::h5::library::{Id, Reason, check, ffi};
+use crate::h5::library::{FailureReason, Id, check, ffi};
 
 /// The grid of chunks of a dataset.
 #[derive(Debug)]
-pub(super) struct Grid {
+pub(super) struct ListedGrid {
     /// Extent of a chunk and number of chunks, for each dimension.
     dimensions: Vec<(u64, u64)>,
     /// Whether the index lists the chunks in the order of their positions.
     pub in_order: bool,
-    /// See [`Listed::beyond_nodes`](super::listed::Listed::beyond_nodes).
+    /// See [`ListedChunks::beyond_nodes`](super::listed::ListedChunks::beyond_nodes).
     pub beyond_nodes: bool,
     /// Set if libhdf5 lists the chunks under wrong coordinates.
     swizzled: Option<Swizzled>,
@@ -30,9 +30,9 @@ struct Swizzled {
     most: Vec<u64>,
 }
 
-impl Grid {
+impl ListedGrid {
     /// The grid of an open dataset of this extent, its largest extent, and the extent of its chunks.
-    pub fn of(dataset: &Id, shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64]) -> Result<Self, Reason> {
+    pub fn of(dataset: &Id, shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64]) -> Result<Self, FailureReason> {
         let mut kind = -1;
         // SAFETY: an open dataset; a place for the answer.
         check(unsafe { ffi::H5Dget_chunk_index_type(dataset.raw(), &mut kind) })?;
@@ -42,9 +42,9 @@ impl Grid {
         Ok(Self { in_order, beyond_nodes, ..grid })
     }
 
-    fn new(shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64], extensible: bool) -> Result<Self, Reason> {
+    fn new(shape: &[u64], max_shape: &[Option<u64>], chunk: &[u64], extensible: bool) -> Result<Self, FailureReason> {
         if chunk.contains(&0) {
-            return Err(Reason::new("a chunk without extent"));
+            return Err(FailureReason::new("a chunk without extent"));
         }
         let dimensions = chunk.iter().zip(shape).map(|(chunk, extent)| (*chunk, extent.div_ceil(*chunk))).collect();
         let unlimited = max_shape.iter().position(Option::is_none).filter(|dimension| extensible && *dimension > 0);
@@ -120,9 +120,9 @@ impl Swizzled {
 mod tests {
     use super::*;
 
-    fn grid(shape: &[u64], chunk: &[u64]) -> Grid {
+    fn grid(shape: &[u64], chunk: &[u64]) -> ListedGrid {
         let max: Vec<_> = shape.iter().copied().map(Some).collect();
-        Grid::new(shape, &max, chunk, false).unwrap()
+        ListedGrid::new(shape, &max, chunk, false).unwrap()
     }
 
     /// A dataset of 5 × 7 in chunks of 2 × 3: a grid of 3 × 3, its last row and column overhanging.
@@ -136,20 +136,20 @@ mod tests {
         assert_eq!(edges.index(&[6, 0]), None);
         assert_eq!(edges.index(&[u64::MAX, 0]), None);
         assert_eq!(grid(&[u64::MAX, u64::MAX], &[1, 1]).index(&[2, 5]), None);
-        assert!(Grid::new(&[4], &[Some(4)], &[0], false).is_err());
+        assert!(ListedGrid::new(&[4], &[Some(4)], &[0], false).is_err());
     }
 
     /// 4 × 6 of at most 10 × ∞ in chunks of 2 × 3: five chunks before the second column begins. Offsets as h5py lists
     /// them (`get_chunk_info`), positions by the numbers found at the chunks' addresses.
     #[test]
     fn chunks_of_an_array_that_grows_in_its_second_dimension() {
-        let grows = Grid::new(&[4, 6], &[Some(10), None], &[2, 3], true).unwrap();
+        let grows = ListedGrid::new(&[4, 6], &[Some(10), None], &[2, 3], true).unwrap();
         assert_eq!([[0, 0], [0, 3], [0, 15], [0, 18]].map(|at| grows.index(&at)), [Some(0), Some(2), Some(1), Some(3)]);
         // Third row of chunks: within the limit, outside the extent.
         assert_eq!(grows.index(&[0, 6]), None);
         assert_eq!(grows.index(&[2, 0]), None);
         // Other indexes list such datasets in order.
-        let tree = Grid::new(&[4, 6], &[Some(10), None], &[2, 3], false).unwrap();
+        let tree = ListedGrid::new(&[4, 6], &[Some(10), None], &[2, 3], false).unwrap();
         assert_eq!(tree.index(&[0, 3]), Some(1));
     }
 
@@ -157,7 +157,7 @@ mod tests {
     /// 1, 3).
     #[test]
     fn chunks_of_an_array_that_grows_in_its_middle_dimension() {
-        let grows = Grid::new(&[4, 3, 6], &[Some(6), None, Some(7)], &[2, 1, 3], true).unwrap();
+        let grows = ListedGrid::new(&[4, 3, 6], &[Some(6), None, Some(7)], &[2, 1, 3], true).unwrap();
         let row_major = |at: [u64; 3]| (at[0] * 3 + at[1]) * 2 + at[2];
         assert_eq!(grows.index(&[0, 4, 3]), Some(row_major([1, 1, 1])));
         assert_eq!(grows.index(&[0, 1, 0]), Some(row_major([1, 0, 0])));

@@ -10,12 +10,12 @@ use bstr::BString;
 use super::attribute::{OF_A_MEMBER, OF_ONE};
 use super::listing::{begin, go_on, link_info, value_of};
 use crate::catalogue::{Dangling, Link, MOST_LINKS_PASSED, ObjectId, Target};
-use crate::h5::library::ffi::{self, Token};
-use crate::h5::library::{Id, Reason, c_string, check};
-use crate::h5::protocol::{Answer, GroupPage, MAX_ITEM, PAGE, Refusal};
+use crate::h5::library::ffi::{self, ObjectToken};
+use crate::h5::library::{FailureReason, Id, c_string, check};
+use crate::h5::protocol::{GroupPage, MAX_ITEM, PAGE, WorkerAnswer, WorkerRefusal};
 use crate::h5::worker::address::{address_in, address_of};
-use crate::h5::worker::kept::{Found, Listing};
-use crate::h5::worker::session::Session;
+use crate::h5::worker::kept::{LinkListing, ListedLink};
+use crate::h5::worker::session::WorkerSession;
 
 /// Number of lookups of links in a group of the old format, after which its whole list is read instead: each lookup
 /// reads a heap for which libhdf5's cache may have no room.
@@ -24,14 +24,14 @@ const OFTEN: u32 = 256;
 /// `H5G_STORAGE_TYPE_SYMBOL_TABLE`: a group in the old format.
 const SYMBOL_TABLE: std::ffi::c_int = 0;
 
-impl Session {
+impl WorkerSession {
     /// A page of a group, of links before `end`.
-    pub fn group(&mut self, id: ObjectId, start: u64, end: u64) -> Result<Answer, Refusal> {
+    pub fn group(&mut self, id: ObjectId, start: u64, end: u64) -> Result<WorkerAnswer, WorkerRefusal> {
         let (began, page_time) = (Instant::now(), self.page_time());
         let group = self.open_object(id)?;
         // SAFETY: an open object.
         if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
-            return Err(Refusal::Hdf5(format!("the object at address {} is not a group", id.address)));
+            return Err(WorkerRefusal::Hdf5(format!("the object at address {} is not a group", id.address)));
         }
         // Links change only in a file that a writer has open; then the pages show the links at the time of the first
         // page.
@@ -42,7 +42,7 @@ impl Session {
         go_on(&mut listing, &group, Some(began + page_time))?;
         if listing.next.is_some() {
             self.listing = Some(listing);
-            return Ok(Answer::Again);
+            return Ok(WorkerAnswer::Again);
         }
         let mut page = GroupPage {
             attributes: if start == 0 { self.attributes(&group, id.file, OF_ONE)? } else { Vec::new() },
@@ -63,20 +63,20 @@ impl Session {
             }
             self.values_left = Some(values_left);
             let name = found.name.clone();
-            let target = self.target(id, found).unwrap_or_else(|Reason(text)| Target::Unreadable(text));
+            let target = self.target(id, found).unwrap_or_else(|FailureReason(text)| Target::Unreadable(text));
             values_left = self.values_left.take().unwrap_or(0);
             page.push(&Link { name, target });
         }
         if page.next.is_some() {
             self.listing.iter_mut().for_each(|listing| listing.values_left = values_left);
-        } else if let Some(Reason(text)) = self.listing.take().and_then(|listing| listing.failure) {
+        } else if let Some(FailureReason(text)) = self.listing.take().and_then(|listing| listing.failure) {
             // No link has an empty name: this one stands for those that could not be listed.
             page.push(&Link { name: BString::default(), target: Target::Unreadable(text) });
         }
-        Ok(Answer::Group(page))
+        Ok(WorkerAnswer::Group(page))
     }
 
-    fn target(&mut self, id: ObjectId, found: Found) -> Result<Target, Reason> {
+    fn target(&mut self, id: ObjectId, found: ListedLink) -> Result<Target, FailureReason> {
         Ok(match found.kind {
             ffi::L_HARD => {
                 let id = self.address(id.file, found.token)?;
@@ -99,12 +99,12 @@ impl Session {
         })
     }
 
-    fn address(&mut self, file: u32, token: Token) -> Result<ObjectId, Reason> {
+    fn address(&mut self, file: u32, token: ObjectToken) -> Result<ObjectId, FailureReason> {
         Ok(ObjectId { file, address: address_in(token, self.file(file)?.address_size) })
     }
 
     /// The object at the end of `path`, which begins at the group `from` or, if absolute, at the root of its file.
-    pub fn resolve(&mut self, from: ObjectId, path: &[u8], hops: &mut usize) -> Result<ObjectId, Reason> {
+    pub fn resolve(&mut self, from: ObjectId, path: &[u8], hops: &mut usize) -> Result<ObjectId, FailureReason> {
         let mut at = from;
         if path.first() == Some(&b'/') {
             let file = self.file(from.file)?;
@@ -122,23 +122,23 @@ impl Session {
                     let (file, path) = unpack(&value)?;
                     self.resolve_external(at.file, &file, &path, hops)?
                 }
-                (other, _) => return Err(Reason::new(format!("a path through a link of class {other}"))),
+                (other, _) => return Err(FailureReason::new(format!("a path through a link of class {other}"))),
             };
         }
         Ok(at)
     }
 
     /// A link of a group: from the list of its links, if that is in memory, or from libhdf5.
-    fn found(&mut self, at: ObjectId, name: &[u8]) -> Result<Found, Reason> {
+    fn found(&mut self, at: ObjectId, name: &[u8]) -> Result<ListedLink, FailureReason> {
         match self.listed(at).map(|listing| listing.link(name).cloned()) {
-            Some(None) => return Err(Reason::new("no such link")),
+            Some(None) => return Err(FailureReason::new("no such link")),
             Some(Some(found)) if found.kind == ffi::L_HARD || found.value.is_some() => return Ok(found),
             _ => {}
         }
         let group = self.open_object(at)?;
         // SAFETY: an open object.
         if unsafe { ffi::H5Iget_type(group.raw()) } != ffi::I_GROUP {
-            return Err(Reason::new("a path through an object that is not a group"));
+            return Err(FailureReason::new("a path through an object that is not a group"));
         }
         let c_name = c_string(name)?;
         let info = link_info(&group, &c_name)?;
@@ -147,12 +147,12 @@ impl Session {
             _ => None,
         };
         self.note_passed(at, &group);
-        let (kind, token, creation) = (info.kind, Token(info.value.0), info.creation);
-        Ok(Found { name: name.into(), kind, token, creation, value })
+        let (kind, token, creation) = (info.kind, ObjectToken(info.value.0), info.creation);
+        Ok(ListedLink { name: name.into(), kind, token, creation, value })
     }
 
     /// The value of a soft or external link of a group.
-    fn link_value(&mut self, group: ObjectId, found: Found) -> Result<Vec<u8>, Reason> {
+    fn link_value(&mut self, group: ObjectId, found: ListedLink) -> Result<Vec<u8>, FailureReason> {
         match found.value {
             Some(value) => Ok(value),
             None => Ok(self.found(group, &found.name)?.value.unwrap_or_default()),
@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// The list of a group's links, if it is in memory.
-    fn listed(&self, group: ObjectId) -> Option<&Listing> {
+    fn listed(&self, group: ObjectId) -> Option<&LinkListing> {
         let listing = self.listing.as_ref()?;
         let passed = || listing.passed.get(&group)?.listing.as_deref();
         let listing = if listing.id == group { Some(listing) } else { passed() };
@@ -178,7 +178,7 @@ impl Session {
             // SAFETY: an open group; a place for the answer.
             let is_known = check(unsafe { ffi::H5Gget_info(group.raw(), &mut info) }).is_ok();
             let is_slow = is_known && info.storage == SYMBOL_TABLE && info.links <= listing.passed_left;
-            passed.listing = is_slow.then(|| Box::new(Listing::new(id, false)));
+            passed.listing = is_slow.then(|| Box::new(LinkListing::new(id, false)));
             listing.passed_left -= if is_slow { info.links } else { 0 };
         }
         if let Some(part) = &mut passed.listing {
@@ -191,10 +191,16 @@ impl Session {
         }
     }
 
-    fn resolve_external(&mut self, from: u32, file: &[u8], path: &[u8], hops: &mut usize) -> Result<ObjectId, Reason> {
+    fn resolve_external(
+        &mut self,
+        from: u32,
+        file: &[u8],
+        path: &[u8],
+        hops: &mut usize,
+    ) -> Result<ObjectId, FailureReason> {
         hop(hops)?;
         if !self.follows() {
-            return Err(Reason::new("a path through an external link, which is not followed"));
+            return Err(FailureReason::new("a path through an external link, which is not followed"));
         }
         let name = Path::new(OsStr::from_bytes(file));
         let folder = self.folder_of(from).map(Path::to_owned).unwrap_or_default();
@@ -233,17 +239,17 @@ impl GroupPage {
     }
 }
 
-fn hop(hops: &mut usize) -> Result<(), Reason> {
+fn hop(hops: &mut usize) -> Result<(), FailureReason> {
     *hops += 1;
     if *hops > MOST_LINKS_PASSED {
-        Err(Reason::new(format!("a path through more than {MOST_LINKS_PASSED} links")))
+        Err(FailureReason::new(format!("a path through more than {MOST_LINKS_PASSED} links")))
     } else {
         Ok(())
     }
 }
 
 /// File and path of an external link's value.
-fn unpack(value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), Reason> {
+fn unpack(value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), FailureReason> {
     let (mut file, mut path) = (std::ptr::null(), std::ptr::null());
     let mut flags = 0;
     // libhdf5 searches the value for two terminated strings; a third NUL keeps it inside.
@@ -259,7 +265,7 @@ fn unpack(value: &[u8]) -> Result<(Vec<u8>, Vec<u8>), Reason> {
             &mut path,
         ))?;
         if file.is_null() || path.is_null() {
-            return Err(Reason::new("an external link without file or path"));
+            return Err(FailureReason::new("an external link without file or path"));
         }
         Ok((CStr::from_ptr(file).to_bytes().to_vec(), CStr::from_ptr(path).to_bytes().to_vec()))
     }

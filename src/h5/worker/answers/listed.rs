@@ -13,7 +13,7 @@ const MOST_UNKNOWN: usize = 65_536;
 
 /// The listing, in the order of the index.
 #[derive(Debug)]
-pub struct Listed {
+pub struct ListedChunks {
     /// Chunks; those outside the extent have no position.
     pub entries: Vec<(Option<u64>, Chunk)>,
     /// Positions of the grid.
@@ -31,7 +31,7 @@ pub struct Listed {
     pub beyond_nodes: bool,
 }
 
-impl Listed {
+impl ListedChunks {
     /// The chunks by ascending position, with unknown ones marked.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ fn mark(unknown: &mut BTreeSet<u64>, index: u64) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    const NOTHING: Listed = Listed {
+    const NOTHING: ListedChunks = ListedChunks {
         entries: Vec::new(),
         positions: 0,
         in_order: false,
@@ -179,7 +179,7 @@ mod tests {
     fn settled(positions: &[Option<u64>], in_order: bool, grows: bool, is_endless: bool) -> Vec<(u64, bool)> {
         let chunk = |address| Chunk { index: 0, address, size: 1, mask: 0 };
         let entries = positions.iter().copied().zip((1..).map(chunk)).collect();
-        let listed = Listed { entries, positions: 10, in_order, grows, is_endless, ..NOTHING };
+        let listed = ListedChunks { entries, positions: 10, in_order, grows, is_endless, ..NOTHING };
         listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect()
     }
 
@@ -214,7 +214,8 @@ mod tests {
     fn what_a_second_look_at_the_same_leaf_leaves_out_is_unknown() {
         let chunk = |index: u64| (Some(index), Chunk { index: 0, address: index + 1, size: 1, mask: 0 });
         let entries = [0, 1, 2, 0, 1, 2, 7, 8].map(chunk).to_vec();
-        let listed = Listed { entries, positions: 10, in_order: true, grows: false, is_endless: false, ..NOTHING };
+        let listed =
+            ListedChunks { entries, positions: 10, in_order: true, grows: false, is_endless: false, ..NOTHING };
         let settled: Vec<_> = listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect();
         assert_eq!(settled, with_unknown(&[0, 1, 2, 7, 8], &[3, 4, 5, 6]));
     }
@@ -231,7 +232,7 @@ mod tests {
     fn an_index_without_end_leaves_what_it_lists_alike() {
         let chunk = |index: u64| (Some(index), Chunk { index: 0, address: index + 1, size: 1, mask: 0 });
         let entries = (0..3).cycle().take(21).map(chunk).collect();
-        let listed = Listed { entries, positions: 5, in_order: true, grows: false, is_endless: true, ..NOTHING };
+        let listed = ListedChunks { entries, positions: 5, in_order: true, grows: false, is_endless: true, ..NOTHING };
         let settled: Vec<_> = listed.settle().unwrap().iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect();
         assert_eq!(settled, with_unknown(&[0, 1, 2], &[3, 4]));
     }
@@ -241,7 +242,7 @@ mod tests {
         let chunk =
             |(index, address): (u64, &u64)| (Some(index), Chunk { index: 0, address: *address, size: 10, mask: 0 });
         let entries = (0..).zip(addresses).map(chunk).collect();
-        let settled = Listed { entries, positions: 8, ends_early, beyond_nodes, ..NOTHING }.settle().unwrap();
+        let settled = ListedChunks { entries, positions: 8, ends_early, beyond_nodes, ..NOTHING }.settle().unwrap();
         settled.iter().map(|chunk| (chunk.index, chunk.is_unknown())).collect()
     }
 
@@ -265,7 +266,7 @@ mod tests {
         let chunk = Chunk { index: 0, address: 1, size: 1, mask: 0 };
         let entries = vec![(Some(5), chunk), (Some(2), chunk)];
         let listed =
-            Listed { entries, positions: u64::MAX, in_order: true, grows: false, is_endless: false, ..NOTHING };
+            ListedChunks { entries, positions: u64::MAX, in_order: true, grows: false, is_endless: false, ..NOTHING };
         assert!(listed.settle().is_err());
     }
 }

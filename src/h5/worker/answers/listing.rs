@@ -10,10 +10,10 @@ use std::time::Instant;
 
 use super::attribute::OF_ALL_MEMBERS;
 use crate::catalogue::ObjectId;
-use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, Token};
-use crate::h5::library::{Id, Reason, c_string, check};
+use crate::h5::library::ffi::{self, Herr, Hid, LinkInfo, ObjectToken};
+use crate::h5::library::{FailureReason, Id, c_string, check};
 use crate::h5::protocol::MAX_LINKS;
-use crate::h5::worker::kept::{Found, Listing};
+use crate::h5::worker::kept::{LinkListing, ListedLink};
 use crate::h5::worker::start::with_room_for_links;
 
 /// Longest path of a soft or external link.
@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 8;
 const MOST_VALUES: usize = 64 << 20;
 
 /// An empty listing of a group: in creation order if that is tracked and indexed, otherwise bytewise by name.
-pub(super) fn begin(group: &Id, id: ObjectId) -> Listing {
+pub(super) fn begin(group: &Id, id: ObjectId) -> LinkListing {
     let mut flags = 0;
     // SAFETY: an open group; a place for the flags.
     let creation_order = unsafe {
@@ -35,21 +35,21 @@ pub(super) fn begin(group: &Id, id: ObjectId) -> Listing {
         let both = ffi::CREATION_ORDER_TRACKED | ffi::CREATION_ORDER_INDEXED;
         status.is_ok() && flags & both == both
     };
-    let mut listing = Listing::new(id, creation_order);
+    let mut listing = LinkListing::new(id, creation_order);
     (listing.values_left, listing.link_values_left) = (OF_ALL_MEMBERS, MOST_VALUES);
     listing
 }
 
 /// The links of a group by name, as far as they can be listed; an error if none can.
-pub(super) fn found(group: &Id, id: ObjectId) -> Result<Vec<Found>, Reason> {
-    let mut listing = Listing::new(id, false);
+pub(super) fn found(group: &Id, id: ObjectId) -> Result<Vec<ListedLink>, FailureReason> {
+    let mut listing = LinkListing::new(id, false);
     go_on(&mut listing, group, None)?;
     Ok(listing.links)
 }
 
 /// Adds links to a listing while time remains; once it is complete, they are in its order. An error if none can be
 /// listed.
-pub(super) fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -> Result<(), Reason> {
+pub(super) fn go_on(listing: &mut LinkListing, group: &Id, until: Option<Instant>) -> Result<(), FailureReason> {
     let Some(mut position) = listing.next else { return Ok(()) };
     let index = if listing.creation_order { ffi::INDEX_CREATION } else { ffi::INDEX_NAME };
     let (links, values_left) = (std::mem::take(&mut listing.links), listing.link_values_left);
@@ -68,7 +68,7 @@ pub(super) fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -
             listing.next = Some(position);
             return Ok(());
         }
-        Ok(_) => listing.failure = Some(Reason::new(format!("more than {MAX_LINKS} links"))),
+        Ok(_) => listing.failure = Some(FailureReason::new(format!("more than {MAX_LINKS} links"))),
         Err(reason) if listing.links.is_empty() => return Err(reason),
         Err(reason) => listing.failure = Some(reason),
     }
@@ -77,15 +77,15 @@ pub(super) fn go_on(listing: &mut Listing, group: &Id, until: Option<Instant>) -
         false => listing.links.sort_by(|a, b| a.name.cmp(&b.name)),
     }
     if let Some(said) = leave_what_names_find(&mut listing.links, group) {
-        let failure = listing.failure.take().map(|Reason(text)| format!("{text}; {said}"));
-        listing.failure = Some(Reason(failure.unwrap_or(said)));
+        let failure = listing.failure.take().map(|FailureReason(text)| format!("{text}; {said}"));
+        listing.failure = Some(FailureReason(failure.unwrap_or(said)));
     }
     Ok(())
 }
 
 /// Keeps, of links with the same name, which only a damaged group has, the one that libhdf5 finds by it; names them in
 /// the result.
-fn leave_what_names_find(links: &mut Vec<Found>, group: &Id) -> Option<String> {
+fn leave_what_names_find(links: &mut Vec<ListedLink>, group: &Id) -> Option<String> {
     let mut places: Vec<usize> = (0..links.len()).collect();
     // Usually they are in this order already.
     places.sort_by(|a, b| links[*a].name.cmp(&links[*b].name));
@@ -96,8 +96,8 @@ fn leave_what_names_find(links: &mut Vec<Found>, group: &Id) -> Option<String> {
         let kept = alike
             .iter()
             .find(|at| {
-                let Found { kind, token, .. } = &links[**at];
-                info.as_ref().is_ok_and(|info| info.kind == *kind && Token(info.value.0) == *token)
+                let ListedLink { kind, token, .. } = &links[**at];
+                info.as_ref().is_ok_and(|info| info.kind == *kind && ObjectToken(info.value.0) == *token)
             })
             .unwrap_or(&alike[0]);
         others.extend(alike.iter().filter(|at| *at != kept));
@@ -115,7 +115,7 @@ fn leave_what_names_find(links: &mut Vec<Found>, group: &Id) -> Option<String> {
 }
 
 /// A link by its name, which has no slash, so libhdf5 traverses nothing.
-pub(super) fn link_info(group: &Id, name: &CStr) -> Result<LinkInfo, Reason> {
+pub(super) fn link_info(group: &Id, name: &CStr) -> Result<LinkInfo, FailureReason> {
     let mut info =
         LinkInfo { kind: -1, creation_valid: false, creation: 0, charset: 0, value: ffi::LinkValue([0; 16]) };
     // SAFETY: an open group, a C string, a place for the answer.
@@ -125,7 +125,7 @@ pub(super) fn link_info(group: &Id, name: &CStr) -> Result<LinkInfo, Reason> {
 
 /// The links of a walk in progress.
 struct Collected {
-    links: Vec<Found>,
+    links: Vec<ListedLink>,
     values_left: usize,
     until: Option<Instant>,
     is_late: bool,
@@ -144,10 +144,10 @@ unsafe extern "C" fn collect(group: Hid, name: *const c_char, info: *const LinkI
     // A failure here repeats when the value is needed, and gives the reason then.
     let value = if has_value { value_of(group, name, info, all.values_left).ok() } else { None };
     all.values_left -= value.as_ref().map_or(0, Vec::len);
-    all.links.push(Found {
+    all.links.push(ListedLink {
         name: name.to_bytes().into(),
         kind: info.kind,
-        token: Token(info.value.0),
+        token: ObjectToken(info.value.0),
         creation: info.creation,
         value,
     });
@@ -158,12 +158,12 @@ unsafe extern "C" fn collect(group: Hid, name: *const c_char, info: *const LinkI
 
 /// The value of a soft link (without its NUL) or of an external link (packed) during a listing; an error if it is
 /// longer than `most`.
-pub(super) fn value_of(group: Hid, name: &CStr, info: &LinkInfo, most: usize) -> Result<Vec<u8>, Reason> {
+pub(super) fn value_of(group: Hid, name: &CStr, info: &LinkInfo, most: usize) -> Result<Vec<u8>, FailureReason> {
     let size = u64::from_ne_bytes(info.value.0[..8].try_into().unwrap_or_default());
     let size = usize::try_from(size).ok().filter(|size| *size <= MAX_VALUE);
-    let size = size.ok_or_else(|| Reason::new(format!("a link with a value of more than {MAX_VALUE} bytes")))?;
+    let size = size.ok_or_else(|| FailureReason::new(format!("a link with a value of more than {MAX_VALUE} bytes")))?;
     if size > most {
-        return Err(Reason::new("no room for the value of a link"));
+        return Err(FailureReason::new("no room for the value of a link"));
     }
     let mut value = vec![0u8; size];
     // SAFETY: an open group, a C string; `value` has the size given.

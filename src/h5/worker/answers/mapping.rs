@@ -10,13 +10,13 @@ use bstr::BString;
 use super::dataset::layout;
 use crate::catalogue::{Layout, MappedSource, Mapping, ObjectId, product};
 use crate::codec::structure::mapped::VirtualDataset;
-use crate::codec::structure::{Area, Selection};
-use crate::h5::library::{Id, Reason, check, ffi, text};
-use crate::h5::protocol::{Answer, MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, Refusal};
+use crate::codec::structure::{Area, ElementSelection};
+use crate::h5::library::{FailureReason, Id, check, ffi, text};
+use crate::h5::protocol::{MAX_SOURCE_PATHS, MAX_SOURCES, PAGE, WorkerAnswer, WorkerRefusal};
 use crate::h5::worker::address::address_of;
-use crate::h5::worker::kept::{Mapped, MappingWalk, Source, Sources};
-use crate::h5::worker::session::Session;
-use crate::h5::worker::values::Extent;
+use crate::h5::worker::kept::{MappedDataset, MappedDatasets, MappingWalk, VirtualMappings};
+use crate::h5::worker::session::WorkerSession;
+use crate::h5::worker::values::Dataspace;
 
 /// Most mappings that are read. (If libhdf5 must be asked, each takes ten microseconds and some 10 KiB of memory: the
 /// memory limit of a worker stops it earlier.)
@@ -28,9 +28,9 @@ const MAX_MAPPING: usize = 35;
 /// Longest time for a page, so that the deadline catches hangs and not large datasets.
 const PAGE_TIME: Duration = Duration::from_secs(2);
 
-impl Session {
+impl WorkerSession {
     /// A page of the mappings of a virtual dataset.
-    pub fn mappings(&mut self, id: ObjectId, start: u64, by_chunk: bool) -> Result<Answer, Refusal> {
+    pub fn mappings(&mut self, id: ObjectId, start: u64, by_chunk: bool) -> Result<WorkerAnswer, WorkerRefusal> {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         let began = Instant::now();
         let mut walk = match self.mapping_walk.take() {
@@ -54,25 +54,25 @@ impl Session {
         if next.is_some() {
             self.mapping_walk = Some(walk);
         }
-        Ok(Answer::Mappings { sources, runs, next })
+        Ok(WorkerAnswer::Mappings { sources, runs, next })
     }
 
-    fn begin_walk(&mut self, id: ObjectId, by_chunk: bool) -> Result<MappingWalk, Reason> {
+    fn begin_walk(&mut self, id: ObjectId, by_chunk: bool) -> Result<MappingWalk, FailureReason> {
         let (mappings, shape, count) = match self.stored_virtual(id) {
             Some(VirtualDataset { mappings, shape, .. }) => {
                 let count = mappings.len();
-                (Mapped::Stored(mappings), shape, count)
+                (VirtualMappings::Stored(mappings), shape, count)
             }
             None => self.listed_mappings(id)?,
         };
         if count > MAX_MAPPINGS {
-            return Err(Reason::new(format!("{count} mappings, more than {MAX_MAPPINGS}")));
+            return Err(FailureReason::new(format!("{count} mappings, more than {MAX_MAPPINGS}")));
         }
-        Ok(MappingWalk { id, by_chunk, mappings, shape, count, next: 0, sources: Sources::default() })
+        Ok(MappingWalk { id, by_chunk, mappings, shape, count, next: 0, sources: MappedDatasets::default() })
     }
 
     /// The mappings of a virtual dataset in libhdf5, its shape, and their number.
-    fn listed_mappings(&mut self, id: ObjectId) -> Result<(Mapped, Vec<u64>, usize), Reason> {
+    fn listed_mappings(&mut self, id: ObjectId) -> Result<(VirtualMappings, Vec<u64>, usize), FailureReason> {
         let dataset = self.open_dataset(id)?;
         // SAFETY: an open dataset.
         let (space, dcpl) =
@@ -80,18 +80,19 @@ impl Session {
         let mut count = 0;
         // SAFETY: an open property list; a place for the answer.
         check(unsafe { ffi::H5Pget_virtual_count(dcpl.raw(), &mut count) })?;
-        Ok((Mapped::Listed(dcpl), Extent::of(&space)?.shape, count))
+        Ok((VirtualMappings::Listed(dcpl), Dataspace::of(&space)?.shape, count))
     }
 
-    fn next_mapping(&mut self, walk: &mut MappingWalk) -> Result<Mapping, Refusal> {
+    fn next_mapping(&mut self, walk: &mut MappingWalk) -> Result<Mapping, WorkerRefusal> {
         let index = walk.next;
         walk.next += 1;
         let (file, path, to, from) = match &walk.mappings {
-            Mapped::Stored(list) => {
-                let stored = list.get(index).ok_or_else(|| Reason::new(format!("mapping {index} is missing")))?;
+            VirtualMappings::Stored(list) => {
+                let stored =
+                    list.get(index).ok_or_else(|| FailureReason::new(format!("mapping {index} is missing")))?;
                 (stored.file.into(), stored.dataset.into(), Some(stored.to), Some(stored.from))
             }
-            Mapped::Listed(dcpl) => {
+            VirtualMappings::Listed(dcpl) => {
                 let (file, path) = names(dcpl, index)?;
                 // SAFETY: an open property list (so below).
                 let to = Id::own(unsafe { ffi::H5Pget_virtual_vspace(dcpl.raw(), index) })?;
@@ -101,17 +102,17 @@ impl Session {
             }
         };
         if !self.is_own(walk.id.file, &file) {
-            return Err(Reason::new(format!("mapping {index} leads to another file")).into());
+            return Err(FailureReason::new(format!("mapping {index} leads to another file")).into());
         }
         let source = self.mapped_source(walk, path)?;
-        let known = walk.sources.met.get(source as usize).ok_or_else(|| Reason::new("a source is not known"))?;
-        let within = |selection: Option<Selection>, shape: &[u64]| selection.and_then(|one| one.within(shape));
+        let known = walk.sources.met.get(source as usize).ok_or_else(|| FailureReason::new("a source is not known"))?;
+        let within = |selection: Option<ElementSelection>, shape: &[u64]| selection.and_then(|one| one.within(shape));
         let boxes = within(to, &walk.shape).zip(within(from, &known.shape));
-        let refused = |what: &str| Reason::new(format!("mapping {index} is not of {what}"));
+        let refused = |what: &str| FailureReason::new(format!("mapping {index} is not of {what}"));
         let (to, from) = boxes.ok_or_else(|| refused("one box of elements to another"))?;
         if let Some((start, extent)) = from.start.iter().zip(&known.shape).find(|(start, extent)| start >= extent) {
             let what = format!("mapping {index} leads to element {start} of a source with {extent}");
-            return Err(Refusal::Beyond(what));
+            return Err(WorkerRefusal::Beyond(what));
         }
         if walk.by_chunk {
             let (at, len, first) =
@@ -125,17 +126,17 @@ impl Session {
     }
 
     /// The number of the source at `path`.
-    fn mapped_source(&mut self, walk: &mut MappingWalk, path: BString) -> Result<u32, Reason> {
+    fn mapped_source(&mut self, walk: &mut MappingWalk, path: BString) -> Result<u32, FailureReason> {
         if let Some(known) = walk.sources.by_path.get(&path) {
             return Ok(*known);
         }
         // Unlimited mappings number blocks with %b; in any mapping, %% is a percent sign.
         if path.contains(&b'%') {
-            return Err(Reason::new("a source with % in its path"));
+            return Err(FailureReason::new("a source with % in its path"));
         }
         walk.sources.path_bytes += path.len();
         if walk.sources.met.len() >= MAX_SOURCES || walk.sources.path_bytes > MAX_SOURCE_PATHS {
-            return Err(Reason::new(format!(
+            return Err(FailureReason::new(format!(
                 "more than {MAX_SOURCES} sources, or {MAX_SOURCE_PATHS} bytes of their paths"
             )));
         }
@@ -146,20 +147,24 @@ impl Session {
         // SAFETY: an open dataset.
         let (space, dcpl) =
             unsafe { (Id::own(ffi::H5Dget_space(dataset.raw()))?, Id::own(ffi::H5Dget_create_plist(dataset.raw()))?) };
-        let extent = Extent::of(&space)?;
+        let extent = Dataspace::of(&space)?;
         let chunk = match layout(&dataset, &dcpl, &extent, 0)? {
             Layout::Chunked { chunk, .. } => chunk,
             _ => Vec::new(),
         };
         let number = walk.sources.met.len() as u32;
-        walk.sources.met.push(Source { mapped: MappedSource { path: path.clone(), id }, shape: extent.shape, chunk });
+        walk.sources.met.push(MappedDataset {
+            mapped: MappedSource { path: path.clone(), id },
+            shape: extent.shape,
+            chunk,
+        });
         walk.sources.by_path.insert(path, number);
         Ok(number)
     }
 }
 
 /// The target file and dataset of a mapping in a creation list.
-pub(super) fn names(dcpl: &Id, index: usize) -> Result<(BString, BString), Reason> {
+pub(super) fn names(dcpl: &Id, index: usize) -> Result<(BString, BString), FailureReason> {
     // SAFETY: an open property list (so below); `text` gives a buffer with its size.
     let file = text(|buffer, size| unsafe { ffi::H5Pget_virtual_filename(dcpl.raw(), index, buffer, size) })?;
     // SAFETY: as above.
@@ -167,7 +172,7 @@ pub(super) fn names(dcpl: &Id, index: usize) -> Result<(BString, BString), Reaso
     Ok((file, dataset))
 }
 
-impl Selection {
+impl ElementSelection {
     /// The selected box of a dataset of `shape`; `None`: the selection has another rank.
     fn within(self, shape: &[u64]) -> Option<Area> {
         match self {
@@ -178,10 +183,10 @@ impl Selection {
 }
 
 /// The selection of a dataspace; `None`: neither everything nor one box.
-fn selected(space: &Id) -> Result<Option<Selection>, Reason> {
+fn selected(space: &Id) -> Result<Option<ElementSelection>, FailureReason> {
     // SAFETY: an open dataspace (so below).
     match unsafe { ffi::H5Sget_select_type(space.raw()) } {
-        ffi::SELECTION_ALL => Ok(Some(Selection::All)),
+        ffi::SELECTION_ALL => Ok(Some(ElementSelection::All)),
         ffi::SELECTION_HYPERSLABS => {
             // SAFETY: as above.
             let (rank, regular) = unsafe {
@@ -213,7 +218,7 @@ fn selected(space: &Id) -> Result<Option<Selection>, Reason> {
                     _ => None,
                 })
                 .collect();
-            Ok(extent.map(|count| Selection::Box(Area { start, count })))
+            Ok(extent.map(|count| ElementSelection::Box(Area { start, count })))
         }
         _ => Ok(None),
     }
@@ -222,7 +227,7 @@ fn selected(space: &Id) -> Result<Option<Selection>, Reason> {
 /// The chunk of a virtual dataset of `shape` at `to`, the number of chunks in a row from there, and the first chunk of
 /// `source` at `from`. `None` unless both are chunks (cut off at most by the extent) and the source has one chunk a
 /// row.
-fn chunks(shape: &[u64], source: &Source, to: &Area, from: &Area) -> Option<(u64, u64, u64)> {
+fn chunks(shape: &[u64], source: &MappedDataset, to: &Area, from: &Area) -> Option<(u64, u64, u64)> {
     let chunk = source.chunk.as_slice();
     let ([height, widths @ ..], [first, before @ ..]) = (chunk, from.start.as_slice()) else { return None };
     let has_one_a_row = source.shape.get(1..)? == widths && before.iter().all(|start| *start == 0);
@@ -283,9 +288,9 @@ mod tests {
         assert_eq!(line(&[u64::MAX, 2, 2], &[u64::MAX - 1, 0, 0], &[1, 2, 2]), None);
     }
 
-    fn source(shape: &[u64], chunk: &[u64]) -> Source {
+    fn source(shape: &[u64], chunk: &[u64]) -> MappedDataset {
         let mapped = MappedSource { path: "/raw".into(), id: ObjectId { file: 0, address: 96 } };
-        Source { mapped, shape: shape.to_vec(), chunk: chunk.to_vec() }
+        MappedDataset { mapped, shape: shape.to_vec(), chunk: chunk.to_vec() }
     }
 
     #[test]

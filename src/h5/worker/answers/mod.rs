@@ -29,26 +29,26 @@ mod paths;
 mod read;
 
 #[cfg(feature = "fuzzing")]
-pub use listed::Listed;
+pub use listed::ListedChunks;
 
 use super::sandbox;
-use super::session::Session;
-use crate::h5::protocol::{Answer, Fault, Refusal, Request};
+use super::session::WorkerSession;
+use crate::h5::protocol::{Fault, Request, WorkerAnswer, WorkerRefusal};
 
 /// Answers a request.
-pub(super) fn answer(session: &mut Session, request: &Request) -> Result<Answer, Refusal> {
+pub(super) fn answer(session: &mut WorkerSession, request: &Request) -> Result<WorkerAnswer, WorkerRefusal> {
     session.plain = matches!(request, Request::Group { plain: true, .. });
     match request {
         Request::Open => session.open(),
         Request::Group { id, start, end, .. } => session.group(*id, *start, *end),
         Request::Ahead => session.ahead(),
-        Request::Object { id } => Ok(Answer::Object(session.object(*id, attribute::OF_ONE))),
+        Request::Object { id } => Ok(WorkerAnswer::Object(session.object(*id, attribute::OF_ONE))),
         Request::Chunks { id, limit, start } => session.chunks(*id, *limit, *start),
         Request::Mappings { id, start, by_chunk } => session.mappings(*id, *start, *by_chunk),
         Request::Read { id, start, count } => session.read(*id, start, count),
         Request::Paths { file, addresses } => session.paths(*file, addresses),
-        Request::Write(_) => Err(Refusal::Hdf5("this worker only reads".into())),
-        Request::Probe => Ok(Answer::Probe(sandbox::probe())),
+        Request::Write(_) => Err(WorkerRefusal::Hdf5("this worker only reads".into())),
+        Request::Probe => Ok(WorkerAnswer::Probe(sandbox::probe())),
         Request::Fault(Fault::Crash) => std::process::abort(),
         Request::Fault(Fault::Hang) => loop {
             std::thread::sleep(std::time::Duration::from_secs(1));

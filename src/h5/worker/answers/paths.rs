@@ -8,10 +8,10 @@ use bstr::ByteSlice;
 use super::listing::found;
 use crate::catalogue::ObjectId;
 use crate::h5::library::ffi;
-use crate::h5::protocol::{Answer, PAGE, Refusal};
+use crate::h5::protocol::{PAGE, WorkerAnswer, WorkerRefusal};
 use crate::h5::worker::address::{address_in, address_of};
 use crate::h5::worker::kept::Paths;
-use crate::h5::worker::session::Session;
+use crate::h5::worker::session::WorkerSession;
 
 /// Most objects that the walk for paths visits.
 const MAX_OBJECTS: usize = 1_000_000;
@@ -22,14 +22,14 @@ const WALK_TIME: Duration = Duration::from_secs(3);
 /// Longest path.
 const MAX_TEXT: usize = 64 << 10;
 
-impl Session {
+impl WorkerSession {
     /// The paths of the objects at these addresses, as many as fit into an answer.
-    pub fn paths(&mut self, file: u32, addresses: &[u64]) -> Result<Answer, Refusal> {
+    pub fn paths(&mut self, file: u32, addresses: &[u64]) -> Result<WorkerAnswer, WorkerRefusal> {
         let mut wanted = addresses.to_vec();
         wanted.sort_unstable();
         wanted.dedup();
         if !self.walk(file, &wanted, Instant::now())? {
-            return Ok(Answer::Again);
+            return Ok(WorkerAnswer::Again);
         }
         let found = self.object_paths.as_ref();
         let mut length = 0;
@@ -42,11 +42,11 @@ impl Session {
             length += path.as_ref().map_or(1, String::len);
             paths.push(path);
         }
-        Ok(Answer::Paths(paths))
+        Ok(WorkerAnswer::Paths(paths))
     }
 
     /// Walks on until every wanted object has a path, or none is left to visit; `false`: the time ran out first.
-    fn walk(&mut self, file: u32, wanted: &[u64], began: Instant) -> Result<bool, Refusal> {
+    fn walk(&mut self, file: u32, wanted: &[u64], began: Instant) -> Result<bool, WorkerRefusal> {
         let own = self.file(file)?;
         let (address_size, root) = (own.address_size, address_of(own.id.raw(), own.address_size)?);
         let mut paths = match self.object_paths.take() {

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use super::dataset::layout;
 use crate::catalogue::{Layout, ObjectId, product};
 use crate::h5::library::{Id, check, ffi};
-use crate::h5::protocol::{Answer, MAX_ELEMENTS, MAX_HEAP, Refusal, SHARED};
+use crate::h5::protocol::{MAX_ELEMENTS, MAX_HEAP, SHARED, WorkerAnswer, WorkerRefusal};
 use crate::h5::worker::driver;
-use crate::h5::worker::kept::Opened;
-use crate::h5::worker::session::Session;
-use crate::h5::worker::values::{Aligned, Extent, Heap, describe, reclaim};
+use crate::h5::worker::kept::OpenedDataset;
+use crate::h5::worker::session::WorkerSession;
+use crate::h5::worker::values::{Aligned, Dataspace, HeapOutput, describe, reclaim};
 
 /// Most bytes of elements in memory: a reference takes 64 there and 18 on disk.
 const MAX_MEMORY: u64 = 4 * MAX_ELEMENTS;
@@ -19,9 +19,9 @@ const MAX_MEMORY: u64 = 4 * MAX_ELEMENTS;
 /// Most chunks in one read by libhdf5.
 const MAX_CHUNKS: u64 = 16_384;
 
-impl Session {
+impl WorkerSession {
     /// Opens a dataset for reading, unless its elements are in a file that the worker may not read.
-    pub fn open_for_reading(&mut self, id: ObjectId) -> Result<Opened, Refusal> {
+    pub fn open_for_reading(&mut self, id: ObjectId) -> Result<OpenedDataset, WorkerRefusal> {
         if let Some(opened) = self.opened.take()
             && opened.id == id
         {
@@ -34,7 +34,7 @@ impl Session {
         let (datatype, space) =
             unsafe { (Id::own(ffi::H5Dget_type(dataset.raw()))?, Id::own(ffi::H5Dget_space(dataset.raw()))?) };
         let (_, plan) = describe(&datatype, address_size)?;
-        let extent = Extent::of(&space)?;
+        let extent = Dataspace::of(&space)?;
         // SAFETY: an open dataset.
         let dcpl = Id::own(unsafe { ffi::H5Dget_create_plist(dataset.raw()) })?;
         let mut chunks = Vec::new();
@@ -55,10 +55,10 @@ impl Session {
             }
             _ => {}
         }
-        Ok(Opened { id, dataset, datatype, plan, extent, chunk: chunks })
+        Ok(OpenedDataset { id, dataset, datatype, plan, extent, chunk: chunks })
     }
 
-    fn may_follow(&self, id: ObjectId, files: &[&[u8]], what: &str) -> Result<(), Refusal> {
+    fn may_follow(&self, id: ObjectId, files: &[&[u8]], what: &str) -> Result<(), WorkerRefusal> {
         let folder = self.folder_of(id.file).map(Path::to_owned).unwrap_or_default();
         for file in files {
             let path = folder.join(OsStr::from_bytes(file));
@@ -73,18 +73,23 @@ impl Session {
     }
 
     /// Reads a box of elements.
-    pub fn read(&mut self, id: ObjectId, start: &[u64], count: &[u64]) -> Result<Answer, Refusal> {
+    pub fn read(&mut self, id: ObjectId, start: &[u64], count: &[u64]) -> Result<WorkerAnswer, WorkerRefusal> {
         let opened = self.open_for_reading(id)?;
         let answer = self.read_opened(&opened, start, count);
         self.opened = Some(opened);
         answer
     }
 
-    fn read_opened(&mut self, opened: &Opened, start: &[u64], count: &[u64]) -> Result<Answer, Refusal> {
+    fn read_opened(
+        &mut self,
+        opened: &OpenedDataset,
+        start: &[u64],
+        count: &[u64],
+    ) -> Result<WorkerAnswer, WorkerRefusal> {
         let what = || format!("reading {count:?} elements of the dataset at address {}", opened.id.address);
-        let too_large = |bytes, limit| Refusal::TooLarge { what: what(), bytes, limit };
+        let too_large = |bytes, limit| WorkerRefusal::TooLarge { what: what(), bytes, limit };
         if opened.extent.null {
-            return Ok(Answer::Elements { bytes: 0, heap: 0 });
+            return Ok(WorkerAnswer::Elements { bytes: 0, heap: 0 });
         }
         let elements = select(&opened.extent, start, count)?.0;
         let (disk, memory) = (opened.plan.disk, opened.plan.memory);
@@ -96,7 +101,7 @@ impl Session {
             return Err(too_large(elements.saturating_mul(memory as u64), MAX_MEMORY));
         }
         let file = self.file(opened.id.file)?;
-        let mut heap = Heap::new(MAX_HEAP as usize, file.address_size, file.file_number);
+        let mut heap = HeapOutput::new(MAX_HEAP as usize, file.address_size, file.file_number);
         let mut done = 0;
         for (first, rows) in slabs(start, count, &opened.chunk) {
             let (mut start, mut count) = (start.to_vec(), count.to_vec());
@@ -133,7 +138,7 @@ impl Session {
             Some(place) => place.copy_from_slice(&heap),
             None => return Err(too_large(heap.len() as u64, MAX_HEAP)),
         }
-        Ok(Answer::Elements { bytes: size, heap: heap.len() as u64 })
+        Ok(WorkerAnswer::Elements { bytes: size, heap: heap.len() as u64 })
     }
 }
 
@@ -161,12 +166,12 @@ fn slabs(start: &[u64], count: &[u64], chunk: &[u64]) -> Vec<(u64, u64)> {
     slabs
 }
 
-fn not_followed(path: &Path, what: &str, why: &str) -> Refusal {
-    Refusal::Hdf5(format!("the {what} lies in another file, {:?}, {why}", path))
+fn not_followed(path: &Path, what: &str, why: &str) -> WorkerRefusal {
+    WorkerRefusal::Hdf5(format!("the {what} lies in another file, {:?}, {why}", path))
 }
 
 /// The selected elements.
-pub(super) enum Selection {
+pub(super) enum ReadSelection {
     /// No element: libhdf5 is not called, since an empty selection means everything to it.
     Nothing,
     /// The one element of a scalar.
@@ -175,16 +180,16 @@ pub(super) enum Selection {
     Box { memory: Id, file: Id },
 }
 
-impl Selection {
+impl ReadSelection {
     /// Reads the elements selected.
     ///
     /// # Safety
     /// `buffer` has room for them, in the form they have in memory.
-    pub unsafe fn read(&self, opened: &Opened, buffer: *mut c_void) -> Result<(), Refusal> {
+    pub unsafe fn read(&self, opened: &OpenedDataset, buffer: *mut c_void) -> Result<(), WorkerRefusal> {
         let (memory, file) = match self {
-            Selection::Nothing => return Ok(()),
-            Selection::Scalar => (ffi::ALL, ffi::ALL),
-            Selection::Box { memory, file } => (memory.raw(), file.raw()),
+            ReadSelection::Nothing => return Ok(()),
+            ReadSelection::Scalar => (ffi::ALL, ffi::ALL),
+            ReadSelection::Box { memory, file } => (memory.raw(), file.raw()),
         };
         driver::take_refused();
         // SAFETY: open objects, and the caller's promise.
@@ -201,12 +206,12 @@ impl Selection {
     }
 }
 
-fn refused_source(path: PathBuf) -> Refusal {
+fn refused_source(path: PathBuf) -> WorkerRefusal {
     not_followed(&path, "virtual dataset's source", "which may not be followed")
 }
 
 /// Selects a box; returns its number of elements, too.
-pub(super) fn select(extent: &Extent, start: &[u64], count: &[u64]) -> Result<(u64, Selection), Refusal> {
+pub(super) fn select(extent: &Dataspace, start: &[u64], count: &[u64]) -> Result<(u64, ReadSelection), WorkerRefusal> {
     let rank = extent.shape.len();
     let fits = start.len() == rank
         && count.len() == rank
@@ -216,17 +221,17 @@ pub(super) fn select(extent: &Extent, start: &[u64], count: &[u64]) -> Result<(u
             .zip(start.iter().zip(count))
             .all(|(extent, (start, count))| start.checked_add(*count).is_some_and(|end| end <= *extent));
     if !fits {
-        return Err(Refusal::Hdf5(format!(
+        return Err(WorkerRefusal::Hdf5(format!(
             "elements {count:?} from {start:?} were requested, but the extent is {:?}",
             extent.shape
         )));
     }
-    let elements = product(count).ok_or_else(|| Refusal::Hdf5("a box of 2^64 elements".into()))?;
+    let elements = product(count).ok_or_else(|| WorkerRefusal::Hdf5("a box of 2^64 elements".into()))?;
     if elements == 0 {
-        return Ok((0, Selection::Nothing));
+        return Ok((0, ReadSelection::Nothing));
     }
     if rank == 0 {
-        return Ok((elements, Selection::Scalar));
+        return Ok((elements, ReadSelection::Scalar));
     }
     // SAFETY: arrays of `rank` numbers; null for stride and block means 1.
     unsafe {
@@ -240,7 +245,7 @@ pub(super) fn select(extent: &Extent, start: &[u64], count: &[u64]) -> Result<(u
             std::ptr::null(),
         ))?;
         let memory = Id::own(ffi::H5Screate_simple(1, &elements, std::ptr::null()))?;
-        Ok((elements, Selection::Box { memory, file }))
+        Ok((elements, ReadSelection::Box { memory, file }))
     }
 }
 

@@ -22,18 +22,18 @@ use std::path::{Path, PathBuf};
 
 use self::overlay::Overlay;
 use crate::h5::library::ffi::{self, DriverClass, DriverFile, Herr, Hid};
-use crate::h5::library::{Id, Reason, note_failure};
+use crate::h5::library::{FailureReason, Id, note_failure};
 
 /// A value of `H5FD_class_value_t`; those from 512 on are free for anybody.
 const VALUE: c_int = 0x4865;
 
 /// The files that the driver may open.
 #[derive(Debug)]
-pub(super) struct Access {
+pub(super) struct DriverAccess {
     /// The path that stands for the source.
     pub path: PathBuf,
     /// The source.
-    pub source: Source,
+    pub source: DriverSource,
     /// The canonical folder whose files may be opened.
     pub follow: Option<PathBuf>,
     /// Whether the source may be opened for writing.
@@ -42,14 +42,14 @@ pub(super) struct Access {
 
 /// The source: its descriptor, and its metadata from before the sandbox closed (`stat` takes a path on some systems).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source {
+pub(super) struct DriverSource {
     descriptor: RawFd,
     size: u64,
     device: u64,
     inode: u64,
 }
 
-impl Source {
+impl DriverSource {
     /// Takes over a descriptor for the rest of the process.
     pub fn of(descriptor: OwnedFd) -> io::Result<Self> {
         let file = File::from(descriptor);
@@ -77,7 +77,7 @@ impl Source {
 /// State behind the C callbacks; the worker has one thread.
 #[derive(Default)]
 struct State {
-    access: Option<Access>,
+    access: Option<DriverAccess>,
     /// The last file that the driver refused.
     refused: Option<PathBuf>,
     /// The held-back changes of the source while it is open for writing.
@@ -119,7 +119,7 @@ fn follows() -> bool {
 }
 
 /// Registers the driver; its identifier goes into file access lists.
-pub(super) fn register(access: Access) -> Result<Id, Reason> {
+pub(super) fn register(access: DriverAccess) -> Result<Id, FailureReason> {
     with_state(|state| state.access = Some(access));
     // SAFETY: the class is a valid constant.
     Id::own(unsafe { ffi::H5FDregister(&CLASS) })
@@ -217,11 +217,11 @@ fn open_path(path: &Path, writes: bool) -> io::Result<Open> {
             // The file grows from one opening to the next.
             let size = disk::length(&source.file())?;
             with_state(|state| state.overlay = Some(Overlay::new(size)));
-            (Source { size, ..source }, false)
+            (DriverSource { size, ..source }, false)
         }
         _ if writes => return Err(io::ErrorKind::PermissionDenied.into()),
         Some((source, _)) => (source, false),
-        None => (Source::of(open_followed(path)?.into())?, true),
+        None => (DriverSource::of(open_followed(path)?.into())?, true),
     };
     Ok(Open {
         // SAFETY: all zeros is a valid value (numbers and a null pointer); the library fills it in.

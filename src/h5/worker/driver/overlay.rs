@@ -16,7 +16,7 @@ const MAX_HELD: u64 = 256 << 20;
 
 /// A write at one offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::h5::worker) struct Piece {
+pub(in crate::h5::worker) struct OverlayWrite {
     /// First byte.
     pub at: u64,
     /// The bytes.
@@ -34,7 +34,7 @@ pub(in crate::h5::worker) struct Overlay {
     addresses: u64,
     /// The end of the file, as libhdf5 sees it.
     end: u64,
-    held: BTreeMap<u64, Piece>,
+    held: BTreeMap<u64, OverlayWrite>,
     bytes: u64,
 }
 
@@ -65,7 +65,7 @@ impl Overlay {
     }
 
     /// The held-back pieces, by offset.
-    pub fn into_pieces(self) -> Vec<Piece> {
+    pub fn into_pieces(self) -> Vec<OverlayWrite> {
         self.held.into_values().collect()
     }
 
@@ -98,7 +98,7 @@ impl Overlay {
                 ends.push(old.part(end, old.end()));
             }
         }
-        ends.push(Piece { at, bytes: bytes.to_vec(), kind });
+        ends.push(OverlayWrite { at, bytes: bytes.to_vec(), kind });
         for piece in ends {
             self.bytes += piece.bytes.len() as u64;
             self.held.insert(piece.at, piece);
@@ -124,7 +124,7 @@ impl Overlay {
     }
 }
 
-impl Piece {
+impl OverlayWrite {
     /// One past the last byte.
     pub fn end(&self) -> u64 {
         self.at + self.bytes.len() as u64

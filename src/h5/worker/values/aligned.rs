@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::h5::library::{Id, Reason, check, ffi};
+use crate::h5::library::{FailureReason, Id, check, ffi};
 
 /// Zeroed memory aligned for pointers and references.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Aligned {
 }
 
 /// Frees libhdf5's allocations for elements that it read *successfully*.
-pub(in crate::h5::worker) fn reclaim(datatype: &Id, count: usize, buffer: &mut Aligned) -> Result<(), Reason> {
+pub(in crate::h5::worker) fn reclaim(datatype: &Id, count: usize, buffer: &mut Aligned) -> Result<(), FailureReason> {
     let count = count as u64;
     // SAFETY: `buffer` holds `count` elements that libhdf5 wrote.
     unsafe {

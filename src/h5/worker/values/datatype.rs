@@ -11,9 +11,11 @@ use std::ffi::{CStr, c_char, c_uint, c_ulong};
 use bstr::BString;
 
 use super::reference;
-use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field, FloatFormat, Member, Padding, ReferenceKind};
+use crate::catalogue::{
+    ByteOrder, Charset, Class, CompoundField, Datatype, EnumerationMember, FloatFormat, Padding, ReferenceKind,
+};
 use crate::h5::library::ffi::{self, Hid, Vlen};
-use crate::h5::library::{Id, Reason, check};
+use crate::h5::library::{FailureReason, Id, check};
 
 /// Deepest nesting of types; h5py and libhdf5's own tests stay below 10.
 const MAX_DEPTH: usize = 32;
@@ -23,7 +25,7 @@ const MAX_PARTS: usize = 100_000;
 
 /// The conversion of an element in memory into an element on disk.
 #[derive(Clone, Debug)]
-pub(in crate::h5::worker) struct Plan {
+pub(in crate::h5::worker) struct ElementConversion {
     /// Bytes in memory.
     pub memory: usize,
     /// Bytes on disk.
@@ -40,16 +42,16 @@ enum PlanKind {
     /// `char *`.
     Text,
     /// `hvl_t`.
-    Sequence(Box<Plan>),
+    Sequence(Box<ElementConversion>),
     /// Offset in memory, offset on disk, plan.
-    Fields(Vec<(usize, usize, Plan)>),
+    Fields(Vec<(usize, usize, ElementConversion)>),
     /// Elements back to back.
-    Array(usize, Box<Plan>),
+    Array(usize, Box<ElementConversion>),
 }
 
 /// The heap of variable-length parts, with its limit in bytes.
 #[derive(Debug)]
-pub(in crate::h5::worker) struct Heap {
+pub(in crate::h5::worker) struct HeapOutput {
     pub bytes: Vec<u8>,
     pub limit: usize,
     pub address_size: u8,
@@ -61,7 +63,7 @@ pub(in crate::h5::worker) struct Heap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::h5::worker) struct Overflow(pub usize);
 
-impl Heap {
+impl HeapOutput {
     pub fn new(limit: usize, address_size: u8, file_number: c_ulong) -> Self {
         Self { bytes: Vec::new(), limit, address_size, file_number }
     }
@@ -88,7 +90,7 @@ impl Heap {
     }
 }
 
-impl Plan {
+impl ElementConversion {
     /// Whether elements in memory equal those on disk, byte for byte.
     pub fn is_copy(&self) -> bool {
         matches!(self.kind, PlanKind::Copy) && self.memory == self.disk
@@ -108,7 +110,7 @@ impl Plan {
     ///
     /// # Safety
     /// `memory` holds elements that libhdf5 wrote by this plan's type: its pointers are null or valid.
-    pub unsafe fn encode_all(&self, memory: &[u8], disk: &mut [u8], heap: &mut Heap) -> Result<(), Overflow> {
+    pub unsafe fn encode_all(&self, memory: &[u8], disk: &mut [u8], heap: &mut HeapOutput) -> Result<(), Overflow> {
         if self.is_copy() {
             let length = memory.len().min(disk.len());
             if let (Some(from), Some(to)) = (memory.get(..length), disk.get_mut(..length)) {
@@ -127,8 +129,8 @@ impl Plan {
     }
 
     /// # Safety
-    /// As for [`Plan::encode_all`], for one element.
-    unsafe fn encode(&self, memory: &[u8], disk: &mut [u8], heap: &mut Heap) -> Result<(), Overflow> {
+    /// As for [`ElementConversion::encode_all`], for one element.
+    unsafe fn encode(&self, memory: &[u8], disk: &mut [u8], heap: &mut HeapOutput) -> Result<(), Overflow> {
         match &self.kind {
             PlanKind::Copy => {
                 for (to, from) in disk.iter_mut().zip(memory) {
@@ -214,7 +216,10 @@ fn pointer(memory: &[u8], at: usize) -> *const u8 {
 }
 
 /// Describes a type that libhdf5 returned in its form in memory.
-pub(in crate::h5::worker) fn describe(datatype: &Id, address_size: u8) -> Result<(Datatype, Plan), Reason> {
+pub(in crate::h5::worker) fn describe(
+    datatype: &Id,
+    address_size: u8,
+) -> Result<(Datatype, ElementConversion), FailureReason> {
     Walk { address_size, parts: 0 }.datatype(datatype.raw(), 0)
 }
 
@@ -224,10 +229,10 @@ struct Walk {
 }
 
 impl Walk {
-    fn part(&mut self) -> Result<(), Reason> {
+    fn part(&mut self) -> Result<(), FailureReason> {
         self.parts += 1;
         if self.parts > MAX_PARTS {
-            return Err(Reason::new(format!("a datatype of more than {MAX_PARTS} parts")));
+            return Err(FailureReason::new(format!("a datatype of more than {MAX_PARTS} parts")));
         }
         Ok(())
     }
@@ -237,23 +242,23 @@ impl Walk {
         lead + usize::from(self.address_size) + 4
     }
 
-    fn base(&mut self, id: Hid, depth: usize) -> Result<(Datatype, Plan), Reason> {
+    fn base(&mut self, id: Hid, depth: usize) -> Result<(Datatype, ElementConversion), FailureReason> {
         // SAFETY: `id` is an open datatype (so in all calls of this file).
         let base = Id::own(unsafe { ffi::H5Tget_super(id) })?;
         self.datatype(base.raw(), depth + 1)
     }
 
-    fn datatype(&mut self, id: Hid, depth: usize) -> Result<(Datatype, Plan), Reason> {
+    fn datatype(&mut self, id: Hid, depth: usize) -> Result<(Datatype, ElementConversion), FailureReason> {
         if depth >= MAX_DEPTH {
-            return Err(Reason::new(format!("a datatype nested deeper than {MAX_DEPTH}")));
+            return Err(FailureReason::new(format!("a datatype nested deeper than {MAX_DEPTH}")));
         }
         self.part()?;
         // SAFETY: as above.
         let (class, memory) = unsafe { (ffi::H5Tget_class(id), ffi::H5Tget_size(id)) };
         if memory == 0 {
-            return Err(Reason::of_library().context("a datatype of size 0"));
+            return Err(FailureReason::of_library().context("a datatype of size 0"));
         }
-        let plain = Plan { memory, disk: memory, kind: PlanKind::Copy };
+        let plain = ElementConversion { memory, disk: memory, kind: PlanKind::Copy };
         let (class, plan) = match class {
             ffi::T_INTEGER => {
                 let (precision, offset) = bits(id)?;
@@ -278,7 +283,7 @@ impl Walk {
                 let disk = self.heap_id(4);
                 (
                     Class::Sequence { base: Box::new(base) },
-                    Plan { memory, disk, kind: PlanKind::Sequence(Box::new(plan)) },
+                    ElementConversion { memory, disk, kind: PlanKind::Sequence(Box::new(plan)) },
                 )
             }
             ffi::T_ARRAY => self.array(id, memory, depth)?,
@@ -288,7 +293,7 @@ impl Walk {
         Ok((Datatype { size: plan.disk as u64, class }, plan))
     }
 
-    fn string(&mut self, id: Hid, plain: Plan) -> Result<(Class, Plan), Reason> {
+    fn string(&mut self, id: Hid, plain: ElementConversion) -> Result<(Class, ElementConversion), FailureReason> {
         // SAFETY: as above.
         let (padding, charset, variable) =
             unsafe { (ffi::H5Tget_strpad(id), ffi::H5Tget_cset(id), check(ffi::H5Tis_variable_str(id))? > 0) };
@@ -299,14 +304,14 @@ impl Walk {
         };
         let charset = if charset == 1 { Charset::Utf8 } else { Charset::Ascii };
         if variable {
-            let plan = Plan { memory: plain.memory, disk: self.heap_id(4), kind: PlanKind::Text };
+            let plan = ElementConversion { memory: plain.memory, disk: self.heap_id(4), kind: PlanKind::Text };
             Ok((Class::VariableString { padding, charset }, plan))
         } else {
             Ok((Class::FixedString { padding, charset }, plain))
         }
     }
 
-    fn compound(&mut self, id: Hid, memory: usize, depth: usize) -> Result<(Class, Plan), Reason> {
+    fn compound(&mut self, id: Hid, memory: usize, depth: usize) -> Result<(Class, ElementConversion), FailureReason> {
         let mut members = Vec::new();
         for index in 0..count(id)? {
             self.part()?;
@@ -329,23 +334,23 @@ impl Walk {
             let end = offset.checked_add(plan.memory).filter(|end| *end <= memory);
             let on_disk = usize::try_from(offset as i128 + grown).ok();
             let (Some(_), Some(on_disk)) = (end, on_disk) else {
-                return Err(Reason::new(format!("a compound whose field {name:?} lies outside of it")));
+                return Err(FailureReason::new(format!("a compound whose field {name:?} lies outside of it")));
             };
             grown += plan.disk as i128 - plan.memory as i128;
-            fields.push((index, Field { name, offset: on_disk as u64, datatype }));
+            fields.push((index, CompoundField { name, offset: on_disk as u64, datatype }));
             plans.push((offset, on_disk, plan));
         }
-        let disk =
-            usize::try_from(memory as i128 + grown).map_err(|_| Reason::new("a compound smaller than its fields"))?;
+        let disk = usize::try_from(memory as i128 + grown)
+            .map_err(|_| FailureReason::new("a compound smaller than its fields"))?;
         let same = plans.iter().all(|(from, to, plan)| from == to && plan.is_copy()) && disk == memory;
         let kind = if same { PlanKind::Copy } else { PlanKind::Fields(plans) };
         // Back to the order of the file.
         fields.sort_by_key(|(index, _)| *index);
         let fields = fields.into_iter().map(|(_, field)| field).collect();
-        Ok((Class::Compound { fields }, Plan { memory, disk, kind }))
+        Ok((Class::Compound { fields }, ElementConversion { memory, disk, kind }))
     }
 
-    fn reference(&mut self, id: Hid, memory: usize) -> (Class, Plan) {
+    fn reference(&mut self, id: Hid, memory: usize) -> (Class, ElementConversion) {
         let address = usize::from(self.address_size);
         // SAFETY: as above; the globals are set by H5open.
         let is = |known: Hid| unsafe { ffi::H5Tequal(id, known) } > 0;
@@ -367,16 +372,21 @@ impl Walk {
             // length, whichever is longer.
             ReferenceKind::Standard => ((4 + 2 + address + 4).max(2 + 1 + address), PlanKind::Standard),
         };
-        (Class::Reference(kind), Plan { memory, disk, kind: kind_of_plan })
+        (Class::Reference(kind), ElementConversion { memory, disk, kind: kind_of_plan })
     }
 
-    fn enumeration(&mut self, id: Hid, plain: Plan, depth: usize) -> Result<(Class, Plan), Reason> {
+    fn enumeration(
+        &mut self,
+        id: Hid,
+        plain: ElementConversion,
+        depth: usize,
+    ) -> Result<(Class, ElementConversion), FailureReason> {
         let (base, _) = self.base(id, depth)?;
         let Class::Integer { signed, order, .. } = base.class else {
-            return Err(Reason::new("an enumeration of a type that is not an integer"));
+            return Err(FailureReason::new("an enumeration of a type that is not an integer"));
         };
         if plain.memory > 16 || base.size != plain.memory as u64 {
-            return Err(Reason::new(format!("an enumeration of {} bytes", plain.memory)));
+            return Err(FailureReason::new(format!("an enumeration of {} bytes", plain.memory)));
         }
         let mut members = Vec::new();
         for index in 0..count(id)? {
@@ -387,17 +397,20 @@ impl Walk {
                 check(ffi::H5Tget_member_value(id, index, value.as_mut_ptr().cast()))?;
                 library_string(ffi::H5Tget_member_name(id, index))?
             };
-            members.push(Member { name, value: integer(value.get(..plain.memory).unwrap_or_default(), signed, order) });
+            members.push(EnumerationMember {
+                name,
+                value: integer(value.get(..plain.memory).unwrap_or_default(), signed, order),
+            });
         }
         Ok((Class::Enum { base: Box::new(base), members }, plain))
     }
 
-    fn array(&mut self, id: Hid, memory: usize, depth: usize) -> Result<(Class, Plan), Reason> {
+    fn array(&mut self, id: Hid, memory: usize, depth: usize) -> Result<(Class, ElementConversion), FailureReason> {
         // SAFETY: as above.
         let rank = check(unsafe { ffi::H5Tget_array_ndims(id) })? as usize;
         let mut dims = vec![0u64; rank.min(ffi::MAX_RANK)];
         if rank > ffi::MAX_RANK {
-            return Err(Reason::new(format!("an array of {rank} dimensions")));
+            return Err(FailureReason::new(format!("an array of {rank} dimensions")));
         }
         // SAFETY: as above; `dims` has room for each dimension.
         check(unsafe { ffi::H5Tget_array_dims2(id, dims.as_mut_ptr()) })?;
@@ -408,39 +421,39 @@ impl Walk {
             fits.then_some((count, plan.disk.checked_mul(count)?))
         });
         let Some((count, disk)) = sizes else {
-            return Err(Reason::new(format!("an array of {dims:?} elements in {memory} bytes")));
+            return Err(FailureReason::new(format!("an array of {dims:?} elements in {memory} bytes")));
         };
         let kind =
             if plan.is_copy() && disk == memory { PlanKind::Copy } else { PlanKind::Array(count, Box::new(plan)) };
-        Ok((Class::Array { dims, base: Box::new(base) }, Plan { memory, disk, kind }))
+        Ok((Class::Array { dims, base: Box::new(base) }, ElementConversion { memory, disk, kind }))
     }
 }
 
-fn count(id: Hid) -> Result<c_uint, Reason> {
+fn count(id: Hid) -> Result<c_uint, FailureReason> {
     // SAFETY: as above. A negative count is an error; all others fit.
     check(unsafe { ffi::H5Tget_nmembers(id) }).map(|count| count as c_uint)
 }
 
-fn order(id: Hid) -> Result<ByteOrder, Reason> {
+fn order(id: Hid) -> Result<ByteOrder, FailureReason> {
     // SAFETY: as above.
     match unsafe { ffi::H5Tget_order(id) } {
         1 => Ok(ByteOrder::Big),
         2 => Ok(ByteOrder::Vax),
         // H5T_ORDER_NONE (one byte) and H5T_ORDER_MIXED count as little-endian.
         order if order >= 0 => Ok(ByteOrder::Little),
-        _ => Err(Reason::of_library()),
+        _ => Err(FailureReason::of_library()),
     }
 }
 
 /// Precision and offset in bits.
-fn bits(id: Hid) -> Result<(u32, u32), Reason> {
+fn bits(id: Hid) -> Result<(u32, u32), FailureReason> {
     // SAFETY: as above.
     let (precision, offset) = unsafe { (ffi::H5Tget_precision(id), ffi::H5Tget_offset(id)) };
     let offset = check(offset)?;
     Ok((u32::try_from(precision).unwrap_or(u32::MAX), offset as u32))
 }
 
-fn float(id: Hid, size: usize) -> Result<FloatFormat, Reason> {
+fn float(id: Hid, size: usize) -> Result<FloatFormat, FailureReason> {
     let (precision, offset) = bits(id)?;
     let mut fields = [0usize; 5];
     let [sign, exponent_position, exponent_size, mantissa_position, mantissa_size] = &mut fields;
@@ -487,9 +500,9 @@ fn integer(bytes: &[u8], signed: bool, order: ByteOrder) -> i128 {
 }
 
 /// Takes over a string that libhdf5 allocated.
-fn library_string(text: *mut c_char) -> Result<BString, Reason> {
+fn library_string(text: *mut c_char) -> Result<BString, FailureReason> {
     if text.is_null() {
-        return Err(Reason::of_library());
+        return Err(FailureReason::of_library());
     }
     // SAFETY: libhdf5 returns a C string that we must free by H5free_memory.
     unsafe {
@@ -518,11 +531,12 @@ mod tests {
         let text = c"abc";
         let mut memory = vec![7, 0, 0, 0, 0, 0, 0, 0];
         memory.extend_from_slice(&(text.as_ptr().expose_provenance()).to_ne_bytes());
-        let number = Plan { memory: 4, disk: 4, kind: PlanKind::Copy };
-        let string = Plan { memory: 8, disk: 16, kind: PlanKind::Text };
-        let plan = Plan { memory: 16, disk: 24, kind: PlanKind::Fields(vec![(0, 0, number), (8, 8, string)]) };
+        let number = ElementConversion { memory: 4, disk: 4, kind: PlanKind::Copy };
+        let string = ElementConversion { memory: 8, disk: 16, kind: PlanKind::Text };
+        let plan =
+            ElementConversion { memory: 16, disk: 24, kind: PlanKind::Fields(vec![(0, 0, number), (8, 8, string)]) };
         let mut disk = vec![0xee; 24];
-        let mut heap = Heap::new(100, 8, 0);
+        let mut heap = HeapOutput::new(100, 8, 0);
         heap.bytes.extend_from_slice(b"before");
         // SAFETY: the pointer leads to a C string.
         unsafe { plan.encode_all(&memory, &mut disk, &mut heap) }.unwrap();
@@ -536,7 +550,7 @@ mod tests {
 
     #[test]
     fn descriptors_follow_the_width_of_addresses() {
-        let heap = Heap::new(100, 4, 0);
+        let heap = HeapOutput::new(100, 4, 0);
         let mut disk = [0xee; 13];
         heap.describe(5, 0x0102, &mut disk);
         assert_eq!(disk, [5, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0xee]);

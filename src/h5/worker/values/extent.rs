@@ -1,23 +1,23 @@
 //! Extents of datasets and attributes.
 
-use crate::h5::library::{Id, Reason, check, ffi};
+use crate::h5::library::{FailureReason, Id, check, ffi};
 
 /// A dataspace.
 #[derive(Debug)]
-pub(in crate::h5::worker) struct Extent {
+pub(in crate::h5::worker) struct Dataspace {
     pub shape: Vec<u64>,
     pub max_shape: Vec<Option<u64>>,
     pub null: bool,
 }
 
-impl Extent {
-    pub fn of(space: &Id) -> Result<Self, Reason> {
+impl Dataspace {
+    pub fn of(space: &Id) -> Result<Self, FailureReason> {
         // SAFETY: an open dataspace (so in all calls here).
         let (class, rank) = unsafe {
             (ffi::H5Sget_simple_extent_type(space.raw()), check(ffi::H5Sget_simple_extent_ndims(space.raw()))? as usize)
         };
         if class < 0 || rank > ffi::MAX_RANK {
-            return Err(Reason::new(format!("a dataspace of class {class} and rank {rank}")));
+            return Err(FailureReason::new(format!("a dataspace of class {class} and rank {rank}")));
         }
         let (mut shape, mut max) = (vec![0; rank], vec![0; rank]);
         if rank > 0 {

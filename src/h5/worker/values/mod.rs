@@ -6,6 +6,6 @@ mod extent;
 mod reference;
 
 pub(super) use aligned::{Aligned, reclaim};
-pub(super) use datatype::{Heap, Plan, describe};
-pub(super) use extent::Extent;
+pub(super) use datatype::{ElementConversion, HeapOutput, describe};
+pub(super) use extent::Dataspace;
 pub(super) use reference::dereference;

@@ -13,8 +13,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::h5::worker::driver::disk;
-use crate::h5::worker::driver::overlay::Piece;
-use crate::h5::writing::journal::{self, Change};
+use crate::h5::worker::driver::overlay::OverlayWrite;
+use crate::h5::writing::journal::{self, JournalChange};
 
 /// A dying process does not tear a write within one page.
 const PAGE: u64 = 4096;
@@ -29,7 +29,13 @@ const GLOBAL_HEAP: i32 = 4;
 const LOCAL_HEAP: i32 = 5;
 
 /// Commits pieces to the file, which then is `end` bytes long; returns the number of writes.
-pub(super) fn commit(file: &File, journal: &File, pieces: Vec<Piece>, end: u64, removes: bool) -> io::Result<u64> {
+pub(super) fn commit(
+    file: &File,
+    journal: &File,
+    pieces: Vec<OverlayWrite>,
+    end: u64,
+    removes: bool,
+) -> io::Result<u64> {
     let size = disk::length(file)?;
     if size < end {
         disk::set_len(file, end)?;
@@ -51,7 +57,7 @@ pub(super) fn commit(file: &File, journal: &File, pieces: Vec<Piece>, end: u64, 
 }
 
 /// The writes, in their order.
-fn plan(file: &File, pieces: Vec<Piece>, removes: bool) -> io::Result<Vec<Change>> {
+fn plan(file: &File, pieces: Vec<OverlayWrite>, removes: bool) -> io::Result<Vec<JournalChange>> {
     let mut changes = Vec::new();
     for piece in pieces {
         let mut before = vec![0; piece.bytes.len()];
@@ -60,7 +66,7 @@ fn plan(file: &File, pieces: Vec<Piece>, removes: bool) -> io::Result<Vec<Change
         let (first, last) = ((0..before.len()).find(differs), (0..before.len()).rfind(differs));
         let (Some(first), Some(last)) = (first, last) else { continue };
         let cut = |bytes: &[u8]| bytes.get(first..=last).unwrap_or_default().to_vec();
-        let change = Change { at: piece.at + first as u64, before: cut(&before), after: cut(&piece.bytes) };
+        let change = JournalChange { at: piece.at + first as u64, before: cut(&before), after: cut(&piece.bytes) };
         changes.push((Rank::of(&piece), change));
     }
     // Changes of one rank stay in the order of their offsets: messages of an object header move only to its earlier
@@ -92,28 +98,28 @@ struct Group {
     rank: Rank,
     at: u64,
     end: u64,
-    changes: Vec<Change>,
+    changes: Vec<JournalChange>,
 }
 
 impl Group {
-    fn takes(&self, rank: Rank, change: &Change) -> bool {
+    fn takes(&self, rank: Rank, change: &JournalChange) -> bool {
         let (at, end) = (self.at.min(change.at), self.end.max(change.end()));
         at / PAGE == (end - 1) / PAGE || self.rank.agrees_with(rank) && end - at < REACH
     }
 
-    fn add(&mut self, rank: Rank, change: Change) {
+    fn add(&mut self, rank: Rank, change: JournalChange) {
         (self.rank, self.at, self.end) = (rank, self.at.min(change.at), self.end.max(change.end()));
         self.changes.push(change);
     }
 
     /// The write; earlier writes may have changed the bytes between.
-    fn write(&self, file: &File, earlier: &[Change]) -> io::Result<Change> {
+    fn write(&self, file: &File, earlier: &[JournalChange]) -> io::Result<JournalChange> {
         let mut before = vec![0; (self.end - self.at) as usize];
         file.read_exact_at(&mut before, self.at)?;
         earlier.iter().for_each(|change| change.apply(self.at, &mut before));
         let mut after = before.clone();
         self.changes.iter().for_each(|change| change.apply(self.at, &mut after));
-        Ok(Change { at: self.at, before, after })
+        Ok(JournalChange { at: self.at, before, after })
     }
 }
 
@@ -134,7 +140,7 @@ enum Rank {
 }
 
 impl Rank {
-    fn of(piece: &Piece) -> Self {
+    fn of(piece: &OverlayWrite) -> Self {
         match piece.bytes.first_chunk::<4>() {
             _ if piece.kind == SUPERBLOCK => Rank::Superblock,
             _ if piece.kind == GLOBAL_HEAP => Rank::GlobalHeap,
@@ -161,10 +167,10 @@ mod tests {
 
     use super::*;
 
-    fn piece(at: u64, signature: &[u8], length: usize, kind: i32) -> Piece {
+    fn piece(at: u64, signature: &[u8], length: usize, kind: i32) -> OverlayWrite {
         let mut bytes = signature.to_vec();
         bytes.resize(length, 0xee);
-        Piece { at, bytes, kind }
+        OverlayWrite { at, bytes, kind }
     }
 
     proptest! {
@@ -181,7 +187,7 @@ mod tests {
             let kinds: [(&[u8], i32); 6] =
                 [(b"HEAP", 5), (b"BTHD", 2), (b"BTLF", 2), (b"FHDB", 5), (b"SNOD", 2), (b"OCHK", 6)];
             let mut expected = original.clone();
-            let pieces: Vec<Piece> = places.iter().map(|(place, (kind, length))| {
+            let pieces: Vec<OverlayWrite> = places.iter().map(|(place, (kind, length))| {
                 let (signature, kind) = kinds[*kind];
                 piece(place * 300, signature, *length, kind)
             }).collect();

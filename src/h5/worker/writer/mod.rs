@@ -10,27 +10,27 @@ use std::path::PathBuf;
 use hdf5_metno_sys::{h5a, h5d, h5f, h5g, h5l, h5o, h5p, h5r, h5t};
 
 use super::address::address_of;
-use super::driver::{self, Access, Source, disk};
+use super::driver::{self, DriverAccess, DriverSource, disk};
 use super::shared::SharedMemory;
 use super::start::start_library;
-use super::values::{Aligned, Extent};
-use crate::h5::element::Value;
-use crate::h5::library::{Id, Reason, c_string, check, ffi};
+use super::values::{Aligned, Dataspace};
+use crate::h5::element::AttributeValue;
+use crate::h5::library::{FailureReason, Id, c_string, check, ffi};
 use crate::h5::objects::attributes::{create_references, create_value};
 use crate::h5::objects::storage::{Storage, UNLIMITED, timeless};
 use crate::h5::objects::types::Type;
 use crate::h5::objects::{DEFAULT, create_dataset, hyperslab, links, space};
-use crate::h5::protocol::{Hello, MAX_ELEMENTS, Refusal};
-use crate::h5::steps::{Done, Layout, NewElement, Object, References, Step};
+use crate::h5::protocol::{Hello, MAX_ELEMENTS, WorkerRefusal};
+use crate::h5::steps::{NewDataset, NewElement, References, Step, StepOutcome, TargetObject};
 
 /// Most references in a list that is changed.
 const MOST_REFERENCES: u64 = 4096;
 
 /// The state of a writing worker between steps.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct WritingWorker {
     path: PathBuf,
-    source: Source,
+    source: DriverSource,
     journal: File,
     plugins: Option<Vec<u8>>,
     fapl: Option<Id>,
@@ -39,14 +39,14 @@ pub(super) struct Writer {
     made: Vec<Id>,
 }
 
-impl Writer {
-    pub fn new(hello: &Hello, source: Source, journal: File) -> Self {
+impl WritingWorker {
+    pub fn new(hello: &Hello, source: DriverSource, journal: File) -> Self {
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(&hello.path));
         Self { path, source, journal, plugins: hello.plugins.clone(), fapl: None, file: None, made: Vec::new() }
     }
 
     /// Executes a step.
-    pub fn step(&mut self, step: &Step, shared: &mut SharedMemory) -> Result<Done, Refusal> {
+    pub fn step(&mut self, step: &Step, shared: &mut SharedMemory) -> Result<StepOutcome, WorkerRefusal> {
         match step {
             Step::Begin => self.begin()?,
             Step::Group => return Ok(self.group()?),
@@ -54,14 +54,14 @@ impl Writer {
             Step::Elements { object, start, count, bytes, heap, strings } => {
                 let length = bytes.saturating_add(*heap);
                 let shared = usize::try_from(length).ok().and_then(|length| shared.bytes().get_mut(..length));
-                let shared = shared.ok_or_else(|| Reason::new(format!("{length} bytes of elements at once")))?;
+                let shared = shared.ok_or_else(|| FailureReason::new(format!("{length} bytes of elements at once")))?;
                 let (bytes, heap) = shared.split_at_mut(*bytes as usize);
                 self.elements(object, start, count, bytes, heap, strings)?;
             }
             Step::Extend { object, extents } => self.extend(object, extents)?,
             Step::Chunk { object, start, bytes } => {
                 let chunk = usize::try_from(*bytes).ok().and_then(|length| shared.bytes().get(..length));
-                let chunk = chunk.ok_or_else(|| Reason::new(format!("a chunk of {bytes} bytes")))?;
+                let chunk = chunk.ok_or_else(|| FailureReason::new(format!("a chunk of {bytes} bytes")))?;
                 self.chunk(object, start, chunk)?;
             }
             Step::Attribute { object, name, value } => self.attribute(object, name, value)?,
@@ -71,7 +71,7 @@ impl Writer {
             Step::AddReference { object, name, kind, to } => self.add_reference(object, name, *kind, to)?,
             Step::RemoveReference { object, name, to } => self.remove_reference(object, name, to)?,
             Step::Link { object, group, replaces, path } => {
-                if *replaces && self.open(&Object::Path(path.clone())).is_ok() {
+                if *replaces && self.open(&TargetObject::Path(path.clone())).is_ok() {
                     self.unlink(path)?;
                 }
                 self.link(object, group.as_ref(), path)?;
@@ -80,13 +80,13 @@ impl Writer {
             Step::Flush => self.flush()?,
             Step::Commit { removes } => return self.commit(*removes),
         }
-        Ok(Done::Yes)
+        Ok(StepOutcome::Yes)
     }
 
-    fn begin(&mut self) -> Result<(), Reason> {
+    fn begin(&mut self) -> Result<(), FailureReason> {
         if self.fapl.is_none() {
             let (path, source) = (self.path.clone(), self.source);
-            let access = Access { path, source, follow: None, write: true };
+            let access = DriverAccess { path, source, follow: None, write: true };
             self.fapl = Some(start_library(access, self.plugins.as_deref())?);
         }
         let fapl = self.fapl.as_ref().map_or(DEFAULT, Id::raw);
@@ -108,7 +108,7 @@ impl Writer {
             )
         })?;
         if persist != 0 {
-            return Err(Reason::new(
+            return Err(FailureReason::new(
                 "the file keeps a list of its free space, which libhdf5 would write to while it is in use; `h5repack \
                  -S FSM_AGGR -P 0` makes a file without",
             ));
@@ -117,34 +117,35 @@ impl Writer {
         Ok(())
     }
 
-    fn file(&self) -> Result<i64, Reason> {
-        self.file.as_ref().map(Id::raw).ok_or_else(|| Reason::new("the file is not open for writing"))
+    fn file(&self) -> Result<i64, FailureReason> {
+        self.file.as_ref().map(Id::raw).ok_or_else(|| FailureReason::new("the file is not open for writing"))
     }
 
     /// Opens an object, or opens a new one a second time.
-    fn open(&self, object: &Object) -> Result<Id, Reason> {
+    fn open(&self, object: &TargetObject) -> Result<Id, FailureReason> {
         let file = self.file()?;
         match object {
-            Object::Path(path) => {
+            TargetObject::Path(path) => {
                 let name = c_string(path)?;
                 // SAFETY: a C string and an open file.
                 Id::own(unsafe { h5o::H5Oopen(file, name.as_ptr(), DEFAULT) })
             }
-            Object::New(number) => {
-                let made = self.made.get(*number as usize).ok_or_else(|| Reason::new("no such object was made"))?;
+            TargetObject::New(number) => {
+                let made =
+                    self.made.get(*number as usize).ok_or_else(|| FailureReason::new("no such object was made"))?;
                 // SAFETY: an open object.
                 Id::own(unsafe { h5o::H5Oopen(made.raw(), c".".as_ptr(), DEFAULT) })
             }
         }
     }
 
-    fn keep(&mut self, made: Id) -> Done {
+    fn keep(&mut self, made: Id) -> StepOutcome {
         self.made.push(made);
         // 2^32 objects fit no memory.
-        Done::New(self.made.len() as u32 - 1)
+        StepOutcome::New(self.made.len() as u32 - 1)
     }
 
-    fn group(&mut self) -> Result<Done, Reason> {
+    fn group(&mut self) -> Result<StepOutcome, FailureReason> {
         let creation = timeless(*h5p::H5P_CLS_GROUP_CREATE)?;
         // Links stay in the object header, however many: adding one there is one write, whereas adding one to an index
         // of links is not.
@@ -155,7 +156,7 @@ impl Writer {
         Ok(self.keep(group))
     }
 
-    fn dataset(&mut self, layout: &Layout) -> Result<Done, Reason> {
+    fn dataset(&mut self, layout: &NewDataset) -> Result<StepOutcome, FailureReason> {
         let datatype = self.new_type(&layout.element)?;
         let limits = layout.extents.iter().zip(&layout.grows).map(|(n, grows)| if *grows { UNLIMITED } else { *n });
         let storage = Storage::chunked(&layout.extents, &limits.collect::<Vec<_>>(), &layout.chunk);
@@ -165,18 +166,18 @@ impl Writer {
         Ok(self.keep(dataset))
     }
 
-    fn new_type(&self, element: &NewElement) -> Result<Type, Reason> {
+    fn new_type(&self, element: &NewElement) -> Result<Type, FailureReason> {
         match element {
             NewElement::Of(element) => Type::new(element)?.into_stored(),
             NewElement::Like(object) => self.type_of(object),
             NewElement::Compound(fields) => {
                 let made = |(name, field): &(String, NewElement)| Ok((name.clone(), self.new_type(field)?));
-                Type::compound(&fields.iter().map(made).collect::<Result<Vec<_>, Reason>>()?)?.into_stored()
+                Type::compound(&fields.iter().map(made).collect::<Result<Vec<_>, FailureReason>>()?)?.into_stored()
             }
         }
     }
 
-    fn type_of(&self, object: &Object) -> Result<Type, Reason> {
+    fn type_of(&self, object: &TargetObject) -> Result<Type, FailureReason> {
         let dataset = self.open(object)?;
         // SAFETY: an open object; of another kind the call fails.
         Type::of_file(Id::own(unsafe { h5d::H5Dget_type(dataset.raw()) })?)
@@ -184,29 +185,33 @@ impl Writer {
 
     fn elements(
         &self,
-        object: &Object,
+        object: &TargetObject,
         start: &[u64],
         count: &[u64],
         bytes: &mut [u8],
         heap: &mut [u8],
         strings: &[u64],
-    ) -> Result<(), Reason> {
+    ) -> Result<(), FailureReason> {
         let dataset = self.open(object)?;
         let datatype = self.type_of(object)?;
         let elements = crate::catalogue::product(count).filter(|count| *count > 0);
         let size = elements.and_then(|count| count.checked_mul(datatype.size() as u64));
         if size != Some(bytes.len() as u64) || size > Some(MAX_ELEMENTS) {
-            return Err(Reason::new(format!("{} bytes for {count:?} elements of {}", bytes.len(), datatype.size())));
+            return Err(FailureReason::new(format!(
+                "{} bytes for {count:?} elements of {}",
+                bytes.len(),
+                datatype.size()
+            )));
         }
         if datatype.pointers()? != strings {
-            return Err(Reason::new("the element has its strings at other offsets"));
+            return Err(FailureReason::new("the element has its strings at other offsets"));
         }
         let mut aligned = Aligned::of(bytes);
         if !strings.is_empty() {
             place_strings(aligned.bytes_mut(), datatype.size(), heap, strings)?;
         }
         // SAFETY: an open dataset.
-        let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
+        let extent = Dataspace::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
         let file = hyperslab(&extent.shape, start, count)?;
         let memory = space(count, None)?;
         // SAFETY: the memory space has as many elements as there are bytes for, checked above; pointers lead to strings
@@ -218,7 +223,7 @@ impl Writer {
         Ok(())
     }
 
-    fn extend(&self, object: &Object, extents: &[u64]) -> Result<(), Reason> {
+    fn extend(&self, object: &TargetObject, extents: &[u64]) -> Result<(), FailureReason> {
         let dataset = self.open(object)?;
         self.check_rank(&dataset, extents)?;
         // SAFETY: as many extents as the dataset has dimensions.
@@ -226,14 +231,14 @@ impl Writer {
         Ok(())
     }
 
-    fn chunk(&self, object: &Object, start: &[u64], stored: &[u8]) -> Result<(), Reason> {
+    fn chunk(&self, object: &TargetObject, start: &[u64], stored: &[u8]) -> Result<(), FailureReason> {
         let dataset = self.open(object)?;
         self.check_rank(&dataset, start)?;
         if stored_bytes(&dataset, start)? == stored.len() as u64 {
             // libhdf5 would overwrite a chunk of the same length, and a dying process may do that in part. Without its
             // space the chunk gets new space.
             // SAFETY: an open dataset.
-            let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
+            let extent = Dataspace::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
             let shorter: Vec<u64> = extent.shape.iter().zip(start).map(|(extent, start)| *start.min(extent)).collect();
             // SAFETY: as many extents as the dataset has dimensions.
             unsafe {
@@ -249,17 +254,17 @@ impl Writer {
         Ok(())
     }
 
-    fn check_rank(&self, dataset: &Id, numbers: &[u64]) -> Result<(), Reason> {
+    fn check_rank(&self, dataset: &Id, numbers: &[u64]) -> Result<(), FailureReason> {
         // SAFETY: an open object; of another kind the call fails.
-        let extent = Extent::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
+        let extent = Dataspace::of(&Id::own(unsafe { h5d::H5Dget_space(dataset.raw()) })?)?;
         if extent.shape.len() == numbers.len() {
             Ok(())
         } else {
-            Err(Reason::new(format!("{} numbers for {} dimensions", numbers.len(), extent.shape.len())))
+            Err(FailureReason::new(format!("{} numbers for {} dimensions", numbers.len(), extent.shape.len())))
         }
     }
 
-    fn attribute(&self, object: &Object, name: &str, value: &Value) -> Result<(), Reason> {
+    fn attribute(&self, object: &TargetObject, name: &str, value: &AttributeValue) -> Result<(), FailureReason> {
         let object = self.open(object)?;
         let name = c_string(name.as_bytes())?;
         delete_attribute(&object, &name)?;
@@ -268,12 +273,12 @@ impl Writer {
 
     fn references(
         &self,
-        object: &Object,
+        object: &TargetObject,
         name: &str,
         kind: References,
-        to: &[Object],
+        to: &[TargetObject],
         is_list: bool,
-    ) -> Result<(), Reason> {
+    ) -> Result<(), FailureReason> {
         let object = self.open(object)?;
         let name = c_string(name.as_bytes())?;
         delete_attribute(&object, &name)?;
@@ -282,7 +287,13 @@ impl Writer {
         create_references(object.raw(), &name, kind, &to, is_list)
     }
 
-    fn add_reference(&self, object: &Object, name: &str, kind: References, to: &Object) -> Result<(), Reason> {
+    fn add_reference(
+        &self,
+        object: &TargetObject,
+        name: &str,
+        kind: References,
+        to: &TargetObject,
+    ) -> Result<(), FailureReason> {
         let (object, to) = (self.open(object)?, self.open(to)?);
         let name = c_string(name.as_bytes())?;
         let (kind, mut known) = list_of(&object, &name)?.unwrap_or((kind, Vec::new()));
@@ -290,7 +301,7 @@ impl Writer {
         put_list(&object, &name, kind, &known)
     }
 
-    fn remove_reference(&self, object: &Object, name: &str, to: &Object) -> Result<(), Reason> {
+    fn remove_reference(&self, object: &TargetObject, name: &str, to: &TargetObject) -> Result<(), FailureReason> {
         let (object, to) = (self.open(object)?, self.open(to)?);
         let name = c_string(name.as_bytes())?;
         let Some((kind, known)) = list_of(&object, &name)? else { return Ok(()) };
@@ -304,7 +315,7 @@ impl Writer {
         put_list(&object, &name, kind, &left)
     }
 
-    fn link(&self, object: &Object, group: Option<&Object>, path: &[u8]) -> Result<(), Reason> {
+    fn link(&self, object: &TargetObject, group: Option<&TargetObject>, path: &[u8]) -> Result<(), FailureReason> {
         let object = self.open(object)?;
         let group = group.map(|group| self.open(group)).transpose()?;
         let from = group.as_ref().map_or_else(|| self.file(), |group| Ok(group.raw()))?;
@@ -314,8 +325,8 @@ impl Writer {
         Ok(())
     }
 
-    fn unlink(&self, path: &[u8]) -> Result<(), Reason> {
-        let object = self.open(&Object::Path(path.to_vec()))?;
+    fn unlink(&self, path: &[u8]) -> Result<(), FailureReason> {
+        let object = self.open(&TargetObject::Path(path.to_vec()))?;
         let path = c_string(path)?;
         // Freeing the object gains nothing, since its space is lost all the same; and a group that still links to it in
         // a partly written file must find it complete.
@@ -326,41 +337,42 @@ impl Writer {
         Ok(())
     }
 
-    fn flush(&self) -> Result<(), Reason> {
+    fn flush(&self) -> Result<(), FailureReason> {
         // SAFETY: an open file.
         check(unsafe { h5f::H5Fflush(self.file()?, h5f::H5F_scope_t::H5F_SCOPE_GLOBAL) })?;
-        disk::sync(&self.source.file()).map_err(|error| Reason::new(error.to_string()))
+        disk::sync(&self.source.file()).map_err(|error| FailureReason::new(error.to_string()))
     }
 
-    fn commit(&mut self, removes: bool) -> Result<Done, Refusal> {
+    fn commit(&mut self, removes: bool) -> Result<StepOutcome, WorkerRefusal> {
         self.flush()?;
         self.made.clear();
-        let file = self.file.take().ok_or_else(|| Reason::new("the file is not open for writing"))?;
+        let file = self.file.take().ok_or_else(|| FailureReason::new("the file is not open for writing"))?;
         // SAFETY: an open file, whose identifier is closed once.
         unsafe {
             if h5f::H5Fget_obj_count(file.raw(), h5f::H5F_OBJ_ALL) != 1 {
-                return Err(Refusal::Hdf5("an object was left open".into()));
+                return Err(WorkerRefusal::Hdf5("an object was left open".into()));
             }
             check(h5f::H5Fclose(file.release()))?;
         }
-        let overlay = driver::take_overlay().ok_or_else(|| Reason::new("nothing was held back"))?;
+        let overlay = driver::take_overlay().ok_or_else(|| FailureReason::new("nothing was held back"))?;
         let (end, source) = (overlay.end(), self.source.file());
         let written = commit::commit(&source, &self.journal, overlay.into_pieces(), end, removes);
-        written.map(Done::Committed).map_err(|error| Refusal::Hdf5(format!("cannot write: {error}")))
+        written.map(StepOutcome::Committed).map_err(|error| WorkerRefusal::Hdf5(format!("cannot write: {error}")))
     }
 }
 
 /// Replaces positions in the heap by pointers.
-fn place_strings(elements: &mut [u8], size: usize, heap: &[u8], strings: &[u64]) -> Result<(), Reason> {
+fn place_strings(elements: &mut [u8], size: usize, heap: &[u8], strings: &[u64]) -> Result<(), FailureReason> {
     if heap.last() != Some(&0) {
-        return Err(Reason::new("the last string has no end"));
+        return Err(FailureReason::new("the last string has no end"));
     }
     for element in elements.chunks_exact_mut(size.max(1)) {
         for string in strings {
             let place = element.get_mut(*string as usize..).and_then(<[u8]>::first_chunk_mut::<8>);
-            let place = place.ok_or_else(|| Reason::new("a string outside of its element"))?;
+            let place = place.ok_or_else(|| FailureReason::new("a string outside of its element"))?;
             let at = usize::try_from(u64::from_ne_bytes(*place)).ok().and_then(|at| heap.get(at..));
-            let at = at.filter(|rest| !rest.is_empty()).ok_or_else(|| Reason::new("a string outside of the heap"))?;
+            let at =
+                at.filter(|rest| !rest.is_empty()).ok_or_else(|| FailureReason::new("a string outside of the heap"))?;
             *place = (at.as_ptr() as u64).to_ne_bytes();
         }
     }
@@ -368,7 +380,7 @@ fn place_strings(elements: &mut [u8], size: usize, heap: &[u8], strings: &[u64])
 }
 
 /// Bytes of a chunk in stored form; 0 for one that is not stored.
-fn stored_bytes(dataset: &Id, start: &[u64]) -> Result<u64, Reason> {
+fn stored_bytes(dataset: &Id, start: &[u64]) -> Result<u64, FailureReason> {
     let (mut mask, mut address, mut size) = (0, 0, 0);
     // SAFETY: an open dataset, as many numbers as it has dimensions, and places for three answers.
     check(unsafe {
@@ -378,7 +390,7 @@ fn stored_bytes(dataset: &Id, start: &[u64]) -> Result<u64, Reason> {
     Ok(if address == u64::MAX { 0 } else { size })
 }
 
-fn delete_attribute(object: &Id, name: &CString) -> Result<(), Reason> {
+fn delete_attribute(object: &Id, name: &CString) -> Result<(), FailureReason> {
     // SAFETY: a C string and an open object.
     if check(unsafe { h5a::H5Aexists(object.raw(), name.as_ptr()) })? > 0 {
         // SAFETY: as above.
@@ -387,7 +399,7 @@ fn delete_attribute(object: &Id, name: &CString) -> Result<(), Reason> {
     Ok(())
 }
 
-fn put_list(object: &Id, name: &CString, kind: References, to: &[Id]) -> Result<(), Reason> {
+fn put_list(object: &Id, name: &CString, kind: References, to: &[Id]) -> Result<(), FailureReason> {
     delete_attribute(object, name)?;
     if to.is_empty() {
         return Ok(());
@@ -397,7 +409,7 @@ fn put_list(object: &Id, name: &CString, kind: References, to: &[Id]) -> Result<
 }
 
 /// The targets of an attribute's references, and their type; `None`: no such attribute. It drops dangling references.
-fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>, Reason> {
+fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>, FailureReason> {
     // SAFETY: a C string and an open object.
     if check(unsafe { h5a::H5Aexists(object.raw(), name.as_ptr()) })? == 0 {
         return Ok(None);
@@ -407,10 +419,11 @@ fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>,
         let attribute = Id::own(h5a::H5Aopen(object.raw(), name.as_ptr(), DEFAULT))?;
         let datatype = Id::own(h5a::H5Aget_type(attribute.raw()))?;
         let space = Id::own(h5a::H5Aget_space(attribute.raw()))?;
-        (attribute, datatype, Extent::of(&space)?)
+        (attribute, datatype, Dataspace::of(&space)?)
     };
     let count = crate::catalogue::product(&extent.shape).filter(|count| *count <= MOST_REFERENCES && !extent.null);
-    let count = count.ok_or_else(|| Reason::new(format!("an attribute of {:?} references", extent.shape)))? as usize;
+    let count =
+        count.ok_or_else(|| FailureReason::new(format!("an attribute of {:?} references", extent.shape)))? as usize;
     // SAFETY: open datatypes.
     let is = |known: i64| check(unsafe { h5t::H5Tequal(datatype.raw(), known) }).map(|equal| equal > 0);
     let mut targets = Vec::new();
@@ -428,7 +441,7 @@ fn list_of(object: &Id, name: &CString) -> Result<Option<(References, Vec<Id>)>,
         return Ok(Some((References::Object, targets)));
     }
     if !is(*h5t::H5T_STD_REF)? {
-        return Err(Reason::new(format!("{} holds no references to objects", name.to_string_lossy())));
+        return Err(FailureReason::new(format!("{} holds no references to objects", name.to_string_lossy())));
     }
     let mut references: Vec<h5r::H5R_ref_t> = std::iter::repeat_with(Default::default).take(count.max(1)).collect();
     // SAFETY: room for as many references; each is released once.

@@ -4,8 +4,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
 use crate::catalogue::{
-    Attribute, ByteOrder, Charset, Chunk, ChunkMapBuilder, Class, Dangling, Dataset, Datatype, Description, Elements,
-    Field, Fill, Filter, FloatFormat, Layout, Link, Member, Padding, ReferenceKind, Target, VirtualSource,
+    Attribute, ByteOrder, Charset, Chunk, ChunkMapBuilder, Class, CompoundField, Dangling, Dataset, DatasetDescription,
+    Datatype, Elements, EnumerationMember, Fill, Filter, FloatFormat, Layout, Link, Padding, ReferenceKind, Target,
+    VirtualSource,
 };
 
 fn id(address: u64) -> ObjectId {
@@ -45,8 +46,11 @@ fn datatypes() -> Vec<Datatype> {
         datatype(16, Class::VariableString { padding: Padding::NullTerminated, charset }),
         datatype(1, Class::Bitfield { order, precision: 3, offset: 2 }),
         datatype(3, Class::Opaque { tag: "tag".into() }),
-        datatype(8, Class::Compound { fields: vec![Field { name: "x".into(), offset: 4, datatype: integer(4) }] }),
-        datatype(4, Class::Enum { base: base(), members: vec![Member { name: "up".into(), value: -1 }] }),
+        datatype(
+            8,
+            Class::Compound { fields: vec![CompoundField { name: "x".into(), offset: 4, datatype: integer(4) }] },
+        ),
+        datatype(4, Class::Enum { base: base(), members: vec![EnumerationMember { name: "up".into(), value: -1 }] }),
         datatype(16, Class::Sequence { base: base() }),
         datatype(24, Class::Array { dims: vec![2, 3], base: base() }),
         datatype(8, Class::Reference(ReferenceKind::Object)),
@@ -65,7 +69,7 @@ fn attribute(datatype: Datatype) -> Attribute {
 
 fn dataset(fill: Fill, layout: Layout) -> Dataset {
     let filter = Filter { id: 1, optional: true, parameters: vec![4], name: "deflate".into(), available: true };
-    let description = Description {
+    let description = DatasetDescription {
         datatype: datatypes().remove(0),
         shape: vec![10, 20],
         max_shape: vec![None, Some(20)],

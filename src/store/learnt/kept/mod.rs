@@ -57,7 +57,7 @@ const BLOCK: u64 = 4096;
 
 /// A folder of entries about sources, bounded in size.
 #[derive(Debug)]
-pub struct Kept(Option<Folder>);
+pub struct KeptFolder(Option<Folder>);
 
 #[derive(Debug)]
 struct Folder {
@@ -78,7 +78,7 @@ struct Swept {
     unseen: u64,
 }
 
-impl Kept {
+impl KeptFolder {
     /// A cache that keeps nothing.
     pub fn none() -> Self {
         Self(None)

@@ -26,7 +26,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn what_was_put_is_found_by_its_whole_key() {
     let (_parent, path) = folder();
-    let kept = Kept::new(path.clone(), 1 << 20);
+    let kept = KeptFolder::new(path.clone(), 1 << 20);
     assert_eq!(kept.get(&identity(1), "index"), None);
     assert!(kept.put(&identity(1), "index", b"one"));
     assert!(kept.put(&identity(2), "index", b""));
@@ -47,7 +47,7 @@ fn what_was_put_is_found_by_its_whole_key() {
         assert_eq!(kept.get(&other, "index"), None, "{other:?}");
     }
     // Another opening of the folder, as by another process.
-    let other = Kept::new(path.clone(), 1 << 20);
+    let other = KeptFolder::new(path.clone(), 1 << 20);
     assert!(other.put(&identity(1), "index", b"newer"));
     assert_eq!(kept.get(&identity(1), "index").unwrap(), b"newer");
     assert_eq!(files(&path).len(), 3);
@@ -56,7 +56,7 @@ fn what_was_put_is_found_by_its_whole_key() {
 #[test]
 fn only_the_user_may_look() {
     let (_parent, path) = folder();
-    Kept::new(path.clone(), 1 << 20).put(&identity(1), "/secret/name", b"one");
+    KeptFolder::new(path.clone(), 1 << 20).put(&identity(1), "/secret/name", b"one");
     assert_eq!(mode(&path), 0o700);
     let [file] = files(&path).try_into().unwrap();
     assert_eq!(mode(&file), 0o600);
@@ -66,7 +66,7 @@ fn only_the_user_may_look() {
 #[test]
 fn a_damaged_entry_is_absent() {
     let (_parent, path) = folder();
-    let kept = Kept::new(path.clone(), 1 << 20);
+    let kept = KeptFolder::new(path.clone(), 1 << 20);
     kept.put(&identity(1), "index", b"some bytes");
     let [file] = files(&path).try_into().unwrap();
     let whole = std::fs::read(&file).unwrap();
@@ -90,7 +90,7 @@ fn a_damaged_entry_is_absent() {
 #[test]
 fn an_entry_that_is_whole_may_still_be_foreign() {
     let (_parent, path) = folder();
-    let kept = Kept::new(path.clone(), 1 << 20);
+    let kept = KeptFolder::new(path.clone(), 1 << 20);
     kept.put(&identity(1), "index", b"some bytes");
     let [file] = files(&path).try_into().unwrap();
     let whole = std::fs::read(&file).unwrap();
@@ -117,7 +117,7 @@ fn an_entry_that_is_whole_may_still_be_foreign() {
 fn the_least_recently_used_go_first() {
     let (_parent, path) = folder();
     // Room for 16 entries of one block each; removal frees a sixteenth of the room at once.
-    let kept = Kept::new(path.clone(), 16 * BLOCK);
+    let kept = KeptFolder::new(path.clone(), 16 * BLOCK);
     let age = |inode: u64, seconds: u64| {
         let file = path.join(file_name(&key(&identity(inode), "index")));
         let when = SystemTime::now() - Duration::from_secs(seconds);
@@ -137,18 +137,18 @@ fn the_least_recently_used_go_first() {
 #[test]
 fn what_is_larger_than_the_limit_is_not_kept() {
     let (_parent, path) = folder();
-    let kept = Kept::new(path.clone(), 3 * BLOCK);
+    let kept = KeptFolder::new(path.clone(), 3 * BLOCK);
     assert!(kept.put(&identity(1), "index", &[7; 2 * BLOCK as usize]));
     assert!(!kept.put(&identity(2), "index", &[7; 3 * BLOCK as usize]));
     assert!(kept.get(&identity(1), "index").is_some());
-    assert!(!Kept::none().put(&identity(1), "index", b"one"));
-    assert_eq!(Kept::none().get(&identity(1), "index"), None);
+    assert!(!KeptFolder::none().put(&identity(1), "index", b"one"));
+    assert_eq!(KeptFolder::none().get(&identity(1), "index"), None);
 }
 
 #[test]
 fn other_files_in_the_folder_stay() {
     let (_parent, path) = folder();
-    let kept = Kept::new(path.clone(), 2 * BLOCK);
+    let kept = KeptFolder::new(path.clone(), 2 * BLOCK);
     kept.put(&identity(1), "index", b"one");
     let name = file_name(&key(&identity(9), "index"));
     let stranger = [
@@ -167,7 +167,7 @@ fn other_files_in_the_folder_stay() {
     std::fs::write(&abandoned, "x").unwrap();
     let old = SystemTime::now() - ABANDONED - Duration::from_secs(1);
     File::open(&abandoned).unwrap().set_times(FileTimes::new().set_modified(old)).unwrap();
-    let other = Kept::new(path.clone(), 2 * BLOCK);
+    let other = KeptFolder::new(path.clone(), 2 * BLOCK);
     for inode in 2..9 {
         assert!(other.put(&identity(inode), "index", b"more"));
     }
@@ -180,7 +180,7 @@ fn other_files_in_the_folder_stay() {
 #[test]
 fn a_folder_that_others_can_write_to_is_not_used() {
     let (_parent, path) = folder();
-    let kept = Kept::new(path.clone(), 1 << 20);
+    let kept = KeptFolder::new(path.clone(), 1 << 20);
     kept.put(&identity(1), "index", b"one");
     for open in [0o770, 0o702, 0o1777] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(open)).unwrap();
@@ -195,7 +195,7 @@ fn a_folder_that_others_can_write_to_is_not_used() {
 #[test]
 fn an_entry_that_is_a_link_or_a_pipe_is_absent() {
     let (parent, path) = folder();
-    let kept = Kept::new(path.clone(), 1 << 20);
+    let kept = KeptFolder::new(path.clone(), 1 << 20);
     kept.put(&identity(1), "index", b"one");
     let [file] = files(&path).try_into().unwrap();
     let elsewhere = parent.path().join("elsewhere");
@@ -218,7 +218,7 @@ fn a_folder_of_another_user_is_not_used() {
         return;
     }
     let (parent, path) = folder();
-    let kept = Kept::new(path.clone(), 1 << 20);
+    let kept = KeptFolder::new(path.clone(), 1 << 20);
     kept.put(&identity(1), "index", b"one");
     let [file] = files(&path).try_into().unwrap();
     std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
@@ -226,7 +226,7 @@ fn a_folder_of_another_user_is_not_used() {
     std::os::unix::fs::chown(&file, Some(0), None).unwrap();
     let link = parent.path().join("link");
     symlink(&path, &link).unwrap();
-    let through = Kept::new(link.clone(), 1 << 20);
+    let through = KeptFolder::new(link.clone(), 1 << 20);
     assert_eq!(through.get(&identity(1), "index").unwrap(), b"one", "a link of the user's own");
     std::os::unix::fs::lchown(&link, Some(65534), None).unwrap();
     assert_eq!(through.get(&identity(1), "index"), None, "a link of another user");
@@ -242,7 +242,7 @@ fn a_folder_that_cannot_be_made_costs_nothing_but_time() {
     let file = parent.path().join("file");
     std::fs::write(&file, "x").unwrap();
     for path in [file.clone(), file.join("below")] {
-        let kept = Kept::new(path, 1 << 20);
+        let kept = KeptFolder::new(path, 1 << 20);
         assert!(!kept.put(&identity(1), "index", b"one"));
         assert_eq!(kept.get(&identity(1), "index"), None);
     }
@@ -252,7 +252,7 @@ fn a_folder_that_cannot_be_made_costs_nothing_but_time() {
 #[test]
 fn a_folder_that_was_removed_is_made_again() {
     let (_parent, path) = folder();
-    let kept = Kept::new(path.clone(), 1 << 20);
+    let kept = KeptFolder::new(path.clone(), 1 << 20);
     kept.put(&identity(1), "index", b"one");
     std::fs::remove_dir_all(&path).unwrap();
     assert_eq!(kept.get(&identity(1), "index"), None);
@@ -265,7 +265,7 @@ const SHARED: &str = "HEPFS_TEST_SHARED_CACHE_FOLDER";
 
 /// Writes and reads the same entries, in a folder too small for all of them: an entry that is found is complete.
 fn hammer(path: &Path) {
-    let kept = Kept::new(path.to_owned(), 8 * BLOCK);
+    let kept = KeptFolder::new(path.to_owned(), 8 * BLOCK);
     for round in 0..400_u64 {
         let inode = round % 12;
         let length = 100 + (round * 997 % 9000) as usize;

@@ -14,7 +14,7 @@ use super::super::{Learner, Observed};
 use super::{ID, blocks, learn, learner, memory};
 use crate::source::Interrupt;
 use crate::store::statistics::format::{decode, encode};
-use crate::store::statistics::{GRAIN, Kind, Scalar, Summary};
+use crate::store::statistics::{GRAIN, Scalar, ScalarKind, Summary};
 use crate::store::{Error, Rows};
 
 fn whole(array: ArrayRef) -> Summary {
@@ -167,7 +167,7 @@ fn the_bytes_are_these() {
     expected.extend(xxh3_64(&expected).to_le_bytes());
     let statistics = learn(Arc::new(LargeStringArray::from(vec!["abc".to_owned(), "x".repeat(65)])));
     assert_eq!(encode(&statistics.blocks), expected);
-    assert!(decode(&expected, Kind::Text, &blocks(2)).is_some());
+    assert!(decode(&expected, ScalarKind::Text, &blocks(2)).is_some());
 
     // Sound sums over contents that cannot be.
     let with_sum = |mut bytes: Vec<u8>| {
@@ -179,12 +179,12 @@ fn the_bytes_are_these() {
     for (at, byte) in [(0, b'H'), (16, 2), (18, 2), (18, 7), (32, 4), (43, 0x7f), (51, 0x80)] {
         let mut wrong = bytes.clone();
         wrong[at] = byte;
-        assert!(decode(&with_sum(wrong), Kind::Int, &blocks(3)).is_none(), "byte {at}");
+        assert!(decode(&with_sum(wrong), ScalarKind::Int, &blocks(3)).is_none(), "byte {at}");
     }
     let mut longer = bytes.clone();
     longer.push(0);
-    assert!(decode(&with_sum(longer), Kind::Int, &blocks(3)).is_none());
-    assert!(decode(&with_sum(bytes), Kind::Int, &blocks(3)).is_some());
+    assert!(decode(&with_sum(longer), ScalarKind::Int, &blocks(3)).is_none());
+    assert!(decode(&with_sum(bytes), ScalarKind::Int, &blocks(3)).is_some());
 }
 
 #[test]

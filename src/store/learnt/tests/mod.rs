@@ -12,14 +12,14 @@ use arrow_array::ArrayRef;
 use super::Learner;
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::store::Blocked;
-use crate::store::rows::in_memory::Memory;
+use crate::store::rows::in_memory::MemoryRows;
 use crate::store::statistics::{GRAIN, Statistics};
 
 const ID: ColumnId = ColumnId { object: ObjectId { file: 0, address: 96 }, field: 0 };
 
 /// Rows of an array in chunks that are smaller than a block.
-fn memory(array: ArrayRef) -> Memory {
-    Memory::new(array).natural(10_000)
+fn memory(array: ArrayRef) -> MemoryRows {
+    MemoryRows::new(array).natural(10_000)
 }
 
 /// A learner for an array, of no file.

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use super::{blocks, learn, learner};
 use crate::store::statistics::format::{decode, encode};
-use crate::store::statistics::{GRAIN, Kind, Scalar, Statistics, Summary};
+use crate::store::statistics::{GRAIN, Scalar, ScalarKind, Statistics, Summary};
 
 /// A value as the model knows it.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ enum Value {
 /// An array, and its values one by one.
 struct Sample {
     array: ArrayRef,
-    kind: Kind,
+    kind: ScalarKind,
     values: Vec<Option<Value>>,
 }
 
@@ -39,26 +39,26 @@ fn expected(sample: &Sample, rows: Range<usize>) -> Summary {
     let is_nan = |value: &Value| matches!(value, Value::Float(float) if float.is_nan());
     let ordered: Vec<&Value> = present.iter().copied().filter(|value| !is_nan(value)).collect();
     let bounds = match sample.kind {
-        Kind::Bool => {
+        ScalarKind::Bool => {
             let bools = || ordered.iter().map(|value| matches!(value, Value::Bool(true)));
             [bools().min(), bools().max()].map(|bound| bound.map(Scalar::Bool))
         }
-        Kind::Int | Kind::UInt => {
+        ScalarKind::Int | ScalarKind::UInt => {
             let ints = || ordered.iter().map(|value| if let Value::Int(int) = value { *int } else { unreachable!() });
             let scalar = |int: i128| match sample.kind {
-                Kind::Int => Scalar::Int(int.try_into().unwrap()),
+                ScalarKind::Int => Scalar::Int(int.try_into().unwrap()),
                 _ => Scalar::UInt(int.try_into().unwrap()),
             };
             [ints().min(), ints().max()].map(|bound| bound.map(scalar))
         }
-        Kind::Float => {
+        ScalarKind::Float => {
             let floats = || ordered.iter().map(|value| if let Value::Float(it) = value { *it } else { unreachable!() });
             let min = floats().min_by(|a, b| a.partial_cmp(b).unwrap());
             let max = floats().max_by(|a, b| a.partial_cmp(b).unwrap());
             let min = min.map(|min| if min == 0.0 { -0.0 } else { min });
             [min, max.map(|max| if max == 0.0 { 0.0 } else { max })].map(|bound| bound.map(Scalar::Float))
         }
-        Kind::Text => {
+        ScalarKind::Text => {
             // A block whose bound is too long has none, and neither has a range with that block.
             let texts = || ordered.iter().map(|value| if let Value::Text(it) = value { it } else { unreachable!() });
             [texts().min(), texts().max()]
@@ -91,7 +91,7 @@ fn check(statistics: &Statistics, sample: &Sample, what: &str) {
         for &end in &ends[at..] {
             let found = statistics.over(start..end).unwrap();
             let mut expected = expected(sample, start as usize..end as usize);
-            if sample.kind == Kind::Text {
+            if sample.kind == ScalarKind::Text {
                 // Across blocks a bound may be known to be none only because one block has none.
                 for (block, bound) in
                     [(found.min.is_none(), &mut expected.min), (found.max.is_none(), &mut expected.max)]
@@ -141,7 +141,7 @@ fn draw<T>(random: &mut Random, rows: usize, nulls: u64, mut value: impl FnMut(&
 }
 
 fn sample<T: Clone, A: Array + From<Vec<Option<T>>> + 'static>(
-    kind: Kind,
+    kind: ScalarKind,
     drawn: Vec<Option<T>>,
     value: impl Fn(&T) -> Value,
 ) -> Sample {
@@ -159,7 +159,8 @@ fn samples(seed: u64, rows: usize, nulls: u64, spread: u64) -> Vec<(&'static str
                 let any = random.next();
                 if spread == 0 { (3 + any % 40) as $native } else { any as $native }
             });
-            samples.push((stringify!($array), sample::<_, $array>(Kind::$kind, drawn, |v| Value::Int(i128::from(*v)))));
+            let drawn = sample::<_, $array>(ScalarKind::$kind, drawn, |v| Value::Int(i128::from(*v)));
+            samples.push((stringify!($array), drawn));
         )*};
     }
     integers!(Int: Int8Array i8, Int16Array i16, Int32Array i32, Int64Array i64);
@@ -172,14 +173,14 @@ fn samples(seed: u64, rows: usize, nulls: u64, spread: u64) -> Vec<(&'static str
         _ => random.below(1000) as f64 / 8.0,
     };
     let drawn = draw(&mut random, rows, nulls, float);
-    samples.push(("Float64", sample::<_, Float64Array>(Kind::Float, drawn, |v| Value::Float(*v))));
+    samples.push(("Float64", sample::<_, Float64Array>(ScalarKind::Float, drawn, |v| Value::Float(*v))));
     let drawn = draw(&mut random, rows, nulls, |random| float(random) as f32);
-    samples.push(("Float32", sample::<_, Float32Array>(Kind::Float, drawn, |v| Value::Float(f64::from(*v)))));
+    samples.push(("Float32", sample::<_, Float32Array>(ScalarKind::Float, drawn, |v| Value::Float(f64::from(*v)))));
     let drawn = draw(&mut random, rows, nulls, |random| f16::from_f64(float(random)));
-    samples.push(("Float16", sample::<_, Float16Array>(Kind::Float, drawn, |v| Value::Float(v.to_f64()))));
+    samples.push(("Float16", sample::<_, Float16Array>(ScalarKind::Float, drawn, |v| Value::Float(v.to_f64()))));
 
     let drawn = draw(&mut random, rows, nulls, |random| spread == 1 && random.below(40_000) == 0);
-    samples.push(("Boolean", sample::<_, BooleanArray>(Kind::Bool, drawn, |v| Value::Bool(*v))));
+    samples.push(("Boolean", sample::<_, BooleanArray>(ScalarKind::Bool, drawn, |v| Value::Bool(*v))));
 
     // With a common start, with NUL, around 8 and 64 bytes.
     let text = |random: &mut Random| {
@@ -190,13 +191,13 @@ fn samples(seed: u64, rows: usize, nulls: u64, spread: u64) -> Vec<(&'static str
     };
     let drawn = draw(&mut random, rows, nulls, text);
     let bytes = |text: &String| Value::Text(text.clone().into_bytes());
-    samples.push(("LargeUtf8", sample::<_, LargeStringArray>(Kind::Text, drawn, bytes)));
+    samples.push(("LargeUtf8", sample::<_, LargeStringArray>(ScalarKind::Text, drawn, bytes)));
 
     let drawn = draw(&mut random, rows, nulls, |random| (random.next() as u32).to_be_bytes());
     let array =
         FixedSizeBinaryArray::try_from_sparse_iter_with_size(drawn.iter().map(|bytes| bytes.as_ref()), 4).unwrap();
     let values = drawn.iter().map(|bytes| bytes.map(|bytes| Value::Text(bytes.to_vec()))).collect();
-    samples.push(("FixedSizeBinary", Sample { array: Arc::new(array), kind: Kind::Text, values }));
+    samples.push(("FixedSizeBinary", Sample { array: Arc::new(array), kind: ScalarKind::Text, values }));
 
     // Labels: more than rows in some block or fewer; one of them null, some of them equal.
     let count = if spread == 0 { 5 } else { 70_000 };
@@ -206,13 +207,13 @@ fn samples(seed: u64, rows: usize, nulls: u64, spread: u64) -> Vec<(&'static str
     let values = keys.iter().map(|key| key.and_then(|key| labels[key as usize].as_ref()).map(bytes)).collect();
     let labels: ArrayRef = Arc::new(LargeStringArray::from(labels));
     let array = DictionaryArray::<Int64Type>::try_new(Int64Array::from(keys.clone()), labels).unwrap();
-    samples.push(("categories", Sample { array: Arc::new(array), kind: Kind::Text, values }));
+    samples.push(("categories", Sample { array: Arc::new(array), kind: ScalarKind::Text, values }));
 
     let labels: Vec<Option<f64>> = (0..count).map(|label| (label % 7 != 3).then(|| float(&mut random))).collect();
     let values = keys.iter().map(|key| key.and_then(|key| labels[key as usize]).map(Value::Float)).collect();
     let keys = keys.iter().map(|key| key.map(|key| key as i32)).collect::<Int32Array>();
     let array = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(Float64Array::from(labels))).unwrap();
-    samples.push(("categories of numbers", Sample { array: Arc::new(array), kind: Kind::Float, values }));
+    samples.push(("categories of numbers", Sample { array: Arc::new(array), kind: ScalarKind::Float, values }));
     samples
 }
 
@@ -291,7 +292,7 @@ proptest! {
             prop_assert!(decode(&damaged, sample.kind, &blocks(rows as u64)).is_none(), "{}", what);
             prop_assert!(decode(&bytes[..cut.index(bytes.len())], sample.kind, &blocks(rows as u64)).is_none(), "{}", what);
             prop_assert!(decode(&bytes, sample.kind, &blocks(rows as u64 + 1)).is_none(), "{}", what);
-            let other = if sample.kind == Kind::Int { Kind::UInt } else { Kind::Int };
+            let other = if sample.kind == ScalarKind::Int { ScalarKind::UInt } else { ScalarKind::Int };
             prop_assert!(decode(&bytes, other, &blocks(rows as u64)).is_none(), "{}", what);
         }
     }

@@ -7,14 +7,14 @@ use arrow_array::{ArrayRef, Int32Array};
 use arrow_schema::DataType;
 use tempfile::TempDir;
 
-use super::super::{Content, Opening};
+use super::super::{Opening, SourceConstancy};
 use super::{ID, memory};
 use crate::catalogue::ColumnId;
 use crate::source::{Interrupt, Source};
 use crate::store::statistics::{GRAIN, Scalar, Summary};
 use crate::store::{Error, Facts, Options, RowRange, Rows, Store, Summaries};
 
-fn opened(content: Content) -> (TempDir, Arc<Opening>) {
+fn opened(content: SourceConstancy) -> (TempDir, Arc<Opening>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     fs::write(&path, b"neither HDF5 nor anything else").unwrap();
@@ -24,7 +24,7 @@ fn opened(content: Content) -> (TempDir, Arc<Opening>) {
 
 #[test]
 fn a_column_has_one_learner_whatever_its_path() {
-    let (_folder, opening) = opened(Content::Fixed);
+    let (_folder, opening) = opened(SourceConstancy::Fixed);
     let rows = memory(Arc::new(Int32Array::from(vec![1, 2, 3])));
     let first = opening.learner("/b/x", ID, &rows).unwrap();
     assert!(Arc::ptr_eq(&first, &opening.learner("/a/x", ID, &rows).unwrap()));
@@ -42,7 +42,7 @@ fn a_column_has_one_learner_whatever_its_path() {
 /// A mount receives requests for the sizes of very many short columns.
 #[test]
 fn learners_of_a_few_rows_go_unless_they_are_used_or_shown() {
-    let (_folder, opening) = opened(Content::Fixed);
+    let (_folder, opening) = opened(SourceConstancy::Fixed);
     let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
     let rows = memory(values.clone());
     let learner = |field| opening.learner("/x", ColumnId { field, ..ID }, &rows).unwrap();
@@ -65,11 +65,11 @@ fn learners_of_a_few_rows_go_unless_they_are_used_or_shown() {
 
 #[test]
 fn where_very_many_are_not_kept_no_more_are_looked_for() {
-    let (folder, opening) = opened(Content::Fixed);
+    let (folder, opening) = opened(SourceConstancy::Fixed);
     // Facts about a source that was just written are not cached.
     std::thread::sleep(std::time::Duration::from_millis(100));
     let source = Arc::new(Source::open(&folder.path().join("a")).unwrap());
-    let opening = Opening::new(opening.store().clone(), source, Content::Fixed);
+    let opening = Opening::new(opening.store().clone(), source, SourceConstancy::Fixed);
     assert!(opening.keep("there", b"bytes"));
     for at in 0..super::super::MOST_SMALL {
         assert_eq!(opening.kept_of_few("there").as_deref(), Some(&b"bytes"[..]), "what is found does not count");
@@ -81,7 +81,7 @@ fn where_very_many_are_not_kept_no_more_are_looked_for() {
 
 #[test]
 fn notes_stay_as_long_as_the_source_is_open() {
-    let (_folder, opening) = opened(Content::Fixed);
+    let (_folder, opening) = opened(SourceConstancy::Fixed);
     assert!(opening.recall("a verdict").is_none());
     opening.note("a verdict", b"true", false);
     assert_eq!(opening.recall("a verdict").as_deref(), Some(&b"true"[..]));
@@ -92,7 +92,7 @@ fn notes_stay_as_long_as_the_source_is_open() {
 #[test]
 fn nothing_is_kept_where_the_identity_does_not_stand_for_the_content() {
     let rows = memory(Arc::new(Int32Array::from(vec![1, 2, 3])));
-    for content in [Content::Growing, Content::Scattered] {
+    for content in [SourceConstancy::Growing, SourceConstancy::Scattered] {
         let (_folder, opening) = opened(content);
         assert!(opening.learner("/x", ID, &rows).is_none());
         assert!(opening.why_not_kept().is_some());
@@ -131,7 +131,7 @@ impl Summaries for Zeros {
 
 #[test]
 fn everyone_who_asked_finds_what_was_told() {
-    let (_folder, opening) = opened(Content::Fixed);
+    let (_folder, opening) = opened(SourceConstancy::Fixed);
     let zeros = zeros();
     let learner = opening.learner("/x", ID, &zeros).unwrap();
     let together = Barrier::new(3);

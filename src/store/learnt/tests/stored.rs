@@ -10,13 +10,14 @@ use proptest::prelude::*;
 
 use super::super::{Learner, Observed};
 use super::ID;
-use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Elements, Fill, FloatFormat, Member, Padding};
+use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Elements, EnumerationMember, Fill, FloatFormat, Padding};
 use crate::source::Interrupt;
 use crate::store::dataset::PlainElements;
 use crate::store::decode::{FillTest, Oddities, arrow_type};
 use crate::store::statistics::{GRAIN, Statistics, Summary, summary};
 use crate::store::{
-    ARRAY_BYTES, Budget, Coded, Decoded, Error, Facts, Lent, RowRange, Rows, Span, StoredBytes, StoredFacts, Summaries,
+    ARRAY_BYTES, Budget, ChunkDecoding, Coded, Error, Facts, Lent, RowRange, Rows, Span, StoredBytes, StoredFacts,
+    Summaries,
 };
 
 /// Elements of a dataset, as they are stored.
@@ -37,7 +38,7 @@ impl Stored {
         Self {
             facts: Facts {
                 nullable: true,
-                stored: StoredFacts { width: Some(datatype.size), datatype: None, decoded: Decoded::Always },
+                stored: StoredFacts { width: Some(datatype.size), datatype: None, decoded: ChunkDecoding::Always },
                 ..Facts::new(bytes.len() as u64 / datatype.size, arrow_type(&datatype))
             },
             fill: FillTest::new(&datatype, &fill),
@@ -166,7 +167,8 @@ fn float(size: u64, format: FloatFormat, order: ByteOrder) -> Datatype {
 }
 
 fn enumeration(size: u64, members: &[(&str, i128)]) -> Datatype {
-    let members = members.iter().map(|(name, value)| Member { name: (*name).into(), value: *value }).collect();
+    let members =
+        members.iter().map(|(name, value)| EnumerationMember { name: (*name).into(), value: *value }).collect();
     Datatype { size, class: Class::Enum { base: Box::new(integer(size, true, ByteOrder::Little)), members } }
 }
 
@@ -383,7 +385,7 @@ fn rows_too_long_for_a_copy_are_not_scanned() {
 fn what_is_only_copied_teaches_nothing() {
     let bytes = vec![1; 800];
     let mut rows = Stored::new(integer(8, true, ByteOrder::Little), None, bytes);
-    rows.facts.stored.decoded = Decoded::Never;
+    rows.facts.stored.decoded = ChunkDecoding::Never;
     let learner = read(&Arc::new(rows), &[0..300, 300..800], 1);
     assert!(!learner.has_seen(&(0..1)));
     assert_eq!(learner.progress(), (0, 1));

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
-use crate::store::{Coded, Error, Facts, Fitting, Hints, RowRange, Rows, Shared, StoredBytes, StoredFacts, Tally};
+use crate::store::{Coded, Error, Facts, Fitting, Hints, RowRange, Rows, SharedRows, StoredBytes, StoredFacts, Tally};
 
 /// Unsigned integers up to here, and their negatives, are exact as `float64`.
 const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
@@ -207,7 +207,7 @@ impl Rows for CastRows {
         self.rows.fitting(range, bytes, interrupt)
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         if self.is_same() { self.rows.shared(range, interrupt) } else { Ok(None) }
     }
 
@@ -235,8 +235,8 @@ mod tests {
     use arrow_array::{Int64Array, TimestampMillisecondArray, UInt64Array};
 
     use super::*;
-    use crate::store::Count;
-    use crate::store::rows::in_memory::Memory;
+    use crate::store::TallyCount;
+    use crate::store::rows::in_memory::MemoryRows;
 
     fn all(rows: &CastRows) -> ArrayRef {
         rows.array(0..rows.facts().len, &Interrupt::new()).unwrap()
@@ -248,24 +248,24 @@ mod tests {
         let even = (1 << 53) + 2;
         let numbers = vec![Some(1 << 53), Some((1 << 53) + 1), Some(even), None, Some(-(1 << 53) - 1), Some(i64::MIN)];
         let tally = Arc::<Tally>::default();
-        let numbers = Arc::new(Memory::new(Arc::new(Int64Array::from(numbers))));
+        let numbers = Arc::new(MemoryRows::new(Arc::new(Int64Array::from(numbers))));
         let cast = CastRows::new(numbers, Some(DataType::Float64), true).counted(tally.clone());
         assert_eq!(all(&cast).as_primitive::<Float64Type>().value(2), even as f64);
-        assert_eq!(tally.counts(), [(Oddity::Rounded, Count { rows: 2, first: 1 })]);
+        assert_eq!(tally.counts(), [(Oddity::Rounded, TallyCount { rows: 2, first: 1 })]);
         let tally = Arc::<Tally>::default();
         let numbers = UInt64Array::from(vec![u64::MAX, 1 << 63, u64::MAX << 11, u64::MAX << 10]);
-        let numbers = Arc::new(Memory::new(Arc::new(numbers)));
+        let numbers = Arc::new(MemoryRows::new(Arc::new(numbers)));
         all(&CastRows::new(numbers, Some(DataType::Float64), true).counted(tally.clone()));
-        assert_eq!(tally.counts(), [(Oddity::Rounded, Count { rows: 2, first: 0 })]);
+        assert_eq!(tally.counts(), [(Oddity::Rounded, TallyCount { rows: 2, first: 0 })]);
     }
 
     #[test]
     fn instants_that_a_finer_unit_does_not_hold_are_missing_and_counted() {
         let tally = Arc::<Tally>::default();
         let instants = TimestampMillisecondArray::from(vec![Some(1), None, Some(i64::MAX / 1000 + 1)]);
-        let cast = CastRows::counts(Arc::new(Memory::new(Arc::new(instants))), TimeUnit::Microsecond);
+        let cast = CastRows::counts(Arc::new(MemoryRows::new(Arc::new(instants))), TimeUnit::Microsecond);
         let cast = cast.counted(tally.clone());
         assert_eq!(all(&cast).as_primitive::<Int64Type>(), &Int64Array::from(vec![Some(1000), None, None]));
-        assert_eq!(tally.counts(), [(Oddity::TimeOutOfRange, Count { rows: 1, first: 2 })]);
+        assert_eq!(tally.counts(), [(Oddity::TimeOutOfRange, TallyCount { rows: 1, first: 2 })]);
     }
 }

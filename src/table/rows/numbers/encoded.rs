@@ -14,8 +14,8 @@ use crate::codec::waveform::Coding;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity, widen};
 use crate::store::{
-    ARRAY_BYTES, Containers, Decoded, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredBytes, StoredFacts,
-    Tally, cores, try_memory,
+    ARRAY_BYTES, ChunkDecoding, Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, StoredBytes,
+    StoredFacts, Tally, cores, try_memory,
 };
 use crate::table::rows::offsets::alike_entries;
 
@@ -97,7 +97,7 @@ impl EncodedRows {
             stored: StoredFacts {
                 width: decoded.as_ref().map(|row| row.size),
                 datatype: decoded,
-                decoded: Decoded::Never,
+                decoded: ChunkDecoding::Never,
             },
             outline_tells_nulls: true,
             alike: alike_entries(

@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_schema::DataType;
 
-use super::packing::{Linear, Packing, Stored};
+use super::packing::{Linear, Packing, StoredNumber};
 use crate::catalogue::Datatype;
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
@@ -139,7 +139,7 @@ impl PackedRows {
     /// The same numbers with nulls for those that mean missing.
     fn present<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>) -> PrimitiveArray<T>
     where
-        T::Native: Stored,
+        T::Native: StoredNumber,
     {
         let missing = self.packing.missing.as_ref().and_then(|missing| missing.as_primitive_opt::<T>());
         let present = missing.and_then(|missing| present(stored.values(), missing.values()));
@@ -195,7 +195,7 @@ impl PackedRows {
 
     fn primitive<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>, odd: &mut Oddities) -> ArrayRef
     where
-        T::Native: Stored,
+        T::Native: StoredNumber,
     {
         let present = self.present(stored);
         let Some(count) = self.packing.count else {
@@ -234,7 +234,7 @@ fn all_codes(stored: &DataType) -> Option<ArrayRef> {
 }
 
 /// A bit for each value, unset if the value is one of `missing`. `None`: no value is.
-fn present<T: Stored>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
+fn present<T: StoredNumber>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
     // Nearly always there is one such value, which often does not occur; one test over all values is many times as fast
     // as a bit for each.
     let is_missing = |value: T| missing.iter().fold(false, |any, one| any | value.is(*one));

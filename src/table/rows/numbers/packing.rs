@@ -88,7 +88,7 @@ impl Linear {
 
     pub(super) fn apply<T: ArrowPrimitiveType>(&self, stored: &PrimitiveArray<T>) -> ArrayRef
     where
-        T::Native: Stored,
+        T::Native: StoredNumber,
     {
         macro_rules! linear {
             ($arrow:ty, $read:ident, $float:ty) => {{
@@ -141,14 +141,14 @@ impl UnitCount {
 
     pub(super) fn apply<T: ArrowPrimitiveType>(&self, counts: &PrimitiveArray<T>) -> ArrayRef
     where
-        T::Native: Stored,
+        T::Native: StoredNumber,
     {
         Arc::new(counts.unary_opt::<_, Int64Type>(|count| self.instant(count.double())))
     }
 }
 
 /// A type of stored numbers.
-pub(super) trait Stored: Copy + PartialEq {
+pub(super) trait StoredNumber: Copy + PartialEq {
     /// The number in double precision.
     fn double(self) -> f64;
     /// The number in single precision.
@@ -159,7 +159,7 @@ pub(super) trait Stored: Copy + PartialEq {
 
 macro_rules! stored {
     ($($native:ty: $is:expr),*) => {$(
-        impl Stored for $native {
+        impl StoredNumber for $native {
             #[inline]
             fn double(self) -> f64 {
                 self as f64
@@ -182,7 +182,7 @@ stored!(u32: |a, b| a == b, i64: |a, b| a == b, u64: |a, b| a == b);
 stored!(f32: |a: f32, b: f32| a == b || a.is_nan() && b.is_nan());
 stored!(f64: |a: f64, b: f64| a == b || a.is_nan() && b.is_nan());
 
-impl Stored for f16 {
+impl StoredNumber for f16 {
     fn double(self) -> f64 {
         self.to_f64()
     }

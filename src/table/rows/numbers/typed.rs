@@ -128,12 +128,12 @@ mod tests {
     use arrow_array::{Int32Array, Int64Array};
 
     use super::*;
-    use crate::store::rows::in_memory::Memory;
+    use crate::store::rows::in_memory::MemoryRows;
 
     /// A row for each value; whether it is there once it is typed.
     fn is_there(array: ArrayRef, data_type: DataType) -> Vec<bool> {
         let len = array.len() as u64;
-        let rows = TypedRows::new("/t/c".into(), Arc::new(Memory::new(array)), data_type).unwrap();
+        let rows = TypedRows::new("/t/c".into(), Arc::new(MemoryRows::new(array)), data_type).unwrap();
         assert!(rows.facts().nullable);
         let array = rows.array(0..len, &Interrupt::new()).unwrap();
         (0..array.len()).map(|row| array.is_valid(row)).collect()

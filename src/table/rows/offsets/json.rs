@@ -35,13 +35,13 @@ const SHOWN: usize = 200;
 /// Most bytes that the JSON of a block of rows may become: an item `{}` may have room for many fields.
 const MOST: u64 = 1 << 30;
 
-/// A nested type whose values are kept as JSON, in the form of [`Json::texts`].
+/// A nested type whose values are kept as JSON, in the form of [`NestedJson::texts`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Json {
+pub struct NestedJson {
     field: FieldRef,
 }
 
-impl Json {
+impl NestedJson {
     /// The JSON form of values of this type, which it may simplify: text and lists get 64-bit offsets, labels become
     /// text, seconds become milliseconds. `None`: JSON has no form for the type.
     pub fn of(data_type: &DataType) -> Option<Self> {
@@ -243,14 +243,14 @@ where
 #[derive(Debug)]
 pub struct JsonRows {
     texts: StringRows,
-    json: Json,
+    json: NestedJson,
     path: String,
     facts: Facts,
 }
 
 impl JsonRows {
     /// `texts` must be text, not bytes ([`StringRows::as_bytes`]).
-    pub fn new(path: String, texts: StringRows, json: Json) -> Self {
+    pub fn new(path: String, texts: StringRows, json: NestedJson) -> Self {
         let inner = texts.facts();
         let data_type = json.data_type().clone();
         let facts = Facts {
@@ -300,22 +300,22 @@ mod tests {
 
     #[test]
     fn names_lead_back_to_their_types() {
-        let json = Json::named(NAME_OF_POINT).unwrap();
+        let json = NestedJson::named(NAME_OF_POINT).unwrap();
         assert_eq!(json.name(), NAME_OF_POINT);
         let fields = [Field::new("a \"b\", (c", DataType::Utf8, false), Field::new("é", DataType::Date64, true)];
-        let json = Json::of(&DataType::Struct(fields.into_iter().collect()));
-        assert!(json.is_none_or(|json| Json::named(&json.name()) == Some(json)));
+        let json = NestedJson::of(&DataType::Struct(fields.into_iter().collect()));
+        assert!(json.is_none_or(|json| NestedJson::named(&json.name()) == Some(json)));
         let far = format!("json {}Int8{}", "LargeList(".repeat(100_000), ")".repeat(100_000));
         let wide = "json FixedSizeList(2147483647 x Int64)";
         let twice = "json Struct(\"a\": Int8, \"a\": Int8)";
         for name in [&far, wide, twice, "json Int8", "json Map(", "json ", "utf8", "json Struct()"] {
-            assert_eq!(Json::named(name), None, "{}", &name[..name.len().min(40)]);
+            assert_eq!(NestedJson::named(name), None, "{}", &name[..name.len().min(40)]);
         }
     }
 
     #[test]
     fn what_is_no_value_is_told() {
-        let json = Json::named(NAME_OF_POINT).unwrap();
+        let json = NestedJson::named(NAME_OF_POINT).unwrap();
         let values = |text: &str| json.values(&LargeStringArray::from(vec![Some("{}"), None, Some(text)]));
         let array = values(" {\"t\":[1,null], \"x\":\"NaN\"} ").unwrap();
         assert_eq!((array.len(), array.null_count()), (3, 1));
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn items_are_weighed_by_their_type() {
         let fields = (0..1000).map(|at| format!("\"{at}\": Int64")).collect::<Vec<_>>().join(", ");
-        let json = Json::named(&format!("json LargeList(Struct({fields}))")).unwrap();
+        let json = NestedJson::named(&format!("json LargeList(Struct({fields}))")).unwrap();
         let texts = LargeStringArray::from(vec![format!("[{}{{}}]", "{},".repeat(999))]);
         assert!((8_000_000..9_000_000).contains(&json.weight(&texts)));
         assert_eq!(json.values(&texts).unwrap().as_list::<i64>().value_length(0), 1000);

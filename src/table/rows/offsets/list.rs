@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field};
 use super::level::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::outline::lists;
-use crate::store::{ARRAY_BYTES, Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally};
+use crate::store::{ARRAY_BYTES, Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, SharedRows, Tally};
 
 /// Most values read at once for one block of rows; a hostile file can make one list span them all.
 const MOST_VALUES: u64 = 1 << 27;
@@ -125,7 +125,7 @@ impl Rows for ListRows {
         Ok(fitter.fitting())
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         let entries = self.level.entries(range, self.values.len(), interrupt)?;
         let (entries, keys) = entries.distinct();
         let used = entries.spans.iter().filter(|(start, end)| start < end);
@@ -137,7 +137,7 @@ impl Rows for ListRows {
             }
             left -= fitting.bytes;
         }
-        Ok(Some(Shared { values: self.lists(&entries, interrupt)?, keys }))
+        Ok(Some(SharedRows { values: self.lists(&entries, interrupt)?, keys }))
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {

@@ -8,7 +8,7 @@ mod present;
 mod string;
 
 pub use ends::EndRows;
-pub use json::{Json, JsonRows};
+pub use json::{JsonRows, NestedJson};
 pub(super) use level::alike_entries;
 pub use list::ListRows;
 pub use present::PresentRows;

@@ -111,11 +111,11 @@ mod tests {
     use arrow_array::{Int8Array, Int16Array};
 
     use super::*;
-    use crate::store::rows::in_memory::Memory;
+    use crate::store::rows::in_memory::MemoryRows;
 
     fn rows(indices: &[i8]) -> PresentRows {
-        let indices = Arc::new(Memory::new(Arc::new(Int8Array::from(indices.to_vec()))));
-        let values = Arc::new(Memory::new(Arc::new(Int16Array::from(vec![10, 20, 30]))));
+        let indices = Arc::new(MemoryRows::new(Arc::new(Int8Array::from(indices.to_vec()))));
+        let values = Arc::new(MemoryRows::new(Arc::new(Int16Array::from(vec![10, 20, 30]))));
         PresentRows::new("/t/x".into(), indices, values).unwrap()
     }
 

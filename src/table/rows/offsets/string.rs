@@ -14,7 +14,7 @@ use super::level::{ENTRY, Entries, Level, OFFSETS_AT_ONCE};
 use crate::source::Interrupt;
 use crate::store::decode::{Oddities, Oddity};
 use crate::store::{
-    ARRAY_BYTES, Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, Shared, Tally, TextLength,
+    ARRAY_BYTES, Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, SharedRows, Tally, TextLength,
 };
 
 /// Most characters of strings that share them, in one block of rows.
@@ -146,14 +146,14 @@ impl Rows for StringRows {
         Ok(fitter.fitting())
     }
 
-    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<Shared>, Error> {
+    fn shared(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<SharedRows>, Error> {
         let entries = self.level.entries(range, self.characters.len(), interrupt)?;
         let (entries, keys) = entries.distinct();
         let hull = entries.hull();
         if entries.total().saturating_add(hull.end - hull.start) > ARRAY_BYTES {
             return Ok(None);
         }
-        Ok(Some(Shared { values: self.strings(&entries, &mut Oddities::new(), interrupt)?, keys }))
+        Ok(Some(SharedRows { values: self.strings(&entries, &mut Oddities::new(), interrupt)?, keys }))
     }
 
     fn outline(&self, range: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {

@@ -17,8 +17,8 @@ use crate::store::pass::Keeper;
 use crate::store::{Blocked, Error, RowRange, Rows, for_each_counted};
 use crate::views::Misfit;
 use crate::views::ipc::IpcColumn;
-use crate::views::ipc::plan::{self, Kind, Node, Plan, walk};
-use crate::views::ipc::table::{Table, lengths_of};
+use crate::views::ipc::plan::{self, IpcNode, IpcNodeKind, IpcPlan, walk};
+use crate::views::ipc::table::{IpcTable, lengths_of};
 use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter, Stretches};
 
 /// Version of the data learnt per piece; every change of its meaning must raise it, so that old data is ignored.
@@ -28,12 +28,12 @@ const VERSION: u32 = 5;
 const STEP: u64 = 1 << 17;
 
 /// Learns the lengths.
-pub(in crate::views::ipc) struct Pass {
-    pub meter: Meter<Measured>,
+pub(in crate::views::ipc) struct LengthsPass {
+    pub meter: Meter<MeasuredTable>,
     sums: OnceLock<Lengths>,
 }
 
-impl std::fmt::Debug for Pass {
+impl std::fmt::Debug for LengthsPass {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pass").field("sums", &self.sums).finish_non_exhaustive()
     }
@@ -66,9 +66,9 @@ pub(in crate::views::ipc) struct Lengths {
     sums: Vec<u64>,
 }
 
-impl Pass {
+impl LengthsPass {
     /// A pass that has not begun; `None`: no size depends on the values.
-    pub fn new(table: &Arc<Table>, keeper: Option<Keeper>) -> Option<Self> {
+    pub fn new(table: &Arc<IpcTable>, keeper: Option<Keeper>) -> Option<Self> {
         let numbers = table.lengths();
         if numbers == 0 {
             return None;
@@ -79,11 +79,12 @@ impl Pass {
             let what = format!("{what} arrow-lengths {VERSION}: {numbers} of {piece} rows");
             Keeper { file, what }
         });
-        let (measured, units) = (Measured { table: table.clone(), numbers }, Blocked::new(table.rows, piece, None));
+        let (measured, units) =
+            (MeasuredTable { table: table.clone(), numbers }, Blocked::new(table.rows, piece, None));
         Some(Self { meter: Meter::new(measured, units, step, keeper), sums: OnceLock::new() })
     }
 
-    /// Lengths estimated from a sample, plus a quarter; `None`: [`Pass::lengths`] takes no longer than a sample.
+    /// Lengths estimated from a sample, plus a quarter; `None`: [`LengthsPass::lengths`] takes no longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<Lengths>, Error> {
         if self.meter.work(interrupt)? <= AT_STAT {
             return Ok(None);
@@ -119,7 +120,7 @@ impl Pass {
 
 impl Lengths {
     /// Sums the numbers of each block, or of the one that stands for several alike.
-    fn new<'a>(table: &Table, stretches: &Arc<Stretches>, of: impl Fn(usize, bool) -> &'a [u64]) -> Self {
+    fn new<'a>(table: &IpcTable, stretches: &Arc<Stretches>, of: impl Fn(usize, bool) -> &'a [u64]) -> Self {
         let mut numbers = 0;
         let mut first = Vec::with_capacity(table.plans.len());
         for plan in &table.plans {
@@ -173,20 +174,20 @@ impl Lengths {
 }
 
 /// A table whose pieces are measured.
-pub(in crate::views::ipc) struct Measured {
-    table: Arc<Table>,
+pub(in crate::views::ipc) struct MeasuredTable {
+    table: Arc<IpcTable>,
     /// Numbers per piece.
     numbers: usize,
 }
 
-impl Measured {
-    fn column(&self, column: usize) -> Option<(&Plan, &IpcColumn)> {
+impl MeasuredTable {
+    fn column(&self, column: usize) -> Option<(&IpcPlan, &IpcColumn)> {
         Some((self.table.plans.get(column)?, self.table.columns.get(column)?))
     }
 }
 
 /// The numbers are those of [`lengths_of`].
-impl measure::Measured for Measured {
+impl measure::Measurable for MeasuredTable {
     type Unit = Learnt;
 
     fn columns(&self) -> usize {
@@ -221,7 +222,7 @@ impl measure::Measured for Measured {
             add(plan, column, rows, &mut numbers, interrupt)?;
             return Ok(numbers);
         };
-        if plan.nodes.iter().any(|node| matches!(node.kind, Kind::Text))
+        if plan.nodes.iter().any(|node| matches!(node.kind, IpcNodeKind::Text))
             && let Some(end) = Look::few(column.rows.as_ref(), &rows, interrupt)?
         {
             let outline = outline.slice(0, (end - rows.start).min(outline.len() as u64) as usize);
@@ -250,7 +251,7 @@ impl measure::Measured for Measured {
 }
 
 fn measure_column(
-    plan: &Plan,
+    plan: &IpcPlan,
     column: &IpcColumn,
     rows: RowRange,
     by_values: bool,
@@ -290,7 +291,7 @@ fn measure_column(
 
 /// Adds the lengths of some rows, read as values.
 fn add(
-    plan: &Plan,
+    plan: &IpcPlan,
     column: &IpcColumn,
     rows: RowRange,
     numbers: &mut [u64],
@@ -311,7 +312,7 @@ fn add(
 /// Adds the lengths of some rows from their outlines, halving the range if these are large; returns whether the
 /// outlines suffice.
 fn add_outlines(
-    plan: &Plan,
+    plan: &IpcPlan,
     column: &IpcColumn,
     rows: RowRange,
     numbers: &mut [u64],
@@ -329,21 +330,21 @@ fn add_outlines(
 }
 
 /// Adds the lengths of rows with this outline; returns whether it suffices.
-fn add_outline(plan: &Plan, outline: &ArrayRef, numbers: &mut [u64]) -> bool {
+fn add_outline(plan: &IpcPlan, outline: &ArrayRef, numbers: &mut [u64]) -> bool {
     let mut nodes = plan.nodes.iter();
     outline_step(&mut nodes, outline, numbers).is_some()
 }
 
-fn outline_step(nodes: &mut std::slice::Iter<'_, Node>, outline: &ArrayRef, numbers: &mut [u64]) -> Option<()> {
+fn outline_step(nodes: &mut std::slice::Iter<'_, IpcNode>, outline: &ArrayRef, numbers: &mut [u64]) -> Option<()> {
     let node = nodes.next()?;
     let number = node.length.and_then(|length| numbers.get_mut(1 + length));
     match &node.kind {
-        Kind::Text => {
+        IpcNodeKind::Text => {
             let lengths = outline.as_primitive_opt::<UInt64Type>()?.values();
             let number = number?;
             *number = lengths.iter().fold(*number, |sum, length| sum.saturating_add(*length));
         }
-        Kind::List => {
+        IpcNodeKind::List => {
             let list = outline.as_list_opt::<i64>()?;
             let offsets = list.value_offsets();
             let (first, last) = (*offsets.first()?, *offsets.last()?);
@@ -352,12 +353,16 @@ fn outline_step(nodes: &mut std::slice::Iter<'_, Node>, outline: &ArrayRef, numb
             // Offsets of an Arrow array lie within its values, hence within usize.
             outline_step(nodes, &list.values().slice(first as usize, (last - first) as usize), numbers)?;
         }
-        Kind::Struct(count) => {
+        IpcNodeKind::Struct(count) => {
             let fields = outline.as_struct_opt().filter(|fields| fields.num_columns() == *count)?;
             fields.columns().iter().try_for_each(|column| outline_step(nodes, column, numbers))?;
         }
-        Kind::FixedList(_) => outline_step(nodes, outline.as_fixed_size_list_opt()?.values(), numbers)?,
-        Kind::Nothing | Kind::Values(_) | Kind::Bits | Kind::Keys(..) | Kind::Views(_) => {}
+        IpcNodeKind::FixedList(_) => outline_step(nodes, outline.as_fixed_size_list_opt()?.values(), numbers)?,
+        IpcNodeKind::Nothing
+        | IpcNodeKind::Values(_)
+        | IpcNodeKind::Bits
+        | IpcNodeKind::Keys(..)
+        | IpcNodeKind::Views(_) => {}
     }
     Some(())
 }

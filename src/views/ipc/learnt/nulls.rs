@@ -11,8 +11,8 @@ use crate::source::Interrupt;
 use crate::store::pass::{self, Keeper, Measure};
 use crate::store::{Error, RowRange, for_each_counted, for_each_part};
 use crate::views::ipc::IpcColumn;
-use crate::views::ipc::plan::{self, Kind, Plan, walk};
-use crate::views::ipc::table::Table;
+use crate::views::ipc::plan::{self, IpcNodeKind, IpcPlan, walk};
+use crate::views::ipc::table::IpcTable;
 
 /// Version of the counts; every change of their meaning must raise it, so that old counts are ignored.
 const VERSION: u32 = 2;
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Nulls {
 
 /// Counts nulls of batches.
 struct Counter {
-    table: Arc<Table>,
+    table: Arc<IpcTable>,
     /// Index of each column's first count.
     first: Vec<usize>,
     /// Counts of all columns: one per bitmap.
@@ -51,7 +51,7 @@ struct Counter {
 
 impl Nulls {
     /// Prepares to count; counts nothing yet.
-    pub fn new(table: &Arc<Table>, keeper: Option<Keeper>) -> Self {
+    pub fn new(table: &Arc<IpcTable>, keeper: Option<Keeper>) -> Self {
         let mut numbers = 0;
         let mut first = Vec::with_capacity(table.plans.len());
         for plan in &table.plans {
@@ -77,7 +77,7 @@ impl Nulls {
     }
 
     /// The progress of the count; `None`: no column is nullable.
-    pub fn progress(&self) -> Option<pass::Progress> {
+    pub fn progress(&self) -> Option<pass::PassProgress> {
         (self.counter.numbers > 0).then(|| self.all.progress())
     }
 
@@ -225,9 +225,9 @@ impl Counter {
 
 /// The null count of rows of a column with known statistics. For categories the statistics do not suffice, since labels
 /// may be null.
-fn known(plan: &Plan, column: &IpcColumn, rows: RowRange) -> Option<u64> {
+fn known(plan: &IpcPlan, column: &IpcColumn, rows: RowRange) -> Option<u64> {
     let [node] = plan.nodes.as_slice() else { return None };
-    if matches!(node.kind, Kind::Keys(..)) {
+    if matches!(node.kind, IpcNodeKind::Keys(..)) {
         return None;
     }
     Some(column.learner.as_ref()?.known()?.over(rows)?.nulls)

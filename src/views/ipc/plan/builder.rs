@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Fields};
 
-use super::dictionary::Dictionary;
-use super::{Domain, INLINE, Kind, Node, Role, Shared, Stream, VIEW, Views};
+use super::dictionary::IpcDictionary;
+use super::{BufferRole, Domain, INLINE, IpcNode, IpcNodeKind, SharedTexts, Stream, VIEW, Views};
 use crate::store::{Hints, TextLength, ValueSet};
 use crate::views::Misfit;
 
@@ -15,60 +15,60 @@ const WIDEST_STRING: u64 = 1 << 28;
 
 /// Nodes and streams so far.
 #[derive(Debug, Default)]
-pub(in crate::views::ipc) struct Builder {
-    pub nodes: Vec<Node>,
+pub(in crate::views::ipc) struct PlanBuilder {
+    pub nodes: Vec<IpcNode>,
     pub streams: Vec<Stream>,
     pub lengths: usize,
     pub nullable: usize,
     /// The column's labels, until the node of its values takes them: only lists may enclose it.
-    labels: Option<Arc<Dictionary>>,
+    labels: Option<Arc<IpcDictionary>>,
     /// Number of lists and arrays around the next node.
     lists: usize,
 }
 
-impl Builder {
+impl PlanBuilder {
     /// A builder for a column whose values, possibly within lists, are these labels.
-    pub fn new(labels: Option<Arc<Dictionary>>) -> Self {
+    pub fn new(labels: Option<Arc<IpcDictionary>>) -> Self {
         Self { labels, ..Self::default() }
     }
 
-    fn push(&mut self, kind: Kind, nullable: bool, domain: Domain) -> usize {
+    fn push(&mut self, kind: IpcNodeKind, nullable: bool, domain: Domain) -> usize {
         let node = self.nodes.len();
         let nulls = nullable.then(|| {
             self.nullable += 1;
             self.nullable - 1
         });
-        let length = matches!(kind, Kind::Text | Kind::List).then(|| {
+        let length = matches!(kind, IpcNodeKind::Text | IpcNodeKind::List).then(|| {
             self.lengths += 1;
             self.lengths - 1
         });
         let streams = &mut self.streams;
         let mut add = |role| streams.push(Stream { node, role });
-        if !matches!(kind, Kind::Nothing) {
-            add(Role::Validity);
+        if !matches!(kind, IpcNodeKind::Nothing) {
+            add(BufferRole::Validity);
         }
         match &kind {
-            Kind::Values(width) | Kind::Keys(width, _) => add(Role::Cells(*width)),
-            Kind::Bits => add(Role::Bits),
-            Kind::Views(views) => {
-                add(Role::Cells(VIEW));
+            IpcNodeKind::Values(width) | IpcNodeKind::Keys(width, _) => add(BufferRole::Cells(*width)),
+            IpcNodeKind::Bits => add(BufferRole::Bits),
+            IpcNodeKind::Views(views) => {
+                add(BufferRole::Cells(VIEW));
                 if views.shared.is_some() {
-                    add(Role::Shared);
+                    add(BufferRole::Shared);
                 }
                 for width in [views.usual, views.longer] {
                     if width > 0 {
-                        add(Role::Slots(width));
+                        add(BufferRole::Slots(width));
                     }
                 }
             }
-            Kind::Text => {
-                add(Role::Offsets);
-                add(Role::Bytes);
+            IpcNodeKind::Text => {
+                add(BufferRole::Offsets);
+                add(BufferRole::Bytes);
             }
-            Kind::List => add(Role::Offsets),
-            Kind::Nothing | Kind::Struct(_) | Kind::FixedList(_) => {}
+            IpcNodeKind::List => add(BufferRole::Offsets),
+            IpcNodeKind::Nothing | IpcNodeKind::Struct(_) | IpcNodeKind::FixedList(_) => {}
         }
-        self.nodes.push(Node { kind, nulls, domain, length });
+        self.nodes.push(IpcNode { kind, nulls, domain, length });
         node
     }
 
@@ -87,15 +87,15 @@ impl Builder {
         let in_rows = self.lists == 0;
         match data_type {
             DataType::Null => {
-                self.push(Kind::Nothing, false, domain);
+                self.push(IpcNodeKind::Nothing, false, domain);
                 Ok(DataType::Null)
             }
             DataType::Boolean => {
-                self.push(Kind::Bits, nullable, domain);
+                self.push(IpcNodeKind::Bits, nullable, domain);
                 Ok(DataType::Boolean)
             }
             DataType::Float16 => {
-                self.push(Kind::Values(4), nullable, domain);
+                self.push(IpcNodeKind::Values(4), nullable, domain);
                 Ok(DataType::Float32)
             }
             // A wider element is declared with exactly this width.
@@ -103,7 +103,7 @@ impl Builder {
             DataType::FixedSizeBinary(width) => {
                 let width = u64::try_from(*width).ok().filter(|width| *width > 0);
                 let width = width.ok_or_else(|| Misfit::Type("elements without bytes".into()))?;
-                self.push(Kind::Values(width), nullable, domain);
+                self.push(IpcNodeKind::Values(width), nullable, domain);
                 Ok(data_type.clone())
             }
             DataType::LargeUtf8
@@ -115,36 +115,36 @@ impl Builder {
                 let (inline, longest) = (INLINE as u64, width * 3);
                 let usual = if width > inline { width } else { 0 };
                 let longer = if longest > inline { longest } else { 0 };
-                self.push(Kind::Views(Views { shared: None, usual, longer }), nullable, domain);
+                self.push(IpcNodeKind::Views(Views { shared: None, usual, longer }), nullable, domain);
                 Ok(DataType::Utf8View)
             }
             DataType::Dictionary(..) if let Some(labels) = self.labels.take() => {
                 let data_type = labels.data_type();
-                self.push(Kind::Keys(labels.key_width(), labels), nullable, domain);
+                self.push(IpcNodeKind::Keys(labels.key_width(), labels), nullable, domain);
                 Ok(data_type)
             }
             DataType::Dictionary(_, labels) if let (true, Some(ValueSet::Names(names))) = (in_rows, &hints.values) => {
                 if **labels != DataType::LargeUtf8 {
                     return Err(Misfit::Type(format!("an enumeration with labels of {labels}")));
                 }
-                let shared = Shared::new(names.names().map(str::to_owned))?;
+                let shared = SharedTexts::new(names.names().map(str::to_owned))?;
                 // A code without a name is shown as a number; with a base of 4 bytes it fits in a view ("-2147483648").
                 let usual = if names.longest_number() > INLINE { 20 } else { 0 };
-                self.push(Kind::Views(Views { shared: Some(shared), usual, longer: 0 }), nullable, domain);
+                self.push(IpcNodeKind::Views(Views { shared: Some(shared), usual, longer: 0 }), nullable, domain);
                 Ok(DataType::Utf8View)
             }
             DataType::LargeUtf8 => {
-                self.push(Kind::Text, nullable, domain);
+                self.push(IpcNodeKind::Text, nullable, domain);
                 Ok(DataType::LargeUtf8)
             }
             DataType::Binary => {
-                self.push(Kind::Text, nullable, domain);
+                self.push(IpcNodeKind::Text, nullable, domain);
                 Ok(DataType::LargeBinary)
             }
             // Labels of a type unusual for dictionaries, or within arrays and compounds: every row holds its own value.
             DataType::Dictionary(_, values) => self.node(values, &Hints::default(), true, domain),
             DataType::Struct(fields) => {
-                self.push(Kind::Struct(fields.len()), nullable, domain);
+                self.push(IpcNodeKind::Struct(fields.len()), nullable, domain);
                 let fields = fields.iter().enumerate().map(|(position, field)| {
                     let shown = self.part(field.data_type(), hints.fields.get(position), domain)?;
                     Ok(Arc::new(field.as_ref().clone().with_data_type(shown)))
@@ -153,7 +153,7 @@ impl Builder {
             }
             DataType::FixedSizeList(field, per) => {
                 let count = u64::try_from(*per).map_err(|_| Misfit::Type("a list of negative length".into()))?;
-                self.push(Kind::FixedList(count), nullable, domain);
+                self.push(IpcNodeKind::FixedList(count), nullable, domain);
                 let domain =
                     domain.times(count).ok_or_else(|| Misfit::Size("an array of more than 2^64 elements".into()))?;
                 self.lists += 1;
@@ -162,21 +162,21 @@ impl Builder {
                 Ok(DataType::FixedSizeList(Arc::new(field.as_ref().clone().with_data_type(shown)), *per))
             }
             DataType::LargeList(field) => {
-                let node = self.push(Kind::List, nullable, domain);
+                let node = self.push(IpcNodeKind::List, nullable, domain);
                 let length = self.nodes.get(node).and_then(|node| node.length).unwrap_or(0);
                 self.lists += 1;
                 let items = self.nodes.len();
                 let shown = self.part(field.data_type(), hints.items.as_deref(), Domain::Items { length, per: 1 })?;
                 self.lists -= 1;
                 let mut field = field.as_ref().clone().with_data_type(shown);
-                if let Some(Node { kind: Kind::Keys(_, labels), .. }) = self.nodes.get(items) {
+                if let Some(IpcNode { kind: IpcNodeKind::Keys(_, labels), .. }) = self.nodes.get(items) {
                     field = field.with_dict_is_ordered(labels.is_ordered());
                 }
                 Ok(DataType::LargeList(Arc::new(field)))
             }
             number => {
                 let width = number.primitive_width().ok_or_else(|| Misfit::Type(format!("values of {number}")))?;
-                self.push(Kind::Values(width as u64), nullable, domain);
+                self.push(IpcNodeKind::Values(width as u64), nullable, domain);
                 Ok(number.clone())
             }
         }
@@ -191,7 +191,7 @@ impl Builder {
     }
 }
 
-impl Shared {
+impl SharedTexts {
     fn new(texts: impl Iterator<Item = String>) -> Result<Self, Misfit> {
         let mut shared = Self { bytes: Vec::new(), positions: HashMap::new() };
         for text in texts {

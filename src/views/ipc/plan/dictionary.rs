@@ -8,13 +8,13 @@ use arrow_array::{Array, ArrayRef, LargeStringArray, UInt64Array};
 use arrow_buffer::Buffer;
 use arrow_schema::DataType;
 
-use crate::store::Names;
+use crate::store::EnumerationNames;
 use crate::store::decode::widen;
 use crate::views::Misfit;
 
 /// A set of distinct labels.
 #[derive(Debug)]
-pub(in crate::views::ipc) struct Dictionary {
+pub(in crate::views::ipc) struct IpcDictionary {
     labels: ArrayRef,
     ordered: bool,
     keys: Keys,
@@ -31,7 +31,7 @@ enum Keys {
     Text(HashMap<String, i64>),
 }
 
-impl Dictionary {
+impl IpcDictionary {
     /// The dictionary of a categorical column. Equal labels are merged, since pandas rejects duplicates; keys of null
     /// labels become null. `None` for labels of a type that readers do not expect in a dictionary, and for an empty
     /// set: even under a null, a key must point to some entry.
@@ -64,7 +64,7 @@ impl Dictionary {
 
     /// The dictionary of a one-byte enumeration: its names, then the numbers of unnamed codes, 256 codes in all; `None`
     /// for any other enumeration.
-    pub fn of_codes(names: &Names) -> Option<Self> {
+    pub fn of_codes(names: &EnumerationNames) -> Option<Self> {
         if !names.is_of_one_byte() {
             return None;
         }

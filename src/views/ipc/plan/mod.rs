@@ -17,8 +17,8 @@ use arrow_schema::{DataType, Field};
 
 use crate::store::Hints;
 use crate::views::Misfit;
-use builder::Builder;
-use dictionary::Dictionary;
+use builder::PlanBuilder;
+use dictionary::IpcDictionary;
 
 /// Longest text that a string view holds by itself.
 pub(super) const INLINE: usize = 12;
@@ -28,11 +28,11 @@ pub(super) const VIEW: u64 = 16;
 
 /// The plan of a column.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct IpcPlan {
     /// Type in the schema.
     pub data_type: DataType,
     /// Nodes in the order of the schema.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<IpcNode>,
     /// Their streams in the order of the schema.
     pub streams: Vec<Stream>,
     /// Lengths to learn per piece of rows.
@@ -44,12 +44,12 @@ pub(super) struct Plan {
     /// Bytes of a row in all streams, not counting lengths that depend on values.
     pub row_bytes: u64,
     /// Parts rendered separately: the whole column, or each field of compounds whose fields are stored apart.
-    pub parts: Vec<Part>,
+    pub parts: Vec<StreamGroup>,
 }
 
 /// A part of a column that is rendered as a unit.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct StreamGroup {
     /// The field of the column's compounds; `None`: the whole column.
     pub field: Option<usize>,
     /// Its first node.
@@ -60,9 +60,9 @@ pub(super) struct Part {
 
 /// A node of the schema.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct IpcNode {
     /// The content of its buffers.
-    pub kind: Kind,
+    pub kind: IpcNodeKind,
     /// The index of its validity bitmap among those of the column, if it has one.
     pub nulls: Option<usize>,
     /// Its number of rows.
@@ -73,13 +73,13 @@ pub(super) struct Node {
 
 /// The content of a node's buffers.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum IpcNodeKind {
     /// Little-endian values of this many bytes.
     Values(u64),
     /// Bits.
     Bits,
     /// Keys of this many bytes into a dictionary.
-    Keys(u64, Arc<Dictionary>),
+    Keys(u64, Arc<IpcDictionary>),
     /// String views over slots of a fixed width.
     Views(Views),
     /// Offsets and bytes.
@@ -98,7 +98,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Views {
     /// Texts that many rows share, in a data buffer before all others.
-    pub shared: Option<Shared>,
+    pub shared: Option<SharedTexts>,
     /// Bytes of a row's slot for a text as long as stored; 0: every such text fits in its view.
     pub usual: u64,
     /// Bytes of a row's slot for a text that is longer than stored, since U+FFFD takes three bytes instead of one; 0:
@@ -108,7 +108,7 @@ pub(super) struct Views {
 
 /// Texts that many rows share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedTexts {
     /// The texts, concatenated.
     pub bytes: Vec<u8>,
     /// The position of each text.
@@ -144,12 +144,12 @@ pub(super) struct Stream {
     /// The node.
     pub node: usize,
     /// Its role among the node's buffers.
-    pub role: Role,
+    pub role: BufferRole,
 }
 
 /// The role of a buffer within its node, and the share of a row in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum BufferRole {
     /// A bit for each row, set where it is not null.
     Validity,
     /// A bit for each row.
@@ -168,7 +168,7 @@ pub(super) enum Role {
 
 /// The properties of a column that its plan depends on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape<'a> {
+pub(super) struct UnplannedColumn<'a> {
     /// The type that [`crate::store::Rows::array`] returns.
     pub data_type: &'a DataType,
     /// Hints about the values.
@@ -181,15 +181,15 @@ pub(super) struct Shape<'a> {
     pub apart: bool,
 }
 
-impl Plan {
+impl IpcPlan {
     /// Plans a column; `labels` are those of its categories or one-byte enumeration, possibly within lists.
     ///
     /// # Errors
     /// The reason why the column cannot be shown.
-    pub fn new(shape: Shape<'_>, labels: Option<Arc<Dictionary>>) -> Result<Self, Misfit> {
-        let mut builder = Builder::new(labels);
+    pub fn new(shape: UnplannedColumn<'_>, labels: Option<Arc<IpcDictionary>>) -> Result<Self, Misfit> {
+        let mut builder = PlanBuilder::new(labels);
         let data_type = builder.node(shape.data_type, shape.hints, shape.nullable, Domain::Rows(1))?;
-        let Builder { nodes, streams, lengths, nullable, .. } = builder;
+        let PlanBuilder { nodes, streams, lengths, nullable, .. } = builder;
         let mut row_bytes = 0_u64;
         for stream in &streams {
             let Domain::Rows(per) = nodes.get(stream.node).map_or(Domain::Rows(0), |node| node.domain) else {
@@ -197,18 +197,18 @@ impl Plan {
             };
             let cell = match stream.role {
                 // A whole byte, so that the sum is an upper bound.
-                Role::Validity | Role::Bits => 1,
-                Role::Cells(width) | Role::Slots(width) => width,
-                Role::Offsets => 8,
-                Role::Bytes | Role::Shared => 0,
+                BufferRole::Validity | BufferRole::Bits => 1,
+                BufferRole::Cells(width) | BufferRole::Slots(width) => width,
+                BufferRole::Offsets => 8,
+                BufferRole::Bytes | BufferRole::Shared => 0,
             };
             let cell = cell.checked_mul(per).and_then(|cell| row_bytes.checked_add(cell));
             row_bytes = cell.ok_or_else(|| Misfit::Size("a row of more than 2^64 bytes".into()))?;
         }
         let direct = shape.stored_width.filter(|_| shape.hints.stored);
         let direct = direct.filter(|stored| match (nodes.last(), streams.last()) {
-            (Some(Node { kind: Kind::Values(width), domain: Domain::Rows(per), .. }), Some(stream)) => {
-                stream.role == Role::Cells(*width) && per.checked_mul(*width) == Some(*stored)
+            (Some(IpcNode { kind: IpcNodeKind::Values(width), domain: Domain::Rows(per), .. }), Some(stream)) => {
+                stream.role == BufferRole::Cells(*width) && per.checked_mul(*width) == Some(*stored)
             }
             _ => false,
         });
@@ -217,7 +217,7 @@ impl Plan {
     }
 
     /// The part that contains a stream, and the part's number.
-    pub fn part_of(&self, stream: usize) -> Option<(usize, &Part)> {
+    pub fn part_of(&self, stream: usize) -> Option<(usize, &StreamGroup)> {
         self.parts.iter().enumerate().find(|(_, part)| part.streams.contains(&stream))
     }
 
@@ -228,9 +228,9 @@ impl Plan {
 }
 
 /// The parts of a column. Nullable compounds are rendered as a whole.
-fn parts(nodes: &[Node], streams: &[Stream], apart: bool) -> Vec<Part> {
-    let whole = Part { field: None, node: 0, streams: 0..streams.len() };
-    let Some(Node { kind: Kind::Struct(fields), nulls: None, .. }) = nodes.first().filter(|_| apart) else {
+fn parts(nodes: &[IpcNode], streams: &[Stream], apart: bool) -> Vec<StreamGroup> {
+    let whole = StreamGroup { field: None, node: 0, streams: 0..streams.len() };
+    let Some(IpcNode { kind: IpcNodeKind::Struct(fields), nulls: None, .. }) = nodes.first().filter(|_| apart) else {
         return vec![whole];
     };
     let mut node = 1;
@@ -238,16 +238,16 @@ fn parts(nodes: &[Node], streams: &[Stream], apart: bool) -> Vec<Part> {
         let first = node;
         node = past(nodes, first);
         let place = |node| streams.partition_point(|stream| stream.node < node);
-        Part { field: Some(field), node: first, streams: place(first)..place(node) }
+        StreamGroup { field: Some(field), node: first, streams: place(first)..place(node) }
     };
     (0..*fields).map(part).collect()
 }
 
 /// The node after a node and everything below it.
-fn past(nodes: &[Node], node: usize) -> usize {
+fn past(nodes: &[IpcNode], node: usize) -> usize {
     match nodes.get(node).map(|node| &node.kind) {
-        Some(Kind::Struct(count)) => (0..*count).fold(node + 1, |next, _| past(nodes, next)),
-        Some(Kind::FixedList(_) | Kind::List) => past(nodes, node + 1),
+        Some(IpcNodeKind::Struct(count)) => (0..*count).fold(node + 1, |next, _| past(nodes, next)),
+        Some(IpcNodeKind::FixedList(_) | IpcNodeKind::List) => past(nodes, node + 1),
         _ => node + 1,
     }
 }
@@ -257,9 +257,9 @@ fn past(nodes: &[Node], node: usize) -> usize {
 /// # Errors
 /// If `array` differs from the planned type, or has nulls where the plan allows none.
 pub(super) fn walk(
-    nodes: &[Node],
+    nodes: &[IpcNode],
     array: &ArrayRef,
-    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), Misfit>,
+    visit: &mut dyn FnMut(&IpcNode, usize, &ArrayRef) -> Result<(), Misfit>,
 ) -> Result<(), Misfit> {
     walk_below(nodes, 0, array, visit)
 }
@@ -269,21 +269,21 @@ pub(super) fn walk(
 /// # Errors
 /// As [`walk`].
 pub(super) fn walk_below(
-    nodes: &[Node],
+    nodes: &[IpcNode],
     mut node: usize,
     array: &ArrayRef,
-    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), Misfit>,
+    visit: &mut dyn FnMut(&IpcNode, usize, &ArrayRef) -> Result<(), Misfit>,
 ) -> Result<(), Misfit> {
     step(nodes, &mut node, array, None, visit)
 }
 
 /// As [`walk_below`]; values under the nulls of `outer` are arbitrary.
 fn step(
-    nodes: &[Node],
+    nodes: &[IpcNode],
     next: &mut usize,
     array: &ArrayRef,
     outer: Option<&NullBuffer>,
-    visit: &mut dyn FnMut(&Node, usize, &ArrayRef) -> Result<(), Misfit>,
+    visit: &mut dyn FnMut(&IpcNode, usize, &ArrayRef) -> Result<(), Misfit>,
 ) -> Result<(), Misfit> {
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float16Type, Float32Type};
@@ -291,8 +291,8 @@ fn step(
     let node = nodes.get(number).ok_or_else(|| Misfit::Array("fewer nodes than arrays".into()))?;
     *next += 1;
     let keeps_keys = match &node.kind {
-        Kind::Keys(..) => true,
-        Kind::Views(views) => views.shared.is_some(),
+        IpcNodeKind::Keys(..) => true,
+        IpcNodeKind::Views(views) => views.shared.is_some(),
         _ => false,
     };
     let plain;
@@ -308,7 +308,7 @@ fn step(
     };
     let wide;
     let array = match (array.data_type(), &node.kind) {
-        (DataType::Float16, Kind::Values(_)) => {
+        (DataType::Float16, IpcNodeKind::Values(_)) => {
             let halves = array.as_primitive::<Float16Type>();
             wide = Arc::new(halves.unary::<_, Float32Type>(f32::from)) as ArrayRef;
             &wide
@@ -321,7 +321,7 @@ fn step(
     visit(node, number, array)?;
     let other = || Misfit::Array(format!("values of {} where another type was expected", array.data_type()));
     match &node.kind {
-        Kind::Struct(count) => {
+        IpcNodeKind::Struct(count) => {
             let fields = array.as_struct_opt().ok_or_else(other)?;
             if fields.num_columns() != *count {
                 return Err(other());
@@ -331,7 +331,7 @@ fn step(
                 step(nodes, next, column, outer.as_ref(), visit)?;
             }
         }
-        Kind::FixedList(count) => {
+        IpcNodeKind::FixedList(count) => {
             let list = array.as_fixed_size_list_opt().ok_or_else(other)?;
             if u64::try_from(list.value_length()).ok() != Some(*count) {
                 return Err(other());
@@ -339,7 +339,7 @@ fn step(
             let outer = NullBuffer::union(outer, array.nulls()).map(|outer| outer.expand(list.value_length() as usize));
             step(nodes, next, list.values(), outer.as_ref(), visit)?;
         }
-        Kind::List => {
+        IpcNodeKind::List => {
             let list = array.as_list_opt::<i64>().ok_or_else(other)?;
             let offsets = list.value_offsets();
             let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
@@ -353,9 +353,9 @@ fn step(
 }
 
 /// Number of nulls among a node's rows.
-pub(super) fn nulls(node: &Node, array: &ArrayRef) -> u64 {
+pub(super) fn nulls(node: &IpcNode, array: &ArrayRef) -> u64 {
     match &node.kind {
-        Kind::Keys(_, labels) => labels.nulls(array),
+        IpcNodeKind::Keys(_, labels) => labels.nulls(array),
         _ => array.null_count() as u64,
     }
 }
@@ -377,7 +377,8 @@ pub(super) fn length(array: &ArrayRef) -> Option<u64> {
 }
 
 /// A field of the schema.
-pub(super) fn field(name: &str, plan: &Plan) -> Field {
-    let nullable = plan.nodes.first().is_some_and(|node| node.nulls.is_some() || matches!(node.kind, Kind::Nothing));
+pub(super) fn field(name: &str, plan: &IpcPlan) -> Field {
+    let nullable =
+        plan.nodes.first().is_some_and(|node| node.nulls.is_some() || matches!(node.kind, IpcNodeKind::Nothing));
     Field::new(name, plan.data_type.clone(), nullable)
 }

@@ -10,9 +10,9 @@ use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Schema};
 
 use super::IpcColumn;
-use super::message::{self, Batch, Count, Extent, Place, up};
-use super::plan::dictionary::Dictionary;
-use super::plan::{Domain, Plan, Role, Shape};
+use super::message::{self, Batch, BufferExtent, MessageBlock, NodeCounts, up};
+use super::plan::dictionary::IpcDictionary;
+use super::plan::{BufferRole, Domain, IpcPlan, UnplannedColumn};
 use crate::source::Interrupt;
 use crate::store::{Error, ValueSet};
 use crate::views::Misfit;
@@ -61,11 +61,11 @@ pub(super) const LARGEST: u64 = 1 << 62;
 
 /// The columns of a file, with everything known before a value is read.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct IpcTable {
     /// The columns.
     pub columns: Vec<IpcColumn>,
     /// Their plans.
-    pub plans: Vec<Plan>,
+    pub plans: Vec<IpcPlan>,
     /// Rows.
     pub rows: u64,
     /// Rows of a batch, a power of two.
@@ -88,7 +88,7 @@ pub(super) struct Head {
     /// The parts, each with its first byte; zeros fill the gaps.
     pub parts: Vec<(u64, Buffer)>,
     /// The dictionary batches among them.
-    pub dictionaries: Vec<Place>,
+    pub dictionaries: Vec<MessageBlock>,
     /// Bytes of the head, padding included.
     pub length: u64,
 }
@@ -99,14 +99,14 @@ pub(super) fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -
     let (mut bytes, mut rows) = (Some(0_u64), None);
     for column in columns {
         let column = column.borrow();
-        let plan = Plan::new(shape(column), None)?;
+        let plan = IpcPlan::new(shape(column), None)?;
         bytes = bytes.and_then(|bytes| bytes.checked_add(plan.row_bytes));
         rows = Some(rows.map_or(column.rows.len(), |rows: u64| rows.min(column.rows.len())));
     }
     fit(bytes, rows.unwrap_or(0))
 }
 
-fn fits(plans: &[Plan], rows: u64) -> Result<(), Misfit> {
+fn fits(plans: &[IpcPlan], rows: u64) -> Result<(), Misfit> {
     fit(plans.iter().try_fold(0_u64, |sum, plan| sum.checked_add(plan.row_bytes)), rows)
 }
 
@@ -121,8 +121,8 @@ fn rows(columns: &[IpcColumn]) -> u64 {
     columns.iter().map(|column| column.rows.len()).min().unwrap_or(0)
 }
 
-fn shape(column: &IpcColumn) -> Shape<'_> {
-    Shape {
+fn shape(column: &IpcColumn) -> UnplannedColumn<'_> {
+    UnplannedColumn {
         data_type: column.rows.data_type(),
         hints: &column.hints,
         nullable: column.rows.nullable(),
@@ -147,12 +147,12 @@ pub(super) fn has_labels(column: &IpcColumn) -> bool {
 }
 
 /// The labels of a column that has a dictionary in the file.
-fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<Dictionary>, Error> {
+fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<IpcDictionary>, Error> {
     if !is_dictionary(column) {
         return Ok(None);
     }
     let ordered = match &column.hints.innermost().values {
-        Some(ValueSet::Names(names)) => return Ok(Dictionary::of_codes(names)),
+        Some(ValueSet::Names(names)) => return Ok(IpcDictionary::of_codes(names)),
         Some(ValueSet::Categories { ordered, .. }) => *ordered,
         None => false,
     };
@@ -162,10 +162,10 @@ fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<Dictionary
         none = list.values().clone();
     }
     let labels = none.as_any_dictionary_opt().map(|dictionary| dictionary.values());
-    Ok(labels.and_then(|labels| Dictionary::of_categories(labels, ordered)))
+    Ok(labels.and_then(|labels| IpcDictionary::of_categories(labels, ordered)))
 }
 
-impl Table {
+impl IpcTable {
     /// Lays a file out. Reads nothing but labels. `source` is the size of the file that the rows come from, if known:
     /// apart from compression, the texts and lists of all rows cannot take more.
     ///
@@ -183,7 +183,7 @@ impl Table {
         for column in &columns {
             let labels = labels(column, interrupt)?.map(Arc::new);
             dictionaries.extend(labels.clone());
-            plans.push(Plan::new(shape(column), labels).map_err(refuse)?);
+            plans.push(IpcPlan::new(shape(column), labels).map_err(refuse)?);
         }
         let rows = rows(&columns);
         fits(&plans, rows).map_err(refuse)?;
@@ -226,20 +226,20 @@ impl Table {
 }
 
 /// Whether some buffer of the first batch is long enough to begin at a page boundary.
-fn is_paged(plan: &Plan, rows: u64) -> bool {
+fn is_paged(plan: &IpcPlan, rows: u64) -> bool {
     plan.streams.iter().any(|stream| match (stream.role, plan.nodes.get(stream.node).map(|node| node.domain)) {
-        (Role::Cells(width), Some(Domain::Rows(per))) => width.saturating_mul(per).saturating_mul(rows) >= PAGED,
+        (BufferRole::Cells(width), Some(Domain::Rows(per))) => width.saturating_mul(per).saturating_mul(rows) >= PAGED,
         _ => false,
     })
 }
 
 /// Numbers learnt per piece of rows of a column whose sizes depend on the values: whether it is unreadable, and its
 /// lengths.
-pub(super) fn lengths_of(plan: &Plan) -> usize {
+pub(super) fn lengths_of(plan: &IpcPlan) -> usize {
     if plan.is_variable() { 1 + plan.lengths } else { 0 }
 }
 
-fn piece(plan: &Plan, variable_piece: u64, per_batch: u64, bytes: u64) -> u64 {
+fn piece(plan: &IpcPlan, variable_piece: u64, per_batch: u64, bytes: u64) -> u64 {
     if plan.is_variable() {
         return variable_piece;
     }
@@ -250,21 +250,22 @@ fn piece(plan: &Plan, variable_piece: u64, per_batch: u64, bytes: u64) -> u64 {
 }
 
 impl Head {
-    fn new(schema: &Schema, dictionaries: &[Arc<Dictionary>], alignment: u64) -> Self {
+    fn new(schema: &Schema, dictionaries: &[Arc<IpcDictionary>], alignment: u64) -> Self {
         let mut head = Self::default();
         head.push(message::schema(schema, ALIGNMENT).into());
         for (number, dictionary) in dictionaries.iter().enumerate() {
             let rows = dictionary.labels().len() as u64;
             let buffers = dictionary.buffers();
-            let mut extents = vec![Extent { offset: 0, length: 0 }];
+            let mut extents = vec![BufferExtent { offset: 0, length: 0 }];
             let mut body = 0;
             for buffer in &buffers {
-                extents.push(Extent { offset: body, length: buffer.len() as u64 });
+                extents.push(BufferExtent { offset: body, length: buffer.len() as u64 });
                 body = up(body + buffer.len() as u64, ALIGNMENT);
             }
-            let batch = Batch { rows, nodes: &[Count { rows, nulls: 0 }], buffers: &extents, data_buffers: &[], body };
+            let batch =
+                Batch { rows, nodes: &[NodeCounts { rows, nulls: 0 }], buffers: &extents, data_buffers: &[], body };
             let metadata = message::dictionary(number as i64, &batch);
-            let place = Place { offset: head.length, metadata: metadata.len() as u32, body };
+            let place = MessageBlock { offset: head.length, metadata: metadata.len() as u32, body };
             head.dictionaries.push(place);
             head.push(metadata.into());
             for buffer in buffers {

@@ -4,13 +4,13 @@ use arrow_schema::{DataType, Field, Metadata, Schema};
 
 use crate::views::field_metadata;
 use crate::views::ipc::IpcColumn;
-use crate::views::ipc::plan::{self, Kind, Plan};
-use crate::views::pandas::{self, Described};
+use crate::views::ipc::plan::{self, IpcNodeKind, IpcPlan};
+use crate::views::pandas::{self, PandasColumn};
 
 /// The schema of columns.
-pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Schema {
+pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[IpcPlan]) -> Schema {
     let fields: Vec<Field> = columns.iter().zip(plans).map(|(column, plan)| field(column, plan)).collect();
-    let described = columns.iter().zip(&fields).map(|(column, field)| Described {
+    let described = columns.iter().zip(&fields).map(|(column, field)| PandasColumn {
         name: field.name(),
         data_type: field.data_type(),
         zone: None,
@@ -22,10 +22,12 @@ pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[Plan]) -> Sc
     Schema::new(fields).with_metadata(metadata)
 }
 
-fn field(column: &IpcColumn, plan: &Plan) -> Field {
+fn field(column: &IpcColumn, plan: &IpcPlan) -> Field {
     let field = plan::field(&column.name.to_string(), plan).with_metadata(field_metadata(&column.notes));
     match (plan.nodes.first().map(|node| &node.kind), field.data_type()) {
-        (Some(Kind::Keys(_, labels)), DataType::Dictionary(..)) => field.with_dict_is_ordered(labels.is_ordered()),
+        (Some(IpcNodeKind::Keys(_, labels)), DataType::Dictionary(..)) => {
+            field.with_dict_is_ordered(labels.is_ordered())
+        }
         _ => field,
     }
 }

@@ -19,7 +19,7 @@ fn bytes(column: IpcColumn) -> Vec<Option<u8>> {
 
 #[test]
 fn broken_values_cost_their_own_bytes() {
-    let rows = Memory::new(Arc::new(Int64Array::from_iter_values(0..48))).stored_as_values().broken(20..22);
+    let rows = MemoryRows::new(Arc::new(Int64Array::from_iter_values(0..48))).stored_as_values().broken(20..22);
     let bytes = bytes(column("x", Arc::new(rows), Some(integer(8, true))));
     // Nothing can be missing, so no header looks at values.
     assert_eq!(bytes.iter().filter(|byte| byte.is_none()).count(), 16);
@@ -28,7 +28,7 @@ fn broken_values_cost_their_own_bytes() {
 #[test]
 fn what_depends_on_broken_rows_is_lost_with_its_batch_alone() {
     let words = LargeStringArray::from_iter_values((0..48).map(|row| format!("word {row}")));
-    let rows = Memory::new(Arc::new(words)).broken(20..22).nullable(true);
+    let rows = MemoryRows::new(Arc::new(words)).broken(20..22).nullable(true);
     let bytes = bytes(column("x", Arc::new(rows), None));
     // The schema, and the footer from which a reader finds the other batches.
     assert!(bytes[..8].iter().all(Option::is_some) && bytes[bytes.len() - 500..].iter().all(Option::is_some));

@@ -38,7 +38,7 @@ fn buffers(bytes: &[u8]) -> Vec<Vec<(u64, u64)>> {
 fn long_values_begin_on_pages_and_all_else_on_lines() {
     let numbers = Arc::new(Int64Array::from_iter_values(0..300_000));
     let words = LargeStringArray::from_iter_values((0..300_000).map(|row| row.to_string()));
-    let rows = Arc::new(Memory::new(numbers).stored_as_values().nullable(true));
+    let rows = Arc::new(MemoryRows::new(numbers).stored_as_values().nullable(true));
     let columns =
         vec![memory("s", Arc::new(words), Some(fixed_string(6))), column("x", rows.clone(), Some(integer(8, true)))];
     let view = view(columns);

@@ -11,7 +11,7 @@ use crate::views::{Size, Standing};
 const ROWS: usize = 300_000;
 
 fn outlined(array: ArrayRef) -> IpcView {
-    view(vec![column("x", Arc::new(Memory::new(array).nullable(true).outlined()), None)])
+    view(vec![column("x", Arc::new(MemoryRows::new(array).nullable(true).outlined()), None)])
 }
 
 #[test]

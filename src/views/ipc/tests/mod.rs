@@ -15,9 +15,9 @@ use arrow_schema::{DataType, SchemaRef};
 
 use super::table::Grain;
 use super::{IpcColumn, IpcView};
-use crate::catalogue::{ByteOrder, Class, Datatype, Field, FloatFormat, Member, Padding};
+use crate::catalogue::{ByteOrder, Class, CompoundField, Datatype, EnumerationMember, FloatFormat, Padding};
 use crate::source::Interrupt;
-use crate::store::rows::in_memory::Memory;
+use crate::store::rows::in_memory::MemoryRows;
 use crate::store::{Answer, Hints, Rows};
 use crate::table::Origin;
 use crate::views::rendered::BlockCache;
@@ -36,7 +36,7 @@ fn column(name: &str, rows: Arc<dyn Rows>, datatype: Option<Datatype>) -> IpcCol
 }
 
 fn memory(name: &str, array: ArrayRef, datatype: Option<Datatype>) -> IpcColumn {
-    column(name, Arc::new(Memory::new(array)), datatype)
+    column(name, Arc::new(MemoryRows::new(array)), datatype)
 }
 
 fn view(columns: Vec<IpcColumn>) -> IpcView {
@@ -84,12 +84,12 @@ fn fixed_string(size: u64) -> Datatype {
 }
 
 fn enumeration(size: u64, members: &[(&str, i128)]) -> Datatype {
-    let members = members.iter().map(|&(name, value)| Member { name: name.into(), value }).collect();
+    let members = members.iter().map(|&(name, value)| EnumerationMember { name: name.into(), value }).collect();
     Datatype { size, class: Class::Enum { base: Box::new(integer(size, true)), members } }
 }
 
 fn compound(size: u64, fields: &[(&str, u64, Datatype)]) -> Datatype {
-    let field = |(name, offset, datatype): &(&str, u64, Datatype)| Field {
+    let field = |(name, offset, datatype): &(&str, u64, Datatype)| CompoundField {
         name: (*name).into(),
         offset: *offset,
         datatype: datatype.clone(),

@@ -40,34 +40,34 @@ fn case(kind: u8, seed: &[u8]) -> Case {
     match kind % 12 {
         0 => {
             let array: ArrayRef = Arc::new(Int64Array::from_iter_values(seed.iter().map(|byte| i64::from(*byte))));
-            (column(&name, Arc::new(Memory::new(array.clone()).stored_as_values()), Some(integer(8, true))), array)
+            (column(&name, Arc::new(MemoryRows::new(array.clone()).stored_as_values()), Some(integer(8, true))), array)
         }
         1 => {
             let array: ArrayRef = Arc::new(numbers());
-            let rows = Memory::new(array.clone()).stored_as_values().nullable(true);
+            let rows = MemoryRows::new(array.clone()).stored_as_values().nullable(true);
             (column(&name, Arc::new(rows), Some(integer(8, true))), array)
         }
         2 => {
             let bits = seed.iter().map(|byte| (*byte % 3 != 0).then_some(*byte % 2 == 0));
             let array: ArrayRef = Arc::new(BooleanArray::from_iter(bits));
-            let rows = Memory::new(array.clone()).nullable(true);
+            let rows = MemoryRows::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), None), array)
         }
         3 => {
             let array: ArrayRef = Arc::new(LargeStringArray::from(words(seed)));
-            let rows = Memory::new(array.clone()).nullable(true);
+            let rows = MemoryRows::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), Some(fixed_string(20))), array)
         }
         4 => {
             let array: ArrayRef = Arc::new(LargeStringArray::from(words(seed)));
-            let rows = Memory::new(array.clone()).nullable(true);
+            let rows = MemoryRows::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), None), array)
         }
         5 => {
             let keys = Int64Array::from_iter(seed.iter().map(|byte| (*byte % 3 != 0).then_some(i64::from(*byte % 4))));
             let labels = Arc::new(LargeStringArray::from(vec!["a", "a longer label", "", "d"]));
             let array: ArrayRef = Arc::new(DictionaryArray::<Int64Type>::try_new(keys, labels).unwrap());
-            let rows = Memory::new(array.clone()).nullable(true);
+            let rows = MemoryRows::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), Some(integer(1, true))), array)
         }
         6 => {
@@ -79,7 +79,7 @@ fn case(kind: u8, seed: &[u8]) -> Case {
                 })
             };
             let array = lists(seed, &inner);
-            let rows = Memory::new(array.clone()).nullable(true);
+            let rows = MemoryRows::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), None), array)
         }
         7 => {
@@ -102,11 +102,11 @@ fn case(kind: u8, seed: &[u8]) -> Case {
         }
         10 => {
             let array: ArrayRef = Arc::new(NullArray::new(seed.len()));
-            (column(&name, Arc::new(Memory::new(array.clone()).nullable(true)), None), array)
+            (column(&name, Arc::new(MemoryRows::new(array.clone()).nullable(true)), None), array)
         }
         11 => {
             let array = lists(seed, &|count| Arc::new(NullArray::new(count)));
-            (column(&name, Arc::new(Memory::new(array.clone()).nullable(true)), None), array)
+            (column(&name, Arc::new(MemoryRows::new(array.clone()).nullable(true)), None), array)
         }
         _ => {
             let triples = FixedSizeListArray::new(
@@ -125,7 +125,7 @@ fn case(kind: u8, seed: &[u8]) -> Case {
             let nulls = NullBuffer::from_iter(seed.iter().map(|byte| *byte % 6 != 0));
             let array: ArrayRef =
                 Arc::new(StructArray::new(fields, vec![Arc::new(plain), Arc::new(triples)], Some(nulls)));
-            let rows = Memory::new(array.clone()).nullable(true);
+            let rows = MemoryRows::new(array.clone()).nullable(true);
             (column(&name, Arc::new(rows), None), array)
         }
     }
@@ -204,7 +204,7 @@ fn pieces_without_items_lie_between_others() {
 
 #[test]
 fn a_field_that_cannot_be_read_is_none_of_the_others() {
-    let numbers = |broken| Arc::new(Memory::new(Arc::new(Int64Array::from_iter_values(0..64))).broken(broken));
+    let numbers = |broken| Arc::new(MemoryRows::new(Arc::new(Int64Array::from_iter_values(0..64))).broken(broken));
     let fields: Vec<(String, Arc<dyn Rows>)> =
         vec![("a".into(), numbers(0..0)), ("b".into(), numbers(0..64)), ("c".into(), numbers(0..0))];
     let rows = CompoundRows::new("/t/x".into(), fields).unwrap();

@@ -36,7 +36,7 @@ fn some(texts: &[&str]) -> Vec<Option<String>> {
 fn numbers_are_the_stored_bytes() {
     // The values under a null are those stored: they are copied unseen.
     let values = Int16Array::new(vec![1, -2, 300].into(), Some(NullBuffer::from(vec![true, false, true])));
-    let rows = Memory::new(Arc::new(values)).stored_as_values();
+    let rows = MemoryRows::new(Arc::new(values)).stored_as_values();
     let array = only(column("x", Arc::new(rows), Some(integer(2, true))));
     assert_eq!(array.as_primitive::<Int16Type>().iter().collect::<Vec<_>>(), [Some(1), None, Some(300)]);
     assert_eq!(array.as_primitive::<Int16Type>().values(), &[1, -2, 300]);
@@ -45,7 +45,7 @@ fn numbers_are_the_stored_bytes() {
 #[test]
 fn integers_in_another_order_are_decoded() {
     // Stored big-endian: the bytes must not be copied.
-    let rows = Memory::new(Arc::new(Int16Array::from(vec![1, 2]))).stored(vec![0, 1, 0, 2], 2);
+    let rows = MemoryRows::new(Arc::new(Int16Array::from(vec![1, 2]))).stored(vec![0, 1, 0, 2], 2);
     let class = Class::Integer { signed: true, order: ByteOrder::Big, precision: 16, offset: 0 };
     let array = only(column("x", Arc::new(rows), Some(Datatype { size: 2, class })));
     assert_eq!(array.as_primitive::<Int16Type>().values(), &[1, 2]);
@@ -65,7 +65,7 @@ fn halves_are_widened_and_booleans_are_bits() {
 fn opaque_bytes_have_their_width() {
     let values = FixedSizeBinaryArray::try_from_iter([[1, 2, 3], [4, 5, 6]].into_iter()).unwrap();
     let datatype = Datatype { size: 3, class: Class::Opaque { tag: "t".into() } };
-    let rows = Memory::new(Arc::new(values)).stored(vec![1, 2, 3, 4, 5, 6], 3);
+    let rows = MemoryRows::new(Arc::new(values)).stored(vec![1, 2, 3, 4, 5, 6], 3);
     let array = only(column("x", Arc::new(rows), Some(datatype)));
     assert_eq!(array.as_fixed_size_binary().value(1), [4, 5, 6]);
 }
@@ -78,8 +78,8 @@ fn categories(keys: Vec<Option<i64>>, labels: ArrayRef) -> ArrayRef {
 fn categories_are_a_dictionary_with_keys_of_one_byte() {
     let labels = Arc::new(LargeStringArray::from(vec!["a", "b"]));
     // Stored as codes, of which −1 is missing: they must not be copied.
-    let rows = Memory::new(categories(vec![Some(1), None, Some(0)], labels.clone())).stored(vec![1, 0xff, 0], 1);
-    let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels)), ordered: true };
+    let rows = MemoryRows::new(categories(vec![Some(1), None, Some(0)], labels.clone())).stored(vec![1, 0xff, 0], 1);
+    let values = ValueSet::Categories { labels: Arc::new(MemoryRows::new(labels)), ordered: true };
     let hints = Hints { values: Some(values), ..Hints::default() };
     let view = view(vec![IpcColumn { hints, ..column("x", Arc::new(rows), None) }]);
     let (schema, batches) = read(whole(&view));
@@ -223,9 +223,9 @@ fn compounds_and_arrays_of_all_sorts() {
 /// A list column over values with these hints.
 fn lists(offsets: Vec<u64>, mask: Vec<bool>, values: ArrayRef, hints: Hints) -> Arc<dyn Rows> {
     let rows = mask.len() as u64;
-    let offsets = Arc::new(Memory::new(Arc::new(UInt64Array::from(offsets))));
-    let mask: Arc<dyn Rows> = Arc::new(Memory::new(Arc::new(BooleanArray::from(mask))));
-    let values = Arc::new(Memory::new(values).hinted(hints));
+    let offsets = Arc::new(MemoryRows::new(Arc::new(UInt64Array::from(offsets))));
+    let mask: Arc<dyn Rows> = Arc::new(MemoryRows::new(Arc::new(BooleanArray::from(mask))));
+    let values = Arc::new(MemoryRows::new(values).hinted(hints));
     Arc::new(ListRows::new("/t/x".into(), offsets, values, Some(mask), rows, Arc::default()))
 }
 
@@ -277,7 +277,7 @@ fn lists_of_wider_enumerations_and_of_arrays_of_codes_are_texts() {
 #[test]
 fn lists_of_categories_have_keys_and_keep_their_order() {
     let names: ArrayRef = Arc::new(LargeStringArray::from(vec!["low", "high"]));
-    let values = ValueSet::Categories { labels: Arc::new(Memory::new(names.clone())), ordered: true };
+    let values = ValueSet::Categories { labels: Arc::new(MemoryRows::new(names.clone())), ordered: true };
     let hints = Hints { values: Some(values), ..Hints::default() };
     let rows = lists(vec![0, 2, 3], vec![true, true], categories(vec![Some(1), None, Some(0)], names), hints);
     let array = only(IpcColumn { hints: rows.hints().clone(), ..column("x", rows.clone(), None) });

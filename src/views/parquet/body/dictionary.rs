@@ -11,7 +11,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 
 use super::levels::{append_packed_header, packed_bytes};
-use super::plain::{Selection, append_cells, append_mapped};
+use super::plain::{PageSelection, append_cells, append_mapped};
 
 use crate::views::Misfit;
 
@@ -20,7 +20,7 @@ const MOST_ENTRIES: u32 = 1 << 24;
 
 /// A dictionary page, and the mapping from values to its entries.
 #[derive(Debug)]
-pub(in crate::views::parquet) struct Dictionary {
+pub(in crate::views::parquet) struct DictionaryPage {
     /// `None`: made on demand.
     body: Option<Vec<u8>>,
     /// Bytes of the body.
@@ -60,7 +60,7 @@ impl Width {
     }
 }
 
-impl Dictionary {
+impl DictionaryPage {
     /// All 8-bit numbers, in the order of their bytes.
     pub fn identity(signed: bool) -> Self {
         let numbers = 0..=u8::MAX;
@@ -187,7 +187,7 @@ impl Dictionary {
     pub fn append(
         &self,
         array: &ArrayRef,
-        selection: &Selection,
+        selection: &PageSelection,
         entries: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Misfit> {
@@ -226,7 +226,7 @@ impl Dictionary {
         Ok(())
     }
 
-    fn append_indices(&self, array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
+    fn append_indices(&self, array: &ArrayRef, selection: &PageSelection, out: &mut Vec<u8>) -> Result<(), Misfit> {
         match &self.index {
             Index::Own => match array.data_type() {
                 DataType::Int8 if self.width == Width::One => {
@@ -285,7 +285,7 @@ impl Dictionary {
     fn append_keys(
         &self,
         array: &ArrayRef,
-        selection: &Selection,
+        selection: &PageSelection,
         places: Option<&[u32]>,
         out: &mut Vec<u8>,
     ) -> Result<(), Misfit> {

@@ -6,14 +6,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{Array, ArrayRef, NullArray};
 
-use super::dictionary::Dictionary;
+use super::dictionary::DictionaryPage;
 use super::levels::{Levels, bit_width, equal_bytes, most_bytes};
 use super::plain::{append_fixed, append_texts, text_bytes};
-use super::shred::{MOST_ENTRIES, Node, Shredded, Step, required_levels, shred};
+use super::shred::{MOST_ENTRIES, ShredNode, ShredStep, Shredded, required_levels, shred};
 use super::squeezed;
 use crate::store::TextLength;
 use crate::views::Misfit;
-use crate::views::parquet::thrift::page::Encoding;
+use crate::views::parquet::thrift::page::PageEncoding;
 
 /// Physical types of Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(in crate::views::parquet) enum Physical {
 
 /// The source of a leaf's values, and their conversion.
 #[derive(Clone, Debug)]
-pub(in crate::views::parquet) enum Values {
+pub(in crate::views::parquet) enum LeafValues {
     /// Cells of this many bytes.
     Cells(u64),
     /// Bits.
@@ -44,12 +44,12 @@ pub(in crate::views::parquet) enum Values {
     /// Texts.
     Texts(TextLength),
     /// Indices.
-    Indices(Arc<Dictionary>),
+    Indices(Arc<DictionaryPage>),
 }
 
 /// A primitive column of the Parquet schema.
 #[derive(Clone, Debug)]
-pub(in crate::views::parquet) struct Leaf {
+pub(in crate::views::parquet) struct ParquetLeaf {
     /// Path in the schema: `["l", "list", "element"]`.
     pub path: Vec<String>,
     /// How a value is stored.
@@ -59,11 +59,12 @@ pub(in crate::views::parquet) struct Leaf {
     /// Number of lists around it.
     pub max_repetition: u16,
     /// Encoding of its pages.
-    pub encoding: Encoding,
-    /// Whether the stored bytes, row after row, are the cells of [`Leaf::cells`] or [`Leaf::stored_cell`].
+    pub encoding: PageEncoding,
+    /// Whether the stored bytes, row after row, are the cells of [`ParquetLeaf::cells`] or
+    /// [`ParquetLeaf::stored_cell`].
     pub stored: bool,
-    pub(in crate::views::parquet) nodes: Vec<Node>,
-    pub(in crate::views::parquet) values: Values,
+    pub(in crate::views::parquet) nodes: Vec<ShredNode>,
+    pub(in crate::views::parquet) values: LeafValues,
     /// Whether labels of categories are replaced by their values, since they are not text.
     pub(in crate::views::parquet) looked_up: bool,
 }
@@ -81,8 +82,8 @@ pub(in crate::views::parquet) struct Body {
 
 /// A body with a fixed place per row: `before`, `width` bytes for each row, and `after` zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) struct Cells {
-    /// Bytes before the first row: levels, and the lead of indices. [`Leaf::lead`] makes them.
+pub(in crate::views::parquet) struct FixedWidthBody {
+    /// Bytes before the first row: levels, and the lead of indices. [`ParquetLeaf::lead`] makes them.
     pub before: u64,
     /// Bytes of a row.
     pub width: u64,
@@ -90,19 +91,19 @@ pub(in crate::views::parquet) struct Cells {
     pub after: u64,
 }
 
-impl Leaf {
+impl ParquetLeaf {
     /// Entries of a row that is not null; `None`: it differs between rows.
     pub(in crate::views::parquet) fn entries_of_row(&self) -> Option<u64> {
         self.nodes.iter().try_fold(1u64, |entries, node| match node.step {
-            Step::List => None,
-            Step::FixedList(length) => entries.checked_mul(length as u64),
-            Step::Field(_) | Step::Value => Some(entries),
+            ShredStep::List => None,
+            ShredStep::FixedList(length) => entries.checked_mul(length as u64),
+            ShredStep::Field(_) | ShredStep::Value => Some(entries),
         })
     }
 
     /// Positions of the compound fields on the way to the leaf.
     pub fn fields(&self) -> Vec<usize> {
-        let field = |node: &Node| if let Step::Field(at) = node.step { Some(at) } else { None };
+        let field = |node: &ShredNode| if let ShredStep::Field(at) = node.step { Some(at) } else { None };
         self.nodes.iter().map_while(field).collect()
     }
 
@@ -111,16 +112,16 @@ impl Leaf {
         self.nodes.iter().any(|node| node.nullable)
     }
 
-    /// The largest body of a page of `rows` rows, compressed if it [can be](Leaf::is_squeezed). `None`: it depends on
-    /// the data, or overflows.
+    /// The largest body of a page of `rows` rows, compressed if it [can be](ParquetLeaf::is_squeezed). `None`: it
+    /// depends on the data, or overflows.
     pub fn most_body(&self, rows: u64) -> Option<u64> {
         let entries = self.entries_of_row()?.checked_mul(rows)?;
         let values = match &self.values {
-            Values::Cells(width) => entries.checked_mul(*width)?,
-            Values::Bits => entries.div_ceil(8),
-            Values::Texts(TextLength::Stored(width)) => squeezed::most_bytes(*width, entries)?,
-            Values::Texts(texts) => texts.slot()?.checked_add(4)?.checked_mul(entries)?,
-            Values::Indices(dictionary) => dictionary.bytes(entries)?,
+            LeafValues::Cells(width) => entries.checked_mul(*width)?,
+            LeafValues::Bits => entries.div_ceil(8),
+            LeafValues::Texts(TextLength::Stored(width)) => squeezed::most_bytes(*width, entries)?,
+            LeafValues::Texts(texts) => texts.slot()?.checked_add(4)?.checked_mul(entries)?,
+            LeafValues::Indices(dictionary) => dictionary.bytes(entries)?,
         };
         values.checked_add(self.most_levels(entries)?)
     }
@@ -141,40 +142,40 @@ impl Leaf {
         repetition.checked_add(definition)
     }
 
-    /// Whether a body always has exactly [`Leaf::most_body`] bytes.
+    /// Whether a body always has exactly [`ParquetLeaf::most_body`] bytes.
     pub fn is_exact(&self) -> bool {
-        !self.is_nullable() && self.entries_of_row().is_some() && !matches!(self.values, Values::Texts(_))
+        !self.is_nullable() && self.entries_of_row().is_some() && !matches!(self.values, LeafValues::Texts(_))
     }
 
     /// Bytes of a cell, if a body is PLAIN cells and nothing else, one per row.
     #[cfg(test)]
     pub fn cell_width(&self) -> Option<u64> {
         match self.values {
-            Values::Cells(width) if self.is_exact() && self.max_definition == 0 => Some(width),
+            LeafValues::Cells(width) if self.is_exact() && self.max_definition == 0 => Some(width),
             _ => None,
         }
     }
 
     /// The layout of a page of `rows` rows with a fixed place per row: PLAIN cells, also with constant levels, or
     /// one-byte codes. `None`: rows have no fixed place, or the page is too large.
-    pub fn cells(&self, rows: u64) -> Option<Cells> {
+    pub fn cells(&self, rows: u64) -> Option<FixedWidthBody> {
         let entries_of_row = self.entries_of_row()?;
         let entries = entries_of_row.checked_mul(rows)?;
         let width = match &self.values {
             _ if !self.is_exact() => return None,
-            Values::Cells(width) => entries_of_row.checked_mul(*width)?,
-            Values::Indices(dictionary) => entries_of_row.checked_mul(dictionary.index_width())?,
-            Values::Bits | Values::Texts(_) => return None,
+            LeafValues::Cells(width) => entries_of_row.checked_mul(*width)?,
+            LeafValues::Indices(dictionary) => entries_of_row.checked_mul(dictionary.index_width())?,
+            LeafValues::Bits | LeafValues::Texts(_) => return None,
         };
         let mut of_indices = Vec::new();
-        if let Values::Indices(dictionary) = &self.values {
+        if let LeafValues::Indices(dictionary) = &self.values {
             dictionary.append_lead(usize::try_from(entries).ok()?, &mut of_indices);
         }
         // At most as many entries as a page can count.
         let before = self.most_levels(entries).filter(|_| entries <= MOST_ENTRIES as u64)?;
         let before = before.checked_add(of_indices.len() as u64)?;
         let after = self.most_body(rows)?.checked_sub(before)?.checked_sub(width.checked_mul(rows)?)?;
-        Some(Cells { before, width, after })
+        Some(FixedWidthBody { before, width, after })
     }
 
     /// The bytes before the first row of a page of `rows` rows with fixed places.
@@ -185,7 +186,7 @@ impl Leaf {
         let count = usize::try_from(rows).map_err(|error| Misfit::Size(error.to_string()))?;
         let (repetition, definition) = required_levels(&self.nodes, count)?;
         self.append_levels(repetition.as_ref(), definition.as_ref(), out)?;
-        if let Values::Indices(dictionary) = &self.values {
+        if let LeafValues::Indices(dictionary) = &self.values {
             let entries = self.entries_of_row().and_then(|entries| usize::try_from(entries.checked_mul(rows)?).ok());
             dictionary
                 .append_lead(entries.ok_or_else(|| Misfit::Size("more entries than a page can have".into()))?, out);
@@ -195,19 +196,19 @@ impl Leaf {
 
     /// Whether its values are texts, which may be shown with other bytes than stored.
     pub fn holds_texts(&self) -> bool {
-        matches!(self.values, Values::Texts(_))
+        matches!(self.values, LeafValues::Texts(_))
     }
 
-    /// Whether pages with [fixed places](Leaf::most_body) are of version 2, and compressed if they would be longer:
-    /// those of texts that are shown as stored except for invalid UTF-8.
+    /// Whether pages with [fixed places](ParquetLeaf::most_body) are of version 2, and compressed if they would be
+    /// longer: those of texts that are shown as stored except for invalid UTF-8.
     pub fn is_squeezed(&self) -> bool {
-        matches!(self.values, Values::Texts(TextLength::Stored(_)))
+        matches!(self.values, LeafValues::Texts(TextLength::Stored(_)))
     }
 
     /// Its dictionary.
-    pub fn dictionary(&self) -> Option<&Dictionary> {
+    pub fn dictionary(&self) -> Option<&DictionaryPage> {
         match &self.values {
-            Values::Indices(dictionary) => Some(dictionary),
+            LeafValues::Indices(dictionary) => Some(dictionary),
             _ => None,
         }
     }
@@ -217,18 +218,18 @@ impl Leaf {
         self.dictionary().is_some_and(|dictionary| dictionary.body().is_none())
     }
 
-    /// The body that [`Leaf::append`] would write.
+    /// The body that [`ParquetLeaf::append`] would write.
     ///
     /// # Errors
-    /// As [`Leaf::append`].
+    /// As [`ParquetLeaf::append`].
     pub fn measure(&self, column: &ArrayRef) -> Result<Body, Misfit> {
         let shredded = self.shred(column)?;
         let present = (shredded.entries - shredded.nulls) as u64;
         let values = match &self.values {
-            Values::Cells(width) => present.checked_mul(*width),
-            Values::Bits => Some(present.div_ceil(8)),
-            Values::Texts(texts) => Some(text_bytes(&shredded.values, &shredded.selection, texts.slot())?),
-            Values::Indices(dictionary) => dictionary.bytes(shredded.entries as u64),
+            LeafValues::Cells(width) => present.checked_mul(*width),
+            LeafValues::Bits => Some(present.div_ceil(8)),
+            LeafValues::Texts(texts) => Some(text_bytes(&shredded.values, &shredded.selection, texts.slot())?),
+            LeafValues::Indices(dictionary) => dictionary.bytes(shredded.entries as u64),
         };
         let level =
             |levels: &Option<Levels>, most| levels.as_ref().map_or(Some(0), |levels| levels.bytes(bit_width(most)));
@@ -238,9 +239,9 @@ impl Leaf {
         body(bytes, &shredded)
     }
 
-    /// Most bytes that [`Leaf::append`] takes for rows with this outline, assuming that all texts are shown as long as
-    /// stored; the entries are exact. `None`: the outline does not suffice. `tells_nulls`: the outline has the nulls of
-    /// rows and of their parts.
+    /// Most bytes that [`ParquetLeaf::append`] takes for rows with this outline, assuming that all texts are shown as
+    /// long as stored; the entries are exact. `None`: the outline does not suffice. `tells_nulls`: the outline has the
+    /// nulls of rows and of their parts.
     ///
     /// # Errors
     /// More than a page can hold, or an outline of another column.
@@ -249,26 +250,26 @@ impl Leaf {
             || Misfit::Array(format!("an outline of {} where its column has another type", outline.data_type()));
         let (mut array, mut empty, mut container) = (outline.clone(), 0_usize, false);
         for (at, node) in self.nodes.iter().enumerate() {
-            let is_last = matches!(self.nodes.get(at + 1..), Some([Node { step: Step::Value, .. }]));
+            let is_last = matches!(self.nodes.get(at + 1..), Some([ShredNode { step: ShredStep::Value, .. }]));
             array = match node.step {
-                Step::Field(field) => {
+                ShredStep::Field(field) => {
                     container |= node.nullable;
                     array.as_struct_opt().and_then(|array| array.columns().get(field)).ok_or_else(other)?.clone()
                 }
                 // A null array has one entry, whatever its length.
-                Step::FixedList(length) if length > 1 && node.nullable && !container && tells_nulls && is_last => {
+                ShredStep::FixedList(length) if length > 1 && node.nullable && !container && tells_nulls && is_last => {
                     let lists = array.as_fixed_size_list_opt().ok_or_else(other)?;
                     empty += lists.null_count();
                     let items = (lists.len() - lists.null_count()).checked_mul(length).ok_or_else(other)?;
                     Arc::new(NullArray::new(items))
                 }
-                Step::FixedList(length) if length != 1 && (node.nullable || container) => return Ok(None),
-                Step::FixedList(_) => {
+                ShredStep::FixedList(length) if length != 1 && (node.nullable || container) => return Ok(None),
+                ShredStep::FixedList(_) => {
                     container |= node.nullable;
                     array.as_fixed_size_list_opt().ok_or_else(other)?.values().clone()
                 }
-                Step::List if container => return Ok(None),
-                Step::List => {
+                ShredStep::List if container => return Ok(None),
+                ShredStep::List => {
                     let list = array.as_list_opt::<i64>().ok_or_else(other)?;
                     let offsets = list.value_offsets();
                     empty += offsets.windows(2).filter(|pair| pair[0] == pair[1]).count();
@@ -276,7 +277,7 @@ impl Leaf {
                     // Offsets of an Arrow array lie within its values.
                     list.values().slice(first as usize, (last - first) as usize)
                 }
-                Step::Value => array,
+                ShredStep::Value => array,
             };
         }
         let present = array.len() as u64;
@@ -285,15 +286,15 @@ impl Leaf {
             .ok_or_else(|| Misfit::Size(format!("{} entries are more than a page can have", array.len())))?
             as u64;
         let values = match &self.values {
-            Values::Cells(width) => present.checked_mul(*width),
-            Values::Bits => Some(present.div_ceil(8)),
-            Values::Texts(_) => {
+            LeafValues::Cells(width) => present.checked_mul(*width),
+            LeafValues::Bits => Some(present.div_ceil(8)),
+            LeafValues::Texts(_) => {
                 let Some(lengths) = array.as_primitive_opt::<UInt64Type>() else { return Ok(None) };
                 let sum = lengths.values().iter().try_fold(0_u64, |sum, length| sum.checked_add(*length));
                 let present = (lengths.len() - lengths.null_count()) as u64;
                 sum.and_then(|sum| sum.checked_add(present.checked_mul(4)?))
             }
-            Values::Indices(dictionary) => dictionary.bytes(entries),
+            LeafValues::Indices(dictionary) => dictionary.bytes(entries),
         };
         let levels = |most| if most == 0 { Some(0) } else { most_bytes(entries, bit_width(most)) };
         let bytes = values
@@ -321,16 +322,16 @@ impl Leaf {
 
     /// Whether the values of a page without nulls are the keys of its rows, one byte each.
     pub fn takes_byte_keys(&self) -> bool {
-        let by_key = matches!(&self.values, Values::Indices(dictionary) if dictionary.is_by_byte_key());
-        by_key && matches!(self.nodes.as_slice(), [Node { step: Step::Value, .. }])
+        let by_key = matches!(&self.values, LeafValues::Indices(dictionary) if dictionary.is_by_byte_key());
+        by_key && matches!(self.nodes.as_slice(), [ShredNode { step: ShredStep::Value, .. }])
     }
 
-    /// As [`Leaf::append`], for a leaf that [`Leaf::takes_byte_keys`] and rows without nulls.
+    /// As [`ParquetLeaf::append`], for a leaf that [`ParquetLeaf::takes_byte_keys`] and rows without nulls.
     ///
     /// # Errors
     /// More than a page can hold, or another leaf.
     pub fn append_byte_keys(&self, keys: &[u8], out: &mut Vec<u8>) -> Result<Body, Misfit> {
-        let Values::Indices(dictionary) = &self.values else {
+        let LeafValues::Indices(dictionary) = &self.values else {
             return Err(Misfit::Array("keys of a leaf without indices".into()));
         };
         let from = out.len();
@@ -343,7 +344,7 @@ impl Leaf {
     /// Bytes of a cell of a flat column whose stored bytes are the cells of its present values.
     pub fn stored_cell(&self) -> Option<u64> {
         match (&self.values, self.nodes.as_slice()) {
-            (Values::Cells(width), [Node { step: Step::Value, .. }]) if self.stored => Some(*width),
+            (LeafValues::Cells(width), [ShredNode { step: ShredStep::Value, .. }]) if self.stored => Some(*width),
             _ => None,
         }
     }
@@ -363,7 +364,7 @@ impl Leaf {
         self.append_levels(shredded.repetition.as_ref(), shredded.definition.as_ref(), out)?;
         let before = out.len();
         match &self.values {
-            Values::Cells(width) => {
+            LeafValues::Cells(width) => {
                 append_fixed(&shredded.values, &shredded.selection, out)?;
                 // An array of another type has cells of another width.
                 let due = width.checked_mul((shredded.entries - shredded.nulls) as u64);
@@ -374,9 +375,9 @@ impl Leaf {
                     )));
                 }
             }
-            Values::Bits => append_fixed(&shredded.values, &shredded.selection, out)?,
-            Values::Texts(texts) => append_texts(&shredded.values, &shredded.selection, texts.slot(), out)?,
-            Values::Indices(dictionary) => {
+            LeafValues::Bits => append_fixed(&shredded.values, &shredded.selection, out)?,
+            LeafValues::Texts(texts) => append_texts(&shredded.values, &shredded.selection, texts.slot(), out)?,
+            LeafValues::Indices(dictionary) => {
                 dictionary.append(&shredded.values, &shredded.selection, shredded.entries, out)?;
             }
         }
@@ -426,7 +427,7 @@ mod tests {
 
     use super::*;
     use crate::store::Hints;
-    use crate::views::parquet::columns::shape::{Given, Shape};
+    use crate::views::parquet::columns::shape::{Given, LeafMapping};
 
     #[test]
     fn an_outline_tells_how_long_arrays_are_some_of_which_are_missing() {
@@ -442,7 +443,7 @@ mod tests {
                 (list(Arc::new(Int64Array::from(vec![7; count]))), list(new_null_array(&DataType::Null, count)));
             let hints = Hints { items: Some(Box::default()), nullable: true, ..Hints::default() };
             let given = Given::default();
-            let shape = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
+            let shape = LeafMapping::new("x", array.data_type(), true, &hints, given).unwrap();
             let [leaf] = shape.leaves() else { panic!("one leaf") };
             let (room, body) =
                 (leaf.room(&outline, true).unwrap().unwrap(), leaf.append(&array, &mut Vec::new()).unwrap());
@@ -460,7 +461,7 @@ mod tests {
             let bytes: Vec<u8> = (0..count).map(|row: u32| (row * 7) as u8).collect();
             let keys = Int64Array::from_iter_values(bytes.iter().map(|key| i64::from(*key)));
             let array: ArrayRef = Arc::new(DictionaryArray::new(keys, labels.clone()));
-            let shape = Shape::new("x", array.data_type(), nullable, &Hints::default(), given.clone()).unwrap();
+            let shape = LeafMapping::new("x", array.data_type(), nullable, &Hints::default(), given.clone()).unwrap();
             let [leaf] = shape.leaves() else { panic!("one leaf") };
             assert!(leaf.takes_byte_keys());
             let (mut by_array, mut by_bytes) = (vec![1], vec![1]);

@@ -21,7 +21,7 @@ use crate::views::Misfit;
 
 /// The values of an array that belong to a page.
 #[derive(Debug, PartialEq)]
-pub(in crate::views::parquet) enum Selection {
+pub(in crate::views::parquet) enum PageSelection {
     /// All.
     All,
     /// Values whose bit is set; one bit per value.
@@ -30,17 +30,17 @@ pub(in crate::views::parquet) enum Selection {
     Spans(Vec<(usize, usize)>),
 }
 
-impl Selection {
+impl PageSelection {
     /// Calls `span` with start and end of each run of selected values among `len`.
     pub fn spans(&self, len: usize, mut span: impl FnMut(usize, usize) -> Result<(), Misfit>) -> Result<(), Misfit> {
         match self {
-            Selection::All if len > 0 => span(0, len),
-            Selection::All => Ok(()),
-            Selection::Bits(bits) => {
+            PageSelection::All if len > 0 => span(0, len),
+            PageSelection::All => Ok(()),
+            PageSelection::Bits(bits) => {
                 let len = len.min(bits.len());
                 BitSliceIterator::new(bits.values(), bits.offset(), len).try_for_each(|(start, end)| span(start, end))
             }
-            Selection::Spans(spans) => spans.iter().try_for_each(|&(start, end)| span(start, end)),
+            PageSelection::Spans(spans) => spans.iter().try_for_each(|&(start, end)| span(start, end)),
         }
     }
 
@@ -48,13 +48,13 @@ impl Selection {
     /// a time.
     pub fn runs<T: ArrowNativeType>(&self, values: &[T], mut run: impl FnMut(&[T])) -> Result<(), Misfit> {
         match self {
-            Selection::All => run(values),
-            Selection::Spans(spans) => {
+            PageSelection::All => run(values),
+            PageSelection::Spans(spans) => {
                 for &(start, end) in spans {
                     run(values.get(start..end).ok_or_else(|| outside(start, end, values.len()))?);
                 }
             }
-            Selection::Bits(bits) => {
+            PageSelection::Bits(bits) => {
                 if bits.len() != values.len() {
                     return Err(outside(0, bits.len(), values.len()));
                 }
@@ -133,18 +133,22 @@ pub(in crate::views::parquet) fn cell_width(data_type: &DataType) -> Option<u64>
 /// A type without a PLAIN form here.
 pub(in crate::views::parquet) fn append_fixed(
     array: &ArrayRef,
-    selection: &Selection,
+    selection: &PageSelection,
     out: &mut Vec<u8>,
 ) -> Result<(), Misfit> {
     fn number<T: ArrowPrimitiveType, U: ArrowNativeType>(
         array: &ArrayRef,
-        selection: &Selection,
+        selection: &PageSelection,
         map: impl Fn(T::Native) -> U,
         out: &mut Vec<u8>,
     ) -> Result<(), Misfit> {
         selection.runs(array.as_primitive::<T>().values(), |run| append_mapped(run, &map, out))
     }
-    fn same<T: ArrowPrimitiveType>(array: &ArrayRef, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
+    fn same<T: ArrowPrimitiveType>(
+        array: &ArrayRef,
+        selection: &PageSelection,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Misfit> {
         selection.runs(array.as_primitive::<T>().values(), |run| append_cells(run, out))
     }
     match array.data_type() {
@@ -200,7 +204,7 @@ fn decimal_width(digits: u8) -> usize {
 }
 
 /// Appends decimals: narrow ones as little-endian integers, wide ones as big-endian bytes.
-fn append_decimals(array: &ArrayRef, width: usize, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
+fn append_decimals(array: &ArrayRef, width: usize, selection: &PageSelection, out: &mut Vec<u8>) -> Result<(), Misfit> {
     selection.runs(array.as_primitive::<Decimal128Type>().values(), |run| {
         for value in run {
             if width <= 8 {
@@ -212,12 +216,12 @@ fn append_decimals(array: &ArrayRef, width: usize, selection: &Selection, out: &
     })
 }
 
-fn append_booleans(values: &BooleanBuffer, selection: &Selection, out: &mut Vec<u8>) -> Result<(), Misfit> {
+fn append_booleans(values: &BooleanBuffer, selection: &PageSelection, out: &mut Vec<u8>) -> Result<(), Misfit> {
     match selection {
-        Selection::All => append_bits(values, out),
-        Selection::Bits(bits) if bits.len() == values.len() => append_selected_bits(values, bits, out),
-        Selection::Bits(bits) => return Err(outside(0, bits.len(), values.len())),
-        Selection::Spans(spans) => {
+        PageSelection::All => append_bits(values, out),
+        PageSelection::Bits(bits) if bits.len() == values.len() => append_selected_bits(values, bits, out),
+        PageSelection::Bits(bits) => return Err(outside(0, bits.len(), values.len())),
+        PageSelection::Spans(spans) => {
             let mut kept = BooleanBufferBuilder::new(values.len());
             for &(start, end) in spans {
                 if start > end || end > values.len() {
@@ -263,12 +267,12 @@ fn append_selected_bits(values: &BooleanBuffer, selected: &BooleanBuffer, out: &
 /// Any other type, and the errors of `text`.
 fn texts(
     array: &ArrayRef,
-    selection: &Selection,
+    selection: &PageSelection,
     mut text: impl FnMut(&[u8]) -> Result<(), Misfit>,
 ) -> Result<(), Misfit> {
     fn each<T: ByteArrayType>(
         array: &GenericByteArray<T>,
-        selection: &Selection,
+        selection: &PageSelection,
         text: &mut dyn FnMut(&[u8]) -> Result<(), Misfit>,
     ) -> Result<(), Misfit> {
         let bytes = array.value_data();
@@ -307,7 +311,7 @@ fn texts(
 
 fn spans_of<T: Copy>(
     keys: &[T],
-    selection: &Selection,
+    selection: &PageSelection,
     mut key: impl FnMut(T) -> Result<(), Misfit>,
 ) -> Result<(), Misfit> {
     selection.spans(keys.len(), |start, end| {
@@ -334,10 +338,10 @@ fn checked(text: &[u8], longest: Option<u64>) -> Result<u32, Misfit> {
 /// As [`append_texts`].
 pub(in crate::views::parquet) fn text_bytes(
     array: &ArrayRef,
-    selection: &Selection,
+    selection: &PageSelection,
     longest: Option<u64>,
 ) -> Result<u64, Misfit> {
-    if let (Some(texts), Selection::All, None) = (array.as_string_opt::<i64>(), selection, longest) {
+    if let (Some(texts), PageSelection::All, None) = (array.as_string_opt::<i64>(), selection, longest) {
         let offsets = texts.value_offsets();
         if let (Some(first), Some(last)) = (offsets.first(), offsets.last()) {
             return Ok((last - first) as u64 + 4 * texts.len() as u64);
@@ -357,7 +361,7 @@ pub(in crate::views::parquet) fn text_bytes(
 /// An array without texts, or a text longer than `longest`.
 pub(in crate::views::parquet) fn append_texts(
     array: &ArrayRef,
-    selection: &Selection,
+    selection: &PageSelection,
     longest: Option<u64>,
     out: &mut Vec<u8>,
 ) -> Result<(), Misfit> {

@@ -9,22 +9,22 @@ use arrow_buffer::bit_iterator::BitSliceIterator;
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use super::levels::Levels;
-use super::plain::Selection;
+use super::plain::PageSelection;
 
 use crate::views::Misfit;
 
 /// One step on the way from a column to a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) struct Node {
+pub(in crate::views::parquet) struct ShredNode {
     /// Whether the schema declares it OPTIONAL.
     pub nullable: bool,
     /// The kind of step.
-    pub step: Step,
+    pub step: ShredStep,
 }
 
 /// Kinds of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) enum Step {
+pub(in crate::views::parquet) enum ShredStep {
     /// A struct; the path continues in this field.
     Field(usize),
     /// Lists of this length.
@@ -41,7 +41,7 @@ pub(in crate::views::parquet) struct Shredded {
     /// The leaf's array.
     pub values: ArrayRef,
     /// Those of its values that belong to the page.
-    pub selection: Selection,
+    pub selection: PageSelection,
     /// Repetition levels; `None`: nothing repeats.
     pub repetition: Option<Levels>,
     /// Definition levels; `None`: nothing can be null.
@@ -59,9 +59,9 @@ pub(in crate::views::parquet) const MOST_ENTRIES: usize = i32::MAX as usize;
 ///
 /// # Errors
 /// A column that `nodes` do not describe, a null where the schema allows none, or too many entries.
-pub(in crate::views::parquet) fn shred(nodes: &[Node], column: &ArrayRef) -> Result<Shredded, Misfit> {
+pub(in crate::views::parquet) fn shred(nodes: &[ShredNode], column: &ArrayRef) -> Result<Shredded, Misfit> {
     let (layers, values) = layers(nodes, column)?;
-    let repeats = nodes.iter().any(|node| matches!(node.step, Step::FixedList(_) | Step::List));
+    let repeats = nodes.iter().any(|node| matches!(node.step, ShredStep::FixedList(_) | ShredStep::List));
     let nullable = nodes.iter().filter(|node| node.nullable).count();
     if repeats || nullable > 1 {
         return walk(&layers, values, column.len(), repeats);
@@ -92,8 +92,8 @@ fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, 
     Ok(Shredded {
         definition: nullable.then(|| Levels::of_nulls(nulls.as_ref(), entries)),
         selection: match nulls {
-            Some(nulls) if count > 0 => Selection::Bits(nulls.inner().clone()),
-            _ => Selection::All,
+            Some(nulls) if count > 0 => PageSelection::Bits(nulls.inner().clone()),
+            _ => PageSelection::All,
         },
         values,
         repetition: None,
@@ -128,7 +128,7 @@ enum Kind {
 }
 
 /// The arrays along `nodes`, and the leaf's own.
-fn layers(nodes: &[Node], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), Misfit> {
+fn layers(nodes: &[ShredNode], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), Misfit> {
     let mut array = column.clone();
     let mut layers = Vec::with_capacity(nodes.len());
     for (depth, node) in nodes.iter().enumerate() {
@@ -136,11 +136,11 @@ fn layers(nodes: &[Node], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), M
             || Misfit::Array(format!("an array of {} came where its column has another type", array.data_type()));
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         let (kind, next) = match node.step {
-            Step::Field(field) => {
+            ShredStep::Field(field) => {
                 let next = array.as_struct_opt().and_then(|array| array.columns().get(field)).ok_or_else(other)?;
                 (Kind::Field, next.clone())
             }
-            Step::FixedList(length) => {
+            ShredStep::FixedList(length) => {
                 let list = array.as_fixed_size_list_opt().ok_or_else(other)?;
                 if usize::try_from(list.value_length()) != Ok(length) {
                     return Err(other());
@@ -148,12 +148,12 @@ fn layers(nodes: &[Node], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), M
                 let entries = entries_of_element(nodes, depth + 1);
                 (Kind::FixedList { length, entries }, list.values().clone())
             }
-            Step::List => {
+            ShredStep::List => {
                 let list = array.as_list_opt::<i64>().ok_or_else(other)?;
                 let entries = entries_of_element(nodes, depth + 1);
                 (Kind::List { offsets: list.offsets().clone(), entries }, list.values().clone())
             }
-            Step::Value => (Kind::Value, array.clone()),
+            ShredStep::Value => (Kind::Value, array.clone()),
         };
         layers.push(Layer { nullable: node.nullable, nulls, kind });
         array = next;
@@ -163,16 +163,16 @@ fn layers(nodes: &[Node], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), M
 
 /// Entries of one element of the layer at `depth`: the product of the lengths of arrays from there on; `None`: it
 /// depends on the data. An array that is null as a whole has a single entry.
-fn entries_of_element(nodes: &[Node], depth: usize) -> Option<usize> {
+fn entries_of_element(nodes: &[ShredNode], depth: usize) -> Option<usize> {
     let mut entries = 1usize;
     let mut container = false;
     for node in nodes.iter().skip(depth) {
         match node.step {
-            Step::FixedList(length) => entries = entries.checked_mul(length)?,
-            Step::List => return None,
-            Step::Field(_) | Step::Value => {}
+            ShredStep::FixedList(length) => entries = entries.checked_mul(length)?,
+            ShredStep::List => return None,
+            ShredStep::Field(_) | ShredStep::Value => {}
         }
-        container |= node.nullable && node.step != Step::Value;
+        container |= node.nullable && node.step != ShredStep::Value;
     }
     (entries == 1 || !container).then_some(entries)
 }
@@ -182,18 +182,18 @@ fn entries_of_element(nodes: &[Node], depth: usize) -> Option<usize> {
 /// # Errors
 /// Too many entries.
 pub(in crate::views::parquet) fn required_levels(
-    nodes: &[Node],
+    nodes: &[ShredNode],
     rows: usize,
 ) -> Result<(Option<Levels>, Option<Levels>), Misfit> {
-    let layer = |(depth, node): (usize, &Node)| {
+    let layer = |(depth, node): (usize, &ShredNode)| {
         let kind = match node.step {
-            Step::Field(_) => Kind::Field,
-            Step::FixedList(length) => Kind::FixedList { length, entries: entries_of_element(nodes, depth + 1) },
-            Step::List | Step::Value => Kind::Value,
+            ShredStep::Field(_) => Kind::Field,
+            ShredStep::FixedList(length) => Kind::FixedList { length, entries: entries_of_element(nodes, depth + 1) },
+            ShredStep::List | ShredStep::Value => Kind::Value,
         };
         Layer { nullable: node.nullable, nulls: None, kind }
     };
-    if !nodes.iter().any(|node| matches!(node.step, Step::FixedList(_))) {
+    if !nodes.iter().any(|node| matches!(node.step, ShredStep::FixedList(_))) {
         return Ok((None, None));
     }
     let layers: Vec<Layer> = nodes.iter().enumerate().map(layer).collect();
@@ -207,7 +207,7 @@ fn walk(layers: &[Layer], values: ArrayRef, rows: usize, repeats: bool) -> Resul
     let valid: usize = walk.spans.iter().map(|(start, end)| end - start).sum();
     let all = walk.spans.as_slice() == [(0, values.len())];
     Ok(Shredded {
-        selection: if all { Selection::All } else { Selection::Spans(walk.spans) },
+        selection: if all { PageSelection::All } else { PageSelection::Spans(walk.spans) },
         values,
         definition: Some(Levels::of_each(walk.definition)),
         repetition: repeats.then(|| Levels::of_each(walk.repetition)),

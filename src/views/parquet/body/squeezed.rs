@@ -11,9 +11,9 @@
 //! The output is a gzip member (RFC 1952) with one deflate block (RFC 1951) that has no matches and always the same
 //! code.
 
-use super::leaf::Leaf;
+use super::leaf::ParquetLeaf;
 use crate::views::Misfit;
-use crate::views::parquet::thrift::page::Parts;
+use crate::views::parquet::thrift::page::PageBodyParts;
 
 /// Bytes with a code of 3 bits: zeros of lengths, and the bytes of U+FFFD.
 const SHORTEST: [u8; 4] = [0, 0xef, 0xbf, 0xbd];
@@ -146,13 +146,13 @@ fn squeeze(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
 }
 
-impl Leaf {
+impl ParquetLeaf {
     /// Converts the page body of version 1 at the end of `out`, from `from` on, to version 2: levels without their
     /// lengths, and values compressed if the whole would exceed `room` bytes.
     ///
     /// # Errors
     /// A malformed body.
-    pub fn to_version_2(&self, from: usize, room: usize, out: &mut Vec<u8>) -> Result<Parts, Misfit> {
+    pub fn to_version_2(&self, from: usize, room: usize, out: &mut Vec<u8>) -> Result<PageBodyParts, Misfit> {
         let mut at = from;
         let mut levels = |most: u16| {
             if most == 0 {
@@ -171,7 +171,7 @@ impl Leaf {
             let values = out.split_off(at.min(out.len()));
             squeeze(&values, out);
         }
-        Ok(Parts { repetition, definition, whole, is_compressed })
+        Ok(PageBodyParts { repetition, definition, whole, is_compressed })
     }
 }
 

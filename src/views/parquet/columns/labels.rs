@@ -6,8 +6,8 @@ use super::ParquetColumn;
 use crate::indexes::{self, Occurring, Trust, canonical};
 use crate::source::Interrupt;
 use crate::store::Error;
-use crate::table::IndexKind;
-use crate::views::parquet::body::leaf::{Leaf, Physical};
+use crate::table::IndexContent;
+use crate::views::parquet::body::leaf::{ParquetLeaf, Physical};
 
 /// The labels of a leaf column.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl ParquetColumn {
     pub(in crate::views::parquet) fn filtered(
         &self,
         position: usize,
-        leaf: &Leaf,
+        leaf: &ParquetLeaf,
         interrupt: &Interrupt,
     ) -> Result<Option<LabelsOf>, Error> {
         let (Some((form, is_used)), Some(labels), Some(dictionary)) = (&self.bitmap, &self.labels, leaf.dictionary())
@@ -36,7 +36,7 @@ impl ParquetColumn {
             return Ok(None);
         };
         let Some(body) = dictionary.body() else { return Ok(None) };
-        let IndexKind::Bitmap { values, .. } = &form.kind else { return Ok(None) };
+        let IndexContent::Bitmap { values, .. } = &form.kind else { return Ok(None) };
         // If labels are equal or null, codes are not indices of the dictionary.
         if leaf.path.len() > 1
             || leaf.physical != Physical::ByteArray

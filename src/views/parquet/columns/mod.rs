@@ -12,10 +12,10 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::Type;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::body::leaf::{Cells, Leaf, Physical};
-use super::body::shred::Step;
+use super::body::leaf::{FixedWidthBody, ParquetLeaf, Physical};
+use super::body::shred::ShredStep;
 use super::layout::{Bodies, Groups, ROWS_PER_LABEL, RowSizes, Slots};
-use super::thrift::page::Header;
+use super::thrift::page::PageHeaderForm;
 use super::thrift::schema;
 use crate::source::Interrupt;
 use crate::store::Learner;
@@ -24,7 +24,7 @@ use crate::store::{Error, Hints, Nan, Rows, ValueSet, fixed_width};
 use crate::table::{Column, IndexForm, Origin, Times};
 use crate::views::Misfit;
 use crate::views::field_metadata;
-use shape::{Given, Shape};
+use shape::{Given, LeafMapping};
 
 pub(super) use labels::LabelsOf;
 
@@ -163,9 +163,9 @@ impl ParquetColumn {
         Ok(plain(self.shape(&self.name, Given::default())?.field()))
     }
 
-    fn shape(&self, name: &str, given: Given) -> Result<Shape, Misfit> {
+    fn shape(&self, name: &str, given: Given) -> Result<LeafMapping, Misfit> {
         let given = Given { codes: self.codes, ..given };
-        Shape::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
+        LeafMapping::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
     }
 
     /// Its leaves in a file with such row groups, under its own name. Does not read its labels.
@@ -198,11 +198,11 @@ impl ParquetColumn {
 pub(super) struct PreparedLeaf {
     /// Position of its column.
     pub column: usize,
-    pub leaf: Leaf,
+    pub leaf: ParquetLeaf,
     /// Slots of its pages; `None`: its pages must be measured.
     pub slots: Option<Slots>,
     /// The layout of a full page whose rows have fixed places.
-    pub cells: Option<Cells>,
+    pub cells: Option<FixedWidthBody>,
 }
 
 /// Everything known before a value is read, except labels.
@@ -347,29 +347,29 @@ fn read_labels(labels: &Arc<dyn Rows>, interrupt: &Interrupt) -> Result<ArrayRef
 }
 
 impl PreparedLeaf {
-    fn new(groups: &Groups, column: usize, leaf: Leaf) -> Self {
+    fn new(groups: &Groups, column: usize, leaf: ParquetLeaf) -> Self {
         let slots = if has_fixed_entries(&leaf) { Slots::new(groups, &leaf) } else { None };
         let cells = slots.as_ref().and_then(|slots| leaf.cells(slots.rows));
         Self { column, leaf, slots, cells }
     }
 
     /// The layout of a page of `rows` rows with fixed places.
-    pub fn cells(&self, rows: u64) -> Option<Cells> {
+    pub fn cells(&self, rows: u64) -> Option<FixedWidthBody> {
         let full = self.cells?;
         if self.slots.as_ref().is_some_and(|slots| slots.rows == rows) { Some(full) } else { self.leaf.cells(rows) }
     }
 }
 
-impl Bodies for Leaf {
+impl Bodies for ParquetLeaf {
     fn most(&self, rows: u64) -> Option<u64> {
         self.most_body(rows)
     }
 
-    fn header(&self) -> Header {
+    fn header(&self) -> PageHeaderForm {
         match () {
-            () if self.is_exact() => Header::Exact,
-            () if self.is_squeezed() => Header::Squeezed,
-            () => Header::Padded,
+            () if self.is_exact() => PageHeaderForm::Exact,
+            () if self.is_squeezed() => PageHeaderForm::Squeezed,
+            () => PageHeaderForm::Padded,
         }
     }
 
@@ -383,8 +383,10 @@ impl Bodies for Leaf {
 }
 
 /// Whether every row has equally many entries; a null array has one, whatever its length.
-fn has_fixed_entries(leaf: &Leaf) -> bool {
-    let longer = |step: &Step| matches!(step, Step::List) || matches!(step, Step::FixedList(length) if *length != 1);
+fn has_fixed_entries(leaf: &ParquetLeaf) -> bool {
+    let longer = |step: &ShredStep| {
+        matches!(step, ShredStep::List) || matches!(step, ShredStep::FixedList(length) if *length != 1)
+    };
     match leaf.nodes.iter().rposition(|node| longer(&node.step)) {
         Some(last) => leaf.entries_of_row().is_some() && !leaf.nodes.iter().take(last + 1).any(|node| node.nullable),
         None => true,

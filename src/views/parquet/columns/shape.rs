@@ -8,11 +8,11 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 
 use crate::store::{Hints, TextLength, ValueSet};
 use crate::views::Misfit;
-use crate::views::parquet::body::dictionary::Dictionary;
-use crate::views::parquet::body::leaf::{Leaf, Physical, Values};
+use crate::views::parquet::body::dictionary::DictionaryPage;
+use crate::views::parquet::body::leaf::{LeafValues, ParquetLeaf, Physical};
 use crate::views::parquet::body::plain::cell_width;
-use crate::views::parquet::body::shred::{MOST_ENTRIES, Node, Step};
-use crate::views::parquet::thrift::page::Encoding;
+use crate::views::parquet::body::shred::{MOST_ENTRIES, ShredNode, ShredStep};
+use crate::views::parquet::thrift::page::PageEncoding;
 
 /// Deepest nesting of compounds, arrays and lists. Levels stay below 256.
 const MOST_DEEP: usize = 64;
@@ -37,12 +37,12 @@ pub(in crate::views::parquet) struct Given {
 
 /// The mapping of a column to leaves of a Parquet schema.
 #[derive(Clone, Debug)]
-pub(in crate::views::parquet) struct Shape {
-    leaves: Vec<Leaf>,
+pub(in crate::views::parquet) struct LeafMapping {
+    leaves: Vec<ParquetLeaf>,
     field: Field,
 }
 
-impl Shape {
+impl LeafMapping {
     /// Maps a column of `data_type`. `name` must be unique in the schema.
     ///
     /// Elements of lists are nullable. Within compounds and arrays only these are: booleans, texts (a reference may
@@ -72,12 +72,12 @@ impl Shape {
     }
 
     /// The leaves, in the schema's order.
-    pub fn leaves(&self) -> &[Leaf] {
+    pub fn leaves(&self) -> &[ParquetLeaf] {
         &self.leaves
     }
 
     /// The leaves, in the schema's order.
-    pub fn into_leaves(self) -> Vec<Leaf> {
+    pub fn into_leaves(self) -> Vec<ParquetLeaf> {
         self.leaves
     }
 
@@ -91,7 +91,7 @@ impl Shape {
 #[derive(Clone)]
 struct Way {
     path: Vec<String>,
-    nodes: Vec<Node>,
+    nodes: Vec<ShredNode>,
     given: Given,
 }
 
@@ -103,14 +103,14 @@ impl Way {
         data_type: &DataType,
         nullable: bool,
         hints: &Hints,
-        leaves: &mut Vec<Leaf>,
+        leaves: &mut Vec<ParquetLeaf>,
     ) -> Result<Field, Misfit> {
         if self.nodes.len() >= MOST_DEEP {
             return Err(Misfit::Size(format!("nested more than {MOST_DEEP} deep")));
         }
         // A column of nulls is nullable in any context.
         let nullable = nullable || data_type.is_null();
-        let here = self.to(&[name], nullable, Step::Value);
+        let here = self.to(&[name], nullable, ShredStep::Value);
         let unknown = Hints::default();
         let items = hints.items.as_deref().unwrap_or(&unknown);
         match data_type {
@@ -121,7 +121,7 @@ impl Way {
             DataType::FixedSizeList(element, length) => {
                 let most = usize::try_from(*length).ok().filter(|length| *length > 0);
                 let most = most.ok_or_else(|| Misfit::Type("an array without elements".into()))?;
-                let way = self.to(&[name, "list"], nullable, Step::FixedList(most));
+                let way = self.to(&[name, "list"], nullable, ShredStep::FixedList(most));
                 let missing = items.nullable || element.is_nullable() && can_be_missing(element.data_type());
                 let element = way.follow("element", element.data_type(), missing, items, leaves)?;
                 let element = Arc::new(element);
@@ -134,7 +134,7 @@ impl Way {
                 Ok(Field::new(name, seen, nullable))
             }
             DataType::LargeList(element) => {
-                let way = self.to(&[name, "list"], nullable, Step::List);
+                let way = self.to(&[name, "list"], nullable, ShredStep::List);
                 let element = way.follow("element", element.data_type(), element.is_nullable(), items, leaves)?;
                 Ok(Field::new(name, DataType::List(Arc::new(element)), nullable))
             }
@@ -149,7 +149,13 @@ impl Way {
         }
     }
 
-    fn fields(&self, fields: &Fields, nullable: bool, hints: &Hints, leaves: &mut Vec<Leaf>) -> Result<Fields, Misfit> {
+    fn fields(
+        &self,
+        fields: &Fields,
+        nullable: bool,
+        hints: &Hints,
+        leaves: &mut Vec<ParquetLeaf>,
+    ) -> Result<Fields, Misfit> {
         if fields.is_empty() {
             return Err(Misfit::Type("a compound without fields".into()));
         }
@@ -166,7 +172,7 @@ impl Way {
             let name = Some(field.name().clone()).filter(|name| !name.is_empty()).or_else(|| unnamed.next());
             let mut way = self.clone();
             if let Some(last) = way.nodes.last_mut() {
-                *last = Node { nullable, step: Step::Field(at) };
+                *last = ShredNode { nullable, step: ShredStep::Field(at) };
             }
             let hints = hints.fields.get(at).unwrap_or(&none);
             let can_be_missing = can_be_missing(field.data_type()) || hints.nullable;
@@ -178,43 +184,43 @@ impl Way {
 
     /// Whether an enclosing compound is nullable, so that its content may be absent.
     fn can_be_absent(&self) -> bool {
-        let mut compounds = self.nodes.iter().rev().take_while(|node| matches!(node.step, Step::Field(_)));
+        let mut compounds = self.nodes.iter().rev().take_while(|node| matches!(node.step, ShredStep::Field(_)));
         compounds.any(|node| node.nullable)
     }
 
-    fn to(&self, names: &[&str], nullable: bool, step: Step) -> Self {
+    fn to(&self, names: &[&str], nullable: bool, step: ShredStep) -> Self {
         let mut way = self.clone();
         way.path.extend(names.iter().map(|name| (*name).to_owned()));
-        way.nodes.push(Node { nullable, step });
+        way.nodes.push(ShredNode { nullable, step });
         way
     }
 
     /// Replaces numbers by their codes, if the column has codes.
-    fn numbers(&self, (physical, values, seen): (Physical, Values, DataType)) -> (Physical, Values, DataType) {
+    fn numbers(&self, (physical, values, seen): (Physical, LeafValues, DataType)) -> (Physical, LeafValues, DataType) {
         let dictionary = match values {
-            Values::Cells(bytes) if self.nodes.len() == 1 => Dictionary::of_codes(self.given.codes, bytes),
+            LeafValues::Cells(bytes) if self.nodes.len() == 1 => DictionaryPage::of_codes(self.given.codes, bytes),
             _ => None,
         };
-        (physical, dictionary.map_or(values, |dictionary| Values::Indices(Arc::new(dictionary))), seen)
+        (physical, dictionary.map_or(values, |dictionary| LeafValues::Indices(Arc::new(dictionary))), seen)
     }
 
     /// The leaf at this node, and its type as readers see it.
-    fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(Leaf, DataType), Misfit> {
+    fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(ParquetLeaf, DataType), Misfit> {
         let no = || Misfit::Type(format!("{data_type} has no place in a Parquet file"));
         let text = |values| (Physical::ByteArray, values, DataType::Utf8);
         let codes = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let mut looked_up = false;
         let (physical, values, seen) = match data_type {
-            DataType::LargeUtf8 => text(Values::Texts(hints.texts)),
-            DataType::Binary => (Physical::ByteArray, Values::Texts(TextLength::Unknown), DataType::Binary),
+            DataType::LargeUtf8 => text(LeafValues::Texts(hints.texts)),
+            DataType::Binary => (Physical::ByteArray, LeafValues::Texts(TextLength::Unknown), DataType::Binary),
             DataType::Dictionary(key, labels) => match (key.as_ref(), labels.as_ref()) {
                 (DataType::Int32, DataType::LargeUtf8) => {
-                    let values = names(hints).map(|names| Values::Indices(Arc::new(names)));
-                    (Physical::ByteArray, values.unwrap_or(Values::Texts(hints.texts)), codes())
+                    let values = names(hints).map(|names| LeafValues::Indices(Arc::new(names)));
+                    (Physical::ByteArray, values.unwrap_or(LeafValues::Texts(hints.texts)), codes())
                 }
                 (DataType::Int64, DataType::LargeUtf8) => match categories(&self.given, hints) {
-                    Some(dictionary) => (Physical::ByteArray, Values::Indices(Arc::new(dictionary)), codes()),
-                    None => text(Values::Texts(
+                    Some(dictionary) => (Physical::ByteArray, LeafValues::Indices(Arc::new(dictionary)), codes()),
+                    None => text(LeafValues::Texts(
                         self.given.labels.as_ref().and_then(longest).map_or(TextLength::Unknown, TextLength::Shown),
                     )),
                 },
@@ -229,10 +235,12 @@ impl Way {
         if matches!(data_type, DataType::FixedSizeBinary(..=0)) {
             return Err(Misfit::Type("elements without bytes".into()));
         }
-        let lists = self.nodes.iter().filter(|node| matches!(node.step, Step::FixedList(_) | Step::List)).count();
+        let lists =
+            self.nodes.iter().filter(|node| matches!(node.step, ShredStep::FixedList(_) | ShredStep::List)).count();
         let nullable = self.nodes.iter().filter(|node| node.nullable).count();
-        let encoding = if matches!(values, Values::Indices(_)) { Encoding::Dictionary } else { Encoding::Plain };
-        let mut leaf = Leaf {
+        let encoding =
+            if matches!(values, LeafValues::Indices(_)) { PageEncoding::Dictionary } else { PageEncoding::Plain };
+        let mut leaf = ParquetLeaf {
             path: self.path,
             physical,
             // The depth bounds both counts.
@@ -244,22 +252,22 @@ impl Way {
             values,
             looked_up,
         };
-        let in_struct = leaf.nodes.iter().any(|node| matches!(node.step, Step::Field(_)));
-        let has_places = leaf.is_exact() || matches!(leaf.values, Values::Cells(_)) && lists == 0;
+        let in_struct = leaf.nodes.iter().any(|node| matches!(node.step, ShredStep::Field(_)));
+        let has_places = leaf.is_exact() || matches!(leaf.values, LeafValues::Cells(_)) && lists == 0;
         leaf.stored = hints.stored && has_places && !in_struct && !looked_up && is_stored(data_type, &leaf.values);
         Ok((leaf, seen))
     }
 }
 
 /// Whether stored elements of `data_type` have the width of cells in pages.
-fn is_stored(data_type: &DataType, values: &Values) -> bool {
+fn is_stored(data_type: &DataType, values: &LeafValues) -> bool {
     match values {
-        Values::Cells(width) => match data_type {
+        LeafValues::Cells(width) => match data_type {
             DataType::FixedSizeBinary(_) => true,
             number => number.primitive_width().is_some_and(|stored| stored as u64 == *width),
         },
-        Values::Indices(dictionary) => dictionary.is_by_byte(),
-        Values::Bits | Values::Texts(_) => false,
+        LeafValues::Indices(dictionary) => dictionary.is_by_byte(),
+        LeafValues::Bits | LeafValues::Texts(_) => false,
     }
 }
 
@@ -275,14 +283,14 @@ fn can_be_missing(data_type: &DataType) -> bool {
 }
 
 /// Numbers, booleans and binary cells.
-fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
+fn fixed(data_type: &DataType) -> Option<(Physical, LeafValues, DataType)> {
     let (physical, seen) = match data_type {
         // As pyarrow and `parquet` write a column of nulls: levels alone, with a type that readers know.
-        DataType::Null => return Some((Physical::Int32, Values::Cells(0), DataType::Null)),
-        DataType::Boolean => return Some((Physical::Boolean, Values::Bits, DataType::Boolean)),
+        DataType::Null => return Some((Physical::Int32, LeafValues::Cells(0), DataType::Null)),
+        DataType::Boolean => return Some((Physical::Boolean, LeafValues::Bits, DataType::Boolean)),
         DataType::Int8 | DataType::UInt8 => {
-            let identity = Dictionary::identity(*data_type == DataType::Int8);
-            return Some((Physical::Int32, Values::Indices(Arc::new(identity)), data_type.clone()));
+            let identity = DictionaryPage::identity(*data_type == DataType::Int8);
+            return Some((Physical::Int32, LeafValues::Indices(Arc::new(identity)), data_type.clone()));
         }
         DataType::Int16 | DataType::UInt16 | DataType::Int32 | DataType::UInt32 => (Physical::Int32, data_type),
         // Parquet has no unit of seconds.
@@ -303,31 +311,31 @@ fn fixed(data_type: &DataType) -> Option<(Physical, Values, DataType)> {
         DataType::FixedSizeBinary(width) => (Physical::FixedLenByteArray(*width), data_type),
         _ => return None,
     };
-    Some((physical, Values::Cells(cell_width(data_type)?), seen.clone()))
+    Some((physical, LeafValues::Cells(cell_width(data_type)?), seen.clone()))
 }
 
 /// The dictionary of a one-byte enumeration. Codes are decoded even if they are the indices of a page, since unnamed
 /// ones must be counted.
-fn names(hints: &Hints) -> Option<Dictionary> {
+fn names(hints: &Hints) -> Option<DictionaryPage> {
     let Some(ValueSet::Names(names)) = &hints.values else { return None };
     let bytes = names.is_of_one_byte().then_some(0..=u8::MAX)?;
     let least = *names.codes().start();
     // With signed codes, a byte from 128 on is a negative code.
     let code = |byte| if least < 0 { i128::from(byte as i8) } else { i128::from(byte) };
     let shown: Vec<String> = bytes.map(|byte| names.shown(code(byte))).collect();
-    Dictionary::names(&(Arc::new(LargeStringArray::from(shown)) as ArrayRef))
+    DictionaryPage::names(&(Arc::new(LargeStringArray::from(shown)) as ArrayRef))
 }
 
 /// The dictionary of categories. `None`: plain texts take less, unless the dictionary is short or its order is
 /// meaningful.
-fn categories(given: &Given, hints: &Hints) -> Option<Dictionary> {
+fn categories(given: &Given, hints: &Hints) -> Option<DictionaryPage> {
     let labels = given.labels.as_ref()?;
     let texts = given.row_group.and_then(|rows| rows.checked_mul(longest(labels)?.checked_add(4)?));
     // Computed without building one, which takes long for very many labels.
     let body = labels.as_string_opt::<i64>()?.iter().flatten().map(|label| 4 + label.len() as u64).sum::<u64>();
     let is_ordered = matches!(hints.values, Some(ValueSet::Categories { ordered: true, .. }));
     let is_one = texts.is_none_or(|texts| body <= texts.max(SHORT_LABELS)) || is_ordered;
-    if is_one { Dictionary::categories(labels) } else { None }
+    if is_one { DictionaryPage::categories(labels) } else { None }
 }
 
 /// Bytes of the longest label.

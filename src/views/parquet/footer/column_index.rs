@@ -11,7 +11,9 @@ use crate::store::RowRange;
 use crate::store::statistics::{Scalar, Statistics, Summary};
 use crate::table::Times;
 use crate::views::parquet::body::leaf::Physical;
-use crate::views::parquet::thrift::{self, Element, PADDING_OVERHEAD, Struct, WIDTH_64, list_header_length, wide_i64};
+use crate::views::parquet::thrift::{
+    self, PADDING_OVERHEAD, ThriftStruct, ThriftType, WIDTH_64, list_header_length, wide_i64,
+};
 
 /// The field that holds padding: unknown to Parquet (its last is 8), and within reach of Thrift's short form from field
 /// 4.
@@ -88,12 +90,12 @@ impl ColumnIndex {
     /// Appends exactly `room` bytes, at least [`ColumnIndex::most`]; the rest is padding in a field that readers skip.
     pub fn write(&self, room: usize, out: &mut Vec<u8>) {
         let (start, count) = (out.len(), self.pages.len());
-        let mut fields = Struct::resume(out, 0);
-        fields.list(1, Element::Bool, count, |out| {
+        let mut fields = ThriftStruct::resume(out, 0);
+        fields.list(1, ThriftType::Bool, count, |out| {
             self.pages.iter().for_each(|page| thrift::bool(page.bounds.is_none(), out));
         });
         for (field, which) in [(2, 0), (3, 1)] {
-            fields.list(field, Element::Binary, count, |out| {
+            fields.list(field, ThriftType::Binary, count, |out| {
                 for page in &self.pages {
                     let bound = page.bounds.as_ref().and_then(|bounds| plain(&bounds[which], self.physical));
                     thrift::binary(&bound.unwrap_or_default(), out);
@@ -103,7 +105,7 @@ impl ColumnIndex {
         fields.i32(4, self.order());
         // Null counts are listed for all pages, or not at all.
         if let Some(nulls) = self.pages.iter().map(|page| page.nulls).collect::<Option<Vec<_>>>() {
-            fields.list(5, Element::I64, count, |out| nulls.into_iter().for_each(|nulls| wide_i64(nulls, out)));
+            fields.list(5, ThriftType::I64, count, |out| nulls.into_iter().for_each(|nulls| wide_i64(nulls, out)));
         }
         let used = fields.len() - start;
         // The padding's own bytes and the end of the struct.

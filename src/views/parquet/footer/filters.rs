@@ -9,25 +9,25 @@ use std::sync::Arc;
 use parquet::bloom_filter::Sbbf;
 
 use crate::views::parquet::columns::LabelsOf;
-use crate::views::parquet::layout::Layout;
-use crate::views::wanted::Wanted;
+use crate::views::parquet::layout::ParquetLayout;
+use crate::views::wanted::WantedBytes;
 
 /// Bytes of a filter per label: false positives stay below 1 %.
 const BYTES_OF_LABEL: usize = 2;
 
 /// The filters of a file.
 #[derive(Debug)]
-pub(in crate::views::parquet) struct Filters {
-    layout: Arc<Layout>,
+pub(in crate::views::parquet) struct ParquetBloomFilters {
+    layout: Arc<ParquetLayout>,
     start: u64,
     columns: Vec<LabelsOf>,
     /// Offset of each column's filter within a row group's, and their end.
     rooms: Vec<u64>,
 }
 
-impl Filters {
+impl ParquetBloomFilters {
     /// The filters of some leaf columns, from byte `start` of the file on.
-    pub fn new(layout: Arc<Layout>, start: u64, columns: Vec<LabelsOf>) -> Self {
+    pub fn new(layout: Arc<ParquetLayout>, start: u64, columns: Vec<LabelsOf>) -> Self {
         let mut rooms = vec![0];
         let mut end = 0;
         for column in &columns {
@@ -62,7 +62,7 @@ impl Filters {
     }
 
     /// Copies the wanted bytes of the filters.
-    pub fn read(&self, wanted: &mut Wanted<'_>) {
+    pub fn read(&self, wanted: &mut WantedBytes<'_>) {
         let end = self.start + self.bytes();
         while let Some(at) = wanted.next().filter(|&at| at >= self.start && at < end) {
             let (group, inside) = ((at - self.start) / self.group(), (at - self.start) % self.group());
@@ -104,26 +104,26 @@ fn bytes_of(filter: &Sbbf) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::indexes::Occurring;
-    use crate::views::parquet::layout::{Groups, LeafSize, Measured, Page, Pages};
+    use crate::views::parquet::layout::{DataPages, Groups, LeafSize, MeasuredPages, Page};
 
     #[test]
     fn room_holds_what_is_known() {
         let groups = Groups::new(131_080, 131_072, None);
         let pages = [131_072, 8].map(|rows| Page { rows, bytes: rows, entries: rows });
-        let measured = Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap());
-        let leaf = LeafSize { dictionary: 50, pages: Pages::Measured(measured) };
-        let layout = Arc::new(Layout::new(groups, vec![leaf.clone(), leaf]).unwrap());
+        let measured = Arc::new(MeasuredPages::new(&groups, false, pages.map(|page| (page, 1))).unwrap());
+        let leaf = LeafSize { dictionary: 50, pages: DataPages::Measured(measured) };
+        let layout = Arc::new(ParquetLayout::new(groups, vec![leaf.clone(), leaf]).unwrap());
         let mut occurring = Occurring::new(3, 131_080).unwrap();
         occurring.add(1, 0, &[1]);
         occurring.add(2, 131_072, &[1]);
         let labels = vec![None, Some(b"early".to_vec()), Some(b"late".to_vec())];
         let known = LabelsOf { leaf: 1, values: 3, known: Some((labels, occurring)) };
         let unknown = LabelsOf { leaf: 0, values: 100, known: None };
-        let filters = Filters::new(layout, 1000, vec![unknown, known]);
+        let filters = ParquetBloomFilters::new(layout, 1000, vec![unknown, known]);
         // Headers of 16 and 15 bytes, 256 and 32 of bits.
         assert_eq!(filters.bytes(), 2 * (272 + 47));
         assert_eq!((filters.chunk(0, 0), filters.chunk(1, 1)), (None, Some((1000 + 319 + 272, 47))));
-        let whole = Wanted::collect(1000, usize::MAX, |wanted| filters.read(wanted));
+        let whole = WantedBytes::collect(1000, usize::MAX, |wanted| filters.read(wanted));
         assert_eq!(whole.len() as u64, filters.bytes());
         for (group, texts) in [(0, ["early", "late"]), (1, ["late", "early"])] {
             let (start, length) = filters.chunk(group, 1).unwrap();
@@ -132,7 +132,7 @@ mod tests {
             assert_eq!(texts.map(|text| filter.check(text)), [true, false]);
         }
         for start in [0, 1, 271, 272, 300, 318, 319, 637] {
-            let out = Wanted::collect(1000 + start as u64, 60, |wanted| filters.read(wanted));
+            let out = WantedBytes::collect(1000 + start as u64, 60, |wanted| filters.read(wanted));
             assert_eq!(out, whole[start..(start + 60).min(whole.len())]);
         }
     }

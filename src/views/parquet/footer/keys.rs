@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow_schema::{Fields, Schema};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, encode_arrow_schema};
 
-use crate::views::pandas::{self, Described};
+use crate::views::pandas::{self, PandasColumn};
 use crate::views::parquet::columns::ParquetColumn;
 
 /// The writer, in the form that engines parse: `NAME version X (build Y)`. `build` counts layouts, so that one version
@@ -16,7 +16,7 @@ pub(in crate::views::parquet) const CREATED_BY: &str =
 /// The Arrow schema, row labels for pandas, and notes on columns: `energy.units`.
 pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &Fields) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
-    let described = columns.iter().zip(fields).map(|(column, field)| Described {
+    let described = columns.iter().zip(fields).map(|(column, field)| PandasColumn {
         name: field.name(),
         data_type: field.data_type(),
         zone: column.zone.as_deref(),

@@ -16,15 +16,15 @@ use std::sync::Arc;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::PreparedLeaf;
-use super::layout::{Chunk, Layout};
-use super::thrift::page::{Encoding, Header};
+use super::layout::{ColumnChunk, ParquetLayout};
+use super::thrift::page::{PageEncoding, PageHeaderForm};
 use super::thrift::schema;
-use super::thrift::{self, Element, LARGEST, Struct, list_header, small_i32, structure};
+use super::thrift::{self, LARGEST, ThriftStruct, ThriftType, list_header, small_i32, structure};
 use crate::store::statistics::LONGEST_TEXT;
-use crate::views::wanted::Wanted;
-use filters::Filters;
+use crate::views::wanted::WantedBytes;
+use filters::ParquetBloomFilters;
 use page_index::{ChunkIndex, PageIndex};
-use summary::Summary;
+use summary::LeafSummary;
 
 /// Longest footer to show: readers hold it in memory several times over.
 pub(super) const LONGEST: u64 = 256 << 20;
@@ -46,19 +46,19 @@ const TRAILER: u64 = 8;
 #[derive(Clone, Debug)]
 pub(super) struct LeafEntry {
     /// Encoding of its values.
-    pub encoding: Encoding,
+    pub encoding: PageEncoding,
     /// Most bytes of a value in statistics; 0: no statistics.
     pub bound: usize,
     /// Summaries by row group.
-    pub summaries: HashMap<u64, Summary>,
+    pub summaries: HashMap<u64, LeafSummary>,
 }
 
 /// A footer over a layout.
 #[derive(Debug)]
 pub(super) struct Footer {
-    layout: Arc<Layout>,
+    layout: Arc<ParquetLayout>,
     index: Option<Arc<PageIndex>>,
-    filters: Arc<Filters>,
+    filters: Arc<ParquetBloomFilters>,
     leaves: Vec<Leaf>,
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -79,7 +79,7 @@ struct Leaf {
     has_dictionary: bool,
     /// Whether it has room for Bloom filters.
     is_filtered: bool,
-    summaries: HashMap<u64, Summary>,
+    summaries: HashMap<u64, LeafSummary>,
 }
 
 impl Leaf {
@@ -94,9 +94,9 @@ impl Leaf {
 impl Footer {
     /// A footer. `leaves` has an entry for each leaf column of `schema`. `None`: it would exceed [`LONGEST`].
     pub fn new(
-        layout: Arc<Layout>,
+        layout: Arc<ParquetLayout>,
         index: Option<Arc<PageIndex>>,
-        filters: Arc<Filters>,
+        filters: Arc<ParquetBloomFilters>,
         schema: &SchemaDescriptor,
         leaves: Vec<LeafEntry>,
         key_values: &[(String, String)],
@@ -104,16 +104,16 @@ impl Footer {
     ) -> Option<Self> {
         let groups = layout.groups().count();
         let mut head = Vec::new();
-        let mut opened = Struct::resume(&mut head, 0);
+        let mut opened = ThriftStruct::resume(&mut head, 0);
         opened.i32(1, 1);
         let root = schema.root_schema();
-        opened.list(2, Element::Struct, schema::count(root), |out| schema::write(root, out));
+        opened.list(2, ThriftType::Struct, schema::count(root), |out| schema::write(root, out));
         opened.i64(3, layout.groups().rows().min(LARGEST));
-        opened.list(4, Element::Struct, usize::try_from(groups).ok()?, |_| ());
+        opened.list(4, ThriftType::Struct, usize::try_from(groups).ok()?, |_| ());
         let mut tail = Vec::new();
-        let mut opened = Struct::resume(&mut tail, 4);
+        let mut opened = ThriftStruct::resume(&mut tail, 4);
         if !key_values.is_empty() {
-            opened.list(5, Element::Struct, key_values.len(), |out| {
+            opened.list(5, ThriftType::Struct, key_values.len(), |out| {
                 for (key, value) in key_values {
                     structure(out, |pair| {
                         pair.binary(1, key.as_bytes());
@@ -124,7 +124,7 @@ impl Footer {
         }
         opened.binary(6, created_by.as_bytes());
         // Each leaf's statistics use the order that its type defines.
-        opened.list(7, Element::Struct, leaves.len(), |out| {
+        opened.list(7, ThriftType::Struct, leaves.len(), |out| {
             leaves.iter().for_each(|_| structure(out, |order| order.structure(1, |_| ())));
         });
         opened.end();
@@ -134,21 +134,21 @@ impl Footer {
             .map(|(position, entry)| {
                 let column = schema.column(position);
                 let mut opening = Vec::new();
-                let mut opened = Struct::resume(&mut opening, 0);
+                let mut opened = ThriftStruct::resume(&mut opening, 0);
                 opened.i32(1, column.physical_type() as i32);
                 let encodings = entry.encoding.encodings();
-                opened.list(2, Element::I32, encodings.len(), |out| {
+                opened.list(2, ThriftType::I32, encodings.len(), |out| {
                     encodings.iter().for_each(|&encoding| small_i32(encoding, out));
                 });
                 let path = column.path().parts();
                 let pages = layout.leaves().get(position);
-                opened.list(3, Element::Binary, path.len(), |out| {
+                opened.list(3, ThriftType::Binary, path.len(), |out| {
                     path.iter().for_each(|part| thrift::binary(part.as_bytes(), out));
                 });
                 Leaf {
                     opening,
                     bound: entry.bound,
-                    codec: pages.map_or(Header::Exact, |leaf| leaf.pages.header()).codec(),
+                    codec: pages.map_or(PageHeaderForm::Exact, |leaf| leaf.pages.header()).codec(),
                     is_filtered: filters.has_room(position),
                     has_dictionary: pages.is_some_and(|leaf| leaf.dictionary > 0),
                     summaries: entry.summaries,
@@ -165,7 +165,7 @@ impl Footer {
         let mut out = Vec::new();
         self.group_start(&mut out);
         let mut entries = vec![out.len() as u64];
-        let chunk = Chunk { start: 0, data: 0, bytes: 0, entries: 0 };
+        let chunk = ColumnChunk { start: 0, data: 0, bytes: 0, entries: 0 };
         for leaf in &self.leaves {
             Self::entry(leaf, chunk, None, None, self.index.as_ref().map(|_| ChunkIndex::default()), &mut out);
             entries.push(out.len() as u64);
@@ -189,14 +189,14 @@ impl Footer {
     fn group_start(&self, out: &mut Vec<u8>) {
         // Field 1, a list.
         out.push(0x19);
-        list_header(Element::Struct, self.leaves.len(), out);
+        list_header(ThriftType::Struct, self.leaves.len(), out);
     }
 
     fn group_end(&self, group: u64, out: &mut Vec<u8>) {
         let chunks = || (0..self.leaves.len()).filter_map(|leaf| self.layout.chunk(group, leaf));
         let bytes = chunks().map(|chunk| chunk.bytes).sum();
         let rows = self.layout.groups().rows_of(group);
-        let mut fields = Struct::resume(out, 1);
+        let mut fields = ThriftStruct::resume(out, 1);
         fields.i64(2, bytes);
         fields.i64(3, rows.end - rows.start);
         fields.i64(5, chunks().next().map_or(0, |chunk| chunk.start));
@@ -207,8 +207,8 @@ impl Footer {
     /// The entry of a column chunk.
     fn entry(
         leaf: &Leaf,
-        chunk: Chunk,
-        summary: Option<&Summary>,
+        chunk: ColumnChunk,
+        summary: Option<&LeafSummary>,
         filter: Option<(u64, u32)>,
         index: Option<ChunkIndex>,
         out: &mut Vec<u8>,
@@ -218,7 +218,7 @@ impl Footer {
             column.i64(2, 0);
             column.structure_with(3, |out| {
                 out.extend_from_slice(&leaf.opening);
-                let mut metadata = Struct::resume(out, 3);
+                let mut metadata = ThriftStruct::resume(out, 3);
                 metadata.i32(4, leaf.codec);
                 metadata.i64(5, chunk.entries);
                 metadata.i64(6, chunk.bytes);
@@ -260,7 +260,7 @@ impl Footer {
     }
 
     /// Copies the wanted bytes of the footer, which begins at byte `start` of the file.
-    pub fn read(&self, start: u64, wanted: &mut Wanted<'_>) {
+    pub fn read(&self, start: u64, wanted: &mut WantedBytes<'_>) {
         wanted.take(start, &self.head);
         let first = start + self.head.len() as u64;
         let groups = self.layout.groups().count();
@@ -303,7 +303,7 @@ impl Footer {
     }
 }
 
-fn statistics(leaf: &Leaf, summary: &Summary, metadata: &mut Struct<'_>) {
+fn statistics(leaf: &Leaf, summary: &LeafSummary, metadata: &mut ThriftStruct<'_>) {
     metadata.structure(12, |fields| {
         fields.i64(3, summary.nulls.min(LARGEST));
         let fits = |(least, largest): &&(Vec<u8>, Vec<u8>)| least.len().max(largest.len()) <= leaf.bound;
@@ -321,36 +321,36 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
     use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
-    use super::super::layout::{Groups, LeafSize, Measured, Page, Pages};
+    use super::super::layout::{DataPages, Groups, LeafSize, MeasuredPages, Page};
     use super::*;
 
     /// Three columns in two row groups, with summaries for the second one.
-    fn footer(known: [Option<Summary>; 3]) -> Footer {
+    fn footer(known: [Option<LeafSummary>; 3]) -> Footer {
         let groups = Groups::new(131_080, 131_072, None);
         let pages = [131_072, 8].map(|rows| Page { rows, bytes: rows, entries: rows });
-        let measured = Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap());
-        let leaf = |dictionary| LeafSize { dictionary, pages: Pages::Measured(measured.clone()) };
-        let layout = Layout::new(groups, vec![leaf(0), leaf(50), leaf(0)]).unwrap();
+        let measured = Arc::new(MeasuredPages::new(&groups, false, pages.map(|page| (page, 1))).unwrap());
+        let leaf = |dictionary| LeafSize { dictionary, pages: DataPages::Measured(measured.clone()) };
+        let layout = ParquetLayout::new(groups, vec![leaf(0), leaf(50), leaf(0)]).unwrap();
         let fields = vec![
             Field::new("n", DataType::Int64, true),
             Field::new("t", DataType::Utf8, true),
             Field::new("l", DataType::List(Arc::new(Field::new("element", DataType::Boolean, true))), false),
         ];
         let schema = schema::convert(&Schema::new(fields)).unwrap();
-        let entry = |(known, bound): (Option<Summary>, usize)| LeafEntry {
-            encoding: Encoding::Plain,
+        let entry = |(known, bound): (Option<LeafSummary>, usize)| LeafEntry {
+            encoding: PageEncoding::Plain,
             bound,
             summaries: known.into_iter().map(|known| (1, known)).collect(),
         };
         let keys = [("k".to_owned(), "v".to_owned())];
         let entries = known.into_iter().zip([8, 64, 0]).map(entry).collect();
         let layout = Arc::new(layout);
-        let filters = Arc::new(Filters::new(layout.clone(), 0, Vec::new()));
+        let filters = Arc::new(ParquetBloomFilters::new(layout.clone(), 0, Vec::new()));
         Footer::new(layout, None, filters, &schema, entries, &keys, "hepfs version 1").unwrap()
     }
 
     fn read(footer: &Footer) -> Vec<u8> {
-        let out = Wanted::collect(1000, usize::MAX, |wanted| footer.read(1000, wanted));
+        let out = WantedBytes::collect(1000, usize::MAX, |wanted| footer.read(1000, wanted));
         assert_eq!(out.len() as u64, footer.bytes());
         out
     }
@@ -364,9 +364,9 @@ mod tests {
     #[test]
     fn statistics_take_no_room_of_their_own() {
         let bounds = |least: &[u8], largest: &[u8]| Some((least.to_vec(), largest.to_vec()));
-        let number = Summary { nulls: 3, bounds: bounds(&(-5_i64).to_le_bytes(), &7_i64.to_le_bytes()) };
-        let text = Summary { nulls: 0, bounds: bounds(b"", "ü".repeat(32).as_bytes()) };
-        let nothing = Summary { nulls: 8, bounds: None };
+        let number = LeafSummary { nulls: 3, bounds: bounds(&(-5_i64).to_le_bytes(), &7_i64.to_le_bytes()) };
+        let text = LeafSummary { nulls: 0, bounds: bounds(b"", "ü".repeat(32).as_bytes()) };
+        let nothing = LeafSummary { nulls: 8, bounds: None };
         let unknown = read(&footer([None, None, None]));
         let known = read(&footer([Some(number.clone()), Some(text), Some(nothing)]));
         assert_eq!(known.len(), unknown.len());
@@ -383,7 +383,7 @@ mod tests {
         assert!((0..3).all(|leaf| metadata.row_group(0).column(leaf).statistics().is_none()));
         assert!((0..3).all(|leaf| parse(&unknown).row_group(1).column(leaf).statistics().is_none()));
         // A text that is too long is no bound.
-        let long = Summary { nulls: 1, bounds: bounds(b"a", &[b'b'; 65]) };
+        let long = LeafSummary { nulls: 1, bounds: bounds(b"a", &[b'b'; 65]) };
         let long = read(&footer([None, Some(long), None]));
         assert_eq!(long.len(), unknown.len());
         let metadata = parse(&long);
@@ -411,11 +411,11 @@ mod tests {
 
     #[test]
     fn any_range_is_a_slice_of_the_whole() {
-        let footer = footer([Some(Summary { nulls: 1, bounds: None }), None, None]);
+        let footer = footer([Some(LeafSummary { nulls: 1, bounds: None }), None, None]);
         let whole = read(&footer);
         for start in 0..whole.len() {
             for length in [1, 7, 200, whole.len()] {
-                let out = Wanted::collect(1000 + start as u64, length, |wanted| footer.read(1000, wanted));
+                let out = WantedBytes::collect(1000 + start as u64, length, |wanted| footer.read(1000, wanted));
                 assert_eq!(out, whole[start..(start + length).min(whole.len())], "{length} bytes from {start}");
             }
         }

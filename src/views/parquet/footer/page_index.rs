@@ -13,9 +13,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::column_index::{ColumnIndex, KnownLeaf};
 use crate::store::RowRange;
-use crate::views::parquet::layout::{Layout, PagePlace};
-use crate::views::parquet::thrift::{Element, list_header, list_header_length, structure};
-use crate::views::wanted::Wanted;
+use crate::views::parquet::layout::{PagePlace, ParquetLayout};
+use crate::views::parquet::thrift::{ThriftType, list_header, list_header_length, structure};
+use crate::views::wanted::WantedBytes;
 
 /// Longest page index to show: room for the pages of 150 GB of numbers. Engines that use one read all of it when they
 /// open a file, whatever the query; this much takes them some tenths of a second.
@@ -35,7 +35,7 @@ pub(in crate::views::parquet) struct ChunkIndex {
 /// The page index of a file.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct PageIndex {
-    layout: Arc<Layout>,
+    layout: Arc<ParquetLayout>,
     leaves: Vec<KnownLeaf>,
     /// For each column chunk, row group by row group, the end of its column index.
     columns: Vec<u32>,
@@ -49,7 +49,7 @@ impl PageIndex {
     /// The page index over a layout, with facts about each of its leaf columns. `None`: it is useless, because no
     /// column chunk has more than one page; or a page is longer than an index can express; or it would exceed
     /// [`LONGEST`].
-    pub fn new(layout: Arc<Layout>, leaves: Vec<KnownLeaf>) -> Option<Self> {
+    pub fn new(layout: Arc<ParquetLayout>, leaves: Vec<KnownLeaf>) -> Option<Self> {
         let (mut columns, mut offsets) = (Vec::new(), Vec::new());
         let (mut column_bytes, mut offset_bytes) = (0, 0);
         let mut useful = false;
@@ -103,7 +103,7 @@ impl PageIndex {
     }
 
     /// Copies the wanted bytes of the index.
-    pub fn read(&self, wanted: &mut Wanted<'_>) {
+    pub fn read(&self, wanted: &mut WantedBytes<'_>) {
         let columns = self.layout.end();
         let offsets = columns + self.column_bytes();
         while let Some(at) = wanted.next().filter(|&at| at >= columns && at - columns < self.bytes()) {
@@ -125,7 +125,7 @@ impl PageIndex {
         }
     }
 
-    fn read_columns(&self, group: u64, leaf: usize, (start, room): (u64, u32), wanted: &mut Wanted<'_>) {
+    fn read_columns(&self, group: u64, leaf: usize, (start, room): (u64, u32), wanted: &mut WantedBytes<'_>) {
         let known = self.leaves.get(leaf);
         match known.and_then(|known| ColumnIndex::new(known, self.rows(group, leaf))) {
             Some(index) => {
@@ -137,11 +137,11 @@ impl PageIndex {
         }
     }
 
-    fn read_offsets(&self, group: u64, leaf: usize, start: u64, wanted: &mut Wanted<'_>) {
+    fn read_offsets(&self, group: u64, leaf: usize, start: u64, wanted: &mut WantedBytes<'_>) {
         let pages = self.layout.pages(group, leaf);
         // Field 1, a list.
         let mut scratch = vec![0x19];
-        list_header(Element::Struct, pages as usize, &mut scratch);
+        list_header(ThriftType::Struct, pages as usize, &mut scratch);
         wanted.take(start, &scratch);
         let first = start + scratch.len() as u64;
         let end = first + pages * LOCATION;
@@ -188,14 +188,15 @@ fn location(page: &PagePlace, first_row: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::views::parquet::body::leaf::Physical;
-    use crate::views::parquet::layout::{Groups, LeafSize, Measured, Page, Pages};
+    use crate::views::parquet::layout::{DataPages, Groups, LeafSize, MeasuredPages, Page};
 
     /// Pages of 2, 2 and, in a row group of its own, 1 row.
     fn index() -> PageIndex {
         let groups = Groups::new(5, 4, None);
         let pages = [(2, 10), (2, 20), (1, 5)].map(|(rows, bytes)| Page { rows, bytes, entries: rows });
-        let pages = Pages::Measured(Arc::new(Measured::new(&groups, false, pages.map(|page| (page, 1))).unwrap()));
-        let layout = Layout::new(groups, vec![LeafSize { dictionary: 0, pages }]).unwrap();
+        let pages =
+            DataPages::Measured(Arc::new(MeasuredPages::new(&groups, false, pages.map(|page| (page, 1))).unwrap()));
+        let layout = ParquetLayout::new(groups, vec![LeafSize { dictionary: 0, pages }]).unwrap();
         let leaf = KnownLeaf { physical: Physical::Int32, bound: 4, statistics: None, times: None };
         PageIndex::new(Arc::new(layout), vec![leaf]).unwrap()
     }
@@ -229,7 +230,7 @@ mod tests {
         let start = 4 + 55 + 65 + 50;
         for from in 0..expected.len() {
             for length in [1, 10, 1000] {
-                let out = Wanted::collect(start + from as u64, length, |wanted| index.read(wanted));
+                let out = WantedBytes::collect(start + from as u64, length, |wanted| index.read(wanted));
                 assert_eq!(out, expected[from..(from + length).min(expected.len())], "{length} bytes from {from}");
             }
         }

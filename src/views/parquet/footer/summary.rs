@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::column_index::KnownLeaf;
 use crate::store::statistics::{self, LONGEST_TEXT, Scalar};
-use crate::views::parquet::body::leaf::{Leaf, Physical};
+use crate::views::parquet::body::leaf::{ParquetLeaf, Physical};
 use crate::views::parquet::layout::Groups;
 
 /// Most bytes of a bound of a leaf's values; 0: the leaf has no bounds.
-pub(in crate::views::parquet) fn bound(leaf: &Leaf) -> usize {
+pub(in crate::views::parquet) fn bound(leaf: &ParquetLeaf) -> usize {
     match leaf.physical {
         // Statistics cover rows, so those of a compound or list do not describe its parts.
         _ if leaf.path.len() > 1 => 0,
@@ -23,7 +23,7 @@ pub(in crate::views::parquet) fn bound(leaf: &Leaf) -> usize {
 
 /// A summary of the values of a leaf column in a row group.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) struct Summary {
+pub(in crate::views::parquet) struct LeafSummary {
     /// Number of nulls.
     pub nulls: u64,
     /// The least and the largest value, in PLAIN encoding without a length; `None`: there is no value, one is NaN, or a
@@ -33,11 +33,11 @@ pub(in crate::views::parquet) struct Summary {
 
 /// The summaries of row groups. If one of them has values but no bounds, all lose their bounds: DataFusion takes the
 /// largest bound that it finds for that of the column, and a column whose bounds are all one value for a constant.
-pub(in crate::views::parquet) fn summaries(leaf: &KnownLeaf, groups: &Groups) -> HashMap<u64, Summary> {
+pub(in crate::views::parquet) fn summaries(leaf: &KnownLeaf, groups: &Groups) -> HashMap<u64, LeafSummary> {
     let (mut summaries, mut is_bounded) = (HashMap::new(), true);
     for group in 0..groups.count() {
         let known = leaf.over(groups.rows_of(group));
-        let summary = known.as_ref().map(|known| Summary::new(known, leaf.physical));
+        let summary = known.as_ref().map(|known| LeafSummary::new(known, leaf.physical));
         let is_empty = known.is_some_and(|known| known.nulls == known.rows);
         is_bounded &= is_empty || summary.as_ref().is_some_and(|summary| summary.bounds.is_some());
         summaries.extend(summary.map(|summary| (group, summary)));
@@ -48,7 +48,7 @@ pub(in crate::views::parquet) fn summaries(leaf: &KnownLeaf, groups: &Groups) ->
     summaries
 }
 
-impl Summary {
+impl LeafSummary {
     /// No bounds if there are NaN values, since engines order NaN differently.
     fn new(known: &statistics::Summary, physical: Physical) -> Self {
         let bounds = match (&known.min, &known.max) {
@@ -85,13 +85,14 @@ mod tests {
 
     #[test]
     fn bounds_have_the_width_of_the_leaf() {
-        let narrow = Summary::new(&known(0, Scalar::Int(-2), Scalar::Int(3)), Physical::Int32);
+        let narrow = LeafSummary::new(&known(0, Scalar::Int(-2), Scalar::Int(3)), Physical::Int32);
         assert_eq!(narrow.bounds, Some((vec![0xfe, 0xff, 0xff, 0xff], vec![3, 0, 0, 0])));
-        let unsigned = Summary::new(&known(0, Scalar::UInt(1), Scalar::UInt(u64::from(u32::MAX))), Physical::Int32);
+        let unsigned = LeafSummary::new(&known(0, Scalar::UInt(1), Scalar::UInt(u64::from(u32::MAX))), Physical::Int32);
         assert_eq!(unsigned.bounds, Some((vec![1, 0, 0, 0], vec![0xff; 4])));
-        let single = Summary::new(&known(0, Scalar::Float(-0.0), Scalar::Float(1.5)), Physical::Float);
+        let single = LeafSummary::new(&known(0, Scalar::Float(-0.0), Scalar::Float(1.5)), Physical::Float);
         assert_eq!(single.bounds, Some((vec![0, 0, 0, 0x80], vec![0, 0, 0xc0, 0x3f])));
-        let text = Summary::new(&known(0, Scalar::Text(b"a".into()), Scalar::Text(b"b".into())), Physical::ByteArray);
+        let text =
+            LeafSummary::new(&known(0, Scalar::Text(b"a".into()), Scalar::Text(b"b".into())), Physical::ByteArray);
         assert_eq!((text.nulls, text.bounds), (2, Some((b"a".to_vec(), b"b".to_vec()))));
     }
 
@@ -114,10 +115,10 @@ mod tests {
 
     #[test]
     fn nan_and_values_of_another_kind_have_no_bounds() {
-        let nan = Summary::new(&known(1, Scalar::Float(0.0), Scalar::Float(1.0)), Physical::Double);
+        let nan = LeafSummary::new(&known(1, Scalar::Float(0.0), Scalar::Float(1.0)), Physical::Double);
         assert_eq!((nan.nulls, nan.bounds), (2, None));
-        assert_eq!(Summary::new(&known(0, Scalar::Int(0), Scalar::Int(1 << 40)), Physical::Int32).bounds, None);
+        assert_eq!(LeafSummary::new(&known(0, Scalar::Int(0), Scalar::Int(1 << 40)), Physical::Int32).bounds, None);
         let bytes = known(0, Scalar::Text(vec![0]), Scalar::Text(vec![1]));
-        assert_eq!(Summary::new(&bytes, Physical::FixedLenByteArray(1)).bounds, None);
+        assert_eq!(LeafSummary::new(&bytes, Physical::FixedLenByteArray(1)).bounds, None);
     }
 }

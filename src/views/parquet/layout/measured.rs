@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::Groups;
-use crate::views::parquet::thrift::page::Header;
+use crate::views::parquet::thrift::page::PageHeaderForm;
 
 /// A measured page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub(in crate::views::parquet) struct Page {
 
 /// The measured pages of a leaf column. Equal pages are stored as one run, and so are equal row groups.
 #[derive(Debug, Default)]
-pub(in crate::views::parquet) struct Measured {
+pub(in crate::views::parquet) struct MeasuredPages {
     padded: bool,
     pub(super) runs: Vec<PageRun>,
     pub(super) kinds: Vec<GroupPages>,
@@ -56,7 +56,7 @@ pub(super) struct GroupPages {
     only: Option<Page>,
 }
 
-impl Measured {
+impl MeasuredPages {
     /// Collects pages, each with the number of times that it repeats; the bodies of `padded` ones may turn out shorter.
     /// `None`: they do not cover the rows, group by group.
     pub fn new(groups: &Groups, padded: bool, pages: impl IntoIterator<Item = (Page, u64)>) -> Option<Self> {
@@ -113,8 +113,8 @@ impl Measured {
     }
 
     /// The kind of header.
-    pub fn header(&self) -> Header {
-        if self.padded { Header::Padded } else { Header::Exact }
+    pub fn header(&self) -> PageHeaderForm {
+        if self.padded { PageHeaderForm::Padded } else { PageHeaderForm::Exact }
     }
 
     fn group(&self, group: u64) -> Option<&GroupPages> {

@@ -7,11 +7,11 @@ mod slots;
 use std::sync::Arc;
 
 use super::thrift::LARGEST;
-use super::thrift::page::Header;
+use super::thrift::page::PageHeaderForm;
 use crate::store::RowRange;
 
 pub(super) use groups::{Groups, ROWS_PER_LABEL, RowSizes};
-pub(super) use measured::{Measured, Page};
+pub(super) use measured::{MeasuredPages, Page};
 pub(super) use slots::{Bodies, PAGE_BYTES, Slots};
 
 /// Bytes of a memory page.
@@ -26,39 +26,39 @@ pub(super) struct LeafSize {
     /// Bytes of its dictionary page with the header, at the start of each chunk; 0: no dictionary.
     pub dictionary: u64,
     /// Its data pages.
-    pub pages: Pages,
+    pub pages: DataPages,
 }
 
 /// The data pages of a leaf column.
 #[derive(Clone, Debug)]
-pub(super) enum Pages {
+pub(super) enum DataPages {
     /// Every page has a fixed slot.
     Slots(Slots),
     /// Pages are measured.
-    Measured(Arc<Measured>),
+    Measured(Arc<MeasuredPages>),
 }
 
-impl Pages {
+impl DataPages {
     /// Bytes of the longest page, header included.
     pub fn longest(&self) -> u64 {
         match self {
-            Pages::Slots(slots) => slots.bytes,
-            Pages::Measured(measured) => measured.longest,
+            DataPages::Slots(slots) => slots.bytes,
+            DataPages::Measured(measured) => measured.longest,
         }
     }
 
     /// The kind of their headers.
-    pub fn header(&self) -> Header {
+    pub fn header(&self) -> PageHeaderForm {
         match self {
-            Pages::Slots(slots) => slots.header,
-            Pages::Measured(measured) => measured.header(),
+            DataPages::Slots(slots) => slots.header,
+            DataPages::Measured(measured) => measured.header(),
         }
     }
 }
 
 /// A column chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chunk {
+pub(super) struct ColumnChunk {
     /// First byte: of the dictionary page, if there is one.
     pub start: u64,
     /// First byte of the data pages.
@@ -71,7 +71,7 @@ pub(super) struct Chunk {
 
 /// The part of the file that contains a byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ParquetRegion {
     /// `PAR1`.
     Magic,
     /// A gap, up to this byte.
@@ -97,7 +97,7 @@ pub(super) struct PagePlace {
 
 /// The layout of the row groups.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct ParquetLayout {
     groups: Groups,
     leaves: Vec<LeafSize>,
     starts: Starts,
@@ -112,10 +112,10 @@ enum Starts {
     Each(Vec<u64>),
 }
 
-impl Layout {
+impl ParquetLayout {
     /// `None`: the file would be too large.
     pub fn new(groups: Groups, leaves: Vec<LeafSize>) -> Option<Self> {
-        let is_even = |leaf: &LeafSize| matches!(leaf.pages, Pages::Slots(_));
+        let is_even = |leaf: &LeafSize| matches!(leaf.pages, DataPages::Slots(_));
         let alike = groups.cuts.is_none() && leaves.iter().all(is_even);
         let count = groups.count();
         let (starts, end) = if count == 0 || leaves.is_empty() {
@@ -123,7 +123,7 @@ impl Layout {
         } else if alike {
             let most = groups.per_group().min(groups.rows());
             let is_aligned =
-                |leaf: &LeafSize| matches!(&leaf.pages, Pages::Slots(slots) if slots.aligned(most).is_some());
+                |leaf: &LeafSize| matches!(&leaf.pages, DataPages::Slots(slots) if slots.aligned(most).is_some());
             let aligned = leaves.iter().any(is_aligned);
             // If some chunk of a group is aligned, so is the group; the first chunk of the file leaves room for the
             // magic.
@@ -182,15 +182,20 @@ impl Layout {
     }
 
     /// A column chunk.
-    pub fn chunk(&self, group: u64, leaf: usize) -> Option<Chunk> {
+    pub fn chunk(&self, group: u64, leaf: usize) -> Option<ColumnChunk> {
         let (starts, base) = self.starts(group);
         let (start, size) = (base + starts.get(leaf)?, self.leaves.get(leaf)?);
         let rows = self.groups.rows_of(group);
         let entries = match &size.pages {
-            Pages::Slots(slots) => (rows.end - rows.start).saturating_mul(slots.entries),
-            Pages::Measured(measured) => measured.entries(group),
+            DataPages::Slots(slots) => (rows.end - rows.start).saturating_mul(slots.entries),
+            DataPages::Measured(measured) => measured.entries(group),
         };
-        Some(Chunk { start, data: start + size.dictionary, bytes: chunk_bytes(size, &self.groups, group)?, entries })
+        Some(ColumnChunk {
+            start,
+            data: start + size.dictionary,
+            bytes: chunk_bytes(size, &self.groups, group)?,
+            entries,
+        })
     }
 
     fn group_at(&self, offset: u64) -> u64 {
@@ -206,12 +211,12 @@ impl Layout {
     }
 
     /// The part of the file that contains a byte.
-    pub fn locate(&self, offset: u64) -> Place {
+    pub fn locate(&self, offset: u64) -> ParquetRegion {
         if offset < MAGIC {
-            return Place::Magic;
+            return ParquetRegion::Magic;
         }
         if offset >= self.end {
-            return Place::Footer;
+            return ParquetRegion::Footer;
         }
         let group = self.group_at(offset);
         let (starts, base) = self.starts(group);
@@ -222,30 +227,30 @@ impl Layout {
             None => self.chunk(group + 1, 0).map_or(self.end, |chunk| chunk.start),
         };
         let Some(leaf) = starts.partition_point(|&start| start <= relative).checked_sub(1) else {
-            return Place::Gap(next(0));
+            return ParquetRegion::Gap(next(0));
         };
         let Some((chunk, size)) = self.chunk(group, leaf).zip(self.leaves.get(leaf)) else {
-            return Place::Gap(self.end);
+            return ParquetRegion::Gap(self.end);
         };
         if offset >= chunk.start + chunk.bytes {
-            return Place::Gap(next(leaf + 1));
+            return ParquetRegion::Gap(next(leaf + 1));
         }
         let Some(at) = offset.checked_sub(chunk.data) else {
-            return Place::Dictionary { leaf, start: chunk.start, end: chunk.data };
+            return ParquetRegion::Dictionary { leaf, start: chunk.start, end: chunk.data };
         };
         let number = match &size.pages {
-            Pages::Slots(slots) => at / slots.bytes,
-            Pages::Measured(measured) => measured.number(group, at),
+            DataPages::Slots(slots) => at / slots.bytes,
+            DataPages::Measured(measured) => measured.number(group, at),
         };
-        self.page(group, leaf, number).map_or(Place::Gap(self.end), Place::Page)
+        self.page(group, leaf, number).map_or(ParquetRegion::Gap(self.end), ParquetRegion::Page)
     }
 
     /// Data pages of a column chunk.
     pub fn pages(&self, group: u64, leaf: usize) -> u64 {
         let rows = self.groups.rows_of(group);
         match self.leaves.get(leaf).map(|leaf| &leaf.pages) {
-            Some(Pages::Slots(slots)) => (rows.end - rows.start).div_ceil(slots.rows),
-            Some(Pages::Measured(measured)) => measured.pages(group),
+            Some(DataPages::Slots(slots)) => (rows.end - rows.start).div_ceil(slots.rows),
+            Some(DataPages::Measured(measured)) => measured.pages(group),
             None => 0,
         }
     }
@@ -255,14 +260,14 @@ impl Layout {
         let (chunk, size) = self.chunk(group, leaf).zip(self.leaves.get(leaf))?;
         let rows = self.groups.rows_of(group);
         match &size.pages {
-            Pages::Slots(slots) => {
+            DataPages::Slots(slots) => {
                 let first =
                     rows.start.checked_add(number.checked_mul(slots.rows)?).filter(|&first| first < rows.end)?;
                 let end = first.saturating_add(slots.rows).min(rows.end);
                 let bytes = slots.page(end - first)?;
                 Some(PagePlace { leaf, rows: first..end, start: chunk.data + number * slots.bytes, bytes })
             }
-            Pages::Measured(measured) => {
+            DataPages::Measured(measured) => {
                 let (first, count, start, bytes) = measured.page(group, number)?;
                 let first = rows.start + first;
                 Some(PagePlace { leaf, rows: first..first + count, start: chunk.data + start, bytes })
@@ -275,8 +280,8 @@ impl Layout {
 fn chunk_bytes(leaf: &LeafSize, groups: &Groups, group: u64) -> Option<u64> {
     let rows = groups.rows_of(group);
     let data = match &leaf.pages {
-        Pages::Slots(slots) => slots.chunk(rows.end - rows.start)?,
-        Pages::Measured(measured) => measured.chunk(group),
+        DataPages::Slots(slots) => slots.chunk(rows.end - rows.start)?,
+        DataPages::Measured(measured) => measured.chunk(group),
     };
     data.checked_add(leaf.dictionary)
 }
@@ -287,7 +292,7 @@ fn place(leaves: &[LeafSize], groups: &Groups, group: u64, mut at: u64) -> Optio
     let rows = groups.rows_of(group);
     for leaf in leaves {
         let bytes = chunk_bytes(leaf, groups, group)?;
-        if let Pages::Slots(slots) = &leaf.pages
+        if let DataPages::Slots(slots) = &leaf.pages
             && let Some(lead) = slots.aligned(rows.end - rows.start)
         {
             let before = leaf.dictionary + lead;

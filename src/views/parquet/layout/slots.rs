@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Groups;
 use super::groups::MOST_ROWS;
-use crate::views::parquet::thrift::page::Header;
+use crate::views::parquet::thrift::page::PageHeaderForm;
 
 /// Most bytes of a page that is rendered as a whole; a single value may be longer.
 pub(in crate::views::parquet) const PAGE_BYTES: u64 = 1 << 20;
@@ -23,7 +23,7 @@ pub(in crate::views::parquet) struct Slots {
     /// Bytes of a page, header and padding included.
     pub bytes: u64,
     /// The kind of header.
-    pub header: Header,
+    pub header: PageHeaderForm,
     /// Values for each row.
     pub entries: u64,
     /// Bytes of a page before the place of its first row, without the header; `None`: rows have no fixed places.
@@ -46,7 +46,7 @@ pub(in crate::views::parquet) trait Bodies {
     /// Most bytes, monotone in the rows; `None`: not known.
     fn most(&self, rows: u64) -> Option<u64>;
     /// The kind of header: without padding if bodies always have that many bytes.
-    fn header(&self) -> Header;
+    fn header(&self) -> PageHeaderForm;
     /// Values for each row.
     fn entries(&self) -> u64;
     /// Bytes before the place of the first row; `None`: rows have no fixed places.

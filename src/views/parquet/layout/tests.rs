@@ -17,8 +17,8 @@ impl<F: Fn(u64) -> Option<u64>> Bodies for By<F> {
         (self.most)(rows)
     }
 
-    fn header(&self) -> Header {
-        if self.exact { Header::Exact } else { Header::Padded }
+    fn header(&self) -> PageHeaderForm {
+        if self.exact { PageHeaderForm::Exact } else { PageHeaderForm::Padded }
     }
 
     fn entries(&self) -> u64 {
@@ -36,7 +36,7 @@ fn choose(rows: u64, leaves: usize, stride: u64, labels: u64, cuts: Option<&Cuts
 
 fn cells(groups: &Groups, width: u64) -> LeafSize {
     let bodies = By { most: move |rows: u64| rows.checked_mul(width), exact: true, cells: true };
-    LeafSize { dictionary: 0, pages: Pages::Slots(Slots::new(groups, &bodies).unwrap()) }
+    LeafSize { dictionary: 0, pages: DataPages::Slots(Slots::new(groups, &bodies).unwrap()) }
 }
 
 fn padded(groups: &Groups, most: impl Fn(u64) -> Option<u64>) -> Option<Slots> {
@@ -104,10 +104,10 @@ fn row_groups_of_fields_follow_the_bytes_of_whole_rows() {
 #[test]
 fn cells_are_aligned_and_groups_repeat() {
     let groups = Groups::new(300_000, 131_072, None);
-    let layout = Layout::new(groups.clone(), vec![cells(&groups, 8), cells(&groups, 4)]).unwrap();
+    let layout = ParquetLayout::new(groups.clone(), vec![cells(&groups, 8), cells(&groups, 4)]).unwrap();
     // 8-byte values: header up to byte 4096, then 1 MiB; 4-byte values the same behind.
     let first = layout.chunk(0, 0).unwrap();
-    assert_eq!(first, Chunk { start: 4051, data: 4051, bytes: 45 + 8 * 131_072, entries: 131_072 });
+    assert_eq!(first, ColumnChunk { start: 4051, data: 4051, bytes: 45 + 8 * 131_072, entries: 131_072 });
     let second = layout.chunk(0, 1).unwrap();
     assert_eq!(second.start + 45, 4096 + (1 << 20) + 4096);
     let next = layout.chunk(1, 0).unwrap();
@@ -117,22 +117,22 @@ fn cells_are_aligned_and_groups_repeat() {
     let last = layout.chunk(2, 1).unwrap();
     assert_eq!((last.bytes, last.entries), (45 + 4 * 37_856, 37_856));
     assert_eq!(layout.end(), last.start + last.bytes);
-    assert_eq!(layout.locate(3), Place::Magic);
-    assert_eq!(layout.locate(4), Place::Gap(4051));
-    assert_eq!(layout.locate(layout.end()), Place::Footer);
+    assert_eq!(layout.locate(3), ParquetRegion::Magic);
+    assert_eq!(layout.locate(4), ParquetRegion::Gap(4051));
+    assert_eq!(layout.locate(layout.end()), ParquetRegion::Footer);
     let page = PagePlace { leaf: 1, rows: 262_144..300_000, start: last.start, bytes: last.bytes };
-    assert_eq!(layout.locate(last.start + 100), Place::Page(page));
+    assert_eq!(layout.locate(last.start + 100), ParquetRegion::Page(page));
 }
 
 #[test]
 fn small_files_have_no_gap() {
     let groups = Groups::new(10, 131_072, None);
-    let layout = Layout::new(groups.clone(), vec![cells(&groups, 8), cells(&groups, 4)]).unwrap();
+    let layout = ParquetLayout::new(groups.clone(), vec![cells(&groups, 8), cells(&groups, 4)]).unwrap();
     assert_eq!(layout.chunk(0, 0).unwrap().start, 4);
     assert_eq!(layout.chunk(0, 1).unwrap().start, 4 + 45 + 80);
     assert_eq!(layout.end(), 4 + 45 + 80 + 45 + 40);
-    let empty = Layout::new(Groups::new(0, 131_072, None), vec![cells(&groups, 8)]).unwrap();
-    assert_eq!((empty.end(), empty.locate(4)), (4, Place::Footer));
+    let empty = ParquetLayout::new(Groups::new(0, 131_072, None), vec![cells(&groups, 8)]).unwrap();
+    assert_eq!((empty.end(), empty.locate(4)), (4, ParquetRegion::Footer));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn slots_hold_at_most_a_mebibyte() {
     assert_eq!(exact(&groups, |rows| Some(rows << 21)).unwrap().rows, 1);
     assert!(exact(&groups, |_| None).is_none());
     // Wide cells are cut into pages that a header can describe.
-    let Pages::Slots(slots) = cells(&groups, 1 << 20).pages else { panic!() };
+    let DataPages::Slots(slots) = cells(&groups, 1 << 20).pages else { panic!() };
     assert_eq!(slots.rows, 128);
 }
 
@@ -156,10 +156,10 @@ fn slots_hold_at_most_a_mebibyte() {
 fn measured_pages_must_cover_the_rows() {
     let groups = Groups::new(131_080, 131_072, None);
     let page = |rows| (Page { rows, bytes: 10, entries: rows }, 1);
-    assert!(Measured::new(&groups, false, [page(65_536), page(65_536), page(8)]).is_some());
-    assert!(Measured::new(&groups, false, [page(65_536), page(65_540), page(4)]).is_none());
-    assert!(Measured::new(&groups, false, [page(131_072)]).is_none());
-    assert!(Measured::new(&groups, false, [page(131_072), page(8), page(1)]).is_none());
+    assert!(MeasuredPages::new(&groups, false, [page(65_536), page(65_536), page(8)]).is_some());
+    assert!(MeasuredPages::new(&groups, false, [page(65_536), page(65_540), page(4)]).is_none());
+    assert!(MeasuredPages::new(&groups, false, [page(131_072)]).is_none());
+    assert!(MeasuredPages::new(&groups, false, [page(131_072), page(8), page(1)]).is_none());
 }
 
 /// 2^40 rows that are alike take as much memory as a few.
@@ -168,27 +168,29 @@ fn pages_that_are_alike_are_a_run() {
     let groups = choose((1 << 40) + 5, 1, 0, 0, None);
     let page = Page { rows: 65_536, bytes: 100, entries: 65_536 };
     let rest = Page { rows: 5, bytes: 1, entries: 5 };
-    let measured = Measured::new(&groups, true, [(page, 1 << 24), (rest, 1)]).unwrap();
+    let measured = MeasuredPages::new(&groups, true, [(page, 1 << 24), (rest, 1)]).unwrap();
     assert_eq!((measured.kinds.len(), measured.runs.len()), (2, 2));
-    let layout =
-        Layout::new(groups.clone(), vec![LeafSize { dictionary: 0, pages: Pages::Measured(Arc::new(measured)) }]);
+    let layout = ParquetLayout::new(
+        groups.clone(),
+        vec![LeafSize { dictionary: 0, pages: DataPages::Measured(Arc::new(measured)) }],
+    );
     let layout = layout.unwrap().with_gap(1000).unwrap();
     let bytes = 51 + 100;
     let end = 4 + (bytes << 24) + 52;
     assert_eq!(
         (layout.end(), layout.locate(end), layout.locate(end + 1000)),
-        (end + 1000, Place::Gap(end + 1000), Place::Footer)
+        (end + 1000, ParquetRegion::Gap(end + 1000), ParquetRegion::Footer)
     );
     let first = (1 << 40) - 65_536;
     let page = PagePlace { leaf: 0, rows: first..1 << 40, start: end - 52 - bytes, bytes };
-    assert_eq!(layout.locate(end - 53), Place::Page(page));
+    assert_eq!(layout.locate(end - 53), ParquetRegion::Page(page));
     assert_eq!(layout.chunk(7, 0).unwrap().entries, 1 << 24);
 }
 
 #[test]
 fn a_file_that_is_too_large_has_no_layout() {
     let groups = choose(u64::MAX / 8, 1, 0, 0, None);
-    assert!(Layout::new(groups.clone(), vec![cells(&groups, 8)]).is_none());
+    assert!(ParquetLayout::new(groups.clone(), vec![cells(&groups, 8)]).is_none());
 }
 
 proptest! {
@@ -207,7 +209,7 @@ proptest! {
                 1 => LeafSize { dictionary, ..cells(&groups, 1) },
                 2 => {
                     let slots = padded(&groups, |rows| Some(rows * 30 + 9)).unwrap();
-                    LeafSize { dictionary: 0, pages: Pages::Slots(slots) }
+                    LeafSize { dictionary: 0, pages: DataPages::Slots(slots) }
                 }
                 _ => {
                     let pages = (0..groups.count()).flat_map(|group| {
@@ -219,27 +221,27 @@ proptest! {
                             (rows > 0).then_some((Page { rows, bytes: rows * 3, entries: rows }, 1))
                         })
                     });
-                    let measured = Measured::new(&groups, measured_rows % 2 == 0, pages).unwrap();
-                    LeafSize { dictionary, pages: Pages::Measured(Arc::new(measured)) }
+                    let measured = MeasuredPages::new(&groups, measured_rows % 2 == 0, pages).unwrap();
+                    LeafSize { dictionary, pages: DataPages::Measured(Arc::new(measured)) }
                 }
             })
             .collect();
-        let layout = Layout::new(groups.clone(), leaves.clone()).unwrap();
+        let layout = ParquetLayout::new(groups.clone(), leaves.clone()).unwrap();
         let mut at = 0;
         let mut seen = vec![0; leaves.len()];
         let mut numbers = vec![0; leaves.len()];
         loop {
             let next = match layout.locate(at) {
-                Place::Magic => 4,
-                Place::Gap(end) => end,
-                Place::Dictionary { leaf, start, end } => {
+                ParquetRegion::Magic => 4,
+                ParquetRegion::Gap(end) => end,
+                ParquetRegion::Dictionary { leaf, start, end } => {
                     prop_assert_eq!((start, end), (at, at + leaves[leaf].dictionary));
                     end
                 }
-                Place::Page(page) => {
+                ParquetRegion::Page(page) => {
                     prop_assert_eq!((page.start, page.rows.start), (at, seen[page.leaf]));
                     seen[page.leaf] = page.rows.end;
-                    prop_assert_eq!(layout.locate(at + page.bytes - 1), Place::Page(page.clone()));
+                    prop_assert_eq!(layout.locate(at + page.bytes - 1), ParquetRegion::Page(page.clone()));
                     prop_assert!(page.bytes <= leaves[page.leaf].pages.longest());
                     let group = (0..groups.count()).find(|group| groups.rows_of(*group).contains(&page.rows.start)).unwrap();
                     let number = &mut numbers[page.leaf];
@@ -252,7 +254,7 @@ proptest! {
                     }
                     at + page.bytes
                 }
-                Place::Footer => break,
+                ParquetRegion::Footer => break,
             };
             prop_assert!(next > at);
             at = next;

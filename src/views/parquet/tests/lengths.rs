@@ -7,7 +7,7 @@ use crate::views::Standing;
 const ROWS: usize = 300_000;
 
 fn outlined(array: ArrayRef) -> ParquetColumn {
-    rows("x", Memory::new(array).nullable(true).natural(10_000).outlined(), Hints::default())
+    rows("x", MemoryRows::new(array).nullable(true).natural(10_000).outlined(), Hints::default())
 }
 
 /// The size that `stat` reports, and the whole file.

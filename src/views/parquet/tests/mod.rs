@@ -26,23 +26,23 @@ use super::view::ParquetView;
 use crate::catalogue::{ColumnId, ObjectId};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Learner;
-use crate::store::rows::in_memory::{Endless, Memory};
+use crate::store::rows::in_memory::{Endless, MemoryRows};
 use crate::store::{Answer, Error, Hints, Nan, TextLength, ValueSet};
 use crate::views::rendered::BlockCache;
 use crate::views::{Effort, Size, View, gathered};
 
 pub(super) fn column(name: &str, array: impl Array + 'static, hints: Hints) -> ParquetColumn {
     let nullable = array.nulls().is_some();
-    rows(name, Memory::new(Arc::new(array)).nullable(nullable), hints)
+    rows(name, MemoryRows::new(Arc::new(array)).nullable(nullable), hints)
 }
 
-fn rows(name: &str, memory: Memory, hints: Hints) -> ParquetColumn {
+fn rows(name: &str, memory: MemoryRows, hints: Hints) -> ParquetColumn {
     ParquetColumn::of(name, Arc::new(memory), hints)
 }
 
 /// The hints of categories with these labels.
 pub(super) fn labelled(labels: ArrayRef) -> Hints {
-    let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels)), ordered: false };
+    let values = ValueSet::Categories { labels: Arc::new(MemoryRows::new(labels)), ordered: false };
     Hints { values: Some(values), ..Hints::default() }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn labelled(labels: ArrayRef) -> Hints {
 pub(super) fn learnt(array: impl Array + 'static) -> Arc<Learner> {
     let id = ObjectId { file: 0, address: 96 };
     let array: ArrayRef = Arc::new(array);
-    let learner = Learner::new(&Weak::new(), "/t/x", ColumnId::whole(id), &Memory::new(array.clone())).unwrap();
+    let learner = Learner::new(&Weak::new(), "/t/x", ColumnId::whole(id), &MemoryRows::new(array.clone())).unwrap();
     learner.observe(0, &array);
     Arc::new(learner)
 }
@@ -168,7 +168,7 @@ fn pages_of_floats_whose_nan_is_missing_are_handed_out_once() {
     let nulls = NullBuffer::from_iter(values.iter().map(|value| !value.is_nan()));
     let array: ArrayRef = Arc::new(Float64Array::new(values.into(), Some(nulls)));
     let hints = Hints { nan: Nan::Missing { alone: true }, stored: true, ..Hints::default() };
-    let memory = Memory::new(array.clone()).nullable(true).hinted(hints.clone()).stored_as_values();
+    let memory = MemoryRows::new(array.clone()).nullable(true).hinted(hints.clone()).stored_as_values();
     let cache = Arc::new(BlockCache::new(16 << 20));
     let view = ParquetView::new(vec![rows("x", memory, hints)], cache.clone());
     let all = bytes(&view);
@@ -198,7 +198,7 @@ fn rows_around_pages_and_groups() {
     for count in [1usize, 65_535, 65_536, 65_537, 131_071, 131_072, 131_073, 262_145] {
         let numbers: Vec<i64> = (0..count as i64).map(|row| row * row).collect();
         let words: Vec<Option<String>> = (0..count).map(|row| (row % 3 > 0).then(|| "w".repeat(row % 40))).collect();
-        let memory = Memory::new(Arc::new(Int64Array::from(numbers.clone()))).stored_as_values();
+        let memory = MemoryRows::new(Arc::new(Int64Array::from(numbers.clone()))).stored_as_values();
         let halves: Vec<Option<f64>> = (0..count).map(|row| (row % 7 > 0).then_some(row as f64 / 2.0)).collect();
         let view = view(vec![
             rows("n", memory, Hints { stored: true, ..Hints::default() }),
@@ -224,7 +224,7 @@ fn rows_around_pages_and_groups() {
 #[test]
 fn cells_lie_on_boundaries_and_come_as_stored() {
     let numbers: Vec<i64> = (0..20_000).collect();
-    let rows = Arc::new(Memory::new(Arc::new(Int64Array::from(numbers))).stored_as_values());
+    let rows = Arc::new(MemoryRows::new(Arc::new(Int64Array::from(numbers))).stored_as_values());
     let hints = Hints { stored: true, ..Hints::default() };
     let view = view(vec![
         column("a", Int8Array::from(vec![1; 20_000]), Hints::default()),
@@ -289,7 +289,7 @@ fn a_long_value_has_a_page_of_its_own() {
 #[test]
 fn a_damaged_chunk_costs_its_rows_alone() {
     let words: Vec<String> = (0..10_000).map(|row| row.to_string()).collect();
-    let memory = || Memory::new(Arc::new(LargeStringArray::from(words.clone())));
+    let memory = || MemoryRows::new(Arc::new(LargeStringArray::from(words.clone())));
     let view = view(vec![rows("w", memory().broken(5000..5001), Hints::default())]);
     let Size::Exact(size) = view.size(Effort::Exact, &Interrupt::new()).unwrap() else { panic!() };
     let sound = self::view(vec![rows("w", memory(), Hints::default())]);
@@ -309,7 +309,7 @@ fn a_damaged_chunk_costs_its_rows_alone() {
 
 #[test]
 fn a_free_size_reads_nothing_and_a_quick_one_is_exact() {
-    let text = Arc::new(Memory::new(Arc::new(LargeStringArray::from(vec!["a", "bc"]))));
+    let text = Arc::new(MemoryRows::new(Arc::new(LargeStringArray::from(vec!["a", "bc"]))));
     let view = self::view(vec![ParquetColumn::of("t", text.clone(), Hints::default())]);
     let interrupt = Interrupt::new();
     assert!(matches!(view.size(Effort::Free, &interrupt).unwrap(), Size::AtMost(_)));
@@ -420,7 +420,7 @@ proptest! {
         let texts: Vec<Option<String>> = values.iter().map(|(text, _, _)| text.clone()).collect();
         let numbers: Vec<Option<i64>> = values.iter().map(|(_, number, _)| *number).collect();
         let flags: Vec<bool> = values.iter().map(|(_, _, flag)| *flag).collect();
-        let nullable = |array: ArrayRef| Memory::new(array).nullable(true);
+        let nullable = |array: ArrayRef| MemoryRows::new(array).nullable(true);
         let bounded = Hints { texts: TextLength::Shown(36), ..Hints::default() };
         let view = view(vec![
             rows("t", nullable(Arc::new(LargeStringArray::from(texts.clone()))), bounded),

@@ -16,12 +16,12 @@ const WIDTH_32: usize = 5;
 /// Bytes of a 64-bit number.
 pub(super) const WIDTH_64: usize = 9;
 
-/// Bytes of the length in a [`Struct::padding`]: 21 bits would usually do, five groups hold any.
+/// Bytes of the length in a [`ThriftStruct::padding`]: 21 bits would usually do, five groups hold any.
 const WIDTH_PADDING: usize = 5;
 
 /// Types of elements and fields.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Element {
+pub(super) enum ThriftType {
     Bool = 1,
     I32 = 5,
     I64 = 6,
@@ -38,7 +38,8 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// Bytes that [`Struct::padding`] adds to the padding itself, if the field number exceeds the last one by at most 15.
+/// Bytes that [`ThriftStruct::padding`] adds to the padding itself, if the field number exceeds the last one by at most
+/// 15.
 pub(super) const PADDING_OVERHEAD: u64 = 1 + WIDTH_PADDING as u64;
 
 /// Appends a number in as few groups of seven bits as possible.
@@ -82,7 +83,7 @@ pub(super) fn binary(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends the header of a list.
-pub(super) fn list_header(element: Element, count: usize, out: &mut Vec<u8>) {
+pub(super) fn list_header(element: ThriftType, count: usize, out: &mut Vec<u8>) {
     if count < 15 {
         out.push((count as u8) << 4 | element as u8);
     } else {
@@ -97,21 +98,21 @@ pub(super) fn list_header_length(count: u64) -> u64 {
 }
 
 /// Appends a struct with the fields that `fields` writes.
-pub(super) fn structure(out: &mut Vec<u8>, fields: impl FnOnce(&mut Struct<'_>)) {
-    let mut fields_out = Struct { out, last: 0 };
+pub(super) fn structure(out: &mut Vec<u8>, fields: impl FnOnce(&mut ThriftStruct<'_>)) {
+    let mut fields_out = ThriftStruct { out, last: 0 };
     fields(&mut fields_out);
     out.push(0);
 }
 
 /// The fields of a struct, in the order of their numbers.
-pub(super) struct Struct<'a> {
+pub(super) struct ThriftStruct<'a> {
     out: &'a mut Vec<u8>,
     last: u8,
 }
 
-impl<'a> Struct<'a> {
+impl<'a> ThriftStruct<'a> {
     /// Continues a struct whose last field, written elsewhere, has number `last`; the caller ends it with
-    /// [`Struct::end`].
+    /// [`ThriftStruct::end`].
     pub fn resume(out: &'a mut Vec<u8>, last: u8) -> Self {
         Self { out, last }
     }
@@ -152,7 +153,7 @@ impl<'a> Struct<'a> {
         binary(value, self.out);
     }
 
-    pub fn structure(&mut self, id: u8, fields: impl FnOnce(&mut Struct<'_>)) {
+    pub fn structure(&mut self, id: u8, fields: impl FnOnce(&mut ThriftStruct<'_>)) {
         self.field(id, STRUCT);
         structure(self.out, fields);
     }
@@ -169,7 +170,7 @@ impl<'a> Struct<'a> {
     }
 
     /// A list whose elements `elements` appends.
-    pub fn list(&mut self, id: u8, element: Element, count: usize, elements: impl FnOnce(&mut Vec<u8>)) {
+    pub fn list(&mut self, id: u8, element: ThriftType, count: usize, elements: impl FnOnce(&mut Vec<u8>)) {
         self.field(id, LIST);
         list_header(element, count, self.out);
         elements(self.out);
@@ -208,10 +209,10 @@ mod tests {
             bytes.iter().enumerate().fold(0u64, |sum, (i, byte)| sum | u64::from(byte & 0x7f) << (7 * i))
         };
         let mut out = Vec::new();
-        Struct::resume(&mut out, 0).i64(1, LARGEST);
+        ThriftStruct::resume(&mut out, 0).i64(1, LARGEST);
         assert_eq!((out.len(), read(&out[1..])), (10, LARGEST * 2));
         out.clear();
-        Struct::resume(&mut out, 0).i32(1, i32::MIN);
+        ThriftStruct::resume(&mut out, 0).i32(1, i32::MIN);
         assert_eq!((out.len(), read(&out[1..])), (6, u64::from(u32::MAX)));
     }
 
@@ -219,7 +220,7 @@ mod tests {
     fn lists_and_padding() {
         let mut out = Vec::new();
         structure(&mut out, |fields| {
-            fields.list(1, Element::Binary, 2, |out| {
+            fields.list(1, ThriftType::Binary, 2, |out| {
                 binary(b"a", out);
                 binary(b"", out);
             });
@@ -228,11 +229,11 @@ mod tests {
         });
         assert_eq!(out, [0x19, 0x28, 1, b'a', 0, 0x11, 0xd8, 0x83, 0x80, 0x80, 0x80, 0x00, 0, 0, 0, 0]);
         out.clear();
-        list_header(Element::Struct, 300, &mut out);
+        list_header(ThriftType::Struct, 300, &mut out);
         assert_eq!(out, [0xfc, 0xac, 0x02]);
         for count in [0, 1, 14, 15, 127, 128, 16_383, 16_384, 1 << 24] {
             out.clear();
-            list_header(Element::I64, count, &mut out);
+            list_header(ThriftType::I64, count, &mut out);
             assert_eq!(out.len() as u64, list_header_length(count as u64), "{count}");
         }
     }

@@ -31,7 +31,7 @@ const GZIP: i32 = 2;
 
 /// Kinds of headers of the data pages of a column chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) enum Header {
+pub(in crate::views::parquet) enum PageHeaderForm {
     /// Version 1, without padding.
     Exact,
     /// Version 1, with padding.
@@ -40,30 +40,30 @@ pub(in crate::views::parquet) enum Header {
     Squeezed,
 }
 
-impl Header {
+impl PageHeaderForm {
     /// Bytes without the padding.
     pub fn bytes(self) -> u64 {
         match self {
-            Header::Exact => DATA_HEADER,
-            Header::Padded => DATA_HEADER + PADDING_OVERHEAD,
-            Header::Squeezed => DATA_HEADER_2 + PADDING_OVERHEAD,
+            PageHeaderForm::Exact => DATA_HEADER,
+            PageHeaderForm::Padded => DATA_HEADER + PADDING_OVERHEAD,
+            PageHeaderForm::Squeezed => DATA_HEADER_2 + PADDING_OVERHEAD,
         }
     }
 
     /// Whether it may contain padding.
     pub fn is_padded(self) -> bool {
-        self != Header::Exact
+        self != PageHeaderForm::Exact
     }
 
     /// The compression codec of the pages.
     pub fn codec(self) -> i32 {
-        if self == Header::Squeezed { GZIP } else { UNCOMPRESSED }
+        if self == PageHeaderForm::Squeezed { GZIP } else { UNCOMPRESSED }
     }
 }
 
 /// The parts of a body of version 2, as its header declares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) struct Parts {
+pub(in crate::views::parquet) struct PageBodyParts {
     /// Bytes of repetition levels.
     pub repetition: u32,
     /// Bytes of definition levels.
@@ -76,27 +76,27 @@ pub(in crate::views::parquet) struct Parts {
 
 /// Encoding of the values of a data page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::views::parquet) enum Encoding {
+pub(in crate::views::parquet) enum PageEncoding {
     /// One after the other.
     Plain,
     /// Indices into the chunk's dictionary.
     Dictionary,
 }
 
-impl Encoding {
+impl PageEncoding {
     /// Number in `parquet.thrift`.
     fn number(self) -> i32 {
         match self {
-            Encoding::Plain => PLAIN,
-            Encoding::Dictionary => RLE_DICTIONARY,
+            PageEncoding::Plain => PLAIN,
+            PageEncoding::Dictionary => RLE_DICTIONARY,
         }
     }
 
     /// All encodings in a chunk with such pages, including those of levels and dictionary.
     pub fn encodings(self) -> &'static [i32] {
         match self {
-            Encoding::Plain => &[PLAIN, RLE],
-            Encoding::Dictionary => &[PLAIN, RLE, RLE_DICTIONARY],
+            PageEncoding::Plain => &[PLAIN, RLE],
+            PageEncoding::Dictionary => &[PLAIN, RLE, RLE_DICTIONARY],
         }
     }
 }
@@ -105,7 +105,7 @@ impl Encoding {
 /// `padding` fills the rest of a slot. Numbers stay below 2^31, since the layout keeps pages shorter.
 pub(in crate::views::parquet) fn data_header(
     entries: u32,
-    encoding: Encoding,
+    encoding: PageEncoding,
     body: u32,
     padding: Option<usize>,
     out: &mut Vec<u8>,
@@ -130,8 +130,8 @@ pub(in crate::views::parquet) fn data_header(
 /// body has `body` bytes, compressed or not.
 pub(in crate::views::parquet) fn data_header_2(
     (entries, nulls, rows): (u32, u32, u32),
-    encoding: Encoding,
-    (parts, body): (Parts, u32),
+    encoding: PageEncoding,
+    (parts, body): (PageBodyParts, u32),
     padding: usize,
     out: &mut Vec<u8>,
 ) {
@@ -173,19 +173,19 @@ mod tests {
     fn headers_have_the_lengths_stated() {
         for (entries, body) in [(0, 0), (1, 8), (1 << 24, (1 << 31) - 1)] {
             let mut out = Vec::new();
-            data_header(entries, Encoding::Plain, body, None, &mut out);
+            data_header(entries, PageEncoding::Plain, body, None, &mut out);
             assert_eq!(out.len() as u64, DATA_HEADER);
             out.clear();
             dictionary_header(entries, body, &mut out);
             assert_eq!(out.len() as u64, DICTIONARY_HEADER);
             for padding in [0, 1, 200, 100_000] {
                 out.clear();
-                data_header(entries, Encoding::Dictionary, body, Some(padding), &mut out);
-                assert_eq!(out.len() as u64, Header::Padded.bytes() + padding as u64);
+                data_header(entries, PageEncoding::Dictionary, body, Some(padding), &mut out);
+                assert_eq!(out.len() as u64, PageHeaderForm::Padded.bytes() + padding as u64);
                 out.clear();
-                let parts = Parts { repetition: 0, definition: body, whole: body, is_compressed: padding > 1 };
-                data_header_2((entries, 0, entries), Encoding::Plain, (parts, body), padding, &mut out);
-                assert_eq!(out.len() as u64, Header::Squeezed.bytes() + padding as u64);
+                let parts = PageBodyParts { repetition: 0, definition: body, whole: body, is_compressed: padding > 1 };
+                data_header_2((entries, 0, entries), PageEncoding::Plain, (parts, body), padding, &mut out);
+                assert_eq!(out.len() as u64, PageHeaderForm::Squeezed.bytes() + padding as u64);
             }
         }
     }

@@ -5,7 +5,7 @@ use parquet::arrow::ArrowSchemaConverter;
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit};
 use parquet::schema::types::{SchemaDescriptor, Type};
 
-use super::{Struct, structure};
+use super::{ThriftStruct, structure};
 
 use crate::views::Misfit;
 
@@ -73,8 +73,8 @@ pub(in crate::views::parquet) fn write(node: &Type, out: &mut Vec<u8>) {
 }
 
 /// `parquet.thrift` LogicalType. Types that hepfs never writes are left out: the converted type covers most of them.
-fn logical_type(logical: &LogicalType, element: &mut Struct<'_>) {
-    let empty = |id: u8| move |union: &mut Struct<'_>| union.structure(id, |_| ());
+fn logical_type(logical: &LogicalType, element: &mut ThriftStruct<'_>) {
+    let empty = |id: u8| move |union: &mut ThriftStruct<'_>| union.structure(id, |_| ());
     match logical {
         LogicalType::String => element.structure(10, empty(1)),
         LogicalType::Map => element.structure(10, empty(2)),

@@ -11,24 +11,24 @@ use parquet::basic::Compression;
 
 use super::columns::{ParquetColumn, Prepared, PreparedLeaf, groups};
 use super::footer::column_index::KnownLeaf;
-use super::footer::filters::Filters;
+use super::footer::filters::ParquetBloomFilters;
 use super::footer::keys::{CREATED_BY, key_values};
 use super::footer::page_index::PageIndex;
 use super::footer::summary::{bound, summaries};
 use super::footer::{Footer, LONGEST, LeafEntry};
-use super::labelled::Labels;
-use super::layout::{Layout, LeafSize, Pages, Place};
-use super::sizes::{LeafPages, Sizes};
+use super::labelled::DictionaryLabels;
+use super::layout::{DataPages, LeafSize, ParquetLayout, ParquetRegion};
+use super::sizes::{LeafPages, MeasuredLeaves};
 use super::thrift::page::DICTIONARY_HEADER;
 use crate::source::Interrupt;
-use crate::store::pass::Progress;
+use crate::store::pass::PassProgress;
 use crate::store::statistics::Statistics;
 use crate::store::{Answer, Error};
 use crate::views::Misfit;
 use crate::views::rendered::{BlockCache, next_view};
-use crate::views::text::streams::Streams;
-use crate::views::wanted::Wanted;
-use crate::views::{Access, Effort, Size, Standing, UNKNOWN_SIZE, View};
+use crate::views::text::streams::BlockReaders;
+use crate::views::wanted::WantedBytes;
+use crate::views::{AccessPattern, Effort, Size, Standing, UNKNOWN_SIZE, View};
 
 /// The first and the last bytes.
 const MAGIC: &[u8] = b"PAR1";
@@ -52,22 +52,22 @@ struct Shared {
     frame: OnceLock<Arc<Frame>>,
     /// The size of the frame; facts learnt about values do not change it.
     size: OnceLock<u64>,
-    streams: Mutex<Streams>,
+    streams: Mutex<BlockReaders>,
 }
 
 /// Everything known before values are read.
 struct Started {
     prepared: Prepared,
     /// Sizes of pages that vary in length.
-    sizes: Sizes,
+    sizes: MeasuredLeaves,
 }
 
 /// Everything but the values.
 struct Frame {
     started: Arc<Started>,
-    layout: Arc<Layout>,
+    layout: Arc<ParquetLayout>,
     index: Option<Arc<PageIndex>>,
-    filters: Arc<Filters>,
+    filters: Arc<ParquetBloomFilters>,
     footer: Footer,
 }
 
@@ -94,7 +94,7 @@ impl ParquetView {
         &self,
         compression: Compression,
         interrupt: &Interrupt,
-    ) -> Result<Vec<Option<Arc<Labels>>>, Error> {
+    ) -> Result<Vec<Option<Arc<DictionaryLabels>>>, Error> {
         let started = self.shared.start(interrupt)?;
         let fields = &started.prepared.fields;
         let mut labels = vec![None; fields.len()];
@@ -110,7 +110,7 @@ impl ParquetView {
             if body.len() > MOST_LABELS && !ordered {
                 continue;
             }
-            let made = Labels::new(body, dictionary.entries(), ordered, compression);
+            let made = DictionaryLabels::new(body, dictionary.entries(), ordered, compression);
             *slot = Some(Arc::new(made.map_err(|error| broken(error.to_string()))?));
         }
         Ok(labels)
@@ -128,11 +128,11 @@ impl ParquetView {
             for leaf in column.borrow().leaves_of(&groups).map_err(|error| Misfit::Size(error.to_string()))? {
                 count += 1;
                 entries = entries.saturating_add(Footer::most_entry(&leaf));
-                sizes.extend(leaf.slots.map(|slots| LeafSize { dictionary: 0, pages: Pages::Slots(slots) }));
+                sizes.extend(leaf.slots.map(|slots| LeafSize { dictionary: 0, pages: DataPages::Slots(slots) }));
             }
         }
         let (rows, row_groups) = (groups.rows(), groups.count());
-        if Layout::new(groups, sizes).is_none() {
+        if ParquetLayout::new(groups, sizes).is_none() {
             return Err(Misfit::Size(format!("{rows} rows pass 2^62 bytes")));
         }
         if row_groups.checked_mul(entries).is_none_or(|bytes| bytes > LONGEST) {
@@ -178,18 +178,18 @@ impl View for ParquetView {
 
     fn gather(&self, offset: u64, length: usize, answer: &mut Answer, interrupt: &Interrupt) -> Result<(), Error> {
         let frame = self.shared.frame(interrupt)?;
-        let mut wanted = Wanted::new(offset, length, answer);
+        let mut wanted = WantedBytes::new(offset, length, answer);
         while let Some(at) = wanted.next() {
             match frame.layout.locate(at) {
-                Place::Magic => {
+                ParquetRegion::Magic => {
                     wanted.take(0, MAGIC);
                 }
-                Place::Gap(end) => wanted.zeros(at, end.saturating_sub(at).max(1)),
-                Place::Dictionary { leaf, start, .. } => {
+                ParquetRegion::Gap(end) => wanted.zeros(at, end.saturating_sub(at).max(1)),
+                ParquetRegion::Dictionary { leaf, start, .. } => {
                     self.shared.dictionary(&frame, leaf, start, &mut wanted, interrupt)?;
                 }
-                Place::Page(page) => self.shared.page(&frame, &page, &mut wanted, interrupt)?,
-                Place::Footer => {
+                ParquetRegion::Page(page) => self.shared.page(&frame, &page, &mut wanted, interrupt)?,
+                ParquetRegion::Footer => {
                     if let Some(index) = &frame.index {
                         index.read(&mut wanted);
                     }
@@ -205,15 +205,15 @@ impl View for ParquetView {
         Ok(())
     }
 
-    fn access(&self) -> Access {
+    fn access(&self) -> AccessPattern {
         // Engines fetch whole column chunks. Through the page cache, the kernel would read as much again after each.
-        Access::Stretches
+        AccessPattern::Stretches
     }
 
-    fn progress(&self) -> Option<Progress> {
+    fn progress(&self) -> Option<PassProgress> {
         let Some(started) = self.shared.prepared.get() else {
             // Labels may have to be read before the progress is known.
-            return Some(Progress::default());
+            return Some(PassProgress::default());
         };
         started.sizes.progress()
     }
@@ -233,7 +233,7 @@ impl Shared {
             return Ok(started.clone());
         }
         let prepared = Prepared::new(&self.columns, interrupt)?;
-        let sizes = Sizes::new(&self.columns, &prepared);
+        let sizes = MeasuredLeaves::new(&self.columns, &prepared);
         Ok(self.prepared.get_or_init(|| Arc::new(Started { prepared, sizes })).clone())
     }
 
@@ -313,15 +313,15 @@ impl Shared {
         let leaves = started.prepared.leaves.iter().enumerate().map(|(position, leaf)| {
             let dictionary = leaf.leaf.dictionary().map_or(0, |dictionary| DICTIONARY_HEADER + dictionary.length());
             let pages = match (&leaf.slots, pages.get(&position)) {
-                (Some(slots), _) => Pages::Slots(slots.clone()),
-                (None, Some(measured)) => Pages::Measured(Arc::clone(measured)),
+                (Some(slots), _) => DataPages::Slots(slots.clone()),
+                (None, Some(measured)) => DataPages::Measured(Arc::clone(measured)),
                 // No rows: no pages.
-                (None, None) => Pages::Measured(Arc::default()),
+                (None, None) => DataPages::Measured(Arc::default()),
             };
             LeafSize { dictionary, pages }
         });
-        let layout =
-            Layout::new(started.prepared.groups.clone(), leaves.collect()).and_then(|layout| layout.with_gap(gap));
+        let layout = ParquetLayout::new(started.prepared.groups.clone(), leaves.collect())
+            .and_then(|layout| layout.with_gap(gap));
         let layout = Arc::new(layout.ok_or_else(|| broken("the file would pass 2^62 bytes".into()))?);
         let prepared = &started.prepared;
         let known = |leaf: &PreparedLeaf| {
@@ -346,7 +346,7 @@ impl Shared {
         });
         let filtered = filtered.filter_map(Result::transpose).collect::<Result<_, _>>()?;
         let index_end = layout.end() + index.as_ref().map_or(0, |index| index.bytes());
-        let filters = Arc::new(Filters::new(layout.clone(), index_end, filtered));
+        let filters = Arc::new(ParquetBloomFilters::new(layout.clone(), index_end, filtered));
         let footer = Footer::new(
             layout.clone(),
             index.clone(),

@@ -11,14 +11,14 @@ use crate::source::Interrupt;
 use crate::store::pass;
 use crate::store::{Error, RowRange, Span};
 use crate::views::parquet::body::leaf::Body;
-use crate::views::parquet::body::plain::{Selection, append_fixed};
+use crate::views::parquet::body::plain::{PageSelection, append_fixed};
 use crate::views::parquet::columns::{ParquetColumn, PreparedLeaf};
-use crate::views::parquet::layout::{PagePlace, Place};
+use crate::views::parquet::layout::{PagePlace, ParquetRegion};
 use crate::views::parquet::thrift::page::{
-    DATA_HEADER, DICTIONARY_HEADER, Header, data_header, data_header_2, dictionary_header,
+    DATA_HEADER, DICTIONARY_HEADER, PageHeaderForm, data_header, data_header_2, dictionary_header,
 };
-use crate::views::rendered::Block;
-use crate::views::wanted::Wanted;
+use crate::views::rendered::RenderedBlock;
+use crate::views::wanted::WantedBytes;
 
 /// Longest page to render ahead; a longer one holds a single value.
 const LONGEST_AHEAD: u64 = 2 << 20;
@@ -39,7 +39,7 @@ impl Shared {
         frame: &Frame,
         leaf: usize,
         start: u64,
-        wanted: &mut Wanted<'_>,
+        wanted: &mut WantedBytes<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let (prepared, column) = self.leaf(frame, leaf).ok_or_else(|| broken("no such leaf".into()))?;
@@ -60,7 +60,7 @@ impl Shared {
                 .coded()
                 .and_then(|coded| coded.code_values())
                 .ok_or_else(|| column.unsupported("no numbers"))?;
-            append_fixed(&numbers, &Selection::All, &mut out).map_err(|reason| column.unsupported(reason))?;
+            append_fixed(&numbers, &PageSelection::All, &mut out).map_err(|reason| column.unsupported(reason))?;
             Ok(out)
         })?;
         if body.len() as u64 != dictionary.length() {
@@ -75,7 +75,7 @@ impl Shared {
         self: &Arc<Self>,
         frame: &Arc<Frame>,
         page: &PagePlace,
-        wanted: &mut Wanted<'_>,
+        wanted: &mut WantedBytes<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let Some((leaf, column)) = self.leaf(frame, page.leaf) else { return Err(broken("no such leaf".into())) };
@@ -135,14 +135,14 @@ impl Shared {
     fn read_ahead(self: &Arc<Self>, frame: &Arc<Frame>, page: &PagePlace) {
         let Some(ahead) = self.streams.lock().touch(page.start, page.bytes) else { return };
         let leaf_at = |at| match frame.layout.locate(at) {
-            Place::Page(page) => Some(page.leaf),
+            ParquetRegion::Page(page) => Some(page.leaf),
             _ => None,
         };
         let is_passing = leaf_at(ahead.since) != Some(page.leaf);
         let mut next = page.start + page.bytes;
         // On a single core, one block.
         for _ in 0..ahead.blocks.min(pass::threads().saturating_sub(1).max(1)) {
-            let Place::Page(next_page) = frame.layout.locate(next) else { return };
+            let ParquetRegion::Page(next_page) = frame.layout.locate(next) else { return };
             if next_page.leaf != page.leaf && !is_passing {
                 return;
             }
@@ -175,11 +175,11 @@ impl Shared {
         column: &ParquetColumn,
         page: &PagePlace,
         interrupt: &Interrupt,
-    ) -> Result<Block, Error> {
+    ) -> Result<RenderedBlock, Error> {
         let position = page.leaf as u64;
         self.cache.get_or_render((self.id, position, page.rows.start), interrupt, |mut out| {
             let whole = usize::try_from(page.bytes).map_err(|error| column.unsupported(error))?;
-            let kind = frame.layout.leaves().get(page.leaf).map_or(Header::Exact, |size| size.pages.header());
+            let kind = frame.layout.leaves().get(page.leaf).map_or(PageHeaderForm::Exact, |size| size.pages.header());
             let (header, padded) = (kind.bytes() as usize, kind.is_padded());
             // The body comes first, since the header contains its length. It is placed where it most likely stays:
             // after a header without padding, or after that of a page without NaN.
@@ -199,10 +199,10 @@ impl Shared {
             let body = append_body(leaf, column, page.rows.clone(), &mut out, interrupt)?;
             let stored = (ahead as u64 + body.bytes).saturating_sub(out.len() as u64) as usize;
             let parts = match kind {
-                Header::Squeezed => {
+                PageHeaderForm::Squeezed => {
                     Some(leaf.leaf.to_version_2(ahead, whole.saturating_sub(header), &mut out).map_err(|misfit| column.unsupported(misfit))?)
                 }
-                Header::Exact | Header::Padded => None,
+                PageHeaderForm::Exact | PageHeaderForm::Padded => None,
             };
             let made = out.len() - ahead;
             let bytes = header + made + stored;

@@ -1,7 +1,7 @@
 //! The cells of one column: an Arrow array, prepared once per block, then written row by row.
 //!
-//! Only [`Column::new`] looks at types. Loops over a whole column are provided methods of [`Cell`], compiled for each
-//! type without dynamic dispatch inside; tables call [`Cell::write`] once per cell.
+//! Only [`BlockColumn::new`] looks at types. Loops over a whole column are provided methods of [`CellWriter`], compiled
+//! for each type without dynamic dispatch inside; tables call [`CellWriter::write`] once per cell.
 
 mod nested;
 mod number;
@@ -19,13 +19,13 @@ use arrow_array::{Array, PrimitiveArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
-use nested::{Dictionary, List, Struct};
+use nested::{DictionaryCells, ListCells, StructCells};
 use number::{Decimals, Float, Integer};
 use room::Room;
-use string::{Hex, Strings};
+use string::{Hex, StringCells};
 use style::Style;
 pub(super) use time::lengths as time_lengths;
-use time::{Days, Times, TimesOfDay};
+use time::{Days, TimeCells, TimesOfDay};
 
 /// A type that cannot be written as text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,19 +47,19 @@ pub(super) struct Frame<'a> {
 }
 
 /// The values of a column. Null rows must not be passed in.
-pub(super) trait Cell<S: Style> {
+pub(super) trait CellWriter<S: Style> {
     /// Appends the text of the value in `row`.
     fn write(&self, row: usize, out: &mut Vec<u8>);
 
-    /// Bytes that [`Cell::write`] appends; `scratch` is for cells that have to write the text to measure it.
+    /// Bytes that [`CellWriter::write`] appends; `scratch` is for cells that have to write the text to measure it.
     fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
         scratch.clear();
         self.write(row, scratch);
         scratch.len()
     }
 
-    /// Appends the text of the value in `row` as [`Cell::write`] does, but calls `flush` whenever the text gets long,
-    /// as lists in JSON may.
+    /// Appends the text of the value in `row` as [`CellWriter::write`] does, but calls `flush` whenever the text gets
+    /// long, as lists in JSON may.
     fn stream(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
         self.write(row, out);
         flush(out);
@@ -77,10 +77,10 @@ pub(super) trait Cell<S: Style> {
     }
 }
 
-/// [`Cell::column`] for values of any length.
+/// [`CellWriter::column`] for values of any length.
 #[inline]
 pub(super) fn column_of<S: Style>(
-    cell: &(impl Cell<S> + ?Sized),
+    cell: &(impl CellWriter<S> + ?Sized),
     rows: Range<usize>,
     nulls: Option<&NullBuffer>,
     frame: Frame<'_>,
@@ -100,7 +100,7 @@ pub(super) fn column_of<S: Style>(
 /// Bytes of the longest integer.
 const LONGEST_INTEGER: usize = 20;
 
-/// [`Cell::column`] for short values: `write` appends the value of a row, at most `longest` bytes.
+/// [`CellWriter::column`] for short values: `write` appends the value of a row, at most `longest` bytes.
 #[inline]
 pub(super) fn column_by(
     rows: Range<usize>,
@@ -148,14 +148,14 @@ fn total_by(rows: Range<usize>, nulls: Option<&NullBuffer>, mut length: impl FnM
 }
 
 /// A column of a block.
-pub(super) struct Column<'a, S: Style> {
-    pub cell: Box<dyn Cell<S> + 'a>,
+pub(super) struct BlockColumn<'a, S: Style> {
+    pub cell: Box<dyn CellWriter<S> + 'a>,
     pub nulls: Option<NullBuffer>,
     /// Number of rows, nulls included.
     pub rows: usize,
 }
 
-impl<'a, S: Style> Column<'a, S> {
+impl<'a, S: Style> BlockColumn<'a, S> {
     /// Prepares `array`.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl<'a, S: Style> Column<'a, S> {
         Self::nested(array, 0)
     }
 
-    /// As [`Column::new`], for the child at `depth` of a list or struct.
+    /// As [`BlockColumn::new`], for the child at `depth` of a list or struct.
     pub(super) fn nested(array: &'a dyn Array, depth: usize) -> Result<Self, NoText> {
         let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         Ok(Self { cell: cell(array, depth)?, nulls, rows: array.len() })
@@ -186,7 +186,7 @@ impl<'a, S: Style> Column<'a, S> {
         }
     }
 
-    /// As [`Cell::stream`], or `missing`.
+    /// As [`CellWriter::stream`], or `missing`.
     fn stream(&self, row: usize, missing: &[u8], out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
         if self.is_valid(row) {
             self.cell.stream(row, out, flush);
@@ -203,7 +203,7 @@ impl<'a, S: Style> Column<'a, S> {
     }
 }
 
-fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell<S> + 'a>, NoText> {
+fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn CellWriter<S> + 'a>, NoText> {
     let no_text = || NoText(array.data_type().clone());
     if depth > MAX_DEPTH {
         return Err(no_text());
@@ -222,7 +222,7 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         DataType::Float16 => floats::<S, types::Float16Type>(array),
         DataType::Float32 => floats::<S, types::Float32Type>(array),
         DataType::Float64 => floats::<S, types::Float64Type>(array),
-        DataType::Timestamp(unit, zone) => Box::new(Times::new(*unit, zone.is_some(), array).ok_or_else(no_text)?),
+        DataType::Timestamp(unit, zone) => Box::new(TimeCells::new(*unit, zone.is_some(), array).ok_or_else(no_text)?),
         DataType::Date32 => Box::new(Days(array.as_primitive::<types::Date32Type>().values())),
         DataType::Time32(TimeUnit::Millisecond) => {
             let times = array.as_primitive::<types::Time32MillisecondType>().values().iter();
@@ -240,10 +240,10 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
             values: array.as_primitive::<types::Decimal128Type>().values(),
             scale: usize::try_from(*scale).map_err(|_| no_text())?,
         }),
-        DataType::Utf8 => Box::new(Strings::new::<S, _>(array.as_string::<i32>())),
-        DataType::LargeUtf8 => Box::new(Strings::new::<S, _>(array.as_string::<i64>())),
+        DataType::Utf8 => Box::new(StringCells::new::<S, _>(array.as_string::<i32>())),
+        DataType::LargeUtf8 => Box::new(StringCells::new::<S, _>(array.as_string::<i64>())),
         // Strings as stored, whatever their encoding.
-        DataType::LargeBinary => Box::new(Strings::new::<S, _>(array.as_binary::<i64>())),
+        DataType::LargeBinary => Box::new(StringCells::new::<S, _>(array.as_binary::<i64>())),
         DataType::FixedSizeBinary(_) => Box::new(Hex(array.as_fixed_size_binary())),
         DataType::Binary => Box::new(Hex(array.as_binary::<i32>())),
         DataType::Duration(TimeUnit::Second) => integers::<S, types::DurationSecondType>(array),
@@ -251,22 +251,22 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         DataType::Duration(TimeUnit::Microsecond) => integers::<S, types::DurationMicrosecondType>(array),
         DataType::Duration(TimeUnit::Nanosecond) => integers::<S, types::DurationNanosecondType>(array),
         DataType::Dictionary(..) => {
-            Box::new(Dictionary::new(array.as_any_dictionary_opt().ok_or_else(no_text)?, depth)?)
+            Box::new(DictionaryCells::new(array.as_any_dictionary_opt().ok_or_else(no_text)?, depth)?)
         }
-        DataType::Struct(_) => Box::new(Struct::new(array.as_struct(), depth)?),
-        DataType::List(_) => Box::new(List::new(array.as_list::<i32>(), depth)?),
-        DataType::LargeList(_) => Box::new(List::new(array.as_list::<i64>(), depth)?),
-        DataType::FixedSizeList(..) => Box::new(List::windows(array.as_fixed_size_list(), depth)?),
+        DataType::Struct(_) => Box::new(StructCells::new(array.as_struct(), depth)?),
+        DataType::List(_) => Box::new(ListCells::new(array.as_list::<i32>(), depth)?),
+        DataType::LargeList(_) => Box::new(ListCells::new(array.as_list::<i64>(), depth)?),
+        DataType::FixedSizeList(..) => Box::new(ListCells::windows(array.as_fixed_size_list(), depth)?),
         _ => return Err(no_text()),
     })
 }
 
-fn integers<'a, S: Style, T: ArrowPrimitiveType<Native: Integer>>(array: &'a dyn Array) -> Box<dyn Cell<S> + 'a> {
+fn integers<'a, S: Style, T: ArrowPrimitiveType<Native: Integer>>(array: &'a dyn Array) -> Box<dyn CellWriter<S> + 'a> {
     let array: &PrimitiveArray<T> = array.as_primitive();
     Box::new(Integers(array.values()))
 }
 
-fn floats<'a, S: Style, T: ArrowPrimitiveType<Native: Float>>(array: &'a dyn Array) -> Box<dyn Cell<S> + 'a> {
+fn floats<'a, S: Style, T: ArrowPrimitiveType<Native: Float>>(array: &'a dyn Array) -> Box<dyn CellWriter<S> + 'a> {
     let array: &PrimitiveArray<T> = array.as_primitive();
     Box::new(Floats(array.values()))
 }
@@ -274,13 +274,13 @@ fn floats<'a, S: Style, T: ArrowPrimitiveType<Native: Float>>(array: &'a dyn Arr
 /// A column of nulls.
 struct Nothing;
 
-impl<S: Style> Cell<S> for Nothing {
+impl<S: Style> CellWriter<S> for Nothing {
     fn write(&self, _: usize, _: &mut Vec<u8>) {}
 }
 
 struct Integers<'a, T>(&'a [T]);
 
-impl<S: Style, T: Integer> Cell<S> for Integers<'_, T> {
+impl<S: Style, T: Integer> CellWriter<S> for Integers<'_, T> {
     #[inline]
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         number::write_integer(self.0[row], out);
@@ -300,7 +300,7 @@ impl<S: Style, T: Integer> Cell<S> for Integers<'_, T> {
 
 struct Floats<'a, T>(&'a [T]);
 
-impl<S: Style, T: Float> Cell<S> for Floats<'_, T> {
+impl<S: Style, T: Float> CellWriter<S> for Floats<'_, T> {
     #[inline]
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let value = self.0[row];
@@ -322,7 +322,7 @@ impl<S: Style, T: Float> Cell<S> for Floats<'_, T> {
 
 struct Booleans<'a>(&'a arrow_buffer::BooleanBuffer);
 
-impl<S: Style> Cell<S> for Booleans<'_> {
+impl<S: Style> CellWriter<S> for Booleans<'_> {
     #[inline]
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(if self.0.value(row) { b"true" } else { b"false" });

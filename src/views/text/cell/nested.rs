@@ -7,12 +7,12 @@ use arrow_array::{AnyDictionaryArray, Array, FixedSizeListArray, GenericListArra
 use arrow_buffer::NullBuffer;
 
 use super::room::SLACK;
-use super::style::{Json, Style};
-use super::{Cell, Column, Frame, NoText, column_by, column_of};
+use super::style::{JsonStyle, Style};
+use super::{BlockColumn, CellWriter, Frame, NoText, column_by, column_of};
 use crate::views::json;
 
 /// Keys and labels.
-pub(in crate::views::text) struct Dictionary<'a, S: Style> {
+pub(in crate::views::text) struct DictionaryCells<'a, S: Style> {
     keys: Vec<usize>,
     labels: Labels<'a, S>,
 }
@@ -21,12 +21,12 @@ enum Labels<'a, S: Style> {
     /// All labels rendered and concatenated, with their offsets: for dictionaries shorter than their block.
     Written { bytes: Vec<u8>, offsets: Vec<usize>, longest: usize },
     /// Labels rendered as they occur.
-    Values(Column<'a, S>),
+    Values(BlockColumn<'a, S>),
 }
 
-impl<'a, S: Style> Dictionary<'a, S> {
+impl<'a, S: Style> DictionaryCells<'a, S> {
     pub fn new(array: &'a dyn AnyDictionaryArray, depth: usize) -> Result<Self, NoText> {
-        let values = Column::<S>::nested(array.values().as_ref(), depth + 1)?;
+        let values = BlockColumn::<S>::nested(array.values().as_ref(), depth + 1)?;
         let count = array.values().len();
         let keys = if count == 0 { Vec::new() } else { array.normalized_keys() };
         if count > keys.len() {
@@ -46,7 +46,7 @@ impl<'a, S: Style> Dictionary<'a, S> {
     }
 }
 
-impl<S: Style> Cell<S> for Dictionary<'_, S> {
+impl<S: Style> CellWriter<S> for DictionaryCells<'_, S> {
     #[inline]
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let key = self.keys[row];
@@ -79,13 +79,13 @@ impl<S: Style> Cell<S> for Dictionary<'_, S> {
 }
 
 /// `{"re":1.5,"im":0.0}`
-pub(in crate::views::text) struct Struct<'a> {
+pub(in crate::views::text) struct StructCells<'a> {
     /// For each field: `{"re":` or `,"im":`, and its values.
-    fields: Vec<(Vec<u8>, Column<'a, Json>)>,
+    fields: Vec<(Vec<u8>, BlockColumn<'a, JsonStyle>)>,
     scratch: RefCell<Vec<u8>>,
 }
 
-impl<'a> Struct<'a> {
+impl<'a> StructCells<'a> {
     pub fn new(array: &'a StructArray, depth: usize) -> Result<Self, NoText> {
         let fields = array
             .fields()
@@ -96,14 +96,14 @@ impl<'a> Struct<'a> {
                 let mut key = vec![if position == 0 { b'{' } else { b',' }];
                 json::write_string(field.name().as_bytes(), &mut key);
                 key.push(b':');
-                Ok((key, Column::nested(child.as_ref(), depth + 1)?))
+                Ok((key, BlockColumn::nested(child.as_ref(), depth + 1)?))
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { fields, scratch: RefCell::default() })
     }
 }
 
-impl Struct<'_> {
+impl StructCells<'_> {
     fn json(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
         for (key, field) in &self.fields {
             out.extend_from_slice(key);
@@ -130,7 +130,7 @@ fn length_of<S: Style>(scratch: &mut Vec<u8>, json: impl FnOnce(&mut Vec<u8>, &m
     length + S::around_length(special)
 }
 
-impl<S: Style> Cell<S> for Struct<'_> {
+impl<S: Style> CellWriter<S> for StructCells<'_> {
     fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
         length_of::<S>(scratch, |out, flush| self.json(row, out, flush))
     }
@@ -174,26 +174,30 @@ impl Lists for Windows<'_> {
 }
 
 /// `[1,2,3]`
-pub(in crate::views::text) struct List<'a, L> {
+pub(in crate::views::text) struct ListCells<'a, L> {
     lists: L,
-    elements: Column<'a, Json>,
+    elements: BlockColumn<'a, JsonStyle>,
     scratch: RefCell<Vec<u8>>,
 }
 
-impl<'a, O: OffsetSizeTrait> List<'a, &'a GenericListArray<O>> {
+impl<'a, O: OffsetSizeTrait> ListCells<'a, &'a GenericListArray<O>> {
     pub fn new(lists: &'a GenericListArray<O>, depth: usize) -> Result<Self, NoText> {
-        Ok(Self { elements: Column::nested(lists.values().as_ref(), depth + 1)?, lists, scratch: RefCell::default() })
+        Ok(Self {
+            elements: BlockColumn::nested(lists.values().as_ref(), depth + 1)?,
+            lists,
+            scratch: RefCell::default(),
+        })
     }
 }
 
-impl<'a> List<'a, Windows<'a>> {
+impl<'a> ListCells<'a, Windows<'a>> {
     pub fn windows(lists: &'a FixedSizeListArray, depth: usize) -> Result<Self, NoText> {
-        let elements = Column::nested(lists.values().as_ref(), depth + 1)?;
+        let elements = BlockColumn::nested(lists.values().as_ref(), depth + 1)?;
         Ok(Self { elements, lists: Windows(lists), scratch: RefCell::default() })
     }
 }
 
-impl<L: Lists> List<'_, L> {
+impl<L: Lists> ListCells<'_, L> {
     fn json(&self, row: usize, out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
         out.push(b'[');
         for (position, element) in self.lists.range(row).enumerate() {
@@ -206,7 +210,7 @@ impl<L: Lists> List<'_, L> {
     }
 }
 
-impl<S: Style, L: Lists> Cell<S> for List<'_, L> {
+impl<S: Style, L: Lists> CellWriter<S> for ListCells<'_, L> {
     fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
         length_of::<S>(scratch, |out, flush| self.json(row, out, flush))
     }

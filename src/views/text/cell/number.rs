@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use arrow_buffer::ArrowNativeType;
 use half::f16;
 
-use super::Cell;
+use super::CellWriter;
 use super::style::Style;
 
 /// An integer with a decimal text.
@@ -165,7 +165,7 @@ pub(super) struct Decimals<'a> {
     pub scale: usize,
 }
 
-impl<S: Style> Cell<S> for Decimals<'_> {
+impl<S: Style> CellWriter<S> for Decimals<'_> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let value = self.values[row];
         let digits = format!("{:0width$}", value.unsigned_abs(), width = self.scale + 1);

@@ -7,20 +7,20 @@ use arrow_array::{ArrayAccessor, GenericByteArray, OffsetSizeTrait};
 use arrow_buffer::NullBuffer;
 
 use super::style::Style;
-use super::{Cell, Frame, column_by, column_of};
+use super::{CellWriter, Frame, column_by, column_of};
 
 /// Most bytes of a text that the column loop copies inline.
 const SHORT: usize = 64;
 
 /// Concatenated texts.
-pub(in crate::views::text) struct Strings<'a, O> {
+pub(in crate::views::text) struct StringCells<'a, O> {
     offsets: &'a [O],
     bytes: &'a [u8],
     /// Whether no text of the block contains a byte that needs quotes or an escape: one scan over all bytes.
     clean: bool,
 }
 
-impl<'a, O: OffsetSizeTrait> Strings<'a, O> {
+impl<'a, O: OffsetSizeTrait> StringCells<'a, O> {
     pub fn new<S: Style, T: ByteArrayType<Offset = O>>(array: &'a GenericByteArray<T>) -> Self {
         let (offsets, bytes) = (array.value_offsets(), array.value_data());
         let used = match (offsets.first(), offsets.last()) {
@@ -38,7 +38,7 @@ impl<'a, O: OffsetSizeTrait> Strings<'a, O> {
     }
 }
 
-impl<S: Style, O: OffsetSizeTrait> Cell<S> for Strings<'_, O> {
+impl<S: Style, O: OffsetSizeTrait> CellWriter<S> for StringCells<'_, O> {
     #[inline]
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let text = self.text(row);
@@ -73,7 +73,7 @@ impl<S: Style, O: OffsetSizeTrait> Cell<S> for Strings<'_, O> {
 /// Bytes as lower-case hexadecimal digits.
 pub(in crate::views::text) struct Hex<A>(pub A);
 
-impl<'a, S: Style, A: ArrayAccessor<Item = &'a [u8]>> Cell<S> for Hex<A> {
+impl<'a, S: Style, A: ArrayAccessor<Item = &'a [u8]>> CellWriter<S> for Hex<A> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let cell = self.0.value(row);

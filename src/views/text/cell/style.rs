@@ -73,7 +73,7 @@ pub(in crate::views::text) enum Csv {}
 pub(in crate::views::text) enum Txt {}
 
 /// A JSON value.
-pub(in crate::views::text) enum Json {}
+pub(in crate::views::text) enum JsonStyle {}
 
 /// A value as it is.
 pub(in crate::views::text) enum Plain {}
@@ -179,7 +179,7 @@ impl Style for Plain {
     const AROUND: &'static [u8] = b"";
 }
 
-impl Style for Json {
+impl Style for JsonStyle {
     #[inline]
     fn special(byte: u8) -> bool {
         json::needs_escape(byte)

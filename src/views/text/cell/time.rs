@@ -12,7 +12,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::TimeUnit;
 
 use super::style::Style;
-use super::{Cell, Frame, column_by, total_by};
+use super::{CellWriter, Frame, column_by, total_by};
 use crate::calendar;
 
 /// Bytes of `2026-01-31T12:00:00Z`.
@@ -91,7 +91,7 @@ fn text(value: i64, digits: usize, per_second: i64) -> ([u8; LONGEST], usize) {
 }
 
 /// Instants in one unit.
-pub(super) struct Times<'a> {
+pub(super) struct TimeCells<'a> {
     values: &'a [i64],
     digits: usize,
     per_second: i64,
@@ -101,7 +101,7 @@ pub(super) struct Times<'a> {
     cut: usize,
 }
 
-impl<'a> Times<'a> {
+impl<'a> TimeCells<'a> {
     /// `None`: not an array of instants in this unit.
     pub fn new(unit: TimeUnit, is_zoned: bool, array: &'a dyn Array) -> Option<Self> {
         let values: &[i64] = match unit {
@@ -127,7 +127,7 @@ impl<'a> Times<'a> {
     }
 }
 
-impl<S: Style> Cell<S> for Times<'_> {
+impl<S: Style> CellWriter<S> for TimeCells<'_> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let (text, length) = self.text(row);
         S::clean_string(&text[..length], out);
@@ -154,7 +154,7 @@ impl<S: Style> Cell<S> for Times<'_> {
 /// Days since 1970-01-01, as dates.
 pub(super) struct Days<'a>(pub &'a [i32]);
 
-impl<S: Style> Cell<S> for Days<'_> {
+impl<S: Style> CellWriter<S> for Days<'_> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let (text, length) = text(i64::from(self.0[row]) * calendar::DAY, 0, 1);
         // Without the time of day and the `Z`.
@@ -168,7 +168,7 @@ pub(super) struct TimesOfDay {
     pub digits: usize,
 }
 
-impl<S: Style> Cell<S> for TimesOfDay {
+impl<S: Style> CellWriter<S> for TimesOfDay {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let (value, per_second) = (self.values[row], 10i64.pow(self.digits as u32));
         let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));

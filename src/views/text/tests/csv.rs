@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use proptest::prelude::*;
 
-use super::super::{CsvOptions, CsvOptionsError, Format, TextView};
+use super::super::{CsvOptions, CsvOptionsError, TextFormat, TextView};
 use super::{view_with, whole};
 use crate::source::Interrupt;
 use crate::views::{Effort, View};
@@ -25,7 +25,7 @@ fn options(separator: char, null: &str, header: bool) -> Arc<CsvOptions> {
 
 /// All bytes, which are as many as the size says.
 fn text(csv: &Arc<CsvOptions>, arrays: &[ArrayRef]) -> String {
-    let view: TextView = view_with(Format::Csv, csv, arrays);
+    let view: TextView = view_with(TextFormat::Csv, csv, arrays);
     let text = whole(&view);
     assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap().bytes(), text.len() as u64);
     String::from_utf8(text).unwrap()

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, DictionaryArray, FixedSizeBinaryArray, Float64Array, Int64Array, StringArray};
 
-use super::super::{BlockCache, Format, TextView};
+use super::super::{BlockCache, TextFormat, TextView};
 use super::{cache, column, usual, whole};
 use crate::catalogue::{Class, Datatype, ReferenceKind};
 use crate::source::Interrupt;
-use crate::store::rows::in_memory::Memory;
+use crate::store::rows::in_memory::MemoryRows;
 use crate::store::{Answer, Hints, ValueSet};
 use crate::views::{Effort, Size, View};
 
@@ -59,7 +59,7 @@ fn check_reads(view: &TextView, expected: &[u8]) {
     assert!(read(view, usize::MAX, 10).is_empty());
 }
 
-fn view_of(rows: Memory, format: Format) -> (TextView, Arc<Memory>) {
+fn view_of(rows: MemoryRows, format: TextFormat) -> (TextView, Arc<MemoryRows>) {
     let rows = Arc::new(rows);
     (TextView::new(vec![column("a", rows.clone())], format, &usual(), None, cache(), None), rows)
 }
@@ -71,7 +71,7 @@ fn reads_anywhere_are_right_with_and_without_an_index() {
     let array: ArrayRef = Arc::new(Int64Array::from(values));
     for natural in [1000, 100_000, 65_537] {
         // Random reads first: the index is made as far as needed.
-        let (view, _) = view_of(Memory::new(array.clone()).natural(natural), Format::Csv);
+        let (view, _) = view_of(MemoryRows::new(array.clone()).natural(natural), TextFormat::Csv);
         check_reads(&view, &expected);
         assert_eq!(
             size(&view, Effort::Free),
@@ -79,10 +79,10 @@ fn reads_anywhere_are_right_with_and_without_an_index() {
             "the reads past the end told the size"
         );
         // From the start to the end: the index grows.
-        let (view, _) = view_of(Memory::new(array.clone()).natural(natural), Format::Csv);
+        let (view, _) = view_of(MemoryRows::new(array.clone()).natural(natural), TextFormat::Csv);
         assert!(whole(&view) == expected);
         // Size first, as `open` does.
-        let (view, _) = view_of(Memory::new(array.clone()).natural(natural), Format::Csv);
+        let (view, _) = view_of(MemoryRows::new(array.clone()).natural(natural), TextFormat::Csv);
         assert_eq!(size(&view, Effort::Exact), Size::Exact(expected.len() as u64));
         check_reads(&view, &expected);
         assert!(whole(&view) == expected);
@@ -92,7 +92,7 @@ fn reads_anywhere_are_right_with_and_without_an_index() {
 #[test]
 fn a_reader_from_start_to_end_renders_each_row_once() {
     let values = numbers(400_000);
-    let (view, rows) = view_of(Memory::new(Arc::new(Int64Array::from(values))), Format::Txt);
+    let (view, rows) = view_of(MemoryRows::new(Arc::new(Int64Array::from(values))), TextFormat::Txt);
     whole(&view);
     // 1 MiB / 12 bytes: 65,536 rows a block, so 7 blocks.
     assert_eq!(rows.calls(), 7);
@@ -102,24 +102,25 @@ fn a_reader_from_start_to_end_renders_each_row_once() {
 
 #[test]
 fn sizes_by_effort() {
-    let (small, rows) = view_of(Memory::new(Arc::new(Int64Array::from(numbers(1000)))), Format::Csv);
+    let (small, rows) = view_of(MemoryRows::new(Arc::new(Int64Array::from(numbers(1000)))), TextFormat::Csv);
     assert_eq!(size(&small, Effort::Free), Size::AtMost(2 + 1000 * 21));
     assert_eq!(rows.calls(), 0);
     assert_eq!(size(&small, Effort::Quick), Size::Exact(expected(&numbers(1000), "a\n").len() as u64));
     assert_eq!(size(&small, Effort::Free), size(&small, Effort::Exact), "known from now on");
 
-    let (large, rows) = view_of(Memory::new(Arc::new(Int64Array::from(numbers(300_000)))), Format::Csv);
+    let (large, rows) = view_of(MemoryRows::new(Arc::new(Int64Array::from(numbers(300_000)))), TextFormat::Csv);
     assert_eq!(size(&large, Effort::Quick), Size::AtMost(2 + 300_000 * 21));
     assert_eq!(rows.calls(), 0);
 
     // Many chunks take too long to read.
-    let (chunked, rows) = view_of(Memory::new(Arc::new(Int64Array::from(numbers(1000)))).natural(10), Format::Csv);
+    let (chunked, rows) =
+        view_of(MemoryRows::new(Arc::new(Int64Array::from(numbers(1000)))).natural(10), TextFormat::Csv);
     assert_eq!(size(&chunked, Effort::Quick), Size::AtMost(2 + 1000 * 21));
     assert_eq!(rows.calls(), 0);
 
     // Hexadecimal digits are arithmetic, and so is the index.
     let bytes = FixedSizeBinaryArray::try_from_iter(random(100_000).map(u64::to_le_bytes)).unwrap();
-    let (fixed, rows) = view_of(Memory::new(Arc::new(bytes)), Format::Txt);
+    let (fixed, rows) = view_of(MemoryRows::new(Arc::new(bytes)), TextFormat::Txt);
     assert_eq!(size(&fixed, Effort::Free), Size::Exact(1_700_000));
     assert_eq!(size(&fixed, Effort::Exact), Size::Exact(1_700_000));
     assert_eq!(rows.calls(), 0);
@@ -130,32 +131,32 @@ fn sizes_by_effort() {
 #[test]
 fn bounds_without_a_width_are_finite() {
     let strings: ArrayRef = Arc::new(StringArray::from(vec!["x"; 300_000]));
-    let (view, _) = view_of(Memory::new(strings.clone()), Format::Csv);
+    let (view, _) = view_of(MemoryRows::new(strings.clone()), TextFormat::Csv);
     assert_eq!(size(&view, Effort::Free), Size::AtMost(1 << 45));
     let class = Class::Reference(ReferenceKind::Object);
-    let references = Memory::new(strings.clone()).hinted(Hints::of(&Datatype { size: 8, class }));
-    let (view, _) = view_of(references, Format::Txt);
+    let references = MemoryRows::new(strings.clone()).hinted(Hints::of(&Datatype { size: 8, class }));
+    let (view, _) = view_of(references, TextFormat::Txt);
     // Paths of 64 KiB and 96 KiB behind them, of which each byte may be shown as three, and each character as two.
     assert_eq!(size(&view, Effort::Free), Size::AtMost(300_000 * ((160 << 10) * 3 * 2 + 1)));
-    let mut column = column("a", Arc::new(Memory::new(strings)));
+    let mut column = column("a", Arc::new(MemoryRows::new(strings)));
     column.longest = Some(5);
-    let view = TextView::new(vec![column], Format::Csv, &usual(), None, cache(), None);
+    let view = TextView::new(vec![column], TextFormat::Csv, &usual(), None, cache(), None);
     assert_eq!(size(&view, Effort::Free), Size::AtMost(2 + 300_000 * 13));
 }
 
 #[test]
 fn categories_are_bounded_by_their_longest_label() {
     let labelled = |labels: Vec<&str>, format| {
-        let labels = Arc::new(Memory::new(Arc::new(StringArray::from(labels))));
+        let labels = Arc::new(MemoryRows::new(Arc::new(StringArray::from(labels))));
         let shown: DictionaryArray<Int64Type> =
             (0..300_000).map(|row| [None, Some("B"), Some("T\"x")][row % 3]).collect();
         let values = Some(ValueSet::Categories { labels: labels.clone(), ordered: false });
-        let rows = Memory::new(Arc::new(shown)).hinted(Hints { values, nullable: true, ..Hints::default() });
+        let rows = MemoryRows::new(Arc::new(shown)).hinted(Hints { values, nullable: true, ..Hints::default() });
         let (view, rows) = view_of(rows, format);
         (view, rows, labels)
     };
     // A quote is doubled and quoted in CSV; JSON escapes it in quotes.
-    for (format, row, header) in [(Format::Csv, 7, 2), (Format::Txt, 4, 0), (Format::Ndjson, 13, 0)] {
+    for (format, row, header) in [(TextFormat::Csv, 7, 2), (TextFormat::Txt, 4, 0), (TextFormat::Ndjson, 13, 0)] {
         let (view, rows, labels) = labelled(vec!["B", "T\"x"], format);
         assert_eq!(size(&view, Effort::Free), Size::AtMost(1 << 45), "{format:?}");
         assert_eq!(size(&view, Effort::Quick), Size::AtMost(header + 300_000 * row), "{format:?}");
@@ -164,7 +165,7 @@ fn categories_are_bounded_by_their_longest_label() {
         let Size::Exact(exact) = size(&view, Effort::Exact) else { panic!("no size") };
         assert!(exact <= header + 300_000 * row, "{format:?}");
     }
-    let (view, _, labels) = labelled(vec!["long"; 300_000], Format::Txt);
+    let (view, _, labels) = labelled(vec!["long"; 300_000], TextFormat::Txt);
     assert_eq!(size(&view, Effort::Quick), Size::AtMost(1 << 45));
     assert_eq!(labels.calls(), 0, "too many to look at");
 }
@@ -172,8 +173,8 @@ fn categories_are_bounded_by_their_longest_label() {
 #[test]
 fn the_first_rows_alone() {
     let values = numbers(200_000);
-    let rows = Arc::new(Memory::new(Arc::new(Int64Array::from(values.clone()))));
-    let head = TextView::new(vec![column("a", rows)], Format::Csv, &usual(), Some(1000), cache(), None);
+    let rows = Arc::new(MemoryRows::new(Arc::new(Int64Array::from(values.clone()))));
+    let head = TextView::new(vec![column("a", rows)], TextFormat::Csv, &usual(), Some(1000), cache(), None);
     assert_eq!(head.rows(), 1000);
     assert!(whole(&head) == expected(&values[..1000], "a\n"));
 }
@@ -181,8 +182,8 @@ fn the_first_rows_alone() {
 #[test]
 fn the_first_rows_have_an_exact_size_where_they_are_not_too_long() {
     let first = |array: ArrayRef, natural| {
-        let rows = Arc::new(Memory::new(array).natural(natural));
-        (TextView::new(vec![column("a", rows.clone())], Format::Csv, &usual(), Some(1000), cache(), None), rows)
+        let rows = Arc::new(MemoryRows::new(array).natural(natural));
+        (TextView::new(vec![column("a", rows.clone())], TextFormat::Csv, &usual(), Some(1000), cache(), None), rows)
     };
     // A chunk that no other file would decode for its size at `stat`.
     let (head, _) = first(Arc::new(Int64Array::from(numbers(200_000))), 200_000);
@@ -204,10 +205,10 @@ fn tables_are_read_row_after_row() {
         expected += &format!("{x},{}\n", zmij::Buffer::new().format(*y));
     }
     let columns = vec![
-        column("x", Arc::new(Memory::new(Arc::new(Int64Array::from(x))).natural(4096))),
-        column("y", Arc::new(Memory::new(Arc::new(Float64Array::from(y))).natural(1000))),
+        column("x", Arc::new(MemoryRows::new(Arc::new(Int64Array::from(x))).natural(4096))),
+        column("y", Arc::new(MemoryRows::new(Arc::new(Float64Array::from(y))).natural(1000))),
     ];
-    let view = TextView::new(columns, Format::Csv, &usual(), None, cache(), None);
+    let view = TextView::new(columns, TextFormat::Csv, &usual(), None, cache(), None);
     assert_eq!(size(&view, Effort::Exact).bytes(), expected.len() as u64);
     check_reads(&view, expected.as_bytes());
 }
@@ -224,7 +225,7 @@ fn rows_much_wider_than_expected_are_divided() {
         })
         .collect();
     let expected = strings.iter().fold(String::from("a\n"), |text, string| text + string + "\n");
-    let (view, _) = view_of(Memory::new(Arc::new(StringArray::from(strings))), Format::Csv);
+    let (view, _) = view_of(MemoryRows::new(Arc::new(StringArray::from(strings))), TextFormat::Csv);
     check_reads(&view, expected.as_bytes());
     assert!(whole(&view) == expected.as_bytes());
 }
@@ -233,8 +234,8 @@ fn rows_much_wider_than_expected_are_divided() {
 fn what_the_store_finds_too_large_is_asked_for_in_halves() {
     let values = numbers(100_000);
     let expected = expected(&values, "");
-    let rows = Memory::new(Arc::new(Int64Array::from(values))).most(5000);
-    let (view, _) = view_of(rows, Format::Txt);
+    let rows = MemoryRows::new(Arc::new(Int64Array::from(values))).most(5000);
+    let (view, _) = view_of(rows, TextFormat::Txt);
     assert_eq!(size(&view, Effort::Exact).bytes(), expected.len() as u64);
     assert!(whole(&view) == expected);
 }
@@ -242,8 +243,8 @@ fn what_the_store_finds_too_large_is_asked_for_in_halves() {
 #[test]
 fn the_cache_is_bounded_and_forgets() {
     let cache = Arc::new(BlockCache::new(3 << 20));
-    let rows = Arc::new(Memory::new(Arc::new(Int64Array::from(numbers(1_000_000)))));
-    let view = TextView::new(vec![column("a", rows)], Format::Txt, &usual(), None, cache.clone(), None);
+    let rows = Arc::new(MemoryRows::new(Arc::new(Int64Array::from(numbers(1_000_000)))));
+    let view = TextView::new(vec![column("a", rows)], TextFormat::Txt, &usual(), None, cache.clone(), None);
     size(&view, Effort::Exact);
     whole(&view);
     assert!(cache.bytes() > 1 << 20);

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 
-use super::{BlockCache, CsvOptions, Format, TextColumn, TextView};
-use crate::store::rows::in_memory::Memory;
+use super::{BlockCache, CsvOptions, TextColumn, TextFormat, TextView};
+use crate::store::rows::in_memory::MemoryRows;
 use crate::views::gathered;
 
-fn column(name: &str, rows: Arc<Memory>) -> TextColumn {
+fn column(name: &str, rows: Arc<MemoryRows>) -> TextColumn {
     TextColumn::new(name.into(), rows)
 }
 
@@ -26,13 +26,13 @@ fn cache() -> Arc<BlockCache> {
 }
 
 /// A view over columns `a`, `b`, ….
-fn view(format: Format, arrays: &[ArrayRef]) -> TextView {
+fn view(format: TextFormat, arrays: &[ArrayRef]) -> TextView {
     view_with(format, &usual(), arrays)
 }
 
-fn view_with(format: Format, csv: &Arc<CsvOptions>, arrays: &[ArrayRef]) -> TextView {
+fn view_with(format: TextFormat, csv: &Arc<CsvOptions>, arrays: &[ArrayRef]) -> TextView {
     let names = ["a", "b", "c", "d", "e", "f"];
-    let columns = names.iter().zip(arrays).map(|(name, array)| column(name, Arc::new(Memory::new(array.clone()))));
+    let columns = names.iter().zip(arrays).map(|(name, array)| column(name, Arc::new(MemoryRows::new(array.clone()))));
     TextView::new(columns.collect(), format, csv, None, cache(), None)
 }
 
@@ -48,6 +48,6 @@ fn whole(view: &TextView) -> Vec<u8> {
     }
 }
 
-fn text(format: Format, arrays: &[ArrayRef]) -> String {
+fn text(format: TextFormat, arrays: &[ArrayRef]) -> String {
     String::from_utf8(whole(&view(format, arrays))).unwrap()
 }

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, LargeBinaryArray};
 use parking_lot::Mutex;
 
-use super::super::{BlockCache, Format, TextView};
+use super::super::{BlockCache, TextFormat, TextView};
 use super::{cache, column, usual, whole};
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
-use crate::store::rows::in_memory::Memory;
+use crate::store::rows::in_memory::MemoryRows;
 use crate::views::{Effort, View, gathered};
 
 /// 12 blocks of 65,536 rows, 4 to a step: the chunk is a step.
@@ -28,9 +28,9 @@ fn bytes() -> u64 {
     (0..ROWS).map(|number| number.to_string().len() as u64 + 1).sum()
 }
 
-fn view(rows: Memory) -> (Arc<TextView>, Arc<Memory>) {
+fn view(rows: MemoryRows) -> (Arc<TextView>, Arc<MemoryRows>) {
     let rows = Arc::new(rows.natural(CHUNK));
-    (Arc::new(TextView::new(vec![column("a", rows.clone())], Format::Txt, &usual(), None, cache(), None)), rows)
+    (Arc::new(TextView::new(vec![column("a", rows.clone())], TextFormat::Txt, &usual(), None, cache(), None)), rows)
 }
 
 fn wait_until(what: impl Fn() -> bool) {
@@ -43,7 +43,7 @@ fn wait_until(what: impl Fn() -> bool) {
 
 #[test]
 fn one_pass_serves_all_who_wait() {
-    let (view, rows) = view(Memory::new(array()));
+    let (view, rows) = view(MemoryRows::new(array()));
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap().bytes(), bytes()));
@@ -59,11 +59,11 @@ fn what_is_rendered_for_the_size_is_there_for_who_reads_next() {
     let array: ArrayRef = Arc::new(LargeBinaryArray::from_iter_values(strings));
     // Room for all, for a part, for none; and rows that come as arrays alone.
     for (room, terminated) in [(16 << 20, true), (300_000, true), (0, true), (16 << 20, false)] {
-        let rows = Memory::new(array.clone());
+        let rows = MemoryRows::new(array.clone());
         let rows = Arc::new(if terminated { rows.with_terminated() } else { rows });
         let column = column("a", rows.clone());
         let cache = Arc::new(BlockCache::new(room));
-        let view = TextView::new(vec![column], Format::NulTerminated, &usual(), None, cache.clone(), None);
+        let view = TextView::new(vec![column], TextFormat::NulTerminated, &usual(), None, cache.clone(), None);
         assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap().bytes(), expected.len() as u64);
         assert!(cache.bytes() <= room && (cache.bytes() > 0) == (terminated && room > 0), "{room} {terminated}");
         let calls = rows.calls();
@@ -108,7 +108,7 @@ fn an_interrupted_pass_stops_and_the_next_goes_on() {
             Ok(())
         }
     };
-    let (view, _) = view(Memory::new(array()).hook(hook));
+    let (view, _) = view(MemoryRows::new(array()).hook(hook));
     let interrupts = [Interrupt::new(), Interrupt::new()];
     thread::scope(|scope| {
         let waiting: Vec<_> = interrupts
@@ -149,7 +149,7 @@ fn a_failure_reaches_everyone_and_does_not_stick() {
             Err(Error::Chunk { path: "/a".into(), chunk: 1, address: 4096, reason: "deflate: bad block".into() })
         }
     };
-    let (view, _) = view(Memory::new(array()).hook(hook));
+    let (view, _) = view(MemoryRows::new(array()).hook(hook));
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -171,7 +171,7 @@ fn a_panic_is_an_error() {
         assert!(range.start < CHUNK, "on purpose");
         Ok(())
     };
-    let (view, _) = view(Memory::new(array()).hook(hook));
+    let (view, _) = view(MemoryRows::new(array()).hook(hook));
     let error = view.size(Effort::Exact, &Interrupt::new()).unwrap_err();
     assert!(error.to_string().contains("panic"), "{error}");
 }
@@ -179,7 +179,7 @@ fn a_panic_is_an_error() {
 #[test]
 fn rows_that_come_short_are_an_error() {
     #[derive(Debug)]
-    struct Short(Memory);
+    struct Short(MemoryRows);
     impl crate::store::Rows for Short {
         fn facts(&self) -> &crate::store::Facts {
             self.0.facts()
@@ -189,8 +189,8 @@ fn rows_that_come_short_are_an_error() {
             self.0.array(range.start..range.end - 1, interrupt)
         }
     }
-    let column = super::TextColumn::new("a".into(), Arc::new(Short(Memory::new(array()))));
-    let view = TextView::new(vec![column], Format::Txt, &usual(), None, cache(), None);
+    let column = super::TextColumn::new("a".into(), Arc::new(Short(MemoryRows::new(array()))));
+    let view = TextView::new(vec![column], TextFormat::Txt, &usual(), None, cache(), None);
     let error = view.size(Effort::Exact, &Interrupt::new()).unwrap_err();
     assert!(error.to_string().ends_with("values"), "{error}");
 }
@@ -206,7 +206,7 @@ fn many_readers_render_a_block_once() {
             Ok(())
         }
     };
-    let (view, _) = view(Memory::new(array()).hook(hook));
+    let (view, _) = view(MemoryRows::new(array()).hook(hook));
     view.size(Effort::Exact, &Interrupt::new()).unwrap();
     starts.lock().clear();
     thread::scope(|scope| {
@@ -220,7 +220,7 @@ fn many_readers_render_a_block_once() {
 
 #[test]
 fn sequential_readers_find_blocks_ready() {
-    let (view, rows) = view(Memory::new(array()));
+    let (view, rows) = view(MemoryRows::new(array()));
     view.size(Effort::Exact, &Interrupt::new()).unwrap();
     let before = rows.calls();
     let text = whole(&view);

@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field};
 use half::f16;
 use proptest::prelude::*;
 
-use super::super::{CsvOptions, Format, Layout};
+use super::super::{CsvOptions, TextFormat, TextLayout};
 use super::{text, usual, view, whole};
 use crate::source::Interrupt;
 use crate::views::text::width;
@@ -24,7 +24,7 @@ fn a<A: Array + 'static>(array: A) -> ArrayRef {
     Arc::new(array)
 }
 
-fn one(format: Format, array: &ArrayRef) -> String {
+fn one(format: TextFormat, array: &ArrayRef) -> String {
     text(format, std::slice::from_ref(array))
 }
 
@@ -57,7 +57,7 @@ fn csv_of_many_types() {
         0,inf,false,\"\",,\"{\"\"re\"\":\"\"NaN\"\",\"\"im\"\":\"\"-Infinity\"\"}\"\n\
         ,16777216.0,,,\"say \"\"hi\"\", all\",\"{\"\"re\"\":null,\"\"im\"\":-0.0}\"\n\
         127,1e-45,true,\"a\"\"b,c\r\nd\",plain,\n";
-    assert_eq!(text(Format::Csv, &arrays), expected);
+    assert_eq!(text(TextFormat::Csv, &arrays), expected);
 }
 
 /// Expected from Python: `json.dumps(row, separators=(",", ":"), ensure_ascii=False)`, with NaN and infinities as
@@ -87,7 +87,7 @@ fn ndjson_of_many_types() {
         "\n",
         "{\"a\":10,\"b\":\"\\u0001\u{7f}\",\"c\":[7],\"d\":null,\"e\":\"abcd\",\"f\":null}\n",
     );
-    let text = text(Format::Ndjson, &arrays);
+    let text = text(TextFormat::Ndjson, &arrays);
     assert_eq!(text, expected);
     for line in text.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -97,23 +97,23 @@ fn ndjson_of_many_types() {
 #[test]
 fn one_column() {
     let strings = a(StringArray::from(vec![Some("x"), None, Some(""), Some("a\\b\nc\rd,\"")]));
-    assert_eq!(one(Format::Csv, &strings), "a\nx\n\"\"\n\"\"\n\"a\\b\nc\rd,\"\"\"\n");
-    assert_eq!(one(Format::Txt, &strings), "x\n\n\na\\\\b\\nc\\rd,\"\n");
+    assert_eq!(one(TextFormat::Csv, &strings), "a\nx\n\"\"\n\"\"\n\"a\\b\nc\rd,\"\"\"\n");
+    assert_eq!(one(TextFormat::Txt, &strings), "x\n\n\na\\\\b\\nc\\rd,\"\n");
     assert_eq!(
-        one(Format::Ndjson, &strings),
+        one(TextFormat::Ndjson, &strings),
         "{\"a\":\"x\"}\n{\"a\":null}\n{\"a\":\"\"}\n{\"a\":\"a\\\\b\\nc\\rd,\\\"\"}\n"
     );
     let numbers = a(Int64Array::from(vec![Some(i64::MIN), None, Some(7)]));
-    assert_eq!(one(Format::Csv, &numbers), "a\n-9223372036854775808\n\"\"\n7\n");
-    assert_eq!(one(Format::Txt, &numbers), "-9223372036854775808\n\n7\n");
-    assert_eq!(one(Format::Ndjson, &numbers), "{\"a\":-9223372036854775808}\n{\"a\":null}\n{\"a\":7}\n");
+    assert_eq!(one(TextFormat::Csv, &numbers), "a\n-9223372036854775808\n\"\"\n7\n");
+    assert_eq!(one(TextFormat::Txt, &numbers), "-9223372036854775808\n\n7\n");
+    assert_eq!(one(TextFormat::Ndjson, &numbers), "{\"a\":-9223372036854775808}\n{\"a\":null}\n{\"a\":7}\n");
     // JSON inside a line is escaped like any value, so that undoing the escapes gives JSON.
     let keys = Int32Array::from(vec![0]);
     let list = a(DictionaryArray::new(keys, a(StringArray::from(vec!["a\\b"]))));
     let field = Arc::new(Field::new("item", list.data_type().clone(), true));
     let windows = a(FixedSizeListArray::new(field, 1, list, None));
-    assert_eq!(one(Format::Txt, &windows), "[\"a\\\\\\\\b\"]\n");
-    assert_eq!(one(Format::Csv, &windows), "a\n\"[\"\"a\\\\b\"\"]\"\n");
+    assert_eq!(one(TextFormat::Txt, &windows), "[\"a\\\\\\\\b\"]\n");
+    assert_eq!(one(TextFormat::Csv, &windows), "a\n\"[\"\"a\\\\b\"\"]\"\n");
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn floats_are_the_shortest_that_read_back() {
     let doubles = [0.1, 0.1 + 0.2, 5e-324, f64::MAX, 1e16, 1e22, 123_456_789.0, -0.0, f64::NAN, f64::NEG_INFINITY];
     let expected =
         "0.1\n0.30000000000000004\n5e-324\n1.7976931348623157e+308\n1e+16\n1e+22\n123456789.0\n-0.0\nNaN\n-inf\n";
-    assert_eq!(text(Format::Txt, &[a(Float64Array::from(doubles.to_vec()))]), expected);
+    assert_eq!(text(TextFormat::Txt, &[a(Float64Array::from(doubles.to_vec()))]), expected);
     let halves = [0.1, 0.333_333, 65504.0, f64::INFINITY].map(f16::from_f64);
-    assert_eq!(text(Format::Txt, &[a(Float16Array::from(halves.to_vec()))]), "0.1\n0.3333\n65500.0\ninf\n");
-    assert_eq!(text(Format::Ndjson, &[a(Float16Array::from(halves[3..].to_vec()))]), "{\"a\":\"Infinity\"}\n");
+    assert_eq!(text(TextFormat::Txt, &[a(Float16Array::from(halves.to_vec()))]), "0.1\n0.3333\n65500.0\ninf\n");
+    assert_eq!(text(TextFormat::Ndjson, &[a(Float16Array::from(halves[3..].to_vec()))]), "{\"a\":\"Infinity\"}\n");
 }
 
 #[test]
@@ -134,18 +134,18 @@ fn labels_may_be_numbers_and_many() {
         Int32Array::from(vec![Some(2), None, Some(0)]),
         a(Float64Array::from(vec![0.5, 1.0, 1e20])),
     );
-    assert_eq!(text(Format::Csv, &[a(numbers)]), "a\n1e+20\n\"\"\n0.5\n");
+    assert_eq!(text(TextFormat::Csv, &[a(numbers)]), "a\n1e+20\n\"\"\n0.5\n");
     // More labels than rows: they are written in the order of the rows.
     let few = DictionaryArray::new(
         Int32Array::from(vec![Some(4), None]),
         a(StringArray::from(vec!["a", "b", "c", "d", "e,f"])),
     );
-    assert_eq!(text(Format::Csv, &[a(few)]), "a\n\"e,f\"\n\"\"\n");
+    assert_eq!(text(TextFormat::Csv, &[a(few)]), "a\n\"e,f\"\n\"\"\n");
     // A label that is missing makes its rows missing; a dictionary may be empty where every row is.
     let missing = DictionaryArray::new(Int32Array::from(vec![0, 1]), a(StringArray::from(vec![None, Some("x")])));
-    assert_eq!(text(Format::Ndjson, &[a(missing)]), "{\"a\":null}\n{\"a\":\"x\"}\n");
+    assert_eq!(text(TextFormat::Ndjson, &[a(missing)]), "{\"a\":null}\n{\"a\":\"x\"}\n");
     let empty = DictionaryArray::new(Int32Array::from(vec![None, None]), a(StringArray::from(Vec::<&str>::new())));
-    assert_eq!(text(Format::Txt, &[a(empty)]), "\n\n");
+    assert_eq!(text(TextFormat::Txt, &[a(empty)]), "\n\n");
 }
 
 #[test]
@@ -154,23 +154,23 @@ fn lists_of_lists_and_slices() {
     let field = Arc::new(Field::new("item", inner.data_type().clone(), true));
     let pairs = FixedSizeListArray::new(field, 2, a(inner), Some(NullBuffer::from(vec![true, false, true])));
     let expected = ["{\"a\":[[0,null],[1,null]]}\n", "{\"a\":null}\n", "{\"a\":[[4,null],[5,null]]}\n"];
-    assert_eq!(text(Format::Ndjson, &[a(pairs.clone())]), expected.concat());
-    assert_eq!(text(Format::Ndjson, &[a(pairs.slice(1, 2))]), expected[1..].concat());
+    assert_eq!(text(TextFormat::Ndjson, &[a(pairs.clone())]), expected.concat());
+    assert_eq!(text(TextFormat::Ndjson, &[a(pairs.slice(1, 2))]), expected[1..].concat());
     let strings = LargeStringArray::from(vec!["quoted\"", "plain", "x,y"]);
-    assert_eq!(text(Format::Csv, &[a(strings.slice(1, 2))]), "a\nplain\n\"x,y\"\n");
-    assert_eq!(text(Format::Csv, &[complex().slice(3, 1)]), "a\n\"\"\n");
+    assert_eq!(text(TextFormat::Csv, &[a(strings.slice(1, 2))]), "a\nplain\n\"x,y\"\n");
+    assert_eq!(text(TextFormat::Csv, &[complex().slice(3, 1)]), "a\n\"\"\n");
 }
 
 #[test]
 fn names_are_quoted_and_repaired() {
     let names: [bstr::BString; 5] =
         ["plain".into(), "a,b".into(), "say \"x\"".into(), "".into(), b"\xff\n".as_slice().into()];
-    let header = Layout::header(Format::Csv, &usual(), &names);
+    let header = TextLayout::header(TextFormat::Csv, &usual(), &names);
     assert_eq!(String::from_utf8(header).unwrap(), "plain,\"a,b\",\"say \"\"x\"\"\",\"\",\"\u{fffd}\n\"\n");
-    assert!(Layout::header(Format::Txt, &usual(), &names).is_empty());
+    assert!(TextLayout::header(TextFormat::Txt, &usual(), &names).is_empty());
     let rows: Vec<ArrayRef> = (0..5).map(|_| a(Int8Array::from(vec![1]))).collect();
     let mut out = Vec::new();
-    Layout::new(Format::Ndjson, &names).render(&rows, &mut out).unwrap();
+    TextLayout::new(TextFormat::Ndjson, &names).render(&rows, &mut out).unwrap();
     let expected = "{\"plain\":1,\"a,b\":1,\"say \\\"x\\\"\":1,\"\":1,\"\u{fffd}\\n\":1}\n";
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }
@@ -178,7 +178,7 @@ fn names_are_quoted_and_repaired() {
 #[test]
 fn types_without_text_are_errors() {
     let dates = a(arrow_array::Date64Array::from(vec![1]));
-    let view = view(Format::Csv, &[dates]);
+    let view = view(TextFormat::Csv, &[dates]);
     let error = view.size(Effort::Exact, &Interrupt::new()).unwrap_err();
     assert_eq!(error.to_string(), "a: values of type Date64 have no text");
 }
@@ -186,10 +186,10 @@ fn types_without_text_are_errors() {
 #[test]
 fn no_rows() {
     let nothing = [a(Int64Array::from(Vec::<i64>::new()))];
-    assert_eq!(text(Format::Csv, &nothing), "a\n");
-    assert_eq!(text(Format::Ndjson, &nothing), "");
-    assert_eq!(view(Format::Csv, &nothing).size(Effort::Free, &Interrupt::new()).unwrap(), Size::Exact(2));
-    assert_eq!(text(Format::Csv, &[]), "\n");
+    assert_eq!(text(TextFormat::Csv, &nothing), "a\n");
+    assert_eq!(text(TextFormat::Ndjson, &nothing), "");
+    assert_eq!(view(TextFormat::Csv, &nothing).size(Effort::Free, &Interrupt::new()).unwrap(), Size::Exact(2));
+    assert_eq!(text(TextFormat::Csv, &[]), "\n");
 }
 
 /// Any column.
@@ -233,8 +233,15 @@ fn options() -> impl Strategy<Value = Arc<CsvOptions>> {
     (separator, null).prop_map(|(separator, null)| Arc::new(CsvOptions::new(separator, &null, true).unwrap()))
 }
 
-fn formats() -> impl Strategy<Value = Format> {
-    let all = [Format::Csv, Format::Txt, Format::Ndjson, Format::JsonValues, Format::NulTerminated, Format::Verbatim];
+fn formats() -> impl Strategy<Value = TextFormat> {
+    let all = [
+        TextFormat::Csv,
+        TextFormat::Txt,
+        TextFormat::Ndjson,
+        TextFormat::JsonValues,
+        TextFormat::NulTerminated,
+        TextFormat::Verbatim,
+    ];
     prop::sample::select(all.to_vec())
 }
 
@@ -247,11 +254,11 @@ fn pairs(numbers: Vec<f64>) -> ArrayRef {
 #[test]
 fn json_values_have_a_line_each_and_no_object() {
     let rows = pairs(vec![0.5, -0.0, f64::NAN, f64::NEG_INFINITY, 1e20, 3.0]);
-    assert_eq!(text(Format::JsonValues, &[rows]), "[0.5,-0.0]\n[\"NaN\",\"-Infinity\"]\n[1e+20,3.0]\n");
+    assert_eq!(text(TextFormat::JsonValues, &[rows]), "[0.5,-0.0]\n[\"NaN\",\"-Infinity\"]\n[1e+20,3.0]\n");
     let strings = a(StringArray::from(vec![Some("a\"b\nc"), None, Some("")]));
-    assert_eq!(text(Format::JsonValues, std::slice::from_ref(&strings)), "\"a\\\"b\\nc\"\nnull\n\"\"\n");
+    assert_eq!(text(TextFormat::JsonValues, std::slice::from_ref(&strings)), "\"a\\\"b\\nc\"\nnull\n\"\"\n");
     let numbers = a(Int64Array::from(vec![1, 2, 3]));
-    assert_eq!(text(Format::JsonValues, &[strings, numbers]), "\"a\\\"b\\nc\"\n1\nnull\n2\n\"\"\n3\n");
+    assert_eq!(text(TextFormat::JsonValues, &[strings, numbers]), "\"a\\\"b\\nc\"\n1\nnull\n2\n\"\"\n3\n");
 }
 
 #[test]
@@ -259,25 +266,25 @@ fn a_value_by_itself_is_its_bytes() {
     let json = "{\"a\": \"b\\n\"}\r\n\0";
     let long = "x".repeat(100) + "\\\n";
     for value in [json, "", "x", &long] {
-        assert_eq!(text(Format::Verbatim, &[a(StringArray::from(vec![value]))]), value);
+        assert_eq!(text(TextFormat::Verbatim, &[a(StringArray::from(vec![value]))]), value);
         let stored = LargeBinaryArray::from(vec![value.as_bytes()]);
-        assert_eq!(text(Format::Verbatim, &[a(stored)]), value);
+        assert_eq!(text(TextFormat::Verbatim, &[a(stored)]), value);
     }
-    assert_eq!(text(Format::Verbatim, &[a(StringArray::from(vec![None::<&str>]))]), "");
-    assert_eq!(text(Format::Verbatim, &[a(StringArray::from(Vec::<&str>::new()))]), "");
+    assert_eq!(text(TextFormat::Verbatim, &[a(StringArray::from(vec![None::<&str>]))]), "");
+    assert_eq!(text(TextFormat::Verbatim, &[a(StringArray::from(Vec::<&str>::new()))]), "");
     // Bytes that are no UTF-8 stay what they are.
-    let view = view(Format::Verbatim, &[a(LargeBinaryArray::from(vec![b"\xff\0\n".as_slice()]))]);
+    let view = view(TextFormat::Verbatim, &[a(LargeBinaryArray::from(vec![b"\xff\0\n".as_slice()]))]);
     assert_eq!(whole(&view), b"\xff\0\n");
     assert_eq!(view.size(Effort::Exact, &Interrupt::new()).unwrap(), Size::Exact(3));
 }
 
 #[test]
 fn one_value_as_txt_is_a_line() {
-    assert_eq!(text(Format::Txt, &[a(Int64Array::from(vec![-7]))]), "-7\n");
-    assert_eq!(text(Format::Txt, &[a(Float64Array::from(vec![0.1]))]), "0.1\n");
-    assert_eq!(text(Format::Txt, &[a(BooleanArray::from(vec![true]))]), "true\n");
-    assert_eq!(text(Format::Txt, &[a(StringArray::from(vec![None::<&str>]))]), "\n");
-    assert_eq!(text(Format::Txt, &[pairs(vec![1.0, 2.5])]), "[1.0,2.5]\n");
+    assert_eq!(text(TextFormat::Txt, &[a(Int64Array::from(vec![-7]))]), "-7\n");
+    assert_eq!(text(TextFormat::Txt, &[a(Float64Array::from(vec![0.1]))]), "0.1\n");
+    assert_eq!(text(TextFormat::Txt, &[a(BooleanArray::from(vec![true]))]), "true\n");
+    assert_eq!(text(TextFormat::Txt, &[a(StringArray::from(vec![None::<&str>]))]), "\n");
+    assert_eq!(text(TextFormat::Txt, &[pairs(vec![1.0, 2.5])]), "[1.0,2.5]\n");
 }
 
 proptest! {
@@ -291,7 +298,7 @@ proptest! {
         cut in 0..40_usize,
     ) {
         let name = bstr::BString::from("n\"");
-        let layout = Layout::with_csv(format, &csv, std::iter::repeat_n(&name, if wide { 2 } else { 1 }));
+        let layout = TextLayout::with_csv(format, &csv, std::iter::repeat_n(&name, if wide { 2 } else { 1 }));
         let columns = vec![array.clone(); layout.columns()];
         let mut out = Vec::new();
         layout.render(&columns, &mut out).unwrap();
@@ -312,7 +319,7 @@ proptest! {
     #[test]
     fn csv_reads_back(strings in prop::collection::vec((".{0,6}", "[ ,\"\n\r;a]{0,6}"), 1..20)) {
         let (first, second): (Vec<&str>, Vec<&str>) = strings.iter().map(|(a, b)| (a.as_str(), b.as_str())).unzip();
-        let text = text(Format::Csv, &[a(StringArray::from(first)), a(StringArray::from(second))]);
+        let text = text(TextFormat::Csv, &[a(StringArray::from(first)), a(StringArray::from(second))]);
         let mut reader = csv::ReaderBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_reader(text.as_bytes());
         let records: Vec<(String, String)> = reader.deserialize().collect::<Result<_, _>>().unwrap();
         prop_assert_eq!(records, strings);
@@ -321,7 +328,7 @@ proptest! {
     #[test]
     fn ndjson_reads_back(strings in prop::collection::vec((any::<String>(), any::<i64>()), 1..20)) {
         let (first, second): (Vec<&str>, Vec<i64>) = strings.iter().map(|(a, b)| (a.as_str(), *b)).unzip();
-        let text = text(Format::Ndjson, &[a(StringArray::from(first)), a(Int64Array::from(second))]);
+        let text = text(TextFormat::Ndjson, &[a(StringArray::from(first)), a(Int64Array::from(second))]);
         prop_assert_eq!(text.matches('\n').count(), strings.len());
         for (line, (string, number)) in text.split('\n').zip(&strings) {
             prop_assert_eq!(serde_json::from_str::<serde_json::Value>(line).unwrap(), serde_json::json!({"a": string, "b": number}));

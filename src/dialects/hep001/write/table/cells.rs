@@ -26,7 +26,7 @@ pub enum Failure {
 
 /// How the values of an array become elements of a fixed width.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cells {
+pub(super) enum CellEncoding {
     /// Numbers of this many bytes, as in memory.
     Number(usize),
     /// Integers and decimals, sign-extended or cut to this many bytes.
@@ -40,12 +40,12 @@ pub(super) enum Cells {
     /// Bytes.
     Bytes(usize),
     /// Fields in succession.
-    Fields(Vec<Cells>),
+    Fields(Vec<CellEncoding>),
     /// This many items in succession.
-    Items(Box<Cells>, usize),
+    Items(Box<CellEncoding>, usize),
 }
 
-impl Cells {
+impl CellEncoding {
     /// Bytes of an element.
     pub fn width(&self) -> usize {
         match self {
@@ -146,7 +146,7 @@ pub(super) fn masked(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Arr
 /// # Errors
 /// See [`Failure`].
 pub(super) fn append(
-    cells: &Cells,
+    cells: &CellEncoding,
     array: &ArrayRef,
     fill: Option<&[u8]>,
     is_known: bool,
@@ -155,19 +155,19 @@ pub(super) fn append(
     let start = out.len();
     let width = cells.width();
     match cells {
-        Cells::Number(_) => {
+        CellEncoding::Number(_) => {
             let data = array.to_data();
             let (from, length) = (data.offset() * width, data.len() * width);
             let bytes = data.buffers().first().and_then(|buffer| buffer.as_slice().get(from..from + length));
             out.extend_from_slice(bytes.ok_or_else(|| wrong(format!("{} is no number", array.data_type())))?);
         }
-        Cells::Widened(_) => widen(array, width, out)?,
-        Cells::Boolean => {
+        CellEncoding::Widened(_) => widen(array, width, out)?,
+        CellEncoding::Boolean => {
             let values = array.as_boolean_opt().ok_or_else(|| wrong("no booleans"))?.values();
             out.extend((0..values.len()).map(|row| u8::from(values.value(row))));
         }
-        Cells::Text(most) | Cells::Terminated(most) => {
-            let most = most - usize::from(matches!(cells, Cells::Terminated(_)));
+        CellEncoding::Text(most) | CellEncoding::Terminated(most) => {
+            let most = most - usize::from(matches!(cells, CellEncoding::Terminated(_)));
             let texts = array.as_string_opt::<i64>().ok_or_else(|| wrong("no text"))?;
             no_nul(texts)?;
             out.resize(start + texts.len() * width, 0);
@@ -184,11 +184,11 @@ pub(super) fn append(
                 cell.copy_from_slice(text.as_bytes());
             }
         }
-        Cells::Bytes(_) => {
+        CellEncoding::Bytes(_) => {
             let array = array.as_fixed_size_binary_opt().ok_or_else(|| wrong("no bytes"))?;
             out.extend_from_slice(array.value_data().get(..array.len() * width).unwrap_or_default());
         }
-        Cells::Fields(fields) => {
+        CellEncoding::Fields(fields) => {
             let array = array.as_struct_opt().ok_or_else(|| wrong("no struct"))?;
             out.resize(start + array.len() * width, 0);
             let mut place = 0;
@@ -204,7 +204,7 @@ pub(super) fn append(
                 place += cells.width();
             }
         }
-        Cells::Items(item, count) => {
+        CellEncoding::Items(item, count) => {
             let list = array.as_fixed_size_list_opt().ok_or_else(|| wrong("no list of one length"))?;
             let values = normal(&list.values().slice(0, list.len() * count))?;
             let around = list.nulls().map(|nulls| nulls.expand(*count));
@@ -293,7 +293,7 @@ fn widen(array: &ArrayRef, width: usize, out: &mut Vec<u8>) -> Result<(), Failur
         _ => DataType::UInt64,
     };
     let wide = arrow_cast::cast(array, &to).map_err(wrong)?;
-    append(&Cells::Number(width), &wide, Some(&vec![0; width]), true, out)
+    append(&CellEncoding::Number(width), &wide, Some(&vec![0; width]), true, out)
 }
 
 /// The item field of a list type.

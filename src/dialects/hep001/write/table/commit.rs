@@ -6,10 +6,10 @@
 
 use std::ffi::CString;
 
-use super::Table;
-use super::encode::{Content, Encoded, Piece};
+use super::PlannedTable;
+use super::encode::{Encoded, EncodedPiece, PieceContent};
 use super::extend::Existing;
-use super::plan::{Part, Shape};
+use super::plan::{ColumnDatasets, PlannedDataset};
 use crate::catalogue::Charset;
 use crate::codec::Compression;
 use crate::dialects::hep001::boolean;
@@ -20,9 +20,9 @@ use crate::dialects::hep001::names::{
 use crate::dialects::hep001::write::options::Revision;
 use crate::dialects::hep001::write::steps::Steps;
 use crate::dialects::index_writer::Error;
-use crate::h5::element::{Element, Fill, Value};
-use crate::h5::steps::{Layout, NewElement, Object, Step};
-use crate::h5::{self, Writing};
+use crate::h5::element::{AttributeValue, ElementType, FillSetting};
+use crate::h5::steps::{NewDataset, NewElement, Step, TargetObject};
+use crate::h5::{self, WritingClient};
 use crate::source::Interrupt;
 
 /// Most bytes of names in an attribute.
@@ -33,33 +33,37 @@ const LABELS: usize = 4 << 20;
 
 /// A table under construction.
 #[derive(Debug)]
-pub struct Writer<'a> {
-    table: &'a Table,
-    group: Object,
+pub struct TableWriter<'a> {
+    table: &'a PlannedTable,
+    group: TargetObject,
     /// Object and number of elements of each part.
-    parts: Vec<(Object, u64)>,
+    parts: Vec<(TargetObject, u64)>,
     /// Objects to link into the group, in the order of the columns.
-    columns: Vec<Object>,
+    columns: Vec<TargetObject>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> TableWriter<'a> {
     /// Creates the datasets; nothing links to them yet.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn begin(table: &'a Table, writing: &mut Writing<'_>, interrupt: &Interrupt) -> Result<Self, Error> {
+    pub fn begin(
+        table: &'a PlannedTable,
+        writing: &mut WritingClient<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, Error> {
         writing.step(Step::Begin, interrupt)?;
         if table.existing.is_some() {
-            let mut parts: Vec<(usize, Object, u64)> = Vec::new();
-            let mut note = |part: &Part| {
+            let mut parts: Vec<(usize, TargetObject, u64)> = Vec::new();
+            let mut note = |part: &PlannedDataset| {
                 if let Some(resumed) = &part.resumed {
-                    parts.push((part.number, Object::Path(resumed.path.clone()), resumed.extent));
+                    parts.push((part.number, TargetObject::Path(resumed.path.clone()), resumed.extent));
                 }
             };
             table.columns.iter().for_each(|column| column.shape.each(&mut note));
             parts.sort_by_key(|part| part.0);
             let parts = parts.into_iter().map(|(_, object, extent)| (object, extent)).collect();
-            let group = Object::Path(table.path.clone().into_bytes());
+            let group = TargetObject::Path(table.path.clone().into_bytes());
             return Ok(Self { table, group, parts, columns: Vec::new() });
         }
         let mut steps = Steps { writing, interrupt };
@@ -77,7 +81,12 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn put(&mut self, piece: &Piece, writing: &mut Writing<'_>, interrupt: &Interrupt) -> Result<(), Error> {
+    pub fn put(
+        &mut self,
+        piece: &EncodedPiece,
+        writing: &mut WritingClient<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
         let Some((object, length)) = self.parts.get_mut(piece.part) else { return Ok(()) };
         let end = piece.start + piece.count;
         if end > *length {
@@ -85,8 +94,8 @@ impl<'a> Writer<'a> {
             *length = end;
         }
         match &piece.content {
-            Content::Chunk(bytes) => writing.chunk(object, &[piece.start], bytes, interrupt)?,
-            Content::Strings(elements) => {
+            PieceContent::Chunk(bytes) => writing.chunk(object, &[piece.start], bytes, interrupt)?,
+            PieceContent::Strings(elements) => {
                 writing.elements(object, [&[piece.start], &[piece.count]], elements, interrupt)?;
             }
         }
@@ -102,7 +111,7 @@ impl<'a> Writer<'a> {
         self,
         encoded: &[Encoded],
         replaces: bool,
-        writing: &mut Writing<'_>,
+        writing: &mut WritingClient<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         if let Some(existing) = &self.table.existing {
@@ -111,20 +120,20 @@ impl<'a> Writer<'a> {
         let Self { table, group, columns, .. } = self;
         let mut steps = Steps { writing, interrupt };
         let is_july = table.revision == Revision::July;
-        let class = if is_july { Value::ascii(TABLE_CLASS) } else { Value::padded(TABLE_CLASS) };
+        let class = if is_july { AttributeValue::ascii(TABLE_CLASS) } else { AttributeValue::padded(TABLE_CLASS) };
         steps.attribute(&group, "CLASS", class)?;
-        steps.attribute(&group, "VERSION", Value::ascii("1.0"))?;
+        steps.attribute(&group, "VERSION", AttributeValue::ascii("1.0"))?;
         let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
         let longest = names.iter().map(|name| name.len()).max().unwrap_or(0);
         if !names.is_empty() && (longest + 1) * names.len() <= MOST_NAMES {
-            steps.attribute(&group, COLUMN_ORDER, Value::texts(&names))?;
+            steps.attribute(&group, COLUMN_ORDER, AttributeValue::texts(&names))?;
         }
         let mut categories = None;
         for ((column, object), encoded) in table.columns.iter().zip(&columns).zip(encoded) {
             for (name, value) in &column.attributes {
                 steps.attribute(object, name, value.clone())?;
             }
-            if let Shape::Codes(_, is_ordered) = &column.shape {
+            if let ColumnDatasets::Codes(_, is_ordered) = &column.shape {
                 let labels = steps.labels(table, &encoded.labels, *is_ordered)?;
                 let to = if is_july {
                     if categories.is_none() {
@@ -147,16 +156,16 @@ impl<'a> Writer<'a> {
         if let Some(categories) = categories {
             steps.link(categories, Some(&group), CATEGORIES_GROUP.into())?;
         }
-        let labels: Vec<Object> = table.labels.iter().filter_map(|at| columns.get(*at).cloned()).collect();
+        let labels: Vec<TargetObject> = table.labels.iter().filter_map(|at| columns.get(*at).cloned()).collect();
         if let Some(first) = table.labels.first().and_then(|at| table.columns.get(*at)) {
-            steps.attribute(&group, INDEX, Value::utf8(&first.name))?;
+            steps.attribute(&group, INDEX, AttributeValue::utf8(&first.name))?;
             if is_july {
                 steps.references(&group, INDEX_COLUMNS, table.references, labels, true)?;
             }
         }
         let rows = encoded.first().map_or(0, |encoded| encoded.rows);
         if is_july {
-            steps.attribute(&group, ROWS, Value::number(rows))?;
+            steps.attribute(&group, ROWS, AttributeValue::number(rows))?;
         }
         steps.step(Step::Flush)?;
         steps.step(Step::Link { object: group, group: None, replaces, path: table.path.clone().into_bytes() })?;
@@ -164,13 +173,13 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Writer<'_> {
+impl TableWriter<'_> {
     /// Commits appended rows: first everything that readers do not yet count as rows, then the new number of rows.
     fn extended(
         self,
         existing: &Existing,
         encoded: &[Encoded],
-        writing: &mut Writing<'_>,
+        writing: &mut WritingClient<'_>,
         interrupt: &Interrupt,
     ) -> Result<(), Error> {
         let Self { table, group, parts, .. } = self;
@@ -182,7 +191,7 @@ impl Writer<'_> {
                 let reason = format!("the label {label:?} is longer than the {} bytes that labels have", known.width);
                 return Err(Error::refused(&column.name, reason));
             }
-            let object = Object::Path(known.path.clone());
+            let object = TargetObject::Path(known.path.clone());
             if !fresh.is_empty() {
                 let extents = vec![encoded.labels.len() as u64];
                 steps.step(Step::Extend { object: object.clone(), extents })?;
@@ -190,12 +199,14 @@ impl Writer<'_> {
             }
         }
         // All columns of a table get one length, even if an earlier append was cut off.
-        let own = |shape: &Shape| match shape {
-            Shape::Cells(part, _) | Shape::Codes(part, _) | Shape::Strings(part) => Some(part.number),
-            Shape::Lists { .. } | Shape::Texts { .. } => None,
+        let own = |shape: &ColumnDatasets| match shape {
+            ColumnDatasets::Cells(part, _) | ColumnDatasets::Codes(part, _) | ColumnDatasets::Strings(part) => {
+                Some(part.number)
+            }
+            ColumnDatasets::Lists { .. } | ColumnDatasets::Texts { .. } => None,
         };
         let lengths = table.columns.iter().filter_map(|column| own(&column.shape));
-        let lengths: Vec<&(Object, u64)> = lengths.filter_map(|number| parts.get(number)).collect();
+        let lengths: Vec<&(TargetObject, u64)> = lengths.filter_map(|number| parts.get(number)).collect();
         let longest = lengths.iter().map(|(_, length)| *length).max().unwrap_or(0);
         for (object, _) in lengths.iter().filter(|(_, length)| *length < longest) {
             steps.step(Step::Extend { object: object.clone(), extents: vec![longest] })?;
@@ -206,9 +217,9 @@ impl Writer<'_> {
         let rows = rows.ok_or_else(|| Error::refused(&table.path, "NROWS would pass 2^64"))?;
         steps.step(Step::Begin)?;
         if let Some(generation) = existing.generation {
-            steps.attribute(&group, GENERATION, Value::number(generation.wrapping_add(1)))?;
+            steps.attribute(&group, GENERATION, AttributeValue::number(generation.wrapping_add(1)))?;
         }
-        steps.attribute(&group, ROWS, Value::number(rows))?;
+        steps.attribute(&group, ROWS, AttributeValue::number(rows))?;
         steps.step(Step::Commit { removes: false })
     }
 }
@@ -217,12 +228,12 @@ impl Writer<'_> {
 struct Maker<'s, 'a, 'b> {
     steps: &'s mut Steps<'a, 'b>,
     /// Objects of the parts, by part number.
-    parts: Vec<Object>,
+    parts: Vec<TargetObject>,
 }
 
 impl Maker<'_, '_, '_> {
-    fn dataset(&mut self, part: &Part) -> Result<Object, Error> {
-        let layout = Layout {
+    fn dataset(&mut self, part: &PlannedDataset) -> Result<TargetObject, Error> {
+        let layout = NewDataset {
             element: NewElement::Of(part.element.clone()),
             extents: vec![0],
             grows: vec![true],
@@ -233,7 +244,7 @@ impl Maker<'_, '_, '_> {
         };
         let object = self.steps.make(Step::Dataset(layout))?;
         for (name, value) in &part.attributes {
-            self.steps.attribute(&object, name, Value::utf8(value))?;
+            self.steps.attribute(&object, name, AttributeValue::utf8(value))?;
         }
         if self.parts.len() <= part.number {
             self.parts.resize(part.number + 1, object.clone());
@@ -244,20 +255,22 @@ impl Maker<'_, '_, '_> {
         Ok(object)
     }
 
-    fn group(&mut self, class: &str) -> Result<Object, Error> {
+    fn group(&mut self, class: &str) -> Result<TargetObject, Error> {
         let group = self.steps.make(Step::Group)?;
-        self.steps.attribute(&group, "CLASS", Value::ascii(class))?;
+        self.steps.attribute(&group, "CLASS", AttributeValue::ascii(class))?;
         if class == LIST_CLASS {
-            self.steps.attribute(&group, "KIND", Value::ascii("OFFSETS"))?;
+            self.steps.attribute(&group, "KIND", AttributeValue::ascii("OFFSETS"))?;
         }
         Ok(group)
     }
 
     /// Creates the datasets of a column, or of the items of lists.
-    fn shape(&mut self, shape: &Shape) -> Result<Object, Error> {
+    fn shape(&mut self, shape: &ColumnDatasets) -> Result<TargetObject, Error> {
         match shape {
-            Shape::Cells(part, _) | Shape::Codes(part, _) | Shape::Strings(part) => self.dataset(part),
-            Shape::Lists { offsets, mask, items } => {
+            ColumnDatasets::Cells(part, _) | ColumnDatasets::Codes(part, _) | ColumnDatasets::Strings(part) => {
+                self.dataset(part)
+            }
+            ColumnDatasets::Lists { offsets, mask, items } => {
                 let group = self.group(LIST_CLASS)?;
                 self.member(&group, "OFFSETS", offsets)?;
                 mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;
@@ -265,10 +278,10 @@ impl Maker<'_, '_, '_> {
                 self.steps.link(items, Some(&group), b"VALUES".to_vec())?;
                 Ok(group)
             }
-            Shape::Texts { offsets, mask, bytes, stands_for } => {
+            ColumnDatasets::Texts { offsets, mask, bytes, stands_for } => {
                 let group = self.group(if stands_for.is_some() { LIST_CLASS } else { STRINGS_CLASS })?;
                 if let Some(arrow_type) = stands_for {
-                    self.steps.attribute(&group, ARROW_TYPE, Value::utf8(&arrow_type.name()))?;
+                    self.steps.attribute(&group, ARROW_TYPE, AttributeValue::utf8(&arrow_type.name()))?;
                 }
                 self.member(&group, "OFFSETS", offsets)?;
                 mask.as_ref().map_or(Ok(()), |mask| self.member(&group, "MASK", mask))?;
@@ -278,7 +291,7 @@ impl Maker<'_, '_, '_> {
         }
     }
 
-    fn member(&mut self, group: &Object, name: &str, part: &Part) -> Result<(), Error> {
+    fn member(&mut self, group: &TargetObject, name: &str, part: &PlannedDataset) -> Result<(), Error> {
         let dataset = self.dataset(part)?;
         self.steps.link(dataset, Some(group), name.into())
     }
@@ -286,10 +299,10 @@ impl Maker<'_, '_, '_> {
 
 impl Steps<'_, '_> {
     /// Writes labels from `first` on, each in `width` bytes.
-    fn texts(&mut self, object: &Object, first: u64, labels: &[Box<str>], width: usize) -> Result<(), Error> {
+    fn texts(&mut self, object: &TargetObject, first: u64, labels: &[Box<str>], width: usize) -> Result<(), Error> {
         let each = (LABELS / width.max(1)).max(1);
         for (at, labels) in (first..).step_by(each).zip(labels.chunks(each)) {
-            let mut elements = h5::Elements::default();
+            let mut elements = h5::ElementPayload::default();
             for label in labels {
                 elements.bytes.extend_from_slice(label.as_bytes());
                 elements.bytes.resize(elements.bytes.len() + width - label.len(), 0);
@@ -300,11 +313,11 @@ impl Steps<'_, '_> {
     }
 
     /// Creates the dataset of labels.
-    fn labels(&mut self, table: &Table, labels: &[Box<str>], is_ordered: bool) -> Result<Object, Error> {
+    fn labels(&mut self, table: &PlannedTable, labels: &[Box<str>], is_ordered: bool) -> Result<TargetObject, Error> {
         let width = labels.iter().map(|label| label.len()).max().unwrap_or(0).max(1);
-        let element = Element::Text { charset: Charset::Utf8, size: width, is_terminated: false };
+        let element = ElementType::Text { charset: Charset::Utf8, size: width, is_terminated: false };
         let count = labels.len() as u64;
-        let layout = Layout {
+        let layout = NewDataset {
             element: NewElement::Of(element),
             extents: vec![count],
             grows: vec![true],
@@ -312,13 +325,13 @@ impl Steps<'_, '_> {
             // libhdf5 compresses these itself.
             compression: if table.is_compressed { Compression::Deflate(6) } else { Compression::None },
             shuffles: false,
-            fill: Fill::Unset,
+            fill: FillSetting::Unset,
         };
         let object = self.make(Step::Dataset(layout))?;
         self.texts(&object, 0, labels, width)?;
         self.attribute(&object, "ordered", boolean::value(is_ordered))?;
         if table.revision == Revision::April {
-            self.attribute(&object, "encoding-type", Value::utf8("categorical"))?;
+            self.attribute(&object, "encoding-type", AttributeValue::utf8("categorical"))?;
         }
         Ok(object)
     }

@@ -8,11 +8,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use parking_lot::Mutex;
 
-use super::cells::{self, Cells, Failure};
-use super::plan::{Part, Planned, Shape, StandsFor};
+use super::cells::{self, CellEncoding, Failure};
+use super::plan::{ColumnDatasets, PlannedColumn, PlannedDataset, StandsFor};
 use crate::codec::{Compression, Packer};
-use crate::h5::Elements;
-use crate::table::Json;
+use crate::h5::ElementPayload;
+use crate::table::NestedJson;
 
 /// Most bytes of variable-length strings to write at once.
 const STRINGS: usize = 4 << 20;
@@ -22,7 +22,7 @@ const LABEL: u64 = 96;
 
 /// A piece of a dataset, ready to be written.
 #[derive(Debug)]
-pub struct Piece {
+pub struct EncodedPiece {
     /// Number of the dataset.
     pub(super) part: usize,
     /// Its first element in the dataset.
@@ -30,26 +30,26 @@ pub struct Piece {
     /// Elements, without the padding of the last chunk.
     pub(super) count: u64,
     /// The data.
-    pub(super) content: Content,
+    pub(super) content: PieceContent,
 }
 
 /// The data of a piece.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum PieceContent {
     /// A chunk with all filters applied.
     Chunk(Vec<u8>),
     /// Strings of variable length.
-    Strings(Elements),
+    Strings(ElementPayload),
 }
 
 /// Consumer of pieces; an error from it ends the encoding.
-pub type Take<'a> = dyn FnMut(Piece) -> Result<(), Failure> + 'a;
+pub type Take<'a> = dyn FnMut(EncodedPiece) -> Result<(), Failure> + 'a;
 
 /// Encodes a column.
 #[derive(Debug)]
-pub struct Encoder {
+pub struct ColumnEncoder {
     state: State,
-    shared: Arc<Shared>,
+    shared: Arc<SharedPackers>,
     is_known: bool,
     rows: u64,
 }
@@ -65,17 +65,17 @@ pub struct Encoded {
 
 #[derive(Debug)]
 enum State {
-    Cells(Buffer, Cells),
+    Cells(Buffer, CellEncoding),
     Codes(Buffer, Labels),
-    Strings { part: Part, rows: u64, held: Elements },
+    Strings { part: PlannedDataset, rows: u64, held: ElementPayload },
     Lists { offsets: Ends, mask: Option<Buffer>, items: Box<State> },
-    Texts { offsets: Ends, mask: Option<Buffer>, bytes: Buffer, json: Option<Json> },
+    Texts { offsets: Ends, mask: Option<Buffer>, bytes: Buffer, json: Option<NestedJson> },
 }
 
 /// Elements of a dataset that do not yet fill a chunk.
 #[derive(Debug)]
 struct Buffer {
-    part: Part,
+    part: PlannedDataset,
     held: Vec<u8>,
     /// Elements already handed out.
     start: u64,
@@ -93,18 +93,18 @@ struct Ends {
 struct Labels {
     codes: HashMap<Box<str>, u64>,
     order: Vec<Box<str>>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedPackers>,
     /// The last dictionary, and the code of each of its labels.
     last: Option<(ArrayRef, Vec<Option<u64>>)>,
 }
 
 impl State {
-    fn new(shape: &Shape, shared: &Arc<Shared>) -> Self {
-        let buffer = |part: &Part| match &part.resumed {
+    fn new(shape: &ColumnDatasets, shared: &Arc<SharedPackers>) -> Self {
+        let buffer = |part: &PlannedDataset| match &part.resumed {
             Some(resumed) => Buffer { part: part.clone(), held: resumed.held.clone(), start: resumed.start },
             None => Buffer { part: part.clone(), held: Vec::new(), start: 0 },
         };
-        let ends = |part: &Part| {
+        let ends = |part: &PlannedDataset| {
             let mut buffer = buffer(part);
             let end = part.resumed.as_ref().map_or(0, |resumed| resumed.last);
             if part.resumed.is_none() {
@@ -113,19 +113,19 @@ impl State {
             Ends { buffer, end }
         };
         match shape {
-            Shape::Cells(part, cells) => Self::Cells(buffer(part), cells.clone()),
-            Shape::Codes(part, _) => Self::Codes(buffer(part), Labels::new(shared.clone())),
-            Shape::Strings(part) => Self::Strings {
+            ColumnDatasets::Cells(part, cells) => Self::Cells(buffer(part), cells.clone()),
+            ColumnDatasets::Codes(part, _) => Self::Codes(buffer(part), Labels::new(shared.clone())),
+            ColumnDatasets::Strings(part) => Self::Strings {
                 part: part.clone(),
                 rows: part.resumed.as_ref().map_or(0, |resumed| resumed.start),
                 held: strings(),
             },
-            Shape::Lists { offsets, mask, items } => Self::Lists {
+            ColumnDatasets::Lists { offsets, mask, items } => Self::Lists {
                 offsets: ends(offsets),
                 mask: mask.as_ref().map(buffer),
                 items: Box::new(Self::new(items, shared)),
             },
-            Shape::Texts { offsets, mask, bytes, stands_for } => Self::Texts {
+            ColumnDatasets::Texts { offsets, mask, bytes, stands_for } => Self::Texts {
                 offsets: ends(offsets),
                 mask: mask.as_ref().map(buffer),
                 bytes: buffer(bytes),
@@ -138,12 +138,12 @@ impl State {
     }
 }
 
-fn strings() -> Elements {
-    Elements { bytes: Vec::new(), heap: Vec::new(), strings: vec![0] }
+fn strings() -> ElementPayload {
+    ElementPayload { bytes: Vec::new(), heap: Vec::new(), strings: vec![0] }
 }
 
-impl Encoder {
-    pub(super) fn new(planned: &Planned, shared: Arc<Shared>) -> Self {
+impl ColumnEncoder {
+    pub(super) fn new(planned: &PlannedColumn, shared: Arc<SharedPackers>) -> Self {
         let mut state = State::new(&planned.shape, &shared);
         if let (State::Codes(_, labels), Some(known)) = (&mut state, &planned.known) {
             labels.order = known.labels.clone();
@@ -179,7 +179,7 @@ impl Encoder {
 
 /// The way of chunks to their consumer.
 struct Out<'a, 't> {
-    shared: &'a Shared,
+    shared: &'a SharedPackers,
     take: &'a mut Take<'t>,
     is_known: bool,
 }
@@ -211,7 +211,7 @@ impl Out<'_, '_> {
                 let texts = array.as_string_opt::<i64>().ok_or_else(|| Failure::Wrong("no text".into()))?;
                 cells::no_nul(texts)?;
                 let fill = match &part.fill {
-                    crate::h5::element::Fill::Text(text) => text.clone(),
+                    crate::h5::element::FillSetting::Text(text) => text.clone(),
                     _ => String::new(),
                 };
                 for text in texts {
@@ -292,20 +292,20 @@ impl Out<'_, '_> {
         for chunk in buffer.held.get(..whole).unwrap_or_default().chunks_exact(bytes.max(1)) {
             let content = self.shared.pack(&buffer.part, chunk)?;
             let (part, start, count) = (buffer.part.number, buffer.start, buffer.part.chunk);
-            (self.take)(Piece { part, start, count, content })?;
+            (self.take)(EncodedPiece { part, start, count, content })?;
             buffer.start += count;
         }
         buffer.held.drain(..whole);
         Ok(())
     }
 
-    fn strings(&mut self, part: usize, rows: &mut u64, held: &mut Elements) -> Result<(), Failure> {
+    fn strings(&mut self, part: usize, rows: &mut u64, held: &mut ElementPayload) -> Result<(), Failure> {
         let count = held.bytes.len() as u64 / 8;
         if count == 0 {
             return Ok(());
         }
-        let content = Content::Strings(std::mem::replace(held, strings()));
-        (self.take)(Piece { part, start: *rows, count, content })?;
+        let content = PieceContent::Strings(std::mem::replace(held, strings()));
+        (self.take)(EncodedPiece { part, start: *rows, count, content })?;
         *rows += count;
         Ok(())
     }
@@ -339,25 +339,25 @@ impl Out<'_, '_> {
             buffer.held.extend_from_slice(&fill);
         }
         let content = self.shared.pack(part, &buffer.held)?;
-        (self.take)(Piece { part: part.number, start: buffer.start, count, content })
+        (self.take)(EncodedPiece { part: part.number, start: buffer.start, count, content })
     }
 }
 
 /// State shared by the encoders of all columns.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct SharedPackers {
     /// Idle compressors: each takes about a megabyte.
     packers: Mutex<Vec<(Compression, Packer)>>,
     /// Remaining memory for labels, in bytes.
     room: AtomicU64,
 }
 
-impl Shared {
+impl SharedPackers {
     pub fn new(room: u64) -> Self {
         Self { packers: Mutex::default(), room: AtomicU64::new(room) }
     }
 
-    fn pack(&self, part: &Part, chunk: &[u8]) -> Result<Content, Failure> {
+    fn pack(&self, part: &PlannedDataset, chunk: &[u8]) -> Result<PieceContent, Failure> {
         let take = |packers: &mut Vec<(Compression, Packer)>| {
             let known = packers.iter().position(|(compression, _)| *compression == part.compression)?;
             Some(packers.swap_remove(known).1)
@@ -366,24 +366,24 @@ impl Shared {
         let mut packer = known.unwrap_or_else(|| Packer::new(part.compression));
         let packed = packer.pack(chunk, part.width, part.shuffles);
         self.packers.lock().push((part.compression, packer));
-        packed.map(Content::Chunk).map_err(|error| Failure::Wrong(error.to_string()))
+        packed.map(PieceContent::Chunk).map_err(|error| Failure::Wrong(error.to_string()))
     }
 }
 
 impl Labels {
-    fn new(shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<SharedPackers>) -> Self {
         Self { codes: HashMap::new(), order: Vec::new(), shared, last: None }
     }
 
     /// Appends the codes of labels, from a dictionary or from texts.
-    fn append(&mut self, array: &ArrayRef, part: &Part, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn append(&mut self, array: &ArrayRef, part: &PlannedDataset, out: &mut Vec<u8>) -> Result<(), Failure> {
         let width = part.width;
         let fill = part.fill().unwrap_or_default();
         let mut put = |code: Option<u64>| match code {
             Some(code) => out.extend_from_slice(code.to_le_bytes().get(..width).unwrap_or_default()),
             None => out.extend_from_slice(fill),
         };
-        let most = if matches!(part.element, crate::h5::element::Element::Signed(_)) {
+        let most = if matches!(part.element, crate::h5::element::ElementType::Signed(_)) {
             (1u64 << (width * 8 - 1)) - 1
         } else {
             // The greatest code is reserved for a missing label.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Fields};
 
-use super::Table;
-use super::cells::{Cells, item_of};
+use super::PlannedTable;
+use super::cells::{CellEncoding, item_of};
 use super::options::Options;
-use super::plan::{Part, Planned, Shape, StandsFor};
+use super::plan::{ColumnDatasets, PlannedColumn, PlannedDataset, StandsFor};
 use super::types;
 use crate::catalogue::{
     ByteOrder, Class, Dataset, Datatype, Fill as StoredFill, FloatFormat, Group, Layout, Object, Padding, attribute,
@@ -23,11 +23,11 @@ use crate::dialects::datasets;
 use crate::dialects::hep001::names::{ARROW_TYPE, CATEGORIES, GENERATION, ROWS, STRINGS_CLASS};
 use crate::dialects::hep001::write::options::Revision;
 use crate::dialects::hep001::write::subject::group_at;
-use crate::h5::element::{Element, Fill};
+use crate::h5::element::{ElementType, FillSetting};
 use crate::h5::steps::References;
 use crate::source::Interrupt;
 use crate::store::{DatasetRows, File, StoredBytes};
-use crate::table::{self, Column, Json};
+use crate::table::{self, Column, NestedJson};
 
 /// Largest chunk to rewrite, in bytes.
 const MOST: u64 = 64 << 20;
@@ -69,7 +69,7 @@ pub(super) struct KnownLabels {
     pub labels: Vec<Box<str>>,
 }
 
-impl Table {
+impl PlannedTable {
     /// Plans how to append rows with these fields to a table; names match fields to columns.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Reader<'_> {
         field: &Field,
         table: &table::Table,
         group: &Group,
-    ) -> Result<Planned, String> {
+    ) -> Result<PlannedColumn, String> {
         let arrow_type = text(&column.attributes, ARROW_TYPE);
         let link = group.link(&column.name).and_then(|link| link.target.object()).ok_or("it is not there")?;
         let mut labels = None;
@@ -143,14 +143,14 @@ impl Reader<'_> {
                 labels = Some(self.labels(column, table)?);
                 let is_text = types::plain(field.data_type()).is_string();
                 let codes = element_of(&dataset.datatype).filter(|_| is_text).ok_or("the table has labels of text")?;
-                Shape::Codes(self.part(&column.path, dataset, codes, self.rows)?, false)
+                ColumnDatasets::Codes(self.part(&column.path, dataset, codes, self.rows)?, false)
             }
             Object::Dataset(dataset) => {
                 self.dataset(&column.path, dataset, types::plain(field.data_type()), arrow_type.as_deref())?
             }
             object => self.list(&column.path, object, field, arrow_type.as_deref(), self.rows)?,
         };
-        Ok(Planned {
+        Ok(PlannedColumn {
             name: column.name.to_string(),
             shape,
             attributes: Vec::new(),
@@ -168,15 +168,15 @@ impl Reader<'_> {
         dataset: &Arc<Dataset>,
         data_type: &DataType,
         arrow_type: Option<&str>,
-    ) -> Result<Shape, String> {
+    ) -> Result<ColumnDatasets, String> {
         if matches!(dataset.datatype.class, Class::VariableString { .. }) {
             let is_text = data_type.is_string();
-            let part = self.part(path, dataset, Element::VariableText, self.rows)?;
-            return if is_text { Ok(Shape::Strings(part)) } else { Err("the table has text".into()) };
+            let part = self.part(path, dataset, ElementType::VariableText, self.rows)?;
+            return if is_text { Ok(ColumnDatasets::Strings(part)) } else { Err("the table has text".into()) };
         }
         let (element, cells) = cells_of(data_type, &dataset.datatype, arrow_type)
             .ok_or_else(|| format!("the table stores {}", arrow_type.map_or(told(&dataset.datatype), str::to_owned)))?;
-        Ok(Shape::Cells(self.part(path, dataset, element, self.rows)?, cells))
+        Ok(ColumnDatasets::Cells(self.part(path, dataset, element, self.rows)?, cells))
     }
 
     fn list(
@@ -186,10 +186,10 @@ impl Reader<'_> {
         field: &Field,
         arrow_type: Option<&str>,
         entries: u64,
-    ) -> Result<Shape, String> {
+    ) -> Result<ColumnDatasets, String> {
         let Object::Group { id, attributes, .. } = object else { return Err("the table has no such list".into()) };
         let group = self.file.group(*id, self.interrupt).map_err(|error| error.to_string())?;
-        let offsets = self.member(path, &group, "OFFSETS", &Element::Unsigned(8), entries.saturating_add(1))?;
+        let offsets = self.member(path, &group, "OFFSETS", &ElementType::Unsigned(8), entries.saturating_add(1))?;
         let mask = match group.link(b"MASK") {
             Some(_) => {
                 Some(self.member(path, &group, "MASK", &crate::dialects::hep001::boolean::element(), entries)?)
@@ -206,11 +206,11 @@ impl Reader<'_> {
         let is_binary = matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
         let is_bytes =
             is_text && (is_strings || arrow_type == Some("utf8")) || is_binary && arrow_type == Some("binary");
-        let json = Json::of(data_type).filter(|json| arrow_type == Some(json.name().as_str()));
+        let json = NestedJson::of(data_type).filter(|json| arrow_type == Some(json.name().as_str()));
         if is_bytes || json.is_some() {
             let name = if is_strings { "CHARS" } else { "VALUES" };
-            let bytes = self.member(path, &group, name, &Element::Unsigned(1), items)?;
-            return Ok(Shape::Texts { offsets, mask, bytes, stands_for: json.map(StandsFor::Json) });
+            let bytes = self.member(path, &group, name, &ElementType::Unsigned(1), items)?;
+            return Ok(ColumnDatasets::Texts { offsets, mask, bytes, stands_for: json.map(StandsFor::Json) });
         }
         let item = item_of(data_type).ok_or("the table has lists")?;
         let values = group.link(b"VALUES").and_then(|link| link.target.object()).ok_or("no VALUES")?;
@@ -222,14 +222,14 @@ impl Reader<'_> {
                 let (element, cells) =
                     cells_of(types::plain(item.data_type()), &dataset.datatype, arrow_type.as_deref())
                         .ok_or_else(|| format!("the table has lists of {}", stored()))?;
-                Shape::Cells(self.part(&inner, dataset, element, items)?, cells)
+                ColumnDatasets::Cells(self.part(&inner, dataset, element, items)?, cells)
             }
             object @ Object::Group { attributes, .. } => {
                 self.list(&inner, object, item, text(attributes, ARROW_TYPE).as_deref(), items)?
             }
             _ => return Err("no VALUES".into()),
         };
-        Ok(Shape::Lists { offsets, mask, items: Box::new(items) })
+        Ok(ColumnDatasets::Lists { offsets, mask, items: Box::new(items) })
     }
 
     fn member(
@@ -237,9 +237,9 @@ impl Reader<'_> {
         path: &str,
         group: &Group,
         name: &str,
-        element: &Element,
+        element: &ElementType,
         elements: u64,
-    ) -> Result<Part, String> {
+    ) -> Result<PlannedDataset, String> {
         let dataset = datasets::member(group, name)?;
         if element_of(&dataset.datatype).as_ref() != Some(element) {
             return Err(format!("{name} is stored as {}", told(&dataset.datatype)));
@@ -248,7 +248,13 @@ impl Reader<'_> {
     }
 
     /// A dataset with `elements` in use.
-    fn part(&mut self, path: &str, dataset: &Arc<Dataset>, element: Element, elements: u64) -> Result<Part, String> {
+    fn part(
+        &mut self,
+        path: &str,
+        dataset: &Arc<Dataset>,
+        element: ElementType,
+        elements: u64,
+    ) -> Result<PlannedDataset, String> {
         let (Layout::Chunked { chunk, partial_unfiltered: false }, [extent], [None]) =
             (&dataset.layout, dataset.shape.as_slice(), dataset.max_shape.as_slice())
         else {
@@ -256,17 +262,17 @@ impl Reader<'_> {
         };
         let (shuffles, compression) = packing(dataset).ok_or("import does not write its filters")?;
         let chunk = chunk.first().copied().unwrap_or(1).max(1);
-        let is_variable = element == Element::VariableText;
+        let is_variable = element == ElementType::VariableText;
         let width = dataset.datatype.size;
         if *extent < elements || chunk.saturating_mul(width) > MOST {
             return Err(format!("it has {extent} elements of {elements}, or chunks of more than {MOST} bytes"));
         }
         let fill = match (&dataset.fill, is_variable) {
-            (StoredFill::Explicit(fill), false) => Fill::Bytes(fill.bytes.clone()),
+            (StoredFill::Explicit(fill), false) => FillSetting::Bytes(fill.bytes.clone()),
             (StoredFill::Explicit(fill), true) if !fill.heap.is_empty() => {
-                Fill::Text(String::from_utf8_lossy(&fill.heap).trim_end_matches('\0').to_owned())
+                FillSetting::Text(String::from_utf8_lossy(&fill.heap).trim_end_matches('\0').to_owned())
             }
-            _ => Fill::Unset,
+            _ => FillSetting::Unset,
         };
         let start = if is_variable { elements } else { elements / chunk * chunk };
         let mut held = Vec::new();
@@ -285,7 +291,7 @@ impl Reader<'_> {
         let resumed = Resumed { path: path.as_bytes().to_vec(), extent: *extent, start, held, last };
         let number = self.parts;
         self.parts += 1;
-        Ok(Part {
+        Ok(PlannedDataset {
             number,
             element,
             width: width as usize,
@@ -344,7 +350,7 @@ fn packing(dataset: &Dataset) -> Option<(bool, Compression)> {
 }
 
 /// The element type to write, if import writes elements of this stored type.
-fn element_of(stored: &Datatype) -> Option<Element> {
+fn element_of(stored: &Datatype) -> Option<ElementType> {
     let width = u8::try_from(stored.size).ok();
     Some(match &stored.class {
         Class::Integer { signed, order, precision, offset: 0 }
@@ -352,22 +358,22 @@ fn element_of(stored: &Datatype) -> Option<Element> {
                 && (*order == ByteOrder::Little || stored.size == 1) =>
         {
             if *signed {
-                Element::Signed(width?)
+                ElementType::Signed(width?)
             } else {
-                Element::Unsigned(width?)
+                ElementType::Unsigned(width?)
             }
         }
         Class::Float { order: ByteOrder::Little, format } => match format {
-            FloatFormat::Half | FloatFormat::Single | FloatFormat::Double => Element::Float(width?),
+            FloatFormat::Half | FloatFormat::Single | FloatFormat::Double => ElementType::Float(width?),
             FloatFormat::Extended | FloatFormat::Quadruple | FloatFormat::Other { .. } => return None,
         },
-        Class::FixedString { padding, charset } if *padding != Padding::SpacePadded => Element::Text {
+        Class::FixedString { padding, charset } if *padding != Padding::SpacePadded => ElementType::Text {
             charset: *charset,
             size: usize::try_from(stored.size).ok()?,
             is_terminated: *padding == Padding::NullTerminated,
         },
-        Class::Opaque { .. } => Element::Opaque(usize::try_from(stored.size).ok()?),
-        Class::Enum { base, members } => Element::Enum {
+        Class::Opaque { .. } => ElementType::Opaque(usize::try_from(stored.size).ok()?),
+        Class::Enum { base, members } => ElementType::Enum {
             base: Box::new(element_of(base)?),
             members: members
                 .iter()
@@ -375,7 +381,7 @@ fn element_of(stored: &Datatype) -> Option<Element> {
                 .collect::<Option<_>>()?,
         },
         Class::Array { dims, base } => match dims.as_slice() {
-            [count] => Element::Array(Box::new(element_of(base)?), *count),
+            [count] => ElementType::Array(Box::new(element_of(base)?), *count),
             _ => return None,
         },
         Class::Compound { fields } => {
@@ -388,55 +394,57 @@ fn element_of(stored: &Datatype) -> Option<Element> {
                 place = field.offset.checked_add(field.datatype.size)?;
                 found.push((field.name.to_string(), element_of(&field.datatype)?));
             }
-            Element::Compound(found)
+            ElementType::Compound(found)
         }
         _ => return None,
     })
 }
 
 /// How values of an Arrow type become elements of a stored type. `None`: they cannot.
-fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -> Option<(Element, Cells)> {
+fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -> Option<(ElementType, CellEncoding)> {
     let element = element_of(stored)?;
     let width = usize::try_from(stored.size).ok()?;
     let declared = types::declared(data_type);
     let is_plain = declared.is_none() && arrow_type.is_none_or(|name| data_type.to_string().to_lowercase() == name);
     let own = data_type.primitive_width();
-    let number = || if own == Some(width) { Cells::Number(width) } else { Cells::Widened(width) };
+    let number = || if own == Some(width) { CellEncoding::Number(width) } else { CellEncoding::Widened(width) };
     let cells = match (&element, data_type) {
         (_, DataType::Decimal128(..)) if declared.as_deref() == arrow_type => match &element {
-            Element::Signed(8) => Cells::Widened(8),
-            Element::Opaque(16) => Cells::Number(16),
+            ElementType::Signed(8) => CellEncoding::Widened(8),
+            ElementType::Opaque(16) => CellEncoding::Number(16),
             _ => return None,
         },
-        (Element::Signed(_), _) if declared.is_some() && declared.as_deref() == arrow_type => {
-            (own? == width).then_some(Cells::Number(width))?
+        (ElementType::Signed(_), _) if declared.is_some() && declared.as_deref() == arrow_type => {
+            (own? == width).then_some(CellEncoding::Number(width))?
         }
-        (Element::Signed(_), whole) if is_plain && whole.is_signed_integer() && own? <= width => number(),
-        (Element::Unsigned(_), whole) if is_plain && whole.is_unsigned_integer() && own? <= width => number(),
-        (Element::Float(_), float) if is_plain && float.is_floating() && own? <= width => number(),
-        (Element::Text { size, is_terminated, .. }, text) if text.is_string() => {
+        (ElementType::Signed(_), whole) if is_plain && whole.is_signed_integer() && own? <= width => number(),
+        (ElementType::Unsigned(_), whole) if is_plain && whole.is_unsigned_integer() && own? <= width => number(),
+        (ElementType::Float(_), float) if is_plain && float.is_floating() && own? <= width => number(),
+        (ElementType::Text { size, is_terminated, .. }, text) if text.is_string() => {
             // The last byte of a terminated text is its NUL. The encoder rejects longer texts.
-            if *is_terminated { return terminated(&element, *size) } else { Cells::Text(*size) }
+            if *is_terminated { return terminated(&element, *size) } else { CellEncoding::Text(*size) }
         }
-        (Element::Opaque(size), DataType::FixedSizeBinary(bytes)) if i32::try_from(*size) == Ok(*bytes) => {
-            Cells::Bytes(*size)
+        (ElementType::Opaque(size), DataType::FixedSizeBinary(bytes)) if i32::try_from(*size) == Ok(*bytes) => {
+            CellEncoding::Bytes(*size)
         }
-        (Element::Enum { members, .. }, DataType::Boolean) => {
+        (ElementType::Enum { members, .. }, DataType::Boolean) => {
             let is = |name: &str, value: i64| members.iter().any(|member| member.0 == name && member.1 == value);
-            (is("FALSE", 0) && is("TRUE", 1) && width == 1).then_some(Cells::Boolean)?
+            (is("FALSE", 0) && is("TRUE", 1) && width == 1).then_some(CellEncoding::Boolean)?
         }
-        (Element::Array(_, count), DataType::FixedSizeList(item, length)) if i32::try_from(*count) == Ok(*length) => {
+        (ElementType::Array(_, count), DataType::FixedSizeList(item, length))
+            if i32::try_from(*count) == Ok(*length) =>
+        {
             let Class::Array { base, .. } = &stored.class else { return None };
-            Cells::Items(Box::new(cells_of(item.data_type(), base, None)?.1), usize::try_from(*count).ok()?)
+            CellEncoding::Items(Box::new(cells_of(item.data_type(), base, None)?.1), usize::try_from(*count).ok()?)
         }
-        (Element::Compound(_), DataType::Struct(fields)) => {
+        (ElementType::Compound(_), DataType::Struct(fields)) => {
             let Class::Compound { fields: known } = &stored.class else { return None };
             let pairs = fields.iter().zip(known);
             let cells = pairs.map(|(field, known)| {
                 (known.name == field.name().as_str()).then_some(())?;
                 Some(cells_of(field.data_type(), &known.datatype, None)?.1)
             });
-            Cells::Fields(cells.collect::<Option<Vec<_>>>().filter(|_| fields.len() == known.len())?)
+            CellEncoding::Fields(cells.collect::<Option<Vec<_>>>().filter(|_| fields.len() == known.len())?)
         }
         _ => return None,
     };
@@ -444,8 +452,8 @@ fn cells_of(data_type: &DataType, stored: &Datatype, arrow_type: Option<&str>) -
 }
 
 /// A text with an extra byte for its NUL.
-fn terminated(element: &Element, size: usize) -> Option<(Element, Cells)> {
-    (size > 1).then(|| (element.clone(), Cells::Terminated(size)))
+fn terminated(element: &ElementType, size: usize) -> Option<(ElementType, CellEncoding)> {
+    (size > 1).then(|| (element.clone(), CellEncoding::Terminated(size)))
 }
 
 /// Names a stored type for a message.

@@ -12,14 +12,14 @@ use half::f16;
 
 /// A number: one end of a range.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Bound {
+pub(super) enum RangeEnd {
     /// An integer.
     Whole(i128),
     /// A floating-point number, not NaN.
     Float(f64),
 }
 
-impl Bound {
+impl RangeEnd {
     pub fn min(self, other: Self) -> Self {
         if self.is_below(other) { self } else { other }
     }
@@ -98,8 +98,8 @@ pub(super) fn floats(data_type: &DataType) -> Vec<Vec<u8>> {
 }
 
 /// The least and greatest number in an array, and a bit for each of [`floats`] that occurs.
-pub(super) fn numbers(array: &ArrayRef) -> (Option<[Bound; 2]>, u32) {
-    fn whole<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<[Bound; 2]>
+pub(super) fn numbers(array: &ArrayRef) -> (Option<[RangeEnd; 2]>, u32) {
+    fn whole<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<[RangeEnd; 2]>
     where
         T::Native: Into<i128> + Ord,
     {
@@ -108,14 +108,14 @@ pub(super) fn numbers(array: &ArrayRef) -> (Option<[Bound; 2]>, u32) {
             0 => array.values().iter().min().copied().zip(array.values().iter().max().copied()),
             _ => array.iter().flatten().min().zip(array.iter().flatten().max()),
         };
-        ends.map(|(least, greatest)| [least, greatest].map(|end| Bound::Whole(end.into())))
+        ends.map(|(least, greatest)| [least, greatest].map(|end| RangeEnd::Whole(end.into())))
     }
     fn float<T: ArrowPrimitiveType>(
         array: &ArrayRef,
         fills: &[T::Native],
         same: impl Fn(T::Native, T::Native) -> bool,
         wide: impl Fn(T::Native) -> f64,
-    ) -> (Option<[Bound; 2]>, u32) {
+    ) -> (Option<[RangeEnd; 2]>, u32) {
         let array = array.as_primitive::<T>();
         let mut met = 0;
         for (at, fill) in fills.iter().enumerate() {
@@ -129,7 +129,7 @@ pub(super) fn numbers(array: &ArrayRef) -> (Option<[Bound; 2]>, u32) {
         for value in array.iter().flatten().map(wide).filter(|value| !value.is_nan()) {
             range = Some(range.map_or([value; 2], |[a, b]| [a.min(value), b.max(value)]));
         }
-        (range.map(|range| range.map(Bound::Float)), met)
+        (range.map(|range| range.map(RangeEnd::Float)), met)
     }
     match array.data_type() {
         DataType::Int8 => (whole::<Int8Type>(array), 0),

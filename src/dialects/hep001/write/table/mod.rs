@@ -34,14 +34,14 @@ use std::sync::Arc;
 use arrow_schema::{Field, Fields};
 
 pub use self::cells::Failure;
-pub use self::commit::Writer;
-pub use self::encode::{Encoded, Encoder, Piece};
+pub use self::commit::TableWriter;
+pub use self::encode::{ColumnEncoder, Encoded, EncodedPiece};
 pub use self::options::Options;
 pub use self::profile::Profile;
 
-use self::encode::Shared;
+use self::encode::SharedPackers;
 use self::extend::Existing;
-use self::plan::{Part, Planned, Planner};
+use self::plan::{PlannedColumn, PlannedDataset, Planner};
 use super::options::Revision;
 use crate::catalogue::Object;
 use crate::codec::Compression;
@@ -56,8 +56,8 @@ const LEAST_CHUNK: u64 = 8192;
 
 /// A planned table: the storage of each column.
 #[derive(Debug)]
-pub struct Table {
-    columns: Vec<Planned>,
+pub struct PlannedTable {
+    columns: Vec<PlannedColumn>,
     /// Columns that label rows.
     labels: Vec<usize>,
     revision: Revision,
@@ -91,7 +91,7 @@ pub struct Told<'a> {
     pub row_bytes: u64,
 }
 
-impl Table {
+impl PlannedTable {
     /// Plans a table of these fields at an HDF5 path. `labels` are the columns that label rows, unless the user's
     /// options name them. `profiles` has one for each field; `rows` are those of the table, if known. `room`, if given,
     /// limits the bytes of the chunks of all columns that are filled at once.
@@ -138,7 +138,7 @@ impl Table {
         if let Some(room) = room {
             planner.most = planner.most.min((room / fields.len().max(1) as u64).max(LEAST_CHUNK));
         }
-        let mut columns: Vec<Planned> = Vec::new();
+        let mut columns: Vec<PlannedColumn> = Vec::new();
         let mut names = HashSet::new();
         for (at, (field, profile)) in fields.iter().zip(profiles).enumerate() {
             if !names.insert(field.name()) {
@@ -200,15 +200,15 @@ impl Table {
     /// Most bytes of a chunk before compression.
     pub fn longest_chunk(&self) -> u64 {
         let mut longest = 0;
-        let mut see = |part: &Part| longest = longest.max(part.chunk.saturating_mul(part.width as u64));
+        let mut see = |part: &PlannedDataset| longest = longest.max(part.chunk.saturating_mul(part.width as u64));
         self.columns.iter().for_each(|column| column.shape.each(&mut see));
         longest
     }
 
     /// An encoder for each column. Labels of all columns take at most `room` bytes.
-    pub fn encoders(&self, room: u64) -> Vec<Encoder> {
-        let shared = Arc::new(Shared::new(room));
-        self.columns.iter().map(|column| Encoder::new(column, shared.clone())).collect()
+    pub fn encoders(&self, room: u64) -> Vec<ColumnEncoder> {
+        let shared = Arc::new(SharedPackers::new(room));
+        self.columns.iter().map(|column| ColumnEncoder::new(column, shared.clone())).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use arrow_schema::Fields;
 use clap::{Args, ValueEnum};
 
 use crate::codec::Compression;
-use crate::dialects::hep001::write::options::{Revision, Stored};
+use crate::dialects::hep001::write::options::{ReferenceStorage, Revision};
 use crate::table::listed;
 
 /// How tables of HEP001 are written. The field comments are the help of the command.
@@ -18,13 +18,13 @@ pub struct Options {
     /// How references are stored. HEP001 July demands `standard`, which h5py cannot read; h5py and h5col read `object`
     /// [default: `standard`, in April `object`]
     #[arg(long, value_enum)]
-    pub references: Option<Stored>,
+    pub references: Option<ReferenceStorage>,
 
     /// Compression of chunks, for all columns or one: deflate or deflate:LEVEL (1 to 9), which every HDF5 library
     /// reads; zstd or zstd:LEVEL (1 to 19), which is faster and smaller, and lz4: h5py reads both with its package
     /// hdf5plugin; none [default: deflate:6]
     #[arg(long, value_name = "[COLUMN=]CODEC", value_parser = codec)]
-    pub compression: Vec<Codec>,
+    pub compression: Vec<ColumnCompression>,
 
     /// Rows per chunk [default: 65536, and fewer if a row is long]
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
@@ -45,7 +45,7 @@ pub struct Options {
 
     /// Storage of text [default: fixed, unless a few texts are far longer than the others]
     #[arg(long, value_enum)]
-    pub string: Option<Strings>,
+    pub string: Option<TextStorage>,
 
     /// Columns that label rows, the outermost level first [default: those of the input: row labels of a table, the
     /// index of pandas]
@@ -90,7 +90,7 @@ pub enum NullPolicy {
 
 /// How text is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Strings {
+pub enum TextStorage {
     /// In as many bytes as the longest takes
     Fixed,
     /// In HDF5's strings of variable length, which are not compressed
@@ -99,16 +99,16 @@ pub enum Strings {
 
 /// Compression of chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Codec {
+pub struct ColumnCompression {
     /// The column that it applies to.
     pub column: Option<String>,
     /// The compression.
     pub compression: Compression,
 }
 
-fn codec(text: &str) -> Result<Codec, String> {
+fn codec(text: &str) -> Result<ColumnCompression, String> {
     let (column, text) = text.rsplit_once('=').map_or((None, text), |(column, text)| (Some(column.to_owned()), text));
-    compression(text).map(|compression| Codec { column, compression })
+    compression(text).map(|compression| ColumnCompression { column, compression })
 }
 
 fn compression(text: &str) -> Result<Compression, String> {

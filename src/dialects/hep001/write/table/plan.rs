@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field};
 
-use super::cells::{Cells, item_of};
+use super::cells::{CellEncoding, item_of};
 use super::extend::{KnownLabels, Resumed};
-use super::options::{Options, Strings};
+use super::options::{Options, TextStorage};
 use super::profile::Profile;
 use super::types;
-use super::values::Chosen;
+use super::values::ChosenStorage;
 use crate::catalogue::Charset;
 use crate::codec::Compression;
 use crate::dialects::hep001::boolean;
 use crate::dialects::hep001::names::{ARROW_TYPE, RESERVED};
 use crate::dialects::hep001::write::options::Revision;
-use crate::h5::element::{Element, Fill, Number, Value};
-use crate::table::Json;
+use crate::h5::element::{AttributeValue, ElementNumber, ElementType, FillSetting};
+use crate::table::NestedJson;
 
 /// Rows of a chunk, unless the user says otherwise.
 const CHUNK: u64 = 65_536;
@@ -45,15 +45,15 @@ pub(super) const LONGEST: usize = 1 << 16;
 
 /// A planned dataset.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct PlannedDataset {
     /// Its number among the datasets of the table.
     pub number: usize,
     /// Type of its elements.
-    pub element: Element,
+    pub element: ElementType,
     /// Bytes of an element.
     pub width: usize,
     /// The fill value.
-    pub fill: Fill,
+    pub fill: FillSetting,
     /// Elements of a chunk.
     pub chunk: u64,
     /// Whether bytes are shuffled before compression.
@@ -66,11 +66,11 @@ pub(super) struct Part {
     pub resumed: Option<Arc<Resumed>>,
 }
 
-impl Part {
+impl PlannedDataset {
     /// The element that stands for null.
     pub fn fill(&self) -> Option<&[u8]> {
         match &self.fill {
-            Fill::Bytes(bytes) => Some(bytes),
+            FillSetting::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -78,18 +78,23 @@ impl Part {
 
 /// The datasets of a column.
 #[derive(Clone, Debug)]
-pub(super) enum Shape {
+pub(super) enum ColumnDatasets {
     /// One value per element.
-    Cells(Part, Cells),
+    Cells(PlannedDataset, CellEncoding),
     /// Codes of labels, and whether their order means something.
-    Codes(Part, bool),
+    Codes(PlannedDataset, bool),
     /// Strings of variable length.
-    Strings(Part),
+    Strings(PlannedDataset),
     /// Lists: end offsets, mask of present lists, items.
-    Lists { offsets: Part, mask: Option<Part>, items: Box<Shape> },
+    Lists { offsets: PlannedDataset, mask: Option<PlannedDataset>, items: Box<ColumnDatasets> },
     /// Texts or bytes of any length: end offsets, mask of present ones, bytes. With `stands_for`, a list of bytes whose
     /// attribute names the type; else `STRING_VALUES`, which cannot be a column.
-    Texts { offsets: Part, mask: Option<Part>, bytes: Part, stands_for: Option<StandsFor> },
+    Texts {
+        offsets: PlannedDataset,
+        mask: Option<PlannedDataset>,
+        bytes: PlannedDataset,
+        stands_for: Option<StandsFor>,
+    },
 }
 
 /// The type that a list of bytes stands for.
@@ -97,7 +102,7 @@ pub(super) enum Shape {
 pub(super) enum StandsFor {
     Text,
     Bytes,
-    Json(Json),
+    Json(NestedJson),
 }
 
 impl StandsFor {
@@ -111,7 +116,7 @@ impl StandsFor {
     }
 }
 
-impl Shape {
+impl ColumnDatasets {
     /// Whether the column is a group of datasets, for rows of any length.
     pub fn is_group(&self) -> bool {
         matches!(self, Self::Lists { .. } | Self::Texts { .. })
@@ -126,7 +131,7 @@ impl Shape {
     }
 
     /// Calls `see` with each dataset.
-    pub fn each(&self, see: &mut dyn FnMut(&Part)) {
+    pub fn each(&self, see: &mut dyn FnMut(&PlannedDataset)) {
         match self {
             Self::Cells(part, _) | Self::Codes(part, _) | Self::Strings(part) => see(part),
             Self::Lists { offsets, mask, items } => {
@@ -145,13 +150,13 @@ impl Shape {
 
 /// A planned column.
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedColumn {
     /// Its name.
     pub name: String,
     /// The datasets.
-    pub shape: Shape,
+    pub shape: ColumnDatasets,
     /// Attributes of the dataset or group.
-    pub attributes: Vec<(String, Value)>,
+    pub attributes: Vec<(String, AttributeValue)>,
     /// Whether all values were known.
     pub is_known: bool,
     /// Description of its storage and of the fill value, for a user.
@@ -192,7 +197,7 @@ impl<'a> Planner<'a> {
     ///
     /// # Errors
     /// Why it cannot be stored, and the option that helps.
-    pub fn column(&mut self, at: usize, field: &Field, profile: &Profile) -> Result<Planned, String> {
+    pub fn column(&mut self, at: usize, field: &Field, profile: &Profile) -> Result<PlannedColumn, String> {
         let name = field.name();
         if name.is_empty() || name.contains(['/', '\0']) || name == "." || RESERVED.contains(&name.as_str()) {
             return Err("no HDF5 link, or no column of HEP001, can have this name".into());
@@ -204,9 +209,9 @@ impl<'a> Planner<'a> {
         let labelled = self.is_labelled(name, field.data_type(), profile);
         let shape = match field.data_type() {
             DataType::Dictionary(key, labels) if labels.is_string() => {
-                Shape::Codes(self.codes(key)?, field.dict_is_ordered().unwrap_or(false))
+                ColumnDatasets::Codes(self.codes(key)?, field.dict_is_ordered().unwrap_or(false))
             }
-            _ if labelled => Shape::Codes(self.codes(&DataType::Int32)?, false),
+            _ if labelled => ColumnDatasets::Codes(self.codes(&DataType::Int32)?, false),
             data_type => {
                 let nullable = field.is_nullable();
                 let (shape, said) = self.shape(at, data_type, nullable, profile, true)?;
@@ -223,13 +228,13 @@ impl<'a> Planner<'a> {
         };
         let (mut note, mut missing) = (None, None);
         let mut own_units = None;
-        if let Some(Chosen { valid, arrow_type, units, note: said, missing: fill, .. }) = chosen {
+        if let Some(ChosenStorage { valid, arrow_type, units, note: said, missing: fill, .. }) = chosen {
             if let Some([least, greatest]) = valid {
                 attributes.push(("valid_min".to_owned(), least));
                 attributes.push(("valid_max".to_owned(), greatest));
             }
             if let Some(arrow_type) = arrow_type {
-                attributes.push((ARROW_TYPE.to_owned(), Value::utf8(&arrow_type)));
+                attributes.push((ARROW_TYPE.to_owned(), AttributeValue::utf8(&arrow_type)));
             }
             (own_units, note, missing) = (units, said, Some(fill));
         }
@@ -237,11 +242,11 @@ impl<'a> Planner<'a> {
         let others = ["units_vocabulary", "calendar", "description"].map(|key| (key, given(key)));
         for (key, value) in [("units", units)].into_iter().chain(others) {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
-                attributes.push((key.to_owned(), Value::utf8(&value)));
+                attributes.push((key.to_owned(), AttributeValue::utf8(&value)));
             }
         }
         let (stored, row_bytes) = (types::told(&shape, missing.as_deref()), shape.row_bytes());
-        Ok(Planned {
+        Ok(PlannedColumn {
             name: name.clone(),
             shape,
             attributes,
@@ -269,7 +274,7 @@ impl<'a> Planner<'a> {
         nullable: bool,
         profile: &Profile,
         is_column: bool,
-    ) -> Result<(Shape, Option<Chosen>), String> {
+    ) -> Result<(ColumnDatasets, Option<ChosenStorage>), String> {
         match types::plain(data_type) {
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
                 Ok((self.texts(nullable, Some(StandsFor::Bytes)), None))
@@ -279,21 +284,22 @@ impl<'a> Planner<'a> {
                     return Ok((self.texts(nullable, None), None));
                 }
                 let is_wide = self.is_wasteful(profile);
-                let wants = self.options.string.unwrap_or(if is_wide { Strings::Vlen } else { Strings::Fixed });
+                let wants = self.options.string.unwrap_or(if is_wide { TextStorage::Vlen } else { TextStorage::Fixed });
                 if profile.has_nul {
                     let note = "a text has a NUL, which HDF5's strings cannot hold: stored as lists of bytes";
-                    let chosen = Chosen::new(u8::ELEMENT, Cells::Bytes(1), Fill::Unset, "in MASK");
+                    let chosen = ChosenStorage::new(u8::ELEMENT, CellEncoding::Bytes(1), FillSetting::Unset, "in MASK");
                     return Ok((
                         self.texts(nullable, Some(StandsFor::Text)),
-                        Some(Chosen { note: Some(note.into()), ..chosen }),
+                        Some(ChosenStorage { note: Some(note.into()), ..chosen }),
                     ));
                 }
                 let (fill, note) = self.text_fill(at, profile)?;
                 match wants {
-                    Strings::Vlen => {
+                    TextStorage::Vlen => {
                         let missing = format!("{fill:?}");
-                        let stored = if fill.is_empty() { Fill::EmptyText } else { Fill::Text(fill) };
-                        let mut chosen = Chosen::new(Element::VariableText, Cells::Text(16), stored, missing);
+                        let stored = if fill.is_empty() { FillSetting::EmptyText } else { FillSetting::Text(fill) };
+                        let mut chosen =
+                            ChosenStorage::new(ElementType::VariableText, CellEncoding::Text(16), stored, missing);
                         chosen.note = note;
                         let part = self.part(&chosen);
                         // libhdf5 itself writes these, and offers no other compression here.
@@ -301,17 +307,18 @@ impl<'a> Planner<'a> {
                             Compression::None => Compression::None,
                             _ => Compression::Deflate(6),
                         };
-                        Ok((Shape::Strings(Part { compression, ..part }), Some(chosen)))
+                        Ok((ColumnDatasets::Strings(PlannedDataset { compression, ..part }), Some(chosen)))
                     }
-                    Strings::Fixed => {
+                    TextStorage::Fixed => {
                         let width = profile.longest.max(fill.len()).max(1);
                         let mut bytes = fill.clone().into_bytes();
                         bytes.resize(width, 0);
-                        let element = Element::Text { charset: Charset::Utf8, size: width, is_terminated: false };
+                        let element = ElementType::Text { charset: Charset::Utf8, size: width, is_terminated: false };
                         let missing = format!("{fill:?}");
-                        let mut chosen = Chosen::new(element, Cells::Text(width), Fill::Bytes(bytes), missing);
+                        let mut chosen =
+                            ChosenStorage::new(element, CellEncoding::Text(width), FillSetting::Bytes(bytes), missing);
                         chosen.note = note;
-                        Ok((Shape::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen)))
+                        Ok((ColumnDatasets::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen)))
                     }
                 }
             }
@@ -323,36 +330,36 @@ impl<'a> Planner<'a> {
                 let inner = self.cells(at, item.data_type(), false, part_of(profile))?;
                 let count = *count as usize;
                 let fill = match &inner.fill {
-                    Fill::Bytes(fill) => Fill::Bytes(fill.repeat(count)),
+                    FillSetting::Bytes(fill) => FillSetting::Bytes(fill.repeat(count)),
                     _ => {
                         return Err("every value of the items may be one: cast it to list".into());
                     }
                 };
-                let element = Element::Array(Box::new(inner.element), count as u64);
-                let cells = Cells::Items(Box::new(inner.cells), count);
+                let element = ElementType::Array(Box::new(inner.element), count as u64);
+                let cells = CellEncoding::Items(Box::new(inner.cells), count);
                 let missing = format!("{} in each place", inner.missing);
-                let chosen = Chosen { arrow_type: None, ..Chosen::new(element, cells, fill, missing) };
-                Ok((Shape::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen)))
+                let chosen = ChosenStorage { arrow_type: None, ..ChosenStorage::new(element, cells, fill, missing) };
+                Ok((ColumnDatasets::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen)))
             }
             list if let Some(item) = item_of(list) => {
                 let offsets = self.offsets();
                 let mask = nullable.then(|| self.mask());
                 let (mut items, chosen) =
                     self.shape(at, item.data_type(), item.is_nullable(), part_of(profile), false)?;
-                if let (Shape::Cells(part, _), Some(chosen)) = (&mut items, chosen) {
+                if let (ColumnDatasets::Cells(part, _), Some(chosen)) = (&mut items, chosen) {
                     let attributes = [(ARROW_TYPE, chosen.arrow_type), ("units", chosen.units)];
                     part.attributes = attributes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
                 }
-                Ok((Shape::Lists { offsets, mask, items: Box::new(items) }, None))
+                Ok((ColumnDatasets::Lists { offsets, mask, items: Box::new(items) }, None))
             }
             data_type => match self.cells(at, data_type, nullable, profile) {
-                Ok(chosen) => Ok((Shape::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen))),
+                Ok(chosen) => Ok((ColumnDatasets::Cells(self.part(&chosen), chosen.cells.clone()), Some(chosen))),
                 Err(reason) => {
-                    let json = Json::of(data_type).ok_or(reason)?;
-                    let chosen = Chosen::new(u8::ELEMENT, Cells::Bytes(1), Fill::Unset, "in MASK");
+                    let json = NestedJson::of(data_type).ok_or(reason)?;
+                    let chosen = ChosenStorage::new(u8::ELEMENT, CellEncoding::Bytes(1), FillSetting::Unset, "in MASK");
                     let note = "no compound of HEP001 has such values: kept as JSON, in lists of bytes";
                     let texts = self.texts(nullable, Some(StandsFor::Json(json)));
-                    Ok((texts, Some(Chosen { note: Some(note.into()), ..chosen })))
+                    Ok((texts, Some(ChosenStorage { note: Some(note.into()), ..chosen })))
                 }
             },
         }
@@ -369,13 +376,21 @@ impl<'a> Planner<'a> {
             || profile.longest > SHORT && all > (profile.bytes + profile.rows).saturating_mul(WASTE).max(1 << 20)
     }
 
-    fn part(&mut self, chosen: &Chosen) -> Part {
+    fn part(&mut self, chosen: &ChosenStorage) -> PlannedDataset {
         let width = chosen.cells.width();
-        let is_number = !matches!(chosen.cells, Cells::Text(_) | Cells::Bytes(_) | Cells::Boolean) && width > 1;
+        let is_number = !matches!(chosen.cells, CellEncoding::Text(_) | CellEncoding::Bytes(_) | CellEncoding::Boolean)
+            && width > 1;
         self.dataset(chosen.element.clone(), width, chosen.fill.clone(), is_number, CHUNK)
     }
 
-    fn dataset(&mut self, element: Element, width: usize, fill: Fill, shuffles: bool, usual: u64) -> Part {
+    fn dataset(
+        &mut self,
+        element: ElementType,
+        width: usize,
+        fill: FillSetting,
+        shuffles: bool,
+        usual: u64,
+    ) -> PlannedDataset {
         let number = self.parts;
         self.parts += 1;
         let width_of = width.max(1) as u64;
@@ -386,7 +401,7 @@ impl<'a> Planner<'a> {
                 usual.min(few).min((self.most / width_of).max(1))
             }
         };
-        Part {
+        PlannedDataset {
             number,
             element,
             width,
@@ -399,31 +414,31 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn codes(&mut self, key: &DataType) -> Result<Part, String> {
+    fn codes(&mut self, key: &DataType) -> Result<PlannedDataset, String> {
         let width = key.primitive_width().filter(|_| key.is_integer()).ok_or_else(|| format!("codes of {key}"))?;
         let (element, fill) = match key.is_signed_integer() {
-            true => (Element::Signed(width as u8), vec![0xff; width]),
-            false => (Element::Unsigned(width as u8), vec![0xff; width]),
+            true => (ElementType::Signed(width as u8), vec![0xff; width]),
+            false => (ElementType::Unsigned(width as u8), vec![0xff; width]),
         };
-        Ok(self.dataset(element, width, Fill::Bytes(fill), width > 1, CHUNK))
+        Ok(self.dataset(element, width, FillSetting::Bytes(fill), width > 1, CHUNK))
     }
 
-    fn offsets(&mut self) -> Part {
-        self.dataset(u64::ELEMENT, 8, Fill::Unset, true, CHUNK)
+    fn offsets(&mut self) -> PlannedDataset {
+        self.dataset(u64::ELEMENT, 8, FillSetting::Unset, true, CHUNK)
     }
 
-    fn mask(&mut self) -> Part {
-        self.dataset(boolean::element(), 1, Fill::Unset, false, CHUNK)
+    fn mask(&mut self) -> PlannedDataset {
+        self.dataset(boolean::element(), 1, FillSetting::Unset, false, CHUNK)
     }
 
-    fn texts(&mut self, nullable: bool, stands_for: Option<StandsFor>) -> Shape {
+    fn texts(&mut self, nullable: bool, stands_for: Option<StandsFor>) -> ColumnDatasets {
         let offsets = self.offsets();
         let mask = nullable.then(|| self.mask());
-        let bytes = self.dataset(u8::ELEMENT, 1, Fill::Unset, false, CHARACTERS);
+        let bytes = self.dataset(u8::ELEMENT, 1, FillSetting::Unset, false, CHARACTERS);
         // The number of rows does not predict the number of bytes.
         let usual = CHARACTERS.min(self.most).min(bytes.chunk.max(1) * 16);
         let chunk = self.options.chunk_rows.map_or(usual, |_| bytes.chunk);
-        Shape::Texts { offsets, mask, bytes: Part { chunk, ..bytes }, stands_for }
+        ColumnDatasets::Texts { offsets, mask, bytes: PlannedDataset { chunk, ..bytes }, stands_for }
     }
 }
 

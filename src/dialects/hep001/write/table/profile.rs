@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, LargeStringArray};
 use arrow_schema::DataType;
 
 use super::cells::{self, Failure};
-use super::fills::{self, Bound};
+use super::fills::{self, RangeEnd};
 use super::types;
 
 /// Most distinct texts to gather.
@@ -28,7 +28,7 @@ pub struct Profile {
     /// Number of nulls among them.
     pub nulls: u64,
     /// Least and greatest number; NaN does not count.
-    pub(super) range: Option<[Bound; 2]>,
+    pub(super) range: Option<[RangeEnd; 2]>,
     /// A bit for each candidate fill value that occurs.
     pub(super) met: u32,
     /// Bytes of the longest text.
@@ -166,7 +166,7 @@ impl Profile {
         self.is_counted = true;
     }
 
-    fn widen(&mut self, range: Option<[Bound; 2]>) {
+    fn widen(&mut self, range: Option<[RangeEnd; 2]>) {
         self.range = match (self.range, range) {
             (Some([a, b]), Some([c, d])) => Some([a.min(c), b.max(d)]),
             (known, found) => known.or(found),

@@ -2,8 +2,8 @@
 
 use arrow_schema::{DataType, TimeUnit};
 
-use super::plan::{Part, Shape, StandsFor};
-use crate::h5::element::Element;
+use super::plan::{ColumnDatasets, PlannedDataset, StandsFor};
+use crate::h5::element::ElementType;
 
 /// The type of the values under dictionaries or run-end encoding.
 pub(super) fn plain(data_type: &DataType) -> &DataType {
@@ -43,27 +43,27 @@ pub(super) fn units(data_type: &DataType) -> Option<String> {
 }
 
 /// Describes the storage of a column and its fill value.
-pub(super) fn told(shape: &Shape, missing: Option<&str>) -> String {
-    let of = |part: &Part| match &part.element {
-        Element::Signed(width) => format!("int{}", u32::from(*width) * 8),
-        Element::Unsigned(width) => format!("uint{}", u32::from(*width) * 8),
-        Element::Float(width) => format!("float{}", u32::from(*width) * 8),
-        Element::Text { size, .. } => format!("string[{size}]"),
-        Element::VariableText => "strings of variable length".to_owned(),
-        Element::Opaque(size) => format!("opaque[{size}]"),
-        Element::Enum { members, .. } => format!("enum of {}", members.len()),
-        Element::Compound(fields) => format!("compound of {}", fields.len()),
-        Element::Array(_, count) => format!("array[{count}]"),
+pub(super) fn told(shape: &ColumnDatasets, missing: Option<&str>) -> String {
+    let of = |part: &PlannedDataset| match &part.element {
+        ElementType::Signed(width) => format!("int{}", u32::from(*width) * 8),
+        ElementType::Unsigned(width) => format!("uint{}", u32::from(*width) * 8),
+        ElementType::Float(width) => format!("float{}", u32::from(*width) * 8),
+        ElementType::Text { size, .. } => format!("string[{size}]"),
+        ElementType::VariableText => "strings of variable length".to_owned(),
+        ElementType::Opaque(size) => format!("opaque[{size}]"),
+        ElementType::Enum { members, .. } => format!("enum of {}", members.len()),
+        ElementType::Compound(fields) => format!("compound of {}", fields.len()),
+        ElementType::Array(_, count) => format!("array[{count}]"),
     };
     match shape {
-        Shape::Cells(part, _) | Shape::Strings(part) => {
+        ColumnDatasets::Cells(part, _) | ColumnDatasets::Strings(part) => {
             let missing = missing.unwrap_or("none");
             format!("{}, missing {missing}, chunks of {}", of(part), part.chunk)
         }
-        Shape::Codes(part, _) => format!("{} codes of labels, chunks of {}", of(part), part.chunk),
-        Shape::Lists { items, .. } => format!("lists of {}", told(items, None)),
-        Shape::Texts { stands_for: Some(StandsFor::Json(json)), .. } => json.name(),
-        Shape::Texts { .. } => "bytes of any length".to_owned(),
+        ColumnDatasets::Codes(part, _) => format!("{} codes of labels, chunks of {}", of(part), part.chunk),
+        ColumnDatasets::Lists { items, .. } => format!("lists of {}", told(items, None)),
+        ColumnDatasets::Texts { stands_for: Some(StandsFor::Json(json)), .. } => json.name(),
+        ColumnDatasets::Texts { .. } => "bytes of any length".to_owned(),
     }
 }
 

@@ -2,23 +2,23 @@
 
 use arrow_schema::DataType;
 
-use super::cells::Cells;
-use super::fills::{self, Bound};
+use super::cells::CellEncoding;
+use super::fills::{self, RangeEnd};
 use super::options::NullPolicy;
 use super::plan::{LONGEST, Planner};
 use super::profile::Profile;
 use super::types;
 use crate::catalogue::Charset;
 use crate::dialects::hep001::boolean;
-use crate::h5::element::{Element, Fill, Value};
+use crate::h5::element::{AttributeValue, ElementType, FillSetting};
 
 /// The choices for the values of a dataset.
-pub(super) struct Chosen {
-    pub element: Element,
-    pub cells: Cells,
-    pub fill: Fill,
+pub(super) struct ChosenStorage {
+    pub element: ElementType,
+    pub cells: CellEncoding,
+    pub fill: FillSetting,
     /// The least and the greatest value, needed with a fill value other than the usual one.
-    pub valid: Option<[Value; 2]>,
+    pub valid: Option<[AttributeValue; 2]>,
     /// The Arrow type, if HDF5's type does not imply it.
     pub arrow_type: Option<String>,
     pub units: Option<String>,
@@ -27,8 +27,8 @@ pub(super) struct Chosen {
     pub missing: String,
 }
 
-impl Chosen {
-    pub fn new(element: Element, cells: Cells, fill: Fill, missing: impl Into<String>) -> Self {
+impl ChosenStorage {
+    pub fn new(element: ElementType, cells: CellEncoding, fill: FillSetting, missing: impl Into<String>) -> Self {
         Self { element, cells, fill, valid: None, arrow_type: None, units: None, note: None, missing: missing.into() }
     }
 }
@@ -41,18 +41,26 @@ impl Planner<'_> {
         data_type: &DataType,
         nullable: bool,
         profile: &Profile,
-    ) -> Result<Chosen, String> {
-        let typed = |chosen: Chosen, arrow_type: String| Chosen { arrow_type: Some(arrow_type), ..chosen };
+    ) -> Result<ChosenStorage, String> {
+        let typed =
+            |chosen: ChosenStorage, arrow_type: String| ChosenStorage { arrow_type: Some(arrow_type), ..chosen };
         Ok(match data_type {
             DataType::Boolean if nullable && (profile.nulls > 0 || !profile.is_counted) => {
                 let names = [("FALSE", 0i8), ("TRUE", 1), ("MISSING", 2)];
-                let chosen = Chosen::new(Element::enumeration(&names), Cells::Boolean, Fill::of(2i8), "MISSING");
+                let chosen = ChosenStorage::new(
+                    ElementType::enumeration(&names),
+                    CellEncoding::Boolean,
+                    FillSetting::of(2i8),
+                    "MISSING",
+                );
                 typed(chosen, "bool".into())
             }
-            DataType::Boolean => Chosen::new(boolean::element(), Cells::Boolean, Fill::Unset, "none"),
+            DataType::Boolean => {
+                ChosenStorage::new(boolean::element(), CellEncoding::Boolean, FillSetting::Unset, "none")
+            }
             whole if whole.is_integer() => {
                 let chosen = self.whole(at, whole, profile)?;
-                let is_wider = chosen.cells != Cells::Number(whole.primitive_width().unwrap_or(0));
+                let is_wider = chosen.cells != CellEncoding::Number(whole.primitive_width().unwrap_or(0));
                 if is_wider { typed(chosen, whole.to_string().to_lowercase()) } else { chosen }
             }
             float if float.is_floating() => self.float(at, float, profile)?,
@@ -67,17 +75,25 @@ impl Planner<'_> {
                 let arrow_type = types::declared(data_type).unwrap_or_default();
                 if *digits <= 18 {
                     let chosen = self.whole(at, &DataType::Int64, &Profile::unknown(&DataType::Int64))?;
-                    typed(Chosen { cells: Cells::Widened(8), ..chosen }, arrow_type)
+                    typed(ChosenStorage { cells: CellEncoding::Widened(8), ..chosen }, arrow_type)
                 } else {
                     // No decimal of 38 digits has this value.
                     let fill = i128::MIN.to_le_bytes().to_vec();
-                    typed(Chosen::new(Element::Opaque(16), Cells::Number(16), Fill::Bytes(fill), "-2^127"), arrow_type)
+                    typed(
+                        ChosenStorage::new(
+                            ElementType::Opaque(16),
+                            CellEncoding::Number(16),
+                            FillSetting::Bytes(fill),
+                            "-2^127",
+                        ),
+                        arrow_type,
+                    )
                 }
             }
             // Integers that count something: days, cents.
             counted if types::declared(counted).is_some() => {
                 let stored = if counted.primitive_width() == Some(4) { DataType::Int32 } else { DataType::Int64 };
-                let chosen = Chosen { units: types::units(counted), ..self.whole(at, &stored, profile)? };
+                let chosen = ChosenStorage { units: types::units(counted), ..self.whole(at, &stored, profile)? };
                 typed(chosen, types::declared(counted).unwrap_or_default())
             }
             DataType::FixedSizeBinary(width) if *width > 0 => {
@@ -85,9 +101,12 @@ impl Planner<'_> {
                 let patterns = fills::patterns(width);
                 let (choice, pattern) = self.free(profile, &patterns)?;
                 let missing = pattern.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-                let fill = Fill::Bytes(pattern.clone());
+                let fill = FillSetting::Bytes(pattern.clone());
                 let note = (choice > 0).then(|| format!("the usual bytes for missing values occur: {missing}"));
-                Chosen { note, ..Chosen::new(Element::Opaque(width), Cells::Bytes(width), fill, missing) }
+                ChosenStorage {
+                    note,
+                    ..ChosenStorage::new(ElementType::Opaque(width), CellEncoding::Bytes(width), fill, missing)
+                }
             }
             DataType::Struct(fields) if !fields.is_empty() => {
                 let (mut elements, mut cells, mut fill) = (Vec::new(), Vec::new(), Vec::new());
@@ -105,13 +124,18 @@ impl Planner<'_> {
                         ));
                     }
                     match &inner.fill {
-                        Fill::Bytes(bytes) => fill.extend_from_slice(bytes),
+                        FillSetting::Bytes(bytes) => fill.extend_from_slice(bytes),
                         _ => fill.extend(std::iter::repeat_n(0xff, inner.cells.width())),
                     }
                     elements.push((field.name().clone(), inner.element));
                     cells.push(inner.cells);
                 }
-                Chosen::new(Element::Compound(elements), Cells::Fields(cells), Fill::Bytes(fill), "all fields' fills")
+                ChosenStorage::new(
+                    ElementType::Compound(elements),
+                    CellEncoding::Fields(cells),
+                    FillSetting::Bytes(fill),
+                    "all fields' fills",
+                )
             }
             DataType::Decimal256(..) | DataType::Interval(_) | DataType::Null => {
                 return Err(format!(
@@ -123,11 +147,11 @@ impl Planner<'_> {
     }
 
     /// Chooses for integers: a fill value outside of their range, else a wider type.
-    fn whole(&self, at: usize, data_type: &DataType, profile: &Profile) -> Result<Chosen, String> {
+    fn whole(&self, at: usize, data_type: &DataType, profile: &Profile) -> Result<ChosenStorage, String> {
         let own = data_type.primitive_width().unwrap_or(8);
         let is_signed = data_type.is_signed_integer();
         let range = match profile.range {
-            Some([Bound::Whole(least), Bound::Whole(greatest)]) => Some([least, greatest]),
+            Some([RangeEnd::Whole(least), RangeEnd::Whole(greatest)]) => Some([least, greatest]),
             _ => None,
         };
         let is_free = |value: i128| range.is_none_or(|[least, greatest]| value < least || value > greatest);
@@ -164,9 +188,12 @@ impl Planner<'_> {
                 // Without nulls, every pattern may be a value.
                 if profile.is_counted && profile.nulls == 0 {
                     let bytes = own as u8;
-                    let element = if is_signed { Element::Signed(bytes) } else { Element::Unsigned(bytes) };
+                    let element = if is_signed { ElementType::Signed(bytes) } else { ElementType::Unsigned(bytes) };
                     let note = Some("every value of its type may be one: no value stands for missing ones".to_owned());
-                    return Ok(Chosen { note, ..Chosen::new(element, Cells::Number(own), Fill::Unset, "none") });
+                    return Ok(ChosenStorage {
+                        note,
+                        ..ChosenStorage::new(element, CellEncoding::Number(own), FillSetting::Unset, "none")
+                    });
                 }
                 return Err(format!("{data_type} has no value left for missing ones: use --fill"));
             }
@@ -174,9 +201,9 @@ impl Planner<'_> {
         }
     }
 
-    fn float(&self, at: usize, data_type: &DataType, profile: &Profile) -> Result<Chosen, String> {
+    fn float(&self, at: usize, data_type: &DataType, profile: &Profile) -> Result<ChosenStorage, String> {
         let own = data_type.primitive_width().unwrap_or(8);
-        let element = Element::Float(own as u8);
+        let element = ElementType::Float(own as u8);
         if let Some(given) = self.fills.get(&at) {
             let value: f64 = given.parse().map_err(|_| format!("--fill: {given:?} is no number"))?;
             let bytes = match own {
@@ -184,7 +211,12 @@ impl Planner<'_> {
                 4 => (value as f32).to_le_bytes().to_vec(),
                 _ => value.to_le_bytes().to_vec(),
             };
-            return Ok(Chosen::new(element, Cells::Number(own), Fill::Bytes(bytes), given.clone()));
+            return Ok(ChosenStorage::new(
+                element,
+                CellEncoding::Number(own),
+                FillSetting::Bytes(bytes),
+                given.clone(),
+            ));
         }
         let all = fills::floats(data_type);
         let (choice, fill) = self.free(profile, &all)?;
@@ -194,13 +226,15 @@ impl Planner<'_> {
             (_, bytes) => bytes.try_into().map_or(String::new(), |bytes| f64::from_le_bytes(bytes).to_string()),
         };
         let note = (choice > 0).then(|| format!("the usual value for missing ones occurs; {missing} stands for them"));
-        let chosen = Chosen::new(element, Cells::Number(own), Fill::Bytes(fill.clone()), missing);
+        let chosen = ChosenStorage::new(element, CellEncoding::Number(own), FillSetting::Bytes(fill.clone()), missing);
         let valid = match profile.range {
-            Some([Bound::Float(least), Bound::Float(greatest)]) if choice > 0 => {
+            Some([RangeEnd::Float(least), RangeEnd::Float(greatest)]) if choice > 0 => {
                 let end = |value: f64| match own {
-                    2 => Value::Scalar(Element::Float(2), half::f16::from_f64(value).to_le_bytes().to_vec()),
-                    4 => Value::number(value as f32),
-                    _ => Value::number(value),
+                    2 => {
+                        AttributeValue::Scalar(ElementType::Float(2), half::f16::from_f64(value).to_le_bytes().to_vec())
+                    }
+                    4 => AttributeValue::number(value as f32),
+                    _ => AttributeValue::number(value),
                 };
                 Some([end(least), end(greatest)])
             }
@@ -215,7 +249,7 @@ impl Planner<'_> {
             }
             _ => false,
         };
-        Ok(Chosen { note, valid: valid.filter(|_| is_outside), ..chosen })
+        Ok(ChosenStorage { note, valid: valid.filter(|_| is_outside), ..chosen })
     }
 
     /// The first of these values that does not occur, and its position.
@@ -237,18 +271,18 @@ impl Planner<'_> {
     }
 }
 
-fn is_outside(value: f64, low: Bound, high: Bound) -> bool {
-    value.is_nan() || Bound::Float(value).is_below(low) || high.is_below(Bound::Float(value))
+fn is_outside(value: f64, low: RangeEnd, high: RangeEnd) -> bool {
+    value.is_nan() || RangeEnd::Float(value).is_below(low) || high.is_below(RangeEnd::Float(value))
 }
 
 /// A text inside a struct, in a fixed width.
-fn inner_text(profile: &Profile) -> Result<Chosen, String> {
+fn inner_text(profile: &Profile) -> Result<ChosenStorage, String> {
     if profile.has_nul || profile.longest > LONGEST {
         return Err("a text of a struct has a NUL, or is longer than 64 KiB: make a column of it".into());
     }
     let width = profile.longest.max(1);
-    let element = Element::Text { charset: Charset::Utf8, size: width, is_terminated: false };
-    Ok(Chosen::new(element, Cells::Text(width), Fill::Bytes(vec![0xff; width]), ""))
+    let element = ElementType::Text { charset: Charset::Utf8, size: width, is_terminated: false };
+    Ok(ChosenStorage::new(element, CellEncoding::Text(width), FillSetting::Bytes(vec![0xff; width]), ""))
 }
 
 /// The least and the greatest integer of a width.
@@ -264,10 +298,14 @@ fn whole(
     fill: i128,
     range: Option<[i128; 2]>,
     note: Option<String>,
-) -> Chosen {
-    let element = if is_signed { Element::Signed(width as u8) } else { Element::Unsigned(width as u8) };
+) -> ChosenStorage {
+    let element = if is_signed { ElementType::Signed(width as u8) } else { ElementType::Unsigned(width as u8) };
     let bytes = |value: i128| value.to_le_bytes().into_iter().take(width).collect::<Vec<u8>>();
-    let cells = if width == own { Cells::Number(width) } else { Cells::Widened(width) };
-    let valid = range.map(|range| range.map(|end| Value::Scalar(element.clone(), bytes(end))));
-    Chosen { valid, note, ..Chosen::new(element, cells, Fill::Bytes(bytes(fill)), fill.to_string()) }
+    let cells = if width == own { CellEncoding::Number(width) } else { CellEncoding::Widened(width) };
+    let valid = range.map(|range| range.map(|end| AttributeValue::Scalar(element.clone(), bytes(end))));
+    ChosenStorage {
+        valid,
+        note,
+        ..ChosenStorage::new(element, cells, FillSetting::Bytes(bytes(fill)), fill.to_string())
+    }
 }

@@ -12,24 +12,24 @@ use half::f16;
 
 use super::tree::{Tree, rows};
 use super::{dictionary, read_back};
-use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Member, Padding};
-use crate::store::rows::in_memory::Memory;
+use crate::catalogue::{ByteOrder, Charset, Class, Datatype, EnumerationMember, Padding};
+use crate::store::rows::in_memory::MemoryRows;
 use crate::store::{Hints, TextLength, ValueSet};
-use crate::views::parquet::body::leaf::{Body, Cells, Leaf};
-use crate::views::parquet::columns::shape::{Given, Shape};
-use crate::views::parquet::thrift::page::Encoding;
+use crate::views::parquet::body::leaf::{Body, FixedWidthBody, ParquetLeaf};
+use crate::views::parquet::columns::shape::{Given, LeafMapping};
+use crate::views::parquet::thrift::page::PageEncoding;
 
-fn shape(array: &ArrayRef, nullable: bool, hints: &Hints) -> Shape {
-    Shape::new("x", array.data_type(), nullable, hints, Given::default()).unwrap()
+fn shape(array: &ArrayRef, nullable: bool, hints: &Hints) -> LeafMapping {
+    LeafMapping::new("x", array.data_type(), nullable, hints, Given::default()).unwrap()
 }
 
 /// Of a column of categories with these labels.
-fn shape_with(array: &ArrayRef, labels: &ArrayRef, row_group: Option<u64>) -> Shape {
+fn shape_with(array: &ArrayRef, labels: &ArrayRef, row_group: Option<u64>) -> LeafMapping {
     let given = Given { labels: Some(labels.clone()), row_group, codes: 0 };
-    Shape::new("x", array.data_type(), true, &Hints::default(), given).unwrap()
+    LeafMapping::new("x", array.data_type(), true, &Hints::default(), given).unwrap()
 }
 
-fn only(shape: &Shape) -> &Leaf {
+fn only(shape: &LeafMapping) -> &ParquetLeaf {
     let [leaf] = shape.leaves() else { panic!("{} leaves", shape.leaves().len()) };
     leaf
 }
@@ -100,7 +100,7 @@ fn bytes_are_indices_into_all_bytes() {
     let hints = Hints { stored: true, ..Hints::default() };
     let shape = shape(&array, false, &hints);
     let leaf = only(&shape);
-    assert_eq!(leaf.encoding, Encoding::Dictionary);
+    assert_eq!(leaf.encoding, PageEncoding::Dictionary);
     assert!(leaf.stored);
     let (numbers, entries) = dictionary(leaf).unwrap();
     assert_eq!(entries, 256);
@@ -113,7 +113,7 @@ fn bytes_are_indices_into_all_bytes() {
     let cells = leaf.cells(3).unwrap();
     let mut lead = Vec::new();
     leaf.lead(3, &mut lead).unwrap();
-    assert_eq!((cells, lead.as_slice()), (Cells { before: 2, width: 1, after: 5 }, [8, 3].as_slice()));
+    assert_eq!((cells, lead.as_slice()), (FixedWidthBody { before: 2, width: 1, after: 5 }, [8, 3].as_slice()));
     assert_eq!(rows(&read_back(&shape, &[array])), [-1, 0, 127].map(Tree::Integer));
 }
 
@@ -125,10 +125,10 @@ fn categories(keys: Vec<Option<i64>>, labels: &ArrayRef) -> ArrayRef {
 fn categories_have_one_run_whatever_is_null() {
     let labels: ArrayRef = Arc::new(LargeStringArray::from(vec!["a", "bc"]));
     let array = categories(vec![Some(1), None, Some(0)], &labels);
-    let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels.clone())), ordered: true };
+    let values = ValueSet::Categories { labels: Arc::new(MemoryRows::new(labels.clone())), ordered: true };
     let hints = Hints { values: Some(values), ..Hints::default() };
     let given = Given { labels: Some(labels), ..Given::default() };
-    let shape = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
+    let shape = LeafMapping::new("x", array.data_type(), true, &hints, given).unwrap();
     let leaf = only(&shape);
     assert_eq!(dictionary(leaf), Some((b"\x01\0\0\0a\x02\0\0\0bc".as_slice(), 2)));
     let mut out = Vec::new();
@@ -176,21 +176,21 @@ fn categories_without_a_dictionary_are_plain() {
     let labels: ArrayRef = Arc::new(LargeStringArray::from(long.to_vec()));
     let array = categories(vec![Some(1), None], &labels);
     let of = |row_group| shape_with(&array, &labels, Some(row_group));
-    assert_eq!(only(&of(2)).encoding, Encoding::Dictionary);
+    assert_eq!(only(&of(2)).encoding, PageEncoding::Dictionary);
     let shape_of_one = of(1);
-    assert_eq!(only(&shape_of_one).encoding, Encoding::Plain);
+    assert_eq!(only(&shape_of_one).encoding, PageEncoding::Plain);
     assert_eq!(only(&shape_of_one).most_body(2), Some(4 + 2 + 80_008));
     assert_eq!(rows(&read_back(&shape_of_one, std::slice::from_ref(&array))), [Tree::text(&long[1]), Tree::Null]);
     // Whose order means something.
-    let values = ValueSet::Categories { labels: Arc::new(Memory::new(labels.clone())), ordered: true };
+    let values = ValueSet::Categories { labels: Arc::new(MemoryRows::new(labels.clone())), ordered: true };
     let hints = Hints { values: Some(values), ..Hints::default() };
     let given = Given { labels: Some(labels), row_group: Some(1), ..Given::default() };
-    let ordered = Shape::new("x", array.data_type(), true, &hints, given).unwrap();
-    assert_eq!(only(&ordered).encoding, Encoding::Dictionary);
+    let ordered = LeafMapping::new("x", array.data_type(), true, &hints, given).unwrap();
+    assert_eq!(only(&ordered).encoding, PageEncoding::Dictionary);
     // Few.
     let labels: ArrayRef = Arc::new(LargeStringArray::from(vec!["abc", "def", "ghi"]));
     let array = categories(vec![Some(1), None], &labels);
-    assert_eq!(only(&shape_with(&array, &labels, Some(1))).encoding, Encoding::Dictionary);
+    assert_eq!(only(&shape_with(&array, &labels, Some(1))).encoding, PageEncoding::Dictionary);
     // Labels that could not be read.
     let shape_of_none = shape(&array, true, &Hints::default());
     assert_eq!(only(&shape_of_none).most_body(2), None);
@@ -218,7 +218,8 @@ fn labels_that_are_numbers_stand_as_numbers() {
 
 fn enumeration(size: u64, signed: bool, members: &[(&str, i128)]) -> Datatype {
     let class = Class::Integer { signed, order: ByteOrder::Little, precision: size as u32 * 8, offset: 0 };
-    let members = members.iter().map(|(name, value)| Member { name: (*name).into(), value: *value }).collect();
+    let members =
+        members.iter().map(|(name, value)| EnumerationMember { name: (*name).into(), value: *value }).collect();
     Datatype { size, class: Class::Enum { base: Box::new(Datatype { size, class }), members } }
 }
 
@@ -341,7 +342,7 @@ fn stored_bytes_are_told_where_they_are_the_cells() {
         Hints::of(&Datatype { size, class: Class::Integer { signed: true, order, precision, offset: 0 } })
     };
     let stored = |data_type, nullable, hints: &Hints| {
-        let shape = Shape::new("x", &data_type, nullable, hints, Given::default()).unwrap();
+        let shape = LeafMapping::new("x", &data_type, nullable, hints, Given::default()).unwrap();
         only(&shape).stored
     };
     assert!(stored(DataType::Int32, false, &integer(4, ByteOrder::Little, 32)));
@@ -358,9 +359,9 @@ fn stored_bytes_are_told_where_they_are_the_cells() {
 #[test]
 fn what_does_not_fit_is_an_error_and_no_panic() {
     let leaf = |data_type| {
-        Shape::new("x", &data_type, false, &Hints::default(), Given::default()).unwrap().leaves()[0].clone()
+        LeafMapping::new("x", &data_type, false, &Hints::default(), Given::default()).unwrap().leaves()[0].clone()
     };
-    let fails = |leaf: &Leaf, array: ArrayRef| {
+    let fails = |leaf: &ParquetLeaf, array: ArrayRef| {
         assert!(leaf.append(&array, &mut Vec::new()).is_err(), "{array:?}");
     };
     fails(&leaf(DataType::Int64), Arc::new(Int32Array::from(vec![1])));
@@ -376,7 +377,7 @@ fn what_does_not_fit_is_an_error_and_no_panic() {
         (DataType::Struct(arrow_schema::Fields::empty()), "a compound without fields"),
         (DataType::Date64, "no place"),
     ] {
-        let why = Shape::new("x", &data_type, false, &Hints::default(), Given::default()).unwrap_err();
+        let why = LeafMapping::new("x", &data_type, false, &Hints::default(), Given::default()).unwrap_err();
         assert!(why.to_string().contains(word), "{why}");
     }
 }

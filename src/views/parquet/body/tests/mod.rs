@@ -20,12 +20,12 @@ use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::schema::types::SchemaDescriptor;
 
-use super::super::columns::shape::Shape;
-use super::leaf::{Leaf, Physical};
-use crate::views::parquet::thrift::page::Encoding;
+use super::super::columns::shape::LeafMapping;
+use super::leaf::{ParquetLeaf, Physical};
+use crate::views::parquet::thrift::page::PageEncoding;
 
 /// The body of a leaf's dictionary page, and its number of values.
-fn dictionary(leaf: &Leaf) -> Option<(&[u8], u32)> {
+fn dictionary(leaf: &ParquetLeaf) -> Option<(&[u8], u32)> {
     let dictionary = leaf.dictionary()?;
     Some((dictionary.body()?, dictionary.entries()))
 }
@@ -72,7 +72,7 @@ impl Iterator for Chunks {
 impl PageIterator for Chunks {}
 
 struct Group<'a> {
-    leaves: &'a [Leaf],
+    leaves: &'a [ParquetLeaf],
     pages: &'a [ArrayRef],
     metadata: ParquetMetaData,
 }
@@ -100,8 +100,8 @@ impl RowGroups for Group<'_> {
                 buf: body.split_off(6).into(),
                 num_values: told.entries,
                 encoding: match leaf.encoding {
-                    Encoding::Plain => ParquetEncoding::PLAIN,
-                    Encoding::Dictionary => ParquetEncoding::RLE_DICTIONARY,
+                    PageEncoding::Plain => ParquetEncoding::PLAIN,
+                    PageEncoding::Dictionary => ParquetEncoding::RLE_DICTIONARY,
                 },
                 def_level_encoding: ParquetEncoding::RLE,
                 rep_level_encoding: ParquetEncoding::RLE,
@@ -121,7 +121,7 @@ impl RowGroups for Group<'_> {
 }
 
 /// Checks a page against the bounds that its leaf computed before.
-fn check_bounds(leaf: &Leaf, rows: u64, bytes: u64) {
+fn check_bounds(leaf: &ParquetLeaf, rows: u64, bytes: u64) {
     if let Some(most) = leaf.most_body(rows) {
         assert!(bytes <= most, "{bytes} bytes where at most {most} were foreseen: {leaf:?}");
         assert!(!leaf.is_exact() || bytes == most, "{bytes} bytes where exactly {most} were foreseen: {leaf:?}");
@@ -135,7 +135,7 @@ fn check_bounds(leaf: &Leaf, rows: u64, bytes: u64) {
 }
 
 /// Writes each of `pages` as a page of every leaf and reads the column back, as the type that the shape shows.
-fn read_back(shape: &Shape, pages: &[ArrayRef]) -> ArrayRef {
+fn read_back(shape: &LeafMapping, pages: &[ArrayRef]) -> ArrayRef {
     let schema = Schema::new(vec![shape.field().clone()]);
     let described = Arc::new(ArrowSchemaConverter::new().convert(&schema).unwrap());
     check_schema(shape.leaves(), &described);
@@ -160,7 +160,7 @@ fn read_back(shape: &Shape, pages: &[ArrayRef]) -> ArrayRef {
 }
 
 /// Checks that paths, types and levels agree with the schema that the converter makes of the field.
-fn check_schema(leaves: &[Leaf], described: &SchemaDescriptor) {
+fn check_schema(leaves: &[ParquetLeaf], described: &SchemaDescriptor) {
     assert_eq!(leaves.len(), described.num_columns());
     for (leaf, column) in leaves.iter().zip(described.columns()) {
         assert_eq!(leaf.path.as_slice(), column.path().parts());

@@ -12,19 +12,19 @@ use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use super::tree::rows;
 use super::{dictionary, read_back};
-use crate::catalogue::{ByteOrder, Charset, Class, Datatype, Field as StoredField, FloatFormat, Member, Padding};
+use crate::catalogue::{ByteOrder, Charset, Class, CompoundField, Datatype, EnumerationMember, FloatFormat, Padding};
 use crate::source::Interrupt;
-use crate::store::rows::in_memory::Memory;
+use crate::store::rows::in_memory::MemoryRows;
 use crate::store::{Hints, Rows};
 use crate::table::ListRows;
-use crate::views::parquet::body::leaf::{Body, Cells, Leaf};
-use crate::views::parquet::columns::shape::{Given, Shape};
+use crate::views::parquet::body::leaf::{Body, FixedWidthBody, ParquetLeaf};
+use crate::views::parquet::columns::shape::{Given, LeafMapping};
 
-fn shape(array: &ArrayRef, nullable: bool) -> Shape {
-    Shape::new("x", array.data_type(), nullable, &Hints::default(), Given::default()).unwrap()
+fn shape(array: &ArrayRef, nullable: bool) -> LeafMapping {
+    LeafMapping::new("x", array.data_type(), nullable, &Hints::default(), Given::default()).unwrap()
 }
 
-fn body(leaf: &Leaf, array: &ArrayRef) -> Vec<u8> {
+fn body(leaf: &ParquetLeaf, array: &ArrayRef) -> Vec<u8> {
     let mut out = Vec::new();
     leaf.append(array, &mut out).unwrap();
     out
@@ -123,16 +123,16 @@ fn lists_of_an_enumeration_have_its_dictionary() {
     let keys = Int32Array::from(vec![Some(0), Some(2), Some(1), None]);
     let names = LargeStringArray::from(vec!["RED", "GREEN", "5"]);
     let values: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(names)).unwrap());
-    let member = |name: &str, value| Member { name: name.into(), value };
+    let member = |name: &str, value| EnumerationMember { name: name.into(), value };
     let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 8, offset: 0 };
     let members = vec![member("RED", 0), member("GREEN", -1)];
     let class = Class::Enum { base: Box::new(Datatype { size: 1, class }), members };
-    let values = Arc::new(Memory::new(values).hinted(Hints::of(&Datatype { size: 1, class })));
-    let offsets = Arc::new(Memory::new(Arc::new(UInt64Array::from(vec![0, 2, 2, 2, 4]))));
-    let mask: Arc<dyn Rows> = Arc::new(Memory::new(Arc::new(BooleanArray::from(vec![true, true, false, true]))));
+    let values = Arc::new(MemoryRows::new(values).hinted(Hints::of(&Datatype { size: 1, class })));
+    let offsets = Arc::new(MemoryRows::new(Arc::new(UInt64Array::from(vec![0, 2, 2, 2, 4]))));
+    let mask: Arc<dyn Rows> = Arc::new(MemoryRows::new(Arc::new(BooleanArray::from(vec![true, true, false, true]))));
     let lists = ListRows::new("/t/x".into(), offsets, values, Some(mask), 4, Arc::default());
 
-    let shape = Shape::new("x", &lists.facts().data_type, true, &lists.facts().hints, Given::default()).unwrap();
+    let shape = LeafMapping::new("x", &lists.facts().data_type, true, &lists.facts().hints, Given::default()).unwrap();
     let array = lists.array(0..4, &Interrupt::new()).unwrap();
     let leaf = &shape.leaves()[0];
     assert_eq!(dictionary(leaf).map(|(_, entries)| entries), Some(256));
@@ -151,7 +151,7 @@ fn arrays_have_constant_levels_and_each_row_its_place() {
     let array = arrays(Arc::new(Float32Array::from(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0])), 3, None);
     let items = Some(Box::new(Hints { stored: true, ..Hints::default() }));
     let hints = Hints { stored: true, items, ..Hints::default() };
-    let shape = Shape::new("x", array.data_type(), false, &hints, Given::default()).unwrap();
+    let shape = LeafMapping::new("x", array.data_type(), false, &hints, Given::default()).unwrap();
     let leaf = &shape.leaves()[0];
     assert_eq!((leaf.max_definition, leaf.max_repetition), (1, 1));
     // Repetition 0 1 1 0 1 1; definition six times 1.
@@ -164,7 +164,7 @@ fn arrays_have_constant_levels_and_each_row_its_place() {
     let cells = leaf.cells(2).unwrap();
     let mut lead = Vec::new();
     leaf.lead(2, &mut lead).unwrap();
-    assert_eq!((cells, lead.as_slice()), (Cells { before: 12, width: 12, after: 0 }, before.as_slice()));
+    assert_eq!((cells, lead.as_slice()), (FixedWidthBody { before: 12, width: 12, after: 0 }, before.as_slice()));
     assert_eq!(leaf.cell_width(), None);
     assert_eq!(rows(&read_back(&shape, &[array.clone(), array.slice(1, 1)])).len(), 3);
 }
@@ -205,7 +205,7 @@ fn complex_numbers_are_two_columns_of_cells() {
     let im: ArrayRef = Arc::new(Float64Array::from(vec![-1.0, -2.0]));
     let array = compound(vec![("re", re.clone(), true), ("im", im, true)], None);
     let shape_of_all = shape(&array, false);
-    assert_eq!(shape_of_all.leaves().iter().map(Leaf::cell_width).collect::<Vec<_>>(), [Some(8); 2]);
+    assert_eq!(shape_of_all.leaves().iter().map(ParquetLeaf::cell_width).collect::<Vec<_>>(), [Some(8); 2]);
     assert_eq!(body(&shape_of_all.leaves()[0], &array), [1.0f64.to_le_bytes(), 2.0f64.to_le_bytes()].concat());
     // With a fill they are null together; what lies under the null does not matter, be it null itself.
     let im: ArrayRef = Arc::new(Float64Array::from(vec![Some(-1.0), None]));
@@ -240,7 +240,7 @@ fn an_array_that_may_not_be_there_is_seen_as_a_list() {
     let element = |data_type: DataType| Arc::new(Field::new("element", data_type, false));
     let array = DataType::FixedSizeList(item(&DataType::Int32, true), 2);
     let of = |data_type: &DataType, nullable| {
-        let shape = Shape::new("x", data_type, nullable, &Hints::default(), Given::default()).unwrap();
+        let shape = LeafMapping::new("x", data_type, nullable, &Hints::default(), Given::default()).unwrap();
         shape.field().data_type().clone()
     };
     let (fixed, list) =
@@ -262,13 +262,13 @@ fn hints_reach_the_fields_of_compounds_and_the_elements_of_arrays() {
         Datatype { size: 3, class: Class::FixedString { padding: Padding::NullPadded, charset: Charset::Utf8 } };
     let float = |order| Datatype { size: 4, class: Class::Float { order, format: FloatFormat::Single } };
     let array = |base| Datatype { size: 8, class: Class::Array { dims: vec![2], base: Box::new(base) } };
-    let field = |name: &str, offset, datatype| StoredField { name: name.into(), offset, datatype };
+    let field = |name: &str, offset, datatype| CompoundField { name: name.into(), offset, datatype };
     let fields = vec![field("s", 0, array(string)), field("f", 8, float(ByteOrder::Little))];
     let hints = Hints::of(&Datatype { size: 12, class: Class::Compound { fields } });
     let texts = DataType::FixedSizeList(item(&DataType::LargeUtf8, true), 2);
     let data_type =
         DataType::Struct(vec![Field::new("s", texts, true), Field::new("f", DataType::Float32, true)].into());
-    let shape = Shape::new("x", &data_type, false, &hints, Given::default()).unwrap();
+    let shape = LeafMapping::new("x", &data_type, false, &hints, Given::default()).unwrap();
     // 10 rows: 20 texts of 3 bytes as stored, of 45 bits as they are compressed, and 93 bytes around them; repetition
     // of 1 bit; definition (list, null) of 2 bits.
     assert_eq!(shape.leaves()[0].most_body(10), Some(206 + (4 + 1 + 3) + (4 + 1 + 6)));
@@ -278,12 +278,13 @@ fn hints_reach_the_fields_of_compounds_and_the_elements_of_arrays() {
     assert!(!shape.leaves()[1].stored);
     let hints = Hints::of(&array(float(ByteOrder::Little)));
     let floats = DataType::FixedSizeList(item(&DataType::Float32, true), 2);
-    assert!(Shape::new("x", &floats, false, &hints, Given::default()).unwrap().leaves()[0].stored);
+    assert!(LeafMapping::new("x", &floats, false, &hints, Given::default()).unwrap().leaves()[0].stored);
 }
 
 #[test]
 fn what_has_no_parquet_says_why() {
-    let no = |data_type: &DataType| Shape::new("x", data_type, true, &Hints::default(), Given::default()).unwrap_err();
+    let no =
+        |data_type: &DataType| LeafMapping::new("x", data_type, true, &Hints::default(), Given::default()).unwrap_err();
     let of =
         |names: &[&str]| DataType::Struct(names.iter().map(|name| Field::new(*name, DataType::Int8, true)).collect());
     assert!(no(&of(&["a", "a"])).to_string().contains("\"a\""));
@@ -302,7 +303,7 @@ fn what_has_no_parquet_says_why() {
 #[test]
 fn a_field_without_a_name_has_one() {
     let fields: Fields = ["_0", ""].map(|name| Field::new(name, DataType::Int8, true)).into_iter().collect();
-    let shape = Shape::new("x", &DataType::Struct(fields), true, &Hints::default(), Given::default()).unwrap();
+    let shape = LeafMapping::new("x", &DataType::Struct(fields), true, &Hints::default(), Given::default()).unwrap();
     let paths: Vec<_> = shape.leaves().iter().map(|leaf| leaf.path.join(".")).collect();
     assert_eq!(paths, ["x._0", "x._1"]);
 }

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use super::read_back;
 use super::tree::{Tree, rows};
 use crate::store::Hints;
-use crate::views::parquet::columns::shape::{Given, Shape};
+use crate::views::parquet::columns::shape::{Given, LeafMapping};
 
 /// A type of column.
 #[derive(Clone, Debug)]
@@ -253,7 +253,7 @@ proptest! {
     #[test]
     fn every_column_reads_back((kind, nullable, values) in columns(), cut in 0usize..40, with_labels: bool) {
         let given = Given { labels: with_labels.then(labels), ..Given::default() };
-        let shape = Shape::new("x", &kind.data_type(), nullable, &Hints::default(), given).unwrap();
+        let shape = LeafMapping::new("x", &kind.data_type(), nullable, &Hints::default(), given).unwrap();
         let array = kind.array(&values);
         let cut = cut.min(values.len());
         // The second page begins within its array. No file has pages without rows.
