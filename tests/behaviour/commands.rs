@@ -303,7 +303,7 @@ fn the_name_of_a_file_chooses_its_format() {
         &["export", &place, "-o", &at("q.csv"), "--partition-by=label"],
         "q.csv: --partition-by writes Parquet files",
     );
-    refused(&["convert", &place, &at("new.parquet")], "new.parquet: an HDF5 file is written");
+    refused(&["convert", &place, &at("new.parquet")], "new.parquet: the output is an HDF5 file");
     assert!(!folder.path().join("new.parquet").exists() && !folder.path().join("q.csv").exists());
     // The fewer of two limits.
     for (expression, limit, rows) in [("limit 3", "9", 3), ("order by ts limit 9", "3", 3), ("ts > 0", "4", 4)] {

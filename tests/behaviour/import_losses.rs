@@ -145,7 +145,7 @@ fn an_input_that_changes_while_it_is_read_makes_no_table() {
     let rewrite = || parquet(Path::new(&source), 7, 1_500_000);
     for change in [&truncate as &dyn Fn(), &append, &rewrite] {
         let (succeeded, said) = changed(change);
-        assert!(!succeeded && said.contains("a.parquet: it was changed while it was read"), "{said}");
+        assert!(!succeeded && said.contains("a.parquet: it changed during the import"), "{said}");
         assert_eq!(names(folder.path()), ["a.parquet"]);
     }
     // Another file of its name is another file.
