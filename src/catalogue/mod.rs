@@ -288,7 +288,7 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// Number of elements. `None`: more than 2^64.
+    /// Number of elements. `None`: 2^64 or more.
     pub fn len(&self) -> Option<u64> {
         if self.null { Some(0) } else { product(&self.shape) }
     }

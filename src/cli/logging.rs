@@ -1,4 +1,4 @@
-//! Sends log lines to the terminal in the foreground, to a file in the background.
+//! Sends log lines to the terminal if the command runs in the foreground, to a file if it runs in the background.
 
 use std::fs::OpenOptions;
 use std::io::IsTerminal;
@@ -20,8 +20,8 @@ fn filter(verbose: u8, quiet: bool) -> Targets {
     asked.unwrap_or_else(|| default_filter(verbose, quiet))
 }
 
-/// The log filter without `HEPFS_LOG`. The session of `fuser` warns that it cannot unmount whenever something else
-/// ended the mount, which is always the case here.
+/// The log filter if `HEPFS_LOG` gives none. If something else ended the mount, as is always the case here, the session
+/// of `fuser` warns that it cannot unmount: only `-vv` shows this warning.
 fn default_filter(verbose: u8, quiet: bool) -> Targets {
     let all = Targets::new();
     match verbose {
@@ -40,8 +40,8 @@ pub(super) fn to_terminal(verbose: u8) -> Warnings {
     start(lines.with_filter(filter(verbose, true)))
 }
 
-/// Appends to a file, creating it if need be, readable by the user alone. If that fails, the first warning says so, and
-/// nothing else is logged.
+/// Appends log lines to a file. If need be, creates it, readable by the user alone. If that fails, the first warning
+/// says so, and nothing else is logged.
 pub(super) fn to_file(path: Option<&Path>, verbose: u8) -> Warnings {
     let open = |path: &Path| {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
@@ -68,7 +68,7 @@ fn start(lines: impl Layer<Registry> + Send + Sync) -> Warnings {
 pub(super) struct Warnings(Arc<Mutex<Option<Vec<String>>>>);
 
 impl Warnings {
-    /// Takes the warnings so far; from now on none is collected.
+    /// Takes the warnings collected so far. From then on, none are collected.
     pub fn take(&self) -> Vec<String> {
         self.0.lock().take().unwrap_or_default()
     }

@@ -77,7 +77,7 @@ enum Command {
     Reading(options::ReadingOptions),
 }
 
-/// Commands by what they are for, an example of each.
+/// Commands grouped by purpose, with an example of each.
 const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Look into files, without a mount",
@@ -127,7 +127,7 @@ fn command() -> clap::Command {
     command.version(VERSION.as_str()).before_help(groups).mut_subcommands(|command| without(command, &is_common))
 }
 
-/// Moves these options of a command to `hepfs help reading`.
+/// Hides these options in the help of a command, and refers to `hepfs help reading` there.
 fn without(command: clap::Command, is_common: &dyn Fn(&Arg) -> bool) -> clap::Command {
     if command.get_name() == "reading" {
         return command;
@@ -208,7 +208,7 @@ impl Error {
         move |error| Error::Io { what, error }
     }
 
-    /// Writes it to standard error.
+    /// Writes the error to standard error.
     fn say(&self) {
         // Names from a hostile file may contain terminal escapes.
         say!("hepfs: {}", printable(&self.to_string()));
@@ -229,11 +229,11 @@ impl Error {
     }
 }
 
-/// Runs the command in the process's arguments.
+/// Runs the command that the process's arguments name.
 pub fn run() -> ExitCode {
     let parsed = Arguments::from_arg_matches(&command().get_matches());
     let Arguments { command, verbose } = parsed.unwrap_or_else(|error| error.exit());
-    // Commands that exit with 1 for faults of a file exit with 2 for their own.
+    // Commands that exit with 1 for faults of a file exit with 2 for failures of their own.
     let failure = ExitCode::from(if matches!(command, Command::Check(_) | Command::Index(_)) { 2 } else { 1 });
     // A mount sets up its log itself, and collects warnings.
     if !matches!(command, Command::Mount(_)) {

@@ -7,14 +7,14 @@ use serde::Serialize;
 use super::verdict::{self, Verdict};
 use crate::table::{AbsenceReason, Rule, SearchIndex};
 
-/// A search index and the current knowledge about it.
+/// A search index, and what is known of it so far.
 #[derive(Clone, Debug, Serialize)]
 pub struct IndexDescription {
     /// Path of the HDF5 file.
     pub source: String,
     /// HDF5 path of the table.
     pub table: String,
-    /// HDF5 path.
+    /// HDF5 path of the index.
     pub path: String,
     /// Its kind, as the file states it.
     pub kind: Option<String>,
@@ -26,11 +26,11 @@ pub struct IndexDescription {
     pub source_generation: Option<u64>,
     /// Number of rows of the table when it was built.
     pub source_rows: Option<u64>,
-    /// Bytes of its elements, without filters.
+    /// Bytes of its elements before filters.
     pub bytes: u64,
     /// Its state, which decides whether it is used.
     pub verdict: State,
-    /// Whether the file has a fault.
+    /// Whether this state is a fault of the file.
     #[serde(skip)]
     pub is_fault: bool,
     /// The rule that it breaks.
@@ -42,7 +42,7 @@ pub struct IndexDescription {
     /// The place that breaks the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// The content there; or why the index could not be verified.
+    /// What was found there, or why the index could not be verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
 }
@@ -57,13 +57,13 @@ pub enum State {
     Broken,
     /// It describes another state of the table.
     Stale,
-    /// It breaks a rule on its metadata, or its kind is unknown.
+    /// Its metadata breaks a rule, or its kind is unknown.
     Absent,
     /// hepfs has no use for its kind.
     Unused,
     /// It could not be verified.
     Unverifiable,
-    /// It was not yet verified.
+    /// It has not been verified yet.
     Unknown,
 }
 
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-/// Describes an index by current knowledge, without reading it.
+/// Describes an index from what is known of it so far, without reading it.
 pub fn describe(source: &Path, table: &str, index: &SearchIndex) -> IndexDescription {
     let verdict = index.form.as_ref().map(|form| verdict::known(form)).map_err(Clone::clone);
     let is_fault = match &verdict {

@@ -272,7 +272,7 @@ impl DirectoryNames for Columns {
     }
 }
 
-/// A group while its members are listed.
+/// A group whose members are being listed.
 struct Seen<'a> {
     opened: &'a OpenedSource,
     file: &'a Arc<File>,
@@ -283,7 +283,7 @@ struct Seen<'a> {
     interrupt: &'a Interrupt,
 }
 
-/// A group whose members are shown in the directory of another one.
+/// A group whose members are shown in another group's directory.
 struct Beside {
     group: Arc<Group>,
     place: GroupPlace,

@@ -17,11 +17,11 @@ pub struct MountEntry {
     pub device: (u32, u32),
     /// Where it is mounted.
     pub mountpoint: PathBuf,
-    /// File system type, `fuse.hepfs`.
+    /// File system type: `fuse.hepfs` for mounts of hepfs.
     pub fs_type: String,
 }
 
-/// All mounts of this process's namespace, the latest last.
+/// All mounts in this process's mount namespace, the latest last.
 ///
 /// # Errors
 /// Where `/proc` is not mounted.

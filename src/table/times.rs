@@ -43,7 +43,7 @@ impl Zone {
     /// Longest name in bytes; IANA's names have at most 32.
     const LONGEST: usize = 40;
 
-    /// A longer name becomes UTC.
+    /// The zone of this name, or UTC if the name is longer than [`Zone::LONGEST`].
     fn new(name: &str) -> Self {
         let name = if name.len() > Self::LONGEST { "UTC" } else { name };
         let mut zone = Self { name: [0; Self::LONGEST], length: name.len() };

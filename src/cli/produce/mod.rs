@@ -63,12 +63,12 @@ pub(super) struct Job<'a> {
     pub indexes: &'a [BuiltIndexes],
 }
 
-/// Search indexes that are built once a table is written.
+/// Search indexes to build after a table is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BuiltIndexes {
-    /// Those that the table had
+    /// Those that the table had.
     Kept,
-    /// Of a column
+    /// Those of these kinds for this column.
     Of(String, Vec<IndexKind>),
 }
 
@@ -96,12 +96,12 @@ fn memory(text: &str) -> Result<u64, String> {
 pub(super) struct TargetFile<'a> {
     /// Its path as given.
     file: &'a Path,
-    /// The path for writing it.
+    /// Where it is written: under a hidden name, if it is new.
     path: &'a Path,
 }
 
 impl TargetFile<'_> {
-    /// Splits `OUT[:PATH]` at the last colon; the path is an HDF5 path.
+    /// Splits `OUT[:PATH]` at the last colon, unless a file has the whole name. PATH is an HDF5 path.
     pub fn split(output: &OsStr) -> (PathBuf, Option<String>) {
         let bytes = output.as_bytes();
         let colon = bytes.iter().rposition(|byte| *byte == b':').filter(|_| !Path::new(output).exists());
@@ -110,7 +110,7 @@ impl TargetFile<'_> {
         (OsStr::from_bytes(&bytes[..at]).into(), Some(format!("/{}", path.trim_matches('/'))))
     }
 
-    /// Replaces the hidden name of a new file in an error by its final name.
+    /// Rewrites an error that mentions the hidden name of a new file to give its final name instead.
     fn told(&self, error: Error) -> Error {
         let [hidden, name] = [self.path, self.file].map(|path| path.file_name().unwrap_or_default().to_string_lossy());
         let said = error.to_string();
@@ -123,7 +123,7 @@ impl TargetFile<'_> {
 
 /// A run that writes tables, with its progress and its interrupt.
 pub(super) struct Production {
-    /// Rows of columns examined or written.
+    /// Rows handled so far in the current step, counted once for each column.
     done: Arc<AtomicU64>,
     watched: Watched,
     pub interrupt: Interrupt,
@@ -162,7 +162,7 @@ impl Production {
         }
     }
 
-    /// Writes a line to standard output, after removing the bar.
+    /// Removes the progress bar, and writes a line to standard output.
     ///
     /// # Errors
     /// If the output is closed.

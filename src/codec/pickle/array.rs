@@ -244,7 +244,7 @@ fn is_before_list(machine: &Machine<'_, Arena>) -> bool {
     shapes::is_array(machine.values.value(*array).0) && is_of_objects
 }
 
-/// Rows and columns.
+/// The number of rows of the pickled array, and of columns if it has two dimensions.
 fn shape(machine: &Machine<'_, Arena>) -> Result<(u64, Option<u64>), Error> {
     let shape = machine.stack.get(2).and_then(|at| machine.values.value(*at).0.items());
     let extents = shape.into_iter().flatten().take(3);

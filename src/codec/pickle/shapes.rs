@@ -109,8 +109,8 @@ fn scalar(arguments: PickleValue<'_>) -> Option<PandasLabel<'_>> {
     of_bytes(form, &bytes(arguments.item(1)?)?)
 }
 
-/// Form and bytes of an element of a NumPy data type. `None`: neither numbers, booleans nor texts, or not
-/// little-endian.
+/// The form of an element of a NumPy data type, and its size in bytes. `None`: the elements are big-endian, or are
+/// neither integers, floats, booleans nor text.
 fn element(datatype: PickleValue<'_>) -> Option<(CellForm, usize)> {
     let ("numpy", name, of) = datatype.call()? else { return None };
     let PickleNode::Build(_, state) = datatype.node() else { return None };

@@ -7,7 +7,7 @@ pub(super) fn element() -> ElementType {
     ElementType::enumeration(&[("FALSE", 0i8), ("TRUE", 1)])
 }
 
-/// An attribute value of this type.
+/// A boolean as an attribute value.
 pub(super) fn value(value: bool) -> AttributeValue {
     AttributeValue::Scalar(element(), vec![u8::from(value)])
 }

@@ -25,10 +25,11 @@ pub(super) const MOST_LEVELS: usize = 1000;
 pub(super) struct FrameColumn<'a> {
     pub name: String,
     pub field: &'a CompoundField,
-    /// Type of the part as stored, and its offset in the row.
+    /// Type of the column's values as stored.
     pub datatype: &'a Datatype,
+    /// Offset of the column's value in a row, in bytes.
     pub offset: u64,
-    /// Number among all parts of the table's rows, from 1.
+    /// The column's number in a `ColumnId`: fields count from 1, and elements of array fields follow the last field.
     pub part: u32,
     pub is_label: bool,
     /// Whether these are row labels without a name.

@@ -155,7 +155,7 @@ pub(super) fn labels(site: &Site<'_>, path: String, dataset: &Arc<Dataset>) -> C
     Categories { labels, datatype: dataset.datatype.clone(), ordered: Some(false), path }
 }
 
-/// The numbers of features and barcodes that the matrix states.
+/// The numbers of features and barcodes, as the matrix's `shape` dataset gives them.
 fn stated(site: &Site<'_>, group: &Group, interrupt: &Interrupt) -> Option<[u64; 2]> {
     let dataset = datasets::of_rank(group, "shape", 1).filter(|dataset| dataset.shape == [2])?;
     let rows = datasets::line(site.file, &join(site.path, b"shape"), dataset, &Arc::default()).ok()?;

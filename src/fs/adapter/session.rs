@@ -83,7 +83,7 @@ fn forget_name(notifier: &Notifier, name: &KnownName) {
     }
 }
 
-/// Makes the kernel drop its caches; any thread may keep and use it.
+/// A handle that makes the kernel drop what it has cached. Any thread may hold and use one.
 #[derive(Clone)]
 pub struct Invalidator(Arc<Shared>);
 

@@ -139,7 +139,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool beside `session_threads`. Its own threads start when work arrives.
+    /// A pool that serves beside `session_threads` session threads. Its own threads start when work arrives.
     pub fn new(session_threads: usize) -> Self {
         let threads = |lane: Lane, name| Arc::new(LaneThreads::new(lane.bound(), name));
         Self {

@@ -65,10 +65,10 @@ impl LinkListing {
     }
 }
 
-/// A group on the way of a path.
+/// A group that the paths of soft links lead through.
 #[derive(Debug, Default)]
 pub(super) struct Passed {
-    /// Number of its links that libhdf5 has looked up.
+    /// Number of lookups of its links by libhdf5.
     pub asked: u32,
     /// Its links, if libhdf5 would take long to find each.
     pub listing: Option<Box<LinkListing>>,

@@ -41,7 +41,8 @@ pub struct UsedIndex {
     pub kind: &'static str,
     /// The column it covers.
     pub column: String,
-    /// Number of blocks of 65,536 rows that it decided: which rows match, or none, or all.
+    /// Number of blocks of 65,536 rows for which it gave the answer: that all rows match, that none do, or which ones
+    /// do.
     pub blocks: u64,
 }
 

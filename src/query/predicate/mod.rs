@@ -15,7 +15,7 @@ pub enum Predicate {
     All(Vec<Predicate>),
     /// At least one of these holds.
     Any(Vec<Predicate>),
-    /// This does not hold; unknown where the inner predicate is unknown.
+    /// The inner predicate does not hold; unknown where that one is unknown.
     Not(Box<Predicate>),
     /// A condition on one column.
     Test(Condition),
@@ -28,7 +28,7 @@ pub struct Query {
     pub predicate: Predicate,
     /// The columns to sort by, the most significant first; empty for the order of the file.
     pub order: Vec<SortKey>,
-    /// Most rows.
+    /// Most rows to return. `None`: no limit.
     pub limit: Option<u64>,
 }
 
@@ -50,14 +50,14 @@ pub struct Condition {
     pub column: BString,
     /// Position of the name in an expression.
     pub at: usize,
-    /// The comparison with its value.
+    /// How the column's value is tested.
     pub operator: Operator,
     /// Operands, as many as the operator takes.
     pub values: Vec<Literal>,
 }
 
 impl Condition {
-    /// Rejects the value or operator at a position, for a reason.
+    /// The error for a value or operator at position `at` that the column does not take; `what` says why.
     pub(super) fn refused(&self, at: usize, what: impl fmt::Display) -> Error {
         Error::Type { at, what: format!("{}: {what}", self.column) }
     }
@@ -68,7 +68,7 @@ impl Condition {
 pub struct Literal {
     /// Its text.
     pub text: BString,
-    /// Its notation. `None`: from a path, which does not tell numbers from texts.
+    /// Its notation. `None`: it is from a path, which does not tell numbers from text.
     pub written: Option<Written>,
     /// Its position in an expression.
     pub at: usize,
@@ -90,15 +90,15 @@ pub enum Written {
 pub enum Operator {
     /// The value equals the operand.
     Eq,
-    /// The value differs.
+    /// The value differs from the operand.
     Ne,
-    /// The value is less.
+    /// The value is less than the operand.
     Lt,
-    /// The value is less or equal.
+    /// The value is less than or equal to the operand.
     Le,
-    /// The value is greater.
+    /// The value is greater than the operand.
     Gt,
-    /// The value is greater or equal.
+    /// The value is greater than or equal to the operand.
     Ge,
     /// The value lies between two operands, both included.
     Between,
@@ -173,7 +173,7 @@ pub enum Error {
     Syntax {
         /// Offset in the text where parsing failed.
         at: usize,
-        /// The expected and the found text.
+        /// What is wrong: often what was expected, and what was found.
         what: String,
     },
     /// The column does not exist, or is not part of the table.
@@ -181,17 +181,17 @@ pub enum Error {
     Column {
         /// Offset of its name in the expression.
         at: usize,
-        /// The fault.
+        /// What is wrong with the column.
         what: String,
         /// Columns that predicates can use.
         known: String,
     },
-    /// The column's type does not have this value or operator.
+    /// The column's type does not take this value or operator.
     #[error("{what}")]
     Type {
         /// Offset in the expression.
         at: usize,
-        /// The column, the rule and the value.
+        /// The column, and why the value or operator does not suit it.
         what: String,
     },
 }

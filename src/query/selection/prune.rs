@@ -38,7 +38,7 @@ impl Pruner {
         statistics.map(|statistics| statistics as &dyn Known).into_iter().chain(answers)
     }
 
-    /// The rows that satisfy a condition, if a source knows them.
+    /// Which of `rows` satisfy a condition: one bit per row. `None`: no answer without decoding the values.
     pub fn bits(&self, leaf: &BoundCondition, rows: &Range<u64>) -> Option<BooleanBuffer> {
         let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
         self.known(leaf).find_map(|known| known.bits(&ask))

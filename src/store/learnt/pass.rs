@@ -38,8 +38,8 @@ pub trait Measure<T>: Send + Sync {
 pub struct Keeper {
     /// The opened file that values come from.
     pub file: Arc<Opening>,
-    /// Everything besides the file that the values depend on: object path, view, options, version; such as
-    /// `/run/columns/name parquet-pages 1`. The pass adds the number of blocks and their kind.
+    /// Everything besides the file that the values depend on: object path, view, options, version. For example:
+    /// `/run/columns/name parquet-pages 1`. A pass ignores an entry with another number of blocks.
     pub what: String,
 }
 

@@ -165,8 +165,9 @@ macro_rules! floats {
 }
 floats!(f32, f64);
 
-/// Few processors compare halves, so they are compared as integers: a negative number with all bits but the sign
-/// inverted. −0.0 sorts before +0.0, and NaN at both ends, where the bounds start.
+/// Few processors compare half-precision floats, so they are compared as integer keys: the bits of the number, with all
+/// but the sign inverted if it is negative. −0.0 sorts before +0.0. NaN takes the key from which a bound starts, so it
+/// changes neither bound.
 impl Number for f16 {
     type Key = i16;
     type Count = u16;

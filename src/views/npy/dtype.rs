@@ -1,4 +1,4 @@
-//! NumPy's name for a stored datatype.
+//! The NumPy dtype for a stored datatype.
 
 use bstr::ByteSlice;
 
@@ -35,7 +35,7 @@ pub enum NpyType {
         order: NpyByteOrder,
         /// Kind of number.
         kind: NpyKind,
-        /// Bytes.
+        /// Size in bytes.
         size: u64,
     },
     /// `|b1`
@@ -53,7 +53,7 @@ pub enum NpyType {
     },
     /// A sub-array, never directly within another.
     Array {
-        /// Extents, slowest first.
+        /// Extents, slowest dimension first.
         dims: Vec<u64>,
         /// Type of an element.
         base: Box<NpyType>,
@@ -65,7 +65,7 @@ pub enum NpyType {
 pub struct NpyField {
     /// Its name; invalid UTF-8 is replaced.
     pub name: String,
-    /// First byte in the element.
+    /// Offset of its first byte in the element.
     pub offset: u64,
     /// Its type.
     pub dtype: NpyType,
@@ -210,7 +210,8 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
 }
 
-/// `c8` or `c16`; for halves, for which NumPy has no complex type, a structure as h5py makes it.
+/// `c8` or `c16`. NumPy has no complex type of two half-precision floats: these become a structured dtype, as in h5py.
+/// Anything else becomes opaque bytes.
 fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     let part = of(base, depth + 1)?;
     match part {
@@ -225,7 +226,7 @@ fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
 }
 
-/// A structured dtype; fields are in the order of their offsets.
+/// A structured dtype; `fields` must be in order of offset.
 fn structure(fields: Vec<NpyField>, size: u64) -> Result<NpyType, NoNpy> {
     let mut names = std::collections::HashSet::new();
     let mut end = 0;

@@ -72,7 +72,8 @@ const BATCH_ROWS: u64 = 1 << 18;
 /// Most rows of one column's array if the column has large chunks, so that each chunk is decoded once.
 const LARGEST_BATCH_ROWS: u64 = 1 << 20;
 
-/// Bytes of text behind the arrays of one batch of wide values, or bytes decoded for them, about.
+/// Most bytes per column in one batch of rows, about: of its text, or of the whole rows that are decoded for a column
+/// that is a field.
 const BATCH_BYTES: u64 = 16 << 20;
 
 /// The work that a lookup may spend on a size.

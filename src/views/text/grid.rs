@@ -6,10 +6,10 @@ use crate::store::RowRange;
 /// file, and small compared to a processor's caches.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// Most blocks of an index (8 bytes each); beyond, blocks get longer.
+/// Most blocks of an index (16 bytes each: a length and an offset). A longer file has longer blocks.
 const MOST_BLOCKS: u64 = 1 << 20;
 
-/// Blocks of `per_block` rows over `rows`; the last may be shorter.
+/// Divides `rows` into blocks of `per_block` rows each; the last may be shorter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RowBlocks {
     rows: RowRange,

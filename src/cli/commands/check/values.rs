@@ -14,17 +14,17 @@ use crate::source::Interrupt;
 use crate::store::{self, ARRAY_BYTES, Flight, RowRange, Rows, SharedRows, for_each_array, on_all_cores};
 use crate::table::{Column, Finding, Table};
 
-/// Bytes of each array; arrays are dropped after the checks.
+/// Most bytes of each array, unless one row takes more. An array is dropped once it is checked.
 const ARRAY: u64 = 4 << 20;
 
 /// Rows of a column to read at once.
 const STRETCH: u64 = 1 << 17;
 
-/// Whole rows read at once, for columns that are fields, take the cache size divided by this: memory holds two such
-/// stretches, and the data decoded ahead.
+/// A stretch of whole rows, read for columns that are fields, takes the cache size divided by this: memory holds two
+/// such stretches, and the data decoded ahead.
 const STRETCHES: u64 = 4;
 
-/// Fewest bytes of such rows, however small the cache is.
+/// Fewest bytes of such a stretch, however small the cache is.
 const LEAST_STRETCH: u64 = 1 << 20;
 
 /// Unreadable pieces of a column after which the rest is skipped: a file may claim any number of rows.
@@ -34,8 +34,9 @@ const MOST_FAILURES: u64 = 1 << 12;
 pub(super) struct UnreadableRows {
     /// HDF5 path of the column.
     pub path: String,
-    /// Number of rows, and the first.
+    /// Number of unreadable rows.
     pub rows: u64,
+    /// The first of them.
     pub first: u64,
     /// Why the first row cannot be read.
     pub reason: String,
@@ -145,7 +146,8 @@ fn longest(all: &[Option<Arc<Subject<'_>>>]) -> u64 {
     all.iter().flatten().map(|subject| subject.len).max().unwrap_or(0)
 }
 
-/// The rows still to read: columns of a table take turns, so that a chunk with fields of many serves all of them.
+/// The rows still to read. The columns of a table take turns, so that a chunk with fields of many columns serves all of
+/// them.
 struct Walk<'a> {
     tables: Vec<Columns<'a>>,
     table: usize,
@@ -194,7 +196,8 @@ impl<'a> Walk<'a> {
         columns.longest = longest(&columns.all);
     }
 
-    /// The next rows to read, and the number that they stand for: of rows without any stored chunk, some stand for all.
+    /// The next rows to read, and how many rows they stand for: where rows have no stored chunk, the first of them
+    /// stand for all.
     fn next(&mut self, interrupt: &Interrupt) -> Option<(Task<'a>, u64)> {
         loop {
             let columns = self.tables.get(self.table)?;
@@ -225,8 +228,8 @@ impl<'a> Walk<'a> {
 }
 
 impl Task<'_> {
-    /// Reads the rows; if some cannot be read, chunk by chunk. Returns whether reading the rest of the column makes
-    /// sense.
+    /// Reads the rows; if some cannot be read, reads them again chunk by chunk. Returns whether the rest of the column
+    /// is worth reading.
     ///
     /// # Errors
     /// If it was interrupted.
@@ -249,7 +252,7 @@ impl Task<'_> {
                     UnreadableRows { path, rows: 0, first: u64::MAX, reason, failures: 0 }
                 };
                 let column = found.entry(self.column).or_insert_with(none);
-                // Computed rows fail all at once.
+                // Computed rows all fail if one does.
                 let failed = if end == self.subject.len { self.subject.rows.len() } else { end };
                 column.rows += failed - start;
                 column.failures += 1;

@@ -210,7 +210,7 @@ fn refused_source(path: PathBuf) -> WorkerRefusal {
     not_followed(&path, "virtual dataset's source", "which may not be followed")
 }
 
-/// Selects a box; returns its number of elements, too.
+/// Selects a box of elements. Returns their number, and the selection.
 pub(super) fn select(extent: &Dataspace, start: &[u64], count: &[u64]) -> Result<(u64, ReadSelection), WorkerRefusal> {
     let rank = extent.shape.len();
     let fits = start.len() == rank

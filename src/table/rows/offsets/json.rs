@@ -17,7 +17,7 @@ use super::StringRows;
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, fixed_width};
 
-/// Prefix of the attribute of such a column.
+/// How the value of the attribute `arrow_type` begins for a column of JSON.
 const NAME: &str = "json ";
 
 /// Deepest nesting of a type.
@@ -50,10 +50,11 @@ impl NestedJson {
         (Self::named(&json.name()).as_ref() == Some(&json)).then_some(json)
     }
 
-    /// The form that an attribute names: `json Struct("a": Int32, …)`, in the notation of arrow-rs.
+    /// The form that a value of the attribute `arrow_type` names: `json Struct("a": Int32, …)`, in the notation of
+    /// arrow-rs. `None`: it names no such form.
     pub fn named(name: &str) -> Option<Self> {
         let name = name.strip_prefix(NAME)?;
-        // The parser recurses for each.
+        // The parser recurses at each parenthesis.
         if name.bytes().filter(|byte| *byte == b'(').count() > MOST_LEVELS {
             return None;
         }
@@ -65,7 +66,7 @@ impl NestedJson {
         is_kept.then(|| Self { field: Arc::new(Field::new("value", data_type, true)) })
     }
 
-    /// The value of the attribute.
+    /// The value of the attribute `arrow_type` that names this form; [`NestedJson::named`] reads it.
     pub fn name(&self) -> String {
         format!("{NAME}{}", self.data_type())
     }

@@ -24,7 +24,7 @@ const LONGEST: u64 = 16 << 20;
 /// Bytes of a page in an offset index: a struct of place, length and first row.
 const LOCATION: u64 = 27;
 
-/// Places of the indexes of a column chunk: first byte and length.
+/// Where the offset index and the column index of a column chunk lie: first byte and length of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::views::parquet) struct ChunkIndex {
     pub offsets: (u64, u32),
@@ -82,7 +82,7 @@ impl PageIndex {
         self.column_bytes() + u64::from(self.offsets.last().copied().unwrap_or(0))
     }
 
-    /// Places of the indexes of a column chunk.
+    /// Where the indexes of a column chunk lie. `None`: there is no such column chunk.
     pub fn chunk(&self, group: u64, leaf: usize) -> Option<ChunkIndex> {
         let chunk = usize::try_from(group).ok()?.checked_mul(self.leaves.len())?.checked_add(leaf)?;
         let start = self.layout.end();

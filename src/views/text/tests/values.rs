@@ -192,7 +192,7 @@ fn no_rows() {
     assert_eq!(text(TextFormat::Csv, &[]), "\n");
 }
 
-/// Any column.
+/// Generates columns of many types, with nulls.
 fn arrays() -> impl Strategy<Value = ArrayRef> {
     fn rows<T: std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<Option<T>>> {
         prop::collection::vec(prop::option::weighted(0.8, value), 1..40)
