@@ -1,6 +1,7 @@
-//! The bits of elements sorted by their position in the element, as Bitshuffle and Blosc do it.
+//! The bits of elements, sorted by their position in the element, as Bitshuffle and Blosc store them.
 //!
-//! Of n elements (a multiple of 8) of s bytes, row 8 j + k holds bit k of byte j of every element, n / 8 bytes:
+//! For n elements (a multiple of 8) of s bytes each, row 8 j + k holds bit k of byte j of every element. It has n / 8
+//! bytes:
 //!
 //! ```text
 //!  row 0          row 1          ...   row 8 s - 1
@@ -9,8 +10,8 @@
 //! +--------------+--------------+-----+--------------+
 //! ```
 //!
-//! So the eight rows of a byte are words of eight bytes, shuffled by position. Decoding unshuffles each word and
-//! transposes its 8 × 8 bits, which gives the bytes of all elements, still shuffled by position.
+//! So the eight rows for one byte of the elements are words of eight bytes, shuffled by position. Decoding unshuffles
+//! each word and transposes its 8 × 8 bits, which gives the bytes of all elements, still shuffled by position.
 
 use super::Error;
 use super::shuffle;

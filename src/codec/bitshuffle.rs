@@ -1,6 +1,6 @@
 //! Filter 32008: Bitshuffle, alone or over LZ4 or Zstandard.
 //!
-//! Elements are cut into blocks of a multiple of eight; fewer than eight remaining elements are stored unchanged.
+//! Elements are cut into blocks, each a multiple of eight elements; up to seven that remain are stored unchanged.
 //! Without a compressor the blocks follow each other; with one, they have the framing of [`Framed`].
 
 use super::Error;
@@ -93,7 +93,7 @@ fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usi
     Ok(length)
 }
 
-/// Number of bytes in blocks, of `length`: whole groups of eight elements.
+/// How many of `length` bytes lie in blocks: those of whole groups of eight elements.
 fn shuffled(length: usize, size: usize) -> Result<usize, Error> {
     if !length.is_multiple_of(size) {
         return Err(format!("{length} bytes are no multiple of an element's {size}").into());
@@ -111,7 +111,7 @@ mod tests {
         Parameters::new(&[0, 4, size as u32, block as u32, compressor])
     }
 
-    /// The filter as its description has it.
+    /// The filter as its specification describes it.
     fn encode(data: &[u8], parameters: Parameters) -> Vec<u8> {
         let block = parameters.block_bytes(parameters.block).unwrap();
         let whole = shuffled(data.len(), parameters.size).unwrap();

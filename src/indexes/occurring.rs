@@ -8,7 +8,7 @@ use crate::store::RowRange;
 /// Rows of a block: those of the smallest row group of a Parquet file.
 const BLOCK: u64 = 131_072;
 
-/// Most values of a bitmap to gather for: of more values, nearly each row group has most.
+/// Most values of a bitmap to gather for: if it has more, nearly every row group has most of them.
 const MOST_VALUES: u64 = 256;
 
 /// Most bytes of the result, which is part of the verdict.
@@ -36,7 +36,7 @@ impl Occurring {
         is_gathered.then(|| Self { rows, values, bits: vec![0; (values * rows.div_ceil(BLOCK)).div_ceil(8) as usize] })
     }
 
-    /// Adds the bits of a value from a row that is a multiple of 8.
+    /// Adds the bits of a value, from row `first` on, which is a multiple of 8.
     pub fn add(&mut self, value: u64, mut first: u64, mut bits: &[u8]) {
         while !bits.is_empty() {
             let to_next = ((BLOCK - first % BLOCK) / 8).max(1) as usize;

@@ -21,7 +21,7 @@ use crate::table::{Column, IndexContent, IndexForm, PartRows, Table, Times, arro
 /// Most columns to name in a message.
 const MOST_NAMED: usize = 30;
 
-/// A predicate with its columns found and its values converted to their types.
+/// A predicate whose columns are found, and whose values are converted to the columns' types.
 #[derive(Debug)]
 pub struct BoundPredicate {
     pub(super) columns: Vec<PredicateColumn>,
@@ -48,7 +48,7 @@ pub(super) enum ConditionTree {
     Leaf(BoundCondition),
 }
 
-/// A condition on the column at this position of [`BoundPredicate::columns`].
+/// A condition on one column, given by its position in [`BoundPredicate::columns`].
 #[derive(Debug)]
 pub(super) struct BoundCondition {
     pub column: usize,
@@ -60,7 +60,7 @@ pub(super) struct BoundCondition {
 }
 
 impl BoundCondition {
-    /// The labels that lie in the ranges. A null label does not count.
+    /// Which labels lie in the ranges. A null label lies in none.
     pub fn matching(&self, ranges: &ValueRanges, labels: &ArrayRef) -> Option<BooleanBuffer> {
         if let Some((_, matching)) = self.labels.lock().as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
             return Some(matching.clone());
@@ -132,7 +132,7 @@ impl ComparisonType {
         })
     }
 
-    /// Name of its values in messages.
+    /// What messages call its values.
     pub fn name(self) -> &'static str {
         match self {
             Self::Boolean => "booleans",
@@ -172,7 +172,7 @@ impl BoundPredicate {
         Ok(Self { columns: binder.columns, tree, trust })
     }
 
-    /// Rows covered by a chunk of the longest-chunked `BITMAP` of its columns; 0 without a bitmap.
+    /// Most rows that one chunk of a `BITMAP` of its columns covers; 0 without a bitmap.
     pub(super) fn rows_of_bitmaps(&self) -> u64 {
         let rows = self.columns.iter().flat_map(|column| &column.indexes).filter_map(|form| match &form.kind {
             IndexContent::Bitmap { bits, .. } => bits.run_bytes().map(|bytes| bytes.saturating_mul(8)),
@@ -425,7 +425,7 @@ fn ranges(condition: &Condition, kind: Result<ComparisonType, &DataType>) -> Res
     if condition.operator == Operator::Prefix && !is_text {
         return Err(condition.refused(condition.at, format!("{} have no prefix", kind.name())));
     }
-    // A path does not tell numbers from texts.
+    // A path does not tell numbers from text.
     let number = condition.values.iter().find(|value| match value.written {
         None => value.text.to_str().is_ok_and(|text| literal::integer(text).is_some()),
         written => written == Some(Written::Number),

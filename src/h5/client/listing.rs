@@ -20,8 +20,8 @@ const WORTH_A_WORKER: u64 = 4 * LINKS_AT_ONCE;
 /// Most links of a group: the worker's limit, and one link that stands for the rest.
 const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
 
-/// Number of pages that libhdf5 can list only without the values of some attributes. After that, the client lists all
-/// other pages so at once.
+/// Number of pages that libhdf5 could list only without the values of some attributes. After so many, the client lists
+/// all other pages without these values from the start.
 const MOST_HUNG: usize = 2;
 
 /// The listed parts, in any order.
@@ -126,8 +126,8 @@ impl Inner {
     }
 
     /// Lists a page of the links of a group. If libhdf5 dies or hangs, an attribute of a member may point to nonsense
-    /// in a heap. The client then lists the page again without the values of such attributes. After [`MOST_HUNG`] such
-    /// pages it lists the others of the file so at once.
+    /// in a heap: the client then lists the page again without the values of such attributes. After [`MOST_HUNG`] pages
+    /// on which libhdf5 hung, or died repeatedly, it lists all other pages of the file without them from the start.
     fn page(self: &Arc<Self>, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<GroupPage, Error> {
         let place = (id, part.start);
         let is_known = {
@@ -169,7 +169,7 @@ impl Inner {
     }
 }
 
-/// Most earlier datasets compared with a new one for an equal description.
+/// Most earlier datasets to compare with a new one, whose description may equal one of theirs.
 const MOST_ALIKE: usize = 8;
 
 /// Adds the links of a page. Datasets near each other share equal descriptions.

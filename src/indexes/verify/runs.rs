@@ -18,7 +18,7 @@ const MOST_RUNS: u64 = 1 << 16;
 
 pub(super) fn verify(task: &Task<'_>, bounds: &dyn Rows, rules: &BoundsRules) -> Result<Verdict, Error> {
     let run = task.form.chunk.max(1);
-    // Runs that were partly read.
+    // Runs that have been read only in part.
     let begun: Mutex<HashMap<u64, MinMaxEntry>> = Mutex::default();
     let broken = task.column(task.step().min(run.saturating_mul(MOST_RUNS)), &|part: ColumnSlice<'_>| {
         let entries = by_chunk(part.values, part.first, run)

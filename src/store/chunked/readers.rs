@@ -17,8 +17,8 @@ struct Lately {
     readers: LruCache<Reader, u64>,
 }
 
-/// A reader, identified by the address of the dataset's streams and the start of its own. Confusing it with its
-/// successor at the same place is harmless.
+/// A reader, identified by the address of the dataset's streams and the byte at which it began. Confusing it with a
+/// later reader in the same place is harmless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Reader {
     streams: usize,

@@ -28,7 +28,7 @@ pub struct File {
     root_attributes: OnceLock<Arc<[Attribute]>>,
     /// Damaged chunk indexes found so far, by HDF5 path of the dataset.
     damage: Mutex<BTreeMap<String, Damage>>,
-    /// Virtual datasets that do not consist of chunks, and why, by HDF5 path.
+    /// Virtual datasets found so far that do not consist of chunks of one source, by HDF5 path, and why.
     unfollowed: Mutex<BTreeMap<String, String>>,
 }
 

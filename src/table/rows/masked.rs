@@ -12,15 +12,15 @@ use crate::source::Interrupt;
 use crate::store::decode::widen;
 use crate::store::{Alike, Containers, Error, Facts, Fitting, Hints, RowRange, Rows, SharedRows, StoredBytes};
 
-/// Values that are null where a mask is true or not zero (or, inverted, where it is not), and after its end. A mask of
-/// arrays covers single items. Stored bytes stay those of the values.
+/// Values that are null where a mask is true or not zero (or, if inverted, where it is false or zero), and beyond the
+/// end of the mask. A mask of arrays covers single items. The stored bytes are those of the values, without the mask.
 #[derive(Debug)]
 pub struct MaskedRows {
     values: Arc<dyn Rows>,
     mask: Arc<dyn Rows>,
     /// The mask's bit for a value that is present.
     valid: bool,
-    /// Number of arrays around each element of the mask.
+    /// Number of levels of arrays around each element of the mask.
     depth: usize,
     path: String,
     facts: Facts,
@@ -58,7 +58,7 @@ impl MaskedRows {
                 let (values, mask) = (values.clone(), mask.clone());
                 move |row, interrupt| {
                     let end = values.alike_until(row, interrupt)?;
-                    // Behind the end of the mask all are missing.
+                    // Beyond the end of the mask, all values are missing.
                     let is_masked = row < mask.len();
                     Ok(if is_masked { end.min(mask.alike_until(row, interrupt)?) } else { end })
                 }
@@ -200,11 +200,11 @@ mod tests {
         let items = array.as_fixed_size_list().values().as_fixed_size_list().values().clone();
         let items: Vec<Option<i32>> = items.as_primitive::<Int32Type>().iter().collect();
         assert_eq!(items, [Some(6), Some(7), Some(8), Some(9), None, Some(11)]);
-        // Behind its end all items are missing.
+        // Beyond the end of the mask, all items are missing.
         let short = MaskedRows::new("/t/w".into(), of(values.clone()), of(mask.slice(0, 1))).unwrap();
         let array = short.array(0..2, &Interrupt::new()).unwrap();
         assert_eq!(array.as_fixed_size_list().values().as_fixed_size_list().values().null_count(), 2 + 6);
-        // Arrays of another length tell nothing, a mask of the outer ones masks those.
+        // Arrays of another length are refused; a mask of the outer arrays masks those.
         let others = lists(Arc::new(BooleanArray::from(vec![true; 6])), 3);
         assert!(MaskedRows::new("/t/w".into(), of(values.clone()), of(others)).is_err());
         let outer = lists(Arc::new(BooleanArray::from(vec![true, false, false, false])), 2);
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(array.as_fixed_size_list().value(0).as_primitive::<Float32Type>().values(), &[0.0, 1.0]);
     }
 
-    /// Rows that share what is stored of them.
+    /// Rows that all share one stored text.
     #[derive(Debug)]
     struct OneText(MemoryRows);
 

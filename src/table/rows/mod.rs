@@ -103,10 +103,10 @@ mod tests {
         ("compound", &["type", "nullable", "hints", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"]),
     ];
 
-    /// A wrapper, its name, and the rows that it wraps.
+    /// The name of a wrapper, the wrapper, and the rows that it wraps.
     type Wrapper = (&'static str, Arc<dyn Rows>, Arc<dyn Rows>);
 
-    /// All wrappers; `made` gives the rows that they wrap their facts.
+    /// All wrappers; `made` makes the rows that they wrap, with facts to keep or to lose.
     fn wrappers(made: &dyn Fn(ArrayRef) -> MemoryRows) -> Vec<Wrapper> {
         let of = |array: ArrayRef| Arc::new(made(array)) as Arc<dyn Rows>;
         let path = || "/t/c".to_owned();
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Whether a line of [`CHANGED`] has a fact; `stored` is all that there is of bytes.
+    /// Whether a line of [`CHANGED`] names a fact; `stored` stands for all facts about stored bytes.
     fn has(line: &[&str], fact: &str) -> bool {
         line.contains(&fact) || line.contains(&"stored") && ["stored type", "stored width", "decoded"].contains(&fact)
     }
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// So that no line says more than is so.
+    /// No line of [`CHANGED`] may name a fact that its wrapper keeps.
     #[test]
     fn facts_that_are_said_to_change_do() {
         let mut seen: Vec<(&str, &str)> = Vec::new();

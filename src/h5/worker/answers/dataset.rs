@@ -25,7 +25,7 @@ const MAX_FILL: usize = 1 << 20;
 /// Most mappings of a virtual dataset that are listed (equal neighbours count once).
 const MAX_MAPPINGS: usize = 65_536;
 
-/// Most numbers of client data requested: with more room libhdf5 suspects an uninitialised variable.
+/// Most client data values requested of a filter: libhdf5 takes a larger number for an uninitialised variable.
 const MAX_PARAMETERS: usize = 256;
 
 /// Attributes read for each field of a dataset of compounds: pandas writes up to six for a column.
@@ -38,7 +38,7 @@ const SPARE_ENTRIES: u64 = 64;
 const MAX_CHUNK: usize = 35;
 
 impl WorkerSession {
-    /// Describes an open dataset with `most` attributes.
+    /// Describes an open dataset, with at most `most` attributes, or more if it has many fields.
     pub fn dataset(&mut self, dataset: &Id, id: ObjectId, most: usize) -> Result<Dataset, FailureReason> {
         let file = self.file(id.file)?;
         let (address_size, user_block, file_number) = (file.address_size, file.user_block, file.file_number);
@@ -76,7 +76,7 @@ impl WorkerSession {
         Ok(Dataset { id, layout, description: Arc::new(description) })
     }
 
-    /// Replaces the name of a mapped file by "." if it is the virtual dataset's own, under any name.
+    /// Replaces the name of a mapped file with "." if it is the virtual dataset's own file, whatever it is called.
     pub fn recognise_own(&self, layout: &mut Layout, file: u32) {
         let Layout::Virtual { sources } = layout else { return };
         for source in sources.iter_mut().filter(|source| self.is_own(file, &source.file)) {
@@ -115,7 +115,7 @@ impl WorkerSession {
         let grid = ListedGrid::of(&dataset, &extent.shape, &extent.max_shape, &chunk)?;
         let (positions, in_order, beyond_nodes) = (grid.positions(), grid.in_order, grid.beyond_nodes);
         let grows = self.file(id.file)?.swmr;
-        // Room for two entries of each position; a longer walk goes round in circles.
+        // Room for two entries for each position; a longer walk must be going round in circles.
         let most = positions.saturating_mul(2).saturating_add(SPARE_ENTRIES).min(limit.saturating_add(1));
         let mut walk = ChunkWalk { grid, entries: Vec::new(), most };
         // SAFETY: an open dataset; the callback gets `walk` back and is not called afterwards.
@@ -139,9 +139,9 @@ impl WorkerSession {
     }
 }
 
-/// Marks chunks as unknown that a tree lists, but that a search by its keys does not find: libhdf5 reads them as if
-/// they were never written. If there are very many, it looks some of them up, and the last, the target of all keys on
-/// the right.
+/// Marks as unknown those chunks that a tree lists but a search by its keys does not find: libhdf5 reads them as if
+/// they had never been written. If there are very many chunks, it looks up some of them, and the last, to which the
+/// rightmost keys lead.
 fn mark_lost(dataset: &Id, grid: &ListedGrid, chunks: &mut [Chunk]) {
     let (step, last) = (chunks.len() / MOST_LOOKED_UP + 1, chunks.len().saturating_sub(1));
     for (at, chunk) in chunks.iter_mut().enumerate() {

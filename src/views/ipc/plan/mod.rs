@@ -76,7 +76,7 @@ pub(super) struct IpcNode {
 pub(super) enum IpcNodeKind {
     /// Little-endian values of this many bytes.
     Values(u64),
-    /// Bits.
+    /// Booleans, a bit each.
     Bits,
     /// Keys of this many bytes into a dictionary.
     Keys(u64, Arc<IpcDictionary>),
@@ -122,7 +122,7 @@ pub(super) enum Domain {
     Rows(u64),
     /// This many for each item of the lists with this length.
     Items {
-        /// Number of the length among those of the column.
+        /// Index of the length among those of the column.
         length: usize,
         /// Rows for each item.
         per: u64,
@@ -147,7 +147,7 @@ pub(super) struct Stream {
     pub role: BufferRole,
 }
 
-/// The role of a buffer within its node, and the share of a row in it.
+/// The role of a buffer within its node, and how much of the buffer each row takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BufferRole {
     /// A bit for each row, set where it is not null.
