@@ -259,6 +259,8 @@ fn rows(range: std::ops::Range<i64>) -> Vec<u8> {
     range.flat_map(|row| (row * row).to_le_bytes()).collect()
 }
 
+/// Made: `/t` with `good`, the numbers 0 to 299, and a column of their squares in chunks of 100 for each of seven
+/// filters. Bytes of chunk 1 of each are flipped.
 #[test]
 fn a_corrupt_chunk_fails_its_own_rows_alone() {
     let (mounted, _) = survive("corrupt_chunks", SMALL_CACHE);
@@ -283,6 +285,9 @@ fn a_corrupt_chunk_fails_its_own_rows_alone() {
     }
 }
 
+/// Made: `/t` with columns of 300 numbers in deflated chunks of 100. The index says of chunk 1 that it begins 3 bytes
+/// before the end of the file (`past_end`), at 2^62 (`far`) or at 0 (`at_zero`), or takes 2^32 − 16 (`size_huge`) or 0
+/// bytes (`size_zero`).
 #[test]
 fn chunks_out_of_the_file_fail_their_own_rows_alone() {
     let (mounted, _) = survive("chunk_map_nonsense", SMALL_CACHE);
@@ -317,6 +322,10 @@ fn lost_chunks(direct: &Mounted, path: &str, chunks: usize) -> Vec<usize> {
     (0..chunks).filter(is_lost).collect()
 }
 
+/// Made: `/cells/obsm` has 400 hard links to one data frame of 1,500 columns; `/levels` is a pandas index of 1,000
+/// levels, all one dataset; the 20,000 rows of `/texts` have one label of 64 KiB in two levels; `/struct` has 40 links
+/// to one MATLAB cell column of 60,000 references to one letter.
+///
 /// What a table is made of may be linked to very often: it is read as far as it has room, and the rest is told.
 #[test]
 fn what_is_linked_very_often_has_a_bound() {
@@ -380,6 +389,9 @@ fn names_index(said: &str, path: &str) -> bool {
     said.lines().any(|line| line.contains(path) && line.contains("a chunk index lists"))
 }
 
+/// Made: `/t` with columns of 1 to 40 in chunks of 4, whose B-tree lists a chunk at another's position (`twice`,
+/// `twice_plain`), at row 4,000 (`astray`), with 0 bytes (`nothing`, `nothing_plain`) or at 2^40 (`beyond`); `sound` is
+/// whole. The tree of `/circle`, 1 to 400, leads to one leaf twice.
 #[test]
 fn a_damaged_chunk_index_is_an_error_of_its_rows_and_a_finding() {
     survive("chunk_index_damaged", SMALL_CACHE);
@@ -409,6 +421,8 @@ fn a_damaged_chunk_index_is_an_error_of_its_rows_and_a_finding() {
     }
 }
 
+/// Made: `/t/x` is 1 to 40 in chunks of 4; the last key of its B-tree is patched to zeros.
+///
 /// By h5py, the script that wrote the file says so: a search finds all chunks of `x` but the last.
 #[test]
 fn a_chunk_that_is_listed_and_not_found_is_an_error_of_its_rows_and_a_finding() {
@@ -420,6 +434,9 @@ fn a_chunk_that_is_listed_and_not_found_is_an_error_of_its_rows_and_a_finding() 
     }
 }
 
+/// Made: for each kind, datasets of 1 to 40 in chunks of 4, whose index has for chunk 3 the entry of chunk 2 (`twice`),
+/// 0 bytes (`nothing`) or an address past the end (`beyond`), or a block past the end (`nowhere`).
+///
 /// Fixed arrays, extensible arrays and trees of version 2, whose checksums are right.
 #[test]
 fn damaged_chunk_indexes_of_newer_kinds_are_errors_of_their_rows_and_findings() {
@@ -484,6 +501,8 @@ fn damaged_chunk_indexes_of_newer_kinds_are_errors_of_their_rows_and_findings() 
     }
 }
 
+/// Made: tables of HEP001 with one column `x`, whose `VERSION` is 1.0 in `/good`, 9.0 in `/nine`, 1.99 in `/minor`, and
+/// `2.0`, `one`, empty, too long, a number or absent in others.
 #[test]
 fn a_table_of_an_unknown_version_is_shown_as_a_group_with_a_finding() {
     let (mounted, _) = survive("version_9", &[]);
@@ -497,6 +516,8 @@ fn a_table_of_an_unknown_version_is_shown_as_a_group_with_a_finding() {
     assert!(mounted.text(".hepfs/findings").contains("9.0"));
 }
 
+/// Made: `/t` with booleans 0, 1, 2, −1 (`boolean`), codes 0, 1, 2, −2 and 0, 2^63, 2^64 − 1, 1 of the two labels a, b
+/// (`codes`, `wide`), and 1, 2, 3, −1 of an enumeration of ONE = 1, TWO = 2 (`unnamed`).
 #[test]
 fn what_has_no_meaning_is_missing_and_counted() {
     let (mounted, _) = survive("bad_values", &[]);
@@ -516,6 +537,8 @@ fn what_has_no_meaning_is_missing_and_counted() {
     assert_eq!(counted("/t/wide"), (2, 1));
 }
 
+/// Made: a table `/good`, and three whose references (labels, search indexes, row labels) are null, point beyond the
+/// file (`outside`) or at byte 123 (`nonsense`); the attributes of `/wrong_types` have other types.
 #[test]
 fn dangling_references_are_findings() {
     let (mounted, _) = survive("dangling_references", &[]);
@@ -528,6 +551,8 @@ fn dangling_references_are_findings() {
     }
 }
 
+/// Made: 416 rows of three references (object, region, standard). All are good in rows 0 and 415 and null in row 1;
+/// rows 2 to 14 have one that is broken, the others random bytes.
 #[test]
 fn broken_references_inside_elements_are_missing_alone() {
     let (mounted, _) = survive("broken_references", &[]);
@@ -555,6 +580,8 @@ fn broken_references_inside_elements_are_missing_alone() {
     assert_eq!(mounted.read("t/columns/compound.raw").len(), 416 * 42);
 }
 
+/// Made: `/t` with columns `a` to `e` of 5, 0, 7, 5, 1 rows, a `matrix` of 5 × 2, a scalar and a dataset without
+/// extent.
 #[test]
 fn columns_of_unequal_length_are_shown_alone() {
     let (mounted, _) = survive("unequal_columns", &[]);
@@ -578,6 +605,7 @@ fn a_bomb_is_an_error_and_its_neighbours_are_read() {
     }
 }
 
+/// Made: `/t/gigabyte` is one deflated chunk of 1 GiB of zeros, 1 MiB as stored.
 #[test]
 fn a_chunk_larger_than_the_cache_is_read_one_at_a_time() {
     let mounted = Mounted::new(&[&data("hostile/deflate_bomb.h5")], &["--cache-size=64M"]);
@@ -596,6 +624,8 @@ fn a_chunk_larger_than_the_cache_is_read_one_at_a_time() {
     assert!(peak < (1 << 20) + MOST_MEMORY, "{peak} KiB");
 }
 
+/// Made: `/t` with columns of 2^62 rows, none of which was ever written: chunked and contiguous, of 1 and 8 bytes, of
+/// variable length.
 #[test]
 fn two_to_the_62_rows_are_listed_and_read_at_both_ends() {
     let (mounted, _) = survive("rows_2_62", SMALL_CACHE);
@@ -626,6 +656,8 @@ fn size_and_bytes(path: &Path, offset: u64) -> io::Result<(u64, Vec<u8>)> {
     Ok((file.metadata()?.len(), bytes))
 }
 
+/// Made: datasets of 100,000 rows (texts, sequences, compounds of five texts, sequences of 1,000 texts) whose
+/// descriptors all point to one heap object of 1 MiB.
 #[test]
 fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
     let mounted = Mounted::new(&[&data("hostile/amplified.h5")], &["--cache-size", "64M"]);
@@ -695,6 +727,7 @@ fn rows_that_lead_to_one_object_are_measured_and_shown_in_little_memory() {
     assert!(peak < MOST_BESIDE, "{peak} KiB");
 }
 
+/// Made: `/row` is one row of 100 texts whose descriptors all point to one heap object of 1 MiB.
 #[test]
 fn a_value_is_as_large_as_the_option_allows() {
     let row = |options| {
@@ -713,6 +746,8 @@ fn a_value_is_as_large_as_the_option_allows() {
     assert_eq!((size, bytes), (expected, format!("[{}", &text[..99]).into_bytes()));
 }
 
+/// Made: every other list of `/lists/l`, a list column of 100,000 rows, spans all of its 2^20 values; the texts of the
+/// other datasets all point to one heap object of 1 MiB.
 #[test]
 fn work_ends_with_the_reader_of_an_amplified_file() {
     let mounted = Mounted::new(&[&data("hostile/amplified.h5")], &["--cache-size", "64M"]);
@@ -782,6 +817,8 @@ fn ticks(process: u32) -> u64 {
     fields[11..13].iter().map(|ticks| ticks.parse::<u64>().unwrap()).sum()
 }
 
+/// Made: `/contiguous`, `/chunked`, `/scalar` and `/t/x` of arrays of 1,000 × 1,000 × 1,000 bytes, never written;
+/// `/t/n` is 1, 2, 3.
 #[test]
 fn elements_of_a_gigabyte_are_errors_of_their_text_alone() {
     let mounted = Mounted::new(&[&data("hostile/gigabyte_elements.h5")], &["--cache-size", "64M"]);
@@ -803,6 +840,7 @@ fn elements_of_a_gigabyte_are_errors_of_their_text_alone() {
     assert!(peak < MOST_BESIDE, "{peak} KiB");
 }
 
+/// Made: `/t/gigabyte` is one deflated chunk of 1 GiB of zeros, 1 MiB as stored.
 #[test]
 fn memory_that_the_system_refuses_fails_its_request_alone() {
     // Chunks of 1 GiB are decoded beside the cache.

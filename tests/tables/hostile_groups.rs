@@ -27,6 +27,8 @@ fn listed(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Made: `/a/b` with the hard links `self` to itself, `above` to `/a`, `root` to `/`; the link count of all three
+/// groups is patched to 1. `/a/dataset` is 7.
 #[test]
 fn a_group_inside_itself_is_a_link_even_where_its_link_count_is_one() {
     let mounted = Mounted::new(&[&hostile("cycle_uncounted.h5")], &[]);
@@ -35,6 +37,7 @@ fn a_group_inside_itself_is_a_link_even_where_its_link_count_is_one() {
     assert_eq!(fs::read(mounted.join("a/b/self/root/a/dataset.raw")).unwrap(), 7i32.to_le_bytes());
 }
 
+/// Made: `/a/b` with external links into its own file: `itself` to `/a/b`, `root` to `/`. `/a/dataset` is 7.
 #[test]
 fn external_links_back_to_a_group_above_are_links() {
     let mounted = Mounted::new(&[&hostile("external_cycle.h5")], &["--follow-external"]);
@@ -42,6 +45,7 @@ fn external_links_back_to_a_group_above_are_links() {
     assert_eq!(fs::read(mounted.join("a/b/itself/root/a/dataset.raw")).unwrap(), 7i32.to_le_bytes());
 }
 
+/// Made: a file whose one symbol table node has the signature `NODE` in place of `SNOD`.
 #[test]
 fn a_group_that_cannot_be_listed_says_why_and_spoils_no_other_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -100,6 +104,9 @@ fn arrays_in_other_files_are_not_shown_and_the_reason_is() {
     }
 }
 
+/// Made: `/d` is one row of lists in lists, six levels deep: each list has 500 descriptors that all point to the one
+/// list of the next level, 500^6 items in all. `/good` is 0, 1, 2.
+///
 /// What is refused is not followed to its end; what stands beside it is read.
 #[test]
 fn lists_that_share_their_items_are_refused() {
@@ -111,6 +118,9 @@ fn lists_that_share_their_items_are_refused() {
     assert_eq!(mounted.text("good.txt"), "0\n1\n2\n");
 }
 
+/// Made: two LEGEND tables of three rows. `x` has 0 elements a row in `/none`, 2^31 + 5 in `/many`, and a `_FillValue`;
+/// `y` is 0, 1, 2.
+///
 /// A query asks for none of the rows first.
 #[test]
 fn rows_without_elements_are_asked_for() {
@@ -126,6 +136,8 @@ fn rows_without_elements_are_asked_for() {
     }
 }
 
+/// Made: `/g` with `same`, `samf`, `samg`, which start at 0, 10, 20; the name of the second is patched to `same`.
+///
 /// By h5py, the script that wrote the file says so: `same` is 10, 11, 12.
 #[test]
 fn of_links_of_one_name_the_one_that_is_found_by_it_is_shown() {
@@ -146,6 +158,8 @@ fn of_links_of_one_name_the_one_that_is_found_by_it_is_shown() {
     );
 }
 
+/// Made: a vaex table whose columns `a` and `b` both have the alias `x`; an openPMD species with the record component
+/// `position/x` beside the record `position_x`.
 #[test]
 fn columns_of_one_name_are_told_apart() {
     let mounted = Mounted::new(&[&hostile("one_name_twice.h5")], &[]);
