@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 
 /// Commands, their arguments and what they do.
 const COMMANDS: [(&str, &str, &str); 10] = [
-    ("quick", "[ARGS]", "Unit tests and layers: no FUSE, no Python, a minute when built. ARGS go to the test programs"),
+    ("quick", "[ARGS]", "Unit tests, layers, documents: no FUSE, no Python, a minute when built. ARGS go to the tests"),
     ("test", "[ARGS]", "Sets up and runs all tests (`scripts/test`). ARGS go to `cargo test`"),
     ("demo", "[ARGS]", "Builds hepfs, mounts a sample and shows it (`scripts/demo`)"),
     ("check", "[NAME ARGS]", "Random tables and files, held against other software: longer than the tests do"),

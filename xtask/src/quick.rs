@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::Tools;
 
 /// Test programs of the tier.
-const PROGRAMS: [&str; 3] = ["--lib", "--test", "layers"];
+const PROGRAMS: [&str; 7] = ["--lib", "--test", "layers", "--test", "promises", "--test", "documents"];
 
 /// Tests that take two thirds of the time of all: of every way to cut a pickle, of random columns, of long sorts.
 const SLOW: [&str; 7] = [
