@@ -76,7 +76,7 @@ fn names_and_references_that_lead_nowhere_are_found() {
     found(
         &mounted,
         "regions",
-        &["it leads nowhere", "it leads to /names/a, which is none", "a reference that leads nowhere"],
+        &["it leads nowhere", "it leads to /names/a, which is no table", "a reference that leads nowhere"],
     );
     let metadata = json(&mounted, "regions");
     assert_eq!(column(&metadata, "table")["attributes"]["table"], "/names");

@@ -95,7 +95,7 @@ fn members_of_one_length_that_are_not_of_one_thing_are_no_table() {
         ("vectors", "4 datasets of one kind have 3 rows"),
         ("axes", "5 single values: a record"),
         ("edges/indexes", "a group called indexes serves"),
-        ("types", "names of 3 datasets of 5 rows say nothing"),
+        ("types", "names of 3 datasets of 5 rows do not describe them"),
         ("tagged", "items of a list"),
         ("coefficients", "items of a list"),
         ("mostly", "2 datasets have 5 rows, and 1 others have not"),

@@ -102,7 +102,7 @@ fn numbers_are_compared_with_times_where_these_are_shown_as_numbers() {
     for expression in ["ns_i8 > 2026", "ns_i8 in ('2026-01-01', 2026)", "year(ns_i8) = 1970 and ns_i8 = 2026"] {
         let refused = query("times.h5", &[expression]);
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        let hint = "ns_i8: 2026 is no time: write '2026-01-01'; --times numbers compares what is stored";
+        let hint = "ns_i8: 2026 is no time: write '2026-01-01'; --times numbers compares the stored numbers";
         assert!(!refused.status.success() && said.contains(hint), "{said}");
     }
     assert!(query("times.h5", &["ns_i8 > 2026", "--times=numbers"]).status.success());
