@@ -23,7 +23,7 @@ pub enum EntryKind {
 pub struct DirEntry {
     /// The name as shown.
     pub name: BString,
-    /// Its kind.
+    /// What the name stands for.
     pub kind: EntryKind,
 }
 
@@ -43,7 +43,7 @@ pub struct Children {
 
 /// Names by place in a directory. Places begin at 0 and may have gaps.
 pub trait DirectoryNames: Send + Sync {
-    /// The first name at or after a place, with its own place.
+    /// The first name at or after a place, with its own place; `None`: the place is past the last name.
     fn at(&self, place: u64) -> Option<(u64, DirEntry)>;
 }
 
@@ -54,7 +54,7 @@ impl DirectoryNames for Vec<DirEntry> {
 }
 
 impl Children {
-    /// Names made on demand.
+    /// The names that `names` makes on demand.
     pub fn new(names: impl DirectoryNames + 'static) -> Self {
         Self { names: Arc::new(names), lasting: false }
     }
@@ -69,12 +69,12 @@ impl Children {
         self.lasting
     }
 
-    /// The first name at or after a place, with its own place.
+    /// The first name at or after a place, with its own place; `None`: the place is past the last name.
     pub fn at(&self, place: u64) -> Option<(u64, DirEntry)> {
         self.names.at(place)
     }
 
-    /// All names.
+    /// Iterates over all names, in the order shown.
     pub fn iter(&self) -> impl Iterator<Item = DirEntry> {
         let mut place = 0;
         std::iter::from_fn(move || {

@@ -44,7 +44,7 @@ pub(crate) struct Contents {
     columns: OnceLock<Listing>,
     /// Descriptions in `metadata.json` of members, and of views that are not shown.
     members: Vec<ShownMember>,
-    /// The group and the way to it, if its members are described on demand.
+    /// The group and the way to it, if its members are described only on demand.
     group: Option<(GroupPlace, Way)>,
     /// Why the group is not a table, though some members have equal lengths.
     pub(super) nearly: Option<String>,
@@ -125,7 +125,7 @@ impl Contents {
     /// Opens a dataset that is a table.
     ///
     /// # Errors
-    /// When the request was interrupted.
+    /// If the request was interrupted.
     pub fn of_dataset(opened: &Arc<OpenedSource>, array: &ShownArray, interrupt: &Interrupt) -> Result<Self, Error> {
         let table = Dialects::open(array.dialect, &array.site(opened.file()?), interrupt);
         interrupt.check()?;
@@ -222,7 +222,7 @@ impl Contents {
         })
     }
 
-    /// Values of scalars, if they are short and readable.
+    /// The values of scalar datasets by link name, as far as they are short and readable.
     pub fn values(&self, opened: &OpenedSource, interrupt: &Interrupt) -> HashMap<BString, Value> {
         let scalars = self.listing.entries().iter().enumerate().filter_map(|(position, entry)| match entry {
             ListingEntry::Single(_, dataset, siblings)
@@ -307,7 +307,7 @@ impl Seen<'_> {
         };
         let path = place.path.as_str();
         let here = Here { path, group: &group, file: self.file, interrupt: self.interrupt };
-        // Changes tell of the group, not of one that is shown beside it: their file takes no name here.
+        // The list of changes is about this group, not about the one beside it: its file takes no name here.
         let claims = Claims { changes: None, ..(*self.opened.claims(&here)).clone() };
         let own: HashSet<&BString> = self.group.links.iter().map(|link| &link.name).collect();
         group.retain(|link| {

@@ -55,12 +55,12 @@ impl DirectoryDescription {
         self.contents.nearly.as_deref().filter(|_| self.table().is_none())
     }
 
-    /// The rules that it breaks.
+    /// The findings on the directory and its members.
     pub fn findings(&self) -> &[Finding] {
         &self.contents.findings
     }
 
-    /// Its members, without columns and their servants.
+    /// The directory's members, without columns and their servants.
     ///
     /// # Errors
     /// If the group cannot be listed any more.
@@ -69,7 +69,7 @@ impl DirectoryDescription {
         members.inspect_err(|error| self.opened.log(error))
     }
 
-    /// `metadata.json`, as a line.
+    /// Renders `metadata.json` on one line.
     ///
     /// # Errors
     /// As [`DirectoryDescription::members`].

@@ -22,7 +22,7 @@ use crate::table::Unreadable;
 pub struct Directory {
     files_of: FileMaker,
     place: DirectoryPlace,
-    /// Last change, if it differs from the file's.
+    /// When the directory last changed; `None`: together with the file.
     mtime: Option<SystemTime>,
     way: Way,
     contents: OnceLock<Arc<Contents>>,
@@ -46,7 +46,7 @@ impl Directory {
         Self::new(opened, DirectoryPlace::Group(GroupPlace { id, path: "/".into(), link: "/".into() }), way, recent)
     }
 
-    /// The subdirectory of a place.
+    /// Makes the subdirectory that shows a place.
     fn below(&self, place: &DirectoryPlace) -> Self {
         let mut mtime = None;
         let (place, way) = match place {
@@ -160,7 +160,7 @@ impl Directory {
         Ok(file)
     }
 
-    /// Last change, if it differs from the file's.
+    /// When the directory last changed; `None`: together with the file.
     pub(crate) fn mtime(&self) -> Option<SystemTime> {
         self.mtime
     }

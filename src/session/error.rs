@@ -7,7 +7,7 @@ use crate::{source, store};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such name.
+    /// Nothing has this name.
     #[error("no such file or directory")]
     NotFound,
     /// A file or link was used as a directory.

@@ -32,12 +32,12 @@ impl ErrorLog {
         errors.push_back((SystemTime::now(), message, 1));
     }
 
-    /// The last error.
+    /// The last error; `None`: no request ran into one yet.
     pub fn last(&self) -> Option<String> {
         self.0.lock().back().map(|(_, message, _)| message.clone())
     }
 
-    /// One line per error: seconds since 1970, and the message.
+    /// Renders one line per error: seconds since 1970, the message, and how many times if more than once.
     pub fn text(&self) -> String {
         let line = |(time, message, times): &(SystemTime, String, u64)| {
             let seconds = time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());

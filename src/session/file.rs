@@ -18,7 +18,7 @@ pub(crate) struct ShownFile {
     pub opened: Arc<OpenedSource>,
     pub view: Arc<dyn View>,
     pub attributes: ObjectAttributes,
-    /// Shared with the other files of its dataset.
+    /// The dataset behind the file, and its tables: all files of the dataset share them.
     _shared: Option<(Arc<ShownArray>, Arc<Single>)>,
 }
 
@@ -123,7 +123,7 @@ impl ShownFile {
         Self { opened, view, attributes, _shared }
     }
 
-    /// Its size.
+    /// The file's size.
     ///
     /// # Errors
     /// If values cannot be read.
@@ -131,14 +131,14 @@ impl ShownFile {
         self.view.size(effort, interrupt).map_err(|error| self.failed(error))
     }
 
-    /// Converts an error of its view, and logs it.
+    /// Converts an error of the view, and logs it.
     pub fn failed(&self, error: store::Error) -> Error {
         let error = Error::from(error);
         self.opened.log(&error);
         error
     }
 
-    /// Whether it still shows the current state of the source.
+    /// Whether the file still shows the current state of the source.
     pub fn is_current(&self) -> bool {
         self.opened.is_current() && self.view.standing() != Standing::Outdated
     }

@@ -195,8 +195,8 @@ impl FileMaker {
         Arc::new(IpcView::new(columns, self.blocks(), Some(self.keeper(what))))
     }
 
-    /// The keeper of facts learnt about `what` in this group. Two paths that are not UTF-8 may read the same, so the
-    /// key includes the object's number.
+    /// The keeper of facts learnt about `what` in this group. Two paths that are not UTF-8 may look alike as text, so
+    /// the key includes the object's number.
     pub fn keeper(&self, what: &str) -> Keeper {
         // Facts that rest on unverified indexes must not be kept for sessions that trust none.
         let trusting = if self.opened.session().trust == Trust::Trust { " trusting" } else { "" };

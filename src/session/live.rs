@@ -27,7 +27,7 @@ const FILES: [(&str, Make); 6] = [
     ("stats", stats),
 ];
 
-/// One of the files.
+/// One of the files of `.hepfs`.
 pub(crate) struct LiveFile {
     session: Arc<Session>,
     make: Make,
@@ -43,7 +43,7 @@ impl LiveFile {
         Ok(Self { session: session.clone(), make: *make })
     }
 
-    /// Its text as of now.
+    /// Renders the file's text as of now.
     pub fn text(&self) -> String {
         (self.make)(&self.session)
     }
@@ -54,7 +54,7 @@ pub(super) fn children() -> Children {
     FILES.iter().map(|(name, _)| DirEntry { name: (*name).into(), kind: EntryKind::LiveFile }).collect()
 }
 
-/// One JSON object per line: how each selection was evaluated, the last one first.
+/// Renders one JSON object per line: how each selection was evaluated, the last one first.
 fn explain(session: &Session) -> String {
     let mut lines = String::new();
     for opened in session.opened() {
@@ -83,7 +83,7 @@ fn explain(session: &Session) -> String {
     lines
 }
 
-/// One JSON object per line: rules that files break, and rows whose values break one.
+/// Renders one JSON object per line: rules that files break, and rows whose values break one.
 fn findings(session: &Session) -> String {
     let mut lines = String::new();
     let mut add = |source: &Path, finding: &Finding| lines.push_str(&format!("{}\n", finding.line(source)));
@@ -94,7 +94,7 @@ fn findings(session: &Session) -> String {
     lines
 }
 
-/// One JSON object per line: each search index of the tables listed so far, and its state.
+/// Renders one JSON object per line: each search index of the tables listed so far, and its state.
 fn indexes(session: &Session) -> String {
     let mut lines = String::new();
     for opened in session.opened() {
@@ -105,7 +105,7 @@ fn indexes(session: &Session) -> String {
     lines
 }
 
-/// One JSON object per line: each column looked at so far that can have statistics, and how far they are known.
+/// Renders one JSON object per line: each column looked at so far that can have statistics, and how far they are known.
 fn statistics(session: &Session) -> String {
     let mut lines = String::new();
     for opened in session.opened() {
@@ -126,7 +126,7 @@ fn statistics(session: &Session) -> String {
     lines
 }
 
-/// One `name value` pair per line.
+/// Renders one `name value` pair per line.
 fn stats(session: &Session) -> String {
     let budget = session.store.budget();
     let others =

@@ -13,11 +13,11 @@
 //! | `contents`, `directory` | the listing of a directory; its subdirectories |
 //! | `described` | the facts of a directory's `metadata.json` |
 //! | `files`, `file`, `recent` | the view behind each name, with the attributes of its object |
-//! | `selections` | the same over selected rows |
+//! | `selections` | the views over selected rows |
 //! | `sources` | files and folders that the user named |
 //! | `datasets` | one table of many files |
 //! | `live` | reports on a session: errors, findings, counts |
-//! | `spot`, `walk` | from names to directories and files; from paths, and everything below them |
+//! | `spot`, `walk` | finds directories and files by name; follows paths, and visits everything below a directory |
 //! | `open` | the library's entry: open files and tables |
 
 mod changes;
@@ -128,7 +128,7 @@ impl Default for Settings {
 /// A file, and the tallies of values that casts of its columns rounded or lost.
 type Casts = (PathBuf, datasets::Tallies);
 
-/// Reports changes of sources.
+/// Watches sources for changes.
 pub trait Watcher: Send + Sync {
     /// Watches a file for being rewritten, replaced, moved or deleted.
     ///
@@ -136,7 +136,7 @@ pub trait Watcher: Send + Sync {
     /// If neither the file nor its folder can be watched.
     fn add_file(&self, path: &Path) -> io::Result<()>;
 
-    /// Watches a folder for names that come and go (not below it).
+    /// Watches a folder, without its subfolders, for names that come and go.
     ///
     /// # Errors
     /// If the folder cannot be watched.
@@ -148,7 +148,7 @@ pub struct Session {
     /// The cache of decoded chunks, and its budget.
     #[doc(hidden)]
     pub store: Arc<Store>,
-    /// Rendered text.
+    /// The cache of rendered text.
     pub(crate) blocks: Arc<BlockCache>,
     /// The share of the store's budget for rendered text.
     _blocks_share: Option<Reservation>,

@@ -26,7 +26,7 @@ pub enum TableError {
     /// The source cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The source has no table of this path.
+    /// The source has no table at this path.
     #[error("{0}: there is no such table")]
     NotFound(String),
     /// Something on the way to the table, or its rows, cannot be read.
@@ -35,9 +35,9 @@ pub enum TableError {
     /// An expression is malformed, or does not fit this table.
     #[error("expression, character {character}: {reason}")]
     Expression {
-        /// The character, counted from 1.
+        /// Position of the character at fault, counted from 1.
         character: usize,
-        /// The reason.
+        /// Why the expression is rejected.
         reason: String,
     },
     /// Arrow rejects the columns of a record batch.
@@ -108,7 +108,7 @@ pub struct OpenTable {
     session: Arc<Session>,
     path: String,
     table: Arc<Table>,
-    /// Columns that can be read, and their rows.
+    /// Rows of the columns that can be read.
     rows: Vec<Arc<dyn Rows>>,
     schema: SchemaRef,
 }
@@ -185,7 +185,7 @@ impl Session {
         let sources: Vec<PathBuf> = sources.iter().map(|source| source.as_ref().to_owned()).collect();
         let root = datasets(self, &sources)?;
         let path = path.trim_matches('/');
-        // The root groups' own table.
+        // `%2F` stands for the table that each root group is itself.
         let at = find(&root, if path.is_empty() { "%2F" } else { path })?;
         let table = at.whole_dataset(&Interrupt::new()).map_err(|error| not_found(error, path))?;
         Ok(OpenTable::new(self, path.to_owned(), table))

@@ -30,10 +30,10 @@ use crate::views::{Effort, Size};
 /// Name of the file that lists possible conditions.
 pub(super) const VALUES: &str = "values.txt";
 
-/// Most conditions below each other.
+/// Most conditions nested below one another in `where/`.
 const MOST_SEGMENTS: usize = 64;
 
-/// Most bytes of their path: the longest absolute path.
+/// Most bytes in the path of such conditions: the length of the longest absolute path.
 const MOST_BYTES: usize = libc::PATH_MAX as usize;
 
 /// A table, and the conditions on its rows so far. Very many such directories may be in use at a time, so each holds
@@ -56,19 +56,20 @@ struct Whole {
 struct Segment {
     text: String,
     above: Option<Arc<Segment>>,
-    /// Segments down to this one, and bytes of their path.
+    /// Number of segments down to this one.
     depth: usize,
+    /// Bytes of the path of these segments.
     length: usize,
 }
 
 impl FilteredTable {
-    /// All rows of a group's table.
+    /// Makes the table with all its rows, without conditions.
     pub fn new(files: &FileMaker, table: &Arc<Table>) -> Self {
         let whole = Whole { files: files.clone(), table: table.clone(), contents: OnceLock::new() };
         Self { whole: Arc::new(whole), conditions: None }
     }
 
-    /// The rows that satisfy one more segment as well.
+    /// Adds a segment, whose condition the rows have to satisfy as well.
     fn and(&self, segment: &[u8]) -> Result<Self, query::Error> {
         let text = path::readable(segment);
         let (above, separator) = self.conditions.as_ref().map_or((0, 0), |above| (above.depth, above.length + 1));
@@ -86,7 +87,7 @@ impl FilteredTable {
         BoundPredicate::trusting(&self.whole.table, predicate, self.opened().session().trust)
     }
 
-    /// All conditions, bound to the table.
+    /// Binds all conditions to the table.
     fn bound(&self) -> Result<BoundPredicate, query::Error> {
         let parsed = self.segments().into_iter().map(|segment| path::parse(segment.text.as_bytes()));
         self.bind(&Predicate::All(parsed.collect::<Result<_, _>>()?))

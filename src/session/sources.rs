@@ -150,12 +150,12 @@ impl FileRoot {
         Ok(root)
     }
 
-    /// The source.
+    /// Path of the source.
     pub fn path(&self) -> &Path {
         self.source.path()
     }
 
-    /// Its root group.
+    /// The root group of the file.
     ///
     /// # Errors
     /// If the file cannot be opened.
@@ -185,7 +185,7 @@ impl FileRoot {
         self.group.lock().clone()
     }
 
-    /// Its times and mode; `None`: there never was such a file. Never slow.
+    /// The file's times and mode; `None`: there never was such a file. Never slow.
     pub fn stamp(&self) -> Option<Stamp> {
         self.source.stamp()
     }
@@ -251,7 +251,7 @@ impl Folder {
         Ok(chosen.map(|(name, path, _)| (name, path)).collect())
     }
 
-    /// Its last change; now, if the system does not know it.
+    /// When the folder last changed, or the present time if the system does not know.
     pub fn modified(&self) -> SystemTime {
         let modified = source::stat(&self.path).and_then(|metadata| metadata.modified());
         modified.unwrap_or_else(|_| SystemTime::now())
@@ -282,7 +282,7 @@ impl Folder {
     }
 }
 
-/// The current value of this name, or a new one.
+/// The value of this name in use, if it is current; otherwise a new one.
 fn kept<S>(
     known: &Mutex<InUse<BString, S>>,
     name: BString,
@@ -320,7 +320,7 @@ pub(crate) struct SeveralSources {
 }
 
 impl SeveralSources {
-    /// When they were opened.
+    /// When the sources were opened.
     pub fn since(&self) -> SystemTime {
         self.since
     }

@@ -28,7 +28,7 @@ pub(crate) enum Spot {
     Live(Arc<Session>, SystemTime),
     /// A folder of the system.
     Folder(Arc<Folder>),
-    /// Several files and folders.
+    /// Several files and folders that the user named.
     Several(Arc<SeveralSources>),
     /// A file: its root group, or its one table.
     Source(Arc<FileRoot>),
@@ -110,7 +110,7 @@ pub(crate) fn datasets(session: &Arc<Session>, sources: &[PathBuf]) -> Result<Sp
 }
 
 impl Spot {
-    /// Its kind.
+    /// The kind of its directory entry.
     pub fn kind(&self) -> EntryKind {
         match self {
             Spot::Link(..) => EntryKind::Symlink,
@@ -177,7 +177,7 @@ impl Spot {
         })
     }
 
-    /// The group or table that it shows, once someone asked for it.
+    /// The group or table that the spot shows, once someone asked for it.
     pub fn directory(&self) -> Option<Arc<Directory>> {
         match self {
             Spot::Root(root) => root.shown.directory(),
@@ -187,7 +187,7 @@ impl Spot {
         }
     }
 
-    /// The table that it shows, or whose columns it shows, once it is listed.
+    /// The table that the spot shows, or whose columns it shows, once the table is listed.
     pub fn table(&self) -> Option<Arc<Table>> {
         match self {
             Spot::Columns(_, contents) => contents.table.clone(),
@@ -195,7 +195,7 @@ impl Spot {
         }
     }
 
-    /// The opening of its source, if any; `None` for folders above files.
+    /// The opening of the spot's source; `None` for folders above files.
     pub fn opened(&self) -> Option<Arc<OpenedSource>> {
         Some(match self {
             Spot::Columns(directory, _) | Spot::File(FileSpot::Numbered(directory, ..)) => directory.opened().clone(),
@@ -228,7 +228,7 @@ impl Spot {
         }
     }
 
-    /// Why facts learnt about its source are not kept for later sessions; `None`: they are.
+    /// Why facts learnt about the spot's source are not kept for later sessions; `None`: they are.
     pub fn why_not_kept(&self) -> Option<&'static str> {
         self.opened()?.opening().why_not_kept()
     }
@@ -269,7 +269,7 @@ impl Spot {
 }
 
 impl FileSpot {
-    /// Its size.
+    /// The file's size.
     ///
     /// # Errors
     /// If values cannot be read.
@@ -293,7 +293,7 @@ impl FileSpot {
         }
     }
 
-    /// As [`Spot::why_not_kept`].
+    /// Why facts learnt about the file's source are not kept, as in [`Spot::why_not_kept`].
     pub fn why_not_kept(&self) -> Option<&'static str> {
         Spot::File(self.clone()).why_not_kept()
     }

@@ -10,7 +10,7 @@ use crate::indexes;
 use crate::source::Interrupt;
 use crate::table::IndexForm;
 
-/// A queue, and a thread as long as it is not empty.
+/// A queue of search indexes, and a thread that verifies them until the queue is empty.
 #[derive(Debug, Default)]
 pub struct Verifier(Arc<Shared>);
 

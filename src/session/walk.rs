@@ -9,7 +9,7 @@ use super::{Children, EntryKind, Error, Spot};
 use crate::source::Interrupt;
 use crate::table::Table;
 
-/// Most symbolic links on the way to a place.
+/// Most symbolic links followed along a path.
 const MOST_LINKS: usize = 40;
 
 /// Deepest directory to enter.

@@ -37,7 +37,7 @@ pub(crate) fn path_of(column: &Column) -> String {
     if is_own { column.path.clone() } else { join(&column.path, &column.name) }
 }
 
-/// The column over other rows.
+/// The same column with other rows, and without what holds for the stored values alone: learner, times, duration.
 pub(super) fn with(column: &Column, rows: Arc<dyn Rows>) -> Column {
     Column {
         rows: Ok(rows),

@@ -18,10 +18,10 @@ use crate::table::{
 /// Name of the column that holds the file of each row.
 const FILE: &str = "file";
 
-/// First column number of such tables.
+/// Field number of the first column of a chained table.
 const FIRST_FIELD: u32 = 1 << 31;
 
-/// The table of the files of a dataset at one path.
+/// The tables that the files of a dataset have at one path, to be made one table.
 pub(super) struct Chain<'a> {
     pub path: &'a str,
     pub fields: &'a [CommonField],
@@ -30,7 +30,8 @@ pub(super) struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// The columns of the dataset, then the path of each row's file, as Hive partitions show it to readers.
+    /// Makes the table: the columns of the dataset, then the path of each row's file, as readers of Hive partitions see
+    /// it.
     ///
     /// # Errors
     /// [`Error::Stale`] if a file has other columns by now, [`Error::TooLarge`] past 2^63 rows.
@@ -132,7 +133,7 @@ impl Chain<'_> {
     }
 }
 
-/// A path in one of the files.
+/// Writes a path within a file as `FILE:PATH`.
 fn in_file(file: &BString, path: &str) -> String {
     format!("{}:{path}", file.to_str_lossy())
 }

@@ -19,10 +19,10 @@ use crate::table::{Single, SingleForm, Table};
 /// Deepest nesting of tables within tables.
 const DEEPEST: usize = 16;
 
-/// Most directory members kept, some hundred bytes each.
+/// Most directory members kept in all, some hundred bytes each.
 const MOST_MEMBERS: usize = 100_000;
 
-/// Most directories kept; each may hold a file open.
+/// Most directories kept in all; each may hold a file open.
 const MOST_DIRECTORIES: usize = 256;
 
 /// A table or directory at a path of one file.
@@ -52,8 +52,8 @@ pub(super) fn table_of(contents: &Contents) -> Option<&Table> {
     contents.table.as_deref().filter(|_| has_parquet)
 }
 
-/// A child's name in the path of a table; `None`: not a table, nor a way to one. Links are not followed: their targets
-/// have paths of their own.
+/// A child's name in the path of a table; `None`: the child is neither a table nor a directory that may contain one.
+/// Links are not followed: their targets have paths of their own.
 fn name_of(entry: &ListingEntry) -> Option<BString> {
     let link = match entry {
         ListingEntry::One(_, child) => match &**child {
@@ -98,7 +98,7 @@ impl RecentListings {
         drop(kept);
     }
 
-    /// Looks up a path below the root group of a file.
+    /// Looks up a path below the root group of a file; `None`: nothing has this path.
     pub fn find(&self, root: &Arc<Directory>, path: &[BString], interrupt: &Interrupt) -> Result<Option<At>, Error> {
         let mut directory = root.clone();
         let mut contents = directory.load(interrupt)?;

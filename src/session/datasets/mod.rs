@@ -5,7 +5,7 @@
 //! .datasets/run/events.left_out.txt
 //! ```
 //!
-//! The first look into a directory opens all files and looks up that path alone; before, no file is opened.
+//! The first look into a directory opens all files, and looks up that path alone. Until then, no file is opened.
 
 mod cast;
 mod chain;
@@ -76,7 +76,7 @@ pub(crate) fn root(session: &Arc<Session>, sources: Arc<dyn Sources>) -> Spot {
     Spot::Dataset(Arc::new(DatasetAt { all, dataset: root }))
 }
 
-/// The files of a dataset: of the table that several files have at one path.
+/// The files of a dataset, which is the table that several files have at one path.
 #[derive(Clone, Debug)]
 pub struct DatasetFiles {
     /// Number of files in the dataset.
@@ -88,11 +88,11 @@ pub struct DatasetFiles {
 /// A file that a dataset leaves out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its path as a mount shows it.
+    /// The file's path as a mount shows it.
     pub file: BString,
-    /// Its path.
+    /// The file's path in the system.
     pub source: PathBuf,
-    /// Why.
+    /// Why it is left out.
     pub finding: Finding,
 }
 
@@ -110,7 +110,7 @@ impl Display for LeftOut {
     }
 }
 
-/// A dataset and its last survey.
+/// A dataset and the outcome of its last survey.
 type Known = (Arc<MultiFileTable>, Arc<Outcome>);
 
 /// The datasets of some sources.
@@ -172,13 +172,13 @@ impl Datasets {
     }
 }
 
-/// Name of the list of files that a dataset leaves out; `None`: it is too long, or another entry has it.
+/// Name of the list of files that a dataset leaves out; `None`: the name is too long, or another entry has it.
 fn left_out_name(name: &BString, outcome: &Outcome) -> Option<BString> {
     let file = BString::from([name.as_slice(), LEFT_OUT.as_bytes()].concat());
     (file.len() <= LONGEST_NAME && !outcome.below.contains(&file)).then_some(file)
 }
 
-/// The directory of a path: partitions if files have a table there, otherwise the names below.
+/// The directory of a path below `.datasets`: partitions if files have a table there, otherwise the names below.
 pub(crate) struct DatasetAt {
     all: Arc<Datasets>,
     dataset: Arc<MultiFileTable>,

@@ -1,4 +1,4 @@
-//! One file of a dataset: its partition directory with `part-0.parquet`; and the list of files left out.
+//! One file of a dataset: its partition directory with `part-0.parquet`. Also the list of files left out.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -24,13 +24,13 @@ pub(crate) struct PartFile {
 }
 
 impl PartFile {
-    /// Whether it still shows the current files.
+    /// Whether the file still shows the current state of its source, with the current columns of the dataset.
     pub fn is_current(&self) -> bool {
         self.file.is_current() && self.dataset.is_current(&self.fields)
     }
 }
 
-/// The directory of one file.
+/// The partition directory of one file of a dataset.
 pub(crate) struct Partition {
     /// When the session began to show datasets.
     pub since: SystemTime,

@@ -37,13 +37,13 @@ pub(super) struct FileField {
 /// A column of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CommonField {
-    /// Its name.
+    /// Name of the column.
     pub name: BString,
     /// The type that Parquet readers see.
     pub data_type: DataType,
     /// Type of the instants or durations as shown.
     pub times: Option<DataType>,
-    /// Whether some file has nulls in it.
+    /// Whether the column can be null in some file, or some file lacks it.
     pub nullable: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn plain_field(column: &Column) -> Option<Field> {
     ParquetColumn::new(column).ok()?.plain_field().ok()
 }
 
-/// The column with a nullable type.
+/// The same column with a nullable type; `None`: its rows cannot be read.
 pub(super) fn nullable(column: &Column) -> Option<Column> {
     let rows = CastRows::new(column.rows.as_ref().ok()?.clone(), None, true);
     Some(Column { rows: Ok(Arc::new(rows)), ..column.clone() })
@@ -80,7 +80,7 @@ pub(super) fn fields(table: &Table) -> Arc<[FileField]> {
     table.columns.iter().filter(|column| column.in_table).filter_map(field).collect()
 }
 
-/// The outcome for the files, each named by its position.
+/// The common schema of some files, which are known by their positions.
 #[derive(Debug, Default)]
 pub(super) struct CommonSchema {
     pub fields: Vec<CommonField>,
@@ -177,7 +177,7 @@ impl FileField {
     }
 }
 
-/// Type of the instants or durations in Parquet.
+/// The type of instants or durations in Parquet; `None`: Parquet has none for them.
 fn in_parquet(times: &DataType) -> Option<DataType> {
     match times {
         DataType::Timestamp(unit, zone) => Some(Times::counts(*unit, zone.as_deref())?.of_parquet().data_type()),

@@ -59,7 +59,7 @@ pub(crate) struct MultiFileTable {
     held: Mutex<Option<HashMap<BString, At>>>,
 }
 
-/// The outcome of the last survey.
+/// What the files shown depend on, as of the last survey.
 #[derive(Default)]
 struct Now {
     changes: u64,
@@ -67,7 +67,7 @@ struct Now {
     left_out: Arc<[LeftOut]>,
 }
 
-/// A survey's observations, and when it was made.
+/// What a survey saw, and when it was made.
 struct Survey {
     changes: u64,
     at: Instant,
@@ -77,7 +77,7 @@ struct Survey {
     outcome: Arc<Outcome>,
 }
 
-/// The findings of a survey in one file.
+/// What a survey saw in one file.
 #[derive(Clone)]
 struct Seen {
     identity: Option<Identity>,
@@ -86,9 +86,9 @@ struct Seen {
     fields: Option<Arc<[FileField]>>,
     /// Names below the path.
     below: Arc<[BString]>,
-    /// Why the file cannot be read, and the rule that it breaks.
+    /// The rule that the file breaks, and why it is left out; `None`: no fault was found.
     failed: Option<(&'static Rule, String)>,
-    /// Whether the survey of the dataset above already reported it.
+    /// Whether the survey of the dataset above already reported this failure.
     is_known_above: bool,
 }
 
@@ -110,18 +110,17 @@ struct Candidate {
 
 /// The contents of a directory below `.datasets`.
 pub(crate) struct Outcome {
-    /// The columns.
+    /// The columns of the dataset.
     pub fields: Arc<[CommonField]>,
     /// When the columns last changed in this mount.
     since: Option<SystemTime>,
     /// Partitions, each with the shown path of its file.
     pub files: BTreeMap<BString, BString>,
-    /// Files that are left out: they have a table here that cannot join, or cannot be read. Empty if no file has a
-    /// table.
+    /// Files left out: they have a table here that cannot join, or cannot be read. Empty if no file has a table.
     pub left_out: Arc<[LeftOut]>,
     /// When this list last changed in this mount.
     pub left_out_since: SystemTime,
-    /// Directories.
+    /// Names of the directories below.
     pub below: BTreeSet<BString>,
 }
 
@@ -292,7 +291,8 @@ impl MultiFileTable {
         Outcome { fields, since, files: files.collect(), left_out, left_out_since, below }
     }
 
-    /// The result of the dataset above for a file in this state, if the file lacks the name or cannot be listed.
+    /// What the survey of the dataset above says of a file in this state, if the file lacks the name or cannot be
+    /// listed.
     fn known_above(&self, file: &BString, identity: Option<Identity>) -> Option<Seen> {
         let (above, name) = self.above.as_ref()?;
         let surveyed = above.surveyed.try_lock()?;
@@ -373,7 +373,7 @@ impl MultiFileTable {
         Ok(seen)
     }
 
-    /// The rows of one file, by its partition.
+    /// The Parquet file of a partition.
     ///
     /// # Errors
     /// [`Error::NotFound`] if the file has no such table, or is left out.

@@ -16,7 +16,7 @@ use crate::store::File;
 use crate::table::{Single, SingleFile};
 use crate::views::text::TextFormat;
 
-/// Files that a group's directory has beside its members.
+/// Name of the file that describes a group or table. The names below, too, stand beside those of members.
 pub(crate) const METADATA: &str = "metadata.json";
 pub(crate) const INDEXES: &str = "indexes.json";
 pub(crate) const HEAD: &str = "head.csv";
@@ -115,7 +115,7 @@ pub(crate) enum Child {
 }
 
 impl Child {
-    /// Its kind.
+    /// The kind of its directory entry.
     pub fn kind(&self) -> EntryKind {
         match self {
             Child::Columns | Child::Where | Child::Directory(_) => EntryKind::Directory,
@@ -125,7 +125,7 @@ impl Child {
     }
 }
 
-/// Elements as stored.
+/// How a file shows elements as stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElementsForm {
     Raw,
@@ -133,7 +133,7 @@ pub(crate) enum ElementsForm {
     Npy,
 }
 
-/// A view of a column.
+/// How a file shows a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnView {
     Raw,
@@ -169,7 +169,7 @@ pub(crate) enum DirectoryPlace {
     Made(GroupPlace, BString, Made),
 }
 
-/// The identity and path of a group.
+/// The identity, path and link of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupPlace {
     pub id: ObjectId,
@@ -299,7 +299,7 @@ impl ListingEntry {
         }
     }
 
-    /// The suffix and kind of the entry's name at an index.
+    /// The suffix and kind of the entry's name at an index; `None`: the entry has no such name.
     fn kind(&self, at: usize) -> Option<(&'static str, EntryKind)> {
         match self {
             Self::One(_, child) => (at == 0).then(|| ("", child.kind())),
@@ -313,7 +313,7 @@ impl ListingEntry {
         }
     }
 
-    /// As `kind`, restricted to the formats that the mount shows.
+    /// The suffix and kind of the entry's name at an index, if the mount shows files of this format.
     fn shown(&self, at: usize, formats: Formats) -> Option<(&'static str, EntryKind)> {
         let (suffix, kind) = self.kind(at)?;
         let is_shown = match self {
@@ -330,7 +330,7 @@ impl ListingEntry {
         matches!(self, Self::One(..) | Self::Group(..))
     }
 
-    /// The place of a directory entry.
+    /// The directory that the entry stands for; `None`: files or a link.
     pub fn place(&self) -> Option<DirectoryPlace> {
         match self {
             Self::One(_, child) => match &**child {
@@ -351,8 +351,9 @@ impl ListingEntry {
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     entries: Vec<ListingEntry>,
-    /// Positions of entries with one name, and of entries with several, by stem.
+    /// Positions of the entries with a single name, by that name.
     names: HashTable<u32>,
+    /// Positions of the entries with several names, by their common stem.
     stems: HashTable<u32>,
     hasher: RandomState,
     /// Datasets shown by themselves, by position, so that the files of one share read-ahead.
@@ -361,7 +362,7 @@ pub(crate) struct Listing {
     pub formats: Formats,
 }
 
-/// Most names of one entry: a child's number is the entry's position times this, plus the index of the name.
+/// An entry's limit on names: a child's number is the entry's position times this, plus the index of the name.
 const MOST_OF_ENTRY: usize = 16;
 
 impl Listing {
@@ -412,7 +413,7 @@ impl Listing {
         }
     }
 
-    /// The number of a name.
+    /// The number of a shown name; `None`: no shown entry has it.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         if let Some(position) = self.position(&self.names, name) {
             self.entries.get(position)?.shown(0, self.formats)?;
@@ -426,7 +427,7 @@ impl Listing {
         })
     }
 
-    /// The child behind a name, and its number.
+    /// The child behind a shown name, and its number.
     pub fn get(&self, name: &[u8]) -> Option<(usize, Child)> {
         let number = self.find(name)?;
         Some((number, self.child(number)?))

@@ -22,7 +22,7 @@ use crate::source::Interrupt;
 use crate::store::File;
 use crate::table::Table;
 
-/// Most links followed to one target; a longer chain is a circle.
+/// Most links followed to one target; a longer chain is taken for a circle.
 const MOST_LINKS: usize = 64;
 
 /// Reasons why a link is not shown.
@@ -36,7 +36,7 @@ pub(crate) struct Way {
     pub groups: Vec<(ObjectId, usize)>,
     /// Names of the links between them.
     pub links: Vec<BString>,
-    /// Directories between the root's and this one in the mount.
+    /// Number of directories from the root's to this one in the mount.
     pub depth: usize,
 }
 
@@ -63,7 +63,7 @@ impl Way {
         Self { links: group.links.clone(), ..way }
     }
 
-    /// The relative path from the directory up to a group on the way to it.
+    /// The relative path from the directory up to a group on the way to it; `None`: the group is not on that way.
     fn up_to(&self, id: ObjectId) -> Option<BString> {
         let (_, depth) = self.groups.iter().rev().find(|(above, _)| *above == id)?;
         let up = self.depth.saturating_sub(*depth);
@@ -91,13 +91,13 @@ pub(crate) struct Resolver<'a> {
     last: RefCell<Option<First>>,
 }
 
-/// A group, its first path, and how it is shown there.
+/// A group, its first path, and how the group is shown there.
 type First = (ObjectId, VecDeque<BString>, Result<LinkDestination, String>);
 
 /// A group on the way to targets; many links may lead through it.
 struct Visited {
     group: Arc<Group>,
-    /// Its links by name.
+    /// Positions of its links in the group's listing, by name.
     places: HashMap<BString, usize>,
     claims: Arc<Claims>,
     names: Namespace,
@@ -242,7 +242,7 @@ impl<'a> Resolver<'a> {
         Some(Ok(LinkDestination::Directory(self.relative(&shown))))
     }
 
-    /// A dataset that is shown by itself.
+    /// Where a dataset outside of tables is shown: a directory or files; an error if it is not shown.
     fn dataset(
         &self,
         visited: &Visited,

@@ -20,7 +20,7 @@ use crate::table::{Finding, SingleFile};
 use crate::views::Misfit;
 use crate::views::metadata::{Details, ShownAs, ShownMember};
 
-/// Names that no child may take in the directory of any other group.
+/// Names that no child may take in the directory of a group that is no table.
 const RESERVED_IN_GROUPS: [&str; 2] = [METADATA, live::DIRECTORY];
 
 /// Reason for hiding a member that belongs to a table beside it.

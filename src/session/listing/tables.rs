@@ -16,7 +16,7 @@ use crate::views::npy::NpyType;
 use crate::views::parquet::{ParquetColumn, ParquetView};
 use crate::views::text::TextFormat;
 
-/// Rows of `head.csv`.
+/// Number of rows in `head.csv`.
 const HEAD_ROWS: u64 = 1000;
 
 /// Largest size that `stat` can report.
@@ -66,7 +66,7 @@ fn whole_views(table: &Table) -> Vec<(&'static str, Child, Result<(), Misfit>)> 
     views
 }
 
-/// The directory `columns/`.
+/// Lists the directory `columns/`.
 pub(crate) fn list_columns(table: &Table) -> Listing {
     let mut listing = Listing::default();
     for (position, column) in table.columns.iter().enumerate() {
@@ -77,7 +77,7 @@ pub(crate) fn list_columns(table: &Table) -> Listing {
     listing
 }
 
-/// The description of each column's views in `metadata.json`.
+/// Describes each column's views for `metadata.json`.
 pub(crate) fn describe_columns(table: &Table) -> impl Iterator<Item = ShownMember> + Clone {
     table.columns.iter().map(|column| {
         let mut member = ShownMember::new(&column.name, "column");

@@ -51,7 +51,7 @@ pub enum OpenError {
         path = .path.display()
     )]
     UnknownFormat {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The remark of [`Format::relative`].
         relative: String,
@@ -59,17 +59,17 @@ pub enum OpenError {
     /// A file that is one table cannot be opened.
     #[error("{path}: {error}", path = .path.display())]
     Table {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Why it cannot be opened.
         error: store::Error,
     },
     /// The root group cannot be listed.
     #[error("{path}: cannot be read as HDF5: {reason}", path = .path.display())]
     Root {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Why its root group cannot be listed.
         reason: String,
     },
     /// No file in a folder has a known format.
@@ -78,7 +78,7 @@ pub enum OpenError {
     /// The file is one part of an HDF5 file that is stored in several.
     #[error("{path}: {what}", path = .path.display())]
     Part {
-        /// The file.
+        /// Path of the part.
         path: PathBuf,
         /// The whole that it belongs to, and what to do.
         what: String,
@@ -86,9 +86,9 @@ pub enum OpenError {
     /// libhdf5 cannot open the file.
     #[error("{path}: cannot be read as HDF5: {reason}", path = .path.display(), reason = in_words(.error))]
     Hdf5 {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Why libhdf5 cannot open it.
         error: h5::Error,
     },
     /// None of several sources can be shown.
@@ -106,7 +106,7 @@ pub enum OpenError {
         first: PathBuf,
         /// The other source.
         second: PathBuf,
-        /// Their base name.
+        /// The base name that both have.
         name: String,
     },
 }
@@ -125,7 +125,7 @@ fn in_words(error: &h5::Error) -> String {
 }
 
 impl OpenError {
-    /// Suggests a name beside a missing source; empty for any other error.
+    /// Suggests the name of a file that exists beside a missing source; empty for any other error.
     pub fn meant(&self) -> String {
         let OpenError::Source(source::Error::Io { path, error }) = self else { return String::new() };
         if error.kind() != std::io::ErrorKind::NotFound {
@@ -139,7 +139,7 @@ impl OpenError {
         did_you_mean(name, beside.map(|entry| entry.file_name().to_string_lossy().into_owned()))
     }
 
-    /// Whether it failed because its requester is no longer waiting.
+    /// Whether the open failed because its requester is no longer waiting.
     pub fn is_interrupted(&self) -> bool {
         matches!(
             self,
@@ -167,7 +167,7 @@ impl From<OpenError> for Error {
 pub struct Stamp {
     /// Last change, last change of the inode, last access.
     pub times: [SystemTime; 3],
-    /// Read bits.
+    /// Permission bits, of which only those for reading are kept.
     pub mode: u16,
 }
 
@@ -223,7 +223,7 @@ pub struct RequestedSelection {
     pub table: String,
     /// The path below `where/`.
     pub path: String,
-    /// The rows.
+    /// The selected rows.
     pub selection: Arc<Selection>,
 }
 
@@ -353,7 +353,7 @@ impl OpenedSource {
         }
     }
 
-    /// Its times and mode.
+    /// The file's times and mode.
     pub fn stamp(&self) -> &Stamp {
         &self.stamp
     }
@@ -498,7 +498,7 @@ impl SourceFile {
         &self.session
     }
 
-    /// Its times and mode; `None`: there never was such a file. Never slow.
+    /// The file's times and mode; `None`: there never was such a file. Never slow.
     pub fn stamp(&self) -> Option<Stamp> {
         // An open of the file may hold the lock for long.
         let current = self.opened.try_lock().and_then(|opened| opened.as_ref().filter(|o| o.is_current()).cloned());
@@ -511,7 +511,7 @@ impl SourceFile {
         *last
     }
 
-    /// Its path.
+    /// Path of the source.
     pub fn path(&self) -> &Path {
         &self.path
     }
