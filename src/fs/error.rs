@@ -19,7 +19,7 @@ pub enum Error {
     /// The node has no extended attribute of that name.
     #[error("no such attribute")]
     NoAttribute,
-    /// The control operation does not exist: files are no terminals, though Python asks each of them.
+    /// The control operation does not exist. Python asks each file it opens whether it is a terminal.
     #[error("no such control operation")]
     NoControl,
     /// The kernel has its own implementation, and uses it after this answer.

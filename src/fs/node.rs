@@ -26,7 +26,7 @@ pub struct Attributes {
     pub mtime: SystemTime,
     /// Last change of the HDF5 file's inode.
     pub ctime: SystemTime,
-    /// Last access.
+    /// Last access to the HDF5 file.
     pub atime: SystemTime,
 }
 
@@ -43,7 +43,7 @@ pub trait Node: Send + Sync {
     /// answer `ESTALE`, so the kernel asks again from the root.
     fn is_current(&self) -> bool;
 
-    /// The child of this name in a directory.
+    /// Finds the child of this name in a directory.
     ///
     /// # Errors
     /// [`session::Error::NotFound`] if the directory has no such name.
@@ -95,12 +95,12 @@ pub trait Node: Send + Sync {
         Ok(None)
     }
 
-    /// The usual way to read the file.
+    /// How programs usually read the file.
     fn access(&self) -> AccessPattern {
         AccessPattern::Any
     }
 
-    /// Extended attributes.
+    /// The extended attributes of the node.
     ///
     /// # Errors
     /// See [`Error`].

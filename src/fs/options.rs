@@ -10,7 +10,7 @@ use super::service::ListedXattrs;
 /// The subtype after `fuse.` in the list of mounts.
 pub(super) const SUBTYPE: &str = "hepfs";
 
-/// Longest source name, in bytes; a longer one is cut: mount(2) takes a page of options in all.
+/// Longest source name, in bytes. A longer one is cut, since mount(2) takes a single page of options.
 const SOURCE_NAME_MAX: usize = 512;
 
 /// The options of a mount.

@@ -22,17 +22,17 @@ use crate::session::Watcher;
 /// Quiet time before a report of a change: writers seldom write once.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// Latest time for the report, even if the file goes on changing.
+/// Longest time from the first change to its report, even if the file goes on changing.
 const LATEST: Duration = Duration::from_secs(1);
 
-/// Events of a file.
+/// Events to watch for on a file.
 const FILE_EVENTS: WatchMask = WatchMask::MODIFY
     .union(WatchMask::ATTRIB)
     .union(WatchMask::CLOSE_WRITE)
     .union(WatchMask::MOVE_SELF)
     .union(WatchMask::DELETE_SELF);
 
-/// Events of names in a folder.
+/// Events to watch for in a folder: its names come and go.
 const FOLDER_EVENTS: WatchMask = WatchMask::CREATE
     .union(WatchMask::DELETE)
     .union(WatchMask::MOVED_FROM)

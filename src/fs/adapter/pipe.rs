@@ -25,7 +25,7 @@ const SPARE: usize = 8;
 /// Most pipes kept for the next answers.
 const KEPT: usize = 16;
 
-/// Empty pipes.
+/// Empty pipes, kept for the next answers.
 #[derive(Default)]
 pub(super) struct Pipes(Mutex<Vec<Pipe>>);
 

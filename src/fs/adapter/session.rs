@@ -42,7 +42,7 @@ impl Drop for Trimming {
     }
 }
 
-/// A trim has no requester.
+/// A trim has no requester, so nobody needs its failure.
 impl Reply for () {
     fn fail(self, _: &Error) {}
 }

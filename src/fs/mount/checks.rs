@@ -94,7 +94,7 @@ fn helper_exists() -> bool {
     std::env::split_paths(&path).chain(usual).any(|folder| folder.join(HELPER).exists())
 }
 
-/// Finds the error behind an answer of mount(2) or of the helper.
+/// Turns an answer of mount(2), or of the helper, into the error that explains it.
 pub fn refusal(mountpoint: &Path, error: io::Error) -> MountError {
     let said = error.to_string();
     if said.contains("user_allow_other") {

@@ -12,7 +12,7 @@ pub enum MountError {
     /// The mount point does not exist.
     #[error("{path}: No such file or directory; `mkdir {path}` makes it", path = .0.display())]
     NoMountpoint(PathBuf),
-    /// The mount point is unusable: the user may not enter it, ...
+    /// The mount point is unusable, for example because the user may not enter it.
     #[error("{path}: {error}", path = .path.display())]
     Mountpoint {
         /// The mount point.
@@ -40,7 +40,7 @@ pub enum MountError {
     HidesSource {
         /// The mount point.
         mountpoint: PathBuf,
-        /// The source in it.
+        /// The source within the mount point.
         source_path: PathBuf,
     },
     /// The address space has no room for the threads of a mount.
@@ -68,12 +68,12 @@ pub enum MountError {
          `user_allow_other`"
     )]
     AllowOtherRefused,
-    /// mount(2) or the helper refused.
+    /// mount(2) or the helper refused to mount.
     #[error("cannot mount on {path}: {reason}", path = .path.display())]
     Refused {
         /// The mount point.
         path: PathBuf,
-        /// The reason given.
+        /// The reason that it gave.
         reason: String,
     },
     /// No file system is mounted there.
@@ -84,7 +84,7 @@ pub enum MountError {
     NotOurs {
         /// The mount point.
         path: PathBuf,
-        /// Its type.
+        /// Type of the file system that is mounted there.
         fs_type: String,
     },
     /// The mount is in use.
@@ -93,12 +93,12 @@ pub enum MountError {
         path = .0.display()
     )]
     Busy(PathBuf),
-    /// umount(2) or the helper refused.
+    /// umount(2) or the helper refused to unmount.
     #[error("cannot unmount {path}: {reason}", path = .path.display())]
     UnmountRefused {
         /// The mount point.
         path: PathBuf,
-        /// The reason given.
+        /// The reason that it gave.
         reason: String,
     },
     /// The process cannot catch signals, or cannot read `/proc`.
@@ -107,7 +107,7 @@ pub enum MountError {
 }
 
 impl MountError {
-    /// Whether the system lets this user mount nothing, or nothing there.
+    /// Whether the system keeps this user from mounting, either anywhere or on this mount point.
     pub fn is_of_system(&self) -> bool {
         matches!(self, Self::NoDevice | Self::DeviceRefused(_) | Self::NoHelper | Self::Refused { .. })
     }

@@ -38,7 +38,7 @@ pub enum MountEnd {
     Detached,
 }
 
-/// A mounted file system; its drop unmounts it.
+/// A mounted file system. Dropping it unmounts.
 pub struct Mount {
     server: Server,
     mountpoint: PathBuf,

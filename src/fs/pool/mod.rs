@@ -39,7 +39,7 @@ pub trait Reply: Send + 'static {
 pub enum Lane {
     /// Names and attributes: lookups, listings and all other calls that `ls` needs.
     Names,
-    /// Contents.
+    /// Reads of file contents.
     Reads,
     /// Work that may take minutes: opens that count a file's bytes.
     Slow,

@@ -26,13 +26,13 @@ struct State {
     queue: VecDeque<Work>,
     /// Threads that wait for work.
     idle: usize,
-    /// All threads.
+    /// Threads that wait or work.
     threads: usize,
     closed: bool,
 }
 
 impl LaneThreads {
-    /// A lane without a thread yet, and with at most `bound`.
+    /// A lane of at most `bound` threads, none of which has started.
     pub fn new(bound: usize, name: &'static str) -> Self {
         Self { bound, name, state: Mutex::default(), wake: Condvar::new() }
     }

@@ -75,7 +75,7 @@ impl Waiters {
         self.is_over.set(is_over).ok();
     }
 
-    /// Ends the thread.
+    /// Ends the watching thread.
     pub fn close(&self) {
         self.state.lock().closed = true;
         self.wake.notify_all();

@@ -39,7 +39,7 @@ struct Known {
     name: BString,
     /// Lookups that the kernel counts on this number, less those it forgot.
     lookups: u64,
-    /// Open files.
+    /// Number of handles that have the file open.
     handles: u32,
     exact: Option<u64>,
     wholeness: Wholeness,
@@ -54,7 +54,7 @@ pub enum Wholeness {
     Unopened,
     /// A program has opened the file, but we have not read it whole.
     Opened,
-    /// We have read it whole; whether that succeeded.
+    /// We have read it whole, with (`true`) or without success.
     Read(bool),
 }
 
@@ -78,7 +78,7 @@ pub struct KnownName {
     pub parent: u64,
     /// The name.
     pub name: BString,
-    /// Its own number.
+    /// The number of the node under this name.
     pub number: u64,
 }
 
@@ -99,12 +99,12 @@ impl Inodes {
         Self { hasher: RandomState::new(), state: Mutex::new(state) }
     }
 
-    /// The record of `number`.
+    /// The record of `number`; `None`: the kernel does not know the number.
     pub fn get(&self, number: u64) -> Option<Inode> {
         self.state.lock().inode(number)
     }
 
-    /// The record of a name, if its node is current.
+    /// The record of a name; `None`: the kernel does not know the name, or its node is no longer current.
     pub fn child(&self, parent: u64, name: &BStr) -> Option<Inode> {
         let state = self.state.lock();
         let inode = state.inode(state.named(self.hash(parent, name), parent, name)?)?;
@@ -284,7 +284,7 @@ impl Inodes {
 }
 
 impl State {
-    /// The number of a name with this hash.
+    /// The number of a name with this hash; `None`: the kernel does not know the name.
     fn named(&self, hash: u64, parent: u64, name: &BStr) -> Option<u64> {
         self.names.find(hash, |at| self.known.get(at).is_some_and(|known| known.is(parent, name))).copied()
     }
@@ -309,7 +309,7 @@ impl Known {
 }
 
 impl Inode {
-    /// The node's kind.
+    /// The kind of the node.
     pub fn kind(&self) -> EntryKind {
         self.node.attributes().kind
     }

@@ -77,9 +77,9 @@ pub struct ListedName {
     pub name: BString,
     /// The offset of the next name.
     pub next: u64,
-    /// Its kind.
+    /// Kind of the node under this name.
     pub kind: EntryKind,
-    /// Its number.
+    /// Inode number of the node.
     pub number: u64,
 }
 
@@ -126,7 +126,7 @@ impl Service {
         Ok(Some(self.stat(&counted, size)))
     }
 
-    /// Looks a name up. [`Service::count`] must follow before the kernel gets the answer.
+    /// Looks a name up in its node. [`Service::count`] must follow before the kernel gets the answer.
     pub fn lookup(&self, parent: u64, name: &BStr, effort: Effort, interrupt: &Interrupt) -> Result<FoundNode, Error> {
         let directory = self.current(parent)?;
         let known = self.inodes.child(parent, name);
@@ -153,13 +153,13 @@ impl Service {
         self.stat(&inode, inode.exact.map_or(found.size, Size::Exact))
     }
 
-    /// The attributes from memory; `None`: the node must be asked.
+    /// The attributes of an inode from memory; `None`: the node must be asked.
     pub fn attributes_known(&self, number: u64) -> Result<Option<Stat>, Error> {
         let inode = self.readable(number)?;
         Ok(known_size(&inode)?.map(|size| self.stat(&inode, size)))
     }
 
-    /// The attributes.
+    /// The attributes of an inode; asks its node if need be.
     pub fn attributes(&self, number: u64, interrupt: &Interrupt) -> Result<Stat, Error> {
         let inode = self.readable(number)?;
         let size = match known_size(&inode)? {
@@ -217,7 +217,7 @@ impl Service {
     ///
     /// Query engines open each of many small files twice for a query, and again for the next. From the second open on,
     /// the kernel's page cache keeps a small file that was read whole without an error. A damaged file bypasses the
-    /// cache: a page that cannot be filled would fail for the sound bytes in it, too.
+    /// cache: a page that cannot be filled would fail the sound bytes in it as well.
     fn open_sized(&self, file: OpenNode, effort: Effort, interrupt: &Interrupt) -> Result<Option<OpenNode>, Error> {
         if !file.is_direct() || file.size > SMALL {
             return Ok(Some(file));
@@ -440,7 +440,7 @@ fn measure(node: &NodeRef, effort: Effort, interrupt: &Interrupt) -> Result<Size
     }
 }
 
-/// Whether the kernel accepts it as a file name.
+/// Whether the kernel accepts these bytes as a file name.
 fn is_name(name: &[u8]) -> bool {
     !name.is_empty()
         && name.len() <= NAME_MAX

@@ -43,12 +43,12 @@ impl OpenNode {
         Self { number, node, size, content, kept, quick: AtomicBool::new(false), ahead: Arc::default() }
     }
 
-    /// Its node.
+    /// The node that the file reads from.
     pub(super) fn node(&self) -> &NodeRef {
         &self.node
     }
 
-    /// The same file, but the kernel may keep its bytes.
+    /// The same file, whose bytes the kernel may keep in its page cache.
     pub(super) fn kept(self) -> Self {
         Self { kept: true, ..self }
     }

@@ -9,7 +9,7 @@ use crate::fs::Xattrs;
 const MOST: usize = 65_536;
 
 /// Default limit on the listed attributes, in bytes. A copy asks for the listed ones, and fails if the other file
-/// system has no room: ext4 has some 4 KB for all attributes of a file, and other programs store theirs there, too.
+/// system has no room: ext4 has some 4 KB for all attributes of a file, those of other programs included.
 const SHORT: usize = 2048;
 
 /// Bytes that a file system keeps of each attribute beside name and value: `struct ext4_xattr_entry`.
@@ -18,7 +18,7 @@ const ENTRY: usize = 16;
 /// The extended attribute with the number of unlisted ones.
 const LEFT_OUT: &str = "user.hepfs.left_out";
 
-/// Bytes of that attribute.
+/// Bytes that a file system keeps of [`LEFT_OUT`].
 const LEFT_OUT_BYTES: usize = ENTRY + 16 + 8;
 
 /// The most used attributes, listed first.

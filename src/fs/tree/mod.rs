@@ -28,8 +28,8 @@ use crate::views::{Effort, Size};
 /// The root of a mount of these sources: one file shows its root group, anything else one directory each.
 ///
 /// # Errors
-/// If no source given by name can be opened, as a file or as a folder with a file of a known format. Of several
-/// sources, `.hepfs/errors` has those that cannot.
+/// If no source that the user named can be opened, as a file or as a folder with a file of a known format. If only some
+/// fail, `.hepfs/errors` lists their errors.
 pub fn root(session: &Arc<Session>, sources: &[PathBuf], interrupt: &Interrupt) -> Result<NodeRef, OpenError> {
     Ok(node(session::root(session, sources, interrupt)?))
 }
