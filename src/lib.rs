@@ -41,7 +41,7 @@
 //! | `h5` | the client of the HDF5 worker process, and the worker: all of libhdf5 |
 //! | `store` | rows of a column: chunk cache, Arrow |
 //! | `table` | the model: table, column, missing values, categories |
-//! | `formats` | the format of a file; formats without HDF5 whose files are one table |
+//! | `formats` | tells the format of a file; reads files other than HDF5, each one table |
 //! | `dialects` | conventions for tables: each recognises its own in a catalogue and builds a table |
 //! | `indexes` | search indexes, verified against their columns |
 //! | `query` | finds the rows that satisfy a predicate, and makes a table of them |
