@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A line for each program of a folder.
+/// Lists the programs of a folder, a line for each.
 pub fn folder(folder: &Path) -> Result<String, String> {
     let mut lines = String::new();
     for (name, path) in programs(folder)? {

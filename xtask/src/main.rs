@@ -69,7 +69,7 @@ fn help() -> String {
     text + "\n`--extra` runs a Python script with the packages of another extra of scripts/pyproject.toml.\n"
 }
 
-/// Prints a text; a reader that left early, as `head` does, is no failure.
+/// Prints text. A reader that left early, as `head` does, is no failure.
 fn say(text: &str) -> ExitCode {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(&error.to_string()),
@@ -83,7 +83,7 @@ fn fail(why: &str) -> ExitCode {
 }
 
 impl Tools {
-    /// Runs a command of the table; returns only where it is not replaced by a script.
+    /// Runs a command of the table; returns only if no script replaced the process.
     fn run(&self, command: &str, mut arguments: Vec<OsString>) -> Result<ExitCode, String> {
         match command {
             "quick" => return quick::run(self, &arguments),
@@ -121,12 +121,12 @@ impl Tools {
         Err(self.python(&script, arguments))
     }
 
-    /// A path in `scripts`.
+    /// The path of a script.
     fn script(&self, name: &str) -> PathBuf {
         self.root.join("scripts").join(name)
     }
 
-    /// Becomes a Python script with its packages; returns why it cannot.
+    /// Replaces the process with a Python script and its packages; returns only on failure, with the reason.
     fn python(&self, script: &Path, arguments: Vec<OsString>) -> String {
         let interpreter = match python::interpreter(self, script) {
             Ok(interpreter) => interpreter,
@@ -141,7 +141,7 @@ impl Tools {
         self.replace(command.args(arguments).env("PYTHONPATH", self.root.join("scripts")))
     }
 
-    /// Becomes a program; returns why it cannot.
+    /// Replaces the process with a program; returns only on failure, with the reason.
     fn replace(&self, command: &mut Command) -> String {
         let error = self.with_cmake(command).exec();
         format!("{}: {error}", command.get_program().to_string_lossy())

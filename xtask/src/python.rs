@@ -9,7 +9,7 @@ use crate::{Tools, list};
 /// The extra that `scripts/setup --tests` installs, into `.tools/venv`.
 const TESTS: &str = "readers";
 
-/// The interpreter that a script wants; its environment is made where it is missing or older than the lock.
+/// The interpreter that a script wants. Its environment is made if it is missing, or older than the lock.
 pub fn interpreter(tools: &Tools, script: &Path) -> Result<PathBuf, String> {
     let own = extra_of(&list::document(script)?);
     let Some(extra) = tools.extra.clone().or(own) else { return Ok("python3".into()) };
@@ -64,7 +64,7 @@ fn lock_of(tools: &Tools, extra: &str) -> PathBuf {
     tools.script("locks").join(extra).with_extension("txt")
 }
 
-/// The extra that the documentation of a script names; a script may need none.
+/// The extra that the documentation of a script names; `None`: the script needs none.
 fn extra_of(document: &str) -> Option<String> {
     let rest = document.lines().find_map(|line| line.strip_prefix("Packages: the extra `"))?;
     Some(rest.split('`').next().unwrap_or_default().to_owned())

@@ -10,7 +10,7 @@ use crate::Tools;
 /// Test programs of the tier.
 const PROGRAMS: [&str; 7] = ["--lib", "--test", "layers", "--test", "promises", "--test", "documents"];
 
-/// Tests that take two thirds of the time of all: of every way to cut a pickle, of random columns, of long sorts.
+/// The slowest tests, which take two thirds of the time: every way to cut a pickle, random columns, long sorts.
 const SLOW: [&str; 7] = [
     "catalogue::chunk_map::tests::a_packed_map_is_the_plain_one",
     "cli::inputs::sorted::tests::runs_of_runs_keep_the_order_of_equal_rows",
@@ -21,7 +21,7 @@ const SLOW: [&str; 7] = [
     "views::parquet::tests::lengths::lists_are_as_long_as_their_offsets_say",
 ];
 
-/// Builds and runs them; says how many tests ran.
+/// Builds and runs the tests of the tier; says how many ran.
 pub fn run(tools: &Tools, arguments: &[OsString]) -> Result<ExitCode, String> {
     let mut build = Command::new("cargo");
     build.current_dir(&tools.root).args(["test", "--locked", "--no-run"]).args(PROGRAMS);
