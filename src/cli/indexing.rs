@@ -40,7 +40,7 @@ impl LockedTable {
         Ok(dialects::index_writer(&self.table, options)?)
     }
 
-    /// The search indexes of this column (or any) and of these kinds (or any).
+    /// The search indexes of this column (`None`: any) and of these kinds (empty: any).
     pub fn listed(
         &self,
         column: Option<&str>,

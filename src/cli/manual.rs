@@ -66,7 +66,7 @@ fn collect<'a>(command: &'a Command, into: &mut Vec<&'a Command>) {
     command.get_subcommands().filter(|command| command.get_name() != "help").for_each(|below| collect(below, into));
 }
 
-/// Writes what there is to say of one command.
+/// Writes the section on one command.
 fn section(page: &mut String, command: &Command, common: &Groups, own: &Groups) {
     let about = text(command.get_long_about().or(command.get_about()).map(ToString::to_string));
     let (first, more) = about.split_once("\n\n").unwrap_or((&about, ""));
@@ -128,12 +128,12 @@ fn anchor(heading: &str) -> String {
     heading.to_lowercase().replace(' ', "-")
 }
 
-/// Rows below a head.
+/// Puts the head of a table above its rows.
 fn table(name: &str, rows: &str) -> String {
     format!("| {name} | default | meaning |\n| --- | --- | --- |\n{rows}")
 }
 
-/// An argument as a row: its names, its default, its help and its values.
+/// Writes an argument as a row: its names, its default, its help and its values.
 fn row(argument: &Arg) -> String {
     let short = argument.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
     let help = text(argument.get_long_help().or(argument.get_help()).map(ToString::to_string));

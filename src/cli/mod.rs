@@ -158,16 +158,16 @@ pub enum Error {
     Tree {
         /// The name as given.
         path: String,
-        /// Why.
+        /// Why it cannot be found or read.
         error: crate::fs::Error,
     },
     /// The background process ended before it had mounted, for this reason.
     #[error("{0}")]
     Background(String),
-    /// A file cannot be written, or a program cannot be started.
+    /// A file cannot be read or written, or a program cannot be started.
     #[error("{what}: {error}")]
     Io {
-        /// The action.
+        /// The file, or the action that failed.
         what: String,
         /// The system's error.
         error: io::Error,
@@ -177,7 +177,7 @@ pub enum Error {
     Sample {
         /// The file to be written.
         path: PathBuf,
-        /// Why not.
+        /// Why it cannot be written.
         reason: String,
     },
     /// A search index cannot be built or removed.
@@ -186,7 +186,7 @@ pub enum Error {
     /// The command needs the name of a single table.
     #[error("{what}")]
     Tables {
-        /// Why.
+        /// Why the name is not that of a single table.
         what: String,
         /// The available tables, one per line.
         lines: Vec<String>,

@@ -157,7 +157,7 @@ pub(super) struct ParquetOptions {
 }
 
 impl ParquetOptions {
-    /// Whether statistics are shown.
+    /// Whether Parquet files carry statistics.
     pub fn are_shown(&self) -> bool {
         self.parquet_stats == Switch::On
     }
@@ -199,14 +199,15 @@ pub(super) struct NanOption {
 }
 
 impl NanOption {
-    /// For a table with NaN as values: a hint about the option that makes them null, unless the user gave it.
+    /// The hint, for a table with NaN as values, that an option makes them null; `None`: no such table, or the user
+    /// gave it.
     pub fn hint(&self, table: &Table) -> Option<String> {
         let column = table.with_nan_values().filter(|_| self.policy == NanPolicy::Auto)?;
         let (column, path) = (printable(&column.name.to_str_lossy()), printable(&table.path));
         Some(format!("{path}: NaN in {column} is a value; with `--nan null` NaN is missing, as it is to pandas"))
     }
 
-    /// The policy for the store.
+    /// The meaning of NaN, for the store.
     pub fn policy(&self) -> NanPolicy {
         self.policy
     }

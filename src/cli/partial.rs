@@ -37,7 +37,7 @@ impl Partial {
         Some(Self { path: path.with_file_name(hidden), prefix })
     }
 
-    /// Its path.
+    /// The hidden path.
     pub fn path(&self) -> &Path {
         &self.path
     }

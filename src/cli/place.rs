@@ -128,11 +128,11 @@ impl RequestedPlace<'_> {
 pub(super) struct Place {
     /// The session of the source.
     pub session: Arc<Session>,
-    /// The folder, group, table or file there.
+    /// The folder, group, table or file at the place.
     pub spot: Spot,
-    /// Its name for messages, as given.
+    /// Name of the place for messages, as given.
     pub name: String,
-    /// The source.
+    /// Path of the source.
     source: PathBuf,
     /// The directories on the way to it, starting with the source.
     above: Vec<Spot>,
@@ -145,7 +145,7 @@ pub(super) struct Place {
 }
 
 /// Splits `SOURCE[:path]` at the last colon that leaves the name of an existing file or folder. After a file, a slash
-/// works as well, since shells complete names so.
+/// separates as well, since shells complete names that way.
 pub(super) fn split(text: &OsStr) -> (PathBuf, BString) {
     let bytes = text.as_bytes();
     let source = |at: usize| Path::new(OsStr::from_bytes(&bytes[..at]));
@@ -200,7 +200,7 @@ impl Place {
         let paths: Vec<PathBuf> = sources.iter().map(PathBuf::from).collect();
         let root = session::datasets(&session, &paths).map_err(missing)?;
         let path = table.trim_matches('/');
-        // The root groups' own table.
+        // `%2F` stands for the table that each root group is itself.
         let path = if path.is_empty() { "%2F" } else { path };
         // The root is held, since it keeps the findings on files.
         let found =
@@ -245,23 +245,23 @@ impl Place {
         Ok(Self { session, spot, name, source, above, path, in_file, is_one_of_several: false })
     }
 
-    /// The source.
+    /// Path of the source.
     pub fn source(&self) -> &Path {
         &self.source
     }
 
-    /// The last name in its path; `None` for a whole source.
+    /// The last name in the place's path; `None` for a whole source.
     pub fn last_name(&self) -> Option<String> {
         let last = self.path.rsplit(|byte| *byte == b'/').next().filter(|last| !last.is_empty())?;
         Some(last.to_str_lossy().into_owned())
     }
 
-    /// Whether it is a directory.
+    /// Whether the place is a directory.
     pub fn is_directory(&self) -> bool {
         self.spot.kind() == EntryKind::Directory
     }
 
-    /// Whether it is a whole source.
+    /// Whether the place is a whole source.
     pub fn is_whole(&self) -> bool {
         self.path.is_empty()
     }
@@ -272,7 +272,7 @@ impl Place {
         format!("/{}", if below.is_empty() { path.into_owned() } else { tables::below(&path, below) })
     }
 
-    /// Whether it is a folder on disk, not a directory within a file.
+    /// Whether the place is a folder on disk, not a directory within a file.
     pub fn is_folder(&self) -> bool {
         self.path.to_os_str().is_ok_and(|path| self.source.join(path).is_dir())
     }
@@ -301,7 +301,7 @@ impl Place {
         if path.is_empty() { name } else { format!("{name}{divider}{path}") }
     }
 
-    /// Prefix of lines about a file of this place: its name, if several sources or a folder were given.
+    /// Prefix of lines about a file of this place: the file's name, if several sources or a folder were given.
     pub fn prefix(&self, source: Option<&Path>) -> String {
         let is_in_folder = self.spot.source().is_none();
         if self.is_one_of_several || is_in_folder {

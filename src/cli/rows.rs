@@ -22,13 +22,13 @@ use crate::views::parquet::{CompressError, ParquetColumn, ParquetView, Partition
 use crate::views::text::{self, TextColumn, TextView};
 use crate::views::{Effort, Misfit, View};
 
-/// Bytes per write.
+/// Bytes of one write.
 const PIECE: usize = 1 << 20;
 
 /// Most bytes of a Parquet row group as in a mount; further rows go to another one.
 const ROW_GROUP: u64 = 64 << 20;
 
-/// Bytes of rows of partitions to buffer before writing them, about.
+/// Approximate bytes of rows to buffer for partitions before they are written.
 const PARTITIONS: u64 = 256 << 20;
 
 /// Options for columns and format of written rows.
@@ -110,10 +110,10 @@ impl OutputOptions {
         Ok(format)
     }
 
-    /// Checks the requested columns; prints to standard error which columns cannot be written.
+    /// Checks the requested columns. If all are wanted, prints to standard error which ones cannot be written.
     ///
     /// # Errors
-    /// If a requested column does not exist.
+    /// If a requested column does not exist, or is no part of the table's rows.
     pub fn check(&self, table: &Table) -> Result<(), Error> {
         if self.columns.is_empty() {
             let is_lost = |column: &&Column| !column.in_table && !column.is_within_another;
@@ -125,7 +125,8 @@ impl OutputOptions {
         are_columns(table, "--columns", &self.columns)
     }
 
-    /// These columns by their whole names, which may contain commas, with additional columns.
+    /// The same options with the whole names of columns, which may contain commas, and with columns added if not all
+    /// are wanted.
     pub fn of_table(&self, table: &Table, others: &[String]) -> Self {
         let mut columns = listed_columns(table, &self.columns);
         if !columns.is_empty() {
@@ -173,7 +174,7 @@ pub(super) fn are_columns(table: &Table, option: &str, names: &[String]) -> Resu
 }
 
 impl OutputFormat {
-    /// The suffix of such files.
+    /// The suffix of files in this format, without its dot.
     pub fn suffix(self) -> &'static str {
         match self {
             OutputFormat::Csv => "csv",
@@ -210,7 +211,7 @@ fn is_gzip(path: &Path) -> bool {
     suffix(path).is_some_and(|suffix| suffix == "gz")
 }
 
-/// The suffix of the decompressed content.
+/// The suffix of a file name in lower case, apart from `.gz`.
 fn text_suffix(path: &Path) -> Option<String> {
     if is_gzip(path) { suffix(&path.with_extension("")) } else { suffix(path) }
 }
@@ -233,7 +234,7 @@ pub(super) enum OutputTarget {
 /// A file or folder that is written completely or not at all.
 pub(super) struct Output {
     path: PathBuf,
-    /// Its name in messages.
+    /// Path of the file in messages.
     pub shown: PathBuf,
     /// The place for writing it; `None`: not a regular file, such as `/dev/null`.
     partial: Option<Partial>,
@@ -301,7 +302,7 @@ impl Output {
         filled.map(|()| Some(bytes))
     }
 
-    /// Creates the file. Returns its bytes, if it is a regular file.
+    /// Writes the file with `write`. Returns its length in bytes; `None`: not a regular file.
     fn write(&self, write: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Error>) -> Result<Option<u64>, Error> {
         let encode = |file: &mut File| {
             if !is_gzip(&self.shown) {

@@ -42,9 +42,9 @@ pub(super) fn walk(
 
 /// The contents of one file, or of a folder that cannot be listed.
 pub(super) struct InFile {
-    /// Its path.
+    /// Path of the file or folder.
     pub source: PathBuf,
-    /// Prefix of lines about it.
+    /// Prefix of lines about the file or folder.
     pub prefix: String,
     /// Tables, with their paths below the place or the file.
     pub tables: Vec<(String, Arc<Table>)>,
@@ -57,7 +57,7 @@ pub(super) struct InFile {
 }
 
 impl InFile {
-    /// The search indexes of its tables.
+    /// The search indexes of the file's tables.
     pub fn indexes(&self) -> impl Iterator<Item = (&Table, &SearchIndex)> {
         self.tables.iter().flat_map(|(_, table)| table.indexes.iter().map(|index| (table.as_ref(), index)))
     }
@@ -116,7 +116,7 @@ pub(super) fn dataset(place: &Place, interrupt: &Interrupt) -> Result<Option<Arc
     }
 }
 
-/// The files that a dataset leaves out, which are named on standard error; empty for another place.
+/// Names the files that a dataset leaves out on standard error, and returns them; none for another place.
 ///
 /// # Errors
 /// If the files cannot be searched.

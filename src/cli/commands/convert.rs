@@ -102,10 +102,10 @@ pub(in crate::cli) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let asked = place.spot.table().filter(|_| !place.is_whole()).map(|table| (String::new(), table));
     let files = if asked.is_some() { Vec::new() } else { find(&place, false, interrupt)? };
     let found = asked.iter().chain(files.iter().flat_map(|file| &file.tables));
-    // Tables that repeat others, or only add names, are skipped.
+    // Tables that repeat the rows of others are skipped.
     let found = found.filter(|(_, table)| !table.repeats);
-    // The table's own path, unless it is shown elsewhere than it lies, as the tables of a file's current version are. A
-    // path with escapes exists in a mount only.
+    // The path that a mount shows, which is not the table's own for tables of a file's current version. A path with
+    // escapes exists only in a mount; then the table's own path is used.
     let path_of = |below: &str, table: &Table| {
         Some(place.path_in_file(below)).filter(|path| !path.contains('%')).unwrap_or_else(|| table.path.clone())
     };

@@ -12,8 +12,9 @@ use crate::dialects::sample;
 /// The folder of several files with one table.
 const DAYS: &str = "days";
 
-/// The files in it, and their number of rows.
+/// The files in that folder.
 const OF_DAYS: [&str; 2] = ["monday.h5", "tuesday.h5"];
+/// Number of rows in each of these files.
 const ROWS_OF_DAYS: u64 = 200_000;
 
 /// The steps of the tour: a reason and a command.
@@ -177,7 +178,7 @@ impl Folder {
         Ok(Self { path, is_temporary })
     }
 
-    /// An existing folder must be empty; for one with an earlier demo there is a longer message.
+    /// Checks that an existing folder is empty. If it has an earlier demo, the error says how to go on with that one.
     fn check(path: &Path) -> Result<(), Error> {
         let listed = std::fs::read_dir(path).map_err(Error::io(path.display().to_string()))?;
         if listed.take(1).count() == 0 {

@@ -22,7 +22,7 @@ use crate::table::{Column, Finding, Table, Unreadable, arrow_name};
 use crate::views::metadata::{self, DirectoryDocument, DirectoryKind, Lines, ShownMember};
 use crate::views::{printable, printable_json};
 
-/// Links of a group whose listing describes its members, since this command needs the descriptions.
+/// Most links of a group whose listing describes its members: very many, since this command needs the descriptions.
 const MOST_DESCRIBED: usize = 1 << 20;
 
 /// Most groups to name as nearly tables.
@@ -185,7 +185,8 @@ impl Nearly {
         }
     }
 
-    /// The lines about them, if the file has no table; resets the record for the next file.
+    /// Takes the lines about groups that are nearly tables, unless the file has a table; resets the record for the next
+    /// file.
     fn take(&mut self) -> impl Iterator<Item = String> + use<> {
         let Self { has_table, mut lines, more } = std::mem::take(self);
         lines.extend((more > 0).then(|| format!("… and {more} more that nearly are tables")));

@@ -79,7 +79,7 @@ enum Work {
     Statistics { learner: Arc<Learner>, rows: Arc<dyn Rows>, why_not_kept: Option<&'static str>, were_known: bool },
 }
 
-/// The outcome for a file.
+/// What became of a file or column.
 enum Outcome {
     Kept(String),
     WasKept(String),
@@ -192,11 +192,11 @@ fn one(arguments: &Arguments, asked: &RequestedPlace) -> Result<u8, Error> {
 /// Everything to prepare below a directory.
 #[derive(Default)]
 struct Collected {
-    /// All files.
+    /// Files to prepare.
     tasks: Vec<Task>,
     /// The statistics of all columns that can have some.
     statistics: Vec<Task>,
-    /// Tables so far.
+    /// Tables whose columns are already among the tasks.
     tables: Vec<Arc<Table>>,
     /// Number of directories that cannot be listed.
     failures: u64,
@@ -257,7 +257,7 @@ impl Collected {
 }
 
 impl Task {
-    /// Whether it is a file that needs no pass.
+    /// Whether the task is a file that needs no pass.
     fn is_free(&self, interrupt: &Interrupt) -> bool {
         let Work::File(file) = &self.work else { return false };
         let is_exact = matches!(file.size(Effort::Free, interrupt), Ok(Size::Exact(_)));

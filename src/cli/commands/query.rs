@@ -23,7 +23,7 @@ use crate::store;
 use crate::table::Table;
 use crate::views::printable;
 
-/// Rows to search first if only a few results are wanted; then eight times as many each time.
+/// Number of rows to search first if only a few results are wanted; each further search takes eight times as many.
 const FIRST_ROWS: u64 = 1 << 18;
 
 /// Write the rows of a table that satisfy an expression, without mounting

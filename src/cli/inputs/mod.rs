@@ -36,7 +36,7 @@ use crate::source::{Identity, Interrupt};
 use crate::store::cores;
 use crate::table::Table;
 
-/// Bytes of a batch, about.
+/// Approximate bytes of a batch.
 const BATCH: u64 = 4 << 20;
 
 /// Most rows of a batch.
@@ -76,7 +76,7 @@ trait Input: Send + Sync {
         false
     }
 
-    /// Adds the file's own statement of the least and greatest values of a column.
+    /// Adds the file's own statement of the least and greatest values of a column; returns whether there is one.
     fn believe(&self, column: usize, profile: &mut Profile) -> bool {
         let _ = (column, profile);
         false
@@ -197,7 +197,8 @@ impl Inputs {
         }
     }
 
-    /// A table of an HDF5 file, and the columns left out with reasons, which `why_not` returns.
+    /// Makes an input of a table of an HDF5 file. Also returns the columns left out, with the reasons that `why_not`
+    /// gives.
     pub fn of_table(
         name: &str,
         table: &Table,
@@ -216,12 +217,12 @@ impl Inputs {
         self.files.iter().all(|(_, file)| file.is_columnar())
     }
 
-    /// Number of rows, if the files state it.
+    /// Number of rows, if all files state theirs.
     pub fn rows(&self) -> Option<u64> {
         self.files.iter().map(|(_, file)| file.rows()).sum()
     }
 
-    /// The files' own statements about the values of a column; `None`: incomplete.
+    /// The files' own statements about the values of a column; `None`: some file states nothing.
     pub fn believed(&self, column: usize) -> Option<Profile> {
         let mut profile = Profile::unknown(self.fields.get(column)?.data_type());
         self.files.iter().all(|(_, file)| file.believe(column, &mut profile)).then_some(profile)
@@ -433,7 +434,7 @@ fn is_same(a: &DataType, b: &DataType) -> bool {
     a.equals_datatype(b)
 }
 
-/// Rows of a batch, from the mean size of a row.
+/// Number of rows in a batch, from the mean size of a row.
 fn batch_rows(bytes: u64, rows: u64) -> usize {
     let each = (bytes / rows.max(1)).max(1);
     (BATCH / each).clamp(64, MOST_ROWS) as usize

@@ -26,10 +26,10 @@ use crate::query::{sort_fields, sort_keys};
 use crate::source::Interrupt;
 use crate::table::{arrow_name, did_you_mean, listed};
 
-/// Bytes of a batch of a run, about: a merge holds one per run.
+/// Approximate bytes of a batch in a run; a merge holds one batch per run.
 const PIECE: usize = 512 << 10;
 
-/// Most bytes of a batch of a run, as a multiple of that, unless it is a single row.
+/// Most bytes of a batch in a run, as a multiple of [`PIECE`], unless the batch is a single row.
 const SPREAD: usize = 4;
 
 /// Fewest runs to merge at once, however little memory there is.

@@ -20,7 +20,7 @@ pub(super) struct ShownTable {
 }
 
 impl ShownTable {
-    /// The columns of the table that can be written; the others are returned by name, with the reason.
+    /// Takes the columns of the table that can be written; returns the others by name, with the reason.
     pub fn new(
         table: &Table,
         why_not: impl Fn(&Field) -> Option<String>,
@@ -100,7 +100,7 @@ impl Input for ShownTable {
                 });
                 let arrays = arrays.collect::<Result<Vec<_>, ArrowError>>()?;
                 next = end;
-                // Types of columns tell which may be null, batches tell by their values.
+                // Every column of a batch is nullable, whatever its values.
                 let fields = schema.fields().iter().zip(&arrays);
                 let fields = fields.map(|(field, array)| {
                     field.as_ref().clone().with_data_type(array.data_type().clone()).with_nullable(true)

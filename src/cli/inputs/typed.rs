@@ -33,7 +33,7 @@ impl Typed {
         Ok(Self { column: column.to_owned(), data_type })
     }
 
-    /// Whether it is of this column.
+    /// Whether the type is for this column.
     pub fn is_of(&self, column: &str) -> bool {
         self.column == column
     }
@@ -94,7 +94,7 @@ pub(super) struct Cast {
 }
 
 impl Cast {
-    /// The input itself, if no column has another type.
+    /// Wraps an input; returns the input itself if no column is read as another type.
     ///
     /// # Errors
     /// If there is no such column, or no cast to its type.

@@ -66,7 +66,7 @@ pub(super) struct Job<'a> {
 /// Search indexes to build after a table is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum BuiltIndexes {
-    /// Those that the table had.
+    /// Those that the table had before.
     Kept,
     /// Those of these kinds for this column.
     Of(String, Vec<IndexKind>),
@@ -94,9 +94,9 @@ fn memory(text: &str) -> Result<u64, String> {
 
 /// The file to write.
 pub(super) struct TargetFile<'a> {
-    /// Its path as given.
+    /// Path of the file as given.
     file: &'a Path,
-    /// Where it is written: under a hidden name, if it is new.
+    /// Path to write to: a hidden name, if the file is new.
     path: &'a Path,
 }
 

@@ -36,7 +36,7 @@ enum Held<'a> {
     Distinct(RowConverter, Mutex<HashMap<u128, Met>>),
 }
 
-/// A label's number of occurrences, and the first two rows.
+/// A label's number of occurrences, and the first two rows that have it.
 struct Met {
     times: u64,
     rows: [u64; 2],
@@ -59,7 +59,7 @@ impl<'a> RuleTest<'a> {
         Self { rule: near.rule, held: Held::Near(near, Mutex::default()) }
     }
 
-    /// Whether all rows keep the rule, if their summary shows that.
+    /// Whether the summary of all rows shows that they keep the rule.
     pub fn is_kept_by(&self, all: &Summary) -> bool {
         match &self.held {
             Held::Within(bounds, _) => !is_outside(all, bounds),
@@ -90,7 +90,7 @@ impl<'a> RuleTest<'a> {
         }
     }
 
-    /// Whether [`RuleTest::look_at_labels`] suffices.
+    /// Whether the rule is one on labels, for which [`RuleTest::look_at_labels`] suffices.
     pub fn is_of_labels(&self) -> bool {
         matches!(self.held, Held::Distinct(..))
     }
@@ -111,7 +111,7 @@ impl<'a> RuleTest<'a> {
         }
     }
 
-    /// The finding on the rows at `path`, once all are checked.
+    /// The finding on the rows at `path`, once all are checked; `None`: they keep the rule.
     pub fn outcome(&self, path: &str) -> Option<Finding> {
         let count = match &self.held {
             Held::Within(_, count) => *count.lock(),
@@ -139,7 +139,7 @@ fn add(all: &Mutex<Option<TallyCount>>, met: TallyCount) {
     *before = TallyCount { rows: before.rows + met.rows, first: before.first.min(met.first) };
 }
 
-/// A number as text, for people.
+/// Writes a number for people.
 fn said(number: &Scalar) -> String {
     match number {
         Scalar::Int(number) => number.to_string(),
@@ -155,7 +155,7 @@ fn is_outside_of(all: &Summary, value: &Scalar) -> bool {
     order(&all.min).is_some_and(Ordering::is_gt) || order(&all.max).is_some_and(Ordering::is_lt)
 }
 
-/// The rows from `start` on that have a value, or an item that equals it.
+/// The rows from `start` on that equal a value, or have an item that does; `None`: there are none.
 fn equal_to(start: u64, array: &ArrayRef, value: &Scalar) -> Option<TallyCount> {
     let (mut items, mut of_row) = (array.clone(), 1_usize);
     while let Some(lists) = items.as_fixed_size_list_opt() {

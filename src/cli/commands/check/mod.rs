@@ -193,13 +193,13 @@ impl Found {
         report::exit_code(self.lacks_column || !self.failures.is_empty(), is_wrong)
     }
 
-    /// One JSON object per line.
+    /// Writes a JSON object per finding, one on each line.
     fn lines(&self, file: &InFile) -> String {
         let all = self.findings.iter().chain(&self.failures);
         all.map(|finding| format!("{}\n", finding.line(&file.source))).collect()
     }
 
-    /// Lines for people: findings from a severity on, and counts of all.
+    /// Writes lines for people: findings from a severity on, and counts of all.
     fn text(&self, file: &InFile, verified: &[IndexDescription], printed: Severity) -> String {
         let findings = self.findings.iter().filter(|finding| finding.rule.severity >= printed);
         let mut lines: Vec<String> = findings.map(ToString::to_string).collect();

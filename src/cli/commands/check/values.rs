@@ -14,17 +14,17 @@ use crate::source::Interrupt;
 use crate::store::{self, ARRAY_BYTES, Flight, RowRange, Rows, SharedRows, for_each_array, on_all_cores};
 use crate::table::{Column, Finding, Table};
 
-/// Most bytes of each array, unless one row takes more. An array is dropped once it is checked.
+/// Most bytes to read into one array, unless one row takes more. An array is dropped once it is checked.
 const ARRAY: u64 = 4 << 20;
 
-/// Rows of a column to read at once.
+/// Number of rows of a column to read at once.
 const STRETCH: u64 = 1 << 17;
 
 /// A stretch of whole rows, read for columns that are fields, takes the cache size divided by this: memory holds two
 /// such stretches, and the data decoded ahead.
 const STRETCHES: u64 = 4;
 
-/// Fewest bytes of such a stretch, however small the cache is.
+/// Fewest bytes of a stretch of whole rows, however small the cache is.
 const LEAST_STRETCH: u64 = 1 << 20;
 
 /// Unreadable pieces of a column after which the rest is skipped: a file may claim any number of rows.
@@ -36,7 +36,7 @@ pub(super) struct UnreadableRows {
     pub path: String,
     /// Number of unreadable rows.
     pub rows: u64,
-    /// The first of them.
+    /// The first unreadable row.
     pub first: u64,
     /// Why the first row cannot be read.
     pub reason: String,
@@ -83,7 +83,7 @@ impl<'a> Subject<'a> {
 
 /// A range of rows of a column to read.
 struct Task<'a> {
-    /// Index of its table, and of the column within it.
+    /// Index of the table, and of the column within it.
     column: (usize, usize),
     subject: Arc<Subject<'a>>,
     range: RowRange,
@@ -131,17 +131,17 @@ pub(super) fn read(tables: &[&Table], cache_size: u64, interrupt: &Interrupt) ->
     }))
 }
 
-/// The columns of a table to read.
+/// The columns and labels of one table that are to be read.
 struct Columns<'a> {
     /// `None` once the rest of the column is skipped.
     all: Vec<Option<Arc<Subject<'a>>>>,
-    /// Rows to read at once.
+    /// Number of rows to read at once.
     step: u64,
-    /// Rows of the longest column.
+    /// Number of rows of the longest column.
     longest: u64,
 }
 
-/// Rows of the longest column that is not skipped.
+/// Number of rows of the longest column that is not skipped.
 fn longest(all: &[Option<Arc<Subject<'_>>>]) -> u64 {
     all.iter().flatten().map(|subject| subject.len).max().unwrap_or(0)
 }
@@ -158,8 +158,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Objects that two tables share are read once; `whole_rows` is the size in bytes of a stretch of rows with several
-    /// fields.
+    /// Plans to read each object once, even if two tables share it; `whole_rows` is the size in bytes of a stretch of
+    /// rows with several fields.
     fn new(tables: &[&'a Table], whole_rows: u64, interrupt: &Interrupt) -> Self {
         let mut known = HashSet::new();
         let columns_of = |table: &&'a Table| {
@@ -196,8 +196,8 @@ impl<'a> Walk<'a> {
         columns.longest = longest(&columns.all);
     }
 
-    /// The next rows to read, and how many rows they stand for: where rows have no stored chunk, the first of them
-    /// stand for all.
+    /// The next rows to read, and how many rows they stand for: if rows were never stored, the first of them stand for
+    /// all. `None`: all rows are read.
     fn next(&mut self, interrupt: &Interrupt) -> Option<(Task<'a>, u64)> {
         loop {
             let columns = self.tables.get(self.table)?;

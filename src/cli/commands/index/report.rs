@@ -10,7 +10,7 @@ use crate::cli::tables::InFile;
 use crate::indexes::{IndexDescription, State};
 use crate::views::{printable, printable_json};
 
-/// 0: right; 1: something is wrong with the file; 2: not known.
+/// The exit code: 0 if all is right, 1 if something is wrong with the file, 2 if something could not be found out.
 pub(in crate::cli) fn exit_code(failed: bool, is_wrong: bool) -> u8 {
     if failed { 2 } else { u8::from(is_wrong) }
 }
@@ -37,7 +37,7 @@ pub(super) fn write(files: &[InFile], said: &[Vec<IndexDescription>], as_json: b
     out.flush().map_err(Error::io("standard output"))
 }
 
-/// One line for people.
+/// Writes one line about an index for people.
 pub(in crate::cli) fn line(one: &IndexDescription) -> String {
     let tokens = match (one.source_generation, one.source_rows) {
         (None, None) => String::new(),

@@ -85,14 +85,14 @@ fn as_json(value: &Value) -> String {
     }
 }
 
-/// `[1000, 3]`
+/// Writes a list: `[1000, 3]`.
 fn list(values: &Value) -> String {
     let values = values.as_array().into_iter().flatten();
     let names = values.map(|value| if value.is_null() { "–".to_owned() } else { text(value) });
     format!("[{}]", names.collect::<Vec<_>>().join(", "))
 }
 
-/// `deflate(4)`; the parameter of shuffle, the width of the type, is left out.
+/// Writes a filter: `deflate(4)`. The parameter of shuffle, the width of the type, is left out.
 fn filter(filter: &Value) -> String {
     let name = Some(text(&filter["name"])).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| format!("filter {}", text(&filter["id"])));
@@ -100,7 +100,7 @@ fn filter(filter: &Value) -> String {
     if parameters.is_empty() || filter["id"] == 2 { name } else { format!("{name}({})", parameters.join(", ")) }
 }
 
-/// A datatype in words: NumPy's, if it has some.
+/// Writes a datatype in words, those of NumPy if it has any.
 fn type_name(datatype: &Value) -> String {
     let size = datatype["size"].as_u64().unwrap_or(0);
     let bits = size.saturating_mul(8);
@@ -152,14 +152,14 @@ fn type_name(datatype: &Value) -> String {
     }
 }
 
-/// The parts of a float that is not IEEE 754.
+/// Describes the parts of a float that is not IEEE 754.
 fn float(format: &Value) -> String {
     let parts = format.as_object().and_then(|format| format.values().next()).unwrap_or(format);
     let bits = |key: &str| text(&parts[key]);
     format!("{} bits of exponent, {} of mantissa", bits("exponent_size"), bits("mantissa_size"))
 }
 
-/// The first parts of a type.
+/// Lists the first parts of a type, and counts the others.
 fn some(parts: &Value, name: impl Fn(&Value) -> String) -> String {
     let parts = parts.as_array().map(Vec::as_slice).unwrap_or_default();
     let mut names: Vec<String> = parts.iter().take(MOST_PARTS).map(name).collect();
