@@ -3,8 +3,8 @@
 //! Here libhdf5 runs in this process, not in the sandboxed worker: it writes a new file and reads none. The library is
 //! built without thread safety, so a [`CreatedObject`] exists only under its lock.
 //!
-//! The owner of an identifier releases it at its drop, every return value is checked, and an error names the object
-//! being written and the reason from libhdf5.
+//! Dropping the owner of an identifier releases it, every return value is checked, and an error names the object being
+//! written and the reason from libhdf5.
 
 use std::ffi::{CStr, CString, c_void};
 use std::fs::OpenOptions;

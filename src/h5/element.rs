@@ -58,11 +58,11 @@ pub enum ElementType {
     Float(u8),
     /// A string of a fixed number of bytes.
     Text {
-        /// Its character set.
+        /// Character set of the string.
         charset: Charset,
-        /// Its bytes, including a NUL at the end.
+        /// Bytes of the string, with the NUL at its end if `is_terminated`.
         size: usize,
-        /// It ends with a NUL; otherwise NULs pad a shorter string.
+        /// Whether the string ends with a NUL; otherwise NULs pad a shorter one.
         is_terminated: bool,
     },
     /// A variable-length UTF-8 string.
@@ -88,13 +88,13 @@ impl ElementType {
         Self::Text { charset, size: length + 1, is_terminated: true }
     }
 
-    /// An enumeration.
+    /// An enumeration with values of the type `T`.
     pub fn enumeration<T: ElementNumber + Into<i64>>(members: &[(&str, T)]) -> Self {
         let members = members.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect();
         Self::Enum { base: Box::new(T::ELEMENT), members }
     }
 
-    /// A compound.
+    /// A compound of these fields, without padding.
     pub fn compound<const N: usize>(fields: [(&str, Self); N]) -> Self {
         Self::Compound(fields.into_iter().map(|(name, field)| (name.to_owned(), field)).collect())
     }
@@ -157,7 +157,7 @@ impl AttributeValue {
 pub enum FillSetting {
     /// No fill value.
     Unset,
-    /// An element as in memory.
+    /// An element in its form in this machine's memory.
     Bytes(Vec<u8>),
     /// The empty variable-length string, a null pointer like those that
     /// [`CreatedDataset::write_texts`](crate::h5::create::CreatedDataset::write_texts) writes: libhdf5 fills every new
@@ -168,7 +168,7 @@ pub enum FillSetting {
 }
 
 impl FillSetting {
-    /// A value of a type without pointers.
+    /// A fill value of a type without pointers.
     pub fn of<T: Plain>(value: T) -> Self {
         Self::Bytes(bytes_of(std::slice::from_ref(&value)).to_vec())
     }

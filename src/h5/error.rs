@@ -21,7 +21,7 @@ pub enum Error {
     /// The worker did not answer in time.
     #[error("the HDF5 library did not finish {what} within {limit}")]
     Deadline {
-        /// The request.
+        /// The request, in words.
         what: String,
         /// The limit, in seconds of wall time or of processor time.
         limit: String,
@@ -32,11 +32,11 @@ pub enum Error {
     /// The answer would exceed the limit of a request.
     #[error("{what} needs {bytes} bytes, more than the {limit} a request may take")]
     TooLarge {
-        /// The request.
+        /// The request, in words.
         what: String,
-        /// Bytes needed.
+        /// Bytes that the answer needs.
         bytes: u64,
-        /// Bytes allowed.
+        /// Bytes that an answer may take.
         limit: u64,
     },
     /// The worker did not start, or does not respond.

@@ -14,18 +14,18 @@ pub struct Options {
     pub plugins: Option<PathBuf>,
     /// Whether to follow external links, storage and virtual sources to files below the source's own folder.
     pub follow_external: bool,
-    /// Longest time of a request; 10 s.
+    /// Longest time of a request; by default 10 s.
     pub deadline: Duration,
     /// Longest time that a worker lists links for one answer, so that the deadline catches hangs and not large groups;
-    /// 2 s.
+    /// by default 2 s.
     pub page_time: Duration,
     /// Address space of a worker in bytes (`RLIMIT_AS`).
     pub memory: u64,
     /// Names of attributes that the worker reads of every object, however many attributes the object has.
     pub attributes: Arc<[String]>,
-    /// Most workers alive at once over all clients; 8.
+    /// Most workers alive at once over all clients; by default 8.
     pub workers: usize,
-    /// Time after which an idle worker ends; 30 s.
+    /// Time after which an idle worker ends; by default 30 s.
     pub idle: Duration,
 }
 
@@ -51,8 +51,8 @@ pub const READ_LIMIT: u64 = super::protocol::MAX_ELEMENTS;
 /// A box of elements to read: `start` and `count` for each dimension (both empty for a scalar).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// First element.
+    /// First element in each dimension.
     pub start: Vec<u64>,
-    /// Elements.
+    /// Number of elements in each dimension.
     pub count: Vec<u64>,
 }

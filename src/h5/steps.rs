@@ -26,9 +26,9 @@ pub enum TargetObject {
 /// The element type of a new dataset.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NewElement {
-    /// This one.
+    /// This type.
     Of(ElementType),
-    /// The element type of a dataset.
+    /// The element type of another dataset.
     Like(TargetObject),
     /// Consecutive fields, without padding.
     Compound(Vec<(String, NewElement)>),
@@ -39,7 +39,7 @@ pub enum NewElement {
 pub struct NewDataset {
     /// Type of its elements.
     pub element: NewElement,
-    /// Elements in each dimension.
+    /// Number of elements in each dimension.
     pub extents: Vec<u64>,
     /// Whether each dimension can grow.
     pub grows: Vec<bool>,
@@ -53,7 +53,7 @@ pub struct NewDataset {
     pub fill: FillSetting,
 }
 
-/// A step.
+/// A step of writing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Step {
     /// Opens the file for writing. It is the first step, and follows each [`Step::Commit`].
@@ -68,9 +68,9 @@ pub enum Step {
     Elements {
         /// The dataset.
         object: TargetObject,
-        /// First element.
+        /// First element in each dimension.
         start: Vec<u64>,
-        /// Elements.
+        /// Number of elements in each dimension.
         count: Vec<u64>,
         /// Bytes of the elements.
         bytes: u64,
@@ -83,77 +83,77 @@ pub enum Step {
     Extend {
         /// The dataset.
         object: TargetObject,
-        /// Elements in each dimension.
+        /// New number of elements in each dimension.
         extents: Vec<u64>,
     },
     /// Writes a chunk, with all filters already applied, out of the shared memory.
     Chunk {
         /// The dataset.
         object: TargetObject,
-        /// Its first element.
+        /// First element of the chunk in each dimension.
         start: Vec<u64>,
-        /// Bytes as stored.
+        /// Bytes of the chunk as stored.
         bytes: u64,
     },
     /// Sets an attribute; replaces one of the same name.
     Attribute {
-        /// The object.
+        /// The object that has the attribute.
         object: TargetObject,
-        /// Its name.
+        /// Name of the attribute.
         name: String,
-        /// Its value.
+        /// Value of the attribute.
         value: AttributeValue,
     },
     /// Sets an attribute of references; replaces one of the same name.
     References {
-        /// The object.
+        /// The object that has the attribute.
         object: TargetObject,
         /// Name of the attribute.
         name: String,
         /// Storage type of the references.
         kind: References,
-        /// The targets.
+        /// The objects to refer to.
         to: Vec<TargetObject>,
-        /// Whether it is a list; otherwise a scalar.
+        /// Whether the attribute is a list; otherwise it is a scalar.
         is_list: bool,
     },
     /// Adds a reference to a list, and creates a missing list. It drops dangling references.
     AddReference {
-        /// The object.
+        /// The object that has the list.
         object: TargetObject,
         /// Name of the attribute.
         name: String,
         /// Storage type of references in a new list.
         kind: References,
-        /// The target.
+        /// The object to refer to.
         to: TargetObject,
     },
     /// Removes an object from a list of references, and then an empty list.
     RemoveReference {
-        /// The object.
+        /// The object that has the list.
         object: TargetObject,
         /// Name of the attribute.
         name: String,
-        /// The target to remove.
+        /// The object whose references are removed.
         to: TargetObject,
     },
     /// Gives an object a path.
     Link {
-        /// The object.
+        /// The object to link.
         object: TargetObject,
         /// The group where the path begins; `None`: the root group.
         group: Option<TargetObject>,
         /// Whether to replace a link at this path.
         replaces: bool,
-        /// The path.
+        /// Path of the new link.
         path: Vec<u8>,
     },
     /// Removes a link. Its object stays in the file, but nothing finds it.
     Unlink {
-        /// The path.
+        /// Path of the link.
         path: Vec<u8>,
     },
-    /// Makes libhdf5 write its buffers; bytes behind the file's end are then on the disk.
+    /// Makes libhdf5 write its buffers; bytes beyond the file's end are then on the disk.
     Flush,
     /// Closes the file and makes all changes since [`Step::Begin`] visible.
     Commit {
@@ -163,7 +163,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The action, for messages.
+    /// The step as an action, for messages.
     pub fn what(&self) -> &'static str {
         match self {
             Step::Begin => "opening the file for writing",
@@ -185,9 +185,9 @@ impl Step {
 /// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StepOutcome {
-    /// It is done.
+    /// The step is done; there is nothing to return.
     Yes,
-    /// The number of the new object.
+    /// The step created an object of this number.
     New(u32),
     /// Everything is on the disk; the commit took this many writes over bytes in use.
     Committed(u64),

@@ -24,7 +24,7 @@ const MAX_LINKS: usize = crate::h5::protocol::MAX_LINKS + 1;
 /// all other pages without these values from the start.
 const MOST_HUNG: usize = 2;
 
-/// The listed parts, in any order.
+/// Listed parts of a group, each with the number of its first link, in any order.
 type Parts = Vec<(u64, Vec<Link>)>;
 
 /// Lists a group: see [`Client::group`].
@@ -111,7 +111,7 @@ impl Inner {
         Ok(!self.options.follow_external && !self.file(interrupt)?.swmr)
     }
 
-    /// A part of the links of a group, in as many pages as needed.
+    /// Lists a part of the links of a group, in as many pages as needed.
     fn links(self: &Arc<Self>, id: ObjectId, part: &Range<u64>, interrupt: &Interrupt) -> Result<Vec<Link>, Error> {
         let mut links = Vec::new();
         let mut rest = part.clone();

@@ -74,9 +74,9 @@ struct State {
     info: Option<FileInfo>,
     /// Number of answered requests.
     requests: u64,
-    /// Deaths and hangs by request.
+    /// Number of deaths and hangs, by request.
     strikes: HashMap<Request, u32>,
-    /// Hangs of all requests.
+    /// Number of hangs, over all requests.
     hangs: u32,
     /// Files that the workers of this source have numbered 1, 2, ….
     files: Vec<Vec<u8>>,
@@ -115,7 +115,7 @@ enum Look {
 /// Why a request has no answer.
 enum Failure {
     Error(Error),
-    /// The worker died before it began: the request is not to blame, and may go to another worker.
+    /// The worker died before it began the request, which is not to blame and may go to another worker.
     NotBegun(String),
 }
 
@@ -159,7 +159,7 @@ impl Client {
         format!("libhdf5 {HDF5_VERSION:?} plugins {plugins:?}")
     }
 
-    /// Facts about the file.
+    /// Describes the file as a whole.
     ///
     /// # Errors
     /// [`Error::NotHdf5`] if the file is not an HDF5 file; see [`Error`] for the rest.
@@ -195,7 +195,7 @@ impl Client {
         Ok(ahead)
     }
 
-    /// A group with its links and a description of each of their objects (listed in pages).
+    /// Lists a group: its links, with a description of each of their objects (in pages).
     ///
     /// A link with an empty name, always unreadable, stands for links that could not be listed.
     ///
@@ -216,7 +216,7 @@ impl Client {
         }
     }
 
-    /// The chunks of a chunked dataset (listed in pages).
+    /// Lists the chunks of a chunked dataset (in pages).
     ///
     /// # Errors
     /// See [`Error`]; [`Error::TooLarge`] past `limit` chunks.
@@ -241,7 +241,7 @@ impl Client {
         }
     }
 
-    /// The mappings of a virtual dataset of `len` elements (listed in pages), if each maps one run of elements of a
+    /// Lists the mappings of a virtual dataset of `len` elements (in pages), if each maps one run of elements of a
     /// dataset in the same file.
     ///
     /// # Errors
@@ -250,8 +250,8 @@ impl Client {
         self.mappings_by((id, false), len, limit, interrupt)
     }
 
-    /// The mappings in chunks of the source, if each maps a whole chunk, or the part of one within the extent. The
-    /// caller finds the number of chunks of the virtual dataset.
+    /// Lists the mappings in chunks of the source, if each maps a whole chunk, or the part of one within the extent.
+    /// They are not checked against the number of chunks of the virtual dataset.
     ///
     /// # Errors
     /// As [`Client::mappings`].
@@ -324,7 +324,7 @@ impl Client {
         Ok(paths)
     }
 
-    /// Tries in the worker what its sandbox should forbid: each attempt, and whether it succeeded. For tests.
+    /// Tries in the worker what its sandbox should forbid. Returns each attempt, and whether it succeeded. For tests.
     ///
     /// # Errors
     /// See [`Error`].
@@ -363,7 +363,7 @@ impl Client {
     }
 }
 
-/// The files of a folder: names, sizes, times of last change.
+/// Lists the plugins in a folder: names, sizes, times of last change.
 fn plugins_in(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
     let found = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let described = found.filter_map(|entry| {

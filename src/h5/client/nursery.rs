@@ -29,7 +29,7 @@ pub(super) struct LibrarySettings {
     pub folder: Option<PathBuf>,
 }
 
-/// See the module. Its drop ends the nursery; its workers live on.
+/// A running nursery: see the module. Dropping it ends the process; its workers live on.
 #[derive(Debug)]
 pub(super) struct Nursery {
     pub kind: LibrarySettings,
@@ -89,7 +89,7 @@ impl Drop for Nursery {
 #[derive(Debug)]
 pub(super) struct Process {
     id: libc::pid_t,
-    /// The exit status after the wait: from then on another process may get this id.
+    /// The exit status, once somebody has waited for the process: from then on another one may get this id.
     status: Option<ExitStatus>,
 }
 

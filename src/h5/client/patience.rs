@@ -35,7 +35,7 @@ impl Patience {
         Self { wall, processor }
     }
 
-    /// The exceeded limit, in words.
+    /// The exceeded limit, in words; `None`: both are kept.
     pub fn passed(&self, elapsed: Duration, spent: Duration) -> Option<String> {
         if elapsed >= self.wall {
             return Some(format!("{} s", self.wall.as_secs_f64()));

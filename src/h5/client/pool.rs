@@ -39,10 +39,10 @@ struct Job {
 
 /// A holder of at most one worker.
 pub(in crate::h5) trait WorkerOwner: Send + Sync {
-    /// Whether it has a worker, or may have one.
+    /// Whether the owner has a worker, or may have one.
     fn has_worker(&self) -> bool;
 
-    /// The time since which its worker is idle; `None`: it has no worker, or a busy one.
+    /// The time since which the worker is idle; `None`: there is no worker, or it is busy.
     fn idle_since(&self) -> Option<Instant>;
 
     /// Ends the worker if it is idle.
@@ -52,7 +52,7 @@ pub(in crate::h5) trait WorkerOwner: Send + Sync {
     fn tick(&self);
 }
 
-/// The right to have one worker; its drop returns it.
+/// The right to have one worker. Dropping it returns the right.
 #[derive(Debug)]
 pub(in crate::h5) struct Slot(());
 

@@ -24,7 +24,7 @@ use crate::h5::protocol::{
 /// Contents of the shared memory above this size go back to the system after the read.
 const KEEP_SHARED: u64 = 4 << 20;
 
-/// A running worker. Its drop ends the process and waits for it, so no zombie stays.
+/// A running worker. Dropping it ends the process and waits for it, so that no zombie stays.
 #[derive(Debug)]
 pub(in crate::h5) struct Worker {
     process: Process,

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use super::ffi::{self, Herr, Hid};
 use crate::h5::protocol::{WorkerRefusal, printable};
 
-/// Most entries of a stack that are read.
+/// Most entries read of an error stack.
 const MAX_ENTRIES: usize = 64;
 
 thread_local! {
@@ -49,7 +49,7 @@ impl FailureReason {
         Self(text)
     }
 
-    /// Puts the failed action in front.
+    /// Puts the failed action in front of the reason.
     pub fn context(self, what: impl Display) -> Self {
         Self(format!("{what}: {}", self.0))
     }
@@ -75,7 +75,7 @@ unsafe extern "C" fn collect(_: c_uint, entry: *const ffi::ErrorEntry, data: *mu
     0
 }
 
-/// An identifier of libhdf5, released at its drop.
+/// An identifier of libhdf5, released when it is dropped.
 #[derive(Debug)]
 pub(in crate::h5) struct Id(Hid);
 

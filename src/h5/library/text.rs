@@ -11,7 +11,7 @@ pub(in crate::h5) fn c_string(bytes: &[u8]) -> Result<CString, FailureReason> {
     CString::new(bytes).map_err(|_| FailureReason::new("a name with a NUL byte"))
 }
 
-/// Takes a text from a call that first returns its length.
+/// Reads a string through a call that returns its length if it gets no buffer.
 pub(in crate::h5) fn text(call: impl Fn(*mut c_char, usize) -> isize) -> Result<BString, FailureReason> {
     let length = usize::try_from(call(std::ptr::null_mut(), 0)).map_err(|_| FailureReason::of_library())?;
     if length > 1 << 20 {

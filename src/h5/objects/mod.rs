@@ -18,12 +18,12 @@ use crate::catalogue::Charset;
 /// `H5P_DEFAULT`.
 pub(super) const DEFAULT: i64 = 0;
 
-/// A name as a C string.
+/// Makes a C string of a name.
 pub(super) fn c_string(text: &str) -> Result<CString, FailureReason> {
     CString::new(text).map_err(|_| FailureReason::new(format!("{text:?} contains a NUL byte")))
 }
 
-/// A simple dataspace.
+/// Creates a simple dataspace.
 pub(super) fn space(dims: &[u64], max: Option<&[u64]>) -> Result<Id, FailureReason> {
     let rank = i32::try_from(dims.len()).map_err(|_| FailureReason::new("too many dimensions"))?;
     if max.is_some_and(|max| max.len() != dims.len()) {
@@ -33,7 +33,7 @@ pub(super) fn space(dims: &[u64], max: Option<&[u64]>) -> Result<Id, FailureReas
     Id::own(unsafe { h5s::H5Screate_simple(rank, dims.as_ptr(), max.map_or(ptr::null(), <[u64]>::as_ptr)) })
 }
 
-/// A box of a dataspace of these extents, for reading or writing.
+/// Selects a box in a dataspace of these extents, for reading or writing.
 pub(super) fn hyperslab(extents: &[u64], start: &[u64], count: &[u64]) -> Result<Id, FailureReason> {
     if start.len() != extents.len() || count.len() != extents.len() {
         return Err(FailureReason::new("the box has another number of dimensions than the dataset"));
@@ -46,7 +46,7 @@ pub(super) fn hyperslab(extents: &[u64], start: &[u64], count: &[u64]) -> Result
     Ok(file)
 }
 
-/// A property list for links with UTF-8 names, which also creates the groups on the way.
+/// A property list for links with UTF-8 names, which makes libhdf5 create the missing groups of a path.
 pub(super) fn links() -> Result<Id, FailureReason> {
     // SAFETY: no pointers.
     let links = Id::own(unsafe { h5p::H5Pcreate(*h5p::H5P_CLS_LINK_CREATE) })?;
@@ -57,7 +57,7 @@ pub(super) fn links() -> Result<Id, FailureReason> {
     Ok(links)
 }
 
-/// Creates a dataset as a member of `location`; without a name, one without a link yet.
+/// Creates a dataset as a member of `location`; without a name, the dataset has no link yet.
 pub(super) fn create_dataset(
     location: i64,
     name: Option<&CStr>,

@@ -39,28 +39,28 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Contiguous, not extendible.
+    /// Contiguous storage, which cannot be extended.
     pub fn contiguous(extents: &[u64]) -> Self {
         Self { extents: extents.to_vec(), limits: extents.to_vec(), chunk: None, shuffle: false, compression: USUAL }
     }
 
-    /// In chunks, shuffled by byte and then deflated.
+    /// Storage in chunks, shuffled by byte and then deflated.
     pub fn chunked(extents: &[u64], limits: &[u64], chunk: &[u64]) -> Self {
         let (extents, limits, chunk) = (extents.to_vec(), limits.to_vec(), Some(chunk.to_vec()));
         Self { extents, limits, chunk, shuffle: true, compression: USUAL }
     }
 
-    /// One dimension that can grow without limit.
+    /// Storage in one dimension that can grow without limit.
     pub fn growing(extent: u64, chunk: u64) -> Self {
         Self::chunked(&[extent], &[UNLIMITED], &[chunk])
     }
 
-    /// With this compression.
+    /// The same storage with this compression.
     pub fn compressed(self, compression: Compression) -> Self {
         Self { compression, ..self }
     }
 
-    /// Without the shuffle, which is useless for bytes and text.
+    /// The same storage without the shuffle, which is useless for bytes and text.
     pub fn unshuffled(self) -> Self {
         Self { shuffle: false, ..self }
     }

@@ -111,7 +111,7 @@ impl Type {
         Ok(file)
     }
 
-    /// Half precision, which this library has no name for: made from the wider type, as others do.
+    /// Half precision, for which libhdf5 has no name: made from the wider type, as other software does.
     fn half() -> Result<Self, FailureReason> {
         let file = Self::copy(*h5t::H5T_IEEE_F32LE)?;
         // SAFETY: no pointers. Positions of sign, exponent and mantissa, then their sizes, by IEEE 754.
@@ -137,7 +137,7 @@ impl Type {
         Self::of(file)
     }
 
-    /// Consecutive fields, without padding.
+    /// A compound of consecutive fields, without padding.
     pub fn compound(fields: &[(String, Self)]) -> Result<Self, FailureReason> {
         // The width in memory without a conversion.
         let width = |field: &Self| Ok(Self::of_file(Self::copy(field.file())?)?.size());
@@ -190,7 +190,7 @@ impl Type {
         Ok(pointers)
     }
 
-    /// A reference to an object.
+    /// The type of references of this kind.
     pub fn reference(kind: References) -> Result<Self, FailureReason> {
         let datatype = match kind {
             References::Standard => *h5t::H5T_STD_REF,

@@ -44,7 +44,7 @@ pub(super) const SHARED: u64 = MAX_ELEMENTS + MAX_HEAP;
 /// Most datasets that a virtual dataset may map: the daemon asks for a description of each.
 pub(super) const MAX_SOURCES: usize = 4096;
 
-/// Most bytes of their paths.
+/// Most bytes of the paths of these datasets, all together.
 pub(super) const MAX_SOURCE_PATHS: usize = 1 << 20;
 
 /// The first message to a worker, sent together with the descriptors of the source and of the shared memory.
@@ -64,7 +64,7 @@ pub(super) struct Hello {
     pub files: Vec<Vec<u8>>,
     /// Names of attributes that the worker reads of every object, however many attributes the object has.
     pub wanted: Vec<String>,
-    /// Longest time that it lists links for one answer.
+    /// Longest time that the worker lists links for one answer.
     pub page_time: Duration,
     /// Whether the worker writes; then it has the descriptor of a journal as well.
     pub write: bool,
@@ -75,21 +75,22 @@ pub(super) struct Hello {
 pub(super) enum Request {
     /// Open the source and describe it. The first request to every worker.
     Open,
-    /// Links `start..end` of a group, as many as fit. `plain`: without the values of attributes that point into a heap.
+    /// List links `start..end` of a group, as many as fit. `plain`: without the values of attributes that point into a
+    /// heap.
     Group { id: ObjectId, start: u64, end: u64, plain: bool },
-    /// One object.
+    /// Describe one object.
     Object { id: ObjectId },
-    /// Groups and chunk maps of a small file, in one answer.
+    /// List groups and chunk maps of a small file, in one answer.
     Ahead,
-    /// Chunks `start..` of a dataset with at most `limit`, as many as fit.
+    /// List chunks `start..` of a dataset with at most `limit`, as many as fit.
     Chunks { id: ObjectId, limit: u64, start: u64 },
-    /// Mappings `start..` of a virtual dataset, as many as fit, of elements or of chunks of the source.
+    /// List mappings `start..` of a virtual dataset, as many as fit, of elements or of chunks of the source.
     Mappings { id: ObjectId, start: u64, by_chunk: bool },
-    /// Elements, into the shared memory.
+    /// Read elements into the shared memory.
     Read { id: ObjectId, start: Vec<u64>, count: Vec<u64> },
-    /// Paths of the objects at these addresses of a file, as many as fit.
+    /// Find paths of the objects at these addresses of a file, as many as fit.
     Paths { file: u32, addresses: Vec<u64> },
-    /// A step of writing.
+    /// Execute a step of writing.
     Write(Step),
     /// Test which actions the sandbox still allows.
     Probe,
@@ -115,7 +116,7 @@ pub(super) struct Envelope {
 /// A message of a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum WorkerMessage {
-    /// It has the request of this number and begins: if it dies now, that request is to blame.
+    /// The worker has the request of this number and begins: if it dies now, that request is to blame.
     Begun(u64),
     Reply(WorkerReply),
 }
@@ -129,7 +130,7 @@ pub(super) struct WorkerReply {
     pub answer: Result<WorkerAnswer, WorkerRefusal>,
 }
 
-/// An answer.
+/// The answer to a request, by its kind.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum WorkerAnswer {
     Open {
@@ -138,14 +139,14 @@ pub(super) enum WorkerAnswer {
     },
     Group(GroupPage),
     Object(Object),
-    /// The answers to other requests.
+    /// Other requests, each with the answer to it.
     Ahead(Vec<(Request, WorkerAnswer)>),
     Chunks {
         chunks: Vec<Chunk>,
         next: Option<u64>,
     },
     Mappings {
-        /// Sources that earlier pages do not have; their numbers continue.
+        /// Sources that earlier pages do not have, numbered on from theirs.
         sources: Vec<MappedSource>,
         /// The runs, with adjacent ones that continue each other joined.
         runs: Vec<Mapping>,
@@ -166,7 +167,7 @@ pub(super) enum WorkerAnswer {
 /// A part of a group.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct GroupPage {
-    /// Only on the first page.
+    /// Attributes of the group, on its first page only.
     pub attributes: Vec<Attribute>,
     pub creation_order: bool,
     /// Number of links of the group.
@@ -175,7 +176,7 @@ pub(super) struct GroupPage {
     pub count: u64,
     /// [`crate::catalogue::Link`]s, encoded back to back (so that the worker encodes each only once to know its size).
     pub links: Vec<u8>,
-    /// First link of the next page.
+    /// First link of the next page; `None`: this is the last one.
     pub next: Option<u64>,
 }
 
@@ -186,11 +187,11 @@ pub(super) struct Sandbox {
     pub landlock: bool,
     /// Whether the system-call filter is active.
     pub seccomp: bool,
-    /// The parts that failed.
+    /// What the sandbox lacks, in words.
     pub notes: Vec<String>,
 }
 
-/// The reason of a worker's refusal.
+/// Why a worker refuses a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum WorkerRefusal {
     Hdf5(String),
@@ -200,7 +201,7 @@ pub(super) enum WorkerRefusal {
 }
 
 impl Request {
-    /// The action, for messages: "… crashed while {this}".
+    /// The request as an action, for messages: "… crashed while {this}".
     pub fn what(&self) -> String {
         let at = |id: &ObjectId| match id.file {
             0 => format!("at address {}", id.address),

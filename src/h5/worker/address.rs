@@ -41,7 +41,7 @@ pub(super) fn info_of(object: Hid) -> Result<ffi::ObjectInfo, FailureReason> {
     Ok(info)
 }
 
-/// The address of an open object (of a file: of its root group).
+/// The address of an open object; for a file, that of its root group.
 pub(super) fn address_of(object: Hid, address_size: u8) -> Result<u64, FailureReason> {
     Ok(address_in(info_of(object)?.token, address_size))
 }

@@ -15,7 +15,7 @@ use crate::h5::library::{FailureReason, Id};
 /// Most links of other groups kept with a listing whose links lead through them.
 const MOST_PASSED: u64 = 1 << 20;
 
-/// The links of a group, by name and class.
+/// A listing of a group's links, in progress or complete.
 #[derive(Debug)]
 pub(super) struct LinkListing {
     pub id: ObjectId,
@@ -31,7 +31,7 @@ pub(super) struct LinkListing {
     pub link_values_left: usize,
     /// Other groups on the paths of soft links.
     pub passed: HashMap<ObjectId, Passed>,
-    /// Links left to list in them.
+    /// Number of links left to list in these groups.
     pub passed_left: u64,
     by_name: ByName,
 }
@@ -53,12 +53,12 @@ impl LinkListing {
         }
     }
 
-    /// Whether it has every link of the group.
+    /// Whether the listing has every link of the group.
     pub fn is_whole(&self) -> bool {
         self.next.is_none() && self.failure.is_none()
     }
 
-    /// A link of a group with a complete listing.
+    /// Finds a link by its name in a complete listing.
     pub fn link(&self, name: &[u8]) -> Option<&ListedLink> {
         let at = self.by_name.position(self.links.len(), |at| Some(&self.links.get(at)?.name), name)?;
         self.links.get(at)
@@ -102,9 +102,9 @@ pub(super) struct MappingWalk {
 /// The mappings of a virtual dataset.
 #[derive(Debug)]
 pub(super) enum VirtualMappings {
-    /// Read from the file.
+    /// Mappings read from the file.
     Stored(MappingList),
-    /// In a copy of its creation property list.
+    /// Mappings in a copy of the dataset's creation property list.
     Listed(Id),
 }
 
@@ -133,7 +133,7 @@ pub(super) struct OpenedDataset {
     pub datatype: Id,
     pub plan: ElementConversion,
     pub extent: Dataspace,
-    /// Extent of a chunk, or empty.
+    /// Extent of a chunk; empty if the dataset has no chunks.
     pub chunk: Vec<u64>,
 }
 

@@ -25,7 +25,7 @@ use crate::h5::protocol::{Hello, Sandbox};
 /// Folders of libraries that a plugin itself may need.
 const LIBRARY_FOLDERS: [&str; 6] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache"];
 
-/// Ends the worker with the daemon.
+/// Makes the kernel end the worker together with the daemon.
 pub(super) fn die_with(parent: u32) -> io::Result<()> {
     // SAFETY: plain numbers.
     let orphan = unsafe {
@@ -64,8 +64,8 @@ pub(super) fn limit(hello: &Hello) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes the sandbox; the worker may write only to these descriptors. It omits and notes what the kernel does not
-/// support.
+/// Closes the sandbox; the worker may write only to these descriptors. Parts that the kernel does not support are left
+/// out and noted.
 pub(super) fn enter(hello: &Hello, writable: Option<[RawFd; 2]>) -> io::Result<Sandbox> {
     // SAFETY: plain numbers.
     if unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) } < 0 {
@@ -228,7 +228,7 @@ fn seccomp(follow: bool, plugins: bool, writable: Option<[RawFd; 2]>) -> Result<
     Ok(())
 }
 
-/// Tries forbidden actions: each, and whether it succeeded.
+/// Tries forbidden actions; returns each, and whether it succeeded.
 pub(super) fn probe() -> Vec<(String, bool)> {
     let mut found = Vec::new();
     let mut attempt = |what: &str, worked: bool| found.push((what.to_owned(), worked));

@@ -33,11 +33,11 @@ pub(super) struct WorkerFile {
     /// libhdf5's number for it; objects name their file by this number.
     pub file_number: c_ulong,
     pub swmr: bool,
-    /// Metadata are in an image of libhdf5's cache, and the bytes at their addresses may be old.
+    /// Whether metadata are in an image of libhdf5's cache, so that the bytes at their addresses may be old.
     has_image: bool,
 }
 
-/// See the module.
+/// The state of a worker between requests: see the module.
 #[derive(Debug)]
 pub(super) struct WorkerSession {
     setup: Setup,
@@ -51,7 +51,7 @@ pub(super) struct WorkerSession {
     pub listing: Option<LinkListing>,
     /// Bytes left for attribute values of members, during the description of one.
     pub values_left: Option<usize>,
-    /// Whether to skip values of attributes that point elsewhere.
+    /// Whether to skip the values of attributes that point into a heap.
     pub plain: bool,
     /// The chunks of the dataset of the last request.
     pub chunk_map: Option<(ObjectId, Vec<Chunk>)>,

@@ -29,7 +29,7 @@ pub(super) fn prepare_library() -> Result<(), FailureReason> {
     Ok(())
 }
 
-/// Lets the initialised libhdf5 load plugins from that folder only. Returns the file access list.
+/// Lets the initialised libhdf5 load plugins from the folder `plugins` alone. Returns the file access list.
 pub(super) fn start_library(access: DriverAccess, plugins: Option<&[u8]>) -> Result<Id, FailureReason> {
     // SAFETY: calls of the library in the order it wants; the arguments are plain numbers and valid pointers.
     unsafe {

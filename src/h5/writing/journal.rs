@@ -19,7 +19,7 @@ const MAGIC: &[u8; 8] = b"hepfsJ1\n";
 /// Longest journal: changes are limited by the memory of the worker, so a longer file is not ours.
 const LONGEST: u64 = 1 << 30;
 
-/// The change of a write.
+/// The bytes that one write changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::h5) struct JournalChange {
     /// First byte in the file.
@@ -57,7 +57,7 @@ pub(in crate::h5) fn path_of(file: &Path) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// A journal of these changes, in the order of their writes.
+/// Encodes changes as a journal, in the order of their writes.
 pub(in crate::h5) fn encode(changes: &[JournalChange]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend((changes.len() as u64).to_le_bytes());
@@ -71,7 +71,7 @@ pub(in crate::h5) fn encode(changes: &[JournalChange]) -> Vec<u8> {
     bytes
 }
 
-/// The changes of a journal; `None`: it is incomplete.
+/// Decodes the changes of a journal; `None`: the journal is incomplete.
 fn decode(bytes: &[u8]) -> Option<Vec<JournalChange>> {
     let (body, sum) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(body) != u64::from_le_bytes(*sum) {
@@ -95,7 +95,7 @@ fn decode(bytes: &[u8]) -> Option<Vec<JournalChange>> {
     rest.is_empty().then_some(changes)
 }
 
-/// The state found beside a file.
+/// What became of a file that may have a journal beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::h5) enum JournalRecovery {
     /// No journal, or an empty one.

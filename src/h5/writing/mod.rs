@@ -33,7 +33,7 @@ pub enum WriteError {
     /// The system refused.
     #[error("{path}: {error}", path = .path.display())]
     Io {
-        /// The file.
+        /// Path of the file or of its journal.
         path: PathBuf,
         /// The error from the system.
         error: io::Error,
@@ -50,17 +50,17 @@ pub enum WriteError {
          {reason}. Delete the journal to keep the file as it is", journal = .journal.display()
     )]
     Journal {
-        /// The journal.
+        /// Path of the journal.
         journal: PathBuf,
-        /// The reason.
+        /// Why the file cannot be put back.
         reason: String,
     },
     /// libhdf5 refused a step, with its own words.
     #[error("{path}: {what}: {reason}", path = .path.display())]
     Refused {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The step.
+        /// The step that libhdf5 refused.
         what: &'static str,
         /// libhdf5's words.
         reason: String,
@@ -68,9 +68,9 @@ pub enum WriteError {
     /// The worker died, or did not answer.
     #[error("{path}: the HDF5 library failed while {what}; the file is as it was: {reason}", path = .path.display())]
     Died {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The step.
+        /// The step during which the worker failed.
         what: &'static str,
         /// The known cause.
         reason: String,

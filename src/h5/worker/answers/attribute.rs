@@ -29,10 +29,10 @@ const SHORT: usize = 1 << 10;
 /// Memory that libhdf5 may take for a value of variable length: it reads the whole value before we can measure it.
 const MAX_MEMORY: usize = 64 << 20;
 
-/// Attributes read of an object requested by itself.
+/// Most attributes read of an object requested by itself.
 pub(super) const OF_ONE: usize = 4096;
 
-/// Attributes read of each member of a group, beside those that dialects ask for.
+/// Most attributes read of each member of a group, beside those that dialects ask for.
 pub(super) const OF_A_MEMBER: usize = 256;
 
 /// Longest time for the attributes of one object: in old files libhdf5 searches for each among all others.
@@ -210,7 +210,7 @@ fn unreadable(name: BString, FailureReason(text): FailureReason) -> Attribute {
     }
 }
 
-/// The names of an object's attributes, and a reason if some are missing.
+/// The names of an object's attributes; if some are missing, also the reason.
 fn names(object: &Id, most: usize) -> (Vec<BString>, Option<FailureReason>) {
     let list = |index| {
         let mut names = Names { names: Vec::new(), most };

@@ -28,7 +28,7 @@ const MAX_MAPPINGS: usize = 65_536;
 /// Most client data values requested of a filter: libhdf5 takes a larger number for an uninitialised variable.
 const MAX_PARAMETERS: usize = 256;
 
-/// Attributes read for each field of a dataset of compounds: pandas writes up to six for a column.
+/// Most attributes read for each field of a dataset of compounds: pandas writes up to six for a column.
 const OF_A_FIELD: usize = 8;
 
 /// Entries of a chunk index allowed beyond twice the number of positions.
@@ -84,7 +84,7 @@ impl WorkerSession {
         }
     }
 
-    /// A page of the chunks of a dataset.
+    /// Answers with a page of the chunks of a dataset.
     pub fn chunks(&mut self, id: ObjectId, limit: u64, start: u64) -> Result<WorkerAnswer, WorkerRefusal> {
         let map = match self.chunk_map.take() {
             Some((known, map)) if known == id && start > 0 => map,
@@ -301,7 +301,7 @@ pub(super) fn layout(dataset: &Id, dcpl: &Id, extent: &Dataspace, user_block: u6
             }
             // SAFETY: as above.
             let address = unsafe { ffi::H5Dget_offset(dataset.raw()) };
-            // libhdf5 adds the user block to the undefined address, too.
+            // libhdf5 adds the user block even to the undefined address.
             if address.wrapping_sub(user_block) == ffi::ADDRESS_UNDEFINED || address == ffi::ADDRESS_UNDEFINED {
                 // Not allocated, or an error: neither has an address.
                 let _ = FailureReason::of_library();

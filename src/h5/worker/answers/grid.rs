@@ -94,7 +94,7 @@ impl ListedGrid {
 }
 
 impl Swizzled {
-    /// The right coordinates of a chunk from those that libhdf5 lists.
+    /// The right coordinates of a chunk from those that libhdf5 lists; `None`: these make no sense.
     fn coordinates(&self, listed: &[u64]) -> Option<Vec<u64>> {
         // The unlimited dimension takes the rest of the number, so the listed coordinates before it are always 0.
         let (before, after) = listed.split_at_checked(self.unlimited)?;

@@ -25,7 +25,7 @@ const OFTEN: u32 = 256;
 const SYMBOL_TABLE: std::ffi::c_int = 0;
 
 impl WorkerSession {
-    /// A page of a group, of links before `end`.
+    /// Answers with a page of a group: its links from `start` on, before `end`.
     pub fn group(&mut self, id: ObjectId, start: u64, end: u64) -> Result<WorkerAnswer, WorkerRefusal> {
         let (began, page_time) = (Instant::now(), self.page_time());
         let group = self.open_object(id)?;
@@ -103,7 +103,8 @@ impl WorkerSession {
         Ok(ObjectId { file, address: address_in(token, self.file(file)?.address_size) })
     }
 
-    /// The object at the end of `path`, which begins at the group `from` or, if absolute, at the root of its file.
+    /// Finds the object at the end of `path`, which begins at the group `from` or, if absolute, at the root of its
+    /// file.
     pub fn resolve(&mut self, from: ObjectId, path: &[u8], hops: &mut usize) -> Result<ObjectId, FailureReason> {
         let mut at = from;
         if path.first() == Some(&b'/') {
@@ -128,7 +129,7 @@ impl WorkerSession {
         Ok(at)
     }
 
-    /// A link of a group: from the list of its links, if that is in memory, or from libhdf5.
+    /// Finds a link of a group: in the list of its links, if that is in memory, or by libhdf5.
     fn found(&mut self, at: ObjectId, name: &[u8]) -> Result<ListedLink, FailureReason> {
         match self.listed(at).map(|listing| listing.link(name).cloned()) {
             Some(None) => return Err(FailureReason::new("no such link")),

@@ -11,12 +11,12 @@ use crate::catalogue::Chunk;
 /// Most positions marked as unknown; an index with more of them is worthless.
 const MOST_UNKNOWN: usize = 65_536;
 
-/// The listing, in the order of the index.
+/// The chunks that libhdf5 lists, in the order of the index.
 #[derive(Debug)]
 pub struct ListedChunks {
     /// Chunks; those outside the extent have no position.
     pub entries: Vec<(Option<u64>, Chunk)>,
-    /// Positions of the grid.
+    /// Number of positions in the grid.
     pub positions: u64,
     /// Whether the index is a tree: its entries are in the order of their positions.
     pub in_order: bool,
@@ -26,8 +26,8 @@ pub struct ListedChunks {
     pub is_endless: bool,
     /// Whether libhdf5 failed on the way and listed nothing after the last entry.
     pub ends_early: bool,
-    /// Whether the parent of a node has its length: if two parents point to one node, libhdf5 lists memory beyond its
-    /// end.
+    /// Whether the length of a node is stored in its parent: if two parents point to one node, libhdf5 lists memory
+    /// beyond the node's end.
     pub beyond_nodes: bool,
 }
 
@@ -35,7 +35,7 @@ impl ListedChunks {
     /// The chunks by ascending position, with unknown ones marked.
     ///
     /// # Errors
-    /// Too many positions are unknown.
+    /// If too many positions are unknown.
     pub fn settle(mut self) -> Result<Vec<Chunk>, String> {
         let mut unknown = BTreeSet::new();
         let doubled = self.doubled();

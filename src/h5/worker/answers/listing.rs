@@ -2,7 +2,7 @@
 //!
 //! Names and values of a group of the old format (a symbol table) are in one heap, which libhdf5 reads as a whole
 //! whenever its cache has no room for it. The heap is in memory during the walk through the group, so the walk reads
-//! the values, too.
+//! the values as well.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_void};
@@ -16,7 +16,7 @@ use crate::h5::protocol::MAX_LINKS;
 use crate::h5::worker::kept::{LinkListing, ListedLink};
 use crate::h5::worker::start::with_room_for_links;
 
-/// Longest path of a soft or external link.
+/// Longest value of a soft or external link, in bytes.
 const MAX_VALUE: usize = 64 << 10;
 
 /// Most duplicate names in a message.
@@ -114,7 +114,7 @@ fn leave_what_names_find(links: &mut Vec<ListedLink>, group: &Id) -> Option<Stri
     Some(format!("{count} of its links share the name of another ({names}); libhdf5 finds the one shown here"))
 }
 
-/// A link by its name, which has no slash, so libhdf5 traverses nothing.
+/// Looks a link up by its name, which has no slash, so libhdf5 traverses nothing.
 pub(super) fn link_info(group: &Id, name: &CStr) -> Result<LinkInfo, FailureReason> {
     let mut info =
         LinkInfo { kind: -1, creation_valid: false, creation: 0, charset: 0, value: ffi::LinkValue([0; 16]) };
@@ -131,7 +131,7 @@ struct Collected {
     is_late: bool,
 }
 
-/// Links between two checks of the clock.
+/// Number of links between two checks of the clock.
 const UNWATCHED: usize = 1024;
 
 unsafe extern "C" fn collect(group: Hid, name: *const c_char, info: *const LinkInfo, data: *mut c_void) -> Herr {

@@ -29,7 +29,7 @@ const MAX_MAPPING: usize = 35;
 const PAGE_TIME: Duration = Duration::from_secs(2);
 
 impl WorkerSession {
-    /// A page of the mappings of a virtual dataset.
+    /// Answers with a page of the mappings of a virtual dataset.
     pub fn mappings(&mut self, id: ObjectId, start: u64, by_chunk: bool) -> Result<WorkerAnswer, WorkerRefusal> {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         let began = Instant::now();
@@ -257,7 +257,7 @@ fn chunks(shape: &[u64], source: &MappedDataset, to: &Area, from: &Area) -> Opti
 fn line(shape: &[u64], start: &[u64], count: &[u64]) -> Option<(u64, u64)> {
     let (mut first, mut several) = (0u64, false);
     for ((extent, start), count) in shape.iter().zip(start).zip(count) {
-        // Behind a dimension with several, each dimension must be whole.
+        // After a dimension with several elements, each dimension must be whole.
         let fits = start.checked_add(*count).is_some_and(|end| end <= *extent);
         if *count == 0 || !fits || (several && count != extent) {
             return None;

@@ -19,11 +19,11 @@ const MAX_OBJECTS: usize = 1_000_000;
 /// Time after which the walk pauses; the daemon asks again.
 const WALK_TIME: Duration = Duration::from_secs(3);
 
-/// Longest path.
+/// Longest path, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
 impl WorkerSession {
-    /// The paths of the objects at these addresses, as many as fit into an answer.
+    /// Answers with the paths of the objects at these addresses, as many as fit.
     pub fn paths(&mut self, file: u32, addresses: &[u64]) -> Result<WorkerAnswer, WorkerRefusal> {
         let mut wanted = addresses.to_vec();
         wanted.sort_unstable();

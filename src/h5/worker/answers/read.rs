@@ -143,7 +143,7 @@ impl WorkerSession {
 }
 
 /// Cuts a box along its first dimension, at chunk boundaries, so that no piece touches too many chunks: libhdf5 takes
-/// two kilobytes of memory for each. First row and number of rows of each piece.
+/// two kilobytes of memory for each. Returns the first row and the number of rows of each piece.
 fn slabs(start: &[u64], count: &[u64], chunk: &[u64]) -> Vec<(u64, u64)> {
     let (Some(start_0), Some(count_0), Some(chunk_0)) = (start.first(), count.first(), chunk.first()) else {
         return vec![(start.first().copied().unwrap_or(0), count.first().copied().unwrap_or(1))];

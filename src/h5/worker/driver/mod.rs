@@ -108,7 +108,7 @@ pub(super) fn take_overlay() -> Option<Overlay> {
     with_state(|state| state.overlay.take()).flatten()
 }
 
-/// From now on, writes bytes behind the source's end of addresses at once. The source must have just been opened.
+/// Makes bytes beyond the source's end of addresses go to the file at once. The source must have just been opened.
 pub(super) fn arm() {
     with_state(|state| state.overlay.as_mut().map(Overlay::arm));
 }

@@ -1,6 +1,6 @@
 //! The changes that a writing worker holds back from the file until they are complete.
 //!
-//! Bytes behind everything that the file's metadata knows go to the file at once: no reader looks there. All other
+//! Bytes beyond everything that the file's metadata knows go to the file at once: no reader looks there. All other
 //! writes of libhdf5 would change what readers see, in an order that libhdf5 chooses, so they stay in memory until the
 //! file is closed. Then the [writer](crate::h5::worker::writer) commits them, in an order that keeps a partly written
 //! file readable.
@@ -17,7 +17,7 @@ const MAX_HELD: u64 = 256 << 20;
 /// A write at one offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::h5::worker) struct OverlayWrite {
-    /// First byte.
+    /// Offset of the first byte in the file.
     pub at: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -25,7 +25,7 @@ pub(in crate::h5::worker) struct OverlayWrite {
     pub kind: i32,
 }
 
-/// See the module.
+/// The changes held back from a file: see the module.
 #[derive(Debug)]
 pub(in crate::h5::worker) struct Overlay {
     /// Bytes from here on go to the file at once.
@@ -44,7 +44,7 @@ impl Overlay {
         Self { boundary: u64::MAX, addresses: size, end: size, held: BTreeMap::new(), bytes: 0 }
     }
 
-    /// From now on, bytes behind the addresses allocated so far go to the file.
+    /// Makes bytes beyond the addresses allocated so far go to the file from now on.
     pub fn arm(&mut self) {
         self.boundary = self.addresses;
     }

@@ -2,7 +2,7 @@
 //!
 //! A rewritten chunk frees its old space, and libhdf5 would put the next chunk there: over bytes that readers still
 //! need if the change does not finish. The linker (`build.rs`) redirects every call of libhdf5's `H5MF_xfree` to the
-//! function here, so all new bytes are behind the end of the file. The freed space is lost.
+//! function here, so all new bytes are beyond the end of the file. The freed space is lost.
 
 use std::ffi::{c_int, c_void};
 

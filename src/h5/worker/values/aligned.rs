@@ -1,4 +1,4 @@
-//! Memory for elements in their form in memory.
+//! Pointer-aligned buffers for elements in libhdf5's form in memory.
 
 use std::ffi::c_void;
 
@@ -16,7 +16,7 @@ impl Aligned {
         Self { words: vec![0; length.div_ceil(8).max(1)], length }
     }
 
-    /// A copy of bytes.
+    /// Copies bytes into aligned memory.
     pub fn of(bytes: &[u8]) -> Self {
         let mut aligned = Self::zeroed(bytes.len());
         aligned.bytes_mut().copy_from_slice(bytes);

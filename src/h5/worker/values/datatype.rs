@@ -26,9 +26,9 @@ const MAX_PARTS: usize = 100_000;
 /// The conversion of an element in memory into an element on disk.
 #[derive(Clone, Debug)]
 pub(in crate::h5::worker) struct ElementConversion {
-    /// Bytes in memory.
+    /// Bytes of an element in memory.
     pub memory: usize,
-    /// Bytes on disk.
+    /// Bytes of an element on disk.
     pub disk: usize,
     kind: PlanKind,
 }
@@ -39,13 +39,13 @@ enum PlanKind {
     Copy,
     /// A standard reference, decoded by libhdf5.
     Standard,
-    /// `char *`.
+    /// A variable-length string: `char *` in memory.
     Text,
-    /// `hvl_t`.
+    /// A variable-length sequence: `hvl_t` in memory.
     Sequence(Box<ElementConversion>),
-    /// Offset in memory, offset on disk, plan.
+    /// The fields of a compound, each with its offset in memory, its offset on disk, and its conversion.
     Fields(Vec<(usize, usize, ElementConversion)>),
-    /// Elements back to back.
+    /// A number of elements, back to back.
     Array(usize, Box<ElementConversion>),
 }
 
@@ -445,7 +445,7 @@ fn order(id: Hid) -> Result<ByteOrder, FailureReason> {
     }
 }
 
-/// Precision and offset in bits.
+/// Precision and offset of a number, in bits.
 fn bits(id: Hid) -> Result<(u32, u32), FailureReason> {
     // SAFETY: as above.
     let (precision, offset) = unsafe { (ffi::H5Tget_precision(id), ffi::H5Tget_offset(id)) };

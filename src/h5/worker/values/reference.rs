@@ -7,7 +7,7 @@ use crate::h5::library::ffi::{self, Hid, Reference};
 use crate::h5::library::{Id, check, text};
 use crate::h5::worker::address::info_of;
 
-/// Opens the target of a reference.
+/// Opens the target of a reference; `None`: a null or dangling reference.
 pub(in crate::h5::worker) fn dereference(location: Hid, kind: ReferenceKind, element: &[u8]) -> Option<Id> {
     let mut reference = copy(element)?;
     // SAFETY: an open location; 64 bytes hold a reference of any kind, in the form that libhdf5 itself returned.

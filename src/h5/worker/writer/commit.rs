@@ -56,7 +56,7 @@ pub(super) fn commit(
     Ok(changes.len() as u64)
 }
 
-/// The writes, in their order.
+/// Plans the writes, in their order.
 fn plan(file: &File, pieces: Vec<OverlayWrite>, removes: bool) -> io::Result<Vec<JournalChange>> {
     let mut changes = Vec::new();
     for piece in pieces {
@@ -92,7 +92,7 @@ fn plan(file: &File, pieces: Vec<OverlayWrite>, removes: bool) -> io::Result<Vec
     Ok(writes)
 }
 
-/// Changes of one write, with the bytes between them.
+/// Changes that become one write, with the bytes between them.
 struct Group {
     /// The rank of the last change.
     rank: Rank,
@@ -112,7 +112,7 @@ impl Group {
         self.changes.push(change);
     }
 
-    /// The write; earlier writes may have changed the bytes between.
+    /// Makes the write. Earlier writes may have changed the bytes between the changes.
     fn write(&self, file: &File, earlier: &[JournalChange]) -> io::Result<JournalChange> {
         let mut before = vec![0; (self.end - self.at) as usize];
         file.read_exact_at(&mut before, self.at)?;
@@ -123,7 +123,7 @@ impl Group {
     }
 }
 
-/// The order of additions.
+/// The order in which additions are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Superblock,
@@ -135,7 +135,7 @@ enum Rank {
     FractalHeap,
     Tree2,
     ObjectHeader,
-    /// Overwritten elements; new ones are behind the end of the file, and not held back.
+    /// Overwritten elements; new ones are beyond the end of the file, and not held back.
     Data,
 }
 

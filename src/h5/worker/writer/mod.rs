@@ -141,7 +141,7 @@ impl WritingWorker {
 
     fn keep(&mut self, made: Id) -> StepOutcome {
         self.made.push(made);
-        // 2^32 objects fit no memory.
+        // No memory holds 2^32 objects.
         StepOutcome::New(self.made.len() as u32 - 1)
     }
 
@@ -361,7 +361,7 @@ impl WritingWorker {
     }
 }
 
-/// Replaces positions in the heap by pointers.
+/// Replaces positions in the heap with pointers into it.
 fn place_strings(elements: &mut [u8], size: usize, heap: &[u8], strings: &[u64]) -> Result<(), FailureReason> {
     if heap.last() != Some(&0) {
         return Err(FailureReason::new("the last string has no end"));
