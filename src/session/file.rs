@@ -46,7 +46,7 @@ impl ObjectAttributes {
         Self { member: Some(id), ..Self::new(name, attributes) }
     }
 
-    /// All attributes.
+    /// Returns all attributes of the object; reads those that the listing of its group omits.
     pub fn all(&self, opened: &OpenedSource, interrupt: &Interrupt) -> Arc<[Attribute]> {
         let is_cut = self.attributes.last().is_some_and(|last| last.name.is_empty());
         if let Some(id) = self.member.filter(|_| is_cut && self.all.get().is_none()) {

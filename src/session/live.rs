@@ -34,7 +34,7 @@ pub(crate) struct LiveFile {
 }
 
 impl LiveFile {
-    /// The file of this name.
+    /// Finds the file of this name.
     ///
     /// # Errors
     /// [`Error::NotFound`]: no file has this name.

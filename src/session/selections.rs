@@ -336,7 +336,7 @@ impl SelectionFile {
         self.chosen.subject.opened()
     }
 
-    /// Whether it still shows the current state of the source.
+    /// Whether the file still shows the current state of the source.
     pub fn is_current(&self) -> bool {
         self.file.get().map_or_else(|| self.opened().is_current(), ShownFile::is_current)
     }
@@ -354,7 +354,7 @@ impl SelectionFile {
         }
     }
 
-    /// Its size; before the rows are known, the size over all rows is an upper bound.
+    /// The file's size; before the rows are known, the size over all rows is an upper bound.
     ///
     /// # Errors
     /// If rows cannot be read.

@@ -233,7 +233,7 @@ impl ShownArray {
 /// One member of a directory, with all its names.
 #[derive(Debug)]
 pub(crate) enum ListingEntry {
-    /// One name.
+    /// A single name, and what stands behind it.
     One(BString, Box<Child>),
     /// The files of a column: its position, and a bit for each of [`ColumnView::ALL`].
     Column(BString, usize, u8),

@@ -192,7 +192,7 @@ impl Stamp {
 enum Content {
     /// A tree of objects.
     Hdf5(Arc<File>),
-    /// One table.
+    /// The one table of the file.
     Table(Arc<dyn TableFile>),
 }
 
