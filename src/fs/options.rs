@@ -16,7 +16,7 @@ const SOURCE_NAME_MAX: usize = 512;
 /// The options of a mount.
 #[derive(Clone, Debug)]
 pub struct MountOptions {
-    /// The source in `mount` and `df`; any bytes.
+    /// Name of the source in `mount` and `df`; any bytes.
     pub source_name: BString,
     /// Paths of the sources: a mount over one of them would hide it from ourselves, so hepfs refuses it.
     pub sources: Vec<PathBuf>,
@@ -26,7 +26,7 @@ pub struct MountOptions {
     pub direct_io: bool,
     /// How long the kernel may keep names and attributes that only a change of the source can change.
     pub ttl: Duration,
-    /// The size in `df`.
+    /// Size of the file system in `df`, in bytes.
     pub total_bytes: u64,
     /// Session threads; by default one for each core and two more. All but one may answer quick requests themselves.
     pub threads: Option<usize>,

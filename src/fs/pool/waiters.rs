@@ -17,7 +17,7 @@ const ROUND: Duration = Duration::from_millis(100);
 
 /// A pending request without the type of its answer.
 pub(super) trait Waiter: Send + Sync {
-    /// Whether its sender still waits.
+    /// Whether the sender of the request still waits.
     fn waiting(&self) -> Waiting;
     /// Answers "interrupted", and stops the work behind it.
     fn cancel(&self);

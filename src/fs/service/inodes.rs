@@ -19,7 +19,7 @@ use crate::fs::node::{EntryKind, NodeRef};
 /// The root's number, set by the protocol.
 pub const ROOT: u64 = 1;
 
-/// The table of numbers.
+/// The inode numbers of the names that the kernel knows.
 pub struct Inodes {
     hasher: RandomState,
     state: Mutex<State>,
@@ -61,9 +61,9 @@ pub enum Wholeness {
 /// The record of a number.
 #[derive(Clone)]
 pub struct Inode {
-    /// The number.
+    /// The inode number.
     pub number: u64,
-    /// The node behind it.
+    /// The node with this number.
     pub node: NodeRef,
     /// The file's size in bytes, once it is known exactly.
     pub exact: Option<u64>,
@@ -76,7 +76,7 @@ pub struct Inode {
 pub struct KnownName {
     /// The number of its directory.
     pub parent: u64,
-    /// The name.
+    /// The name in that directory.
     pub name: BString,
     /// The number of the node under this name.
     pub number: u64,

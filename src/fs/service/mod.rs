@@ -106,7 +106,7 @@ impl Service {
         }
     }
 
-    /// The table of numbers.
+    /// The inode numbers of the names that the kernel knows.
     pub fn inodes(&self) -> &Inodes {
         &self.inodes
     }

@@ -10,9 +10,9 @@ use crate::views::{AccessPattern, Standing};
 /// A file of a dataset or a column, known by its position in a directory.
 pub(super) struct FileName {
     directory: Arc<Directory>,
-    /// Whether it is in `columns/`.
+    /// Whether the file is in `columns/`.
     in_columns: bool,
-    /// Its position in the listing.
+    /// Position of the file in the listing.
     position: usize,
     /// The file of the last open, whose layout may change later: the kernel knows this layout under the name.
     opened: OnceLock<Arc<ShownFile>>,
