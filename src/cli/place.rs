@@ -136,7 +136,7 @@ pub(super) struct Place {
     source: PathBuf,
     /// The directories on the way to it, starting with the source.
     above: Vec<Spot>,
-    /// The path in the source.
+    /// Path of the place in the source.
     path: BString,
     /// The part of the path within the file.
     in_file: BString,

@@ -89,7 +89,7 @@ trait Input: Send + Sync {
 /// Several inputs as one table.
 pub(super) struct Inputs {
     files: Vec<(String, Box<dyn Input>)>,
-    /// Those inputs that are named files.
+    /// The inputs that are named files, which may change meanwhile.
     sources: Vec<Source>,
     /// The fields of the table.
     pub fields: Fields,
@@ -117,7 +117,7 @@ impl Source {
         self.path.is_none() || self.file.metadata().is_ok_and(|now| Identity::of(&now).same_content_as(&self.identity))
     }
 
-    /// Another reader of the same bytes.
+    /// Opens another reader of these bytes, from the first one on.
     fn reader(&self) -> std::io::Result<File> {
         match &self.path {
             // The opened file, whatever has its name now.
