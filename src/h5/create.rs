@@ -49,7 +49,7 @@ pub enum Error {
     Hdf5 {
         /// HDF5 path of the object being written.
         path: String,
-        /// The reason.
+        /// Why libhdf5 refused.
         reason: String,
     },
 }
@@ -265,7 +265,7 @@ pub struct CreatedDataset<'f> {
 }
 
 impl<'f> CreatedDataset<'f> {
-    /// The object, for attributes and references.
+    /// The dataset as an object, for attributes and references.
     pub fn node(&self) -> &CreatedObject<'f> {
         &self.node
     }

@@ -50,7 +50,7 @@ impl Type {
         self.size
     }
 
-    /// Whether it is a variable-length string.
+    /// Whether the type is a variable-length string.
     pub fn is_variable(&self) -> bool {
         self.variable
     }

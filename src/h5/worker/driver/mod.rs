@@ -187,7 +187,7 @@ struct Open {
     file: ManuallyDrop<File>,
     /// Whether we close the descriptor (not the source's).
     owned: bool,
-    /// Whether it is the source, open for writing.
+    /// Whether the file is the source, open for writing.
     writes: bool,
     eoa: u64,
     eof: u64,
