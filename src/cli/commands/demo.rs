@@ -14,7 +14,7 @@ const DAYS: &str = "days";
 
 /// The files in that folder.
 const OF_DAYS: [&str; 2] = ["monday.h5", "tuesday.h5"];
-/// Number of rows in each of these files.
+/// Most rows in each of these files.
 const ROWS_OF_DAYS: u64 = 200_000;
 
 /// The steps of the tour: a reason and a command.

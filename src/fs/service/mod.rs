@@ -126,7 +126,8 @@ impl Service {
         Ok(Some(self.stat(&counted, size)))
     }
 
-    /// Looks a name up in its node. [`Service::count`] must follow before the kernel gets the answer.
+    /// Looks a name up, in its directory's node if need be. [`Service::count`] must follow before the kernel gets the
+    /// answer.
     pub fn lookup(&self, parent: u64, name: &BStr, effort: Effort, interrupt: &Interrupt) -> Result<FoundNode, Error> {
         let directory = self.current(parent)?;
         let known = self.inodes.child(parent, name);

@@ -33,7 +33,7 @@ const FIRST: [&str; 8] = [
     "user.TITLE",
 ];
 
-/// The extended attributes that a mount lists. The others answer by their names.
+/// The extended attributes that a mount lists. Except with `None`, the others can still be read by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum ListedXattrs {
     /// Those that fit into 2 KiB with their values, so that any file system can hold a copy

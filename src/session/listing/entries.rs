@@ -362,7 +362,7 @@ pub(crate) struct Listing {
     pub formats: Formats,
 }
 
-/// An entry's limit on names: a child's number is the entry's position times this, plus the index of the name.
+/// Most names that one entry has: a child's number is the entry's position times this, plus the index of the name.
 const MOST_OF_ENTRY: usize = 16;
 
 impl Listing {
