@@ -1,4 +1,4 @@
-//! Identities: one state of a file differs from another in its identity.
+//! Identities of files: any two states of a file differ in theirs.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -22,7 +22,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Reads the identity out of `stat`'s answer.
+    /// Takes the identity from `stat`'s answer.
     pub fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -43,7 +43,7 @@ impl Identity {
         i128::try_from(since_epoch).is_ok_and(|now| now >= changed + step.as_nanos().cast_signed())
     }
 
-    /// Equal in everything but `ctime`, which a rename or a change of mode moves as well.
+    /// Whether the two are equal in everything but `ctime`, which a rename or a change of mode moves as well.
     pub fn same_content_as(&self, other: &Self) -> bool {
         Self { ctime: other.ctime, ..*self } == *other
     }

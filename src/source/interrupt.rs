@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shared between a waiting request and the work done for it. Clones share one flag.
+/// A flag to stop work, shared between a waiting request and the work done for it. Clones share one flag.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
@@ -28,7 +28,7 @@ impl Interrupt {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// An error once the flag is raised; called between blocks of long work.
+    /// Returns an error once the flag is raised. Long work calls this between blocks.
     ///
     /// # Errors
     /// [`Interrupted`] when the flag is raised.

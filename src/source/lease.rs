@@ -17,19 +17,19 @@ const F_SETSIG: c_int = 10;
 /// truncates it, waits until the lease is dropped. Hold it only while bytes are passed on.
 #[derive(Debug)]
 pub struct ReadLease {
-    /// A descriptor of its own, which a lease ends with.
+    /// The lease's own descriptor: closing it ends the lease.
     file: OwnedFd,
 }
 
 impl Source {
-    /// Takes a read lease on the file as it was opened; `None` where a writer may have it open, where it has changed,
-    /// and where there are no leases. Only owners of files get them, and on few network file systems.
+    /// Takes a read lease on the file. `None`: a writer may have it open, it has changed since it was opened, or there
+    /// are no leases. Only a file's owner gets them, and few network file systems have them.
     pub fn lease(&self) -> Option<ReadLease> {
         if self.has_no_leases.load(Ordering::Relaxed) {
             return None;
         }
         match ReadLease::new(self.file.as_fd()) {
-            // From here on nothing changes.
+            // From here on the bytes cannot change.
             Ok(lease) => self.check().ok().map(|()| lease),
             // A writer may have it open, or too many files are open.
             Err(Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM) => None,
@@ -44,7 +44,7 @@ impl Source {
 
 impl ReadLease {
     fn new(file: BorrowedFd<'_>) -> Result<Self, Errno> {
-        // The same inode, whatever is under its path by now.
+        // Opens the same inode, whatever is at its path by now.
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
         // The signal needs no handler: the lease is given back soon anyway. The usual signal would end the process.

@@ -1,8 +1,8 @@
 //! An opened source: the lowest layer.
 //!
 //! Everything above reads bytes through [`Source::read_at`] and asks [`Source::check`] whether those bytes still belong
-//! to the file that was opened. What the kernel passes on by itself is held by a [`ReadLease`] meanwhile. A source is a
-//! local file today; an object store would stand behind the same calls, and give no leases.
+//! to the file that was opened. While the kernel passes bytes on by itself, a [`ReadLease`] keeps them from changing. A
+//! source is a local file today; an object store could serve the same calls, but would give no leases.
 //!
 //! Reads use `pread`, never `mmap`: a file that is truncated under a mapping kills the process with `SIGBUS`, while a
 //! short `pread` is an error like any other.
@@ -35,12 +35,12 @@ pub enum Error {
     /// The operating system refused the call.
     #[error("{path}: {error}", path = .path.display())]
     Io {
-        /// The file asked for.
+        /// The requested file.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
     },
-    /// The path is no regular file (a folder, a device, a pipe).
+    /// The path is not a regular file (but a folder, a device, a pipe).
     #[error("{path}: not a regular file", path = .0.display())]
     NotAFile(PathBuf),
     /// The file ends before the last byte asked for.
@@ -60,7 +60,7 @@ pub enum Error {
     Changed(PathBuf),
 }
 
-/// A file opened once for reading; the descriptor is shared with the HDF5 worker, so both read the same inode.
+/// A file opened once for reading. The HDF5 worker shares its descriptor, so both processes read the same inode.
 #[derive(Debug)]
 pub struct Source {
     path: PathBuf,
@@ -68,7 +68,7 @@ pub struct Source {
     opened: Identity,
     settled: bool,
     last_seen: Mutex<Identity>,
-    /// Whether this file system, or this user, gets no leases.
+    /// Whether the file system gives this user no leases.
     has_no_leases: AtomicBool,
 }
 
@@ -90,7 +90,7 @@ impl Source {
             return Err(Error::NotAFile(path.to_owned()));
         }
         let opened = Identity::of(&metadata);
-        // An open follows the path as well. The request that opens a source must find it current.
+        // Opening the path has looked it up as well. The request that opens a source must go on seeing that state.
         stat::note(path, era, Ok(metadata));
         let settled = opened.is_settled_at(SystemTime::now());
         Ok(Self {
@@ -155,7 +155,7 @@ impl Source {
                 return Err(self.truncated(offset, length));
             }
             done += read;
-            // SAFETY: `pread` has filled `read` bytes behind the old length, which lie within the capacity.
+            // SAFETY: `pread` has filled `read` bytes after the old length, which lie within the capacity.
             unsafe { out.set_len(before + done) };
         }
         Ok(())
@@ -183,8 +183,8 @@ impl Source {
         if now == *last {
             return Ok(());
         }
-        // A rename, of the file itself or of another over it, moves ctime and nothing else, and leaves the path to
-        // another file or to none.
+        // Renaming the file, or another one to its name, changes only its ctime, and leaves the path to another file or
+        // to none.
         if last.same_content_as(&now) && !self.has_its_path() {
             *last = now;
             return Ok(());
@@ -192,17 +192,17 @@ impl Source {
         Err(Error::Changed(self.path.clone()))
     }
 
-    /// Whether the source's path still leads to the file that was opened. Asked anew: what the request saw before the
-    /// descriptor changed says nothing of the reason.
+    /// Whether the source's path still leads to the file that was opened. Asks anew, since what the request saw before
+    /// the descriptor's metadata changed says nothing about why they did.
     fn has_its_path(&self) -> bool {
         let inode = |identity: Identity| (identity.device, identity.inode);
         stat::stat_now(&self.path).is_ok_and(|now| inode(Identity::of(&now)) == inode(self.opened))
     }
 
-    /// The identity of the file that has the source's path now: looked up once for each request, see [`stat`].
+    /// The identity of the file that is at the source's path now. Each request looks it up once; see [`stat`].
     ///
     /// # Errors
-    /// [`Error::Io`] where no file has it any more.
+    /// [`Error::Io`] where the path leads to no file.
     pub fn identity_at_path(&self) -> Result<Identity, Error> {
         let metadata = stat::stat(&self.path).map_err(|error| Error::Io { path: self.path.clone(), error })?;
         Ok(Identity::of(&metadata))

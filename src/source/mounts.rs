@@ -30,7 +30,7 @@ pub fn mounts() -> io::Result<Vec<MountEntry>> {
     Ok(text.split(|byte| *byte == b'\n').filter_map(parse_line).collect())
 }
 
-/// The mount on top at exactly this path.
+/// The topmost mount at exactly this path. `None`: nothing is mounted there.
 ///
 /// # Errors
 /// Where `/proc` is not mounted.
@@ -38,7 +38,7 @@ pub fn mount_at(path: &Path) -> io::Result<Option<MountEntry>> {
     Ok(mounts()?.into_iter().rev().find(|mount| mount.mountpoint == path))
 }
 
-/// Where hepfs is mounted in this namespace.
+/// The paths at which hepfs is mounted in this process's mount namespace.
 ///
 /// # Errors
 /// Where `/proc` is not mounted.

@@ -1,8 +1,8 @@
 //! `stat` of paths, once for each request of the kernel.
 //!
-//! Whether a node is current is asked at every layer that a request crosses, and each answer would be a `stat`: over a
+//! Every layer that a request crosses asks whether a node is current, and each answer would take a `stat`: over a
 //! network file system, a round trip. So a request has a [`StatMemo`], which goes with it from thread to thread, and
-//! [`stat`] looks there first. All layers then see the same state of a path, too.
+//! [`stat`] looks there first. This also makes all layers see the same state of a path.
 //!
 //! Bytes are checked differently: by `fstat` of the open descriptor, after they were read
 //! ([`Source::check`](super::Source::check)). That is never answered from a memo.
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// A memo serves this long: a request that waited for a worker or for slow work looks again.
+/// An answer in a memo serves this long: a request that waited for a worker or for slow work looks again.
 const FRESH: Duration = Duration::from_millis(50);
 
-/// Calls of `stat` so far, in the whole process.
+/// Number of calls of `stat(2)` so far, in the whole process.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// How often all memos were made to expire.
+/// Number of times that all memos were made to expire.
 static EXPIRED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -41,11 +41,11 @@ pub struct StatMemo(Arc<Mutex<BTreeMap<PathBuf, Answer>>>);
 struct Answer {
     metadata: Result<Metadata, i32>,
     era: Era,
-    /// When the answer came: over a network it may take longer than it is fresh.
+    /// When the answer came: over a network, it may take longer than an answer stays fresh.
     at: Instant,
 }
 
-/// The time between two expiries. An answer belongs to that in which its question was asked.
+/// The time between two expiries of all memos. An answer belongs to the era in which its question was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Era(u64);
 
@@ -61,7 +61,7 @@ impl Answer {
     }
 }
 
-/// Puts back the memo that was current before.
+/// Restores, when dropped, the memo that was current before.
 struct Entered(Option<StatMemo>);
 
 impl Drop for Entered {
@@ -82,8 +82,8 @@ impl StatMemo {
         CURRENT.with_borrow(Clone::clone).unwrap_or_default()
     }
 
-    /// Lets every request look again, also those under way. Called when a source has changed, before the kernel's
-    /// caches are dropped: what is answered after that stays in them.
+    /// Makes every request look again, including those under way. Call it when a source has changed, before the
+    /// kernel's caches are dropped, since answers given after that stay in them.
     pub fn expire_all() {
         EXPIRED.fetch_add(1, Ordering::AcqRel);
     }
@@ -95,12 +95,13 @@ impl StatMemo {
     }
 }
 
-/// How often a source was said to have changed so far. It stands still where no source is watched.
+/// Number of times that a source was reported as changed. It stays the same if no source is watched.
 pub fn changes() -> u64 {
     EXPIRED.load(Ordering::Acquire)
 }
 
-/// The metadata of the file or folder with this path, links followed; as this request has seen it, if it has.
+/// The metadata of the file or folder at this path, following links. A request that has just looked gets what it saw
+/// then.
 ///
 /// # Errors
 /// Those of `stat(2)`.
@@ -109,7 +110,7 @@ pub fn stat(path: &Path) -> io::Result<Metadata> {
     known.unwrap_or_else(|| stat_now(path))
 }
 
-/// As [`stat`], but always asked anew.
+/// As [`stat`], but always asks the system.
 ///
 /// # Errors
 /// Those of `stat(2)`.
@@ -130,7 +131,7 @@ pub(super) fn note(path: &Path, era: Era, metadata: Result<Metadata, i32>) {
     });
 }
 
-/// How often a path was asked for by `stat` in this process.
+/// Number of calls of `stat(2)` so far in this process.
 pub fn stat_calls() -> u64 {
     CALLS.load(Ordering::Relaxed)
 }
