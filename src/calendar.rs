@@ -24,11 +24,11 @@ const MOST_YEAR_DIGITS: usize = 12;
 pub struct Instant {
     /// Attoseconds since 1970-01-01T00:00:00Z, rounded down.
     pub attoseconds: i128,
-    /// Whether no digit was rounded off.
+    /// Whether it is exact: no digit was rounded off.
     pub is_exact: bool,
 }
 
-/// Year, month and day of a day, counted from 1970-01-01.
+/// The year, month and day of the day with this number, counted from 1970-01-01.
 #[inline]
 pub fn date(day: i64) -> (i64, u32, u32) {
     let (era, of_era) = (day.saturating_add(EPOCH).div_euclid(ERA), day.saturating_add(EPOCH).rem_euclid(ERA));
@@ -41,7 +41,7 @@ pub fn date(day: i64) -> (i64, u32, u32) {
     (year + era * 400 + i64::from(is_next_year), month as u32, day as u32)
 }
 
-/// The number of a day, counted from 1970-01-01; `None`: no such date.
+/// The number of the day with this date, counted from 1970-01-01. `None`: no such date.
 pub fn day(year: i64, month: u32, day: u32) -> Option<i64> {
     if !(1..=12).contains(&month) {
         return None;
@@ -157,7 +157,7 @@ pub fn step(unit: &str) -> Option<i128> {
     })
 }
 
-/// The unparsed rest of a text.
+/// The part of a text that is not parsed yet.
 struct Rest<'a>(&'a str);
 
 impl Rest<'_> {
@@ -191,7 +191,7 @@ impl Rest<'_> {
         digits.contains(&found.len()).then(|| found.parse().ok())?
     }
 
-    /// Digits behind the decimal point, in attoseconds, and whether none was dropped.
+    /// Consumes the digits after a decimal point. Returns them in attoseconds, and whether that is exact.
     fn fraction(&mut self) -> (i128, bool) {
         let digits = self.digits();
         let (known, beyond) = digits.split_at(digits.len().min(18));
@@ -200,8 +200,8 @@ impl Rest<'_> {
         (value * 10_i128.pow(missing), beyond.bytes().all(|digit| digit == b'0'))
     }
 
-    /// The rest of a clock such as `02:03:04.5` behind its hours: the whole time in attoseconds, and whether it is
-    /// exact.
+    /// Consumes the rest of a time such as `02:03:04.5`, from the minutes on. Returns the whole time in attoseconds,
+    /// and whether that is exact.
     fn clock(&mut self, hours: i128) -> Option<(i128, bool)> {
         let minutes = self.number(2..=2).filter(|minutes| *minutes < 60)?;
         let seconds = self.one_of(":")?.number(2..=2).filter(|seconds| *seconds < 60)?;
@@ -210,7 +210,7 @@ impl Rest<'_> {
         Some((seconds.checked_mul(SECOND)?.checked_add(fraction)?, is_exact))
     }
 
-    /// A zone's seconds ahead of UTC: `Z`, `UTC`, `+02:00`, `+0200`, `-6`. 0 if the text ends here, or says `0:00`.
+    /// Consumes a zone: `Z`, `UTC`, `+02:00`, `+0200`, `-6`. Returns its seconds ahead of UTC; 0 if the text ends here.
     fn zone(&mut self) -> Option<i64> {
         for utc in ["Z", "z", "UTC", "GMT"] {
             if let Some(rest) = self.0.strip_prefix(utc) {
