@@ -9,12 +9,13 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Chunks of a run: few enough that their differences are small, many enough that the run itself adds little to each.
+/// Number of chunks in a run: few enough that their differences are small, many enough that the run itself adds little
+/// to each.
 const RUN: usize = 512;
 
-/// Most bytes of memory for a chunk in a [`ChunkMap`]: in files of less than 2^48 bytes, with chunks of less than 2^32,
-/// if positions in a run differ by less than 2^32 and masks by less than 2^16. The run adds a tenth of a byte; more in
-/// a map of very few chunks.
+/// Most bytes of memory that a chunk takes in a [`ChunkMap`], if the file is shorter than 2^48 bytes, chunks are
+/// shorter than 2^32 bytes, and positions in a run differ by less than 2^32 and masks by less than 2^16. The run itself
+/// adds a tenth of a byte for each chunk, more in a map of very few chunks.
 pub const PACKED_CHUNK: u64 = 16;
 
 /// A chunk as stored (`H5Dchunk_iter`).
@@ -42,7 +43,7 @@ impl Chunk {
     }
 }
 
-/// The written chunks of a dataset, by ascending index.
+/// The written chunks of a dataset, in ascending order of their positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkMap {
     runs: Vec<Run>,
@@ -51,15 +52,15 @@ pub struct ChunkMap {
     len: usize,
 }
 
-/// Up to [`RUN`] chunks.
+/// Up to [`RUN`] consecutive chunks of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Run {
-    /// The least of each field.
+    /// The least value of each field among the chunks.
     least: Chunk,
-    /// Bytes of the differences of index, address, size and mask. An index without bytes counts up by one.
+    /// Bytes that each difference of index, address, size and mask takes. If indexes take none, they count up by one.
     widths: [u8; 4],
     count: u16,
-    /// Offset of its differences.
+    /// Offset of the differences of the run in `packed`.
     start: usize,
 }
 
@@ -117,7 +118,7 @@ impl ChunkMap {
         within.or_else(|| Some(self.runs.get(behind)?.least.index))
     }
 
-    /// Chunk `at` of a run.
+    /// Unpacks chunk `at` of a run.
     fn chunk(&self, run: &Run, at: usize) -> Option<Chunk> {
         if at >= usize::from(run.count) {
             return None;
@@ -209,7 +210,7 @@ impl ChunkMapBuilder {
     }
 }
 
-/// Combines each field of two chunks.
+/// Combines each field of two chunks: those of 64 bits by `wide`, the mask by `narrow`.
 fn each(a: &Chunk, b: &Chunk, wide: fn(u64, u64) -> u64, narrow: fn(u32, u32) -> u32) -> Chunk {
     Chunk {
         index: wide(a.index, b.index),
@@ -219,7 +220,7 @@ fn each(a: &Chunk, b: &Chunk, wide: fn(u64, u64) -> u64, narrow: fn(u32, u32) ->
     }
 }
 
-/// Differences of the fields from the least ones.
+/// The differences of a chunk's fields from the least ones.
 fn fields(chunk: &Chunk, least: &Chunk) -> [u64; 4] {
     [
         chunk.index - least.index,

@@ -12,7 +12,7 @@ const MAX_DEPTH: u32 = 64;
 /// A datatype in its stored layout: `size` and field offsets are those on disk, not in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Datatype {
-    /// Bytes of one element in the file. A variable-length part counts as one descriptor of 4 + address size + 4 bytes.
+    /// Bytes of one element in the file. A variable-length part counts as one descriptor: 4 bytes, an address, 4 bytes.
     pub size: u64,
     /// The meaning of the bytes.
     pub class: Class,
@@ -105,14 +105,14 @@ pub enum Class {
     },
     /// A class that hepfs does not know.
     Unknown(i32),
-    /// One byte that is true if not zero. This is no HDF5 class: dialects read bitfields and integers so.
+    /// One byte that is true unless it is zero. This is no HDF5 class: dialects read bitfields and integers this way.
     Flag,
-    /// Eight bytes that are one integer: seconds in the upper half, microseconds in the lower one, both signed. This is
-    /// no HDF5 class: dialects read times so.
+    /// Eight bytes that are one integer: seconds in its upper half, microseconds in its lower half, both signed. This
+    /// is no HDF5 class: dialects read times this way.
     SplitSeconds {
         /// Byte order.
         order: ByteOrder,
-        /// Whether it is shown as a number of microseconds; otherwise as seconds in float64.
+        /// Whether the time is shown as a number of microseconds; otherwise as seconds in float64.
         is_integer: bool,
     },
 }
@@ -191,7 +191,7 @@ impl Padding {
         match self {
             Padding::NullTerminated => &bytes[..bytes.find_byte(0).unwrap_or(bytes.len())],
             Padding::NullPadded => trim_end(bytes, 0),
-            // C programs terminate even these; Fortran fills them with spaces.
+            // C programs add a NUL even to these strings; Fortran fills them with spaces.
             Padding::SpacePadded => trim_end(trim_end(bytes, 0), b' '),
         }
     }
@@ -241,7 +241,7 @@ pub enum ReferenceKind {
     Standard,
 }
 
-/// Bounds the depth: a worker that a hostile file has taken over must not overflow the daemon's stack.
+/// Bounds the depth of nesting: a worker that a hostile file has taken over must not overflow the daemon's stack.
 impl<'de> Deserialize<'de> for Datatype {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -281,12 +281,12 @@ impl Datatype {
         self.any(&|class| matches!(class, Class::Reference(_)))
     }
 
-    /// Whether it contains a float wider than float64.
+    /// Whether it contains a float wider than float64, at any depth.
     pub fn holds_wide_float(&self) -> bool {
         self.any(&|class| matches!(class, Class::Float { format, .. } if format.is_wide()))
     }
 
-    /// Whether it, or a part of it, passes the test.
+    /// Whether its class, or that of a part of it at any depth, passes the test.
     fn any(&self, test: &impl Fn(&Class) -> bool) -> bool {
         test(&self.class)
             || match &self.class {
@@ -325,7 +325,7 @@ impl Datatype {
         (is_float && part.size.checked_mul(2) == Some(self.size)).then_some(part)
     }
 
-    /// The type whose values search indexes use: codes instead of an enumeration, except for booleans.
+    /// The type of the values that search indexes cover: the codes of an enumeration, except for booleans.
     pub fn coded(&self) -> Datatype {
         match &self.class {
             Class::Enum { base, .. } if !self.is_boolean() => (**base).clone(),

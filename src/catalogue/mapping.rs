@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ObjectId;
 
-/// Elements of a virtual dataset that come from another dataset in its file, both counted in row-major order. In
-/// mappings by chunk, each number counts chunks of the source.
+/// Consecutive elements of a virtual dataset that come from another dataset in its file, both counted in row-major
+/// order. In mappings by chunk, each number counts chunks of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mapping {
     /// First element in the virtual dataset.
@@ -68,7 +68,7 @@ impl Mappings {
                 return Err(format!("source {} of {}", run.source, sources.len()));
             }
         }
-        // The mapping written last often continues the one before it.
+        // Later mappings often continue the ones before them.
         runs.dedup_by(|next, run| run.join(next));
         runs.shrink_to_fit();
         Ok(Self { sources, runs })
@@ -79,13 +79,13 @@ impl Mappings {
         &self.sources
     }
 
-    /// The runs by ascending element, none of them empty.
+    /// The mappings by ascending element, none of them empty.
     pub fn runs(&self) -> &[Mapping] {
         &self.runs
     }
 
-    /// The run that holds element `at`, if any, and the first later element with another answer (`u64::MAX`: no such
-    /// element).
+    /// The mapping that holds element `at`, if any, and the first later element to which another answer applies
+    /// (`u64::MAX`: there is none).
     pub fn find(&self, at: u64) -> (Option<&Mapping>, u64) {
         let behind = self.runs.partition_point(|run| run.at <= at);
         let run = behind.checked_sub(1).and_then(|i| self.runs.get(i));

@@ -63,8 +63,8 @@ pub struct FileInfo {
     pub length_size: u8,
     /// Whether a writer has the file open in single-writer multiple-reader mode.
     pub swmr: bool,
-    /// Whether metadata lie in an image of libhdf5's cache (`H5Pset_mdc_image_config`): the metadata at their own
-    /// places may then be outdated.
+    /// Whether the file has an image of libhdf5's metadata cache (`H5Pset_mdc_image_config`): the metadata at their
+    /// usual places may then be outdated.
     pub has_image: bool,
     /// The root group.
     pub root: ObjectId,
@@ -184,7 +184,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// The object that is shown under the link's own name; a soft link shows no object so.
+    /// The object that is shown under the link's own name. `None` for soft links, which are shown as links.
     pub fn followed(&self) -> Option<&Object> {
         if matches!(self, Target::Soft { .. }) { None } else { self.object() }
     }
@@ -211,7 +211,7 @@ pub const MOST_LINKS_PASSED: usize = 16;
 /// Why a soft link leads to no object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Dangling {
-    /// The path leads to nothing that can be read.
+    /// The path leads to no object that can be read.
     Nowhere,
     /// The path leads through more than [`MOST_LINKS_PASSED`] links.
     TooManyLinks,
@@ -220,7 +220,7 @@ pub enum Dangling {
 /// An object behind a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Object {
-    /// A group; its attributes tell its kind, and its links are listed separately.
+    /// A group. Its attributes identify its kind; its links are listed separately.
     Group {
         /// The group.
         id: ObjectId,
@@ -229,7 +229,7 @@ pub enum Object {
         /// Its attributes.
         attributes: Arc<[Attribute]>,
     },
-    /// A dataset, shared with its opened forms: a group may have very many.
+    /// A dataset, shared by all that have opened it, since a group may have very many.
     Dataset(Arc<Dataset>),
     /// A committed datatype.
     Datatype {
@@ -318,7 +318,7 @@ pub fn product(extents: &[u64]) -> Option<u64> {
 pub struct Dataset {
     /// The object.
     pub id: ObjectId,
-    /// The place of the elements.
+    /// Where its elements are stored.
     pub layout: Layout,
     /// The rest of its description.
     pub description: Arc<DatasetDescription>,
@@ -394,7 +394,7 @@ pub enum Fill {
     Unreadable(String),
 }
 
-/// The place of a dataset's elements.
+/// Where the elements of a dataset are stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Layout {
     /// In the object header; read by the worker.
@@ -411,14 +411,14 @@ pub enum Layout {
         /// `H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS`: chunks that overhang the extent are stored without filters.
         partial_unfiltered: bool,
     },
-    /// Mapped from other datasets. [`Mappings`] has those whose elements need not come from the worker.
+    /// Mapped from other datasets. [`Mappings`] has the mappings whose elements need not come from the worker.
     Virtual {
         /// The mapped files and datasets.
         sources: Vec<VirtualSource>,
     },
     /// In other files (external raw storage).
     External {
-        /// Their names as stored.
+        /// Names of those files, as stored.
         files: Vec<BString>,
     },
     /// A class that hepfs does not know.

@@ -1,5 +1,5 @@
-//! Tells whether something was read in full. Anything else may become readable (after an input error, in a worker with
-//! more memory), so it must not be remembered.
+//! Finds out whether something was read in full. If not, it may become readable (after an input error, in a worker with
+//! more memory), so the answer must not be remembered.
 
 use super::{Attribute, Dangling, Dataset, Fill, Group, Link, Object, Target};
 
@@ -10,7 +10,7 @@ impl Group {
         self.attributes.iter().all(Attribute::is_whole) && self.links.iter().all(Link::is_whole)
     }
 
-    /// Whether libhdf5 can undo every filter of every dataset in it.
+    /// Whether libhdf5 can undo every filter of every dataset in the group.
     pub fn has_all_filters(&self) -> bool {
         self.links.iter().filter_map(|link| link.target.object()).all(Object::has_all_filters)
     }
