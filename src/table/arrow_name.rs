@@ -1,4 +1,4 @@
-//! Types of values in words.
+//! Names of Arrow types.
 
 use arrow_schema::DataType;
 

@@ -36,7 +36,7 @@ impl fmt::Display for Severity {
 /// A rule of a format.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its stable name: `FORMAT/WORDS`.
+    /// The stable name of the rule: `FORMAT/WORDS`.
     pub id: &'static str,
     /// How much it matters.
     pub severity: Severity,
@@ -44,7 +44,7 @@ pub struct Rule {
     pub sections: &'static [(&'static str, &'static str)],
     /// The condition that a file must meet.
     pub text: &'static str,
-    /// Advice for a file that breaks it.
+    /// Advice for a file that breaks the rule.
     pub hint: &'static str,
 }
 
@@ -79,9 +79,9 @@ pub struct Finding {
     pub section: Option<(&'static str, &'static str)>,
     /// HDF5 path of the object.
     pub path: String,
-    /// The state found instead.
+    /// What the file has instead.
     pub found: String,
-    /// Number of rows that break it, and the first of them. `None`: the rule is not about rows.
+    /// Number of rows that break the rule, and the first of them. `None`: the rule is not about rows.
     pub rows: Option<TallyCount>,
 }
 
@@ -116,7 +116,7 @@ impl Finding {
     }
 }
 
-/// For people: `path: severity: rule; found: state [id, revision, section]; advice`.
+/// Shows the finding to people: `path: severity: rule; found: state [id, revision, section]; advice`.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, path, found, .. } = self;

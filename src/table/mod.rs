@@ -50,15 +50,15 @@ pub struct Table {
     pub path: String,
     /// The selection that its rows come from, as the user wrote it. `None`: all rows.
     pub selection: Option<String>,
-    /// The kind of table: `HEP001`.
+    /// The kind of table, such as `HEP001`.
     pub dialect: &'static str,
     /// How the table was recognised: `declaration`, or `shape`, which is a guess.
     pub recognised_by: &'static str,
     /// The revision whose features it has, such as `April 2026` or `July 2026`.
     pub revision: String,
-    /// Rows of `table.*`.
+    /// Number of rows in `table.*`.
     pub rows: u64,
-    /// Whether its columns are datasets that are shown by themselves, and not in `columns/`.
+    /// Whether the datasets of its columns are shown by themselves, and not in `columns/`.
     pub only_adds: bool,
     /// Whether its rows are those of other tables, which are shown as well.
     pub repeats: bool,
@@ -78,11 +78,11 @@ pub struct Table {
     pub servants: Vec<BString>,
     /// For a table of several groups: the groups left out, and why.
     pub left_out: Vec<(BString, Cow<'static, str>)>,
-    /// Rules that the table breaks.
+    /// Findings: the rules that the table breaks, and where.
     pub findings: Vec<Finding>,
-    /// The revision that judges it, as its rules name it; empty for rules without revisions.
+    /// The revision by which it is judged, as its rules name it; empty for rules without revisions.
     pub judged_by: &'static str,
-    /// The rule that the labels of a set are distinct.
+    /// The rule that the labels of a set are distinct. `None`: there is no such rule.
     pub labels_differ: Option<&'static Rule>,
     /// The rule that each oddity of values breaks.
     pub rule_of: fn(Oddity) -> &'static Rule,
@@ -91,7 +91,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Findings on the values read so far: one for each broken rule of each column and each of its parts.
+    /// Findings on the values read so far: one for each rule that a column, or a servant of a column, breaks.
     pub fn met(&self) -> Vec<Finding> {
         let mut of_path = HashMap::<&str, usize>::new();
         for column in &self.columns {
@@ -111,7 +111,7 @@ impl Table {
         met
     }
 
-    /// The first column of floats whose statistics are known and count NaN as a value.
+    /// The first column of floats in `table.*` whose statistics are known and count values that are NaN.
     pub fn with_nan_values(&self) -> Option<&Column> {
         self.columns.iter().filter(|column| column.in_table).find(|column| {
             let is_float = column.rows.as_ref().is_ok_and(|rows| rows.data_type().is_floating());
@@ -185,8 +185,8 @@ pub struct Meaning {
     pub units_vocabulary: Option<String>,
     /// The calendar of `units` that count from a date, if stated.
     pub calendar: Option<String>,
-    /// The conversion of `rows`, stored integers, to instants; or why it fails, though the file calls them times.
-    /// `None`: not times.
+    /// The conversion of `rows`, stored integers, to instants, or why it fails although the file says that they are
+    /// times. `None`: they are not times.
     pub times: Option<Box<Result<Times, Unreadable>>>,
     /// The unit of durations that `rows`, integers of 64 bits, count; typed files show them as durations.
     pub duration: Option<TimeUnit>,
@@ -211,14 +211,14 @@ pub struct Column {
     pub is_label: bool,
     /// Whether it is in `table.*`, because it has as many rows as the table.
     pub in_table: bool,
-    /// Whether it is missing there because another column shows its values.
+    /// Whether it is missing in `table.*` because another column shows its values.
     pub is_within_another: bool,
     /// Rows, or why they cannot be read.
     pub rows: Result<Arc<dyn Rows>, Unreadable>,
     /// Variable-length strings as stored, for `.raw`. `None`: another type, for which `rows` gives the bytes.
     pub stored_strings: Option<Arc<dyn Rows>>,
-    /// Learns the statistics of `rows` from every read. `None`: no statistics. A file shows [`Learner::shown`] of the
-    /// time when it is made.
+    /// Learns the statistics of `rows` from every read. `None`: no statistics. A file shows those that
+    /// [`Learner::shown`] gives when the file is made.
     pub learner: Option<Arc<Learner>>,
     /// Oddities counted while reading.
     pub tally: Arc<Tally>,
@@ -237,7 +237,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column with these rows and no further facts; in the table if the rows can be read.
+    /// A column with these rows and no further facts. It is in the table if its rows can be read.
     pub fn new(
         name: BString,
         path: String,
@@ -276,7 +276,7 @@ impl Column {
         texts.filter_map(|(key, text)| Some((key, text.clone()?))).collect()
     }
 
-    /// Why it is missing in a table of `rows` rows.
+    /// Why the column is missing in the files of a table of `rows` rows.
     pub fn why_apart(&self, rows: u64) -> String {
         match &self.rows {
             Ok(_) if self.is_within_another => "another column shows its values".into(),
@@ -319,12 +319,12 @@ impl Column {
         self
     }
 
-    /// The column with NaN as missing values, for floats of software that uses NaN so.
+    /// The column with NaN as missing values, for floats written by software that uses NaN in this way.
     pub fn with_missing_nan(self, file: &File) -> Self {
         if file.store().nan() == NanPolicy::Value { self } else { self.with_nan(NanRows::missing) }
     }
 
-    /// The column with NaN as values again, if it was missing. It loses statistics that counted NaN as missing.
+    /// The column with NaN as values again, if NaN meant missing. It loses statistics that counted NaN as missing.
     pub fn with_nan_kept(&self) -> Self {
         let is_masked = self.rows.as_ref().is_ok_and(|rows| NanRows::kept(rows).is_some());
         let learner = self.learner.clone().filter(|_| !is_masked);
@@ -360,11 +360,12 @@ impl Column {
 pub struct Expected {
     /// The least and the greatest allowed value, and the rule that demands them.
     pub range: Option<(&'static Rule, [Option<Scalar>; 2])>,
-    /// The fill value, and the rule that it lies below or above all other values.
+    /// The fill value, and the rule that it must lie below or above all other values.
     pub fill: Option<(&'static Rule, Scalar)>,
-    /// The rule that a column has a fill value, and the least and greatest value of its type, which data may use up.
+    /// For a column without a fill value: the rule that it must have one, and the least and the greatest value of its
+    /// type. A column whose values reach both is exempt.
     pub domain: Option<(&'static Rule, [Scalar; 2])>,
-    /// The value nearest to a stated fill that does not fit the type.
+    /// The value nearest to a stated fill value that does not fit the type.
     pub near: Option<Near>,
 }
 
@@ -373,9 +374,9 @@ pub struct Expected {
 pub struct Near {
     /// The rule that forbids such a fill.
     pub rule: &'static Rule,
-    /// The column that it belongs to, if there are several: `NAME: `; otherwise empty.
+    /// A prefix that names the column, if others have the same path: `NAME: `. Otherwise empty.
     pub of: String,
-    /// The value.
+    /// The nearest value of the column's type.
     pub nearest: Scalar,
 }
 
@@ -388,6 +389,6 @@ pub struct Categories {
     pub labels: Result<Arc<dyn Rows>, Unreadable>,
     /// Type of one label.
     pub datatype: Datatype,
-    /// Whether the order of the labels means something.
+    /// Whether the order of the labels means something. `None`: unknown.
     pub ordered: Option<bool>,
 }

@@ -7,32 +7,32 @@ use arrow_schema::TimeUnit;
 /// The role of a column in the software that wrote it, apart from its name and values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The text that names the column there.
+    /// The text by which that software names the column.
     pub called: OriginalName,
-    /// The axis that this text labels. `None`: nothing is known about it.
+    /// The axis of column names that this text is on. `None`: nothing is known about it.
     pub axis: Option<Arc<NameAxis>>,
-    /// Whether its codes number the distinct values of one level of row labels, and are not categories.
+    /// Whether its codes number the distinct values of a level of the row labels, and are not categories.
     pub is_level: bool,
-    /// Whether a mask marks its missing values. pandas has types of its own for such numbers and booleans.
+    /// Whether a mask marks its missing values. pandas has types of its own for masked numbers and booleans.
     pub is_masked: bool,
 }
 
 /// The text that names a column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OriginalName {
-    /// Its name.
+    /// The column's own name.
     #[default]
     Name,
-    /// This text: the name is empty, or another column has it.
+    /// This text, because the name is empty, or another column has it.
     Other(String),
-    /// No text: row labels without a name in the file.
+    /// No text, for row labels without a name in the file.
     Nothing,
 }
 
 /// An axis of column names: the types of their texts, level by level. A name of several levels is a tuple.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameAxis {
-    /// At least one.
+    /// The levels, at least one.
     pub levels: Vec<NameLevel>,
 }
 
@@ -58,9 +58,9 @@ pub enum NameKind {
     Float,
     /// Instants, in a zone or in none.
     Instant {
-        /// The unit that they count in.
+        /// The unit in which they count.
         unit: TimeUnit,
-        /// The zone.
+        /// The time zone. `None`: no zone.
         zone: Option<String>,
     },
 }

@@ -22,9 +22,9 @@ pub struct SearchIndex {
     pub revision: &'static str,
     /// Names of the columns that it covers.
     pub columns: Vec<BString>,
-    /// Extent of the dataset.
+    /// Extent of its dataset.
     pub shape: Vec<u64>,
-    /// Bytes of all elements, without filters.
+    /// Bytes of all its elements, without filters.
     pub bytes: u64,
     /// Generation of the table when it was built, if stated.
     pub source_generation: Option<u64>,
@@ -39,9 +39,9 @@ pub struct SearchIndex {
 /// Why a search index counts as absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentIndex {
-    /// The rule that it breaks.
+    /// The rule that the index breaks.
     pub rule: &'static Rule,
-    /// The state found instead.
+    /// What the file has instead.
     pub found: String,
     /// The kind of reason.
     pub reason: AbsenceReason,
@@ -52,11 +52,11 @@ pub struct AbsentIndex {
 pub enum AbsenceReason {
     /// The index breaks a rule.
     Broken,
-    /// It describes another state of the table.
+    /// The index describes another state of the table, without saying so.
     Stale,
-    /// It says so itself, so the file is in order.
+    /// The index says itself that it is outdated; the file is in order.
     Outdated,
-    /// hepfs has no use for its kind; the file is in order.
+    /// hepfs has no use for an index of this kind; the file is in order.
     Unused,
 }
 
@@ -72,7 +72,7 @@ impl AbsentIndex {
 pub struct IndexForm {
     /// HDF5 path.
     pub path: String,
-    /// The index and its column.
+    /// The objects of the index and of its column.
     pub objects: [ObjectId; 2],
     /// The opened file that holds both.
     pub file: Arc<Opening>,
@@ -88,11 +88,11 @@ pub struct IndexForm {
     pub values: Arc<dyn Rows>,
     /// Labels of codes. `None`: values are shown directly.
     pub labels: Option<ShownLabels>,
-    /// Whether NaN counts as missing there.
+    /// Whether NaN counts as missing among these values.
     pub nan_is_missing: bool,
     /// Rows of a chunk of the column, at least 1.
     pub chunk: u64,
-    /// Its content.
+    /// The content of the index.
     pub kind: IndexContent,
 }
 
@@ -161,11 +161,11 @@ pub enum IndexContent {
         bits: Arc<StoredDataset>,
         /// Bytes of a bitmap.
         row_bytes: u64,
-        /// The values; null where they equal the column's fill value.
+        /// The value of each bitmap; null where it equals the column's fill value.
         values: Arc<dyn Rows>,
-        /// The values as the column shows them.
+        /// These values as the column shows them.
         shown: Arc<dyn Rows>,
-        /// Whether no other values occur.
+        /// Whether the column has no other values.
         exhaustive: bool,
         /// Its rules.
         rules: &'static BitmapRules,
@@ -199,7 +199,7 @@ impl IndexContent {
         all.iter().copied().find(|rule| rule.id == id)
     }
 
-    /// Its name in reports of used indexes.
+    /// The name of this kind of index in reports of used indexes.
     pub fn name(&self) -> &'static str {
         match self {
             Self::MinMax { .. } => "CHUNK_MINMAX",

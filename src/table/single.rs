@@ -21,9 +21,9 @@ pub struct Single {
     pub text: Option<Arc<dyn Rows>>,
     /// Extents of the dataset.
     pub shape: Vec<u64>,
-    /// The type that its elements are read as.
+    /// The type as which its elements are read.
     pub datatype: Datatype,
-    /// Its files. Other suffixes of the closed set do not apply to this dataset.
+    /// Its files. No other suffix applies to this dataset.
     pub files: Vec<SingleFile>,
 }
 
@@ -43,14 +43,14 @@ pub struct SingleFile {
     pub form: SingleForm,
 }
 
-/// The bytes of a file of a dataset.
+/// The form of a file of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SingleForm {
     /// Elements as stored.
     Raw,
     /// Elements as stored after a NumPy header.
     Npy,
-    /// Lines of values after a line of names, which are those of parts if there are any.
+    /// A line of names (those of the parts, if there are any), then lines of values.
     Csv,
     /// A value on each line.
     Txt,

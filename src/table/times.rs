@@ -6,7 +6,7 @@ use arrow_schema::{DataType, TimeUnit};
 use crate::calendar::{self, DAY, Instant, SECOND};
 use crate::store::statistics::{Scalar, Summary};
 
-/// The displayed units of instants, the coarsest first, in attoseconds.
+/// The units in which instants can be shown, the coarsest first, with their lengths in attoseconds.
 const UNITS: [(TimeUnit, i128); 4] = [
     (TimeUnit::Second, SECOND),
     (TimeUnit::Millisecond, SECOND / 1_000),
@@ -14,19 +14,19 @@ const UNITS: [(TimeUnit, i128); 4] = [
     (TimeUnit::Nanosecond, SECOND / 1_000_000_000),
 ];
 
-/// A year beyond the range of 64 bits of seconds.
+/// A year beyond the range of 64 bits of seconds, in either direction.
 const FARTHEST: i64 = 999_999_999_999;
 
 /// The conversion of a column's integers to instants: stored × `factor` + `offset` units since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     unit: TimeUnit,
-    /// At least 1.
+    /// Units of the instants in a unit of the stored integers, at least 1.
     factor: i64,
     offset: i64,
-    /// The least and the greatest stored value whose instant fits into 64 bits.
+    /// The least and the greatest stored value whose instant fits; values beyond are shown as null.
     bounds: [i128; 2],
-    /// Whether the column can hold other values.
+    /// Whether the column's type has values outside of these bounds.
     is_partial: bool,
     /// The time zone of the Arrow type; instants count from 1970 in UTC in any zone.
     zone: Option<Zone>,
@@ -95,7 +95,7 @@ impl Times {
     /// zone as a type that `year()` and similar functions reject.
     pub fn of_parquet(self) -> Self {
         match self.unit {
-            // A wrap here is undone later: within the bounds an instant fits.
+            // An overflow that wraps here is undone later: within the bounds, an instant fits.
             TimeUnit::Second => Self {
                 unit: TimeUnit::Millisecond,
                 factor: self.factor.wrapping_mul(1_000),
@@ -160,7 +160,7 @@ impl Times {
         if is_there { place } else { place.saturating_add(1) }
     }
 
-    /// The summary of instants from that of their stored values. `None`: some values may have no instant.
+    /// The summary of instants, given that of their stored values. `None`: some values may have no instant.
     pub fn summary(&self, stored: Summary) -> Option<Summary> {
         let shown = |bound: Option<Scalar>| match bound {
             None => Some(None),

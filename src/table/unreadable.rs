@@ -45,7 +45,7 @@ impl From<Unreadable> for String {
     }
 }
 
-/// Converts errors of lower layers by their text.
+/// Converts errors of lower layers to their text.
 macro_rules! from_errors {
     ($($error:ty),*) => {
         $(impl From<$error> for Unreadable {

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 use crate::source::Interrupt;
 use crate::store::{Alike, Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, count_of};
 
-/// Rows of nulls only: a column that one of several tables lacks. They take memory only while being read.
+/// Rows that are all null: a column that one of several tables lacks. They take memory only while being read.
 #[derive(Debug)]
 pub struct AbsentRows {
     facts: Facts,

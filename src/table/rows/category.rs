@@ -25,7 +25,7 @@ pub struct CategoryRows {
     path: String,
     facts: Facts,
     loaded: Mutex<Option<ArrayRef>>,
-    /// Labels prepared for summaries of codes. `None`: labels that allow none, or that cannot be read.
+    /// Labels prepared for summaries of codes. `None`: they do not allow summaries, or cannot be read.
     summed: OnceLock<Option<CodeLabels>>,
     tally: Arc<Tally>,
 }
@@ -34,7 +34,7 @@ impl CategoryRows {
     /// Most labels of a set that is held in memory.
     pub const MOST_LABELS: u64 = 1 << 26;
 
-    /// `codes` must be integers; `tally` counts codes out of range.
+    /// Shows `codes`, which must be integers, as `labels`; `tally` counts codes out of range.
     pub fn new(path: String, codes: Arc<dyn Rows>, labels: Arc<dyn Rows>, tally: Arc<Tally>) -> Self {
         let data_type = DataType::Dictionary(Box::new(DataType::Int64), Box::new(labels.data_type().clone()));
         let inner = codes.facts();
@@ -168,7 +168,7 @@ impl Rows for CategoryRows {
                 codes.is_valid(row) && !valid.value(row) && (unsigned || keys[row] != -1)
             });
             self.tally.add(range, &odd);
-            // Keys under a null must also lie in the dictionary, for some readers.
+            // Some readers require even keys under nulls to lie in the dictionary.
             keys = (0..keys.len()).map(|row| if valid.value(row) { keys[row] } else { 0 }).collect();
             nulls = Some(NullBuffer::new(valid));
         }

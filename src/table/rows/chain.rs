@@ -1,5 +1,5 @@
-//! Chains rows of one type that are stored in several places, and rounds numbers of another unit. Search indexes and
-//! tables of several groups use it.
+//! Chains rows of one type that are stored in several places, and converts floats to integers of another unit. Search
+//! indexes and tables of several groups use it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ pub struct ChainRows {
     /// First row of each part, and the total.
     starts: Arc<[u64]>,
     facts: Facts,
-    /// Floats are multiplied by this factor and rounded to integers.
+    /// The factor by which floats are multiplied before being rounded to integers. `None`: rows stay as they are.
     factor: Option<f64>,
 }
 
 impl ChainRows {
-    /// `None`: no parts, or parts of different types.
+    /// Chains `parts`. `None`: there are none, or their types differ.
     pub fn new(parts: Vec<Arc<dyn Rows>>) -> Option<Self> {
         let data_type = parts.first()?.data_type().clone();
         let is_one = parts.iter().all(|part| *part.data_type() == data_type);
@@ -83,7 +83,7 @@ impl ChainRows {
         Self { facts, ..self }
     }
 
-    /// The same rows; statistics and row groups end where parts end.
+    /// The same rows, cut where parts end: blocks of statistics and row groups do not cross these ends.
     pub fn cut(self) -> Self {
         let facts = Facts { cuts: Cuts::new(self.starts.iter().copied()), ..self.facts };
         Self { facts, ..self }

@@ -30,7 +30,7 @@ pub enum Variant {
     Iso8859,
     /// Six characters are those of JIS X 0208; in the standard they are fullwidth forms of Windows.
     Jis,
-    /// A byte order mark before the text decides.
+    /// A byte order mark at the beginning of a text decides its encoding.
     Marked,
 }
 
@@ -77,7 +77,7 @@ impl TextEncoding {
         (text, is_odd)
     }
 
-    /// Decodes units of two bytes. NULs at the end of the last unit look like padding.
+    /// Decodes text in units of two bytes, of which the last may lack its NULs, since they look like padding.
     fn decode_units(&self, bytes: &[u8]) -> (Cow<'static, str>, bool) {
         let mut units = bytes.to_vec();
         units.resize(bytes.len().next_multiple_of(2), 0);
@@ -160,7 +160,7 @@ impl Rows for DecodedRows {
     }
 
     fn fitting(&self, range: RowRange, bytes: u64, _: &Interrupt) -> Result<Fitting, Error> {
-        // The strings, and texts of up to three bytes for each of theirs.
+        // The stored strings, and texts with up to three bytes for each of their bytes.
         let width = self.size.saturating_mul(4).saturating_add(8);
         Ok(Fitting::fixed(&range, width, bytes))
     }

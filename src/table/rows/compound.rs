@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Fields};
 use crate::source::Interrupt;
 use crate::store::{Containers, Error, Facts, Fitting, Hints, RowRange, Rows};
 
-/// Compounds with a field for each column, as long as the shortest of these.
+/// Compounds with a field for each column, as many as the shortest column has rows.
 #[derive(Debug)]
 pub struct CompoundRows {
     fields: Vec<Arc<dyn Rows>>,

@@ -98,7 +98,7 @@ impl MaskedRows {
         };
         let valid = if self.valid { marked } else { !&marked };
         let present = match mask.nulls() {
-            // A value whose mask is null is missing, too.
+            // A value whose mask is null is missing as well.
             Some(nulls) => &valid & nulls.inner(),
             None => valid,
         };

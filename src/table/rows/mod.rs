@@ -57,9 +57,9 @@ mod tests {
         MemoryRows::new(array).natural(2).strided(24).cut([4, 6]).alike()
     }
 
-    /// Facts that a wrapper changes or gives up. All others are those of the rows that it wraps.
+    /// Facts that a wrapper changes or gives up. It keeps all others as they are in the rows that it wraps.
     const CHANGED: [(&str, &[&str]); 20] = [
-        // An outline tells nothing of the mask, and codes stand for no missing values.
+        // An outline ignores the mask, and no code stands for a masked value.
         ("masked", &["nullable", "codes", "outline", "apart", "alike"]),
         ("NaN", &["nullable", "hints", "codes", "outline"]),
         ("typed", &["type", "codes", "outline", "apart"]),
@@ -74,14 +74,16 @@ mod tests {
         ("time", &["type", "nullable", "hints", "codes", "outline", "apart"]),
         ("categories", &["type", "nullable", "hints", "codes", "outline", "apart"]),
         ("labels", &["type", "nullable", "hints", "decoded", "codes", "outline", "apart"]),
-        // Rows that are repeated, chained or picked lie where none of the others does.
+        // Repeated, chained and picked rows have other numbers than the wrapped ones, and so not their grain, cuts and
+        // stored bytes. A chain has the longest stride of its parts.
         ("spread", &["hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"]),
         ("chain", &["natural rows", "cuts", "stored", "codes", "alike"]),
         (
             "present",
             &["nullable", "hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"],
         ),
-        // Of rows that wrap what lies in others, grain alone says something of theirs.
+        // These make rows of another kind from the wrapped ones. Of the facts about how those are stored, they take over
+        // only containers and grain; `bits` makes eight rows from each byte, and so has eight times the grain.
         ("ends", &["len", "type", "hints", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"]),
         (
             "bits",
@@ -162,7 +164,8 @@ mod tests {
     #[test]
     fn wrappers_look_where_their_rows_lie() {
         let none = Interrupt::new();
-        // Each of these puts rows elsewhere.
+        // Each of these gives rows other numbers. A chain does not do so to the rows of its first part, and here it has
+        // no other part.
         let moved = ["spread", "present", "ends", "bits", "compound"];
         let here = |made: &dyn Fn(ArrayRef) -> MemoryRows| {
             wrappers(made).into_iter().filter(move |(name, ..)| !moved.contains(name))

@@ -60,8 +60,8 @@ impl NanRows {
         array.to_data().into_builder().nulls(nulls).build().map_or(array, make_array)
     }
 
-    /// Rewrites the summary of the inner rows for this meaning of NaN. `None`: the inner rows have nulls that may be
-    /// NaN.
+    /// Rewrites the summary of the inner rows for this meaning of NaN. `None`: the inner rows have nulls, some of which
+    /// may be NaN.
     fn told(&self, summary: Summary) -> Option<Summary> {
         match self.is_masked() {
             true => Some(Summary { nulls: summary.nulls.saturating_add(summary.nans), nans: 0, ..summary }),

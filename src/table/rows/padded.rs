@@ -19,7 +19,7 @@ pub struct PaddedRows {
 }
 
 impl PaddedRows {
-    /// `len` rows. They have no stored bytes if `fill` has another width than an element.
+    /// Pads `rows` to `len` rows. They have no stored bytes if `fill` is not as wide as an element.
     pub fn new(path: String, rows: Arc<dyn Rows>, len: u64, fill: Vec<u8>) -> Self {
         let inner = rows.facts();
         let hints = inner.hints.clone();
@@ -102,7 +102,7 @@ impl StoredBytes for PaddedRows {
         if within > 0 {
             self.rows.stored_bytes()?.append(offset, within, out, interrupt)?;
         }
-        // Inner rows end at an element's end.
+        // The inner rows end at the end of an element.
         let at = offset.max(end) % width;
         out.extend(self.fill.iter().cycle().skip(at as usize).take(length - within));
         Ok(())

@@ -11,7 +11,7 @@ use crate::store::statistics::{Scalar, Summary};
 use crate::store::{ARRAY_BYTES, Cuts, Error, Facts, Hints, RowRange, Rows, Summaries, TextLength, for_each_array};
 use crate::table::rows::{CategoryRows, HeldRows};
 
-/// Distance of the pointers that are kept in memory; larger if there would be more than [`MOST_KEPT`].
+/// Number of pointers from one that is kept in memory to the next; larger if more than [`MOST_KEPT`] would be kept.
 const KEPT: u64 = 1024;
 const MOST_KEPT: u64 = 64 << 10;
 
@@ -28,7 +28,7 @@ pub struct RunRows {
     pointers: Arc<dyn Rows>,
     facts: Facts,
     path: String,
-    /// One pointer for each [`step`](Self::step), after all were checked to ascend.
+    /// One of every [`step`](Self::step) pointers, once all are known to ascend.
     kept: OnceLock<Vec<u64>>,
 }
 
@@ -58,7 +58,7 @@ impl RunRows {
         Ok(runs)
     }
 
-    /// The same rows; statistics and row groups end at these ends of runs.
+    /// The same rows, cut at these ends of runs: blocks of statistics and row groups do not cross them.
     pub fn cut(self, ends: impl IntoIterator<Item = u64>) -> Self {
         let facts = Facts { cuts: Cuts::new(ends), ..self.facts };
         Self { facts, ..self }
@@ -85,7 +85,7 @@ impl RunRows {
         Error::unsupported(&self.path, reason)
     }
 
-    /// Distance of the pointers that are kept.
+    /// Number of pointers from one that is kept to the next.
     fn step(&self) -> u64 {
         KEPT.max(self.pointers.len().div_ceil(MOST_KEPT))
     }
@@ -128,7 +128,7 @@ impl RunRows {
 }
 
 impl RunRows {
-    /// Runs near a row, one of which has it: at most [`AT_ONCE`].
+    /// At most [`AT_ONCE`] consecutive runs, one of which holds the row.
     fn runs_about(&self, row: u64, interrupt: &Interrupt) -> Result<RowRange, Error> {
         let behind = self.kept(interrupt)?.partition_point(|pointer| *pointer <= row) as u64;
         let step = self.step();
@@ -143,7 +143,7 @@ impl RunRows {
         Ok(runs)
     }
 
-    /// The run that holds a row: that of the last pointer at or before it.
+    /// The run that holds a row: that of the last pointer that does not exceed the row.
     fn run_of(&self, row: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let runs = self.runs_about(row, interrupt)?;
         let first = runs.start;

@@ -1,4 +1,4 @@
-//! The coordinates along an axis, repeated as a column of a grid.
+//! Repeats the coordinates along an axis as a column of a grid.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,8 +13,8 @@ use crate::store::{Alike, Error, Facts, Hints, RowRange, Rows, Summaries, count_
 /// Most source rows to summarise.
 const MOST_SUMMED: u64 = 1 << 16;
 
-/// The first `count` rows of another column, each repeated `run` times, and this sequence over and over. Rows must have
-/// a fixed width.
+/// The first `count` rows of another column, each repeated `run` times, and this whole sequence repeated as often as
+/// needed. Rows must have a fixed width.
 #[derive(Debug)]
 pub struct SpreadRows {
     rows: Arc<dyn Rows>,
@@ -38,7 +38,7 @@ impl SpreadRows {
             hints: Hints { stored: false, ..inner.hints.clone() },
             alike: Alike::new({
                 let rows = rows.clone();
-                // Rows that are repeated are alike where all of them are.
+                // Repeated rows are alike only if all source rows are.
                 move |row, interrupt| Ok(if rows.alike_until(0, interrupt)? >= count { u64::MAX } else { row })
             }),
             containers: inner.containers.clone(),

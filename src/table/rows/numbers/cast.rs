@@ -53,7 +53,7 @@ fn per_second(unit: TimeUnit) -> i64 {
     }
 }
 
-/// The conversion of values.
+/// How values are converted.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// Values stay the same; only nullability changes.
@@ -62,11 +62,11 @@ enum Way {
     Number,
     /// Counts of this unit for instants and durations; null if 64 bits cannot hold the count.
     Count(TimeUnit),
-    /// Another form of the same values: texts for labels.
+    /// The same values in another form, such as texts instead of labels.
     Form,
 }
 
-/// The same values in a wider type, or in a nullable column.
+/// Rows with the same values, in a wider type or in a nullable column.
 #[derive(Debug)]
 pub struct CastRows {
     rows: Arc<dyn Rows>,

@@ -59,19 +59,20 @@ impl Edges {
     }
 }
 
-/// An edge of the bin of each weight of a histogram. The weights of all axes lie in one sequence.
+/// For each weight of a histogram, an edge of its bin along one axis. The weights lie in one sequence, whatever the
+/// number of axes.
 #[derive(Debug)]
 pub struct EdgeRows {
     edges: Arc<Edges>,
-    /// Weights in one bin of the axis, in succession.
+    /// Number of consecutive weights that share a bin of the axis.
     inner: u64,
     facts: Facts,
-    /// 1 for the upper edge.
+    /// 0 for lower edges, 1 for upper ones.
     side: u64,
 }
 
 impl EdgeRows {
-    /// The lower or upper edges for `len` weights, `inner` of which share a bin of this axis in succession.
+    /// The lower or upper edges for `len` weights; each `inner` consecutive ones share a bin of this axis.
     pub fn new(edges: Arc<Edges>, inner: u64, len: u64, is_upper: bool) -> Self {
         Self { edges, inner, facts: Facts::new(len, DataType::Float64), side: is_upper.into() }
     }

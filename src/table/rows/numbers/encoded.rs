@@ -25,7 +25,7 @@ const MOST_SAMPLES: u64 = 1 << 26;
 /// Samples that justify using another core.
 const WORTH_A_CORE: usize = 64 << 10;
 
-/// Rows whose sizes are read at once.
+/// Number of rows whose sizes are read at once.
 const AT_ONCE: u64 = 16 << 10;
 
 /// Most bytes of a decoded row in `.npy` and `.raw`: reading a part of a row decodes the whole row.
@@ -222,7 +222,7 @@ impl EncodedRows {
         lists.map_err(|error| self.failed(error))
     }
 
-    /// Samples of a waveform in the array; a null waveform may have some, too.
+    /// Number of samples of a waveform in the array; even a null waveform may have some.
     fn room(&self, waveform: &Option<Waveform>) -> usize {
         match (waveform, &self.samples) {
             (Some((_, size)), _) => *size,
@@ -231,7 +231,7 @@ impl EncodedRows {
         }
     }
 
-    /// Decodes waveforms in succession.
+    /// Decodes waveforms one after another.
     fn decode(&self, bytes: &[u8], waveforms: &[Option<Waveform>], out: &mut [i32]) {
         let mut rest = out;
         for waveform in waveforms {
@@ -248,14 +248,14 @@ impl EncodedRows {
 /// The place of a waveform's bytes, and its number of samples.
 type Waveform = (std::ops::Range<usize>, usize);
 
-/// Waveforms as stored.
+/// Encoded waveforms.
 struct Waveforms {
     bytes: ScalarBuffer<u8>,
-    /// `None`: damaged.
+    /// The waveforms. `None`: damaged.
     waveforms: Vec<Option<Waveform>>,
 }
 
-/// Makes the type of a row of `samples` decoded samples.
+/// The datatype of a row of `samples` decoded samples.
 fn array_of(samples: u64) -> Datatype {
     let class = Class::Integer { signed: true, order: ByteOrder::Little, precision: 32, offset: 0 };
     let base = Box::new(Datatype { size: 4, class });

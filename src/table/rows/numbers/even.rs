@@ -16,14 +16,14 @@ pub struct EvenRows {
     facts: Facts,
 }
 
-/// The formula from row number to value; it decides the last bit.
+/// The formula from row number to value. Which one it is decides the last bit.
 #[derive(Clone, Copy, Debug)]
 enum Spacing {
     /// row / rate + first.
     Rate { first: f64, rate: f64 },
     /// row · step + first.
     Step { first: f64, step: f64 },
-    /// The same with integers that never overflow.
+    /// As `Step`, with integers; it never overflows.
     Whole { first: i64, step: i64 },
 }
 
@@ -38,7 +38,7 @@ impl EvenRows {
         Self::new(Spacing::Step { first, step }, len)
     }
 
-    /// The same in int64. `None`: the last number is too large.
+    /// `len` numbers in int64; row `i` is `i · step + first`. `None`: the last number does not fit.
     pub fn whole(first: i64, step: i64, len: u64) -> Option<Self> {
         let last = i128::from(first) + i128::from(step) * i128::from(len.saturating_sub(1));
         i64::try_from(last).ok()?;

@@ -34,8 +34,8 @@ pub struct PackedRows {
 }
 
 impl PackedRows {
-    /// Numbers over `stored`, which must not have nulls and must be numbers or arrays of numbers unless the packing is
-    /// empty. `datatype`, if given, is reported as the stored type.
+    /// Unpacks `stored`, which, unless the packing is empty, must be numbers or arrays of numbers, without nulls.
+    /// `datatype`, if given, is reported as the stored type.
     pub fn new(
         path: String,
         stored: Arc<dyn Rows>,
@@ -65,8 +65,8 @@ impl PackedRows {
         Self { stored, packing, path, tally, facts }
     }
 
-    /// Numbers, or lists of one length, as stored · factor + offset in double precision, with one factor or one for
-    /// each position in a list. `None`: `stored` is not of numbers, or its lists do not fit the factors.
+    /// Numbers, or lists of one length, as stored · factor + offset in double precision, with one factor for all or one
+    /// for each position in a list. `None`: `stored` does not hold numbers, or its lists do not fit the factors.
     pub fn scaled(path: String, stored: Arc<dyn Rows>, factors: Vec<f64>, offset: f64) -> Option<Self> {
         let is_number = |data_type: &DataType| data_type.is_integer() || data_type.is_floating();
         let fits = match stored.data_type() {
@@ -233,7 +233,7 @@ fn all_codes(stored: &DataType) -> Option<ArrayRef> {
     })
 }
 
-/// A bit for each value, unset if the value is one of `missing`. `None`: no value is.
+/// A bit for each value, unset if the value is one of `missing`. `None`: none of them is.
 fn present<T: StoredNumber>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
     // Nearly always there is one such value, which often does not occur; one test over all values is many times as fast
     // as a bit for each.

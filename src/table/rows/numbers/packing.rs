@@ -21,7 +21,7 @@ pub struct Packing {
 }
 
 impl Packing {
-    /// Whether numbers are as stored.
+    /// Whether there is no step: numbers are shown as stored.
     pub fn is_none(&self) -> bool {
         self.missing.is_none() && self.linear.is_none() && self.count.is_none()
     }
@@ -64,9 +64,9 @@ fn code_bounds(stored: &DataType) -> Option<[f64; 2]> {
 /// A number is stored × `scale` + `offset`; each step is rounded to the type of the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Linear {
-    /// `None`: no multiplication.
+    /// The factor. `None`: no multiplication.
     pub scale: Option<f64>,
-    /// `None`: no addition.
+    /// The number to add. `None`: no addition.
     pub offset: Option<f64>,
     /// Whether numbers are float32, computed in single precision; otherwise float64.
     pub is_single: bool,
@@ -124,8 +124,8 @@ impl UnitCount {
     pub fn instant(&self, count: f64) -> Option<i64> {
         let since = if self.step % MICROSECOND == 0 {
             let step = (self.step / MICROSECOND) as f64;
-            // Whole units and the rest are rounded separately and keep their digits. Both sums are even in the unit
-            // where a half can occur: only a single microsecond is odd, and it is rounded directly.
+            // Whole units and the rest are rounded separately, so they keep their digits. Both sums are even in the
+            // unit where a half can occur: only a single microsecond is odd, and it is rounded directly.
             let (whole, rest) = if step > 1.0 { (count.trunc(), count.fract()) } else { (0.0, count) };
             let rest = (rest * step).round_ties_even();
             // The comparison excludes NaN and infinity.

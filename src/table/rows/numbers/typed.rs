@@ -19,15 +19,16 @@ use crate::store::{Error, Facts, Hints, RowRange, Rows, StoredBytes};
 pub struct TypedRows {
     rows: Arc<dyn Rows>,
     facts: Facts,
-    /// Shown units for each stored second.
+    /// Number of shown units in a stored second; 1 if units do not change.
     factor: i32,
     path: String,
 }
 
 impl TypedRows {
-    /// `None`: values of the rows cannot have this type. 32-bit integers may be dates, or seconds (shown as
-    /// milliseconds) or milliseconds of a day; 64-bit ones finer times of day, durations and instants; signed ones
-    /// decimals; all of them narrower integers of their kind; 16 bytes decimals. A value outside of the type is null.
+    /// Shows `rows` in another type. `None`: they cannot have it. 32-bit integers can be dates, or times of day in
+    /// seconds (shown as milliseconds) or milliseconds; 64-bit integers finer times of day, durations and instants;
+    /// signed integers, and values of 16 bytes, decimals; all integers, integers of the same signedness. A value
+    /// outside of the type is null.
     pub fn new(path: String, rows: Arc<dyn Rows>, data_type: DataType) -> Option<Self> {
         let stored = rows.data_type();
         let is_signed = stored.is_signed_integer();
@@ -97,7 +98,8 @@ impl TypedRows {
     }
 }
 
-/// Keeps counts of this unit since midnight that are less than a day; `second` is the number of units in a second.
+/// Returns a filter that keeps counts since midnight if they are less than a day; `second` is the number of their units
+/// in a second.
 fn of_day<T: Copy + Into<i64>>(second: i64) -> impl Fn(T) -> Option<T> {
     move |value| (0..86_400 * second).contains(&value.into()).then_some(value)
 }

@@ -28,7 +28,7 @@ impl EndRows {
                     natural_rows: ends.natural_rows(),
                     alike: Alike::new({
                         let ends = ends.clone();
-                        // The zero is alike to none.
+                        // The zero is like no other row.
                         move |row, interrupt| match row.checked_sub(1) {
                             Some(at) => Ok(ends.alike_until(at, interrupt)?.saturating_add(1)),
                             None => Ok(row),

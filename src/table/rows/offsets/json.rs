@@ -17,7 +17,7 @@ use super::StringRows;
 use crate::source::Interrupt;
 use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, fixed_width};
 
-/// How the value of the attribute `arrow_type` begins for a column of JSON.
+/// Beginning of the value of the attribute `arrow_type` for a column of JSON.
 const NAME: &str = "json ";
 
 /// Deepest nesting of a type.
@@ -29,7 +29,7 @@ const WIDEST: u64 = 64 << 10;
 /// Most bytes that a byte of JSON becomes, in the parser and as a number.
 const EXPANSION: u64 = 16;
 
-/// Most characters of a value in a message.
+/// Most characters of a value to show in a message.
 const SHOWN: usize = 200;
 
 /// Most bytes that the JSON of a block of rows may become: an item `{}` may have room for many fields.

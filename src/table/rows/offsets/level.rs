@@ -26,18 +26,18 @@ pub(super) struct Level {
     pub tally: Arc<Tally>,
 }
 
-/// The entries of these rows: start and end in the values, and nulls.
+/// Some entries of a level.
 pub(super) struct Entries {
     /// Start and end of each entry; equal for null ones.
     pub spans: Vec<(u64, u64)>,
-    /// Null entries: by the mask, or because of invalid offsets.
+    /// Which entries are null: by the mask, or because their offsets are invalid.
     pub nulls: Option<NullBuffer>,
 }
 
 impl Entries {
     /// Distinct entries, and for each entry its number among these.
     pub fn distinct(&self) -> (Self, Vec<u32>) {
-        // The place of a null entry means nothing.
+        // Where a null entry lies means nothing.
         let stored = self
             .spans
             .iter()
@@ -75,7 +75,7 @@ impl Entries {
     }
 }
 
-/// Where entries are alike: neither their offsets are stored nor what is stored for each `beside` these.
+/// Where entries are alike: neither their offsets are stored, nor their rows of `beside`.
 pub(in crate::table::rows) fn alike_entries(offsets: &Arc<dyn Rows>, beside: Option<Arc<dyn Rows>>) -> Alike {
     let offsets = offsets.clone();
     Alike::new(move |row, interrupt| {
@@ -96,24 +96,24 @@ impl Level {
         Self { path, offsets, mask, len, tally }
     }
 
-    /// The rows that it reads.
+    /// The rows that the level reads.
     pub fn rows(&self) -> impl Iterator<Item = &Arc<dyn Rows>> {
         [&self.offsets].into_iter().chain(&self.mask)
     }
 
-    /// Where entries are alike: no offset and no mask of them is stored.
+    /// Where entries are alike: none of their offsets and masks is stored.
     pub fn alike(&self) -> Alike {
         alike_entries(&self.offsets, self.mask.clone())
     }
 
-    /// The entries of `range`, with offsets checked against the number of values.
+    /// The entries of `range`, whose offsets are checked against the number of values. Counts their oddities.
     pub fn entries(&self, range: RowRange, values: u64, interrupt: &Interrupt) -> Result<Entries, Error> {
         let (entries, odd) = self.look(range.clone(), values, interrupt)?;
         self.tally.add(range, &odd);
         Ok(entries)
     }
 
-    /// The entries, with oddities that are not counted yet.
+    /// As [`Level::entries`], but returns the oddities without counting them.
     pub fn look(&self, range: RowRange, values: u64, interrupt: &Interrupt) -> Result<(Entries, Oddities), Error> {
         crate::store::count_of(&range, self.len, &self.path)?;
         if range.is_empty() {
@@ -123,7 +123,7 @@ impl Level {
         let offsets = widen::unsigned(&offsets)
             .ok_or_else(|| Error::unsupported(&self.path, format!("OFFSETS of type {}", offsets.data_type())))?;
         let mask = self.mask.as_ref().map(|mask| mask.array(range, interrupt)).transpose()?;
-        // A mask byte other than 0 and 1 is null in the array, which makes the entry null, too.
+        // A mask byte other than 0 and 1 is null in the array, and makes the entry null as well.
         let mask = mask.as_ref().and_then(|mask| mask.as_boolean_opt()).map(|mask| match mask.nulls() {
             Some(known) => mask.values() & known.inner(),
             None => mask.values().clone(),

@@ -115,7 +115,7 @@ impl Rows for ListRows {
                     true => self.values.fitting(first..last, left, interrupt)?,
                     false => Fitting { end: last, bytes: 0 },
                 };
-                // An entry whose values do not fit takes more than is left.
+                // If the values of an entry do not fit, it takes more than what is left.
                 let taken = if values.end < last { left.saturating_add(1) } else { values.bytes };
                 if !fitter.add(1, taken.saturating_add(ENTRY)) {
                     return Ok(fitter.fitting());
@@ -174,7 +174,7 @@ impl ListRows {
             self.admit(entries, interrupt)?;
         }
         let values = self.items(entries, &|values| self.values.array(values, interrupt).map(Some), interrupt)?;
-        // All rows are unused, so no values were read.
+        // Never so: `read` gives an array for all values.
         let values = values.unwrap_or_else(|| new_empty_array(self.values.data_type()));
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
         let DataType::LargeList(field) = &self.facts.data_type else {

@@ -17,7 +17,7 @@ use crate::store::{
     ARRAY_BYTES, Containers, Error, Facts, Fitter, Fitting, Hints, RowRange, Rows, SharedRows, Tally, TextLength,
 };
 
-/// Most characters of strings that share them, in one block of rows.
+/// Most characters of one block of rows whose strings share characters.
 const MOST_SHARED: u64 = 64 << 20;
 
 /// Strings behind offsets, with U+FFFD for invalid UTF-8; or plain bytes.
