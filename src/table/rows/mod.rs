@@ -82,8 +82,8 @@ mod tests {
             "present",
             &["nullable", "hints", "natural rows", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"],
         ),
-        // These make rows of another kind from the wrapped ones. Of the facts about how those are stored, they take over
-        // only containers and grain; `bits` makes eight rows from each byte, and so has eight times the grain.
+        // These make rows of another kind from the wrapped ones. Of the facts about how those are stored, they take
+        // over only containers and grain; `bits` makes eight rows from each byte, and so has eight times the grain.
         ("ends", &["len", "type", "hints", "stride", "cuts", "stored", "codes", "outline", "apart", "alike"]),
         (
             "bits",
