@@ -29,9 +29,9 @@ enum Part {
 /// Contiguous bytes of a finished answer.
 #[derive(Clone, Copy, Debug)]
 pub enum AnswerPart<'a> {
-    /// In memory.
+    /// Bytes in memory.
     Memory(&'a [u8]),
-    /// In the source, unchanged.
+    /// Unchanged bytes of the source.
     Source(&'a StoredRun),
 }
 
@@ -45,7 +45,7 @@ impl AnswerPart<'_> {
         }
     }
 
-    /// Its bytes in memory; empty if they lie in the source.
+    /// The bytes that are in memory; empty if the part lies in the source.
     pub fn in_memory(&self) -> &[u8] {
         match self {
             AnswerPart::Memory(bytes) => bytes,
@@ -81,7 +81,7 @@ impl Answer {
         &mut self.made
     }
 
-    /// The buffer; the whole answer, if it is one in memory.
+    /// Returns the buffer: the whole answer, if all of it is in memory.
     pub fn into_made(self) -> Vec<u8> {
         self.made
     }
@@ -147,7 +147,7 @@ impl Answer {
         self.place(Part::Stored(run));
     }
 
-    /// Adds a part after the bytes produced so far.
+    /// Adds a part that follows the bytes produced so far.
     fn place(&mut self, part: Part) {
         if self.placed < self.made.len() {
             self.parts.push(Part::Made(self.placed..self.made.len()));

@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 
 use crate::source::{Interrupt, Interrupted};
 
-/// Number of cores that the process may use, determined once; 1 if the system does not know.
+/// Number of cores that the process may use, determined once; 1 if the system cannot tell.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Calls `work` once on each core, on at most `most` cores, the calling thread included.
+/// Calls `work` once on each core, but on no more than `most` cores, the calling thread's included.
 pub fn on_all_cores(most: u64, work: impl Fn() + Sync) {
     thread::scope(|scope| {
         for _ in 1..most.min(cores() as u64) {

@@ -27,7 +27,7 @@ pub struct Counters {
     pub bytes_decoded: Counter,
     /// Bytes read from sources, except by workers.
     pub bytes_read: Counter,
-    /// The part of these that the kernel passed from the source to a reader directly.
+    /// Those of the read bytes that the kernel passed from the source to a reader directly.
     pub bytes_passed_on: Counter,
     /// Cache hits of chunks.
     pub hits: Counter,
@@ -62,7 +62,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Every count with its name, for `.hepfs/stats`.
+    /// All counts with their names, for `.hepfs/stats`.
     pub fn table(&self) -> [(&'static str, u64); 19] {
         [
             ("chunks_decoded", self.chunks_decoded.get()),

@@ -27,7 +27,7 @@ pub enum Error {
         chunk: u64,
         /// The chunk's address in the file.
         address: u64,
-        /// The filter and its error.
+        /// The fault, such as a filter and its error.
         reason: String,
     },
     /// A variable-length element dangles.
@@ -35,7 +35,7 @@ pub enum Error {
     Heap {
         /// HDF5 path of the dataset.
         path: String,
-        /// The element.
+        /// The row of the element.
         row: u64,
         /// The fault.
         reason: String,
@@ -45,7 +45,7 @@ pub enum Error {
     Unsupported {
         /// HDF5 path of the dataset.
         path: String,
-        /// Rule and value.
+        /// Why the dataset cannot be read.
         reason: String,
     },
     /// Stored bytes were requested from rows without [`Rows::bytes`](crate::store::Rows::bytes): a bug in the caller.

@@ -106,7 +106,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// A value may always have this size, however small the budget is.
+    /// Bytes that a single value may always have, however small the budget is.
     pub const LARGEST_VALUE: u64 = 64 << 20;
 }
 
@@ -142,7 +142,7 @@ pub enum NanPolicy {
 /// The decoder of stored elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoder {
-    /// This program, as far as possible.
+    /// hepfs itself, as far as possible.
     Own,
     /// libhdf5 alone, in its worker: slow, for a second opinion.
     Library,
@@ -296,8 +296,8 @@ impl Store {
         self.readers.share(self.budget.limit())
     }
 
-    /// Most bytes to decode ahead of a sequential reader: a quarter of its share. As much again lies at its position,
-    /// ahead up to the end of a stretch, and behind it for late requests.
+    /// Most bytes to decode ahead of a sequential reader: a quarter of its share. The rest is for the chunks at its
+    /// position, ahead up to the end of a stretch, and behind it for late requests.
     pub(crate) fn ahead_of_reader(&self) -> u64 {
         self.part_of_reader() / 4
     }

@@ -6,8 +6,7 @@ use super::memory::WORTH_A_SPAN;
 use super::{Error, Lent, Opening};
 use crate::source::{Interrupt, ReadLease, Source};
 
-/// The location of the start of a range of bytes, up to the first change of place. Never empty, nor longer than the
-/// range.
+/// Where the first bytes of a range are, up to the first change of place. Never empty, nor longer than the range.
 #[derive(Clone, Debug)]
 pub enum Span {
     /// To be rendered: this many bytes.

@@ -9,10 +9,11 @@ use crate::source::Interrupt;
 use crate::store::memory::ChunkBytes;
 use crate::store::{Error, Lent};
 
-/// A smaller chunk is decoded whole: that takes some milliseconds, and then it is cached.
+/// Bytes of the smallest chunk whose beginning is decoded alone: to decode a smaller one whole takes some milliseconds,
+/// and then it is cached.
 const LARGE: u64 = 8 << 20;
 
-/// The longest beginning is a chunk divided by this: decoders that stop early are slower.
+/// The longest beginning to decode is the size of the chunk divided by this: decoders that stop early are slower.
 const PART: u64 = 8;
 
 /// Spare bytes to read beyond the share computed from the whole chunk's ratio, since compression varies within a chunk.

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use crate::catalogue;
 use crate::store::heap::{IN_MEMORY, Move, relocate};
 
-/// The element that stands for unwritten ones, and the content of its descriptors.
+/// The element that stands for unwritten ones, with the content of its descriptors.
 #[derive(Debug)]
 pub(in crate::store) struct FillElement {
     /// One element, whose descriptors lead into `heap`; empty for zeros.

@@ -38,7 +38,7 @@ pub(in crate::store) struct ChunkRun {
     pub chunk: u64,
     /// First byte in the stretch.
     pub out: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub length: u64,
 }
 
@@ -196,7 +196,7 @@ impl ChunkGrid {
         coordinates
     }
 
-    /// The chunk that contains a byte.
+    /// Position in the grid of the chunk that contains a byte.
     pub fn chunk_at(&self, byte: u64) -> u64 {
         let mut rest = byte;
         let mut index = 0u64;

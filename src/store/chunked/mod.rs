@@ -29,15 +29,15 @@ pub(super) use stored::{ChunkReader, HeldMap, HeldMappings, StoredChunk};
 pub(crate) use streams::RequestStreams;
 pub(super) use threads::DecodingThreads;
 
-/// Shorter runs of an unfiltered chunk are read through the cache: one system call per run would cost more than reading
-/// the whole chunk once.
+/// Runs of an unfiltered chunk that are shorter than this are read through the cache: one system call for each of them
+/// would cost more than reading the whole chunk once.
 const SHORT_RUN: u64 = 4096;
 
-/// Share of the budget (as a divisor) to leave to data behind a sequential reader of arrays. Decoding again beyond that
-/// takes no longer than the kernel takes to supply as much fresh memory.
+/// Share of the budget (as a divisor) to leave to data behind a sequential reader of arrays. Decoding what lies further
+/// behind again takes no longer than the kernel takes to supply as much fresh memory.
 const KEPT_PART: u64 = 16;
 
-/// Share of the budget (as a divisor) to leave to data behind a reader of fields, which returns to all chunks of a row
+/// Share of the budget (as a divisor) to leave to data behind a reader of fields, who returns to all chunks of a row
 /// group for the next field.
 const KEPT_PART_OF_FIELDS: u64 = 2;
 
@@ -47,7 +47,7 @@ pub(super) struct ChunkKey {
     /// Serial number of the file's opening.
     pub file: u64,
     pub object: ObjectId,
-    /// Position in the grid; for a stretch, its number.
+    /// Position in the grid, or the number of a stretch.
     pub chunk: u64,
 }
 
@@ -69,7 +69,8 @@ pub(super) struct Chunks {
     pub begun: AtomicU64,
     /// The chunk map of a file that a writer has open, as first seen.
     snapshot: OnceLock<Arc<HeldMap>>,
-    /// The dataset whose chunks these are, if they belong to another one: cached under its numbers, for all to share.
+    /// The dataset whose chunks these are, if they belong to another one: they are cached under its numbers, so all
+    /// share them.
     taken: Option<Taken>,
 }
 
@@ -155,7 +156,7 @@ impl Chunks {
             if let StoredChunk::Plain(chunk) = found
                 && within.saturating_add(count) <= chunk.size
             {
-                // A single run, however short: loading the whole chunk for it would cost more.
+                // A single run is read by itself, however short: loading the whole chunk would cost more.
                 let address = chunk.address.checked_add(within).ok_or_else(|| self.outside())?;
                 self.file.append_at(address, count as usize, out)?;
             } else {
@@ -303,7 +304,8 @@ impl Chunks {
         each(left.released, &Cache::remove);
     }
 
-    /// The end of the unwritten bytes that begin at `offset`; `offset` if that byte is written, or nothing is known.
+    /// The end of the unwritten bytes that begin at `offset`; `offset` itself if that byte is written, or nothing is
+    /// known.
     pub fn unwritten_until(&self, offset: u64, interrupt: &Interrupt) -> Result<u64, Error> {
         let map = if self.grid.is_line() { self.map(interrupt)? } else { None };
         let size = self.grid.chunk_bytes().max(1);

@@ -27,25 +27,25 @@ pub(in crate::store) struct HeldMappings {
 /// The reader of chunks.
 #[derive(Debug)]
 pub(in crate::store) enum ChunkReader {
-    /// This program reads them from the file and decodes them.
+    /// hepfs reads them from the file and decodes them.
     Own { pipeline: Pipeline, partial_unfiltered: bool },
-    /// libhdf5, in its worker.
+    /// libhdf5 reads and decodes them, in its worker.
     Worker {
         /// The filter without a codec here, if that is the reason.
         filter: Option<Missing>,
     },
 }
 
-/// The storage of a chunk.
+/// Where a chunk is stored, and how.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) enum StoredChunk {
-    /// Never written.
+    /// The chunk was never written.
     Missing,
-    /// In the file without filters, at this place.
+    /// The chunk is at this place in the file, without filters.
     Plain(Chunk),
-    /// In the file, filtered.
+    /// The chunk is at this place in the file, filtered, with this filter mask.
     Filtered(Chunk, u32),
-    /// Readable by the worker only.
+    /// Only the worker can read the chunk.
     Worker,
 }
 
@@ -66,7 +66,7 @@ impl Chunks {
         Ok(ChunkBytes { bytes, heap: None })
     }
 
-    /// Lengths of the buffers for decoding: the chunk, its stored bytes, scratch space.
+    /// Lengths of the buffers for decoding: the chunk, its stored bytes, and two for scratch space.
     pub(super) fn sizes(&self, chunk: &Chunk, found: StoredChunk) -> Result<[usize; 4], Error> {
         let size = usize::try_from(self.grid.chunk_bytes()).map_err(|_| self.outside())?;
         let ChunkReader::Own { pipeline, .. } = &self.reader else { return Err(self.outside()) };

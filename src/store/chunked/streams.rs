@@ -32,7 +32,7 @@ struct Stream {
     requests: u32,
     /// The chunk in which the first request ended.
     first: u64,
-    /// End of the scheduled chunks.
+    /// End of the chunks scheduled for decoding.
     scheduled: u64,
     /// End of the bytes to evict first.
     passed: u64,

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crossbeam_channel::{Sender, bounded};
 
-/// Most waiting jobs. Later ones would run long after they were useful.
+/// Most jobs that may wait. Later ones would run long after they were useful.
 const WAITING: usize = 64;
 
 type Job = Box<dyn FnOnce() + Send>;

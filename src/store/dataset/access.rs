@@ -76,7 +76,7 @@ impl ElementAccess {
     }
 }
 
-/// The parts of a file that options allow to read, and the reader.
+/// Which parts of a file the options allow to read: whether also other files, and whether through libhdf5 alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reach {
     follow: bool,
@@ -84,7 +84,7 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// The reach for a file, from the options.
+    /// What the options allow for a file.
     pub fn of(file: &File) -> Self {
         Self { follow: file.client().follows_external(), by_library: file.store().decoder() == Decoder::Library }
     }

@@ -41,8 +41,9 @@ pub struct RowPart {
 pub struct FieldRows {
     dataset: Arc<StoredDataset>,
     part: RowPart,
-    /// Elements in a row, and bytes of a row.
+    /// Elements in a row.
     per_row: u64,
+    /// Bytes of a row.
     stride: u64,
     missing: FillTest,
     facts: Facts,
@@ -86,8 +87,8 @@ impl FieldRows {
         self.part.datatype.is_variable() || self.part.datatype.holds_reference()
     }
 
-    /// Rows to read together, and the elements to read of each: all of them, or those that contain the part of a long
-    /// row.
+    /// The number of rows to read together, and the elements to read of each: all of them, or those that contain the
+    /// part of a long row.
     fn tile(&self) -> (u64, std::ops::Range<u64>) {
         match TILE / self.stride.max(1) {
             0 => {

@@ -19,7 +19,7 @@ use crate::store::{Error, File, Lent, Span};
 /// The access to a virtual dataset.
 #[derive(Debug)]
 pub(super) struct Virtual {
-    /// Through the worker, if its mappings cannot be followed here.
+    /// Reads it through the worker, if its mappings cannot be followed here.
     pub worker: Arc<Chunks>,
     known: OnceLock<Known>,
 }

@@ -58,7 +58,7 @@ enum Route<'a> {
     Mapped(MappedRuns<'a>),
 }
 
-/// Decoded by filters, or by the HDF5 worker.
+/// It counts as decoded if its bytes come from filters or from the HDF5 worker.
 impl RowsContainer for StoredDataset {
     fn is_decoded(&self) -> bool {
         match &self.access {

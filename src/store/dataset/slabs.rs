@@ -21,18 +21,18 @@ pub(super) const SLAB: u64 = 4 << 20;
 /// Bytes of rows from which all fields are gathered before the next ones: they fit in a processor's near cache.
 const TILE: u64 = 64 << 10;
 
-/// A longer field is copied as fast by itself.
+/// Bytes of the longest field to gather with others: a longer one is copied as fast by itself.
 const LONGEST: u64 = 256;
 
-/// Fields requested at about the same time that trigger gathering all.
+/// Number of fields that, if requested at about the same time, trigger gathering all.
 const MANY: usize = 4;
 
-/// Requests that count as about the same time, one per field and slab; all of their data fits in the cache. A Parquet
-/// reader requests one field of the rows of some row groups, then the next field, and announces its later reads, so
-/// these are requests for any rows.
+/// Number of requests that count as made at about the same time, one for each field and slab; all of their data fits in
+/// the cache. A Parquet reader requests one field of the rows of some row groups, then the next field, and announces
+/// its later reads, so the requests may be for any rows.
 const RECENT: usize = 64;
 
-/// Distinguishes slabs from chunks in the cache: no grid has so many chunks.
+/// Flag that distinguishes slabs from chunks in the cache: no grid has so many chunks.
 const MARK: u64 = 1 << 63;
 
 /// The fields of a dataset, and recent requests for them.
@@ -52,8 +52,9 @@ struct Layout {
     fields: Vec<(u64, u64, u64)>,
     /// Bytes of all fields.
     width: u64,
-    /// Rows of a slab, and bytes of a row in the dataset.
+    /// Rows of a slab.
     rows: u64,
+    /// Bytes of a row in the dataset.
     stride: u64,
 }
 
@@ -92,7 +93,7 @@ impl Fields {
 }
 
 impl Layout {
-    /// `None`: too few fields, or too long rows.
+    /// Lays out a slab of the known fields. `None`: they are too few, or rows are too long.
     fn new(known: &BTreeSet<(u64, u64)>, stride: u64, most: u64) -> Option<Self> {
         let (mut fields, mut width) = (Vec::new(), 0_u64);
         for (offset, size) in known.iter().filter(|(offset, size)| offset.saturating_add(*size) <= stride) {

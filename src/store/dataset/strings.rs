@@ -13,8 +13,8 @@ use crate::catalogue::{Class, Padding};
 use crate::source::Interrupt;
 use crate::store::{Coded, Containers, Error, Facts, Fitting, RowRange, Rows, SharedRows};
 
-/// The bytes of each string without padding; the fill value is like any other. Variable-length strings end at their
-/// first NUL.
+/// The bytes of each string, without padding; the fill value is treated like any other value. Variable-length strings
+/// end at their first NUL.
 #[derive(Debug)]
 pub struct StoredStrings {
     dataset: Arc<StoredDataset>,

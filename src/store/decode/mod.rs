@@ -44,8 +44,8 @@ pub trait VariableParts {
     /// A cursor that looks up one descriptor after the other.
     fn cursor(&self) -> Box<dyn Resolve + '_>;
 
-    /// References of `width` bytes each as text; null if a reference is null or dangles. An implementation that cannot
-    /// follow them returns their bytes in hexadecimal.
+    /// The text of references of `width` bytes each; null if a reference is null or dangles. An implementation that
+    /// cannot follow them returns their bytes in hexadecimal.
     ///
     /// # Errors
     /// The reason why their targets cannot be determined.

@@ -21,7 +21,8 @@ pub enum Oddity {
     TimeOutOfRange,
     /// An encoded waveform that is damaged or has an unexpected length: shown as null.
     Undecodable,
-    /// An integer that the floats of other files cannot represent exactly: shown as the nearest float.
+    /// An integer of a column that other files have as floats, which cannot represent it exactly: shown as the nearest
+    /// float.
     Rounded,
     /// A float of more than 64 bits that float64 cannot represent: shown as the nearest float64.
     Nearest,

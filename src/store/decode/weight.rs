@@ -20,13 +20,13 @@ pub struct Weigher {
 enum Part {
     Nowhere,
     Text,
-    /// Items: stored bytes and array bytes of one.
+    /// Items, each of `size` stored bytes, and of `fixed` bytes in an array besides its variable parts.
     Sequence {
         size: u64,
         fixed: u64,
         item: Box<Part>,
     },
-    /// A number of items, of a number of bytes each.
+    /// `count` items of `size` stored bytes each.
     Array {
         count: u64,
         size: u64,

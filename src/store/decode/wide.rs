@@ -7,8 +7,9 @@ use arrow_array::{ArrayRef, Float64Array};
 use super::{Oddities, Oddity};
 use crate::catalogue::{ByteOrder, FloatFormat};
 
-/// Bits of the exponent, and its bias, in both formats.
+/// Bits of the exponent in both formats.
 const EXPONENT: u32 = 15;
+/// Bias of the exponent in both formats.
 const BIAS: i32 = (1 << (EXPONENT - 1)) - 1;
 
 /// Exponent of the smallest power of two in float64.

@@ -31,19 +31,20 @@ use crate::store::{Reservation, Store};
 /// version are ignored. A test ties the form to this number.
 const FORM: u32 = 6;
 
-/// Most bytes of answers remembered per file, besides a share of the memory budget: some 100,000 columns.
+/// Most bytes of answers to remember for a file, unless [`SHARE`] allows fewer: some 100,000 columns.
 const MOST_REMEMBERED: u64 = 64 << 20;
 
 /// Share of the budget, as a divisor, for the answers about one file.
 const SHARE: u64 = 16;
 
-/// Bytes of an answer's entry besides its content, about.
+/// Approximate bytes of an answer's entry besides its content.
 const OVERHEAD: u64 = 96;
 
-/// A larger chunk map has its own entry, so that opening the file does not read all of them.
+/// Bytes of the largest chunk map in the common entry. A larger one has its own, so that opening the file does not read
+/// all of them.
 const LARGE_MAP: usize = 64 << 10;
 
-/// A larger chunk map is not kept: it would fill a cache folder of the default size.
+/// Bytes of the largest chunk map to keep: a larger one would fill a cache folder of the default size.
 const LARGEST_MAP: usize = 128 << 20;
 
 /// A question to the worker.
@@ -99,7 +100,7 @@ pub(super) struct Answers {
     known: Mutex<Known>,
     /// Whether some answer has not been saved.
     unsaved: AtomicBool,
-    /// Whether [`Saver`](super::Saver) has been notified of it.
+    /// Whether [`Saver`](super::Saver) has been notified of unsaved answers.
     told: AtomicBool,
 }
 
@@ -348,7 +349,7 @@ impl File {
         }
     }
 
-    /// Passes the answers on to the next opening of the same state of the file.
+    /// Leaves the answers to the next opening of the same state of the file.
     pub(super) fn close(&self) {
         let Some(what) = &self.answers.what else { return };
         let known = std::mem::take(&mut *self.answers.known.lock());

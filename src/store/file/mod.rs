@@ -50,7 +50,7 @@ impl File {
     /// Opens a file. Facts about it, and its worker's answers, come from the cache folder if they are kept there.
     ///
     /// # Errors
-    /// If they are not, and the worker cannot open the file.
+    /// The cache folder does not have them, and the worker cannot open the file.
     pub fn open(
         store: Arc<Store>,
         source: Arc<Source>,

@@ -10,7 +10,7 @@ use super::File;
 /// Delay between an answer and its saving, together with later ones.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The pause between saves, as a multiple of the time that the last one took.
+/// Least pause between saves, as a multiple of the time that the last one took.
 const SELDOM: u32 = 10;
 
 /// A thread that saves answers a moment after they came.

@@ -8,7 +8,7 @@ use crate::source::Interrupt;
 use crate::store::statistics::{GRAIN, Statistics};
 use crate::store::{Error, Rows, for_each_array, for_each_part};
 
-/// Bytes of values that each thread decodes at once, about; whole chunks, if these are smaller.
+/// Approximate bytes of values that a thread decodes at once, or whole chunks, if these are smaller.
 const STEP_BYTES: u64 = 16 << 20;
 
 /// Assumed bytes of a variable-length value.
@@ -53,7 +53,7 @@ impl Learner {
             Ok(())
         });
         match observed {
-            // More than the store returns at once: try halves.
+            // The array exceeds the store's limit: learn each half by itself.
             Err(Error::TooLarge { .. }) if range.end - range.start > 1 => {
                 let middle = range.start + (range.end - range.start) / 2;
                 self.learn_range(rows, range.start..middle, interrupt)?;

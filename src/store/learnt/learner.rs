@@ -18,7 +18,7 @@ use crate::store::{Blocked, Cuts, Error, Nan, Rows};
 /// Most disjoint stretches of rows to record. Random reads of single rows teach little and would fill memory.
 const MOST_RANGES: usize = 4096;
 
-/// Blocks of the longest column with statistics: their bytes take 64 MiB and more.
+/// Most blocks of a column with statistics: their bytes take 64 MiB and more.
 const MOST_BLOCKS: u64 = 1 << 22;
 
 /// Rows whose summaries are requested before adding them.
@@ -113,7 +113,7 @@ impl Learner {
         })
     }
 
-    /// Key of the statistics in the cache folder; the path is no part of it.
+    /// Key of the statistics in the cache folder. The path is not part of it.
     fn what(&self) -> String {
         let ColumnReading { column, rows, data_type, nullable, nan, cuts } = &self.reading;
         let nulls = match (nan, nullable) {

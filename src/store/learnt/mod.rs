@@ -42,8 +42,8 @@ use learner::ColumnReading;
 pub use learner::Learner;
 pub use observed::Observed;
 
-/// Most single-block columns whose statistics are cached. Scanning their values costs little more than reading the
-/// cache.
+/// Most single-block columns of a source whose statistics are cached. Scanning their values costs little more than
+/// reading the cache.
 const MOST_SMALL: u64 = 1024;
 
 /// Number of learners at which unused ones are swept.
@@ -79,7 +79,7 @@ pub struct Opening {
     notes: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
 
-/// Learners by the form of their column. They live as long as the source is open, so that a column's published
+/// Learners, found by how their column is read. They live as long as the source is open, so that a column's published
 /// statistics never change; those of small columns only while they are in use or published, since there may be very
 /// many.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Learners {
     }
 }
 
-/// A learner, hashed by the form of its column.
+/// A learner, hashed by how its column is read.
 #[derive(Debug)]
 struct ByReading(Arc<Learner>);
 

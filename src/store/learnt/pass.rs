@@ -21,7 +21,7 @@ use super::Opening;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::Error;
 
-/// How often a waiting thread checks whether it is still wanted.
+/// How long a waiting thread sleeps between checks of whether it is still wanted.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Measures blocks; shared by the threads of a pass.
@@ -214,7 +214,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
     /// Those of the measure; [`Error::Interrupted`] within 50 ms after `interrupt` is raised.
     pub fn all(self: &Arc<Self>, interrupt: &Interrupt) -> Result<&[T], Error> {
         self.wait(None, interrupt)?;
-        // Complete: nothing else ends a wait without a condition.
+        // The values are complete: nothing else ends a wait without a condition.
         Ok(self.known().unwrap_or_default())
     }
 
@@ -235,7 +235,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
         }
         let mut state = self.state.lock();
         if state.running.is_none() {
-            // Left over from a pass whose readers have all left.
+            // The error may be left over from a pass that all readers have left.
             state.error = None;
             // `hepfs prepare` may have cached it meanwhile.
             if !reached(&state.known) {

@@ -309,7 +309,7 @@ impl Budget {
         freed.is_some()
     }
 
-    /// Drops the least recently used entry of all caches that is not in use.
+    /// Drops the least recently used entry of all caches that is not in use; `false`: there is no such entry.
     fn evict(&self) -> bool {
         let mut caches: Vec<_> = {
             let mut caches = self.0.caches.lock();
@@ -321,7 +321,7 @@ impl Budget {
         caches.iter().any(|cache| cache.evict())
     }
 
-    /// Waits briefly for a release; `false`: there was none for too long.
+    /// Waits briefly for a release; `false`: for too long, nothing has been released.
     fn wait(&self, patience: &mut Patience) -> bool {
         let mut state = self.0.state.lock();
         if state.releases == patience.releases {
@@ -376,7 +376,7 @@ impl Reservation {
         self.bytes
     }
 
-    /// Changes the reservation to `bytes`, returning the rest, or counting an excess.
+    /// Changes the reservation to `bytes`: returns what is left over, or counts what exceeds it.
     pub fn keep(&mut self, bytes: u64) {
         let before = std::mem::replace(&mut self.bytes, bytes);
         self.budget.release(|state| state.held = (state.held - before).saturating_add(bytes));

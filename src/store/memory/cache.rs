@@ -75,8 +75,8 @@ where
         Ok(self.get(key))
     }
 
-    /// The value of `key`, made by `make` if it is not cached. Other requesters wait meanwhile; if `make` fails, the
-    /// first of them makes it instead.
+    /// The value of `key`, made by `make` if it is not cached. Others who request it wait meanwhile; if `make` fails,
+    /// the first of them makes it instead.
     ///
     /// # Errors
     /// Those of `make`, and [`Interrupted`] while waiting for another thread.

@@ -23,7 +23,8 @@ const MOST: u64 = 128 << 20;
 /// Bytes in flight per core. A single larger piece of work runs alone.
 const OF_A_CORE: u64 = 8 << 20;
 
-/// How long without progress before work continues without room: breaks a cycle of threads waiting for each other.
+/// How long work waits without any progress before it continues without room, to break a cycle of threads that wait for
+/// each other.
 const STALLED: Duration = Duration::from_secs(10);
 
 /// How long a waiter sleeps between checks of its interrupt.
@@ -50,7 +51,7 @@ thread_local! {
 pub struct Flight {
     bytes: u64,
     is_outer: bool,
-    /// Bound to its thread.
+    /// Binds a flight to its thread.
     _here: std::marker::PhantomData<*const ()>,
 }
 

@@ -33,7 +33,8 @@ impl Lent {
         Some(Self { block, range })
     }
 
-    /// Calls `fill` to write `length` bytes into a recycled, uncleared buffer. `None`: the budget has no buffer.
+    /// Lends bytes that `fill` writes into a recycled, uncleared buffer of `length` bytes. `None`: the budget has no
+    /// buffer.
     ///
     /// # Errors
     /// Those of `fill`.

@@ -20,7 +20,7 @@ pub(super) enum ZeroedPages {
     Part(HugePagePart),
 }
 
-/// A range of a huge page that overlaps no other part.
+/// A range of a huge page, which overlaps no other part of it.
 #[derive(Debug)]
 pub(super) struct HugePagePart {
     page: Arc<MmapRaw>,

@@ -41,8 +41,8 @@ impl<K: Hash + Eq + Clone> SingleFlight<K> {
         making.map_or(Ok(()), |making| making.wait(interrupt))
     }
 
-    /// The value that `find` returns, or one that `make` makes and stores where `find` finds it. Other requesters wait
-    /// meanwhile; if `make` fails, the first of them makes it instead.
+    /// The value that `find` returns, or one that `make` makes and stores where `find` finds it. Others who request it
+    /// wait meanwhile; if `make` fails, the first of them makes it instead.
     ///
     /// # Errors
     /// Those of `make`, and [`Interrupted`] while waiting for another thread.

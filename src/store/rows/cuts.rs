@@ -10,7 +10,7 @@ use super::RowRange;
 pub struct Cuts(Arc<[u64]>);
 
 impl Cuts {
-    /// From ends in any order. `None`: all rows are one run.
+    /// Cuts at these ends, given in any order. `None`: all rows are one run.
     pub fn new(ends: impl IntoIterator<Item = u64>) -> Option<Self> {
         let mut ends: Vec<u64> = ends.into_iter().filter(|end| *end > 0).collect();
         ends.sort_unstable();
@@ -49,7 +49,7 @@ impl Cuts {
 pub struct Blocked {
     rows: u64,
     per_block: u64,
-    /// The first row of each run and the number of its first block, followed by the totals.
+    /// The first row of each run and the number of its first block; last, the numbers of all rows and blocks.
     runs: Option<Arc<[(u64, u64)]>>,
 }
 

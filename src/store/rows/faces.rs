@@ -1,4 +1,4 @@
-//! Optional interfaces of rows: `None` means that arrays are all there is.
+//! Optional interfaces of rows. Rows without them offer arrays only.
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;

@@ -126,7 +126,7 @@ impl Containers {
     /// Examines each container; see [`RowsContainer::examine`].
     ///
     /// # Errors
-    /// The first one.
+    /// That of the first container that fails.
     pub fn examine(&self, interrupt: &Interrupt) -> Result<(), Error> {
         self.0.iter().try_for_each(|container| container.examine(interrupt))
     }

@@ -37,7 +37,7 @@ impl Fitter {
         Self { fitting: Fitting { end: start, bytes: 0 }, most, is_empty: true }
     }
 
-    /// Bytes left.
+    /// Bytes that are left for further rows.
     pub fn left(&self) -> u64 {
         self.most.saturating_sub(self.fitting.bytes)
     }
@@ -53,7 +53,7 @@ impl Fitter {
         fits
     }
 
-    /// The run so far.
+    /// The run of the rows added so far.
     pub fn fitting(&self) -> Fitting {
         self.fitting
     }

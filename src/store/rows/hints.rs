@@ -107,7 +107,7 @@ pub enum ValueSet {
 pub struct EnumerationNames {
     members: Vec<(i128, String)>,
     signed: bool,
-    /// 1 to 8.
+    /// Bytes of a code, 1 to 8.
     code_bytes: u32,
 }
 
@@ -164,7 +164,7 @@ impl Hints {
         self
     }
 
-    /// Hints that hold for rows of either kind.
+    /// Hints that hold for rows of which some have these hints, and others `other`.
     pub fn of_either(self, other: Self) -> Self {
         let texts = match (self.texts, other.texts) {
             (TextLength::Stored(a), TextLength::Stored(b)) => TextLength::Stored(a.max(b)),
@@ -185,7 +185,7 @@ impl Hints {
             true => self.fields.into_iter().zip(other.fields).map(|(a, b)| a.of_either(b)).collect(),
             false => Vec::new(),
         };
-        // The set of possible values is a separate question.
+        // Sets of possible values are not joined.
         let (stored, nullable) = (self.stored && other.stored, self.nullable || other.nullable);
         let nan = match (self.nan, other.nan) {
             (a, b) if a == b => a,
@@ -201,7 +201,7 @@ impl Hints {
 }
 
 impl EnumerationNames {
-    /// `None`: codes of this base type cannot be read.
+    /// The names of these members. `None`: codes of this base type cannot be read.
     fn new(base: &Datatype, members: &[EnumerationMember]) -> Option<Self> {
         let Class::Integer { signed, .. } = base.class else { return None };
         let code_bytes = u32::try_from(base.size).ok().filter(|bytes| (1..=8).contains(bytes))?;

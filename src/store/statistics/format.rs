@@ -17,7 +17,7 @@ use super::blocks::{BlockSummaries, from_bits, to_bits};
 use super::scalar::{LONGEST_TEXT, Scalar, ScalarKind, Summary};
 use crate::store::Blocked;
 
-/// Version of the bytes below and of their meaning: which values are null, how values are shown.
+/// Version of the bytes described above, and of their meaning: which values are null, how values are shown.
 pub(in crate::store) const VERSION: u8 = 1;
 
 const MAGIC: &[u8; 16] = b"hepfs statistics";

@@ -25,7 +25,7 @@ impl CodeLabels {
     /// More labels than a block has rows are not worth scanning for each block.
     pub const MOST: u64 = super::GRAIN;
 
-    /// `None`: the labels are not text, some are null, or the list is empty.
+    /// Prepares labels. `None`: they are not text, some are null, or there are none.
     pub fn new(labels: &ArrayRef) -> Option<Self> {
         let labels = labels.as_string_opt::<i64>().filter(|labels| labels.null_count() == 0)?;
         let first = (0..labels.len()).min_by_key(|code| labels.value(*code))?;
@@ -144,7 +144,7 @@ fn ends(members: &[EnumerationMember], least: i128, span: usize) -> Option<[usiz
     Some([names.iter().min()?.1, names.iter().max()?.1])
 }
 
-/// Marks the codes of rows, counted from the least, until both `ends` are marked: names between them add nothing.
+/// Marks the codes of rows, counted from the least code, until both `ends` are marked: names between them add nothing.
 fn mark<T: ArrowPrimitiveType>(codes: &PrimitiveArray<T>, least: i128, ends: Option<[usize; 2]>, used: &mut [bool]) {
     // With wrap-around, differences are those of the numbers.
     let least = least as usize;

@@ -60,7 +60,8 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// An integer, signed if it fits in 64 bits so; `None` beyond 64 bits.
+    /// An integer as a signed one if that takes at most 64 bits, else as an unsigned one. `None`: it takes more than 64
+    /// bits.
     pub fn of_integer(number: i128) -> Option<Self> {
         i64::try_from(number).map(Self::Int).or_else(|_| u64::try_from(number).map(Self::UInt)).ok()
     }
@@ -97,7 +98,7 @@ pub(super) fn greatest(a: Option<Scalar>, b: Option<Scalar>) -> Option<Scalar> {
 /// Exact counts and bounds of a range of rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
     /// Number of nulls.
     pub nulls: u64,
@@ -106,7 +107,7 @@ pub struct Summary {
     /// The least value that is neither null nor NaN; `None`: there is no such value, or a string longer than
     /// [`LONGEST_TEXT`] bytes is or may be the least.
     pub min: Option<Scalar>,
-    /// The greatest value, in the same way.
+    /// The greatest value that is neither null nor NaN; `None` in the same cases.
     pub max: Option<Scalar>,
 }
 

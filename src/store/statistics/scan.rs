@@ -63,7 +63,7 @@ pub fn summary(array: &dyn Array) -> Option<Summary> {
     })
 }
 
-/// Folds one more value into the result so far.
+/// A function that folds one more value into the result so far.
 type Step<N, A> = fn(N, A) -> A;
 
 /// A number with an order, and possibly a value outside it.
@@ -379,9 +379,9 @@ pub(super) fn head(data: &[u8], range: &Range<usize>) -> u128 {
     }
 }
 
-/// Least and greatest string so far.
+/// The least and the greatest string so far.
 pub(super) struct Texts<'a> {
-    /// The heads of both.
+    /// The heads of both strings.
     heads: [u128; 2],
     bounds: Option<[&'a [u8]; 2]>,
 }

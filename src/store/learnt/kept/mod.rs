@@ -95,7 +95,7 @@ impl KeptFolder {
         self.0.as_ref().map(|folder| folder.path.as_path())
     }
 
-    /// Creates the folder now, so that a warning of its faults comes at once.
+    /// Creates the folder now, so that a warning about its faults comes at once.
     pub fn try_out(&self) {
         if let Some(folder) = &self.0
             && let Err(error) = folder.make().and_then(|()| Ok(rustix::fs::access(&folder.path, Access::WRITE_OK)?))
@@ -201,7 +201,7 @@ fn refused(reason: &str) -> io::Error {
 }
 
 impl Folder {
-    /// Warns once of a fault of the folder.
+    /// Warns of a fault of the folder, but only of the first one.
     fn warn(&self, what: &str, error: &io::Error) {
         self.trouble.get_or_init(|| {
             let trouble = format!("the cache folder {} {what}: {error}", self.path.display());
