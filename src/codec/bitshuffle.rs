@@ -8,7 +8,7 @@ use super::compressors::framing::Framed;
 use super::space::{Space, lend};
 use super::{bits, lz4, target, zstd};
 
-/// Default bytes of a block. Part of the format: never to be changed.
+/// Bytes of a block by default. Part of the format: never to be changed.
 const TARGET: usize = 8192;
 
 /// Fewest elements of such a block.
@@ -93,7 +93,7 @@ fn compressed(data: &[u8], out: &mut [u8], parameters: Parameters) -> Result<usi
     Ok(length)
 }
 
-/// How many of `length` bytes lie in blocks: those of whole groups of eight elements.
+/// Number of bytes, of `length`, that lie in blocks: those of whole groups of eight elements.
 fn shuffled(length: usize, size: usize) -> Result<usize, Error> {
     if !length.is_multiple_of(size) {
         return Err(format!("{length} bytes are no multiple of an element's {size}").into());

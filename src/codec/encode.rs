@@ -1,4 +1,4 @@
-//! Applies filters to chunks that are to be written: the inverse of the decoders in this layer.
+//! Applies filters to chunks that are to be written: the inverse of the decoders of this layer.
 
 use super::Error;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub enum Compression {
     Lz4,
 }
 
-/// Compresses chunks one after the other and keeps its compressor and buffers.
+/// Compresses chunks one after another. It keeps its compressor and buffers.
 pub struct Packer {
     compression: Compression,
     zstandard: Option<CCtx<'static>>,

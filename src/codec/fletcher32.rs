@@ -1,4 +1,4 @@
-//! Filter 3: a checksum of four bytes behind the data.
+//! Filter 3: a checksum of four bytes after the data.
 
 use super::Error;
 
@@ -7,7 +7,7 @@ pub(super) fn verify(data: &[u8]) -> Result<&[u8], Error> {
     let (data, stored) = data.split_last_chunk::<4>().ok_or("shorter than its checksum")?;
     let stored = u32::from_le_bytes(*stored);
     let computed = checksum(data);
-    // HDF5 1.6.2 and earlier swapped the bytes of both halves on little-endian machines; libhdf5 accepts both.
+    // On little-endian machines, HDF5 1.6.2 and earlier swapped the two bytes of each half; libhdf5 accepts both forms.
     let swapped = (computed & 0x00ff_00ff) << 8 | computed >> 8 & 0x00ff_00ff;
     if stored == computed || stored == swapped {
         Ok(data)
@@ -19,7 +19,7 @@ pub(super) fn verify(data: &[u8]) -> Result<&[u8], Error> {
 /// Fletcher's checksum over big-endian 16-bit words, an odd last byte counting as the high half of one.
 fn checksum(data: &[u8]) -> u32 {
     let (mut low, mut high) = (0u32, 0u32);
-    // 360 words are the most for which neither sum can exceed 32 bits between two foldings.
+    // 360 is the greatest number of words for which neither sum can exceed 32 bits between two foldings.
     for block in data.chunks(720) {
         let words = block.chunks_exact(2);
         let odd = words.remainder().first();

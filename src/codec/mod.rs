@@ -1,4 +1,4 @@
-//! Filters undone, and applied, outside libhdf5.
+//! Undoes and applies filters without libhdf5.
 //!
 //! Every codec is a pure function from a slice to a slice. A [`Pipeline`] knows the output size of each stage before it
 //! runs: the chunk's size is known, shuffle keeps it and fletcher32 adds four bytes. Only below a second compressor is
@@ -41,10 +41,10 @@ const SLACK: usize = 64 << 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Codec {
     Deflate,
-    /// Bytes of an element.
+    /// The number is the bytes of an element.
     Shuffle(usize),
     Fletcher32,
-    /// The parameters in the file; likewise below.
+    /// The numbers are the parameters in the file, as in the variants below.
     Szip(Box<[u32]>),
     Nbit(Box<[u32]>),
     ScaleOffset(Box<[u32]>),
@@ -119,7 +119,7 @@ impl Pipeline {
         self.active(mask).next().is_none()
     }
 
-    /// Whether a chunk of `size` bytes can have become `stored` bytes.
+    /// Whether filters can have turned a chunk of `size` bytes into `stored` bytes.
     pub fn is_plausible(size: usize, stored: u64) -> bool {
         stored <= (size as u64).saturating_mul(2).saturating_add(SLACK as u64)
     }
@@ -127,7 +127,7 @@ impl Pipeline {
     /// Scratch space for a chunk of `size` bytes.
     pub fn scratch(&self, mask: u32, size: usize) -> Scratch {
         let direct = self.direct(mask);
-        // Checking a checksum moves no data, and the last filter writes into the chunk itself.
+        // A checksum is checked without moving data, and the last filter writes into the chunk itself.
         let moves = |i: &usize| !masked(mask, *i) && self.codecs[*i] != Codec::Fletcher32 && direct != Some(*i);
         let outputs = || (0..self.codecs.len()).filter(moves).map(|i| self.before(i, mask, Size::Exactly(size)).most());
         let most = outputs().max().unwrap_or(0);
@@ -232,7 +232,7 @@ impl Codec {
             2 => Codec::Shuffle(filter.parameters.first().map_or(0, |size| *size as usize)),
             3 => Codec::Fletcher32,
             4 => Codec::Szip(parameters()),
-            // Its first parameter is their number. A list too long for the catalogue is left to libhdf5.
+            // The first parameter of this filter is their number. A list too long for the catalogue is left to libhdf5.
             5 if filter.parameters.first() == Some(&(filter.parameters.len() as u32)) => Codec::Nbit(parameters()),
             6 => Codec::ScaleOffset(parameters()),
             307 => Codec::Bzip2,
@@ -294,7 +294,7 @@ impl Codec {
     }
 }
 
-/// The size of a stage's output, or its bound.
+/// The size of the data after a stage, or its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     Exactly(usize),
@@ -321,14 +321,14 @@ fn masked(mask: u32, i: usize) -> bool {
     i < 32 && mask >> i & 1 == 1
 }
 
-/// The part of `out` for the size in a header.
+/// The part of `out` that takes as many bytes as a header says. Fails if `out` is shorter.
 fn target(out: &mut [u8], size: u64) -> Result<&mut [u8], Error> {
     let room = out.len();
     let part = usize::try_from(size).ok().and_then(|size| out.get_mut(..size));
     part.ok_or_else(|| format!("the header says {size} bytes, more than the {room} expected").into())
 }
 
-/// Fails if a block of a chunk gave another number of bytes than expected.
+/// Fails if a block of a chunk had another number of bytes than expected.
 fn filled(n: usize, expected: usize) -> Result<(), Error> {
     if n == expected { Ok(()) } else { Err(format!("a block gave {n} bytes, {expected} expected").into()) }
 }

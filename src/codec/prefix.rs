@@ -14,7 +14,7 @@ use super::{Codec, Pipeline, Prefix, lz4};
 const WINDOW: u32 = 23;
 
 impl Pipeline {
-    /// Whether the beginning of chunks with this mask can be decoded alone.
+    /// Whether chunks with this mask have a beginning that can be decoded alone.
     pub fn has_prefix(&self, mask: u32) -> bool {
         self.stream(mask).is_some()
     }
@@ -37,7 +37,7 @@ impl Pipeline {
     }
 }
 
-/// libdeflate cannot decode a beginning; this decoder can.
+/// Inflates a beginning, which libdeflate cannot do.
 fn inflate(stored: &[u8], out: &mut [u8]) -> Prefix {
     let flags = inflate_flags::TINFL_FLAG_PARSE_ZLIB_HEADER
         | inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF

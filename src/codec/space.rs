@@ -6,7 +6,7 @@ use std::thread::LocalKey;
 /// Most bytes that a thread keeps: the usual blocks of all formats are smaller, and allocating costs more than copying.
 const KEPT: usize = 4 << 20;
 
-/// A buffer of a thread.
+/// A buffer that a thread keeps.
 pub(super) type Space = RefCell<Vec<u8>>;
 
 /// Lends `length` bytes of arbitrary content to `work`.

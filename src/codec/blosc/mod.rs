@@ -8,8 +8,8 @@
 //! +---------+------+-------+----------+--------+------------+--------+-----------------+---------+-----
 //! ```
 //!
-//! Numbers are little-endian. A block is one stream, or one for each byte of an element ("split"); its length (u32)
-//! precedes each. A stream as long as its decompressed bytes is stored uncompressed. A filter shuffles the bytes or
+//! Numbers are little-endian. A block is one stream, or one for each byte of an element ("split"); each stream follows
+//! its length (u32). A stream as long as its decompressed bytes is stored uncompressed. A filter shuffles the bytes or
 //! bits of a block's elements before compression.
 
 mod blosclz;
@@ -32,7 +32,7 @@ const RESERVED: u8 = 0x08;
 /// Every block is one stream.
 pub(super) const UNSPLIT: u8 = 0x10;
 
-/// Largest elements whose blocks are split.
+/// Bytes of the largest elements whose blocks are split.
 pub(super) const MOST_STREAMS: usize = 16;
 /// Fewest elements of a block that is split.
 const FEWEST_ELEMENTS: usize = 128;
@@ -104,7 +104,7 @@ pub(super) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Error> {
     })
 }
 
-/// The bytes from the start that is stored at byte `at`.
+/// The bytes of `data` from the block's start that is stored at byte `at`.
 pub(super) fn from_start(data: &[u8], at: usize) -> Result<&[u8], Error> {
     let start = data.get(at..).and_then(|bytes| bytes.first_chunk()).ok_or("the starts of blocks are cut short")?;
     let start = u32::from_le_bytes(*start) as usize;

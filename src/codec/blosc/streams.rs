@@ -14,7 +14,7 @@ thread_local! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compressor {
     BloscLz,
-    /// LZ4HC gives the same format.
+    /// LZ4. LZ4HC gives the same format.
     Lz4,
     Snappy,
     Zlib,
@@ -33,7 +33,7 @@ impl Compressor {
         })
     }
 
-    /// Decompresses a stream, which must fill `out`; a stream of this length is stored uncompressed.
+    /// Decompresses a stream, which must fill `out`. One that is as long as `out` is stored uncompressed.
     pub fn decode(self, data: &[u8], out: &mut [u8]) -> Result<(), Error> {
         if data.len() == out.len() {
             out.copy_from_slice(data);
@@ -57,7 +57,7 @@ impl Compressor {
 pub enum BlockStreams {
     /// Blosc 1: compressed streams.
     Only,
-    /// Blosc 2: also runs of one byte. Their length is 0 for zeros, else the negative byte, followed by a token.
+    /// Blosc 2: also runs of one byte. Instead of a length they have 0 for zeros, else the negated byte and a token.
     OrRuns,
 }
 
@@ -68,7 +68,7 @@ enum Stream<'a> {
 }
 
 impl<'a> Stream<'a> {
-    /// Takes the next stream, which its length precedes.
+    /// Takes the next stream, which follows its length.
     fn take(input: &mut &'a [u8], kind: BlockStreams) -> Result<Self, Error> {
         const SHORT: &str = "a block is cut short";
         let (length, rest) = input.split_first_chunk().ok_or(SHORT)?;
@@ -118,8 +118,8 @@ pub fn decompress(
     Ok(())
 }
 
-/// Decompresses a block whose streams are byte planes of its elements, and joins these. Streams stored uncompressed,
-/// such as noise, need no room in `space`, which is as long as the block.
+/// Decompresses a block whose streams are byte planes of its elements, and joins the planes. Streams stored
+/// uncompressed, such as noise, need no room in `space`, which is as long as the block.
 pub fn decompress_planes(
     compressor: Compressor,
     mut input: &[u8],

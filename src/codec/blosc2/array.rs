@@ -27,7 +27,7 @@ pub(super) struct Blosc2Array {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Dimension {
     length: usize,
-    /// Length of a block.
+    /// Length of a block along the dimension.
     block: usize,
 }
 
@@ -81,7 +81,7 @@ impl Blosc2Array {
             return Err(format!("{size} bytes in blocks of {blocks}, {padded} in blocks of {block} expected").into());
         }
         let mut blocks = chunk.blocks();
-        // In one dimension blocks are pieces of the array; only the last may have padding.
+        // In one dimension, blocks are consecutive pieces of the array; only the last may have padding.
         if self.dimensions.len() < 2 {
             for target in out.chunks_mut(block) {
                 if target.len() == block {

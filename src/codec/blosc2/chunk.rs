@@ -11,7 +11,7 @@ use super::super::space::{Space, lend};
 use super::super::{shuffle, target};
 use crate::codec::Error;
 
-/// Flags of both kinds of shuffling, which together announce the 16 bytes more.
+/// Flags of both kinds of shuffling, which together announce the additional 16 bytes.
 const EXTENDED: u8 = SHUFFLED | BIT_SHUFFLED;
 
 /// Offset of the starts of blocks, or of a repeated value.
@@ -27,23 +27,24 @@ thread_local! {
 /// A filter to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Unshuffle bytes, in groups of this size.
+    /// Unshuffle the bytes of elements of this size.
     Bytes(usize),
     /// Unshuffle bits.
     Bits,
-    /// Undo delta: the first block combines each word with the one before, other blocks with the words of the first.
+    /// Undo delta: words of the first block are XORed with the word before, those of other blocks with those of the
+    /// first.
     Delta,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Content<'a> {
-    /// These bytes repeated.
+    /// These bytes, repeated.
     Repeated(&'a [u8]),
     /// All bytes, uncompressed.
     Copied(&'a [u8]),
     Compressed {
         compressor: Compressor,
-        /// Filters in the order of undoing.
+        /// The filters to undo, in this order.
         steps: Vec<Step>,
     },
 }
@@ -106,7 +107,7 @@ impl<'a> Blosc2Chunk<'a> {
                 continue;
             }
             steps.push(match filter {
-                // No filter; or dropped bits, which cannot be undone.
+                // There is no filter, or it has dropped bits, which cannot be undone.
                 0 | 4 => continue,
                 1 => Step::Bytes(match extension[PARAMETERS + i] {
                     0 => header.element,
@@ -262,7 +263,7 @@ impl Step {
     }
 }
 
-/// Undoes delta in a block; with `first` empty, in the first block.
+/// Undoes delta in a block. `first` is the first block; empty if this is the first.
 fn undo_delta(block: &mut [u8], first: &[u8], element: usize) {
     let word = match element {
         1 | 2 | 4 => element,

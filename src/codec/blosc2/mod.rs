@@ -63,7 +63,7 @@ impl<'a> Frame<'a> {
         };
         let array = match metalayer(header, b"b2nd")? {
             Some(array) => Some(array),
-            // The metalayer's name before Blosc 2 adopted it.
+            // The name of the metalayer before Blosc 2 adopted it.
             None => metalayer(header, b"caterva")?,
         };
         Ok(Self { chunk, element, array })
@@ -94,7 +94,7 @@ fn size(number: i64) -> Result<usize, Error> {
 /// The content of a metalayer, if present.
 fn metalayer<'a>(header: &'a [u8], wanted: &[u8]) -> Result<Option<&'a [u8]>, Error> {
     const SHORT: &str = "the frame's metalayers are cut short";
-    // An array, the size of the index, a map: one, three and one bytes.
+    // Skips the heads of an array (one byte), of the size of the index (three) and of a map (one).
     let layers = number::<2>(header, METALAYERS + 5)?;
     let mut rest = header.get(METALAYERS + 7..).ok_or(SHORT)?;
     for _ in 0..layers {

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use libdeflater::{DecompressionError, Decompressor};
 
 thread_local! {
-    // A decompressor holds 30 KiB of tables; making one for each chunk is noticeable with small chunks.
+    // A decompressor holds 30 KiB of tables; making one for each chunk would be noticeable with small chunks.
     static DECOMPRESSOR: RefCell<Decompressor> = RefCell::new(Decompressor::new());
 }
 

@@ -9,7 +9,7 @@ use super::super::{Prefix, filled, target};
 use super::framing::Framed;
 use super::matches::damaged;
 
-/// Largest block to decode for only a part of it.
+/// Bytes of the largest block to decode if only a part of it is needed.
 const MAX_BLOCK: usize = 8 << 20;
 
 /// Decompresses `data` into `out`; returns the bytes written.
@@ -25,7 +25,7 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8]) -> Result<usize, Err
     Ok(out.len())
 }
 
-/// Fills `out` with the chunk's first bytes, from the first bytes of the stream.
+/// Fills `out` with the first bytes of a chunk, from the first bytes of its stream.
 pub(in crate::codec) fn prefix(data: &[u8], out: &mut [u8]) -> Prefix {
     let Ok(mut framed) = Framed::read(data) else { return Prefix::MoreInput };
     let Framed { size, block, .. } = framed;
@@ -59,7 +59,7 @@ fn decode_stored(stored: &[u8], out: &mut [u8]) -> Result<(), Error> {
     decode_block(stored, out)
 }
 
-/// Decompresses one block of the format itself, which must fill `out`.
+/// Decompresses one block in the LZ4 block format, which must fill `out`.
 pub(in crate::codec) fn decode_block(data: &[u8], out: &mut [u8]) -> Result<(), Error> {
     // The reference implementation counts in 32 bits, and the crate does not check lengths.
     let room = i32::try_from(out.len()).ok().filter(|_| i32::try_from(data.len()).is_ok());

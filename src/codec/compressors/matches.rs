@@ -53,7 +53,8 @@ fn wide<const N: usize>(source: &[u8], target: &mut [u8]) -> bool {
     true
 }
 
-/// Repeats, at position `at`, the `length` bytes from `distance` bytes back; the source may overlap the destination.
+/// Writes to position `at` the `length` bytes that begin `distance` bytes before it; source and destination may
+/// overlap.
 #[inline(always)]
 pub(in crate::codec) fn repeat(out: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
     let from = at.checked_sub(distance).filter(|from| *from < at)?;
@@ -87,7 +88,7 @@ fn overlap(out: &mut [u8], at: usize, from: usize, length: usize) {
     }
     let mut done = 0;
     while done < length {
-        // The repeated part doubles with every step.
+        // The part to repeat doubles with every step.
         let step = (at - from + done).min(length - done);
         out.copy_within(from..from + step, at + done);
         done += step;

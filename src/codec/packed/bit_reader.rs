@@ -2,7 +2,8 @@
 
 use crate::codec::Error;
 
-/// The `width` bits (1 to 64) from bit `at`. Bits after the end of `data` are 0: the caller has checked the length.
+/// The number in the `width` bits (1 to 64) from bit `at` on. Bits after the end of `data` are 0: the caller has
+/// checked the length.
 #[inline]
 pub(super) fn field(data: &[u8], at: usize, width: u32) -> u64 {
     let rest = data.get(at / 8..).unwrap_or_default();
@@ -22,7 +23,7 @@ fn field_at_end(data: &[u8], skipped: usize, width: u32) -> u64 {
 /// Reads packed numbers one after the other.
 pub(super) struct BitReader<'a> {
     rest: &'a [u8],
-    /// Pending bits, from the top. Below the first `count`, bits may already repeat the beginning of `rest`.
+    /// Pending bits, the highest first. Bits below the first `count` may already repeat the beginning of `rest`.
     bits: u64,
     /// Number of bits in `bits` that were taken from `rest`.
     count: u32,
@@ -78,7 +79,7 @@ impl<'a> BitReader<'a> {
                 return Err(EndOfBits);
             }
         }
-        // In two steps, as `width` may be 0.
+        // Shifts in two steps, as `width` may be 0.
         let value = (self.bits >> 1 >> (63 - width)) as u32;
         self.drop(width);
         Ok(value)

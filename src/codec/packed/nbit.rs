@@ -50,9 +50,9 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) 
 /// bounds the work.
 #[derive(Debug, PartialEq)]
 struct Element {
-    /// Bytes after unpacking.
+    /// Bytes of the unpacked element.
     size: usize,
-    /// Bits when packed.
+    /// Bits of the packed element.
     bits: usize,
     kind: Kind,
 }
@@ -62,12 +62,12 @@ enum Kind {
     Atomic {
         is_big_endian: bool,
         precision: usize,
-        /// The lowest bit stored.
+        /// Position of the lowest bit that is stored.
         offset: usize,
     },
     /// Elements in succession.
     Array(Box<Element>),
-    /// Elements by byte offset.
+    /// Elements, each with its byte offset.
     Compound(Vec<(usize, Element)>),
     Bytes,
 }
@@ -148,7 +148,7 @@ impl Element {
     fn unpack(&self, data: &[u8], at: &mut usize, out: &mut [u8]) {
         match &self.kind {
             Kind::Atomic { is_big_endian, precision, offset } => {
-                // Byte by byte, from the most significant one.
+                // Reads byte by byte, from the most significant one.
                 let mut end = precision + offset;
                 while end > *offset {
                     let start = ((end - 1) / 8 * 8).max(*offset);

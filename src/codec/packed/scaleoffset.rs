@@ -1,4 +1,4 @@
-//! Filter 6: numbers as their distance from the smallest one, in as few bits as the largest distance takes.
+//! Filter 6: numbers as their distances from the smallest one, each in as many bits as the largest distance takes.
 //!
 //! ```text
 //! 0         4            5          13         21
@@ -17,7 +17,7 @@ use crate::codec::Error;
 
 /// Bytes before the numbers.
 const HEADER: usize = 21;
-/// Parameters that libhdf5 stores, the fill value included.
+/// Number of parameters that libhdf5 stores, those of the fill value included.
 const PARAMETERS: usize = 20;
 
 /// Unpacks `data` into `out`, by the parameters in the file; returns the bytes written.

@@ -30,11 +30,12 @@ use crate::codec::Error;
 const MSB: u32 = 16;
 /// Nearest-neighbour coding.
 const NN: u32 = 32;
-/// Most samples of a block (`H5_SZIP_MAX_PIXELS_PER_BLOCK`).
+/// Most samples in a block (`H5_SZIP_MAX_PIXELS_PER_BLOCK`).
 const BLOCK: usize = 32;
-/// A run of zero blocks of this length extends to the end of the segment; longer runs are written one longer.
+/// Written as the length of a run of zero blocks, this means up to the end of the segment; lengths from it on are
+/// written one greater.
 const REST_OF_SEGMENT: u32 = 5;
-/// Blocks of a segment. A run of zero blocks that crosses the end of a segment states its length.
+/// Number of blocks of a segment. A run of zero blocks that crosses the end of a segment states its length.
 const SEGMENT: u32 = 64;
 
 /// Decompresses `data` into `out`, by the parameters in the file; returns the bytes written.
@@ -63,9 +64,9 @@ pub(in crate::codec) fn decode(data: &[u8], out: &mut [u8], parameters: &[u32]) 
 struct Coding {
     is_nearest_neighbour: bool,
     is_most_significant_first: bool,
-    /// Samples of a block.
+    /// Number of samples in a block.
     block: usize,
-    /// Samples of a scanline.
+    /// Number of samples in a scanline.
     scanline: u32,
     /// Bits of a sample.
     bits: u32,
@@ -95,17 +96,17 @@ impl Coding {
         Ok(Self { is_nearest_neighbour, is_most_significant_first, block: block as usize, scanline, bits, pixel_bytes })
     }
 
-    /// Blocks of an interval.
+    /// Number of blocks in an interval.
     fn blocks(self) -> u32 {
         self.scanline.div_ceil(self.block as u32)
     }
 
-    /// Samples of a pixel.
+    /// Number of samples in a pixel.
     fn planes(self) -> usize {
         if self.bits == 8 { self.pixel_bytes } else { 1 }
     }
 
-    /// Bits that tell the option of a block.
+    /// Number of bits that hold the option of a block.
     fn option_bits(self) -> u32 {
         match self.bits {
             1..=8 => 3,
@@ -123,12 +124,12 @@ impl Coding {
 struct Decoder<'a> {
     coding: Coding,
     reader: BitReader<'a>,
-    /// The numbers of a block, then its samples.
+    /// The numbers of a block; later its samples.
     block: [u32; BLOCK],
     /// The sample before this block.
     previous: u32,
     out: &'a mut [u8],
-    /// The byte of `out` where the next sample goes.
+    /// Position in `out` of the next sample.
     at: usize,
 }
 
@@ -159,8 +160,8 @@ impl Decoder<'_> {
         Ok(())
     }
 
-    /// Reads the numbers of a block, a reference first. Returns the number of blocks if it begins a run of zero blocks,
-    /// else 1.
+    /// Reads the numbers of a block; if `is_referenced`, the first is a reference. Returns the number of blocks if it
+    /// begins a run of zero blocks, else 1.
     fn numbers(&mut self, index: u32, is_referenced: bool) -> Result<u32, Error> {
         let (reader, bits) = (&mut self.reader, self.coding.bits);
         let Some(block) = self.block.get_mut(..self.coding.block) else { return Err("a block is too long".into()) };
@@ -218,7 +219,7 @@ impl Decoder<'_> {
         Ok(run)
     }
 
-    /// Turns the numbers of a block, distances from the sample before, into samples.
+    /// Turns the numbers of a block, each a distance from the sample before, into samples.
     fn undo_distances(&mut self, is_referenced: bool) {
         let largest = self.coding.largest();
         let middle = largest / 2 + 1;
@@ -269,7 +270,7 @@ impl Decoder<'_> {
             if self.at < self.out.len() || now.is_empty() {
                 break;
             }
-            // After the last pixel follow the next bytes of all pixels.
+            // After the last pixel, the next bytes of all pixels follow.
             self.at = self.at + 1 - self.out.len();
             samples = later;
         }
@@ -279,7 +280,7 @@ impl Decoder<'_> {
 fn put<const N: usize>(out: &mut [u8], samples: &[u32], bytes: impl Fn(u32) -> [u8; N]) {
     let (places, rest) = out.as_chunks_mut();
     places.iter_mut().zip(samples).for_each(|(place, sample)| *place = bytes(*sample));
-    // libaec takes the bytes of 3-byte elements for 4-byte samples, the last of which may be cut.
+    // libaec handles the bytes of 3-byte elements as 4-byte samples, the last of which may be cut.
     if let Some(last) = samples.get(places.len()) {
         rest.iter_mut().zip(bytes(*last)).for_each(|(place, byte)| *place = byte);
     }

@@ -21,10 +21,10 @@ const BEFORE: usize = 64 << 10;
 /// Tokens between two calls of `keep_going`.
 const PATIENCE: usize = 1 << 16;
 
-/// Tags of slots that are not values of some [`CellKind`]. As values of the array they have the kind `Other`.
+/// Tags of slots whose values have no [`CellKind`]. As values of the array, they have the kind `Other`.
 mod tag {
     pub const BYTES: u8 = 15;
-    /// A tuple of bytes only.
+    /// A tuple that holds nothing but bytes.
     pub const BYTES_TUPLE: u8 = 16;
     /// The class `datetime.date`.
     pub const DATE: u8 = 17;
@@ -34,27 +34,32 @@ mod tag {
     pub const LIST: u8 = 19;
     /// The array's state: the tuple that ends with the list.
     pub const STATE: u8 = 20;
-    /// The function that returns a NumPy scalar, and its arguments: a data type, the bytes.
+    /// The function that returns a NumPy scalar.
     pub const SCALAR: u8 = 21;
+    /// The arguments of that function: a data type, the bytes.
     pub const SCALAR_ARGUMENTS: u8 = 22;
-    /// The class of data types, its arguments (a code first), an instance, and an instance's state (the byte order
-    /// second).
+    /// The class of data types.
     pub const TYPES: u8 = 23;
+    /// The arguments of that class, a code first.
     pub const TYPE_ARGUMENTS: u8 = 24;
+    /// An instance of that class: a data type.
     pub const TYPE: u8 = 25;
+    /// The state of a data type, with the byte order second.
     pub const TYPE_STATE: u8 = 26;
-    /// The classes `datetime.datetime` and `decimal.Decimal`.
+    /// The class `datetime.datetime`.
     pub const TIME: u8 = 27;
+    /// The class `decimal.Decimal`.
     pub const DECIMAL: u8 = 28;
-    /// The functions that return a `Timestamp` of pandas, and their arguments: a number, a frequency, a zone or none,
-    /// and since 2.0 a unit.
+    /// A function that returns a `Timestamp` of pandas.
     pub const TIMESTAMP: u8 = 29;
+    /// The arguments of such a function: a number, a frequency, no zone, and since 2.0 a unit.
     pub const TIMESTAMP_ARGUMENTS: u8 = 30;
+    /// Such arguments with a zone.
     pub const ZONED_ARGUMENTS: u8 = 31;
 }
 
 /// A tag in the upper 8 bits, a [`CellForm`] in the next, and in the rest the offset of the token of the value, or of
-/// an object's class. The number is one more than that, so that an option also takes 8 bytes.
+/// an object's class. The stored number is one more than that, so that an `Option<Slot>` also takes 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot(NonZeroU64);
 
@@ -83,7 +88,7 @@ impl Slot {
         ((self.0.get() - 1) & (u64::MAX >> 16)) as usize
     }
 
-    /// The same slot as a value of the array.
+    /// The slot of the same value in the array, whose values have kinds: `Other` replaces a tag.
     fn value(self) -> Self {
         if self.tag() > CellKind::Other as u8 { Self::kind(CellKind::Other, self.at()) } else { self }
     }
@@ -305,12 +310,12 @@ impl Slots<'_> {
         }
     }
 
-    /// The bytes in a slot of that kind.
+    /// The content of a slot for bytes.
     fn content(&self, slot: Slot) -> Option<&[u8]> {
         Tokens::new(self.bytes, slot.at()).next().ok().and_then(content)
     }
 
-    /// The number in a slot of that kind.
+    /// The number of a slot for an integer.
     fn integer(&self, slot: Slot) -> Option<i128> {
         match Tokens::new(self.bytes, slot.at()).next() {
             Ok(PickleOpcode::Integer(value)) if is_integer(slot) && slot.form() == CellForm::Python => value,
@@ -318,7 +323,7 @@ impl Slots<'_> {
         }
     }
 
-    /// The form of a `Timestamp`, whose unit may be stated.
+    /// The form of a `Timestamp`; `units` has the unit, if it is stated.
     fn timestamp(&self, units: &[Slot]) -> Option<CellForm> {
         match units {
             [] => Some(CellForm::Nanoseconds),
@@ -331,7 +336,7 @@ impl Slots<'_> {
     fn scalar(&self, arguments: Slot) -> Option<Slot> {
         let bytes = self.content(arguments).filter(|_| !self.is_swapped)?;
         let kind = match arguments.form() {
-            // A long text may be shared by many rows: it is decoded only for display.
+            // Many rows may share a long text, so it is decoded only for display.
             CellForm::Text => bytes.len().is_multiple_of(4).then_some(CellKind::Text)?,
             form => match form.scalar(bytes)? {
                 PickledCell::Bool(_) => CellKind::Bool,

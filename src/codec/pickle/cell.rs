@@ -22,9 +22,9 @@ pub enum CellKind {
     Bool,
     /// An integer that float64 holds exactly.
     Integer,
-    /// Another integer of 64 bits.
+    /// An integer of 64 bits that float64 does not hold exactly.
     Long,
-    /// Another integer of up to 128 bits.
+    /// An integer of more than 64 and up to 128 bits.
     Wide,
     /// A float.
     Float,
@@ -32,13 +32,14 @@ pub enum CellKind {
     Text,
     /// A `datetime.date`.
     Date,
-    /// A `datetime.datetime` without a zone, or a `Timestamp` of pandas without one, of microseconds or longer units.
+    /// A `datetime.datetime` without a zone, or a `Timestamp` of pandas without one that counts microseconds or longer
+    /// units.
     Time,
-    /// A `Timestamp` of pandas without a zone, of nanoseconds.
+    /// A `Timestamp` of pandas without a zone that counts nanoseconds.
     Nanoseconds,
-    /// A `Timestamp` of pandas with a zone, of microseconds or longer units.
+    /// A `Timestamp` of pandas with a zone that counts microseconds or longer units.
     ZonedTime,
-    /// A `Timestamp` of pandas with a zone, of nanoseconds.
+    /// A `Timestamp` of pandas with a zone that counts nanoseconds.
     ZonedNanoseconds,
     /// A `decimal.Decimal` that is a number.
     Decimal,
@@ -110,7 +111,7 @@ impl CellForm {
         CellForm::Nanoseconds,
     ];
 
-    /// The form for NumPy's number of a unit.
+    /// The form of a count of the unit with this number in NumPy. `None`: another unit.
     pub fn of_unit(unit: i128) -> Option<Self> {
         Some(match unit {
             7 => CellForm::Seconds,
@@ -177,7 +178,7 @@ impl CellForm {
     }
 }
 
-/// A place in the pickle. Values with the same place are the same value.
+/// The place of a value in the pickle. Values with the same place are the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CellPlace {
     pub(super) kind: CellKind,
@@ -198,7 +199,7 @@ pub struct Time {
 }
 
 impl Time {
-    /// Units of the value in a second.
+    /// Number of units of the value in a second.
     pub fn per_second(self) -> i64 {
         if self.is_fine { 1_000_000_000 } else { 1_000_000 }
     }
@@ -232,12 +233,12 @@ pub enum PickledCell<'a> {
     Time(Time),
     /// The digits of a decimal number, as Python wrote them.
     Decimal(Cow<'a, str>),
-    /// Any other value: the name of its class, as far as known.
+    /// Any other value, by the name of its class, as far as known.
     Other(Cow<'a, str>),
 }
 
 impl<'a> PickledCell<'a> {
-    /// Reads a value. `None`: the bytes are others than scanned, or too few.
+    /// Reads a value. `None`: the bytes are not those that were scanned, or are too few.
     pub(super) fn read(CellPlace { kind, form, at }: CellPlace, pickle: &'a [u8]) -> Option<Self> {
         // A missing value may have the token of a class.
         if kind == CellKind::None {
@@ -283,7 +284,7 @@ impl<'a> PickledCell<'a> {
     }
 }
 
-/// Bytes, or a string of Python 2, which also holds bytes.
+/// The content of bytes, or of a string of Python 2, which also holds bytes.
 pub(super) fn content(token: PickleOpcode<'_>) -> Option<&[u8]> {
     match token {
         PickleOpcode::Bytes(bytes) | PickleOpcode::Text(PickleTextEncoding::Python2, bytes) => Some(bytes),
@@ -296,8 +297,9 @@ pub(super) fn date(token: PickleOpcode<'_>) -> Option<i32> {
     shapes::day(content(token)?)?.try_into().ok()
 }
 
-/// Microseconds since 1970 of a `datetime.datetime`: the bytes of a date, whose month has a flag for the second of two
-/// equal hours of the clock; hour, minute, second, and three bytes of microseconds, the most significant first.
+/// Microseconds since 1970 of a `datetime.datetime`, whose bytes are: those of a date, with a flag in the month for the
+/// second of two equal hours of the clock; hour, minute, second; three bytes of microseconds, the most significant
+/// first.
 pub(super) fn micros(token: PickleOpcode<'_>) -> Option<i64> {
     let [high, low, month, day, hour, minute, second, rest @ ..] = content(token)? else { return None };
     let [first, middle, last] = *rest else { return None };

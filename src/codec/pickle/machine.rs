@@ -11,11 +11,11 @@ pub(super) trait PickleBuilder {
     /// A value on the stack and in the memo.
     type Value: Copy;
 
-    /// A value without parts.
+    /// Makes a value without parts.
     fn leaf(&mut self, token: PickleOpcode<'_>, at: usize) -> Result<Self::Value, Error>;
-    /// A class or function, by the texts of its names.
+    /// Makes a class or function, given the texts of its names.
     fn symbol(&mut self, module: Self::Value, name: Self::Value, at: usize) -> Result<Self::Value, Error>;
-    /// A container; the `items` of a dict are alternating keys and values.
+    /// Makes a container; the `items` of a dict are alternating keys and values.
     fn make(&mut self, container: PythonContainer, items: &[Self::Value], at: usize) -> Result<Self::Value, Error>;
     /// Adds items to a container.
     fn extend(
@@ -25,9 +25,9 @@ pub(super) trait PickleBuilder {
         items: &[Self::Value],
         at: usize,
     ) -> Result<(), Error>;
-    /// The result of a call.
+    /// Makes the result of a call.
     fn call(&mut self, function: Self::Value, arguments: Self::Value, at: usize) -> Result<Self::Value, Error>;
-    /// An object with a state; it replaces the object.
+    /// Makes an object with a state, which replaces the object.
     fn build(&mut self, object: Self::Value, state: Self::Value, at: usize) -> Result<Self::Value, Error>;
 }
 
@@ -61,14 +61,14 @@ impl PickleBudget {
     }
 }
 
-/// A machine at work.
+/// A machine that is running a pickle.
 pub(super) struct Machine<'a, V: PickleBuilder> {
     pub tokens: Tokens<'a>,
     pub values: V,
     pub stack: Vec<V::Value>,
     /// The stack's length at each `MARK`.
     pub marks: Vec<usize>,
-    /// In pages, so it grows without moving.
+    /// The memo, in pages, so that it grows without moving.
     pub memo: Vec<Vec<Option<V::Value>>>,
     /// Entries of `memo` in use.
     written: usize,

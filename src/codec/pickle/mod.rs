@@ -22,7 +22,7 @@ pub use tree::{PickleTree, PickleValue, attribute};
 /// Why a pickle cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A token that is malformed, cut short or not supported, or that does not fit the values on the stack.
+    /// A token is malformed, cut short or not supported, or does not fit the values on the stack.
     #[error("byte {at} of the pickle: {what}")]
     Token {
         /// Offset of the token.
@@ -38,7 +38,7 @@ pub enum Error {
         /// The limit.
         most: usize,
     },
-    /// A value that contains itself.
+    /// A value of the pickle contains itself.
     #[error("a value of the pickle contains itself")]
     Cycle,
     /// The pickle is not an array of objects.

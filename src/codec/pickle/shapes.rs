@@ -30,7 +30,7 @@ pub enum PandasLabel<'a> {
     Date(i64),
     /// An instant. It is shown in its zone if that is known, else in UTC: `2020-01-01 00:00:00+00:00`.
     Timestamp {
-        /// The count since 1970, in UTC.
+        /// The number of units since 1970, in UTC.
         value: i64,
         /// Units of `value` in a second: a power of 1,000.
         per_second: i64,
@@ -39,7 +39,7 @@ pub enum PandasLabel<'a> {
     },
     /// A difference of two instants.
     Timedelta {
-        /// Its length.
+        /// Its length in units.
         value: i64,
         /// Units of `value` in a second: a power of 1,000.
         per_second: i64,
@@ -76,7 +76,7 @@ pub fn label(value: PickleValue<'_>) -> Option<PandasLabel<'_>> {
 fn called(value: PickleValue<'_>) -> Option<PandasLabel<'_>> {
     let (module, name, arguments) = value.call()?;
     let integer = |i| arguments.item(i)?.integer();
-    // From NumPy's number of a unit.
+    // Converts NumPy's number of a unit.
     let per_second = |unit| (7..=10).contains(&unit).then(|| 1000_i64.pow(unit as u32 - 7));
     let timestamp = |per_second| {
         let zoned = arguments.item(2).filter(|zone| !zone.is_none());
@@ -89,7 +89,7 @@ fn called(value: PickleValue<'_>) -> Option<PandasLabel<'_>> {
         ("numpy._core.multiarray" | "numpy.core.multiarray", "scalar") => scalar(arguments),
         _ if !module.starts_with("pandas.") && module != "pandas" => None,
         (_, "_unpickle_timestamp") => timestamp(per_second(integer(3)?)?),
-        // pandas before 2.0 wrote nanoseconds only.
+        // Before 2.0, pandas wrote only nanoseconds.
         (_, "Timestamp") => timestamp(1_000_000_000),
         (_, "_timedelta_unpickle") => {
             Some(PandasLabel::Timedelta { value: integer(0)?, per_second: per_second(integer(1)?)? })
@@ -103,7 +103,7 @@ fn called(value: PickleValue<'_>) -> Option<PandasLabel<'_>> {
     }
 }
 
-/// A NumPy scalar of a little-endian data type.
+/// The label that is a NumPy scalar of a little-endian data type.
 fn scalar(arguments: PickleValue<'_>) -> Option<PandasLabel<'_>> {
     let (form, _) = element(arguments.item(0)?)?;
     of_bytes(form, &bytes(arguments.item(1)?)?)
@@ -134,7 +134,7 @@ fn of_bytes(form: CellForm, bytes: &[u8]) -> Option<PandasLabel<'static>> {
     })
 }
 
-/// Whether a call makes a NumPy array, whose state has the content.
+/// Whether a value is the call that makes a NumPy array. The content is in the state that the array gets afterwards.
 pub(super) fn is_array(value: PickleValue<'_>) -> bool {
     let Some((module, name, arguments)) = value.call() else { return false };
     let class = arguments.item(0).and_then(PickleValue::symbol);
@@ -152,7 +152,7 @@ fn array(value: PickleValue<'_>, left: &mut usize) -> Option<Json> {
     let extents: Vec<usize> = extents.collect::<Option<_>>()?;
     let product = |extents: &[usize]| extents.iter().try_fold(1_usize, |all, one| all.checked_mul(*one));
     let count = product(&extents)?;
-    // Empty inner lists count, too.
+    // Even empty inner lists count.
     let empty = extents.iter().position(|extent| *extent == 0).unwrap_or(extents.len());
     *left = left.checked_sub(product(&extents[..empty])?)?;
     // In Fortran order the first index runs fastest.
@@ -185,7 +185,7 @@ fn nested(extents: &[usize], flat: &mut impl Iterator<Item = Json>) -> Json {
     }
 }
 
-/// Bytes; older protocols store them as a text to be encoded.
+/// The value's bytes; older protocols store them as a text to be encoded.
 fn bytes(value: PickleValue<'_>) -> Option<Cow<'_, [u8]>> {
     if let PickleNode::Bytes(bytes) = value.node() {
         return Some((&**bytes).into());
@@ -385,7 +385,7 @@ fn quoted(text: &str, is_escaped: impl Fn(char) -> bool, f: &mut Formatter<'_>) 
     write!(f, "{quote}")
 }
 
-/// A day as `2020-01-31`.
+/// Writes a day as `2020-01-31`.
 fn date(day: i64, f: &mut Formatter<'_>) -> fmt::Result {
     let (year, month, day) = calendar::date(day);
     write!(f, "{year:04}-{month:02}-{day:02}")
@@ -447,13 +447,14 @@ pub fn zone(value: PickleValue<'_>) -> Option<String> {
         ("pytz", "_UTC") | ("dateutil.tz.tz" | "dateutil.tz", "tzutc") => Some("UTC".into()),
         ("pytz", "FixedOffset" | "_FixedOffset") => offset(arguments.item(0)?.integer()?.checked_mul(60)?),
         ("datetime", "timezone") => offset(seconds(arguments.item(0)?)?),
-        // Its name comes first.
+        // The first argument is the zone's name.
         ("dateutil.tz.tz" | "dateutil.tz", "tzoffset") => offset(seconds(arguments.item(1)?)?),
         _ => None,
     }
 }
 
-/// Arrow's name for a zone. Names of dateutil have a prefix, and perhaps the folder of the system's zones.
+/// Arrow's name for the zone of this name. Names of dateutil have a prefix, and perhaps the folder of the system's
+/// zones.
 pub fn named(text: &str) -> Option<String> {
     let name = match text.strip_prefix("dateutil/") {
         Some(path) => path.rsplit_once("zoneinfo/").map_or(path, |(_, name)| name),
@@ -472,7 +473,7 @@ fn seconds(value: PickleValue<'_>) -> Option<i64> {
     part(0)?.checked_mul(DAY)?.checked_add(part(1)?)
 }
 
-/// The name of an offset east of UTC, of less than a day.
+/// The name of an offset east of UTC. `None`: a day or more, or not in whole minutes.
 fn offset(seconds: i64) -> Option<String> {
     let minutes = seconds.unsigned_abs() / 60;
     match seconds {

@@ -65,16 +65,16 @@ pub(super) enum PickleOpcode<'a> {
     Put(u64),
     Memoize,
     Get(u64),
-    /// A call of the function below its arguments: `REDUCE`; `NEWOBJ` of a class.
+    /// A call of the function below its arguments (`REDUCE`), or of the class there (`NEWOBJ`).
     Call,
     /// As `Call`, with named arguments on top.
     CallNamed,
     /// A call of this class with all values above the mark, by Python 2.
     Instance(&'a [u8], &'a [u8]),
-    /// The same; the class is the first value above the mark.
+    /// As `Instance`, with the class as the first value above the mark.
     Object,
     Build,
-    /// A protocol number, or the length of a frame: no effect.
+    /// A protocol number, or the length of a frame, which have no effect.
     Nothing,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Tokens<'a> {
         Some(u64::from_le_bytes(number))
     }
 
-    /// Bytes after their length, a number of `width` bytes.
+    /// Bytes that follow their length, a number of `width` bytes.
     #[inline]
     fn counted(&mut self, width: usize) -> Option<&'a [u8]> {
         let n = self.number(width)?;
@@ -130,7 +130,7 @@ impl<'a> Tokens<'a> {
         self.read().unwrap_or(Err(CUT)).map_err(|what| Error::Token { at, what })
     }
 
-    /// `None`: the pickle is cut short.
+    /// Reads an opcode and its argument. `None`: the pickle is cut short.
     #[inline]
     fn read(&mut self) -> Option<Result<PickleOpcode<'a>, &'static str>> {
         let opcode = *self.bytes.get(self.at)?;

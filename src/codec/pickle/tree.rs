@@ -10,13 +10,13 @@ use super::tokens::{self, PickleOpcode, PythonContainer, Tokens};
 const BYTES: usize = 1 << 20;
 /// Most memo entries.
 const MEMO: usize = 100_000;
-/// Memory for stack and memo. Each byte of a pickle of [`BYTES`] can push a mark or a value.
+/// Bytes of memory for stack and memo. Each byte of a pickle of [`BYTES`] can push a mark or a value.
 const MEMORY: usize = 64 << 20;
 /// Most values in a pickle; repeated ones count each time.
 pub(super) const VALUES: usize = 100_000;
-/// Bytes of all texts per byte of the pickle, repeated ones counted each time; and the bytes that are always allowed,
-/// since labels of several levels repeat long texts.
+/// Most bytes of all texts for each byte of the pickle, repeated texts counted each time.
 const TEXT: usize = 16;
+/// Bytes of texts that are always allowed, since labels of several levels repeat long texts.
 const LITTLE: usize = 1 << 20;
 /// Deepest nesting of values.
 const DEPTH: usize = 64;
@@ -53,7 +53,7 @@ impl PickleNode {
         child.map(|at| *at as usize)
     }
 
-    /// Bytes of its own text or bytes.
+    /// Number of bytes of its own text or bytes.
     fn text_bytes(&self) -> usize {
         match self {
             PickleNode::Text(text) => text.len(),
@@ -153,17 +153,17 @@ impl<'a> PickleValue<'a> {
         matches!(self.node(), PickleNode::None)
     }
 
-    /// A text.
+    /// Its text, if it is one.
     pub fn text(self) -> Option<&'a str> {
         if let PickleNode::Text(text) = self.node() { Some(text) } else { None }
     }
 
-    /// A bool.
+    /// Its truth, if it is a bool.
     pub fn bool(self) -> Option<bool> {
         if let PickleNode::Bool(value) = self.node() { Some(*value) } else { None }
     }
 
-    /// An integer of 64 bits; a bool counts as one, as in Python.
+    /// Its integer, if it is one of 64 bits; a bool counts as one, as in Python.
     pub fn integer(self) -> Option<i64> {
         match self.node() {
             PickleNode::Integer(value) => i64::try_from(*value).ok(),
@@ -172,7 +172,7 @@ impl<'a> PickleValue<'a> {
         }
     }
 
-    /// A float.
+    /// Its float, if it is one.
     pub fn float(self) -> Option<f64> {
         if let PickleNode::Float(value) = self.node() { Some(*value) } else { None }
     }
@@ -326,7 +326,7 @@ impl PickleBuilder for Arena {
             PythonContainer::Tuple => PickleNode::Tuple(items.into()),
             PythonContainer::Dict if items.len().is_multiple_of(2) => PickleNode::Dict(items.into()),
             PythonContainer::Dict => return Err(Error::Token { at, what: "a key without a value" }),
-            // No known attribute has a set.
+            // No known attribute contains a set.
             PythonContainer::Set => return Err(Error::Token { at, what: "a set, which is not supported" }),
         };
         self.push(node, at)

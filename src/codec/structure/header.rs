@@ -27,15 +27,17 @@ const CONTINUATION: u64 = 0x10;
 /// Flag of a message stored elsewhere.
 const SHARED: u8 = 2;
 
-/// Flags of a header of version 2: it stores times; it stores limits of attributes; messages have an order.
+/// Flag of a header of version 2: it stores times.
 const TIMES: u8 = 0x20;
+/// Flag of a header of version 2: it stores limits of attributes.
 const LIMITS: u8 = 0x10;
+/// Flag of a header of version 2: its messages have an order.
 const ORDER: u8 = 4;
 
 /// Reads bytes at an address: fewer than requested at the end of the file. `None`: reading failed.
 pub type ReadAt<'a> = dyn Fn(u64, usize) -> Option<Vec<u8>> + 'a;
 
-/// A message.
+/// A message of an object header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderMessage {
     /// Its number in the file format.
@@ -101,7 +103,7 @@ impl Layout {
         }
         let order = self.flags.map_or(0, |flags| if flags & ORDER != 0 { 2 } else { 0 });
         let head = if self.flags.is_some() { 4 + order } else { 8 };
-        // A rest shorter than a message's head is a gap.
+        // If fewer bytes are left than the head of a message takes, they are a gap.
         while rest.0.len() >= head {
             let kind = rest.number(if self.flags.is_some() { 1 } else { 2 })?;
             let (size, flags) = (rest.number(2)?, rest.byte()?);

@@ -29,7 +29,7 @@ pub struct HeapObject {
 #[derive(Debug)]
 pub struct HeapObjects {
     sizes: HeapWidths,
-    /// In units of [`ALIGNMENT`].
+    /// The offset of each object's header, in units of [`ALIGNMENT`].
     places: Vec<u32>,
 }
 
@@ -98,13 +98,13 @@ impl HeapWidths {
 
     /// The objects of a collection. Every step advances at least by an object's header.
     pub fn objects(self, collection: &[u8]) -> Result<HeapObjects, Error> {
-        // From this capacity, the vector is copied once or twice at most; it is shrunk at the end.
+        // With this capacity, the vector is copied at most twice as it grows; it is shrunk at the end.
         let mut places = Vec::with_capacity(collection.len() / (2 * self.object));
         let (mut at, mut last, mut sorted) = (self.header, 0, true);
         while let Some(header) = collection.get(at..at + self.object) {
             let (index, length) = self.parse(header);
             if index == 0 {
-                // Free space, which comes last. If it does not, its size includes its header.
+                // This is free space, which comes last. If it does not, its size includes its header.
                 let fits = |length: &usize| (self.object..=collection.len()).contains(length);
                 let whole = usize::try_from(length).ok().filter(|length| fits(length) && length % ALIGNMENT == 0);
                 let Some(length) = whole else { break };

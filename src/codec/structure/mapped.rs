@@ -16,7 +16,7 @@ use std::ops::Range;
 use super::header::{self, ReadAt};
 use super::{Area, ElementSelection, Rest, Widths, heap};
 
-/// Messages of an object header.
+/// Kinds of messages of an object header.
 const DATASPACE: u64 = 1;
 const FILL: u64 = 5;
 const EXTERNAL: u64 = 7;
@@ -32,10 +32,11 @@ const MOST_BYTES: u64 = 256 << 20;
 /// Longest name, as in queries to libhdf5.
 const LONGEST_NAME: usize = 1 << 20;
 
-/// Flags of a mapping in version 1: it shares the file's name with another mapping; it shares the dataset's name; its
-/// file is the one that contains it.
+/// Flag of a mapping in version 1: it shares the name of its file with another mapping.
 const FILE_SHARED: u8 = 1;
+/// Flag of a mapping in version 1: it shares the name of its dataset with another mapping.
 const DATASET_SHARED: u8 = 2;
+/// Flag of a mapping in version 1: its dataset is in the file that contains the mapping.
 const SAME_FILE: u8 = 4;
 
 /// A virtual dataset.
@@ -56,7 +57,7 @@ pub enum StoredFill {
     Undefined,
     /// Zeros.
     Default,
-    /// An element.
+    /// This element.
     Value(Vec<u8>),
 }
 
@@ -83,15 +84,15 @@ pub struct StoredMapping<'a> {
     pub file: &'a [u8],
     /// Path of the dataset in it.
     pub dataset: &'a [u8],
-    /// The selected elements of the source.
+    /// The selected elements of the source dataset.
     pub from: ElementSelection,
-    /// Their place in the virtual dataset.
+    /// The elements of the virtual dataset to which they are mapped.
     pub to: ElementSelection,
 }
 
 impl VirtualDataset {
     /// The virtual dataset with its object header at an address. `None`: another object, or one that only libhdf5 can
-    /// interpret: mappings that are no boxes, or unlimited.
+    /// interpret, with mappings that are unlimited or not of boxes.
     pub fn read(address: u64, widths: Widths, read: &ReadAt<'_>) -> Option<Self> {
         let messages = header::messages(address, widths, read)?;
         let found = |kind| messages.iter().find(|message| message.kind == kind);

@@ -66,7 +66,7 @@ impl<'a> Rest<'a> {
         self.take(1)?.first().copied()
     }
 
-    /// Skips bytes.
+    /// Skips this many bytes.
     pub fn skip(&mut self, bytes: usize) -> Option<()> {
         self.take(bytes).map(drop)
     }

@@ -58,11 +58,11 @@ impl Metadata {
 pub struct TrevniColumn {
     /// Its name, unique in the file.
     pub name: String,
-    /// Type of a value, and storage of blocks; or why the column cannot be read.
+    /// Type of a value and storage of blocks, or why the column cannot be read.
     pub form: Result<(TrevniType, TrevniPacking), Error>,
     /// Whether each descriptor has the first value of its block.
     pub has_values: bool,
-    /// Whether each row, or each value of the parent, has any number of values.
+    /// Whether each row, or each value of the parent, has any number of values instead of one.
     pub is_array: bool,
     /// Position of the parent column: each of its values has one entry in this column.
     pub parent: Option<usize>,
@@ -110,7 +110,7 @@ impl TrevniHeader {
             return Err(format!("{count} columns in {} bytes", reader.left()).into());
         }
         let metadata = Metadata::read(reader)?;
-        // Looked up once: there may be many pairs and many columns.
+        // Both are looked up once: there may be many pairs and many columns.
         let of_file = [CODEC, CHECKSUM].map(|key| metadata.get(key));
         let mut columns = Vec::new();
         let mut places: HashMap<String, usize> = HashMap::new();
@@ -156,7 +156,7 @@ fn column(
     Ok(TrevniColumn { name, form, has_values, is_array, parent, start: 0, metadata })
 }
 
-/// A block according to its column.
+/// A block, as the beginning of its column describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockDescriptor {
     /// Rows of the table in it.

@@ -1,4 +1,4 @@
-//! Storage of a block: compression, with a checksum after it.
+//! How a block is stored: compressed, with a checksum after it.
 
 use crate::codec::Error;
 use libdeflater::crc32;
@@ -27,7 +27,7 @@ pub enum Checksum {
     Crc32,
 }
 
-/// Storage of a column's blocks.
+/// How the blocks of a column are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrevniPacking {
     /// The compression.
@@ -66,7 +66,7 @@ impl TrevniPacking {
         Ok(Self { codec, checksum })
     }
 
-    /// Bytes of the checksum behind each block.
+    /// Bytes of the checksum after each block.
     pub fn checksum_size(&self) -> u64 {
         match self.checksum {
             Checksum::Null => 0,

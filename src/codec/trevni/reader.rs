@@ -41,7 +41,7 @@ impl<'a> TrevniReader<'a> {
         self.at
     }
 
-    /// Number of bytes left, in the slice or after it.
+    /// Number of bytes left in the file, in the slice and after it.
     pub fn left(&self) -> u64 {
         self.total.saturating_sub(self.at as u64)
     }
@@ -139,7 +139,7 @@ impl<'a> TrevniReader<'a> {
         Ok((n >> 1) as i64 ^ -((n & 1) as i64))
     }
 
-    /// The length before `bytes` and `string`, at most the number of bytes left.
+    /// The length that precedes `bytes` and `string`, at most the number of bytes left.
     #[inline]
     pub fn length(&mut self) -> Result<usize, Stop> {
         let length = self.long()?;
@@ -147,7 +147,7 @@ impl<'a> TrevniReader<'a> {
         fits.ok_or_else(|| format!("bytes of length {length} where {} are left", self.left()).into())
     }
 
-    /// `bytes`.
+    /// A value of type `bytes`.
     ///
     /// # Errors
     /// [`Stop`].

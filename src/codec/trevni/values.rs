@@ -80,7 +80,7 @@ impl TrevniType {
 pub enum TrevniValues {
     /// This many nulls.
     Null(u64),
-    /// Bits from the lowest up, and their number.
+    /// Bits, the lowest of each byte first, and their number.
     Boolean(Vec<u8>, usize),
     /// `int`, `fixed32`.
     Int(Vec<i32>),
@@ -90,7 +90,7 @@ pub enum TrevniValues {
     Float(Vec<f32>),
     /// `double`.
     Double(Vec<f64>),
-    /// `string`, `bytes`: offsets with the final end, and all bytes.
+    /// `string`, `bytes`: the offset of each value and the final end, and the bytes of all values.
     Bytes(Vec<i64>, Vec<u8>),
 }
 
@@ -138,7 +138,7 @@ impl TrevniValues {
             *values = values.saturating_add(count);
             return Ok(());
         }
-        // At most eight for each byte of the block.
+        // There are at most eight for each byte of the block.
         let count = count as usize;
         match self {
             Self::Null(_) => {}
@@ -260,7 +260,7 @@ fn arrays(reader: &mut TrevniReader<'_>, kind: TrevniType, runs: bool, entries: 
         let (length, times) = match i64::from(reader.int()?) {
             length @ 0.. => (length as u64, 1),
             length if !runs => return Err(format!("the length {length} in version 1").into()),
-            // A run of zeros or ones.
+            // This is a run of zeros or ones.
             length => (u64::from(length % 2 == 0), ((3 - length) >> 1) as u64),
         };
         if times > entries.saturating_add(1).saturating_sub(starts.len() as u64) {

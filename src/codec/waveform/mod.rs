@@ -10,7 +10,7 @@ pub enum Coding {
     /// `radware_sigcompress`: differences or values, in as many bits as each section needs. The encoder added the shift
     /// to each sample.
     Sigcompress {
-        /// To be subtracted from each sample.
+        /// To subtract from each sample.
         shift: i32,
     },
     /// `uleb128_zigzag_diff`: each difference as a zigzag LEB128 number.

@@ -59,7 +59,7 @@ fn sums(numbers: [u16; 8]) -> [u16; 8] {
 struct Section<'a> {
     count: usize,
     width: u16,
-    /// For differences: the sample before them.
+    /// The sample before the first difference. `None`: the section holds values.
     first: Option<u16>,
     least: u16,
     packed: &'a [u8],

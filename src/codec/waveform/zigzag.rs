@@ -1,4 +1,4 @@
-//! `uleb128_zigzag_diff`.
+//! `uleb128_zigzag_diff`: differences as zigzag LEB128 numbers.
 
 /// Flag of a byte that is not the last of its number.
 const MORE: u8 = 128;
@@ -37,7 +37,7 @@ pub(super) fn decode(bytes: &[u8], out: &mut [i32]) -> Option<()> {
         }
         let (mut number, mut length) = (u32::from(first & !MORE), 1);
         while bytes.get(length - 1)? & MORE != 0 {
-            // A fifth byte has the last four bits.
+            // A fifth byte has only the last four bits.
             if length > 4 {
                 return None;
             }
