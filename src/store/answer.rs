@@ -14,7 +14,7 @@ pub struct Answer {
     parts: Vec<Part>,
     /// Number of produced bytes already in `parts`; the rest follows the last part.
     placed: usize,
-    /// Number of requested bytes, if parts may stay where they lie.
+    /// Number of requested bytes, if parts may stay where they are. `None`: all bytes go into memory.
     wanted: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ impl Answer {
         Self { made, ..Self::default() }
     }
 
-    /// An answer of `wanted` bytes, whose parts may stay where they lie. `buffer` receives the produced bytes.
+    /// An answer of `wanted` bytes, whose parts may stay where they are. `buffer` receives the produced bytes.
     pub fn referring(mut buffer: Vec<u8>, wanted: usize) -> Self {
         buffer.clear();
         Self { wanted: Some(wanted), ..Self::in_memory(buffer) }
@@ -136,7 +136,7 @@ impl Answer {
     }
 
     fn refer(&mut self, run: StoredRun) {
-        // Consecutive chunks are often contiguous in the source too.
+        // Consecutive chunks are often contiguous in the source as well.
         let run = match self.parts.last_mut() {
             Some(Part::Stored(last)) if self.placed == self.made.len() => match last.join(run) {
                 Ok(()) => return,

@@ -21,7 +21,7 @@ pub(in crate::store) struct ChunkGrid {
     /// Extents, the last one in bytes. There is at least one dimension; inner dimensions that no chunk boundary cuts
     /// are merged.
     shape: Vec<u64>,
-    /// Extents of a chunk, in the same form.
+    /// Extents of a chunk, in the same form as `shape`.
     chunk: Vec<u64>,
     /// Number of chunks along each dimension.
     chunks: Vec<u64>,

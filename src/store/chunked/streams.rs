@@ -40,7 +40,7 @@ struct Stream {
     released: u64,
 }
 
-/// Bytes that a sequential reader has left behind since the last call.
+/// Bytes that a sequential reader has left behind since they were last asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeftBehind {
     /// Bytes that only late requests may still want: evict these first.
@@ -61,7 +61,7 @@ impl RequestStreams {
                 Stream { start, end: start, requests: 0, first: last, scheduled: 0, passed: start, released: start }
             }
         };
-        // Repeating the same bytes, or hopping about near the end, is no progress.
+        // To repeat bytes, or to hop about near the end, is no progress.
         if bytes.end > stream.end {
             stream.requests = if bytes.start <= stream.end.saturating_add(bytes.end - bytes.start) {
                 stream.requests.saturating_add(1)
@@ -93,9 +93,9 @@ impl RequestStreams {
         first..ahead
     }
 
-    /// The bytes that a sequential reader, whose request ended at byte `end`, has left behind by `distance`: to evict
-    /// first after another `late` bytes, if late requests reach back further than that; to release after [`NEAR`],
-    /// which they never exceed.
+    /// The bytes that a sequential reader, whose request ended at byte `end`, has left behind: to evict first, those
+    /// further back than both `distance` and `late` (at most [`NEAR`]); to release, those further back than both
+    /// `distance` and [`NEAR`], which no late request exceeds.
     pub(super) fn left_behind(&self, end: u64, distance: u64, late: u64) -> LeftBehind {
         let mut streams = self.0.lock();
         let Some(stream) = streams.iter_mut().find(|stream| stream.is_sequential_at(end)) else {

@@ -165,7 +165,7 @@ impl FieldRows {
             }
             start = end;
         }
-        // Bytes gathered earlier must stem from the same state of the file.
+        // All gathered bytes must stem from one state of the file.
         self.dataset.file().check()
     }
 

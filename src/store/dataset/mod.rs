@@ -196,8 +196,8 @@ impl StoredDataset {
         result
     }
 
-    /// Appends `length` bytes from byte `offset` on to `out`, for readers who pass once, as the kernel does for its
-    /// page cache: releases decoded chunks behind a sequential reader.
+    /// Appends `length` bytes from byte `offset` on to `out`, for readers that pass once, as the kernel does to fill
+    /// its page cache: releases decoded chunks behind a sequential reader.
     ///
     /// # Errors
     /// As [`StoredDataset::read_bytes`]; `out` is then unchanged.
@@ -216,7 +216,7 @@ impl StoredDataset {
         }
         let start = out.len();
         let result = match self.route(interrupt)? {
-            // In other grids, chunks behind may still contain bytes to come.
+            // In other grids, chunks that were read may also contain bytes to come.
             Route::Chunks(chunks) if chunks.grid.is_line() => {
                 let result = chunks.append(offset, length, out, interrupt);
                 chunks.release_behind(offset.saturating_add(length as u64));

@@ -9,12 +9,12 @@ use crate::store::{Error, for_each_part};
 /// Rows that a core takes at once: few, so that no core idles at the end.
 const AT_ONCE: usize = 256;
 
-/// The location of each row's stored bytes in a dataset.
+/// Where the stored bytes of each row are in a dataset.
 #[derive(Clone, Copy, Debug)]
 pub struct StridedField<'a> {
     /// The dataset.
     pub dataset: &'a std::sync::Arc<StoredDataset>,
-    /// Distance between rows in bytes, at least 1.
+    /// Bytes from one row to the next, at least 1.
     pub stride: u64,
     /// Offset of the bytes within the row.
     pub offset: u64,

@@ -22,17 +22,17 @@ pub struct FillTest {
 
 #[derive(Clone, Debug)]
 enum Pattern {
-    /// Numeric equality (so −0 equals 0), or NaN; the fill is a one-element array.
+    /// Equal numbers (so −0 equals 0), or NaN if the fill is NaN; the fill is an array of one element.
     Float(ArrayRef),
-    /// Text, compared without padding.
+    /// Equal texts without their padding.
     Text(Vec<u8>),
-    /// The content of a sequence.
+    /// Sequences with this content.
     Sequence(Vec<u8>),
-    /// The element's bytes.
+    /// Elements with these bytes.
     Bytes(Vec<u8>),
-    /// Some of the element's bytes, from this position on.
+    /// Elements with these bytes from this position on.
     Part(usize, Vec<u8>),
-    /// Any of several.
+    /// Elements that match any of these patterns.
     AnyOf(Vec<Pattern>),
 }
 

@@ -119,9 +119,9 @@ impl Heap {
         Ok(texts.finish())
     }
 
-    /// No object has an address at or beyond this.
+    /// A bound that all addresses of objects are below.
     fn end(&self) -> Result<u64, Error> {
-        // A numbered file belongs to the worker.
+        // Only the worker can read a file with another number.
         if self.file_number == 0 { self.file.size() } else { Ok(u64::MAX) }
     }
 }

@@ -23,12 +23,12 @@ struct Seen {
     counted: BTreeMap<u64, u64>,
 }
 
-/// The number of rows with an oddity, and the first one.
+/// The number of rows with an oddity, and the first of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TallyCount {
-    /// Number of rows so far.
+    /// Number of rows that have it, as far as counted.
     pub rows: u64,
-    /// The first row.
+    /// The first of these rows.
     pub first: u64,
 }
 

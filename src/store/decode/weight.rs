@@ -156,7 +156,7 @@ pub fn fixed_width(data_type: &DataType) -> u64 {
 }
 
 /// Bytes of an element in an array, without variable-length parts. A fixed-length text counts in full, since its
-/// padding was read too.
+/// padding is read as well.
 fn width(datatype: &Datatype) -> u64 {
     fixed_width(&arrow_type(datatype)).saturating_add(fixed_texts(datatype))
 }

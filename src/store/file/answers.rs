@@ -7,7 +7,7 @@
 //!
 //! Only answers that will be the same next time are remembered: those without failures, about a file whose identity
 //! determines its content (no writer has it open, it had not just changed, it does not lead to others). A failure may
-//! have gone by the next time.
+//! be gone next time.
 
 #[cfg(test)]
 mod tests;
@@ -137,7 +137,7 @@ impl Answers {
         if self.known.lock().bytes.saturating_add(bytes) > most {
             return false;
         }
-        // Outside the lock, since it may evict what others keep.
+        // Reserves memory outside the lock, since that may evict what other files remember.
         let Some(reserved) = store.budget().try_reserve(bytes) else { return false };
         let mut known = self.known.lock();
         if known.answers.insert(asked, Remembered(answer.into(), reserved).into()).is_none() {
@@ -198,7 +198,7 @@ impl File {
 
     /// Whether the next request for a group will get the same answer.
     fn lasts(&self, group: &Group) -> bool {
-        // The reason why a plugin cannot be loaded may lie outside its folder, and go away.
+        // What keeps a plugin from loading may be outside of its folder, and may go away.
         group.is_whole() && (!self.client().has_plugins() || group.has_all_filters())
     }
 

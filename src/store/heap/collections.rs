@@ -8,13 +8,13 @@ use super::Collection;
 use crate::source::{Interrupt, Interrupted};
 use crate::store::{Budget, Cache};
 
-/// Most collections to keep that were requested once. Nearly all strings are read in the order in which they were
-/// written, and a collection is stored uncompressed: keeping those left behind would only fill memory, which costs more
-/// than reading them.
+/// Most collections to keep of those that were requested once. Nearly all strings are read in the order in which they
+/// were written, and a collection is stored uncompressed: to keep those that readers have passed would only fill
+/// memory, which costs more than reading them again.
 const FRESH: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// A second request before this many other collections were read just continues where a batch of rows ended, and does
-/// not count as reuse.
+/// Number of other collections read between two requests for one, below which the second does not count as reuse: it
+/// just continues where a batch of rows ended.
 const SOON: u64 = 64;
 
 /// A file's serial number, and an address in it.

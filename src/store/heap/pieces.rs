@@ -13,7 +13,7 @@ pub(in crate::store) struct Pieces {
     end: u64,
 }
 
-/// A piece of such memory.
+/// A piece of the memory that descriptors lead to.
 #[derive(Clone, Debug)]
 pub(in crate::store) enum HeapPiece {
     /// The content of the fill value's descriptors.

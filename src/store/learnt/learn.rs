@@ -64,8 +64,8 @@ impl Learner {
     }
 }
 
-/// Rows for a thread to decode at once, of `width` bytes each and in chunks of `natural` rows: whole chunks, about 16
-/// MiB.
+/// Number of rows, of `width` bytes each and in chunks of `natural` rows, for a thread to decode at once: whole chunks
+/// of together about 16 MiB.
 pub fn step(natural: Option<u64>, width: u64) -> u64 {
     let most = (STEP_BYTES / width.max(1)).max(1);
     match natural.filter(|natural| *natural > 0) {

@@ -56,7 +56,7 @@ pub enum SourceConstancy {
     Fixed,
     /// A writer has the source open in SWMR mode, and may append to it.
     Growing,
-    /// Values may lie in other files.
+    /// Values may be in other files as well.
     Scattered,
 }
 
@@ -297,7 +297,7 @@ impl Opening {
         self.store.decisions().take(&self.source.identity(), what, now)
     }
 
-    /// The learner of a column, always the same one; `path` is for display. `None` for types without an order, and for
+    /// The learner of a column: one for all callers. `path` is for display. `None` for types without an order, and for
     /// sources whose identity does not determine their content.
     pub fn learner(self: &Arc<Self>, path: &str, column: ColumnId, rows: &dyn Rows) -> Option<Arc<Learner>> {
         if !self.has_one_content() {

@@ -26,12 +26,12 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// `learner` must be made for these rows.
+    /// Makes `learner`, which must be made for these rows, see their values.
     pub fn new(rows: Arc<dyn Rows>, learner: Arc<Learner>) -> Self {
         Self { rows, learner }
     }
 
-    /// Learns from `length` stored bytes at byte `offset`, about `most` at a time; `part` returns ranges of them.
+    /// Learns from `length` stored bytes at byte `offset`, in pieces of about `most`; `part` returns ranges of them.
     fn observe_stored(
         &self,
         (offset, length): (u64, usize),

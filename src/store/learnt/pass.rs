@@ -112,7 +112,7 @@ struct State<T> {
     /// Why the last pass failed, until one of its readers has taken the error.
     error: Option<Error>,
     waiting: usize,
-    /// Number of waiting readers for whom the values of some blocks may suffice.
+    /// Number of waiting readers that may need only the values of the first blocks.
     waiting_for_part: usize,
 }
 
@@ -356,7 +356,7 @@ impl<T: Clone + Send + Sync + Serialize + DeserializeOwned + 'static> Pass<T> {
             state.pieces.insert(first, values);
         }
         self.advance(state);
-        // Waking readers for whom this does not suffice would make them and the pass compete for cores at each step.
+        // To wake readers that need more would make them and the pass compete for cores at each step.
         if self.complete.get().is_some() || state.waiting_for_part > 0 {
             self.changed.notify_all();
         }

@@ -1,9 +1,9 @@
 //! Memory outside the budget: arrays and text being made, over all threads.
 //!
 //! Work is cut into pieces of about [`ARRAY_BYTES`], so that a few of them per core take little memory. A single value
-//! may be larger, and a file can have many such values: a [`Flight`] counts the bytes of each piece of work, and the
-//! next piece waits for room. The thread that makes arrays takes it, never one that waits for others who may want one;
-//! nested work on the same thread belongs to the outer piece.
+//! may be larger, and a file can have many large values: a [`Flight`] counts the bytes of each piece of work, and the
+//! next piece waits for room. The thread that makes arrays takes the flight, never one that waits for others that may
+//! want one; nested work on the same thread belongs to the outer piece.
 
 use std::cell::Cell;
 use std::sync::OnceLock;

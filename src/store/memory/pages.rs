@@ -1,4 +1,4 @@
-//! The memory behind buffers.
+//! The memory that buffers consist of.
 
 use std::ops::{Deref, DerefMut, Range};
 use std::slice;

@@ -17,7 +17,7 @@ pub trait StoredBytes {
     /// See [`Error`]; `out` is then unchanged.
     fn append(&self, offset: u64, length: usize, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error>;
 
-    /// Locates the same bytes, for a reader that can do without a copy.
+    /// Locates the bytes that [`append`](Self::append) would append, for a reader that can do without a copy.
     ///
     /// # Errors
     /// See [`Error`].
@@ -26,8 +26,8 @@ pub trait StoredBytes {
         Ok(Span::Made(length))
     }
 
-    /// Lends the same bytes to a parallel scan: decodes the chunk on the calling core, and releases bytes behind the
-    /// scan. Requests of a scan have equal lengths. `None`: the bytes are not contiguous.
+    /// Lends these bytes to a parallel scan: decodes the chunk on the calling core, and releases bytes behind the scan.
+    /// Requests of a scan have equal lengths. `None`: the bytes are not contiguous.
     ///
     /// # Errors
     /// See [`Error`].

@@ -64,8 +64,8 @@ pub enum TextLength {
     Encoded(u64),
     /// At most this many bytes as shown.
     Shown(u64),
-    /// Strings of at most this many stored bytes each: the total of a file, or a limit that is seldom reached. Far too
-    /// much for a fixed slot per row.
+    /// Strings of at most this many stored bytes each: the total of a file, or a limit that is rarely reached. This is
+    /// far too much for a fixed slot per row.
     Within(u64),
 }
 
@@ -79,7 +79,7 @@ impl TextLength {
         }
     }
 
-    /// A bound on the longest text as shown, from any source.
+    /// A bound on the bytes of the longest text as shown, even if it is far too much for a slot.
     pub fn bound(self) -> Option<u64> {
         match self {
             Self::Within(bytes) => bytes.checked_mul(3),

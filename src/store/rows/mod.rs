@@ -55,9 +55,9 @@ pub trait Rows: Debug + Send + Sync {
         Ok(Fitting::fixed(&range, fixed_width(&self.facts().data_type), bytes))
     }
 
-    /// The same rows as shared values: if many rows have equal stored bytes, their array takes little although that of
-    /// [`Rows::array`] takes much. `None`: that is not so, or takes long to find out. For callers of [`Rows::fitting`]
-    /// whose rows do not all fit.
+    /// The rows as shared values: if many of them have equal stored bytes, these take little memory although the array
+    /// of [`Rows::array`] takes much. `None`: they do not take little, or it takes long to find out. For callers of
+    /// [`Rows::fitting`] whose rows do not all fit.
     ///
     /// # Errors
     /// As [`Rows::array`].

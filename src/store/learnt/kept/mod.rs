@@ -338,7 +338,7 @@ impl Folder {
                 }
             }
         }
-        // Listing so seldom adds nothing noticeable per entry.
+        // At this interval, listing adds nothing noticeable to an entry.
         *swept = Swept { bytes, unseen: MOST_PUT.max(entries.len() as u64 / 4) };
         Ok(())
     }
