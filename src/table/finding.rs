@@ -91,7 +91,7 @@ impl Finding {
         Self { rule, section: rule.sections.last().copied(), path: path.into(), found: found.into(), rows: None }
     }
 
-    /// The same finding under another revision of the format, if that has the rule.
+    /// The same finding under another revision of the format, if this revision has the rule.
     pub fn by(self, revision: &str) -> Self {
         let own = self.rule.sections.iter().find(|(of, _)| of.starts_with(revision));
         Self { section: own.copied().or(self.section), ..self }

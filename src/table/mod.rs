@@ -82,7 +82,7 @@ pub struct Table {
     pub findings: Vec<Finding>,
     /// The revision by which it is judged, as its rules name it; empty for rules without revisions.
     pub judged_by: &'static str,
-    /// The rule that the labels of a set are distinct. `None`: there is no such rule.
+    /// The rule that the labels of a set are distinct. `None`: the format has none.
     pub labels_differ: Option<&'static Rule>,
     /// The rule that each oddity of values breaks.
     pub rule_of: fn(Oddity) -> &'static Rule,
@@ -372,7 +372,7 @@ pub struct Expected {
 /// The value nearest to a stated fill value that no element can equal.
 #[derive(Clone, Debug)]
 pub struct Near {
-    /// The rule that forbids such a fill.
+    /// The rule that forbids a fill value that no element can equal.
     pub rule: &'static Rule,
     /// A prefix that names the column, if others have the same path: `NAME: `. Otherwise empty.
     pub of: String,

@@ -86,7 +86,7 @@ impl Times {
         Some(Self::new(step, epoch, &DataType::Int64).ok()?.in_zone(zone))
     }
 
-    /// The same instants in this time zone, or in none.
+    /// The same instants in this time zone, or in no zone.
     pub fn in_zone(self, zone: Option<&str>) -> Self {
         Self { zone: zone.map(Zone::new), ..self }
     }

@@ -69,7 +69,7 @@ impl MaskedRows {
         Ok(Self { depth, values, mask, valid: false, path, facts })
     }
 
-    /// The same with an inverted mask if `valid`: values are present where the mask is true.
+    /// The same rows with an inverted mask if `valid`: values are present where the mask is true.
     pub fn valid_when(self, valid: bool) -> Self {
         Self { valid, ..self }
     }

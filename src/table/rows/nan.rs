@@ -75,7 +75,7 @@ pub fn nan_in(array: &dyn Array) -> Option<BooleanBuffer> {
     macro_rules! of {
         ($type:ty) => {{
             let values = array.as_primitive::<$type>().values();
-            // Mostly no value is NaN, and one test over all values is many times as fast as a bit for each.
+            // In most cases, no value is NaN, and one test over all values is many times as fast as a bit for each.
             let any = values.iter().fold(false, |any, value| any | value.is_nan());
             any.then(|| BooleanBuffer::collect_bool(values.len(), |at| values[at].is_nan()))
         }};

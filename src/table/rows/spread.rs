@@ -52,7 +52,7 @@ impl SpreadRows {
         range.start / self.run..(range.end - 1) / self.run + 1
     }
 
-    /// The distinct source rows among these, and the number of the first one.
+    /// The distinct source rows among `sources`, and where in their numbering these begin.
     fn values(&self, sources: &RowRange, interrupt: &Interrupt) -> Result<(ArrayRef, u64), Error> {
         let (first, behind) = (sources.start % self.count, sources.end - sources.start);
         if behind >= self.count {

@@ -147,8 +147,8 @@ impl PackedRows {
         PrimitiveArray::<T>::new(stored.values().clone(), nulls)
     }
 
-    /// The stored numbers of these rows, borrowed from a decoded chunk without a copy. `None`: they are not contiguous
-    /// there.
+    /// The stored numbers of these rows, borrowed from a decoded chunk without a copy. `None`: no decoded chunk has all
+    /// of them in succession.
     fn lent(&self, range: &RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let width = self.stored.stored_width().unwrap_or(0);
         let bytes = [range.start, range.end.saturating_sub(range.start)].map(|rows| rows.checked_mul(width));
@@ -235,8 +235,8 @@ fn all_codes(stored: &DataType) -> Option<ArrayRef> {
 
 /// A bit for each value, unset if the value is one of `missing`. `None`: none of them is.
 fn present<T: StoredNumber>(values: &[T], missing: &[T]) -> Option<BooleanBuffer> {
-    // Nearly always there is one such value, which often does not occur; one test over all values is many times as fast
-    // as a bit for each.
+    // Nearly always a single value means missing, and it often does not occur; one test over all values is many times
+    // as fast as a bit for each.
     let is_missing = |value: T| missing.iter().fold(false, |any, one| any | value.is(*one));
     let found = match missing {
         [one] => values.iter().fold(false, |any, value| any | value.is(*one)),

@@ -35,7 +35,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Distinct entries, and for each entry its number among these.
+    /// The distinct entries, and for each entry its position among them.
     pub fn distinct(&self) -> (Self, Vec<u32>) {
         // Where a null entry lies means nothing.
         let stored = self

@@ -100,7 +100,7 @@ impl Rows for ListRows {
             let start = fitter.fitting().end;
             let end = start.saturating_add(OFFSETS_AT_ONCE).min(range.end);
             let entries = self.level.entries(start..end, self.values.len(), interrupt)?;
-            // Mostly all entries fit and follow each other.
+            // In most cases, all entries fit and follow each other.
             if let Some((first, last)) = entries.contiguous() {
                 let values = self.values.fitting(first..last, fitter.left(), interrupt)?;
                 let taken = values.bytes.saturating_add(ENTRY.saturating_mul(end - start));
@@ -174,7 +174,7 @@ impl ListRows {
             self.admit(entries, interrupt)?;
         }
         let values = self.items(entries, &|values| self.values.array(values, interrupt).map(Some), interrupt)?;
-        // Never so: `read` gives an array for all values.
+        // Never needed: `read` gives an array for all values.
         let values = values.unwrap_or_else(|| new_empty_array(self.values.data_type()));
         let lengths = entries.spans.iter().map(|(start, end)| (end - start) as usize);
         let DataType::LargeList(field) = &self.facts.data_type else {
