@@ -11,7 +11,7 @@ use super::{bits, lz4, target, zstd};
 /// Bytes of a block by default. Part of the format: never to be changed.
 const TARGET: usize = 8192;
 
-/// Fewest elements of such a block.
+/// Fewest elements of a block of the default size.
 const FEWEST: usize = 128;
 
 /// The parameters of a dataset's filter.

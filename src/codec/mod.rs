@@ -87,7 +87,7 @@ pub struct Pipeline {
 /// The outcome of decoding the beginning of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefix {
-    /// The requested bytes are there.
+    /// The requested bytes are in the buffer.
     Done,
     /// More stored bytes are needed, if there are any.
     MoreInput,

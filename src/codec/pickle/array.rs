@@ -160,8 +160,8 @@ impl ObjectArray {
 /// stored row by row, whatever order the array states.
 ///
 /// # Errors
-/// A malformed token, and its offset; a pickle that is not such an array; a shape that does not match the values; too
-/// much memory; an interruption.
+/// A malformed token, and its offset; a pickle of anything but an array of objects; a shape that does not match the
+/// values; too much memory; an interruption.
 pub fn object_array(bytes: &[u8], limit: usize, keep_going: &dyn Fn() -> bool) -> Result<ObjectArray, Error> {
     let before = machine_before_list(bytes)?;
     let (rows, columns) = shape(&before)?;

@@ -280,9 +280,9 @@ impl PandasLabel<'_> {
     }
 }
 
-/// A pickled value as JSON: plain values, NumPy scalars and arrays as such, a label or a zone as its text, keys of a
-/// dict as texts. Any other value is named in angle brackets: `<decimal.Decimal>`. Floats that JSON lacks become
-/// `"NaN"`, `"Infinity"`, `"-Infinity"`.
+/// A pickled value as JSON: plain values, NumPy scalars and arrays as their JSON counterparts, a label or a zone as its
+/// text, keys of a dict as texts. Any other value is named in angle brackets: `<decimal.Decimal>`. Floats that JSON
+/// lacks become `"NaN"`, `"Infinity"`, `"-Infinity"`.
 pub fn json(value: PickleValue<'_>) -> Json {
     plain(value, &mut VALUES.clone())
 }
@@ -312,7 +312,7 @@ fn plain(value: PickleValue<'_>, left: &mut usize) -> Json {
     }
 }
 
-/// A label as JSON: numbers, booleans and texts as such, others as their text.
+/// A label as JSON: numbers, booleans and texts directly, others as their text.
 fn of_label(label: PandasLabel<'_>) -> Json {
     match label {
         PandasLabel::None => Json::Null,

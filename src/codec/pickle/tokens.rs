@@ -235,7 +235,7 @@ fn entry(line: &[u8]) -> Result<u64, &'static str> {
     number.ok_or("no number of a memo entry")
 }
 
-/// Decodes text. Invalid Unicode (halves of surrogate pairs, damage) becomes U+FFFD.
+/// Decodes text. Invalid Unicode (a lone surrogate, damage) becomes U+FFFD.
 pub(super) fn text(encoding: PickleTextEncoding, bytes: &[u8]) -> Option<Cow<'_, str>> {
     match encoding {
         PickleTextEncoding::Utf8 => Some(String::from_utf8_lossy(bytes)),
@@ -278,7 +278,7 @@ fn unescape_unicode(bytes: &[u8]) -> Option<String> {
             rest = after;
             u32::from(*byte)
         };
-        // Python 2 stored characters beyond 16 bits as two halves.
+        // Python 2 stored characters beyond 16 bits as two surrogates.
         match (high.take(), unit) {
             (Some(high), 0xdc00..=0xdfff) => {
                 text.extend(char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (unit - 0xdc00)));

@@ -37,7 +37,7 @@ impl HeapObjects {
     /// Object `index` of `collection`, which must be the bytes that this index was made from.
     #[inline]
     pub fn find(&self, collection: &[u8], index: u16) -> Option<HeapObject> {
-        // Indices mostly run from 1 without a gap.
+        // In most collections, indices run from 1 without a gap.
         let likely = self.places.get(usize::from(index).wrapping_sub(1));
         let likely = likely.and_then(|place| self.sizes.object(collection, position(*place)));
         likely.filter(|object| object.index == index).or_else(|| self.search(collection, index))
