@@ -13,8 +13,8 @@ use super::Source;
 /// for).
 const F_SETSIG: c_int = 10;
 
-/// A read lease (`fcntl(2)`). While it lives, no process has the file open for writing; one that opens it so, or
-/// truncates it, waits until the lease is dropped. Hold it only while bytes are passed on.
+/// A read lease (`fcntl(2)`). While it lives, no process has the file open for writing; one that opens it for writing,
+/// or truncates it, waits until the lease is dropped. Hold it only while bytes are passed on.
 #[derive(Debug)]
 pub struct ReadLease {
     /// The lease's own descriptor: closing it ends the lease.

@@ -1,6 +1,6 @@
 //! The kernel's list of mounts, `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
 //!
-//! Reading it never asks a mounted file system anything, so it works beside a mount that hangs or whose daemon died.
+//! Reading the list never asks a mounted file system anything, so it works even if a mount hangs or its daemon died.
 
 use std::ffi::OsString;
 use std::io;
