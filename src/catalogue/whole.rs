@@ -4,8 +4,9 @@
 use super::{Attribute, Dangling, Dataset, Fill, Group, Link, Object, Target};
 
 impl Group {
-    /// Whether everything in the group could be read: no attribute, link or object is unreadable, and no soft link or
-    /// reference dangles. A link on an unreadable path looks like a dangling one.
+    /// Whether everything in the group could be read: no attribute, link or object is unreadable, no reference dangles,
+    /// and no soft link leads [nowhere](Dangling::Nowhere). A link on an unreadable path looks like one that leads
+    /// nowhere.
     pub fn is_whole(&self) -> bool {
         self.attributes.iter().all(Attribute::is_whole) && self.links.iter().all(Link::is_whole)
     }
