@@ -16,7 +16,8 @@ const LARGE: u64 = 8 << 20;
 /// The longest beginning to decode is the size of the chunk divided by this: decoders that stop early are slower.
 const PART: u64 = 8;
 
-/// Spare bytes to read beyond the share computed from the whole chunk's ratio, since compression varies within a chunk.
+/// Spare bytes to read beyond twice the share computed from the whole chunk's ratio, since compression varies within a
+/// chunk.
 const SPARE: u64 = 64 << 10;
 
 impl Chunks {

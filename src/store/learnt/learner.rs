@@ -149,7 +149,7 @@ impl Learner {
         self.reading.rows
     }
 
-    /// Whether it has a single block, as very many columns of a file may have.
+    /// Whether it has no more rows than a block, as very many columns of a file may have.
     pub(super) fn is_small(&self) -> bool {
         self.reading.rows <= GRAIN
     }

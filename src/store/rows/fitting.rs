@@ -59,8 +59,8 @@ impl Fitter {
     }
 }
 
-/// Calls `take` with arrays and multiplicities that together cover each row of `range`: equal stored rows appear once
-/// with their number, if all rows take more than `bytes` bytes. The order is arbitrary.
+/// Calls `take` with arrays and multiplicities that together cover each row of `range`. If all rows take more than
+/// `bytes` bytes and at most half of them are distinct, equal stored rows appear once with their number, in any order.
 ///
 /// # Errors
 /// As [`for_each_array`], and those of [`Rows::shared`].

@@ -229,7 +229,7 @@ impl Number for [u8; 8] {
     }
 }
 
-/// The least and the greatest of strings of eight bytes, as the numbers of their [`Number`].
+/// The least and the greatest of strings of eight bytes, as [keys](Number::Key).
 pub(super) fn of_eights(cells: &[[u8; 8]]) -> [u64; 2] {
     let mut bounds = Bounds::<[u8; 8]> { min: u64::MAX, max: u64::MIN, nans: 0 };
     bounds.add(cells);
