@@ -33,8 +33,8 @@ use packed::{nbit, scaleoffset, szip};
 
 use crate::catalogue::Filter;
 
-/// Most bytes that a compressor may have added to its input. No filter grows data beyond this, and without a bound a
-/// stored size would be trusted on the file's word alone.
+/// Most bytes that a compressor may have stored beyond twice its input. No filter grows data further, and without a
+/// bound a stored size would be trusted on the file's word alone.
 const SLACK: usize = 64 << 10;
 
 /// A filter that hepfs undoes itself.
