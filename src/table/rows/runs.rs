@@ -13,6 +13,7 @@ use crate::table::rows::{CategoryRows, HeldRows};
 
 /// Number of pointers from one that is kept in memory to the next; larger if more than [`MOST_KEPT`] would be kept.
 const KEPT: u64 = 1024;
+/// Most pointers to keep in memory.
 const MOST_KEPT: u64 = 64 << 10;
 
 /// Pointers read at once.
