@@ -33,8 +33,8 @@ pub(super) use threads::DecodingThreads;
 /// would cost more than reading the whole chunk once.
 const SHORT_RUN: u64 = 4096;
 
-/// Share of the budget (as a divisor) to leave to data behind a sequential reader of arrays. Decoding what lies further
-/// behind again takes no longer than the kernel takes to supply as much fresh memory.
+/// Share of the budget (as a divisor) to leave to data behind a sequential reader of arrays. Decoding again what lies
+/// further behind takes no longer than the kernel takes to supply as much fresh memory.
 const KEPT_PART: u64 = 16;
 
 /// Share of the budget (as a divisor) to leave to data behind a reader of fields, who returns to all chunks of a row

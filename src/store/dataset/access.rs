@@ -76,7 +76,7 @@ impl ElementAccess {
     }
 }
 
-/// Which parts of a file the options allow to read: whether also other files, and whether through libhdf5 alone.
+/// What the options allow to read: whether elements in other files, and whether only what libhdf5 can decode.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reach {
     follow: bool,

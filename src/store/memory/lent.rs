@@ -27,7 +27,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// `None`: the range exceeds the chunk.
+    /// Lends a range of a chunk. `None`: the range exceeds the chunk.
     pub(in crate::store) fn new(block: Arc<ChunkBytes>, range: Range<usize>) -> Option<Self> {
         block.bytes.get(range.clone())?;
         Some(Self { block, range })

@@ -17,6 +17,8 @@ pub struct CompoundRows {
 }
 
 impl CompoundRows {
+    /// Joins `columns`, each with the name of its field.
+    ///
     /// # Errors
     /// There is no field.
     pub fn new(path: String, columns: Vec<(String, Arc<dyn Rows>)>) -> Result<Self, String> {

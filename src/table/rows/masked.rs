@@ -27,8 +27,10 @@ pub struct MaskedRows {
 }
 
 impl MaskedRows {
+    /// Masks `values`; present are those where the mask is false or zero.
+    ///
     /// # Errors
-    /// The type of a mask that is neither booleans nor integers, nor arrays of these with the values' extents.
+    /// The type of `mask`, if it is neither booleans nor integers, nor arrays of these with the extents of the values.
     pub fn new(path: String, values: Arc<dyn Rows>, mask: Arc<dyn Rows>) -> Result<Self, String> {
         let (mut depth, mut masking, mut masked) = (0, mask.data_type(), values.data_type());
         while let (DataType::FixedSizeList(marks, length), DataType::FixedSizeList(items, own)) = (masking, masked)

@@ -18,8 +18,10 @@ pub struct EndRows {
 }
 
 impl EndRows {
+    /// Puts a zero before `ends`.
+    ///
     /// # Errors
-    /// The type of ends that are not integers.
+    /// The type of `ends`, if they are not integers.
     pub fn new(path: String, ends: Arc<dyn Rows>) -> Result<Self, String> {
         match ends.data_type() {
             integers if integers.is_integer() => {

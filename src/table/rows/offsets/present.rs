@@ -21,8 +21,10 @@ pub struct PresentRows {
 }
 
 impl PresentRows {
+    /// Spreads `values` over the rows of `indices`.
+    ///
     /// # Errors
-    /// The type of indices that are not integers.
+    /// The type of `indices`, if they are not integers.
     pub fn new(path: String, indices: Arc<dyn Rows>, values: Arc<dyn Rows>) -> Result<Self, String> {
         match indices.data_type() {
             integers if integers.is_integer() => {
