@@ -140,7 +140,7 @@ fn a_change_that_was_cut_short_is_a_finding() {
     let broken = [&["check"][..], &["check", "--json"], &["index", "list"], &["index", "verify"]];
     for (command, code) in broken.map(|command| (command, 1)).into_iter().chain([(&["info"][..], 0)]) {
         let said = said(command, code);
-        assert!(said.contains(&name) && said.contains("`hepfs index build`"), "{command:?}: {said}");
+        assert!(said.contains(&name) && said.contains("a run of `hepfs index`"), "{command:?}: {said}");
     }
     let mounted = Mounted::new(&[&path], &[]);
     assert!(mounted.names("").contains(&"run_042".to_owned()));
