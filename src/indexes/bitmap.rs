@@ -6,12 +6,12 @@ use arrow_array::Array;
 
 use super::canonical;
 
-/// Bytes of a value's bitmap over this many rows.
+/// Returns the length in bytes of one value's bitmap over `rows` rows.
 pub fn bytes(rows: u64) -> u64 {
     rows.div_ceil(8)
 }
 
-/// Bytes to test for zero together: most bits of most values are not set.
+/// Number of bytes to test for zero together: for most values, most bits are not set.
 const TOGETHER: usize = 64;
 
 /// Number of set bits among the first `rows`.
@@ -57,8 +57,8 @@ impl BitmapValues {
         twice.map_or(Ok(known), Err)
     }
 
-    /// Adds new values, for building a bitmap; returns their rows in `values`, in the order of their positions. Skips
-    /// values of a type without canonical bytes.
+    /// Adds the values not there yet, to build a bitmap; returns their rows in `values`, in the order of their
+    /// positions. Skips values of a type without canonical bytes.
     pub fn extend_new(&mut self, values: &dyn Array) -> Vec<usize> {
         let mut new = Vec::new();
         canonical::for_each(values, |row, bytes| {
@@ -71,7 +71,7 @@ impl BitmapValues {
         new
     }
 
-    /// The position of a value by its canonical bytes.
+    /// Returns the position of the value with these canonical bytes.
     pub fn position(&self, bytes: &[u8]) -> Option<usize> {
         self.positions.get(bytes).copied()
     }
@@ -86,7 +86,8 @@ impl BitmapValues {
         self.count == 0
     }
 
-    /// Calls `see` with each row of `array` that has a value, and with that value's position if the bitmap has it.
+    /// Calls `see` with each row of `array` that is neither null nor NaN, and with the position of its value, `None` if
+    /// the bitmap lacks it. Returns whether the type has canonical bytes.
     pub fn find(&self, array: &dyn Array, mut see: impl FnMut(usize, Option<usize>)) -> bool {
         // Values nearly always come in runs or from a small set: comparing with the last one costs less than hashing.
         let mut last: Option<(Box<[u8]>, Option<usize>)> = None;
@@ -103,7 +104,7 @@ impl BitmapValues {
         })
     }
 
-    /// For each value, the packed bits of the rows of `array`.
+    /// Returns for each value the bits of the rows of `array` that have it.
     pub fn bitmaps(&self, array: &dyn Array) -> Vec<Vec<u8>> {
         let mut bitmaps = vec![vec![0; array.len().div_ceil(8)]; self.count];
         self.find(array, |row, position| {

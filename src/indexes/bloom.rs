@@ -12,7 +12,7 @@ pub use crate::table::BloomScheme as Scheme;
 const SECOND: u32 = 0x9E37_79B9;
 
 impl Scheme {
-    /// The two hashes of canonical bytes.
+    /// Returns the two hashes of a value's canonical bytes.
     pub fn hashes(self, bytes: &[u8]) -> [u64; 2] {
         match self {
             Self::OneHash { seed } => halves(bytes, seed),
@@ -22,20 +22,20 @@ impl Scheme {
     }
 }
 
-/// The low and the high half of `MurmurHash3_x64_128`.
+/// Returns the low and the high 64 bits of `MurmurHash3_x64_128`.
 fn halves(bytes: &[u8], seed: u32) -> [u64; 2] {
     // Reading from a slice cannot fail.
     let hash = murmur3::murmur3_x64_128(&mut Cursor::new(bytes), seed).unwrap_or_default();
     [hash as u64, (hash >> 64) as u64]
 }
 
-/// The bits of a value with these hashes in a filter of `bits` bits, at least one.
+/// Returns the `k` bit positions of a value with these hashes, in a filter of `bits` bits. A length of 0 counts as 1.
 pub fn positions(hashes: [u64; 2], k: u16, bits: u64) -> impl Iterator<Item = u64> {
     let [a, b] = hashes;
     (0..u64::from(k)).map(move |i| a.wrapping_add(i.wrapping_mul(b)) % bits.max(1))
 }
 
-/// Whether a filter may hold a value: all of its bits are set. A bit outside of `filter` counts as unset.
+/// Whether a filter may hold a value: whether all bits of the value are set. A bit outside `filter` counts as unset.
 pub fn may_hold(filter: &[u8], hashes: [u64; 2], k: u16) -> bool {
     positions(hashes, k, filter.len() as u64 * 8).all(|bit| {
         let byte = usize::try_from(bit / 8).ok().and_then(|byte| filter.get(byte));

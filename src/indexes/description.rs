@@ -14,29 +14,29 @@ pub struct IndexDescription {
     pub source: String,
     /// HDF5 path of the table.
     pub table: String,
-    /// HDF5 path of the index.
+    /// HDF5 path of the index's object.
     pub path: String,
-    /// Its kind, as the file states it.
+    /// Kind of the index, as the file states it.
     pub kind: Option<String>,
-    /// Columns that it covers.
+    /// Names of the columns that the index covers.
     pub columns: Vec<String>,
-    /// The revision of the dialect that it follows.
+    /// Revision of the convention that the index follows.
     pub revision: &'static str,
-    /// The generation of the table when it was built.
+    /// Generation of the table for which the index was built, as stated.
     pub source_generation: Option<u64>,
-    /// Number of rows of the table when it was built.
+    /// Number of rows that the table had when the index was built, as stated.
     pub source_rows: Option<u64>,
-    /// Bytes of its elements before filters.
+    /// Bytes of the index's elements before filters.
     pub bytes: u64,
-    /// Its state, which decides whether it is used.
+    /// State of the index, which decides whether it is used.
     pub verdict: State,
     /// Whether this state is a fault of the file.
     #[serde(skip)]
     pub is_fault: bool,
-    /// The rule that it breaks.
+    /// The rule that the index breaks.
     #[serde(skip)]
     pub broken: Option<&'static Rule>,
-    /// The words of that rule.
+    /// Text of that rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'static str>,
     /// The place that breaks the rule.
@@ -68,7 +68,7 @@ pub enum State {
 }
 
 impl State {
-    /// The word for the state.
+    /// Returns the state as reports spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Verified => "verified",

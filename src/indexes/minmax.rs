@@ -15,7 +15,7 @@ pub struct MinMaxEntry {
     /// The least value that is neither null nor NaN. `None`: the chunk has no such value, and the file holds the fill
     /// value instead.
     pub min: Option<Scalar>,
-    /// The greatest such value.
+    /// The greatest value that is neither null nor NaN.
     pub max: Option<Scalar>,
     /// Number of NaN, including those that mean missing.
     pub nan_count: u64,
@@ -26,11 +26,11 @@ pub struct MinMaxEntry {
 }
 
 impl MinMaxEntry {
-    /// The entry of these values. `None`: a type without an order.
+    /// Returns the entry of these values. `None`: their type has no order.
     pub fn of(array: &dyn Array) -> Option<Self> {
         let (nan_missing, missing) = (order::nan_is_missing(array), array.null_count() as u64);
         let (min, max, nans) = match array.data_type() {
-            // Summaries would cut texts short.
+            // Statistics would cut long strings short.
             DataType::LargeUtf8 => {
                 let texts = array.as_string::<i64>();
                 let [min, max] = bounds(texts.iter().flatten().map(str::as_bytes));
@@ -63,7 +63,8 @@ impl MinMaxEntry {
     }
 }
 
-/// Entries of rows that begin at row `first`: one for the rows in each chunk of `chunk` rows.
+/// Returns an entry for each chunk of `chunk` rows that the values touch, with the chunk's number. The values begin at
+/// row `first`. `None`: their type has no order.
 pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, MinMaxEntry)>> {
     let (chunk, end) = (chunk.max(1), first.checked_add(array.len() as u64)?);
     let mut entries = Vec::new();
@@ -79,7 +80,7 @@ pub fn by_chunk(array: &ArrayRef, first: u64, chunk: u64) -> Option<Vec<(u64, Mi
     Some(entries)
 }
 
-/// The value of a row as a bound, with both zeros as +0. `None`: NaN or null.
+/// Returns the value of a row as a bound, with both zeros as +0. `None`: NaN, null, or no such row.
 pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
     if row >= array.len() || array.is_null(row) {
         return None;
@@ -91,7 +92,7 @@ pub fn stored(array: &ArrayRef, row: usize) -> Option<Scalar> {
     })
 }
 
-/// Whether two stated values are the least and the greatest of a chunk; NaN is the greatest.
+/// Whether two stated values are the least and the greatest of a chunk, where NaN counts as the greatest.
 pub fn are_bounds(said: &ArrayRef, chunk: &MinMaxEntry) -> bool {
     let is = |row, expected: Option<&Scalar>| match (stored(said, row), expected) {
         (Some(said), Some(expected)) => {
@@ -105,7 +106,7 @@ pub fn are_bounds(said: &ArrayRef, chunk: &MinMaxEntry) -> bool {
 /// Turns −0 into +0.
 fn one_zero(bound: Option<Scalar>) -> Option<Scalar> {
     bound.map(|bound| match bound {
-        // This matches either zero.
+        // The pattern matches either zero.
         Scalar::Float(0.0) => Scalar::Float(0.0),
         other => other,
     })

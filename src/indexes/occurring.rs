@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::RowRange;
 
-/// Rows of a block: those of the smallest row group of a Parquet file.
+/// Number of rows of a block, as in the smallest row group of a Parquet file.
 const BLOCK: u64 = 131_072;
 
-/// Most values of a bitmap to gather for: if it has more, nearly every row group has most of them.
+/// Most values of a bitmap for which occurrences are gathered. With more, nearly every row group has most of them.
 const MOST_VALUES: u64 = 256;
 
-/// Most bytes of the result, which is part of the verdict.
+/// Most bytes of an [`Occurring`], which is part of the verdict.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A bit for each value of a bitmap in each block of rows.
@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 20;
 pub struct Occurring {
     rows: u64,
     values: u64,
-    /// The bits of the first block come first.
+    /// A bit for each value in the first block, then in the second, and so on.
     bits: Vec<u8>,
 }
 
@@ -29,14 +29,14 @@ impl Occurring {
         values <= MOST_VALUES && rows.div_ceil(BLOCK) <= MOST_BYTES * 8 / values.max(1)
     }
 
-    /// An empty record. `None`: too many values or rows.
+    /// Returns an empty record. `None`: too many values or rows.
     pub fn new(values: u64, rows: u64) -> Option<Self> {
         let is_gathered = Self::is_gathered(values, rows);
         // At most MOST_BYTES.
         is_gathered.then(|| Self { rows, values, bits: vec![0; (values * rows.div_ceil(BLOCK)).div_ceil(8) as usize] })
     }
 
-    /// Adds the bits of a value, from row `first` on, which is a multiple of 8.
+    /// Records a value's bitmap over the rows from `first` on, a multiple of 8.
     pub fn add(&mut self, value: u64, mut first: u64, mut bits: &[u8]) {
         while !bits.is_empty() {
             let to_next = ((BLOCK - first % BLOCK) / 8).max(1) as usize;
@@ -55,7 +55,7 @@ impl Occurring {
         rows.end <= self.rows
     }
 
-    /// Whether a block that holds some of `rows` has the value; true for values that are not recorded.
+    /// Whether a block that holds some of `rows` has the value; true where nothing is recorded.
     pub fn may_occur(&self, value: u64, rows: &RowRange) -> bool {
         (rows.start / BLOCK..rows.end.div_ceil(BLOCK)).any(|block| {
             let bit = block.saturating_mul(self.values).saturating_add(value);

@@ -21,7 +21,7 @@ pub fn has_order(data_type: &DataType) -> bool {
     Keys::new(data_type).is_some()
 }
 
-/// Whether the nulls of this array are NaN, as with a fill value of NaN: they belong to the tail of NaN.
+/// Whether the nulls of this array are stored as NaN, which the fill value then is: they belong to the tail of NaN.
 pub(super) fn nan_is_missing(array: &dyn Array) -> bool {
     let Some(row) = array.nulls().and_then(|nulls| (0..nulls.len()).find(|row| nulls.is_null(*row))) else {
         return false;
@@ -34,19 +34,19 @@ pub(super) fn nan_is_missing(array: &dyn Array) -> bool {
     }
 }
 
-/// The same values without nulls: the stored values count, missing or not.
+/// Returns the array without its null mask: the stored values count, missing or not.
 pub fn present(array: &ArrayRef) -> ArrayRef {
     let data = array.to_data().into_builder().nulls(None).build();
     data.map_or_else(|_| array.clone(), make_array)
 }
 
-/// Sort keys: values of a column as integers or bytes of the same order. They take as many bytes as the column, and a
-/// bit for each value if any is null.
+/// Sort keys: values of a column as integers or bytes of the same order. They take as many bytes as the values, 8 more
+/// for each string, and a bit for each value if any is null.
 #[derive(Clone, Debug)]
 pub struct Keys {
     data_type: DataType,
     values: Values,
-    /// A bit for each null value; shorter if no more follow.
+    /// A bit for each value, set for nulls; ends with the last array that has one.
     missing: Vec<u64>,
 }
 
@@ -56,14 +56,14 @@ enum Values {
     Word(Vec<u16>),
     Double(Vec<u32>),
     Quad(Vec<u64>),
-    /// Texts in succession, and the end of each.
+    /// The bytes of all strings, and the end of each.
     Text {
         bytes: Vec<u8>,
         ends: Vec<u64>,
     },
 }
 
-/// The part of the order that a value belongs to.
+/// The part of the order (HEP001 §8.5) that a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrderClass {
     /// Among the values.
@@ -74,7 +74,7 @@ pub enum OrderClass {
     Nan,
 }
 
-/// The bits of a float as an integer of the same order; both zeros are equal, and NaN is the greatest.
+/// Turns a float's bits into an integer of the same order; both zeros are equal, and NaN is the greatest.
 macro_rules! float_key {
     ($name:ident, $float:ty, $bits:ty) => {
         fn $name(value: $float) -> $bits {
@@ -96,7 +96,7 @@ float_key!(single_key, f32, u32);
 float_key!(double_key, f64, u64);
 
 impl Keys {
-    /// Keys without values. `None`: a type without an order.
+    /// Returns keys without values. `None`: the type has no order.
     pub fn new(data_type: &DataType) -> Option<Self> {
         let values = match data_type {
             DataType::Boolean | DataType::Int8 | DataType::UInt8 => Values::Byte(Vec::new()),
@@ -109,7 +109,7 @@ impl Keys {
         Some(Self { data_type: data_type.clone(), values, missing: Vec::new() })
     }
 
-    /// Bytes of one value; for strings, in addition to their own.
+    /// Returns the bytes that one key takes; for strings, beside the string's own.
     pub fn width(&self) -> u64 {
         match &self.values {
             Values::Byte(_) => 1,
@@ -124,7 +124,7 @@ impl Keys {
         matches!(self.values, Values::Text { .. })
     }
 
-    /// Bytes of all values.
+    /// Returns the bytes that all keys take.
     pub fn bytes(&self) -> u64 {
         let texts = if let Values::Text { bytes, .. } = &self.values { bytes.len() as u64 } else { 0 };
         (self.len() as u64).saturating_mul(self.width()).saturating_add(texts)
@@ -146,7 +146,7 @@ impl Keys {
         self.len() == 0
     }
 
-    /// Adds values; returns whether they have the same type.
+    /// Adds an array's values; returns whether it has the type of these keys.
     pub fn extend(&mut self, array: &dyn Array) -> bool {
         if *array.data_type() != self.data_type {
             return false;
@@ -201,7 +201,7 @@ impl Keys {
         true
     }
 
-    /// The part of the order that a row's value belongs to.
+    /// Returns the part of the order that a row's value belongs to.
     pub fn part(&self, row: usize) -> OrderClass {
         if self.missing.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1) {
             return OrderClass::Missing;
@@ -216,13 +216,12 @@ impl Keys {
         if is_nan { OrderClass::Nan } else { OrderClass::Value }
     }
 
-    /// The order of two rows; ties go by row. A row out of bounds comes first.
+    /// Compares the values of two rows; ties go by row. A row out of bounds comes first.
     pub fn order(&self, a: usize, b: usize) -> Ordering {
         self.order_among(a, self, b).then(a.cmp(&b))
     }
 
-    /// The order of a value and one of other keys of the same type. Equal values, nulls, and NaN are equal among
-    /// themselves.
+    /// Compares a value with one of other keys of the same type. All nulls are equal, and so are all NaN.
     pub fn order_among(&self, a: usize, other: &Self, b: usize) -> Ordering {
         let (part, other_part) = (self.part(a), other.part(b));
         if part != other_part || part != OrderClass::Value {
@@ -241,8 +240,8 @@ impl Keys {
         }
     }
 
-    /// The rows in order, sorted on all cores. This takes 8 bytes a row beside the keys; if `memory` allows 16, it may
-    /// take them to be faster.
+    /// Returns the rows in order, sorted on all cores. This takes 8 bytes a row beside the keys; if `memory` allows 16,
+    /// it may use them to be faster.
     pub fn sorted(&self, memory: u64) -> Vec<u64> {
         let rows = self.len() as u64;
         let has_room = memory / size_of::<(u64, u64)>() as u64 >= rows;
@@ -265,7 +264,7 @@ impl Keys {
         }
     }
 
-    /// The rows in order, by sorting numbers that hold key and row. Both must fit.
+    /// Returns the rows in order by sorting numbers that hold key and row. Both must fit into 64 bits.
     fn packed<K: Copy + Into<u64>>(&self, keys: &[K]) -> Vec<u64> {
         let bits_of_row = u64::BITS - 8 * size_of::<K>() as u32;
         let numbers = (0..).zip(keys).map(|(row, key)| (*key).into() << bits_of_row | row);
@@ -276,7 +275,7 @@ impl Keys {
         sorted
     }
 
-    /// The rows in order, by sorting pairs of key and row; `then` orders values with equal keys.
+    /// Returns the rows in order by sorting pairs of key and row; `then` orders values with equal keys.
     fn paired(&self, keys: impl Iterator<Item = u64>, then: impl Fn(u64, u64) -> Ordering + Sync) -> Vec<u64> {
         let (mut pairs, tail) = self.apart(keys.zip(0..));
         sort(&mut pairs, &|a: &(u64, u64), b: &(u64, u64)| {
@@ -287,7 +286,7 @@ impl Keys {
         sorted
     }
 
-    /// Separates the items of rows with values from the tails, whose rows follow in order.
+    /// Separates the items of rows with values from the rows of the tails, which come in their order.
     fn apart<T>(&self, of_rows: impl Iterator<Item = T>) -> (Vec<T>, Vec<u64>) {
         let (mut values, mut missing, mut nans) = (Vec::with_capacity(self.len()), Vec::new(), Vec::new());
         for (row, value) in of_rows.enumerate() {
@@ -301,7 +300,7 @@ impl Keys {
         (values, missing)
     }
 
-    /// Number of rows in the tail of missing values, and in the tail of NaN.
+    /// Returns the number of rows in the tail of missing values, and in the tail of NaN.
     pub fn tails(&self) -> [u64; 2] {
         let missing = self.missing.iter().map(|word| u64::from(word.count_ones())).sum();
         let nans = if self.data_type.is_floating() {
@@ -324,7 +323,7 @@ fn sort_by_cores<T: Send>(values: &mut [T], order: &(impl Fn(&T, &T) -> Ordering
     if fewer == 0 || values.len() < WORTH_A_THREAD {
         return values.sort_unstable_by(order);
     }
-    // The lengths of both halves follow the numbers of cores that sort them.
+    // Each side gets values in proportion to the cores that sort it.
     let middle = (values.len() / cores).saturating_mul(fewer);
     values.select_nth_unstable_by(middle, order);
     let (below, above) = values.split_at_mut(middle);
@@ -337,11 +336,11 @@ fn sort_by_cores<T: Send>(values: &mut [T], order: &(impl Fn(&T, &T) -> Ordering
 fn text<'a>(bytes: &'a [u8], ends: &[u64], row: usize) -> Option<&'a [u8]> {
     let end = *ends.get(row)?;
     let start = row.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
-    // At most the number of bytes in memory.
+    // Offsets into bytes in memory, so they fit.
     bytes.get(start as usize..end as usize)
 }
 
-/// The first bytes of a text, as a number of the same order.
+/// Returns the first bytes of a string as a number of the same order.
 fn beginning(text: Option<&[u8]>) -> u64 {
     let mut bytes = [0; 8];
     bytes.iter_mut().zip(text.unwrap_or_default()).for_each(|(to, from)| *to = *from);

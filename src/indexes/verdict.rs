@@ -8,7 +8,7 @@ use crate::table::{BloomScheme, IndexContent, IndexForm, Rule};
 /// To be increased when verification changes its judgement.
 const VERSION: u32 = 4;
 
-/// The search indexes to use (HEP001 §12).
+/// Which search indexes to use (HEP001 §12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Indexes that verification found right.
@@ -31,24 +31,25 @@ pub enum Verdict {
         rule: String,
         /// The place: a chunk, a row, a value.
         place: String,
-        /// The content there, and the column's.
+        /// What the index says there, and what the column has.
         found: String,
     },
-    /// Verification was not possible; the index is not used.
+    /// Verification was not possible: only [`Trust::Trust`] uses the index.
     Unverifiable {
         /// The reason.
         why: String,
     },
 }
 
-/// Facts about an index in use.
+/// What is known of an index that may be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexFacts {
     /// Whether every value that occurs in the column has a bitmap.
     pub exhaustive: bool,
-    /// The schemes that filters may follow. With several, a value counts as absent only if none of them may hold it.
+    /// The hash schemes that the Bloom filters may follow. With several, a value counts as absent only if none of them
+    /// may hold it.
     pub schemes: Vec<BloomScheme>,
-    /// Whether values that ascend within runs ascend as a whole.
+    /// Whether values that ascend within each run ascend as a whole.
     pub is_one_run: bool,
     /// The places where values of a bitmap occur. `None`: unknown, or the bitmap lacks a value of the column.
     pub occurring: Option<Occurring>,

@@ -13,13 +13,13 @@ use crate::indexes::verdict::IndexFacts;
 use crate::store::{Error, Rows, StoredDataset};
 use crate::table::BitmapRules;
 
-/// Bytes of bits in a thread's memory, over all values.
+/// Most bytes of bitmaps that a thread holds, over all values.
 const MOST_BITS: u64 = 16 << 20;
 
-/// Values to read at once while gathering them.
+/// Number of values of the index to read at once.
 const VALUES: u64 = 1 << 16;
 
-/// Most values: the bits of eight rows must fit.
+/// Most values of an index: the bits of 64 rows must fit.
 const MOST_VALUES: u64 = MOST_BITS / 8;
 
 /// The index under verification.
@@ -97,7 +97,7 @@ pub(super) fn verify(task: &Task<'_>, index: &Bits<'_>, stored: &dyn Rows, exhau
     Ok(broken.unwrap_or(Verdict::Verified(facts)))
 }
 
-/// Which values are neither null nor NaN.
+/// Returns for each value whether it is neither null nor NaN.
 fn has_value(values: &ArrayRef) -> Vec<bool> {
     let mut has_value = vec![false; values.len()];
     crate::indexes::canonical::for_each(values.as_ref(), |row, _| has_value[row] = true);

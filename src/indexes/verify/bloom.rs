@@ -1,4 +1,4 @@
-//! Verifies a `CHUNK_BLOOM`: the filter of each chunk must hold all of its values. Further bits are no error.
+//! Verifies a `CHUNK_BLOOM`: the filter of each chunk must hold all of the chunk's values. More bits set are no fault.
 
 use parking_lot::Mutex;
 
@@ -9,10 +9,10 @@ use crate::indexes::{bloom, canonical};
 use crate::store::{Error, StoredDataset};
 use crate::table::{BloomRules, BloomScheme};
 
-/// Longest filter to verify.
+/// Longest filter to verify, in bytes.
 const LONGEST: u64 = 64 << 20;
 
-/// Most bits of a value: a few suffice, and each is tested.
+/// Most hash functions, each of which gives a bit of a value: a few suffice, and each bit is tested.
 const MOST_BITS: u16 = 256;
 
 /// The index under verification.
@@ -23,7 +23,7 @@ pub(super) struct BloomIndex<'a> {
     pub rules: &'static BloomRules,
 }
 
-/// A value that a filter lacks: its row and chunk.
+/// Row and chunk of a value that its filter lacks. `None`: not found so far.
 type Lacking = Option<(u64, u64)>;
 
 pub(super) fn verify(task: &Task<'_>, index: &BloomIndex<'_>, schemes: &[BloomScheme]) -> Result<Verdict, Error> {
@@ -76,12 +76,12 @@ pub(super) fn verify(task: &Task<'_>, index: &BloomIndex<'_>, schemes: &[BloomSc
         Err(End::Decided(Verdict::broken(index.rules.values, place.unwrap_or_default(), found)))
     })?;
     let lacking = lacking.into_inner();
-    // Every remaining scheme finds all values, so any of them may be used.
+    // Filters hold all values by every scheme that remains, so any of these may be used.
     let schemes = possible(&lacking).filter_map(|reading| schemes.get(reading).copied()).take(1).collect();
     Ok(broken.unwrap_or(Verdict::Verified(IndexFacts { schemes, ..IndexFacts::default() })))
 }
 
-/// Schemes under which no value is lacking so far.
+/// Returns the numbers of the schemes by which no filter lacks a value so far.
 fn possible(lacking: &[Lacking]) -> impl Iterator<Item = usize> {
     lacking.iter().enumerate().filter(|(_, lacking)| lacking.is_none()).map(|(reading, _)| reading)
 }

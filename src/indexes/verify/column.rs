@@ -13,7 +13,7 @@ use crate::store::{ARRAY_BYTES, Error, for_each_array, for_each_part, rows_at_on
 /// Assumed bytes of a value of variable length.
 const ANY_WIDTH: u64 = 64;
 
-/// Bytes of values to compare at once: more than other readers take, since offsets in an index come with them.
+/// Most bytes of values to compare at once. Other readers take fewer, but here each part also reads the index.
 const MOST_AT_ONCE: u64 = 2 * ARRAY_BYTES;
 
 /// U+FFFD, which replaces invalid UTF-8.
@@ -44,14 +44,14 @@ impl From<Verdict> for End {
     }
 }
 
-/// Values from a row on.
+/// Values of the column from row `first` on.
 pub(super) struct ColumnSlice<'a> {
     pub first: u64,
     pub values: &'a ArrayRef,
 }
 
 impl Task<'_> {
-    /// Rows for one thread at once.
+    /// Returns how many rows a thread takes at once.
     pub fn step(&self) -> u64 {
         let values = &self.form.values;
         rows_at_once(values.natural_rows(), values.stored_width().unwrap_or(ANY_WIDTH)).max(1)
@@ -93,7 +93,7 @@ impl Task<'_> {
     }
 
     fn halves(&self, range: Range<u64>, see: &(dyn Fn(ColumnSlice<'_>) -> Result<(), End> + Sync)) -> Result<(), End> {
-        // A multiple of 8, so that bits of a bitmap do not share a byte.
+        // A multiple of 8, so that no byte of a bitmap belongs to two parts.
         let middle = range.start + (range.end - range.start) / 16 * 8;
         let middle = if middle > range.start { middle } else { range.start + 8 };
         self.part(range.start..middle, see)?;
@@ -126,7 +126,7 @@ impl Task<'_> {
     }
 }
 
-/// Runs `work` for all of `0..length`, `step` at a time, until one of them ends it.
+/// Runs `work` for all of `0..length`, `step` at a time, until a call decides the verdict or fails.
 pub(super) fn in_parallel(
     length: u64,
     step: u64,

@@ -15,20 +15,20 @@ use crate::store::decode::widen;
 use crate::store::{Error, Reservation, Rows};
 use crate::table::Rule;
 
-/// Elements of the index for one thread at once.
+/// Number of elements of an index that a thread takes at once.
 pub(super) const STEP: u64 = 1 << 20;
 
-/// Words of bits to count together.
+/// Number of words of bits whose set bits are counted together.
 const GROUP: usize = 8;
 
-/// Row numbers of an index, and the rule that they must be rows of the column.
+/// Row numbers of an index, and the rule that each must be a row of the column.
 #[derive(Clone, Copy)]
 pub(super) struct RowOrder<'a> {
     pub rows: &'a dyn Rows,
     pub rule: &'static Rule,
 }
 
-/// Row numbers of an index, each checked to be a row of the column.
+/// Reads row numbers of an index, and checks that each is a row of the column.
 pub(super) fn elements(task: &Task<'_>, order: &RowOrder<'_>, range: Range<u64>) -> Result<UInt64Array, End> {
     let array = order.rows.array(range.clone(), task.interrupt)?;
     let rows = widen::unsigned(&array)
@@ -46,18 +46,18 @@ pub(super) fn elements(task: &Task<'_>, order: &RowOrder<'_>, range: Range<u64>)
 /// The rows whose values are needed.
 pub(super) struct WantedRows {
     bits: Vec<u64>,
-    /// Number of needed rows before each group of words.
+    /// Number of needed rows before each [`GROUP`] of words.
     before: Vec<u64>,
 }
 
 impl WantedRows {
-    /// Bytes of memory for a column of this many rows.
+    /// Returns the bytes that this takes for a column of `rows` rows.
     pub fn bytes(rows: u64) -> u64 {
         let words = rows.div_ceil(64);
         (words + words.div_ceil(GROUP as u64)).saturating_mul(8)
     }
 
-    /// The rows that elements of an index name.
+    /// Finds the rows that the elements `range` of an index name.
     pub fn new(task: &Task<'_>, order: &RowOrder<'_>, range: Range<u64>) -> Result<Result<Self, Verdict>, Error> {
         // The caller has checked that there is room.
         let bits: Vec<AtomicU64> = (0..task.form.rows().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
@@ -88,7 +88,7 @@ impl WantedRows {
         self.bits.get((row / 64) as usize).is_some_and(|word| word >> (row % 64) & 1 == 1)
     }
 
-    /// Number of needed rows before this one.
+    /// Returns the number of needed rows before `row`.
     fn rank(&self, row: u64) -> u64 {
         let word = (row / 64) as usize;
         let group = word / GROUP;
@@ -102,7 +102,7 @@ fn ones(words: &[u64]) -> u64 {
     words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-/// Values of a column.
+/// Gathered values of a column.
 pub(super) struct GatheredColumn {
     step: u64,
     /// Parts by step, in order.
@@ -122,7 +122,7 @@ impl GatheredColumn {
             None => row % self.step,
             Some(wanted) => wanted.rank(row) - wanted.rank(step * self.step),
         };
-        // It lies in memory, so it fits.
+        // The position lies in memory, so it fits.
         let mut at = at as usize;
         for keys in self.parts.get(step as usize)? {
             if at < keys.len() {
@@ -170,7 +170,7 @@ struct Gathered {
     is_short: bool,
 }
 
-/// The values of the needed rows, or of all rows, in at most `memory` bytes.
+/// Gathers the values of the wanted rows (`None`: of all rows) in at most `memory` bytes.
 pub(super) fn gather(
     task: &Task<'_>,
     empty: &Keys,

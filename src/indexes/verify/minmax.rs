@@ -15,7 +15,7 @@ use crate::store::statistics::Scalar;
 use crate::store::{Error, Rows};
 use crate::table::{MinMaxRules, Rule};
 
-/// Most entries in a thread's memory.
+/// Most entries that a thread holds.
 const MOST_ENTRIES: u64 = 1 << 16;
 
 pub(super) fn verify(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules) -> Result<Verdict, Error> {
@@ -51,7 +51,8 @@ fn rows_of(task: &Task<'_>, chunk: u64) -> u64 {
     start.saturating_add(task.form.chunk).min(task.form.rows()).saturating_sub(start)
 }
 
-/// All chunks but the first follow each other; another thread may have begun the first one.
+/// Compares the stated entries of `whole` chunks with those of the column; chunks that follow each other are read
+/// together.
 fn compare(task: &Task<'_>, entries: &dyn Rows, rules: &MinMaxRules, whole: &[(u64, MinMaxEntry)]) -> Result<(), End> {
     for run in whole.chunk_by(|(a, _), (b, _)| a + 1 == *b) {
         let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
@@ -86,7 +87,7 @@ fn differs(
     }
     let bounds = [("min", &entry.min, rules.least), ("max", &entry.max, rules.greatest)];
     for (name, expected, rule) in bounds {
-        // Without an ordered value, the content has no meaning.
+        // Where no value has an order, the stated bound has no meaning.
         let Some(expected) = expected else { continue };
         let said = array.column_by_name(name).and_then(|column| stored(column, at));
         if said.as_ref().is_none_or(|said| said.order(expected).is_ne() || !same_kind(said, expected)) {
@@ -100,7 +101,7 @@ fn same_kind(a: &Scalar, b: &Scalar) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b)
 }
 
-/// A value as text.
+/// Formats a value for a finding.
 fn text(value: Option<&Scalar>) -> String {
     match value {
         None => "no value".into(),

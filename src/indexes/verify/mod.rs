@@ -18,7 +18,7 @@ use crate::source::Interrupt;
 use crate::store::Error;
 use crate::table::{IndexContent, IndexForm};
 
-/// Called with numbers of rows that were read; in total, all rows of the column.
+/// Called with the number of rows read since the last call; in total, all rows of the column.
 pub type VerifyProgress<'a> = &'a (dyn Fn(u64) + Sync);
 
 /// The inputs of a verification.
@@ -28,7 +28,7 @@ struct Task<'a> {
     progress: VerifyProgress<'a>,
 }
 
-/// The verdict on an index: the known one, or a new one, which is then remembered.
+/// Returns the verdict on an index: the known one, or a new one, which is then remembered.
 ///
 /// # Errors
 /// Those of [`Rows::array`](crate::store::Rows::array), for column and index; they leave no verdict.
@@ -37,7 +37,7 @@ pub fn verify(form: &IndexForm, interrupt: &Interrupt, progress: VerifyProgress<
     verify_within(form, form.file.store().budget().limit() / 2, interrupt, progress)
 }
 
-/// As [`verify`]; a `SORTED_ROWS` may take `memory` bytes of the budget for values of its column.
+/// As [`verify`]; a sorted index may take `memory` bytes of the budget for values of its column.
 ///
 /// # Errors
 /// As [`verify`].

@@ -14,7 +14,7 @@ const MOST_PASSES: u64 = 8;
 /// Checks some elements of an index. The given column has their values, and that of the element before them.
 type Check<'a> = dyn FnMut(&Task<'_>, Range<u64>, &GatheredColumn) -> Result<Option<Verdict>, Error> + 'a;
 
-/// Passes all elements of an index to `check`, a part at a time, with their values in `memory` bytes. A verdict of
+/// Passes all elements of an index to `check`, a part at a time, with their values in `memory` bytes. A verdict from
 /// `check` ends the passes, and so does a lack of memory.
 pub(super) fn passes(
     task: &Task<'_>,

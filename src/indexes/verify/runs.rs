@@ -13,7 +13,7 @@ use crate::indexes::verdict::IndexFacts;
 use crate::store::{Error, Rows};
 use crate::table::BoundsRules;
 
-/// Most runs with bounds in memory at once.
+/// Most runs whose bounds a thread holds.
 const MOST_RUNS: u64 = 1 << 16;
 
 pub(super) fn verify(task: &Task<'_>, bounds: &dyn Rows, rules: &BoundsRules) -> Result<Verdict, Error> {

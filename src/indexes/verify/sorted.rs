@@ -15,7 +15,7 @@ use crate::indexes::verdict::IndexFacts;
 use crate::store::Error;
 use crate::table::SortedRules;
 
-/// Verifies with `memory` bytes for values.
+/// Verifies with at most `memory` bytes for values of the column.
 pub(super) fn verify(
     task: &Task<'_>,
     order: &RowOrder<'_>,
@@ -37,7 +37,7 @@ pub(super) fn verify(
     Ok(broken.unwrap_or_else(|| Verdict::Verified(IndexFacts::default())))
 }
 
-/// Whether each of these elements follows its predecessor.
+/// Checks that each element of `range` follows its predecessor.
 fn follow(
     task: &Task<'_>,
     order: &RowOrder<'_>,
@@ -51,7 +51,7 @@ fn follow(
         let mut before: Option<GatheredValue<'_>> = None;
         for (at, row) in (first..).zip(rows.values()) {
             let value = column.value(*row);
-            // A missing value means that the index now names other rows than a moment ago.
+            // No value: the index now names other rows than a moment ago.
             let is_right = value.is_some_and(|value| before.is_none_or(|before| before.is_before(&value)));
             if !is_right {
                 let found = format!("row {row} after row {}", before.map_or(*row, |before| before.row));

@@ -14,14 +14,14 @@ use crate::indexes::verdict::IndexFacts;
 use crate::store::{ARRAY_BYTES, Error, Rows, fixed_width};
 use crate::table::ValueRules;
 
-/// Values of an index, sorted within each run.
+/// Values of an index that are sorted within each run of `run` elements.
 pub(super) struct IndexValues<'a> {
     pub rows: &'a dyn Rows,
     pub run: u64,
     pub rules: &'static ValueRules,
 }
 
-/// Verifies with `memory` bytes for values of the column.
+/// Verifies with at most `memory` bytes for values of the column.
 pub(super) fn verify(
     task: &Task<'_>,
     index: &IndexValues<'_>,
@@ -54,7 +54,7 @@ struct Check<'a> {
     index: &'a IndexValues<'a>,
     order: &'a RowOrder<'a>,
     empty: &'a Keys,
-    /// A bit for each row that an element named.
+    /// A bit for each row, set once an element has named it.
     seen: &'a [AtomicU64],
     is_one_run: &'a AtomicBool,
 }
@@ -67,7 +67,7 @@ impl Check<'_> {
             ARRAY_BYTES / (3 * fixed_width(values.data_type()).max(task.form.values.stored_width().unwrap_or(0)) + 8);
         in_parallel(range.end - range.start, step.clamp(1, STEP), task, &|part| {
             let (start, end) = (range.start + part.start, range.start + part.end);
-            // Includes the value before.
+            // Includes the value before `start`, to compare with.
             let first = start.saturating_sub(1);
             let mut keys = self.empty.clone();
             let array = present(&values.array(first..end, task.interrupt)?);
