@@ -36,7 +36,7 @@ pub(super) struct PredicateColumn {
     pub learner: Option<Arc<Learner>>,
     /// Search indexes with a valid form.
     pub indexes: Vec<Arc<IndexForm>>,
-    /// Number of conditions on it.
+    /// Number of conditions on the column.
     pub conditions: usize,
 }
 
@@ -53,14 +53,15 @@ pub(super) enum ConditionTree {
 pub(super) struct BoundCondition {
     pub column: usize,
     pub test: ValueTest,
-    /// The labels that satisfy the comparison, cached: labels of a column seldom change, and may be many.
+    /// Which labels satisfy the comparison, cached beside these labels: a column's labels seldom change, and may be
+    /// many.
     pub labels: Mutex<Option<(ArrayRef, BooleanBuffer)>>,
     /// Answers from the column's search indexes.
     pub answers: Vec<IndexAnswer>,
 }
 
 impl BoundCondition {
-    /// Which labels lie in the ranges. A null label lies in none.
+    /// Returns which labels lie in the ranges. A null label lies in none.
     pub fn matching(&self, ranges: &ValueRanges, labels: &ArrayRef) -> Option<BooleanBuffer> {
         if let Some((_, matching)) = self.labels.lock().as_ref().filter(|(known, _)| Arc::ptr_eq(known, labels)) {
             return Some(matching.clone());
@@ -88,7 +89,7 @@ impl ConditionTree {
     }
 }
 
-/// The kind of a column's values, for comparisons.
+/// How a column's values compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ComparisonType {
     Boolean,
@@ -99,14 +100,14 @@ pub(super) enum ComparisonType {
     Binary,
     /// Integers that stand for instants.
     Time(Times),
-    /// The years of such instants.
+    /// The years of the instants that integers stand for.
     Year(Times),
     /// Integers that count a unit of time, treated as instants since 1970.
     Duration(Times),
 }
 
 impl ComparisonType {
-    /// The kind of a column's values.
+    /// Returns how the values of a column compare. `None`: they have no order.
     pub fn of_column(column: &Column, rows: &dyn Rows) -> Option<Self> {
         let unit = column.meaning.duration.filter(|_| *rows.data_type() == DataType::Int64);
         let times = column.times().map(Self::Time);
@@ -115,7 +116,7 @@ impl ComparisonType {
             .or_else(|| Self::of(rows.data_type()))
     }
 
-    /// The kind for an Arrow type. `None`: values without an order, such as structs and lists.
+    /// Returns how values of an Arrow type compare. `None`: they have no order, as with structs and lists.
     pub fn of(data_type: &DataType) -> Option<Self> {
         Some(match data_type {
             DataType::Boolean => Self::Boolean,
@@ -132,7 +133,7 @@ impl ComparisonType {
         })
     }
 
-    /// What messages call its values.
+    /// Returns what messages call such values.
     pub fn name(self) -> &'static str {
         match self {
             Self::Boolean => "booleans",
@@ -147,7 +148,7 @@ impl ComparisonType {
     }
 }
 
-/// The columns of a table that predicates can use.
+/// Returns the columns of a table that predicates can use, with their rows.
 pub(super) fn askable(table: &Table) -> impl Iterator<Item = (&Column, &Arc<dyn Rows>)> {
     let columns = table.columns.iter().filter(|column| column.in_table);
     columns.filter_map(|column| Some((column, column.rows.as_ref().ok()?)))
@@ -172,7 +173,7 @@ impl BoundPredicate {
         Ok(Self { columns: binder.columns, tree, trust })
     }
 
-    /// Most rows that one chunk of a `BITMAP` of its columns covers; 0 without a bitmap.
+    /// Returns the most rows that one chunk of a `BITMAP` of the predicate's columns covers; 0 without a bitmap.
     pub(super) fn rows_of_bitmaps(&self) -> u64 {
         let rows = self.columns.iter().flat_map(|column| &column.indexes).filter_map(|form| match &form.kind {
             IndexContent::Bitmap { bits, .. } => bits.run_bytes().map(|bytes| bytes.saturating_mul(8)),
@@ -181,7 +182,7 @@ impl BoundPredicate {
         rows.max().unwrap_or(0)
     }
 
-    /// Search indexes of its columns that are not used before verification.
+    /// Returns the search indexes of the predicate's columns that are not used before verification.
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         if self.trust != Trust::Verify {
             return Vec::new();
@@ -199,8 +200,8 @@ struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    /// With `negated`, the predicate stands behind a `not`. Where `x > 5` is unknown, its negation is unknown, too:
-    /// neither holds.
+    /// Binds a predicate, `negated` if it stands behind a `not`. Where `x > 5` is unknown, so is its negation: neither
+    /// holds.
     fn tree(&mut self, predicate: &Predicate, negated: bool) -> Result<ConditionTree, Error> {
         let (parts, all) = match predicate {
             Predicate::All(parts) => (parts, !negated),
@@ -277,7 +278,7 @@ impl<'a> Binder<'a> {
         BoundCondition { column, test, labels: Mutex::default(), answers }
     }
 
-    /// Search indexes of a column, exact ones first.
+    /// Returns the search indexes of a column, exact ones first.
     fn indexes(&self, asked: &NamedColumn<'_>) -> Vec<Arc<IndexForm>> {
         let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
         let mut indexes: Vec<_> =
@@ -291,7 +292,7 @@ impl<'a> Binder<'a> {
         indexes
     }
 
-    /// The column of a condition, or the field after a dot.
+    /// Finds the column of a condition, or the field after a dot.
     fn find(&self, condition: &Condition) -> Result<NamedColumn<'a>, Error> {
         find(self.table, &condition.column, condition.at)
     }
@@ -304,7 +305,7 @@ pub(super) struct NamedColumn<'a> {
     pub rows: Arc<dyn Rows>,
     times: Option<Times>,
     is_part: bool,
-    /// Whether the condition is on the years of times.
+    /// Whether the condition is on the years of the column's instants.
     is_year: bool,
 }
 
@@ -320,7 +321,7 @@ impl NamedColumn<'_> {
         kind.ok_or(self.rows.data_type())
     }
 
-    /// The values that satisfy a comparison; for `ne`, those that do not.
+    /// Returns the values that satisfy a comparison; for `ne`, those that do not.
     fn ranges(&self, condition: &Condition) -> Result<ValueRanges, Error> {
         match categories::compared(condition.operator, self.rows.as_ref()) {
             Some(labels) => categories::ranges(condition, labels.as_ref(), |equal| ranges(equal, self.kind())),
@@ -328,7 +329,7 @@ impl NamedColumn<'_> {
         }
     }
 
-    /// The values to sort rows by; `at` is the position of the name.
+    /// Returns the values to sort rows by; `at` is the position of the column's name in the query.
     pub fn ordered(self, at: usize) -> Result<Arc<dyn Rows>, Error> {
         match self.kind() {
             Ok(ComparisonType::Year(_)) => {
@@ -344,7 +345,7 @@ impl NamedColumn<'_> {
     }
 }
 
-/// Finds a column by its name, else the field after a dot: `position.x`. `at` is the position of the name.
+/// Finds a column by its name, else the field after a dot: `position.x`. `at` is the position of the name in the query.
 ///
 /// # Errors
 /// [`Error::Column`].
@@ -400,7 +401,7 @@ pub(super) fn find<'a>(table: &'a Table, name: &BString, at: usize) -> Result<Na
     Err(Error::Column { at, what, known: known.join(", ") })
 }
 
-/// The values that satisfy a comparison; for `ne`, those that do not.
+/// Returns the values that satisfy a comparison; for `ne`, those that do not.
 fn ranges(condition: &Condition, kind: Result<ComparisonType, &DataType>) -> Result<ValueRanges, Error> {
     let kind = kind.map_err(|data_type| {
         let what = format!("values of type {} support only null and valid", arrow_name(data_type));
@@ -513,7 +514,7 @@ fn is_nan(value: &Literal) -> bool {
     value.text.to_str().is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_nan))
 }
 
-/// Why a number cannot be compared with instants: its unit and epoch are seldom those that the user means.
+/// Returns why a number cannot be compared with instants: its unit and epoch are seldom those that the user means.
 fn no_instant(value: &Literal) -> String {
     let year =
         value.text.to_str().ok().filter(|text| text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -525,7 +526,8 @@ fn no_instant(value: &Literal) -> String {
     )
 }
 
-/// Ranges of numbers; for `ne`, those of `eq`. A missing end, as of NaN, gives no range.
+/// Returns the ranges of numbers that satisfy a comparison; for `ne`, those of `eq`. A number without the point that
+/// bounds a range, such as NaN, gives none.
 fn of_points<T: Copy>(operator: Operator, points: &[Point<T>], [least, greatest]: [T; 2]) -> Vec<[T; 2]> {
     let of_each = points.iter().map(|point| match operator {
         Operator::Lt => (Some(least), point.below),
@@ -541,7 +543,8 @@ fn of_points<T: Copy>(operator: Operator, points: &[Point<T>], [least, greatest]
     ends.into_iter().filter_map(|(from, to)| Some([from?, to?])).collect()
 }
 
-/// Ranges of byte strings. The successor of a string is the string with a zero byte.
+/// Returns the ranges of byte strings that satisfy a comparison. The successor of a string is the string with a zero
+/// byte.
 fn of_texts(operator: Operator, texts: &[Vec<u8>]) -> Vec<TextRange> {
     let after = |text: &[u8]| [text, &[0]].concat();
     let of_each = texts.iter().map(|text| match operator {
@@ -558,7 +561,7 @@ fn of_texts(operator: Operator, texts: &[Vec<u8>]) -> Vec<TextRange> {
     }
 }
 
-/// The least byte string after all that begin with a prefix. `None`: all following strings begin with it.
+/// Returns the least byte string after all that begin with `prefix`. `None`: no string comes after them.
 fn behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
     let mut behind = prefix[..=last].to_vec();

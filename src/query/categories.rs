@@ -21,7 +21,7 @@ const MOST_ORDERED: u64 = 1 << 16;
 /// Most labels to name in a message.
 const MOST_NAMED: usize = 30;
 
-/// The labels of ordered categories, in order.
+/// Returns the labels of ordered categories, in order. `None`: the rows have none.
 pub(super) fn labels(rows: &dyn Rows) -> Option<Arc<dyn Rows>> {
     match &rows.hints().values {
         Some(ValueSet::Categories { labels, ordered: true }) => Some(labels.clone()),
@@ -29,13 +29,13 @@ pub(super) fn labels(rows: &dyn Rows) -> Option<Arc<dyn Rows>> {
     }
 }
 
-/// These labels, if the operator compares by order.
+/// Returns the labels of ordered categories, if the operator compares by order.
 pub(super) fn compared(operator: Operator, rows: &dyn Rows) -> Option<Arc<dyn Rows>> {
     let is_by_order = matches!(operator, Operator::Lt | Operator::Le | Operator::Gt | Operator::Ge | Operator::Between);
     if is_by_order { labels(rows) } else { None }
 }
 
-/// The labels that satisfy a comparison by order; `equal` finds the values that equal one.
+/// Returns the labels that satisfy a comparison by order; `equal` finds the labels that an operand equals.
 pub(super) fn ranges(
     condition: &Condition,
     labels: &dyn Rows,
@@ -71,7 +71,7 @@ pub(super) fn ranges(
     })
 }
 
-/// The first labels, as text.
+/// Returns the first labels as text, for a message.
 fn named(labels: &ArrayRef) -> Vec<String> {
     let shown = labels.slice(0, labels.len().min(MOST_NAMED));
     let shown = arrow_cast::cast(&shown, &DataType::LargeUtf8).unwrap_or(shown);
@@ -83,7 +83,7 @@ fn named(labels: &ArrayRef) -> Vec<String> {
     named
 }
 
-/// The positions of an array's categories; null for nulls.
+/// Returns the positions of an array's categories; null for nulls. `None`: the array has no categories.
 pub(super) fn places(array: &ArrayRef) -> Option<ArrayRef> {
     let nulls = array.logical_nulls();
     let dictionary = array.as_any_dictionary_opt()?;

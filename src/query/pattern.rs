@@ -8,7 +8,7 @@ pub(super) struct Pattern {
     pieces: Vec<Piece>,
 }
 
-/// Texts with an arbitrary character between each two.
+/// Strings with one arbitrary character between each two.
 type Piece = Vec<String>;
 
 impl Pattern {
@@ -33,7 +33,7 @@ impl Pattern {
         Self { pieces }
     }
 
-    /// The equivalent operator and text for a pattern without inner wildcards.
+    /// Returns the equivalent operator and text of a pattern without inner wildcards.
     pub fn plain(&self) -> Option<(Operator, &str)> {
         match self.pieces.as_slice() {
             [only] => <&[String; 1]>::try_from(only.as_slice()).ok().map(|[text]| (Operator::Eq, text.as_str())),
@@ -45,7 +45,7 @@ impl Pattern {
         }
     }
 
-    /// The prefix that all matching texts share.
+    /// Returns the prefix that all matching texts share.
     pub fn prefix(&self) -> &str {
         self.pieces.first().and_then(|piece| piece.first()).map_or("", String::as_str)
     }

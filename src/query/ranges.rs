@@ -16,10 +16,10 @@ use super::pattern::Pattern;
 use crate::indexes::minmax::stored;
 use crate::store::statistics::Scalar;
 
-/// Up to this many ranges: linear search; beyond: binary search.
+/// Most ranges to search linearly; more are searched by bisection.
 const FEW: usize = 8;
 
-/// A byte string, and the least byte string after the range. `None`: no end.
+/// The least byte string of a range, and the least one after it. `None`: the range has no end.
 pub(super) type TextRange = (Vec<u8>, Option<Vec<u8>>);
 
 /// A condition on the values of a column.
@@ -50,7 +50,7 @@ pub(super) enum ValueRanges {
     Like(Pattern, TextRange),
 }
 
-/// The relation of all values between two bounds to the ranges.
+/// How the values between two bounds lie to ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lie {
     /// All lie in one range.
@@ -107,7 +107,7 @@ impl ValueRanges {
         Self::Texts(out)
     }
 
-    /// A range for each value at some positions of an array. `None`: values of its type have no order.
+    /// Returns a range for each value at some positions of an array. `None`: values of its type have no order.
     pub fn of_values(array: &ArrayRef, places: Range<usize>) -> Option<Self> {
         let values = places.filter_map(|place| stored(array, place));
         let data_type = array.data_type();
@@ -133,7 +133,7 @@ impl ValueRanges {
         })
     }
 
-    /// Integer ranges, clipped to two bounds.
+    /// Clips ranges of integers to two bounds; other ranges stay.
     pub fn within(self, [least, greatest]: [i128; 2]) -> Self {
         match self {
             Self::Integers(ranges) => {
@@ -143,7 +143,7 @@ impl ValueRanges {
         }
     }
 
-    /// The relation of values from `least` to `greatest` to the ranges.
+    /// Returns how the values from `least` to `greatest` lie to the ranges.
     pub fn lie(&self, least: &Scalar, greatest: &Scalar) -> Lie {
         match (self, least, greatest) {
             (Self::Floats(ranges), Scalar::Float(least), Scalar::Float(greatest)) => lie(ranges, least, greatest),
@@ -167,7 +167,7 @@ impl ValueRanges {
         }
     }
 
-    /// The values in the ranges, if each range is a single value.
+    /// Returns the values in the ranges, if each range is a single value.
     pub fn points(&self) -> Option<Vec<Scalar>> {
         match self {
             Self::Integers(ranges) => {
@@ -189,7 +189,7 @@ impl ValueRanges {
         }
     }
 
-    /// For each range: the values below it, and the values up to its end. `None`: a pattern.
+    /// Returns for each range the values below it, and the values up to its end. `None`: a pattern.
     pub fn ends(&self) -> Option<Vec<[Self; 2]>> {
         Some(match self {
             Self::Integers(ranges) => {
@@ -212,7 +212,7 @@ impl ValueRanges {
         })
     }
 
-    /// Which values of an array lie in a range, including those under nulls. `None`: ranges of another kind.
+    /// Returns which values of an array lie in a range, including those under nulls. `None`: ranges of another kind.
     pub fn matching(&self, array: &dyn Array) -> Option<BooleanBuffer> {
         match self {
             Self::Integers(ranges) => integers(ranges, array),
@@ -245,12 +245,12 @@ fn wide(scalar: &Scalar) -> Option<i128> {
     }
 }
 
-/// A bit for each value.
+/// Returns a bit for each value, set where it `holds`.
 fn collect<T>(values: &[T], holds: impl Fn(&T) -> bool) -> BooleanBuffer {
     collect_some(values, |_| true, holds)
 }
 
-/// A bit for each value; `may_hold` tells whether any of 64 can be set.
+/// As [`collect`]; `may_hold` tells whether any of 64 values can hold.
 #[inline(always)]
 fn collect_some<T>(values: &[T], may_hold: impl Fn(&[T; 64]) -> bool, holds: impl Fn(&T) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
@@ -260,7 +260,7 @@ fn collect_some<T>(values: &[T], may_hold: impl Fn(&[T; 64]) -> bool, holds: imp
             words.push(0);
             continue;
         }
-        // First makes a byte for each value, which compilers vectorise.
+        // This makes a byte for each value first, which compilers vectorise.
         let mut held = [0_u8; 64];
         for (held, value) in held.iter_mut().zip(values) {
             *held = u8::from(holds(value));
@@ -274,18 +274,18 @@ fn collect_some<T>(values: &[T], may_hold: impl Fn(&[T; 64]) -> bool, holds: imp
     BooleanBuffer::new(Buffer::from_vec(words), 0, values.len())
 }
 
-/// The lowest bits of eight bytes, the first as the lowest bit. The factor moves each to a separate bit of the top
-/// byte.
+/// Packs the lowest bits of eight bytes into one, that of the first byte lowest. The factor moves each to a separate
+/// bit of the top byte.
 fn packed(bytes: [u8; 8]) -> u8 {
     (u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
-/// Which values lie in one of the ranges, compared as `W`.
+/// Returns which values lie in one of the ranges, compared as `W`.
 fn scan<T: Copy, W: PartialOrd + Copy>(values: &[T], ranges: &[[W; 2]], widen: impl Fn(T) -> W) -> BooleanBuffer {
     match ranges {
         [] => BooleanBuffer::new_unset(values.len()),
         &[[least, greatest]] => {
-            // Without a branch.
+            // `&` avoids a branch.
             let holds = |value: &T| {
                 let value = widen(*value);
                 (least <= value) & (value <= greatest)
@@ -366,7 +366,8 @@ fn texts(ranges: &[TextRange], array: &dyn Array) -> Option<BooleanBuffer> {
     })
 }
 
-/// Which keys of a dictionary array have a matching label, including those under nulls.
+/// Returns which keys of a dictionary array have a matching label, including those under nulls. `None`: the array has
+/// no such keys.
 pub(super) fn of_labels(array: &dyn Array, matching: &BooleanBuffer) -> Option<BooleanBuffer> {
     fn keys<T: ArrowNativeType>(keys: &[T], matching: &BooleanBuffer) -> BooleanBuffer {
         // A key under a null is arbitrary.
@@ -380,8 +381,8 @@ pub(super) fn of_labels(array: &dyn Array, matching: &BooleanBuffer) -> Option<B
     })
 }
 
-/// The codes with a matching label, and the codes that are not missing (`None`: all). `None`: a code has no label, so
-/// the caller must decode and count it.
+/// Returns which codes have a matching label, and which are not missing (`None`: all of them). Returns no pair if a
+/// code has no label: the caller must decode and count it.
 pub(super) fn of_codes(codes: &dyn Array, matching: &BooleanBuffer) -> Option<(BooleanBuffer, Option<BooleanBuffer>)> {
     macro_rules! native {
         ($($arrow:ident $primitive:ident),*) => {

@@ -1,8 +1,8 @@
 //! `order by` and `limit`: a table of selected rows in another order, or of the first rows.
 //!
-//! It holds and sorts the keys of all rows (with a limit: of twice that many), then reads the values of the wanted rows
-//! once, in the order of the file, and holds them. Both must fit into half of the memory budget: larger requests are
-//! refused beforehand.
+//! It holds and sorts the keys of all rows (with a limit: of twice as many as the limit), then reads the values of the
+//! wanted rows once, in the order of the file, and holds them. Both must fit into half of the memory budget: larger
+//! requests are refused beforehand.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::source::Interrupt;
 use crate::store::{Error, Facts, Fitting, Hints, RowRange, Rows, SharedRows, Store, StoredFacts};
 use crate::table::{Column, HeldRows, Table, nan_in};
 
-/// Rows to make keys for at once.
+/// Number of rows to make keys for at once.
 const AT_ONCE: u64 = 1 << 16;
 
-/// Bytes of values to read at once, about.
+/// About how many bytes of values to read at once.
 const BYTES_AT_ONCE: u64 = 16 << 20;
 
 /// Longest gap of unwanted rows that is read along with its neighbours.
@@ -45,7 +45,7 @@ pub enum SortError {
     Rows(#[from] Error),
 }
 
-/// The first `limit` rows of a table.
+/// Restricts a table to its first `limit` rows.
 pub fn first(table: &mut Table, limit: u64) {
     table.rows = table.rows.min(limit);
     let rows = table.rows;
@@ -58,8 +58,8 @@ pub fn first(table: &mut Table, limit: u64) {
     }
 }
 
-/// The sorted positions of a table's rows, at most the first `limit`: values, then NaN, then nulls, in either
-/// direction. Ordered categories sort by their order. Equal rows keep the order of the file.
+/// Returns the positions of a table's rows in sorted order, at most the first `limit`: values, then NaN, then nulls, in
+/// either direction. Ordered categories sort by their order. Equal rows keep the order of the file.
 ///
 /// # Errors
 /// [`SortError`].
@@ -102,14 +102,14 @@ pub fn places(
     Ok(sorter.finish())
 }
 
-/// A table of these rows of a table, in this order, with its columns in memory.
+/// Returns a table of the rows at `places`, in that order, with its columns in memory.
 ///
 /// # Errors
 /// The rows cannot be read, or take more than half of the memory budget.
 pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interrupt) -> Result<Table, Error> {
     let mut sorted: Vec<(u64, u64)> = places.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
-    // From a position in the result to the position among the rows as read.
+    // Maps a position in the result to the position among the rows as read.
     let mut ranks = vec![0_u64; places.len()];
     for (at, (_, rank)) in (0_u64..).zip(&sorted) {
         if let Some(place) = usize::try_from(*rank).ok().and_then(|rank| ranks.get_mut(rank)) {
@@ -132,7 +132,7 @@ pub fn held(mut table: Table, places: &[u64], store: &Store, interrupt: &Interru
     Ok(table)
 }
 
-/// Fails if more bytes would be held than allowed.
+/// Fails if more bytes would be held than half of the memory budget.
 fn check_room(store: &Store, path: &str, what: &str, bytes: u64) -> Result<(), Error> {
     let limit = store.budget().limit() / 2;
     if bytes <= limit {
@@ -142,7 +142,7 @@ fn check_room(store: &Store, path: &str, what: &str, bytes: u64) -> Result<(), E
     Err(Error::TooLarge { path: path.to_owned(), what, bytes, limit, option: "half of --cache-size" })
 }
 
-/// The values of a column at sorted positions, put into the order of `ranks`.
+/// Returns the values of a column at sorted positions, put into the order of `ranks`.
 fn gathered(
     column: &Column,
     rows: &Arc<dyn Rows>,
@@ -152,7 +152,7 @@ fn gathered(
     count: &mut dyn FnMut(u64) -> Result<(), Error>,
 ) -> Result<Arc<dyn Rows>, Error> {
     let failed = |error: ArrowError| Error::unsupported(&column.path, error);
-    // Once as read, once in order.
+    // Values are held twice: as read, and in order.
     count(rows.stored_width().unwrap_or(0).saturating_mul(2).saturating_mul(sorted.len() as u64))?;
     let is_counted = rows.stored_width().is_some();
     let mut parts: Vec<ArrayRef> = Vec::new();
@@ -208,7 +208,7 @@ pub fn one_zero(array: ArrayRef) -> ArrayRef {
     }
 }
 
-/// The sort fields of a column: values in a direction, then NaN, then nulls.
+/// Returns the sort fields of a column: values in a direction, then NaN, then nulls.
 pub fn sort_fields(data_type: &DataType, descending: bool) -> impl Iterator<Item = SortField> {
     let field =
         |data_type, descending| SortField::new_with_options(data_type, SortOptions { descending, nulls_first: false });
@@ -217,7 +217,7 @@ pub fn sort_fields(data_type: &DataType, descending: bool) -> impl Iterator<Item
     of_nan.into_iter().chain([field(data_type.clone(), descending)])
 }
 
-/// The keys of a column for its [`sort_fields`].
+/// Returns the keys of a column for its [`sort_fields`].
 pub fn sort_keys(array: ArrayRef) -> impl Iterator<Item = ArrayRef> {
     let is_nan = array.data_type().is_floating().then(|| {
         let is_nan = nan_in(array.as_ref()).unwrap_or_else(|| BooleanBuffer::new_unset(array.len()));
@@ -235,7 +235,7 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Adds rows that begin at a position.
+    /// Adds the keys of successive rows, the first at position `start`.
     fn add(&mut self, keys: &[ArrayRef], start: u64) -> Result<(), ArrowError> {
         for (row, place) in self.converter.convert_columns(keys)?.iter().zip(start..) {
             self.kept.push(row);
@@ -253,7 +253,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Positions of the keys in sorted order.
+    /// Returns the positions of the keys in sorted order.
     fn sorted(&self) -> Vec<usize> {
         let mut positions: Vec<usize> = (0..self.places.len()).collect();
         positions.sort_by(|a, b| self.kept.row(*a).cmp(&self.kept.row(*b)));

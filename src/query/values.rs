@@ -13,10 +13,10 @@ use crate::source::Interrupt;
 use crate::store::{Rows, ValueSet};
 use crate::table::Table;
 
-/// Most labels to name for each column.
+/// Most labels to name of each column.
 const MOST_LABELS: u64 = 100;
 
-/// Columns and their types, operators, known values, an example.
+/// Returns the text of `values.txt`: columns with their types, operators and known values, and an example.
 pub fn values_text(table: &Table, interrupt: &Interrupt) -> String {
     let mut text = String::from("Rows of this table are selected by paths:\n\n  ");
     text.push_str(&example(table));
@@ -75,7 +75,7 @@ fn example(table: &Table) -> String {
     }
 }
 
-/// The first known values of a column, and their number.
+/// Returns the first known values of a column, and how many it has.
 fn labels(rows: &dyn Rows, interrupt: &Interrupt) -> (Vec<String>, u64) {
     if *rows.data_type() == DataType::Boolean {
         return (vec!["false".into(), "true".into()], 2);

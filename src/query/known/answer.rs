@@ -32,14 +32,14 @@ const MOST_VALUES: u64 = 1 << 20;
 /// Most values to look up in filters.
 const MOST_ASKED: usize = 64;
 
-/// The use of a search index.
+/// What a search index did for a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UsedIndex {
-    /// HDF5 path.
+    /// HDF5 path of the index.
     pub path: String,
-    /// Its kind.
+    /// Kind of the index.
     pub kind: &'static str,
-    /// The column it covers.
+    /// Name of the column that the index covers.
     pub column: String,
     /// Number of blocks of 65,536 rows for which it gave the answer: that all rows match, that none do, or which ones
     /// do.
@@ -53,17 +53,17 @@ pub(in crate::query) struct IndexAnswer {
     trust: Trust,
     /// The prepared answer. `None`: the index must not be used, or has no answer.
     says: OnceLock<Option<Says>>,
-    /// A bit for each block that it decided.
+    /// A bit for each block, set if the index decided it.
     said: Mutex<Vec<u64>>,
-    /// For chunks longer than a block whose filters were read: whether they lack all values.
+    /// For chunks longer than a block whose filters were read: whether the filter lacks all values that could match.
     lacking: Mutex<HashMap<u64, bool>>,
 }
 
 #[derive(Debug)]
 enum Says {
-    /// Decide by the bounds of each chunk.
+    /// The bounds of each chunk decide.
     Bounds,
-    /// The rows of these bitmaps match; if `inverted`, all others.
+    /// The rows of these bitmaps match; if `inverted`, all other rows.
     Bitmaps { positions: Vec<u64>, inverted: bool },
     /// Exactly these rows match, in ascending order.
     Rows(Vec<u64>),
@@ -76,7 +76,7 @@ impl IndexAnswer {
         Self { form, trust, says: OnceLock::new(), said: Mutex::default(), lacking: Mutex::default() }
     }
 
-    /// The use made of it. `None`: no answers yet.
+    /// Returns what the index did so far. `None`: it gave no answer.
     pub fn used(&self) -> Option<UsedIndex> {
         let blocks = self.said.lock().iter().map(|word| u64::from(word.count_ones())).sum();
         let (path, kind, column) = (self.form.path.clone(), self.form.kind.name(), self.form.column.to_string());
@@ -99,7 +99,8 @@ impl IndexAnswer {
         }
     }
 
-    /// `Nothing`, if the filters of all chunks that hold the rows lack all values that could match.
+    /// Returns `Nothing` if the filters of all chunks that hold the rows lack all values that could match, else
+    /// `Unknown`.
     fn lacking(
         &self,
         hashes: &[[u64; 2]],
@@ -130,7 +131,7 @@ impl IndexAnswer {
         Ok(RowsVerdict::Nothing)
     }
 
-    /// [`Known::counts`] for a single bitmap.
+    /// As [`Known::counts`], for a single bitmap.
     fn counted(&self, ask: &Ask<'_>) -> Option<Vec<u32>> {
         let rows = ask.rows;
         if rows.is_empty() || rows.end > self.form.rows() || !rows.start.is_multiple_of(GRAIN) {
@@ -246,17 +247,17 @@ impl Known for IndexAnswer {
     }
 }
 
-/// Offset of the byte with a row's bit, in bitmaps of `row_bytes` each.
+/// Returns the offset of the byte with a row's bit, in bitmaps of `row_bytes` each.
 fn byte_of(position: u64, row_bytes: u64, row: u64) -> Option<u64> {
     position.checked_mul(row_bytes)?.checked_add(row / 8)
 }
 
-/// Sets the bits that are set in `more`.
+/// Sets the bits of `sum` that are set in `more`.
 fn add(sum: &mut [u8], more: &[u8]) {
     sum.iter_mut().zip(more).for_each(|(sum, more)| *sum |= more);
 }
 
-/// The ascending rows that lie in a range.
+/// Returns the rows in a range, out of ascending rows.
 fn within<'a>(found: &'a [u64], rows: &Range<u64>) -> &'a [u64] {
     let first = found.partition_point(|row| *row < rows.start);
     let last = found.partition_point(|row| *row < rows.end);
@@ -266,7 +267,7 @@ fn within<'a>(found: &'a [u64], rows: &Range<u64>) -> &'a [u64] {
 /// Prepares the answer of an index to a condition.
 fn prepare(form: &IndexForm, facts: &IndexFacts, ask: &Ask<'_>) -> Result<Option<Says>, Error> {
     match &form.kind {
-        // The bounds are of codes, the conditions on labels.
+        // Bounds are of codes, but conditions are on labels.
         IndexContent::MinMax { .. } | IndexContent::Bounds { .. } => Ok(form.labels.is_none().then_some(Says::Bounds)),
         IndexContent::Bitmap { values, shown, .. } => {
             if values.len() > MOST_VALUES {
@@ -326,7 +327,7 @@ fn some_bitmaps(form: &IndexForm, values: &dyn Rows, ask: &Ask<'_>) -> Result<Op
     Ok(positions.map(|positions| Says::Bitmaps { positions, inverted: false }))
 }
 
-/// The canonical bytes of all values that satisfy the condition. `None`: they are not a few known ones.
+/// Returns the canonical bytes of all values that satisfy the condition. `None`: they are not a few known ones.
 fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error> {
     let ValueTest::Compare { ranges, negated: false } = ask.test else { return Ok(None) };
     let data_type = form.values.data_type();
@@ -363,7 +364,7 @@ fn asked(form: &IndexForm, ask: &Ask<'_>) -> Result<Option<Vec<Vec<u8>>>, Error>
     }))
 }
 
-/// The verdict by the bounds of the chunks that hold the rows.
+/// Returns the verdict by the bounds of the chunks that hold the rows.
 fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<RowsVerdict, Error> {
     let chunks = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
     let array = entries.array(chunks, ask.interrupt)?;
@@ -379,7 +380,7 @@ fn bounds(form: &IndexForm, entries: &dyn Rows, ask: &Ask<'_>) -> Result<RowsVer
     Ok(all.unwrap_or(RowsVerdict::Unknown))
 }
 
-/// The verdict by the bounds of runs; bounds include the stored values of nulls.
+/// Returns the verdict by the bounds of runs; bounds include the stored values of nulls.
 fn of_runs(form: &IndexForm, bounds: &dyn Rows, ask: &Ask<'_>) -> Result<RowsVerdict, Error> {
     let runs = ask.rows.start / form.chunk..(ask.rows.end - 1) / form.chunk + 1;
     let width = fixed_width(bounds.data_type()).max(form.values.stored_width().unwrap_or(0));
@@ -417,7 +418,7 @@ fn summary(form: &IndexForm, array: &StructArray, at: usize) -> Option<Summary> 
     Some(Summary { rows, nulls, nans, min, max })
 }
 
-/// Reads only the bits of one value: a filter may be long.
+/// Whether a filter may hold a value. Reads only the bits of that value, since a filter may be long.
 fn may_hold(
     filters: &StoredDataset,
     chunk: u64,

@@ -13,7 +13,7 @@ use super::ranges::{Lie, ValueTest};
 use crate::source::Interrupt;
 use crate::store::statistics::{Statistics, Summary};
 
-/// The answer for a range of rows.
+/// What a source says of a range of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowsVerdict {
     /// No row matches.
@@ -26,7 +26,7 @@ pub(super) enum RowsVerdict {
 
 /// A question about a range of rows.
 pub(super) struct Ask<'a> {
-    /// The condition.
+    /// The condition that rows must satisfy.
     pub test: &'a ValueTest,
     pub rows: &'a Range<u64>,
     pub interrupt: &'a Interrupt,
@@ -34,10 +34,10 @@ pub(super) struct Ask<'a> {
 
 /// A trusted source of answers about a column's rows that decodes no rows. A source that fails gives no answer.
 pub(super) trait Known: Send + Sync {
-    /// Whether the rows satisfy the condition.
+    /// Returns whether none, all, or an unknown part of the rows satisfy the condition.
     fn verdict(&self, ask: &Ask<'_>) -> RowsVerdict;
 
-    /// The rows that satisfy the condition, if the source knows them.
+    /// Finds the rows that satisfy the condition: one bit per row. `None`: the source does not know them.
     fn bits(&self, ask: &Ask<'_>) -> Option<BooleanBuffer> {
         let _ = ask;
         None
@@ -58,8 +58,8 @@ impl Known for Statistics {
     }
 }
 
-/// The verdict by a summary. The least and the greatest value bound all values; NaN lies in no range, and a null
-/// satisfies no comparison.
+/// Returns the verdict by a summary. The least and the greatest value bound all values; NaN lies in no range, and a
+/// null satisfies no comparison.
 pub(super) fn of_summary(test: &ValueTest, summary: &Summary) -> RowsVerdict {
     let all_missing = summary.nulls == summary.rows;
     let none_missing = summary.nulls == 0;

@@ -11,19 +11,19 @@ use crate::store::decode::widen;
 use crate::store::{Error, Rows};
 use crate::table::IndexForm;
 
-/// Most rows to remember for a condition: beyond, reading the values costs little more.
+/// Most rows to remember for a condition: for more, reading the values costs little more.
 const MOST_ROWS: u64 = 1 << 20;
 
-/// Most ranges to search for: each halving reads a value of the column, for both ends.
+/// Most ranges to search for: each step of a bisection reads a value of the column, and both ends of a range take one.
 const MOST_RANGES: usize = 8;
 
-/// Elements of the index to read at once.
+/// Number of elements of the index to read at once.
 const STEP: u64 = 1 << 16;
 
 /// Most runs to search.
 const MOST_RUNS: u64 = 1 << 12;
 
-/// The rows that satisfy a condition, in order. `None`: the index cannot answer, or there are too many rows.
+/// Returns the rows that satisfy a condition, in order. `None`: the index cannot answer, or there are too many rows.
 pub(in crate::query) fn rows(
     form: &IndexForm,
     order: &dyn Rows,
@@ -84,7 +84,8 @@ impl Search<'_> {
         Ok(is_told.then_some(found))
     }
 
-    /// Adds the rows of elements with non-null values. `false`: an element is not a row, or there are too many.
+    /// Adds the rows of elements with non-null values. Returns `false` if an element is not a row, or there are too
+    /// many.
     fn add(&self, elements: Range<u64>, found: &mut Vec<u64>) -> Result<bool, Error> {
         if elements.end.saturating_sub(elements.start).saturating_add(found.len() as u64) > MOST_ROWS {
             return Ok(false);
@@ -102,7 +103,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Elements `start..end` of the index. `None`: one of them is not a row.
+    /// Reads elements `start..end` of the index. `None`: one of them is not a row.
     fn rows(&self, start: u64, end: u64) -> Result<Option<Vec<u64>>, Error> {
         self.ask.interrupt.check()?;
         let array = self.order.array(start..end, self.ask.interrupt)?;
@@ -111,7 +112,7 @@ impl Search<'_> {
         Ok(rows.iter().all(|row| *row < self.form.rows()).then_some(rows))
     }
 
-    /// The value of an element, as an array of one row. `None`: the element is not a row.
+    /// Reads the value of an element, as an array of one row. `None`: the element is not a row.
     fn value(&self, element: u64) -> Result<Option<ArrayRef>, Error> {
         if let Some(values) = self.values {
             self.ask.interrupt.check()?;
@@ -123,8 +124,8 @@ impl Search<'_> {
         Ok(Some(self.form.values.array(row..row + 1, self.ask.interrupt)?))
     }
 
-    /// The end of the values of a run that lie in `ranges`, which must hold all values up to some end. `None`: a value
-    /// cannot be compared.
+    /// Finds where the values of a run that lie in `ranges` end; `ranges` must hold all values up to some end. `None`:
+    /// a value cannot be compared.
     fn end_of(&self, ranges: &ValueRanges, run: Range<u64>) -> Result<Option<u64>, Error> {
         let (mut least, mut greatest) = (run.start, run.end);
         while least < greatest {

@@ -20,7 +20,7 @@ use bstr::BString;
 
 use super::{Condition, Error, Literal, Operator, Predicate, Query, SortKey, Written};
 
-/// Deepest nesting: each level takes part of the stack.
+/// Deepest nesting of a predicate: each level takes part of the stack.
 const DEEPEST: usize = 100;
 
 /// Parses a predicate.
@@ -70,7 +70,7 @@ enum Token {
     /// A name or a keyword.
     Word(String),
     Number(String),
-    /// Text in `'`, `"` or `` ` ``, and the mark.
+    /// Text in `'`, `"` or `` ` ``, and that quotation mark.
     Quoted(String, char),
     Symbol(&'static str),
 }
@@ -85,7 +85,7 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// Longer symbols come first.
+/// Symbols in the order in which they are tried: longer ones come first.
 const SYMBOLS: [&str; 13] = ["<=", ">=", "!=", "<>", "==", "=", "<", ">", "(", ")", ",", "+", "-"];
 
 fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Error> {
@@ -125,7 +125,7 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Error> {
     Ok(tokens)
 }
 
-/// The text between quotation marks at the beginning, and the length of both in bytes.
+/// Reads the quoted text at the beginning of `text`; returns it, and its length in bytes with both marks.
 fn quoted(text: &str, mark: char) -> Option<(String, usize)> {
     let mut content = String::new();
     let mut at = 1;
@@ -141,7 +141,7 @@ fn quoted(text: &str, mark: char) -> Option<(String, usize)> {
     }
 }
 
-/// Length of the number at the beginning of a text, with all characters attached to it.
+/// Returns the length of the number at the beginning of a text, with all characters attached to it.
 fn number_length(text: &str) -> usize {
     let mut before = ' ';
     let end = text.find(|c: char| {
@@ -169,7 +169,7 @@ impl Parser {
         self.tokens.get(self.next).map(|(_, token)| token)
     }
 
-    /// Offset of the next token.
+    /// Returns the offset of the next token.
     fn at(&self) -> usize {
         self.tokens.get(self.next).map_or(self.end, |(at, _)| *at)
     }
@@ -179,7 +179,7 @@ impl Parser {
         Error::Syntax { at: self.at(), what: format!("expected {what}, found {found}") }
     }
 
-    /// Takes a keyword, in any case.
+    /// Takes the keyword `word`, in any case, if it is next; returns whether it was.
     fn word(&mut self, word: &str) -> bool {
         let is_next = matches!(self.peek(), Some(Token::Word(next)) if next.eq_ignore_ascii_case(word));
         self.next += usize::from(is_next);

@@ -3,21 +3,22 @@
 use crate::calendar;
 use crate::table::Times;
 
-/// Digits of the largest integer that is told apart from others: no column type has more than 20.
+/// Most digits of an integer that is placed exactly; one with more lies beyond all values. No column type has more than
+/// 20.
 const MOST_DIGITS: i64 = 30;
 
-/// The place of a literal among the values of a type.
+/// Where a literal lies among the values of a type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::query) struct Point<T> {
     /// The greatest value less than the literal.
     pub below: Option<T>,
-    /// The value equal to it.
+    /// The value equal to the literal.
     pub at: Option<T>,
-    /// The least value greater than it.
+    /// The least value greater than the literal.
     pub above: Option<T>,
 }
 
-/// The place of a decimal number, `inf` or `nan` among the integers. `None`: not a number.
+/// Places a decimal number, `inf` or `nan` among the integers. `None`: not a number.
 pub(in crate::query) fn integer(text: &str) -> Option<Point<i128>> {
     shifted(text, 0)
 }
@@ -72,23 +73,23 @@ fn whole_number(value: i128) -> Point<i128> {
     Point { below: Some(value - 1), at: Some(value), above: Some(value + 1) }
 }
 
-/// The place of an instant among the integers that stand for instants. `None`: not an instant.
+/// Places an instant among the integers that stand for instants. `None`: not an instant.
 pub(in crate::query) fn instant(text: &str, times: Times) -> Option<Point<i128>> {
     Some(placed(times.place(calendar::instant(text)?)))
 }
 
-/// The place of a duration among the integers that count its unit. `None`: not a duration.
+/// Places a duration among the integers that count its unit. `None`: not a duration.
 pub(in crate::query) fn duration(text: &str, times: Times) -> Option<Point<i128>> {
     Some(placed(times.place(calendar::duration(text)?)))
 }
 
-/// The point of an instant, from the greatest value at or before it and whether they are equal.
+/// Makes a point of the greatest value at or before an instant or duration, and whether it equals that value.
 fn placed((place, is_there): (i128, bool)) -> Point<i128> {
     let between = Point { below: Some(place), at: None, above: Some(place + 1) };
     if is_there { whole_number(place) } else { between }
 }
 
-/// Widths of floating-point numbers.
+/// Widths of floating-point types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::query) enum FloatWidth {
     Half,
@@ -96,9 +97,9 @@ pub(in crate::query) enum FloatWidth {
     Double,
 }
 
-/// The place of a decimal number, `inf` or `nan` among the floats of a width, as doubles. `None`: not a number. A
-/// decimal takes the nearest float of that width, so that it equals a value shown with these digits; a number beyond
-/// the greatest float lies between that and infinity.
+/// Places a decimal number, `inf` or `nan` among the floats of a width, as doubles. `None`: not a number. A decimal
+/// takes the nearest float of that width, so that it equals a value shown with these digits; a number beyond the
+/// greatest float lies between that and infinity.
 pub(in crate::query) fn float(text: &str, width: FloatWidth) -> Option<Point<f64>> {
     let double: f64 = text.parse().ok()?;
     let value = match width {
@@ -127,10 +128,10 @@ pub(in crate::query) fn float(text: &str, width: FloatWidth) -> Option<Point<f64
     })
 }
 
-/// The nearest 16-bit float to a decimal whose nearest double is `double`. That double may lie halfway between two such
-/// floats where the decimal does not, and `half::f16::from_f64` rounds twice, too.
+/// Returns the nearest 16-bit float to a decimal whose nearest double is `double`. That double may lie halfway between
+/// two such floats where the decimal does not; besides, `half::f16::from_f64` rounds twice.
 fn nearest_half(text: &str, double: f64) -> f64 {
-    /// Fractional bits of the smallest halfway point.
+    /// Fractional bits of the smallest value halfway between two floats.
     const FRACTION: i32 = 25;
     let magnitude = double.abs();
     if magnitude == 0.0 || magnitude > f64::from(1 << 17) {
@@ -142,7 +143,7 @@ fn nearest_half(text: &str, double: f64) -> f64 {
     let steps = magnitude / step;
     let mut rounded = steps.round_ties_even();
     if steps.fract() == 0.5 {
-        // × 10^25, which makes it an integer.
+        // The halfway point × 10^25, which is an integer.
         let halfway = (double * f64::from(1 << FRACTION)) as i128 * 5_i128.pow(FRACTION as u32);
         let place = shifted(text, FRACTION.into());
         let beside = place.filter(|place| place.at != Some(halfway)).and_then(|place| place.below);
@@ -156,7 +157,7 @@ fn nearest_half(text: &str, double: f64) -> f64 {
     if is_past { f64::INFINITY.copysign(double) } else { nearest.copysign(double) }
 }
 
-/// The bytes of hexadecimal digits.
+/// Returns the bytes that hexadecimal digits stand for. `None`: other characters, or an odd number of digits.
 pub(in crate::query) fn hexadecimal(text: &[u8]) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> =
         text.iter().map(|byte| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();

@@ -15,7 +15,7 @@ pub enum Predicate {
     All(Vec<Predicate>),
     /// At least one of these holds.
     Any(Vec<Predicate>),
-    /// The inner predicate does not hold; unknown where that one is unknown.
+    /// The inner predicate does not hold. Where it is unknown, so is this.
     Not(Box<Predicate>),
     /// A condition on one column.
     Test(Condition),
@@ -35,9 +35,9 @@ pub struct Query {
 /// A column to sort by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
-    /// Its name.
+    /// Name of the column.
     pub column: BString,
-    /// Position of the name in an expression.
+    /// Position of the name in the query.
     pub at: usize,
     /// Whether the greatest value comes first.
     pub descending: bool,
@@ -57,7 +57,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The error for a value or operator at position `at` that the column does not take; `what` says why.
+    /// Returns the error for a value or operator at position `at` that the column does not take; `what` says why.
     pub(super) fn refused(&self, at: usize, what: impl fmt::Display) -> Error {
         Error::Type { at, what: format!("{}: {what}", self.column) }
     }
@@ -66,11 +66,11 @@ impl Condition {
 /// A value as the user wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Literal {
-    /// Its text.
+    /// Text of the value.
     pub text: BString,
-    /// Its notation. `None`: it is from a path, which does not tell numbers from text.
+    /// Notation of the value. `None`: it comes from a path, which does not tell numbers from text.
     pub written: Option<Written>,
-    /// Its position in an expression.
+    /// Position of the value in an expression.
     pub at: usize,
 }
 
@@ -134,7 +134,7 @@ impl Operator {
         Self::Nan,
     ];
 
-    /// Its name in a path.
+    /// Returns the operator's name in a path.
     pub fn name(self) -> &'static str {
         match self {
             Self::Eq => "eq",
@@ -179,7 +179,7 @@ pub enum Error {
     /// The column does not exist, or is not part of the table.
     #[error("{what}; columns: {known}")]
     Column {
-        /// Offset of its name in the expression.
+        /// Offset of the column's name in the expression.
         at: usize,
         /// What is wrong with the column.
         what: String,
@@ -189,7 +189,7 @@ pub enum Error {
     /// The column's type does not take this value or operator.
     #[error("{what}")]
     Type {
-        /// Offset in the expression.
+        /// Offset of the value or operator in the expression.
         at: usize,
         /// The column, and why the value or operator does not suit it.
         what: String,
@@ -197,7 +197,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Offset in the text where the error lies.
+    /// Returns the offset in the text where the error lies.
     pub fn position(&self) -> usize {
         match self {
             Self::Syntax { at, .. } | Self::Column { at, .. } | Self::Type { at, .. } => *at,

@@ -89,7 +89,7 @@ fn decode(text: &[u8], at: usize) -> Result<BString, Error> {
     Ok(decoded)
 }
 
-/// An equivalent segment in UTF-8: invalid bytes are encoded.
+/// Returns an equivalent segment in UTF-8, with invalid bytes encoded.
 pub fn readable(segment: &[u8]) -> String {
     let mut text = String::new();
     for part in segment.utf8_chunks() {

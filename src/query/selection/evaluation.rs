@@ -29,13 +29,13 @@ pub(in crate::query) struct Evaluation {
     pub path: String,
     pub rows: u64,
     bound: BoundPredicate,
-    /// Matches of blocks of which some rows match and some do not, as long as there is room.
+    /// Matches of blocks in which some rows match and some do not, kept while there is room.
     matches: Cache<u64, Matches>,
     store: Arc<Store>,
     pub done: WorkDone,
 }
 
-/// Work done so far.
+/// Work done by an evaluation so far.
 #[derive(Debug, Default)]
 pub(in crate::query) struct WorkDone {
     /// Blocks without matching rows, decided without decoding.
@@ -46,7 +46,7 @@ pub(in crate::query) struct WorkDone {
     pub answered: AtomicU64,
     /// Blocks whose values were decoded.
     pub decoded: AtomicU64,
-    /// Bytes of these values.
+    /// Bytes of the values decoded.
     pub bytes: AtomicU64,
 }
 
@@ -93,7 +93,7 @@ impl Evaluation {
         Self { path: path.to_owned(), rows, bound, matches, store: store.clone(), done: WorkDone::default() }
     }
 
-    /// The store whose memory budget is used.
+    /// Returns the store whose memory budget is used.
     pub fn store(&self) -> &Arc<Store> {
         &self.store
     }
@@ -103,20 +103,20 @@ impl Evaluation {
         self.bound.unverified()
     }
 
-    /// The search indexes of the predicate's columns that were useful.
+    /// Returns the search indexes of the predicate's columns that decided a block.
     pub fn used(&self) -> Vec<UsedIndex> {
         let mut used = Vec::new();
         self.bound.tree.leaves(&mut |leaf| used.extend(leaf.answers.iter().filter_map(IndexAnswer::used)));
         used
     }
 
-    /// The rows of a block.
+    /// Returns the rows of a block.
     pub fn rows_of(&self, block: u64) -> Range<u64> {
         let start = block.saturating_mul(GRAIN).min(self.rows);
         start..start.saturating_add(GRAIN).min(self.rows)
     }
 
-    /// The matching rows of a block.
+    /// Finds the matching rows of a block.
     pub fn matches(&self, block: u64, interrupt: &Interrupt) -> Result<Arc<Matches>, Error> {
         if let Some(known) = self.matches.get(&block) {
             return Ok(known);
@@ -125,7 +125,7 @@ impl Evaluation {
         Ok(self.hold(block, found))
     }
 
-    /// The number of matching rows in a block; keeps the rows.
+    /// Counts the matching rows in a block, and keeps them.
     fn count(&self, block: u64, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<u32, Error> {
         let found = self.look(rows, pruner, interrupt)?;
         // A block has at most 65,536 rows.
@@ -136,8 +136,8 @@ impl Evaluation {
         Ok(count)
     }
 
-    /// Keeps the result for a block if there is room. Results of a search index are not kept, since it gives them again
-    /// at less cost.
+    /// Keeps the result for a block if there is room. Results of a search index are not kept, since the index gives
+    /// them again at less cost.
     fn hold(&self, block: u64, mut found: Matches) -> Arc<Matches> {
         let bytes = found.bytes() + size_of::<u64>();
         found.held = if found.was_decoded { self.store.budget().try_reserve(bytes as u64) } else { None };
@@ -148,15 +148,15 @@ impl Evaluation {
         found
     }
 
-    /// Stored values of the matching rows of a block at these positions, counted from the first match, in the column
-    /// `rows`. `None`: not kept.
+    /// Returns the stored values of matching rows of a block in the column `rows`; `places` counts from the first
+    /// match. `None`: not kept.
     pub fn values(&self, matches: &Matches, rows: &dyn Rows, places: Range<usize>) -> Option<Buffer> {
         let mut columns = self.bound.columns.iter();
         let column = columns.position(|column| std::ptr::addr_eq(Arc::as_ptr(&column.rows), rows))?;
         matches.values.iter().find(|values| values.column == column)?.at(places)
     }
 
-    /// The matching rows in a range, by their values or by search indexes.
+    /// Finds the matching rows in a range, by their values or by search indexes.
     fn look(&self, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<Matches, Error> {
         interrupt.check()?;
         let look = Look {
@@ -192,7 +192,7 @@ impl Evaluation {
     }
 }
 
-/// One examination of a range of rows.
+/// State of examining one range of rows.
 struct Look<'a> {
     evaluation: &'a Evaluation,
     pruner: &'a Pruner,
@@ -204,7 +204,7 @@ struct Look<'a> {
     was_decoded: Cell<bool>,
 }
 
-/// Which values are stored as NaN. `None`: no value.
+/// Returns which values are stored as NaN. `None`: none is.
 fn nan(array: &ArrayRef) -> Option<BooleanBuffer> {
     match array.as_any_dictionary_opt() {
         Some(dictionary) => of_labels(array.as_ref(), &nan_in(dictionary.values().as_ref())?),
@@ -263,7 +263,7 @@ impl Look<'_> {
         self.test(leaf, &self.array(leaf.column, rows)?)
     }
 
-    /// Which values satisfy a condition.
+    /// Returns which values satisfy a condition.
     fn test(&self, leaf: &BoundCondition, array: &ArrayRef) -> Result<BooleanBuffer, Error> {
         let has_missing_labels = array.as_any_dictionary_opt().is_some_and(|array| array.values().null_count() > 0);
         // An array of type Null has no bitmap.
@@ -360,7 +360,7 @@ impl Look<'_> {
         Ok(Some(matching))
     }
 
-    /// The distinct values of rows that take too much memory as an array, if many rows share values.
+    /// Returns the distinct values of rows that take too much memory as an array, if many rows share values.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if they do not: the caller must take fewer rows.

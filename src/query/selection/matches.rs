@@ -13,16 +13,17 @@ const FEW: usize = 16;
 #[derive(Debug)]
 pub(in crate::query) struct Matches {
     pub bits: BooleanBuffer,
-    /// Compared values of these rows, if they are few: otherwise reading them would decode the block again.
+    /// Compared values of the matching rows, kept if these are few, so that reading them does not decode the block
+    /// again.
     pub values: Vec<MatchedBytes>,
-    /// Whether finding them decoded values.
+    /// Whether values were decoded to find the rows.
     pub was_decoded: bool,
-    /// The reserved memory. `None`: not kept.
+    /// Memory reserved for the matches. `None`: they are not kept.
     pub held: Option<Reservation>,
 }
 
 impl Matches {
-    /// Bytes of memory.
+    /// Returns the bytes of memory that the matches take.
     pub fn bytes(&self) -> usize {
         let values = self.values.iter().map(|values| values.bytes.len() + size_of::<MatchedBytes>()).sum::<usize>();
         self.bits.inner().len() + values + size_of::<Self>()
@@ -41,7 +42,7 @@ pub(in crate::query) struct MatchedBytes {
 }
 
 impl MatchedBytes {
-    /// Picks the stored bytes of these rows from those of the whole block. `None`: they are not few.
+    /// Picks the stored bytes of `rows` from those of the whole block. `None`: the rows are not few.
     pub fn new(column: usize, rows: &BooleanBuffer, width: u64, stored: &[u8]) -> Option<Self> {
         let width = usize::try_from(width).ok().filter(|width| *width > 0)?;
         let count = rows.count_set_bits();
@@ -55,7 +56,7 @@ impl MatchedBytes {
         Some(Self { column, rows: rows.clone(), width, bytes: bytes.into() })
     }
 
-    /// Restricts the values to the rows that match in the end. `None`: some of those have no value here.
+    /// Restricts the values to the rows that match in the end. `None`: some of these rows have no value here.
     pub fn of(self, rows: &BooleanBuffer) -> Option<Self> {
         if (&self.rows & rows).count_set_bits() < rows.count_set_bits() {
             return None;
@@ -69,7 +70,7 @@ impl MatchedBytes {
         Some(Self { rows: rows.clone(), bytes, ..self })
     }
 
-    /// The bytes of these rows at some positions, counted from the first row.
+    /// Returns the bytes of the rows at some positions, counted from the first row.
     pub fn at(&self, places: Range<usize>) -> Option<Buffer> {
         let (start, length) = (places.start.checked_mul(self.width)?, places.len().checked_mul(self.width)?);
         let is_there = start.checked_add(length).is_some_and(|end| end <= self.bytes.len());

@@ -40,7 +40,7 @@ const MOST_BLOCKS: u64 = 1 << 26;
 /// Most blocks in a step of the pass, unless a chunk is longer.
 const MOST_PER_STEP: u64 = 256;
 
-/// Least steps for each core, so that no core is idle at the end.
+/// Fewest steps for each core, so that no core is idle at the end.
 const STEPS_OF_A_CORE: u64 = 64;
 
 /// To be increased when the same predicate finds other rows in the same file.
@@ -51,22 +51,22 @@ pub struct Selection {
     evaluation: Arc<Evaluation>,
     counts: Arc<Pass<u32>>,
     selected: OnceLock<Arc<Selected>>,
-    /// The time that finding them took for the first caller.
+    /// The time that finding the rows took for the first caller.
     took: OnceLock<Duration>,
 }
 
 /// Work done for a selection so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explained {
-    /// Rows of the table.
+    /// Number of rows of the table.
     pub rows: u64,
-    /// Matching rows. `None`: not all found yet.
+    /// Number of matching rows. `None`: not all found yet.
     pub matched: Option<u64>,
-    /// Blocks of 65,536 rows.
+    /// Number of blocks of 65,536 rows in the table.
     pub blocks: u64,
     /// Blocks without a matching row, according to statistics or search indexes.
     pub blocks_without: u64,
-    /// Blocks of matching rows only, according to these.
+    /// Blocks of matching rows only, according to statistics or search indexes.
     pub blocks_within: u64,
     /// Blocks for which search indexes found the matching rows, counted each time.
     pub blocks_answered: u64,
@@ -83,7 +83,8 @@ pub struct Explained {
 }
 
 impl Selection {
-    /// A selection among `rows` rows. `path` is the table's, for errors; `keeper` keeps the results. Reads nothing.
+    /// Returns a selection among `rows` rows. `path` is the table's, for errors; `keeper` keeps the results. Reads
+    /// nothing.
     ///
     /// # Errors
     /// [`Error::TooLarge`] for more than 2^42 rows.
@@ -108,7 +109,7 @@ impl Selection {
         let chunk = natural.div_ceil(GRAIN).clamp(1, MOST_PER_STEP);
         // Whole chunks, and in a long table several: a search index decides a block faster than a step begins.
         let share = blocks / (STEPS_OF_A_CORE * pass::threads() as u64);
-        // A chunk of a bitmap covers more blocks: one step decodes it, if enough steps remain.
+        // A chunk of a bitmap covers more blocks than one of rows: one step decodes it, if enough steps remain.
         let of_bitmap = bound.rows_of_bitmaps() / GRAIN;
         let chunk =
             if of_bitmap / 2 <= share && of_bitmap.is_multiple_of(chunk) { of_bitmap.max(chunk) } else { chunk };
@@ -122,7 +123,7 @@ impl Selection {
         Ok(Self { evaluation, counts, selected: OnceLock::new(), took: OnceLock::new() })
     }
 
-    /// The rows found; waits for the search.
+    /// Returns the rows found, after waiting for the search.
     ///
     /// # Errors
     /// Those of [`Rows::array`](crate::store::Rows::array); [`Error::Interrupted`] soon after `interrupt` is raised.
@@ -136,7 +137,7 @@ impl Selection {
         Ok(self.place(counts))
     }
 
-    /// The rows found, if the search is complete; never starts it.
+    /// Returns the rows found, if the search is complete; never starts it.
     pub fn known(&self) -> Option<Arc<Selected>> {
         match self.selected.get() {
             Some(selected) => Some(selected.clone()),
@@ -144,23 +145,23 @@ impl Selection {
         }
     }
 
-    /// The rows found, if the search is complete or the cache folder has its counts.
+    /// Returns the rows found, if the search is complete or the cache folder has its counts.
     pub fn found(&self) -> Option<Arc<Selected>> {
         self.counts.found()?;
         self.known()
     }
 
-    /// Search indexes that cannot be used before verification.
+    /// Returns the search indexes that cannot be used before verification.
     pub fn unverified(&self) -> Vec<Arc<IndexForm>> {
         self.evaluation.unverified()
     }
 
-    /// Progress of the search.
+    /// Returns the progress of the search.
     pub fn progress(&self) -> PassProgress {
         self.counts.progress()
     }
 
-    /// Work done so far. `None`: no work yet.
+    /// Returns the work done so far. `None`: no work yet.
     pub fn explained(&self) -> Option<Explained> {
         let progress = self.counts.progress();
         let evaluation = &self.evaluation;
@@ -210,7 +211,7 @@ impl std::fmt::Debug for Selection {
 #[derive(Debug)]
 pub struct Selected {
     evaluation: Arc<Evaluation>,
-    /// Number of rows found before each block, and the total.
+    /// Number of rows found before each block, and their total.
     starts: Vec<u64>,
     /// Whole rows that were read for several columns.
     whole: Cache<picked::StretchKey, Option<picked::Picked>>,
@@ -219,18 +220,18 @@ pub struct Selected {
 /// Successive rows of the table, some of which were found.
 #[derive(Clone, Debug)]
 pub(super) struct SelectionPiece {
-    /// The first row.
+    /// First row of the piece, as a row of the table.
     pub first: u64,
-    /// Number of rows.
+    /// Number of rows of the piece.
     pub length: u64,
-    /// The rows found among them. `None`: all.
+    /// Which rows of the piece were found. `None`: all.
     pub bits: Option<BooleanBuffer>,
-    /// The matches of their block, and the positions among these. `None`: the whole block matches.
+    /// The matches of the piece's block, and the positions of its rows among these. `None`: the whole block matches.
     found: Option<(Arc<Matches>, Range<usize>)>,
 }
 
 impl Selected {
-    /// Number of rows found.
+    /// Returns the number of rows found.
     pub fn len(&self) -> u64 {
         self.starts.last().copied().unwrap_or(0)
     }
@@ -240,7 +241,7 @@ impl Selected {
         self.len() == 0
     }
 
-    /// Path of the table.
+    /// Returns the path of the table.
     pub(super) fn path(&self) -> &str {
         &self.evaluation.path
     }
@@ -282,14 +283,14 @@ impl Selected {
         Ok(pieces)
     }
 
-    /// Stored values of the found rows of a piece in the column `rows`, if they were kept.
+    /// Returns the stored values of a piece's found rows in the column `rows`, if they were kept.
     pub(super) fn values(&self, piece: &SelectionPiece, rows: &dyn Rows) -> Option<Buffer> {
         let (matches, places) = piece.found.as_ref()?;
         self.evaluation.values(matches, rows, places.clone())
     }
 }
 
-/// The piece from the set bit after `skip` others with `take` set bits, which must exist.
+/// Cuts out the piece that begins with the set bit after `skip` others and has `take` set bits, which must exist.
 fn cut(start: u64, matches: Arc<Matches>, skip: u64, take: u64) -> SelectionPiece {
     let mut set = matches.bits.set_indices().skip(skip as usize);
     let first = set.next().unwrap_or(0);

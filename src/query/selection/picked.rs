@@ -6,28 +6,28 @@ use crate::catalogue::ObjectId;
 use crate::source::Interrupt;
 use crate::store::{Error, Reservation, RowRange, Rows, StridedField};
 
-/// Bytes of whole rows to read at once, and their largest share of the memory budget.
+/// Bytes of whole rows to read at once; at most this part of the memory budget, one `SHARE`th.
 const MOST_BYTES: u64 = 16 << 20;
 const SHARE: u64 = 32;
 
-/// Least rows of the table for each found row: closer rows lie in the same chunks anyway.
+/// Fewest rows of the table for each found row: closer rows lie in the same chunks anyway.
 const APART: u64 = 8;
 
 /// A reader that needs fewer than one in this many of the rows read at once does not wait for the others.
 const FEWEST: u64 = 8;
 
-/// Whole rows in succession.
+/// Stored bytes of whole rows in succession.
 #[derive(Debug)]
 pub(super) struct Picked {
     bytes: Vec<u8>,
     _held: Reservation,
 }
 
-/// The dataset, and the number of the stretch of selected rows.
+/// The dataset, and the number of a stretch of selected rows.
 pub(super) type StretchKey = (ObjectId, u64);
 
 impl Selected {
-    /// Stored bytes of the found rows in `range` in a column. `None`: reading the column alone is better.
+    /// Returns the stored bytes of the found rows in `range` in a column. `None`: reading the column alone is better.
     pub(super) fn picked(
         &self,
         rows: &dyn Rows,
@@ -61,7 +61,7 @@ impl Selected {
         Ok(Some(out))
     }
 
-    /// Reads whole rows of a range. `None`: they do not lie far apart, or memory is short.
+    /// Reads the whole rows of a range. `None`: they do not lie far apart, or memory is short.
     fn pick(&self, place: &StridedField<'_>, range: &RowRange, interrupt: &Interrupt) -> Result<Option<Picked>, Error> {
         let count = range.end - range.start;
         let pieces = self.pieces(range, interrupt)?;

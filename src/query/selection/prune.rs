@@ -1,4 +1,4 @@
-//! The verdict on a predicate from all knowledge about its columns.
+//! Tells the verdict on a predicate from all that is known about its columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::source::Interrupt;
 use crate::store::Rows;
 use crate::store::statistics::{Scalar, Statistics};
 
-/// Knowledge about the columns of a predicate at one moment.
+/// What is known about the columns of a predicate at one moment.
 pub(in crate::query) struct Pruner {
     by_column: Vec<Option<Arc<Statistics>>>,
     rows: Vec<Arc<dyn Rows>>,
@@ -31,20 +31,20 @@ impl Pruner {
         Self { by_column: by_column.collect(), rows: rows.collect(), interrupt: interrupt.clone() }
     }
 
-    /// Sources of answers to a condition, the cheapest first.
+    /// Returns the sources of answers to a condition, the cheapest first.
     fn known<'a>(&'a self, leaf: &'a BoundCondition) -> impl Iterator<Item = &'a dyn Known> {
         let statistics = self.by_column.get(leaf.column).and_then(Option::as_deref);
         let answers = leaf.answers.iter().map(|answer| answer as &dyn Known);
         statistics.map(|statistics| statistics as &dyn Known).into_iter().chain(answers)
     }
 
-    /// Which of `rows` satisfy a condition: one bit per row. `None`: no answer without decoding the values.
+    /// Returns which of `rows` satisfy a condition: one bit per row. `None`: no answer without decoding the values.
     pub fn bits(&self, leaf: &BoundCondition, rows: &Range<u64>) -> Option<BooleanBuffer> {
         let ask = Ask { test: &leaf.test, rows, interrupt: &self.interrupt };
         self.known(leaf).find_map(|known| known.bits(&ask))
     }
 
-    /// The number of rows in each of the first blocks that satisfy a predicate, if a source has it without finding the
+    /// Returns how many rows in each of the first blocks satisfy a predicate, if a source knows it without finding the
     /// rows.
     pub fn counts(&self, tree: &ConditionTree, rows: &Range<u64>) -> Vec<u32> {
         let leaf = match tree {
@@ -58,7 +58,7 @@ impl Pruner {
         self.known(leaf).map(|known| known.counts(&ask)).find(|counts| !counts.is_empty()).unwrap_or_default()
     }
 
-    /// The verdict on a part of the predicate for a range of rows.
+    /// Returns the verdict on a part of the predicate for a range of rows.
     pub fn verdict(&self, tree: &ConditionTree, rows: &Range<u64>) -> RowsVerdict {
         match tree {
             ConditionTree::Leaf(leaf) => self.of_leaf(leaf, rows),
@@ -67,7 +67,7 @@ impl Pruner {
         }
     }
 
-    /// `strong` if any part gives it; `weak` if all parts do.
+    /// Returns `strong` if any part has that verdict, `weak` if all parts have that one, else `Unknown`.
     fn joined(
         &self,
         parts: &[ConditionTree],
@@ -92,7 +92,7 @@ impl Pruner {
         said.or_else(|| self.of_codes(leaf, rows)).unwrap_or(RowsVerdict::Unknown)
     }
 
-    /// The verdict on a condition on labels, by the least and the greatest code of the rows, if known.
+    /// Returns the verdict on a condition on labels, by the least and the greatest code of the rows, if known.
     fn of_codes(&self, leaf: &BoundCondition, rows: &Range<u64>) -> Option<RowsVerdict> {
         let ValueTest::Compare { ranges, negated: false } = &leaf.test else { return None };
         let values = self.rows.get(leaf.column)?;

@@ -21,11 +21,11 @@ use crate::store::{
 /// Bytes of values to read from the column at once.
 const AT_ONCE: u64 = 16 << 20;
 
-/// Rows to weigh first.
+/// Number of rows whose size is examined first.
 const FIRST_WEIGHED: u64 = 256;
 
-/// Longest gap of unwanted rows that is read, too: values of variable length cost much each, and a new read costs about
-/// as much as these.
+/// Longest gap of unwanted rows that is read along: values of variable length cost much each, and a new read costs
+/// about as much as these.
 const GAP: usize = 64;
 
 /// The rows of a column that a selection found. Reading decodes only chunks that hold some of them.
@@ -40,17 +40,17 @@ pub struct SelectedRows {
 enum Span {
     /// Rows of the column to read together, and the wanted ones among them (`None`: all).
     Read(Range<u64>, Option<BooleanBuffer>),
-    /// Their stored values, which were kept.
+    /// Stored values of wanted rows, which were kept.
     Kept(Buffer),
 }
 
 impl SelectedRows {
-    /// `rows` must have as many rows as the selection's table.
+    /// Wraps `rows`, which must have as many rows as the selection's table.
     pub fn new(rows: Arc<dyn Rows>, selected: Arc<Selected>) -> Self {
         let inner = rows.facts();
         let facts = Facts {
             len: selected.len(),
-            // A selection does not change values or their storage, only their positions.
+            // A selection changes neither values nor their storage, only their positions.
             natural_rows: None,
             stride: None,
             cuts: None,
@@ -89,7 +89,8 @@ impl SelectedRows {
         Ok(spans)
     }
 
-    /// The stretches of a piece to read. They leave out whole chunks and, for values of variable length, longer gaps.
+    /// Returns the stretches of a piece to read. They leave out whole chunks and, for values of variable length, longer
+    /// gaps.
     fn wanted(&self, piece: &SelectionPiece, bits: &BooleanBuffer) -> Vec<Range<u64>> {
         let natural = self.rows.natural_rows().filter(|natural| *natural > 0);
         let has_width = self.rows.stored_width().is_some();
@@ -136,7 +137,7 @@ impl SelectedRows {
         Ok(())
     }
 
-    /// Joins the arrays that `read` gives for the rows of `range`. With `is_light`, arrays take a few bytes a row,
+    /// Joins the arrays that `read` returns for the rows of `range`. With `is_light`, arrays take a few bytes a row,
     /// whatever their values take.
     fn gather(
         &self,
@@ -165,7 +166,7 @@ impl SelectedRows {
                 parts.push(array);
                 continue;
             };
-            // If the rows in between take too much memory, the wanted ones are read run by run.
+            // If the rows between wanted ones take too much memory, the wanted ones are read run by run.
             if !is_light && self.rows.fitting(rows.clone(), AT_ONCE, interrupt)?.end < rows.end {
                 for run in runs(&rows, Some(&bits)) {
                     interrupt.check()?;
@@ -340,7 +341,7 @@ impl StoredBytes for SelectedRows {
     }
 }
 
-/// Runs of wanted rows in `rows`.
+/// Returns the runs of wanted rows in `rows`.
 fn runs<'a>(rows: &Range<u64>, bits: Option<&'a BooleanBuffer>) -> Box<dyn Iterator<Item = Range<u64>> + 'a> {
     let (start, all) = (rows.start, rows.clone());
     match bits {
@@ -382,7 +383,7 @@ fn dictionaries<K: ArrowDictionaryKeyType>(parts: &[ArrayRef], interrupt: &Inter
         // Only enumerations have different dictionaries: each part adds the unnamed codes that it found.
         let (Some(first), Some(own)) = (first.as_string_opt(), own.as_string_opt()) else { return concatenated(parts) };
         let places = merged.get_or_insert_with(|| Labels::new(first)).places::<K>(own)?;
-        // A null slot may hold any key.
+        // The key under a null is arbitrary.
         let moved = part.keys().unary::<_, K>(|key| places.get(key.as_usize()).copied().unwrap_or_default());
         keys.push(Arc::new(moved));
     }
@@ -402,7 +403,7 @@ struct Labels {
 }
 
 impl Labels {
-    /// Labels of the first dictionary keep their positions.
+    /// Starts with the labels of the first dictionary, which keep their positions.
     fn new(first: &LargeStringArray) -> Self {
         let texts: Vec<Option<String>> = first.iter().map(|text| text.map(str::to_owned)).collect();
         let mut places = HashMap::with_capacity(texts.len());
@@ -412,7 +413,7 @@ impl Labels {
         Self { texts, places }
     }
 
-    /// Positions of the labels of another dictionary; new ones are appended.
+    /// Returns the positions of the labels of another dictionary; new ones are appended.
     fn places<K: ArrowDictionaryKeyType>(&mut self, own: &LargeStringArray) -> Result<Vec<K::Native>, ArrowError> {
         let texts = &mut self.texts;
         let places = own.iter().map(|text| {

@@ -7,8 +7,8 @@ use super::rows::SelectedRows;
 use crate::store::Rows;
 use crate::table::Table;
 
-/// A table before a selection: without columns of another length, which cannot be selected from, and without search
-/// indexes, which cover other rows. `what` describes the selection.
+/// Returns a table to select from: without columns of another length, and without search indexes, which cover other
+/// rows. `what` describes the selection.
 pub fn selectable(table: &Table, what: &str) -> Table {
     Table {
         path: table.path.clone(),
@@ -36,7 +36,7 @@ pub fn selectable(table: &Table, what: &str) -> Table {
     }
 }
 
-/// A table of the selected rows, without statistics: those cover all rows.
+/// Returns a table of the selected rows, without statistics: those cover all rows.
 pub fn filtered(table: &Table, selected: &Arc<Selected>, what: &str) -> Table {
     let rows_of = |rows: &Arc<dyn Rows>| Arc::new(SelectedRows::new(rows.clone(), selected.clone())) as Arc<dyn Rows>;
     let mut filtered = selectable(table, what);
