@@ -7,11 +7,11 @@ use super::{Effort, Size, UNKNOWN_SIZE, View};
 use crate::source::Interrupt;
 use crate::store::{Answer, Error};
 
-/// Renders the bytes.
+/// Renders the bytes of a file.
 type Make = dyn Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync;
 
 /// A file rendered at first use, and again after the cache evicted it. Rendering reads no more than labels and small
-/// scalars, so even a free size is exact, unless the file is costly.
+/// scalars, so the size is exact even for [`Effort::Free`], unless the file is costly.
 pub struct ConstantView(Arc<Content>);
 
 struct Content {
@@ -22,15 +22,16 @@ struct Content {
     size: OnceLock<u64>,
 }
 
-/// An open file: it keeps the bytes that the cache evicts, or each read might render all of them.
+/// A file while a program has it open: holds the bytes even if the cache evicts them, or each read might render all of
+/// them.
 struct Open {
     content: Arc<Content>,
     bytes: OnceLock<RenderedBlock>,
 }
 
 impl ConstantView {
-    /// A view of the bytes that `make` returns, kept in `cache`. `make` must always return the same bytes, unless it is
-    /// interrupted.
+    /// Returns a view of the bytes that `make` returns, kept in `cache`. `make` must always return the same bytes,
+    /// unless it is interrupted.
     pub fn new(
         cache: Arc<BlockCache>,
         make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,
@@ -38,8 +39,8 @@ impl ConstantView {
         Self::with(cache, make, false)
     }
 
-    /// A view of bytes that are costly to render: only opening the file renders them, and their number is unknown until
-    /// then.
+    /// Returns a view of bytes that are costly to render: only opening the file renders them, and their number is
+    /// unknown until then.
     pub fn costly(
         cache: Arc<BlockCache>,
         make: impl Fn(&Interrupt) -> Result<Vec<u8>, Error> + Send + Sync + 'static,

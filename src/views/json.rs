@@ -3,8 +3,7 @@
 //! Escaped are `"`, `\` and the control characters U+0000–U+001F, in the short form where there is one and as `\u00xx`
 //! otherwise. Everything else is written as it is, in UTF-8; U+2028 and U+2029 are legal in JSON.
 
-/// The escape of each byte inside a JSON string: 0 for none, `u` for `\u00xx`, otherwise the letter after the
-/// backslash.
+/// The character after the backslash in the escape of each byte: 0 for bytes without an escape, `u` for `\u00xx`.
 const ESCAPES: [u8; 256] = {
     let mut escapes = [0; 256];
     let mut control = 0;
@@ -51,7 +50,7 @@ pub fn write_string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Bytes that [`write_string`] appends for `text`.
+/// Returns the number of bytes that [`write_string`] appends for `text`.
 pub fn string_length(text: &[u8]) -> usize {
     let escaped: usize = text
         .iter()

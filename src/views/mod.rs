@@ -28,12 +28,12 @@ pub use printable::{printable, printable_json};
 /// columns to HDF5 turn keys with this prefix, and no others, back into attributes of the column.
 const FIELD_KEYS: &str = "h5col.";
 
-/// The metadata of an Arrow field for a column's [notes](crate::table::Column::notes).
+/// Returns the metadata of an Arrow field for a column's [notes](crate::table::Column::notes).
 pub(crate) fn field_metadata(notes: &[(&'static str, String)]) -> Metadata {
     notes.iter().map(|(key, text)| (format!("{FIELD_KEYS}{key}"), text.clone())).collect()
 }
 
-/// The size of a view.
+/// The size of a view, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Exactly this many bytes.
@@ -43,7 +43,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// The number of bytes, exact or not.
+    /// Returns the number of bytes, exact or not.
     pub fn bytes(self) -> u64 {
         match self {
             Size::Exact(bytes) | Size::AtMost(bytes) => bytes,
@@ -61,9 +61,9 @@ pub enum Effort {
     /// No work: a known size, or arithmetic on a few numbers. For listings, which visit very many files and need no
     /// file's size.
     Known,
-    /// No reads; arithmetic over all columns is allowed.
+    /// Arithmetic over all columns, but no reads.
     Free,
-    /// About 5 ms.
+    /// Work of about 5 ms.
     Quick,
     /// Any work; interruptible.
     Exact,
@@ -94,7 +94,7 @@ pub enum Standing {
 
 /// A shown file: its bytes never change as long as the source does not.
 pub trait View: Send + Sync {
-    /// The size; [`Size::Exact`] from [`Effort::Exact`] on.
+    /// Returns the size: [`Size::Exact`] from [`Effort::Exact`] on.
     ///
     /// # Errors
     /// See [`store::Error`].
@@ -112,28 +112,29 @@ pub trait View: Send + Sync {
         interrupt: &Interrupt,
     ) -> Result<(), store::Error>;
 
-    /// The expected access pattern.
+    /// Returns the expected access pattern.
     fn access(&self) -> AccessPattern {
         AccessPattern::Any
     }
 
-    /// Whether its layout still stands.
+    /// Returns whether the view's layout still stands.
     fn standing(&self) -> Standing {
         Standing::Lasting
     }
 
-    /// The view to read from while a program has the file open, if it has to hold more then; `None`: the view itself.
+    /// Returns the view to read from while a program has the file open, if that one holds more than this. `None`: this
+    /// view.
     fn opened(&self) -> Option<Arc<dyn View>> {
         None
     }
 
-    /// The progress of the passes of [`Effort::Prepared`]; `None`: no pass is needed.
+    /// Returns the progress of the passes of [`Effort::Prepared`]. `None`: no pass is needed.
     fn progress(&self) -> Option<store::pass::PassProgress> {
         None
     }
 }
 
-/// Up to `length` bytes of a view from `offset` on.
+/// Returns up to `length` bytes of a view from `offset` on.
 #[cfg(test)]
 fn gathered(view: &dyn View, offset: u64, length: usize) -> Result<Vec<u8>, store::Error> {
     Answer::collect(|answer| view.gather(offset, length, answer, &Interrupt::new()))

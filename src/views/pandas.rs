@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 
 use crate::table::{NameAxis, NameKind, NameLevel, Origin, OriginalName};
 
-/// Key of this metadata in an Arrow or Parquet schema.
+/// Key of pandas's metadata in an Arrow or Parquet schema.
 pub(super) const KEY: &str = "pandas";
 
 /// A column, described for pandas.
 pub(super) struct PandasColumn<'a> {
-    /// The name of its field.
+    /// Name of the column's field.
     pub name: &'a str,
-    /// The type of its field.
+    /// Type of the column's field.
     pub data_type: &'a DataType,
-    /// The zone of its instants, if the type lacks it.
+    /// Time zone of the column's instants, if the type lacks it.
     pub zone: Option<&'a str>,
-    /// Whether it labels rows.
+    /// Whether the column labels rows.
     pub is_label: bool,
-    /// Its origin in the software that wrote it.
+    /// The column's origin in the software that wrote it.
     pub origin: &'a Origin,
 }
 
@@ -29,7 +29,7 @@ impl PandasColumn<'_> {
         matches!(self.data_type, DataType::Timestamp(_, None)) && self.zone.is_some_and(is_known)
     }
 
-    /// The label that its name stands for; `None`: row labels without a name.
+    /// Returns the label that the column's name stands for. `None`: row labels without a name.
     fn called(&self) -> Option<&str> {
         match &self.origin.called {
             OriginalName::Name => Some(self.name),
@@ -39,9 +39,9 @@ impl PandasColumn<'_> {
     }
 }
 
-/// Names the columns of the index, the types that pandas gives to all columns, and the type of the column names. `None`
-/// if there are no row labels, zones that types lack, axes of names or masks. `None` also if two columns share the name
-/// of a row label, since pandas could not tell them apart.
+/// Returns JSON that names the columns of the index, the types that pandas gives to all columns, and the type of the
+/// column names. `None`: there are no row labels, zones that types lack, axes of names or masks; or two columns share
+/// the name of a row label, so that pandas could not tell them apart.
 pub(super) fn metadata(columns: &[PandasColumn<'_>]) -> Option<String> {
     let labels = || columns.iter().filter(|column| column.is_label).map(|column| column.name);
     let named = |label: &str| columns.iter().filter(|column| column.name == label).count();
@@ -68,7 +68,7 @@ pub(super) fn metadata(columns: &[PandasColumn<'_>]) -> Option<String> {
         })
     };
     let data = || columns.iter().filter(|column| !column.is_label);
-    // All columns usually share one axis, so that the comparison is cheap.
+    // All columns usually share one axis, so the comparison is cheap.
     let mut axes = data().map(|column| column.origin.axis.as_ref());
     let axis = axes.next().flatten().filter(|axis| axes.all(|other| other == Some(*axis)));
     let axis = axis.filter(|axis| can_read(axis, data().filter_map(PandasColumn::called)));
@@ -82,7 +82,7 @@ pub(super) fn metadata(columns: &[PandasColumn<'_>]) -> Option<String> {
     Some(text.to_string())
 }
 
-/// Whether pyarrow knows a zone of this name. An unknown one makes the whole frame unreadable.
+/// Whether pyarrow knows a time zone of this name. An unknown one makes the whole frame unreadable.
 fn is_known(zone: &str) -> bool {
     zone.parse::<Tz>().is_ok()
 }
@@ -131,7 +131,7 @@ fn level(name: Option<&str>, kind: &NameKind) -> Value {
     json!({ "name": name, "field_name": name, "pandas_type": pandas, "numpy_type": numpy, "metadata": metadata })
 }
 
-/// `numpy_type` of integers and booleans with a mask.
+/// Returns the `numpy_type` of integers and booleans with a mask.
 fn masked_type(data_type: &DataType) -> Option<&'static str> {
     Some(match data_type {
         DataType::Int8 => "Int8",
@@ -147,7 +147,7 @@ fn masked_type(data_type: &DataType) -> Option<&'static str> {
     })
 }
 
-/// `pandas_type` and `numpy_type` of a column.
+/// Returns the `pandas_type` and `numpy_type` of a column.
 fn pandas_type(data_type: &DataType) -> (&'static str, &'static str) {
     let number = |name: &'static str| (name, name);
     match data_type {

@@ -5,10 +5,11 @@ pub fn printable(text: &str) -> String {
     escaped(text, is_unseen, |character, out| out.extend(character.escape_default()))
 }
 
-/// Escapes the same characters in JSON, in JSON's own form. They occur within strings only; line ends stay.
+/// Escapes in JSON, in JSON's own form, the characters that [`printable`] escapes, except line feeds. The others occur
+/// within strings only.
 pub fn printable_json(json: &str) -> String {
     let is_escaped = |character| character != '\n' && is_unseen(character);
-    // All of them lie within the basic plane.
+    // All escaped characters lie within the basic plane.
     escaped(json, is_escaped, |character, out| out.push_str(&format!("\\u{:04x}", u32::from(character))))
 }
 

@@ -14,22 +14,23 @@ use crate::store::{Error, SingleFlight};
 /// A rendered block.
 pub(super) type RenderedBlock = Arc<Vec<u8>>;
 
-/// A view, and the first row and number of rows of a block; for a page, its leaf column and its first row.
+/// Number of a view, first row of a block and its number of rows; for a page, number of the view, leaf column and first
+/// row.
 pub(super) type BlockKey = (u64, u64, u64);
 
-/// A unique number for a view: the first part of its keys.
+/// Returns a unique number for a view: the first part of its keys.
 pub(super) fn next_view() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A block may have this many bytes, however small the cache is.
+/// Bytes that a block may have, however small the cache is.
 const LONGEST: u64 = 128 << 20;
 
-/// Bytes of buffers to recycle from evicted blocks: fresh memory costs a page fault every 4 KiB.
+/// Bytes of buffers to keep from evicted blocks: fresh memory costs a page fault every 4 KiB.
 const SPARE: usize = 16 << 20;
 
-/// Longest buffer to recycle.
+/// Length in bytes of the longest buffer to recycle.
 const LONGEST_SPARE: usize = 4 << 20;
 
 /// An LRU of rendered blocks, shared by all views.
@@ -41,7 +42,7 @@ pub struct BlockCache {
 
 struct State {
     blocks: LruCache<BlockKey, Held>,
-    /// The keys, those of a view together.
+    /// Keys in order, so that those of one view stand together.
     keys: BTreeSet<BlockKey>,
     bytes: usize,
     spare: Vec<Vec<u8>>,
@@ -51,7 +52,7 @@ struct State {
 /// A cached block.
 struct Held {
     block: RenderedBlock,
-    /// Bytes handed out, if they are counted.
+    /// Bytes of the block handed out so far, if they are counted.
     handed_out: usize,
 }
 
@@ -62,26 +63,26 @@ impl std::fmt::Debug for BlockCache {
 }
 
 impl BlockCache {
-    /// A cache of at most `capacity` bytes. The newest block stays even if it alone is larger.
+    /// Returns a cache of at most `capacity` bytes. The newest block stays even if it alone is larger.
     pub fn new(capacity: usize) -> Self {
         let (blocks, keys) = (LruCache::unbounded(), BTreeSet::new());
         let state = State { blocks, keys, bytes: 0, spare: Vec::new(), spare_bytes: 0 };
         Self { capacity, state: Mutex::new(state), rendering: SingleFlight::default() }
     }
 
-    /// Bytes of the longest block to render: one row may be much longer than others.
+    /// Returns the length in bytes of the longest block to render: one row may be much longer than others.
     pub(super) fn longest_block(&self) -> u64 {
         (self.capacity as u64).saturating_mul(4).max(LONGEST)
     }
 
-    /// Bytes held now.
+    /// Returns the number of bytes held now.
     pub fn bytes(&self) -> usize {
         self.state.lock().bytes
     }
 
     /// Whether a block is cached, or being rendered.
     pub(super) fn expects(&self, key: &BlockKey) -> bool {
-        // In this order: a block whose rendering ends in between is in the cache.
+        // The order matters: a block whose rendering ends in between is in the cache.
         self.rendering.is_making(key) || self.state.lock().blocks.contains(key)
     }
 
@@ -134,7 +135,8 @@ impl BlockCache {
         }
     }
 
-    /// Counts `bytes` of a block as handed out, for blocks that are read once. Once all are, its buffer is recycled.
+    /// Counts `bytes` of a block as handed out, for blocks that are read once. Once all its bytes are, its buffer is
+    /// recycled.
     pub(super) fn hand_out(&self, key: &BlockKey, bytes: usize) {
         let mut state = self.state.lock();
         let Some(held) = state.blocks.peek_mut(key) else { return };
@@ -158,7 +160,7 @@ impl BlockCache {
 }
 
 impl State {
-    /// An empty buffer for the next block.
+    /// Returns an empty buffer for the next block.
     fn spare(&mut self) -> Vec<u8> {
         let spare = self.spare.pop().unwrap_or_default();
         self.spare_bytes -= spare.capacity();

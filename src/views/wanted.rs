@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::source::Interrupt;
 use crate::store::{Answer, Error, Rows};
 
-/// The bytes still wanted: `length` bytes from byte `at` on, for `answer`.
+/// The bytes still wanted for `answer`: `length` bytes from byte `at` on.
 pub(super) struct WantedBytes<'a> {
     at: u64,
     length: usize,
@@ -13,17 +13,18 @@ pub(super) struct WantedBytes<'a> {
 }
 
 impl<'a> WantedBytes<'a> {
-    /// A request for `length` bytes from byte `at` on.
+    /// Returns a request for `length` bytes from byte `at` on.
     pub fn new(at: u64, length: usize, answer: &'a mut Answer) -> Self {
         Self { at, length, answer }
     }
 
-    /// The next wanted byte.
+    /// Returns the position of the next wanted byte. `None`: no more are wanted.
     pub fn next(&self) -> Option<u64> {
         (self.length > 0).then_some(self.at)
     }
 
-    /// Consumes the wanted range of a piece of `bytes` bytes at byte `start`; returns it relative to the piece.
+    /// Consumes the wanted range of a piece of `bytes` bytes that begins at byte `start`; returns that range relative
+    /// to the piece.
     pub fn part(&mut self, start: u64, bytes: u64) -> Option<Range<u64>> {
         let skip = self.at.checked_sub(start)?;
         let count = bytes.checked_sub(skip)?.min(self.length as u64);
@@ -38,7 +39,7 @@ impl<'a> WantedBytes<'a> {
     /// Copies the wanted bytes of `piece`, which begins at byte `start`; returns their number.
     pub fn take(&mut self, start: u64, piece: &[u8]) -> usize {
         let Some(part) = self.part(start, piece.len() as u64) else { return 0 };
-        // A range within the piece, hence within usize.
+        // The range lies within the piece, hence within usize.
         let taken = &piece[part.start as usize..part.end as usize];
         self.answer.made().extend_from_slice(taken);
         taken.len()
@@ -60,7 +61,7 @@ impl<'a> WantedBytes<'a> {
         self.answer.append_stored(rows, first + part.start, (part.end - part.start) as usize, interrupt)
     }
 
-    /// Adds the wanted part of `bytes` zeros from byte `start` on.
+    /// Appends the wanted part of `bytes` zeros from byte `start` on.
     pub fn zeros(&mut self, start: u64, bytes: u64) {
         if let Some(part) = self.part(start, bytes) {
             let made = self.answer.made();
@@ -71,7 +72,7 @@ impl<'a> WantedBytes<'a> {
 
 #[cfg(test)]
 impl WantedBytes<'_> {
-    /// The bytes that `take` copies for a request of `length` bytes from byte `at` on.
+    /// Returns the bytes that `take` copies for a request of `length` bytes from byte `at` on.
     pub fn collect(at: u64, length: usize, take: impl FnOnce(&mut WantedBytes<'_>)) -> Vec<u8> {
         let mut answer = Answer::default();
         take(&mut WantedBytes::new(at, length, &mut answer));

@@ -1,4 +1,4 @@
-//! A file whose labels have been read: layouts, learnt facts, places of batches.
+//! An Arrow file whose labels have been read: layouts, learnt facts, places of batches.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
@@ -20,17 +20,17 @@ use crate::store::pass::Keeper;
 /// Most bytes that the header of an empty batch could save.
 const HEADER_MARGIN: u64 = 64;
 
-/// LRU size for layouts of batches that differ from each other.
+/// Number of layouts of unlike batches to keep (LRU).
 const LAYOUTS: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
-/// A file whose labels have been read.
+/// An Arrow file whose labels have been read.
 #[derive(Debug)]
 pub(super) struct IpcFile {
     /// Everything known before any value is read.
     pub table: Arc<IpcTable>,
     /// Null counts for headers.
     pub nulls: Nulls,
-    /// Lengths, if sizes depend on them.
+    /// The pass that learns lengths, if sizes depend on them.
     pub pass: Option<LengthsPass>,
     /// Bytes of a batch's header.
     pub header: u64,
@@ -42,23 +42,23 @@ pub(super) struct IpcFile {
     placed: OnceLock<Placement>,
 }
 
-/// Places of batches.
+/// Where the batches lie in the file.
 #[derive(Debug)]
 pub(super) struct Placement {
-    /// First byte of each batch, and the end of the last, if bodies differ in size.
+    /// First byte of each batch, and the end of the last one, if bodies differ in size.
     starts: Option<Vec<u64>>,
-    /// Bytes of each body but the last, if they are equal.
+    /// Bytes of each body but the last, if these are equal.
     body: u64,
-    /// One past the last batch.
+    /// Position just after the last batch.
     pub batches_end: u64,
-    /// One past the last batch and the gap after it.
+    /// Position just after the last batch and the gap that follows it.
     pub end: u64,
     /// The bytes after the batches: end of stream, footer, magic.
     pub tail: Vec<u8>,
 }
 
 impl IpcFile {
-    /// Lays the file out; reads nothing.
+    /// Lays the file out without reading anything.
     pub fn new(table: IpcTable, keeper: Option<Keeper>) -> Self {
         let table = Arc::new(table);
         let pass = LengthsPass::new(&table, keeper.clone());
@@ -80,12 +80,12 @@ impl IpcFile {
         }
     }
 
-    /// The lengths, if sizes depend on them; waits for the pass that learns them.
+    /// Returns the lengths, if sizes depend on them; waits for the pass that learns them.
     pub fn lengths(&self, interrupt: &Interrupt) -> Result<Option<&Lengths>, Error> {
         self.pass.as_ref().map(|pass| pass.lengths(interrupt)).transpose()
     }
 
-    /// The layout of a batch.
+    /// Returns the layout of a batch.
     pub fn layout(&self, batch: u64, interrupt: &Interrupt) -> Result<Arc<BatchLayout>, Error> {
         if let Some([first, last]) = &self.layouts {
             return Ok(Arc::clone(if batch == last.batch { last } else { first }));
@@ -98,7 +98,8 @@ impl IpcFile {
         Ok(layout)
     }
 
-    /// If a buffer consists of stored bytes: the column, and the position of the buffer's first byte among them.
+    /// If a buffer consists of stored bytes, returns the column, and the position of the buffer's first byte among
+    /// these.
     pub fn stored(&self, batch: u64, buffer: &Placed) -> Option<(&IpcColumn, u64)> {
         let plan = self.table.plans.get(buffer.column)?;
         let stored = plan.direct?;
@@ -107,14 +108,14 @@ impl IpcFile {
         Some((self.table.columns.get(buffer.column)?, self.table.rows_of(batch).0.checked_mul(stored)?))
     }
 
-    /// Positions of a column within a batch.
+    /// Returns the positions of a column within a batch.
     pub fn position(&self, batch: u64, column: usize) -> Option<Position<'_>> {
         let plan: &IpcPlan = self.table.plans.get(column)?;
         let lengths = self.pass.as_ref().and_then(LengthsPass::known);
         Some(Position { table: &self.table, lengths, batch, column, plan })
     }
 
-    /// The header of a batch; counts the batch's nulls.
+    /// Returns the header of a batch; counts the batch's nulls.
     pub fn header_of(&self, batch: u64, interrupt: &Interrupt) -> Result<Vec<u8>, Error> {
         let lengths = self.lengths(interrupt)?;
         let nulls = self.nulls.of_batch(batch, lengths, interrupt)?;
@@ -128,7 +129,7 @@ impl IpcFile {
         Ok(header)
     }
 
-    /// Places of batches, if finding them takes no further pass.
+    /// Returns the places of batches, if finding them takes no further pass.
     pub fn known(&self) -> Option<&Placement> {
         if let Some(placed) = self.placed.get() {
             return Some(placed);
@@ -140,7 +141,7 @@ impl IpcFile {
         Some(self.placed.get_or_init(|| self.place(lengths).until(promised)))
     }
 
-    /// The size estimated from a sample of lengths; `None`: learning the exact lengths takes no longer.
+    /// Returns the size estimated from a sample of lengths. `None`: learning the exact lengths takes no longer.
     pub fn promised(&self, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
         if let Some(promised) = self.promised.get() {
             return Ok(*promised);
@@ -149,7 +150,7 @@ impl IpcFile {
         Ok(*self.promised.get_or_init(|| typical.map(|lengths| self.place(Some(&lengths)).size())))
     }
 
-    /// Whether places of batches are known without a pass, or its results are in the cache folder.
+    /// Whether the places of batches are known without a pass, or its results are in the cache folder.
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         self.pass.as_ref().map_or(Ok(true), |pass| pass.is_found(interrupt))
     }
@@ -161,7 +162,7 @@ impl IpcFile {
         }
     }
 
-    /// Places of batches; waits for the pass if need be.
+    /// Returns the places of batches; waits for the pass if need be.
     pub fn placement(&self, interrupt: &Interrupt) -> Result<&Placement, Error> {
         let promised = self.promised(interrupt)?;
         let lengths = self.lengths(interrupt)?;
@@ -198,18 +199,18 @@ impl IpcFile {
 }
 
 impl Placement {
-    /// Leaves a gap after the last batch, so that the file has this size; a longer file stays as it is.
+    /// Leaves a gap after the last batch, so that the file has `size` bytes; a longer file stays as it is.
     fn until(mut self, size: Option<u64>) -> Self {
         self.end += size.unwrap_or(0).saturating_sub(self.size());
         self
     }
 
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     pub fn size(&self) -> u64 {
         self.end.saturating_add(self.tail.len() as u64)
     }
 
-    /// The batch that contains byte `at`, and the batch's first byte.
+    /// Returns the batch that contains byte `at`, and the batch's first byte.
     pub fn batch_at(&self, file: &IpcFile, at: u64) -> (u64, u64) {
         let head = file.table.head.length;
         match &self.starts {

@@ -6,7 +6,7 @@ use super::plan::{BufferRole, Domain, IpcNode, IpcNodeKind, IpcPlan, Stream};
 use super::table::{ALIGNMENT, IpcTable, PAGE, PAGED};
 use crate::store::Error;
 
-/// Most bytes of a data buffer of string views, about: positions in it have 32 bits.
+/// About the most bytes of a data buffer of string views: positions in it have 32 bits.
 const MOST_SLOTS: u64 = 1 << 30;
 
 /// Most bytes of several rows that are rendered together.
@@ -17,13 +17,13 @@ const LONGEST_PIECE: u64 = 1 << 30;
 pub(super) struct BatchLayout {
     /// Number of the batch.
     pub batch: u64,
-    /// Its buffers in the order of the schema.
+    /// Buffers of the batch in the order of the schema.
     pub buffers: Vec<Placed>,
-    /// Rows of each node.
+    /// Number of rows of each node.
     pub node_rows: Vec<u64>,
-    /// Data buffers of each node of string views.
+    /// Number of data buffers of each node of string views.
     pub data_buffers: Vec<i64>,
-    /// Bytes of the body.
+    /// Bytes of the batch's body.
     pub body: u64,
 }
 
@@ -34,13 +34,13 @@ pub(super) struct Placed {
     pub column: usize,
     /// Number of the stream in the column.
     pub stream: usize,
-    /// First byte in the stream: a long stream is cut into several buffers.
+    /// First byte of the stream that the buffer holds: a long stream is cut into several buffers.
     pub start: u64,
-    /// Its place in the body.
+    /// The buffer's place in the body.
     pub extent: BufferExtent,
 }
 
-/// Bytes of each buffer but the last into which slots of `width` bytes are cut.
+/// Returns the bytes of each buffer but the last into which slots of `width` bytes are cut.
 pub(super) fn bytes_of_slots(width: u64) -> u64 {
     MOST_SLOTS / width.max(1) * width
 }
@@ -98,12 +98,12 @@ impl BatchLayout {
         }
     }
 
-    /// Bytes of the body, padded up to the next batch.
+    /// Returns the bytes of the body, padded up to the next batch.
     pub fn filled(&self, table: &IpcTable) -> u64 {
         up(self.body, table.alignment)
     }
 
-    /// The header before the body, at least `length` bytes long; `nulls` counts the nulls of each node.
+    /// Returns the header before the body, at least `length` bytes long; `nulls` counts the nulls of each node.
     pub fn header(&self, table: &IpcTable, nulls: &[u64], length: usize) -> Vec<u8> {
         let plans = table.plans.iter().flat_map(|plan| &plan.nodes);
         let counted = self.node_rows.iter().zip(nulls).zip(plans);
@@ -123,8 +123,8 @@ impl BatchLayout {
         message::batch(&batch, length)
     }
 
-    /// The buffer that contains byte `offset` of the body and the position in it, and the start of the next buffer or
-    /// the padded end of the body.
+    /// Returns the buffer that contains byte `offset` of the body with the position in it, and the start of the next
+    /// buffer or the padded end of the body.
     pub fn around(&self, offset: u64, table: &IpcTable) -> (Option<(&Placed, u64)>, u64) {
         let after = self.buffers.partition_point(|buffer| buffer.extent.offset <= offset);
         let next = self.buffers.get(after).map_or(self.filled(table), |next| next.extent.offset);
@@ -134,18 +134,18 @@ impl BatchLayout {
     }
 }
 
-/// Positions of a column within a batch.
+/// Where a column's streams and pieces lie within a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position<'a> {
-    /// The table.
+    /// The table of the file.
     pub table: &'a IpcTable,
     /// Lengths learnt by a pass, if sizes depend on them.
     pub lengths: Option<&'a Lengths>,
-    /// The batch.
+    /// Number of the batch.
     pub batch: u64,
-    /// The column.
+    /// Number of the column.
     pub column: usize,
-    /// Its plan.
+    /// The column's plan.
     pub plan: &'a IpcPlan,
 }
 
@@ -154,12 +154,12 @@ impl Position<'_> {
         self.table.pieces.get(self.column).copied().unwrap_or(1).max(1)
     }
 
-    /// Number of pieces in the batch.
+    /// Returns the number of pieces in the batch.
     pub fn pieces(&self) -> u64 {
         self.table.rows_of(self.batch).1.div_ceil(self.piece())
     }
 
-    /// Rows of a piece.
+    /// Returns the rows of a piece.
     pub fn rows_of(&self, piece: u64) -> std::ops::Range<u64> {
         let (start, count) = self.table.rows_of(self.batch);
         let first = piece.saturating_mul(self.piece()).min(count);
@@ -179,7 +179,7 @@ impl Position<'_> {
         Err(Error::TooLarge { path, what, bytes, limit: LONGEST_PIECE, option: "bytes at once" })
     }
 
-    /// Rows of a node before a piece; all rows for the piece after the last.
+    /// Returns the number of a node's rows before a piece; for the piece after the last, all of them.
     pub fn rows_before(&self, domain: Domain, piece: u64) -> u64 {
         match domain {
             Domain::Rows(per) => {
@@ -190,13 +190,13 @@ impl Position<'_> {
         }
     }
 
-    /// A length, summed over the rows before a piece.
+    /// Returns a length, summed over the rows before a piece.
     pub fn length_before(&self, length: usize, piece: u64) -> u64 {
         let first = self.rows_of(0).start / self.piece();
         self.lengths.map_or(0, |lengths| lengths.sum(self.column, length, first, first.saturating_add(piece)))
     }
 
-    /// First unit of a piece in a stream: a bit in bitmaps, otherwise a byte.
+    /// Returns the first unit of a piece in a stream: a bit in bitmaps, otherwise a byte.
     pub fn start(&self, stream: &Stream, piece: u64) -> u64 {
         let Some(node) = self.plan.nodes.get(stream.node) else { return 0 };
         let rows = self.rows_before(node.domain, piece);
@@ -212,7 +212,7 @@ impl Position<'_> {
         }
     }
 
-    /// Bytes of a stream.
+    /// Returns the bytes of a stream.
     pub fn bytes(&self, stream: &Stream) -> u64 {
         match (stream.role, self.plan.nodes.get(stream.node).map(|node| &node.kind)) {
             (BufferRole::Shared, Some(IpcNodeKind::Views(views))) => {
@@ -223,11 +223,11 @@ impl Position<'_> {
         }
     }
 
-    /// The bytes of a stream that a piece touches.
+    /// Returns the range of a stream's bytes that a piece touches.
     pub fn share(&self, stream: &Stream, piece: u64) -> std::ops::Range<u64> {
         let (start, end) = (self.start(stream, piece), self.start(stream, piece.saturating_add(1)));
         match stream.role {
-            // Holds for a piece without bits as well, so that neither start nor end ever decreases from piece to piece.
+            // This holds for a piece without bits as well, so neither start nor end ever decreases from piece to piece.
             BufferRole::Validity | BufferRole::Bits => start / 8..end.div_ceil(8),
             _ => start..end,
         }

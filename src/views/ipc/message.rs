@@ -9,60 +9,60 @@ use arrow_ipc::{
 use arrow_schema::Schema;
 use flatbuffers::{FlatBufferBuilder, UnionWIPOffset, WIPOffset};
 
-/// First bytes of a file; their first six also end it.
+/// First bytes of a file; the first six of these also end it.
 pub(super) const MAGIC: &[u8; 8] = b"ARROW1\0\0";
 
-/// Bytes before a message: a marker and the length of its metadata.
+/// Number of bytes before a message: a marker and the length of the message's metadata.
 const PREFIX: usize = 8;
 
 /// End-of-stream marker, after the last message.
 const END_OF_STREAM: [u8; PREFIX] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
 
-/// Rows and nulls of a node.
+/// How many rows and nulls a node has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeCounts {
-    /// Rows.
+    /// Number of rows of the node.
     pub rows: u64,
-    /// Nulls among them.
+    /// Number of nulls among these rows.
     pub nulls: u64,
 }
 
 /// A buffer's place in the body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BufferExtent {
-    /// First byte.
+    /// First byte of the buffer.
     pub offset: u64,
-    /// Bytes.
+    /// Length of the buffer in bytes.
     pub length: u64,
 }
 
 /// The metadata of a record batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Batch<'a> {
-    /// Rows.
+    /// Number of rows of the batch.
     pub rows: u64,
     /// Nodes in the order of the schema.
     pub nodes: &'a [NodeCounts],
     /// Buffers in the order of the schema.
     pub buffers: &'a [BufferExtent],
-    /// Data buffers of each node of string views.
+    /// Number of data buffers of each node of string views.
     pub data_buffers: &'a [i64],
-    /// Bytes of the body.
+    /// Length of the body in bytes.
     pub body: u64,
 }
 
 /// A message's place in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MessageBlock {
-    /// First byte.
+    /// First byte of the message.
     pub offset: u64,
-    /// Bytes before the body.
+    /// Number of bytes before the body.
     pub metadata: u32,
-    /// Bytes of the body.
+    /// Length of the body in bytes.
     pub body: u64,
 }
 
-/// A schema message, preceded by the magic and padded so that the file's length is a multiple of `multiple`.
+/// Returns the magic and a schema message, padded so that the length of both is a multiple of `multiple`.
 pub(super) fn schema(schema: &Schema, multiple: u64) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let schema = encode_schema(&mut builder, schema).as_union_value();
@@ -73,14 +73,14 @@ pub(super) fn schema(schema: &Schema, multiple: u64) -> Vec<u8> {
     out
 }
 
-/// The header of a record batch, padded to `length` bytes; longer if it needs more.
+/// Returns the header of a record batch, padded to `length` bytes; longer if it needs more.
 pub(super) fn batch(batch: &Batch<'_>, length: usize) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let header = encode_batch(&mut builder, batch).as_union_value();
     framed(&finish(builder, MessageHeader::RecordBatch, header, batch.body), length)
 }
 
-/// The header of a dictionary batch, padded to a multiple of 64 bytes.
+/// Returns the header of a dictionary batch, padded to a multiple of 64 bytes.
 pub(super) fn dictionary(id: i64, batch: &Batch<'_>) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let data = Some(encode_batch(&mut builder, batch));
@@ -90,7 +90,7 @@ pub(super) fn dictionary(id: i64, batch: &Batch<'_>) -> Vec<u8> {
     framed(&message, length as usize)
 }
 
-/// The bytes after the last batch: a footer with the places of all messages, its length, the magic.
+/// Returns the bytes after the last batch: a footer with the places of all messages, the footer's length, the magic.
 pub(super) fn tail(schema: &Schema, dictionaries: &[MessageBlock], batches: &[MessageBlock]) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let blocks = |places: &[MessageBlock]| -> Vec<Block> {
@@ -117,12 +117,12 @@ pub(super) fn tail(schema: &Schema, dictionaries: &[MessageBlock], batches: &[Me
     out
 }
 
-/// The next multiple of a power of two.
+/// Rounds up to a multiple of a power of two.
 pub(super) fn up(bytes: u64, multiple: u64) -> u64 {
     bytes.next_multiple_of(multiple)
 }
 
-/// Layout code checks sizes against the positive half first.
+/// Converts a number that layout code has checked against the range of `i64`.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -169,7 +169,7 @@ fn finish(
     builder.finished_data().to_vec()
 }
 
-/// A message preceded by marker and length, padded to `length` bytes, at least to a multiple of 8.
+/// Returns a message preceded by marker and length, padded to `length` bytes, at least to a multiple of 8.
 fn framed(message: &[u8], length: usize) -> Vec<u8> {
     let length = length.max((PREFIX + message.len()).next_multiple_of(8));
     let mut out = vec![0xff; 4];

@@ -70,27 +70,27 @@ pub use view::IpcView;
 /// A column of an Arrow file.
 #[derive(Clone, Debug)]
 pub struct IpcColumn {
-    /// Its name, with invalid UTF-8 replaced.
+    /// Name of the column, with invalid UTF-8 replaced.
     pub name: BString,
-    /// Its rows.
+    /// Rows of the column.
     pub rows: Arc<dyn Rows>,
     /// Hints about the values.
     pub hints: Hints,
-    /// Whether it labels rows: pandas makes it the index.
+    /// Whether the column labels rows: pandas makes it the index.
     pub is_label: bool,
-    /// Its origin in the software that wrote it.
+    /// The column's origin in the software that wrote it.
     pub origin: Origin,
-    /// Its notes: units, description and others.
+    /// The column's notes: units, description and others.
     pub notes: Vec<(&'static str, String)>,
-    /// Facts already known about its values.
+    /// Facts already known about the column's values.
     pub learner: Option<Arc<Learner>>,
 }
 
 impl IpcColumn {
-    /// A column of a table.
+    /// Returns a column of a table as a column of the file.
     ///
     /// # Errors
-    /// The reason why it cannot be shown.
+    /// The reason why the column cannot be shown.
     pub fn new(column: &Column) -> Result<Self, Misfit> {
         let rows = column.shown()?;
         let column = Self {
@@ -108,12 +108,12 @@ impl IpcColumn {
         Ok(column)
     }
 
-    /// As [`IpcColumn::of_table`], one at a time.
+    /// As [`IpcColumn::of_table`], but one column at a time.
     pub fn each_of_table(table: &Table) -> impl Iterator<Item = Self> {
         table.columns.iter().filter(|column| column.in_table).filter_map(|column| Self::new(column).ok())
     }
 
-    /// The columns of the whole table that can be shown.
+    /// Returns the columns of the whole table that can be shown.
     pub fn of_table(table: &Table) -> Vec<Self> {
         Self::each_of_table(table).collect()
     }

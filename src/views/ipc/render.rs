@@ -19,14 +19,14 @@ pub(super) struct ColumnPiece<'a> {
     pub position: Position<'a>,
     /// Number of the piece in the batch.
     pub number: u64,
-    /// The part of the column to render.
+    /// Which part of the column to render.
     pub part: &'a StreamGroup,
 }
 
 impl ColumnPiece<'_> {
-    /// The bytes of each stream of the part for these rows. A bitmap begins with the byte that contains its first bit.
-    /// Trailing zeros may be missing. A stream of stored values is left empty. The last stream is built in `memory`,
-    /// since fresh memory costs more than copying.
+    /// Returns the bytes of each stream of the part for these rows. A bitmap begins with the byte that contains its
+    /// first bit. Trailing zeros may be missing. A stream of stored values is left empty. The last stream is built in
+    /// `memory`, since fresh memory costs more than copying.
     ///
     /// # Errors
     /// If `array` differs from the plan.
@@ -136,7 +136,7 @@ impl ColumnPiece<'_> {
         let slots =
             if views.shared.is_some() { slots.split_first_mut().map_or(&mut [][..], |(_, rest)| rest) } else { slots };
         let total = self.position.rows_before(node.domain, self.position.pieces());
-        // Data buffers in order: shared texts, usual slots, longer slots.
+        // Data buffers are in this order: shared texts, usual slots, longer slots.
         let mut buffer = i32::from(views.shared.is_some());
         let mut targets: Vec<Slots<'_>> = Vec::with_capacity(2);
         let widths = [views.usual, views.longer].into_iter().filter(|width| *width > 0);
@@ -188,9 +188,9 @@ impl ColumnPiece<'_> {
 struct Slots<'a> {
     width: u64,
     per_buffer: u64,
-    /// Number of their first data buffer.
+    /// Number of the stream's first data buffer.
     buffer: i32,
-    /// Rows of the batch before these rows.
+    /// Number of rows of the batch before these rows.
     rows: u64,
     bytes: &'a mut Vec<u8>,
 }
@@ -207,7 +207,7 @@ impl Slots<'_> {
     }
 }
 
-/// The texts of strings or labels.
+/// The texts of an array of strings or labels.
 enum Texts<'a> {
     Plain(&'a arrow_array::LargeStringArray),
     Labels { keys: Vec<Option<usize>>, labels: &'a arrow_array::LargeStringArray },
@@ -225,7 +225,7 @@ impl<'a> Texts<'a> {
         Ok(Texts::Plain(array.as_string_opt::<i64>().ok_or_else(other)?))
     }
 
-    /// The text of a row and, for labels, its number; `None`: the row is null.
+    /// Returns the text of a row and, for labels, its number. `None`: the row is null.
     fn row(&self, row: usize) -> Option<(Option<usize>, &'a str)> {
         match self {
             Texts::Plain(texts) => texts.is_valid(row).then(|| (None, texts.value(row))),
@@ -259,7 +259,7 @@ fn copy_bits(first: u64, from: &BooleanBuffer) -> Vec<u8> {
     if first.is_multiple_of(8) && from.offset() == 0 {
         let bytes = from.len().div_ceil(8);
         let mut out = from.values().get(..bytes).unwrap_or_default().to_vec();
-        // Bits past the end belong to others.
+        // Bits past the end belong to other values.
         if let Some(last) = out.last_mut().filter(|_| !from.len().is_multiple_of(8)) {
             *last &= (1 << (from.len() % 8)) - 1;
         }
@@ -268,7 +268,7 @@ fn copy_bits(first: u64, from: &BooleanBuffer) -> Vec<u8> {
     bits(first, from.len(), |row| from.value(row))
 }
 
-/// `count` bits, shifted to the position of the first one within its byte; empty if `count` is 0.
+/// Returns `count` bits, shifted to the position of the first one within its byte; empty if `count` is 0.
 fn bits(first: u64, count: usize, bit: impl Fn(usize) -> bool) -> Vec<u8> {
     if count == 0 {
         return Vec::new();

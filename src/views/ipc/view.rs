@@ -21,10 +21,10 @@ use crate::views::rendered::{BlockCache, next_view};
 use crate::views::wanted::WantedBytes;
 use crate::views::{Effort, Size, Standing, UNKNOWN_SIZE, View};
 
-/// Stands for the column in cache keys of blocks that belong to no column.
+/// Takes the column's place in cache keys of blocks that belong to no column.
 const HEADERS: u64 = u64::MAX;
 
-/// An Arrow IPC file over columns of equal length.
+/// The view of an Arrow IPC file over columns of equal length.
 #[derive(Debug)]
 pub struct IpcView {
     id: u64,
@@ -37,7 +37,8 @@ pub struct IpcView {
 }
 
 impl IpcView {
-    /// A file of `columns` that [`super::check`] accepts. Rendered bytes are cached in `rendered`. Reads nothing.
+    /// Returns the view of a file of `columns` that [`super::check`] accepts. Rendered bytes are cached in `rendered`.
+    /// Reads nothing.
     pub fn new(columns: Vec<IpcColumn>, rendered: Arc<BlockCache>, keeper: Option<Keeper>) -> Self {
         Self {
             id: next_view(),
@@ -217,8 +218,8 @@ impl IpcView {
         Ok(())
     }
 
-    /// The rendered streams of a piece of rows, the last one first, followed by the end of each. `part` is the number
-    /// of the piece's part.
+    /// Returns the rendered streams of a piece of rows, the last one first, followed by the end of each. `part` is the
+    /// number of the piece's part.
     fn piece(
         &self,
         file: &IpcFile,
@@ -229,7 +230,7 @@ impl IpcView {
         let ColumnPiece { position, number, .. } = *piece;
         let rows = position.rows_of(number);
         position.admit(number)?;
-        // Columns, and parts of one, number far below 2^32.
+        // Columns, and parts of one column, number far below 2^32.
         let key = (part as u64) << 32 | position.column as u64;
         self.rendered.get_or_render((self.id, key, rows.start), interrupt, |block| {
             let Some(column) = position.table.columns.get(position.column) else { return Ok(block) };
@@ -296,7 +297,7 @@ fn stream_of(block: &[u8], stream: usize, streams: usize) -> &[u8] {
     start.zip(end(number)).and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
 }
 
-/// Merges the bytes `wanted` of a stream, which lie at `share`, into `out` behind its first `base` bytes. Gaps between
+/// Merges the bytes `wanted` of a stream, which lie at `share`, into `out` after its first `base` bytes. Gaps between
 /// shares are zeros. Pieces may share a byte of a bitmap.
 fn merge(bytes: &[u8], share: Range<u64>, wanted: Range<u64>, base: usize, out: &mut Vec<u8>) {
     let index = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -313,7 +314,7 @@ fn merge(bytes: &[u8], share: Range<u64>, wanted: Range<u64>, base: usize, out: 
     out.extend_from_slice(&bytes[shared..]);
 }
 
-/// The first number below `count` for which `holds`, a monotone predicate, is true.
+/// Returns the first number below `count` for which `holds`, a monotone predicate, is true.
 fn first_with(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, count);
     while low < high {
@@ -327,7 +328,7 @@ fn first_with(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// Copies the wanted bytes, from byte `at` on, of the head: one of its parts, and the zeros behind it.
+/// Copies the wanted bytes, from byte `at` on, of the head: one of its parts, and the zeros after it.
 fn take_head(head: &Head, at: u64, wanted: &mut WantedBytes<'_>) {
     let next = head.parts.partition_point(|(start, _)| *start <= at);
     let end = head.parts.get(next).map_or(head.length, |(start, _)| *start);

@@ -21,10 +21,10 @@ use stretches::{estimate, is_small};
 /// Most outlines of values and lists, over all columns of a file, that are read while `stat` waits.
 pub(super) const AT_STAT: u64 = 1 << 18;
 
-/// Outlines that take as long as measuring one value.
+/// Number of outlines that take as long to read as measuring one value.
 const PER_VALUE: u64 = 1 << 4;
 
-/// Most bytes of values measured at once.
+/// Most bytes of values to measure at once.
 pub(super) const MOST_BYTES: u64 = 16 << 20;
 
 /// Bytes of texts read at each place of a sample.
@@ -35,44 +35,45 @@ pub(super) trait Measurable: Send + Sync + 'static {
     /// The lengths of a unit of rows.
     type Unit: Clone + Serialize + DeserializeOwned + Send + Sync;
 
-    /// Number of columns, measured or not.
+    /// Returns the number of columns, measured or not.
     fn columns(&self) -> usize;
 
-    /// The columns that are measured, by number.
+    /// Returns the columns that are measured, with their numbers.
     fn variable(&self) -> impl Iterator<Item = (usize, &dyn Rows)>;
 
-    /// Number of numbers that describe a column's lengths.
+    /// Returns how many numbers describe a column's lengths.
     fn numbers(&self, column: usize) -> usize;
 
-    /// Measures a unit; each column either `by_values` or by its outline.
+    /// Measures a unit of rows, each column either `by_values` or by its outline.
     fn measure(&self, rows: RowRange, by_values: &[bool], interrupt: &Interrupt) -> Result<Self::Unit, Error>;
 
-    /// Measures some rows of a column: its numbers, summed.
+    /// Measures some rows of a column; returns its numbers, each summed over these rows.
     fn look(&self, column: usize, rows: RowRange, look: &mut Look, interrupt: &Interrupt) -> Result<Vec<u64>, Error>;
 
-    /// Whether a sample skips rows that fail with this error.
+    /// Returns whether a sample skips rows that fail with this error.
     fn is_passed_over(error: &Error) -> bool;
 
-    /// Whether this number grows if texts take more bytes shown than their outlines leave room for.
+    /// Returns whether this number grows if texts take more bytes shown than their outlines leave room for.
     fn grows(number: usize) -> bool;
 
-    /// Outlines of lists and values that a unit takes beside those of its rows, for a column with these numbers.
+    /// Returns the outlines of lists and values that a unit takes beside those of its rows, for a column with these
+    /// numbers.
     fn entries(&self, column: usize, numbers: &[u64]) -> u64;
 }
 
-/// A measurement of some rows of a column.
+/// State of measuring some rows of a column.
 #[derive(Debug, Default)]
 pub(super) struct Look {
-    /// Whether outlines do not suffice.
+    /// Whether outlines do not suffice, so that values are read.
     pub by_values: bool,
-    /// Bytes as shown, and the room that outlines leave for them.
+    /// Bytes of texts as shown; `room` counts those that outlines leave for them.
     pub shown: u64,
     pub room: u64,
 }
 
 impl Look {
-    /// The end of the first rows that hold few enough bytes of texts to be read; `None`: the first row alone holds too
-    /// many.
+    /// Returns the end of the first rows that hold few enough bytes of texts to be read. `None`: the first row alone
+    /// holds too many.
     pub fn few(rows: &dyn Rows, range: &RowRange, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
         let few = rows.fitting(range.clone(), SAMPLED_BYTES, interrupt)?;
         Ok((few.bytes <= MOST_BYTES).then_some(few.end))
@@ -84,9 +85,9 @@ impl Look {
 pub(super) struct Sample {
     /// For each column, whether its outlines do not suffice.
     by_values: Vec<bool>,
-    /// The work in outlines.
+    /// Work of measuring all rows, counted in outlines.
     work: u64,
-    /// Typical numbers of a unit that may be stored, and of one that is not, for all columns.
+    /// Typical numbers of all columns for a unit that may be stored; `alike` has them for one that is not.
     pub stored: Vec<u64>,
     pub alike: Vec<u64>,
 }
@@ -94,7 +95,7 @@ pub(super) struct Sample {
 /// The lengths of some columns, as far as they are known, and the pass that finds them.
 pub(super) struct Meter<M: Measurable> {
     shared: Arc<Shared<M>>,
-    /// Units per step of the pass.
+    /// Number of units that a step of the pass measures.
     step: usize,
     keeper: Option<Keeper>,
     sample: OnceLock<Sample>,
@@ -114,7 +115,8 @@ struct Shared<M> {
 }
 
 impl<M: Measurable> Meter<M> {
-    /// A meter over `measured`; reads nothing. A step of the pass measures `step` units; `keeper` keeps the results.
+    /// Returns a meter over `measured`; reads nothing. A step of the pass measures `step` units; `keeper` keeps the
+    /// results.
     pub fn new(measured: M, units: Blocked, step: usize, keeper: Option<Keeper>) -> Self {
         let (stretches, small, by_values) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let shared = Arc::new(Shared { measured, units, stretches, small, by_values });
@@ -122,38 +124,38 @@ impl<M: Measurable> Meter<M> {
         Self { shared, step, keeper, sample, pass, distrusted }
     }
 
-    /// The units.
+    /// Returns the units of rows.
     pub fn units(&self) -> &Blocked {
         &self.shared.units
     }
 
-    /// The keeper of one of the results.
+    /// Returns the keeper of one of the results.
     fn keeper(&self, of: &str) -> Option<Keeper> {
         let Keeper { file, what } = self.keeper.clone()?;
         Some(Keeper { file, what: format!("{what} {of}") })
     }
 
-    /// The keeper of the mark that a column must be measured by its values.
+    /// Returns the keeper of the mark that a column must be measured by its values.
     fn mark(&self, column: usize) -> Option<Keeper> {
         self.keeper(&format!("by-values {column}"))
     }
 
-    /// The columns that it measures.
+    /// Returns the columns that the meter measures.
     pub fn measured(&self) -> &M {
         &self.shared.measured
     }
 
-    /// Runs of units that are alike.
+    /// Returns the runs of units that are alike.
     pub fn stretches(&self, interrupt: &Interrupt) -> Result<&Arc<Stretches>, Error> {
         self.shared.stretches(interrupt)
     }
 
-    /// The work in outlines; 0: a sample takes no less.
+    /// Returns the work of the pass, counted in outlines. 0: a sample takes no less.
     pub fn work(&self, interrupt: &Interrupt) -> Result<u64, Error> {
         if self.shared.is_small(interrupt)? { Ok(0) } else { Ok(self.sample(interrupt)?.work) }
     }
 
-    /// Lengths estimated from a sample of rows.
+    /// Returns lengths estimated from a sample of rows.
     pub fn sample(&self, interrupt: &Interrupt) -> Result<&Sample, Error> {
         if let Some(sample) = self.sample.get() {
             return Ok(sample);
@@ -181,7 +183,7 @@ impl<M: Measurable> Meter<M> {
         Ok(self.pass.get_or_init(pass))
     }
 
-    /// The lengths of each unit, with one entry for a run of alike units; waits for the pass.
+    /// Returns the lengths of each unit, with one entry for a run of alike units; waits for the pass.
     pub fn all(&self, interrupt: &Interrupt) -> Result<&[M::Unit], Error> {
         self.pass(interrupt)?.all(interrupt)
     }
@@ -196,7 +198,7 @@ impl<M: Measurable> Meter<M> {
         Ok(self.pass(interrupt)?.found().is_some())
     }
 
-    /// The progress of the pass.
+    /// Returns the progress of the pass.
     pub fn progress(&self) -> PassProgress {
         let all = self.units().count();
         self.pass.get().map_or(PassProgress { done: 0, all, kept: None }, |pass| pass.progress())
@@ -288,7 +290,7 @@ impl<M: Measurable> Shared<M> {
                 Ok(numbers.map(|number| (estimate(of_places(number), alike) * unit as f64) as u64).collect::<Vec<_>>())
             };
             let (mut stored, alike) = (typical(false)?, typical(true)?);
-            // Texts may take more bytes shown than stored.
+            // Texts may take more bytes as shown than as stored.
             if look.shown > look.room {
                 let grown = stored.iter_mut().enumerate().filter(|(number, _)| M::grows(*number));
                 grown.for_each(|(_, number)| *number = number.saturating_mul(look.shown) / look.room.max(1));

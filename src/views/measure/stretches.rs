@@ -4,10 +4,10 @@
 use crate::source::Interrupt;
 use crate::store::{Blocked, Error, RowRange, Rows};
 
-/// Places of a sample.
+/// Number of places of a sample.
 const PLACES: u64 = 8;
 
-/// Rows read at each place of a sample.
+/// Number of rows to read at each place of a sample.
 const ROWS: u64 = 1 << 10;
 
 /// Most rows, and bytes of values, that take no longer to measure than a sample.
@@ -25,7 +25,7 @@ pub(super) fn is_small(rows: &dyn Rows, count: u64, interrupt: &Interrupt) -> Re
     match rows.fitting(0..count, FEW_BYTES, interrupt) {
         Ok(fitting) => Ok(fitting.end >= count && fitting.bytes <= FEW_BYTES),
         Err(error @ (Error::Interrupted(_) | Error::NoMemory { .. })) => Err(error),
-        // Reading the rows fails with the same error.
+        // Reading the rows would fail with the same error.
         Err(_) => Ok(true),
     }
 }
@@ -36,14 +36,14 @@ pub(in crate::views) struct Stretches {
     units: Blocked,
     runs: Vec<UnitRun>,
     blocks: usize,
-    /// Rows of units that may be stored.
+    /// Number of rows in units that may be stored.
     stored: u64,
 }
 
-/// Consecutive units.
+/// Consecutive units of rows.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::views) struct UnitRun {
-    /// The first unit.
+    /// Number of the first unit.
     pub first: u64,
     /// Number of units.
     pub units: u64,
@@ -54,8 +54,8 @@ pub(in crate::views) struct UnitRun {
 }
 
 impl Stretches {
-    /// Groups units of rows into runs; `alike_until` returns the end of the alike rows that begin at a row. Units that
-    /// are cut short are runs of their own.
+    /// Groups units of rows into runs; `alike_until` returns the end of the alike rows that begin at a row. A unit that
+    /// is cut short is a run of its own.
     ///
     /// # Errors
     /// Those of `alike_until`.
@@ -82,47 +82,47 @@ impl Stretches {
         Ok(found)
     }
 
-    /// The runs, in the order of their rows.
+    /// Returns the runs, in the order of their rows.
     pub fn runs(&self) -> &[UnitRun] {
         &self.runs
     }
 
-    /// Number of blocks to measure.
+    /// Returns the number of blocks to measure.
     pub fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// Rows of units that may be stored.
+    /// Returns the number of rows in units that may be stored.
     pub fn stored_rows(&self) -> u64 {
         self.stored
     }
 
-    /// The rows of a unit.
+    /// Returns the rows of a unit.
     pub fn rows_of_unit(&self, unit: u64) -> RowRange {
         self.units.rows_of(unit)
     }
 
-    /// The row ranges of a run: the whole run, or its units if these are cut short.
+    /// Returns the row ranges of a run: the whole run, or its units if these are cut short.
     pub fn parts_of<'a>(&'a self, run: &UnitRun) -> impl Iterator<Item = RowRange> + use<'a> {
         let each = if self.units.is_cut() { 1 } else { run.units.max(1) };
         let firsts = (run.first..run.first + run.units).step_by(usize::try_from(each).unwrap_or(usize::MAX));
         firsts.map(move |first| self.rows_of_unit(first).start..self.rows_of_unit(first + each - 1).end)
     }
 
-    /// The rows that a block is measured by.
+    /// Returns the rows that a block is measured by.
     pub fn rows_of(&self, block: usize) -> RowRange {
         let run = self.runs.partition_point(|run| run.block <= block).checked_sub(1).and_then(|run| self.runs.get(run));
         self.rows_of_unit(run.map_or(0, |run| run.first + (block - run.block) as u64))
     }
 
-    /// The run of a unit, and the unit's block.
+    /// Returns the run of a unit, and the unit's block.
     pub fn unit(&self, unit: u64) -> Option<(&UnitRun, usize)> {
         let run = self.runs.get(self.runs.partition_point(|run| run.first <= unit).checked_sub(1)?)?;
         Some((run, if run.alike { run.block } else { run.block + (unit - run.first) as usize }))
     }
 
-    /// A deterministic sample: some rows at each of a few places, spread evenly over units that may be stored, or over
-    /// alike runs.
+    /// Returns a deterministic sample: some rows at each of a few places, spread evenly over units that may be stored,
+    /// or over alike runs.
     pub fn sample(&self, alike: bool) -> Vec<RowRange> {
         let rows_of = |run: &UnitRun| {
             let rows = self.rows_of_unit(run.first).start..self.rows_of_unit(run.first + run.units - 1).end;
@@ -139,7 +139,7 @@ impl Stretches {
                 before += rows.end - rows.start;
             }
             let Some(rows) = runs.peek() else { break };
-            // Rounded, so that files cut into other units sample the same rows.
+            // The start is rounded, so that files cut into other units sample the same rows.
             let start = ((rows.start + at - before) / ROWS * ROWS).max(rows.start);
             let rows = start..start.saturating_add(ROWS).min(rows.end);
             if sample.last() != Some(&rows) {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::catalogue::{ByteOrder, Charset, Class, Datatype, FloatFormat, Padding, ReferenceKind};
 
-/// An HDF5 datatype as JSON.
+/// Describes an HDF5 datatype as JSON.
 pub(super) fn value(datatype: &Datatype) -> Value {
     let mut value = class(&datatype.class);
     if let Some(object) = value.as_object_mut() {

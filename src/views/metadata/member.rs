@@ -12,29 +12,29 @@ use crate::catalogue::Dataset;
 /// A member of a group, as the listing shows it.
 #[derive(Clone, Debug)]
 pub struct ShownMember {
-    /// The link's name.
+    /// Name of the member's link.
     pub name: BString,
-    /// `table`, `group`, `array`, `link`, …
+    /// Kind of the member: `table`, `group`, `array`, `link`, …
     pub kind: &'static str,
-    /// File names under which it is shown.
+    /// File names under which the member is shown.
     pub shown_as: ShownAs,
-    /// Why it, or one of its views, is not shown.
+    /// Why the member, or one of its views, is not shown.
     pub not_shown: Vec<Cow<'static, str>>,
-    /// Why it is not a column of its group's table.
+    /// Why the member is not a column of its group's table.
     pub left_out: Option<Cow<'static, str>>,
-    /// More about it.
+    /// Details that depend on the member's kind.
     pub details: Details,
 }
 
 /// File names of a member.
 #[derive(Clone, Debug, Default)]
 pub enum ShownAs {
-    /// It is not shown.
+    /// The member is not shown.
     #[default]
     Nothing,
-    /// One name.
+    /// Shown under one name.
     Name(BString),
-    /// A stem, and the suffixes behind it.
+    /// Shown under a stem with each of these suffixes.
     Files(BString, Arc<[&'static str]>),
 }
 
@@ -53,13 +53,13 @@ pub enum Details {
 }
 
 impl ShownMember {
-    /// A member that is not shown so far.
+    /// Returns a member that is not shown so far.
     pub fn new(name: &BString, kind: &'static str) -> Self {
         let (name, shown_as, details) = (name.clone(), ShownAs::Nothing, Details::None);
         Self { name, kind, shown_as, not_shown: Vec::new(), left_out: None, details }
     }
 
-    /// Its entry in `metadata.json`; `known` is the value of a small scalar.
+    /// Returns the member's entry in `metadata.json`; `known` is the value of a small scalar.
     pub fn value(&self, known: Option<&Value>) -> Value {
         let mut value = Map::new();
         insert_name(&mut value, &self.name);
@@ -82,7 +82,7 @@ impl ShownMember {
         value.into()
     }
 
-    /// The dataset; `None`: a column, or not a dataset.
+    /// Returns the member's dataset. `None`: the member is a column, or not a dataset.
     pub fn dataset(&self) -> Option<&Dataset> {
         match &self.details {
             Details::Array(dataset, _) => Some(dataset),
@@ -90,12 +90,12 @@ impl ShownMember {
         }
     }
 
-    /// The class of the elements of the dataset.
+    /// Returns the class of the elements of the member's dataset.
     pub fn class(&self) -> Option<String> {
         Some(datatype::value(&self.dataset()?.datatype)["class"].as_str()?.to_owned())
     }
 
-    /// The names under which it is shown.
+    /// Returns the names under which the member is shown.
     pub fn names(&self) -> Vec<String> {
         match &self.shown_as {
             ShownAs::Nothing => Vec::new(),
@@ -107,7 +107,7 @@ impl ShownMember {
         }
     }
 
-    /// Inserts the names under which it is shown, and the reasons why it, or one of its views, is not.
+    /// Inserts the names under which the member is shown, and the reasons why it, or one of its views, is not.
     pub(super) fn insert_views(&self, value: &mut Map<String, Value>) {
         value.insert("shown_as".into(), self.names().into());
         if !self.not_shown.is_empty() {

@@ -48,19 +48,19 @@ impl DirectoryKind {
 /// The facts that all directories have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct DirectoryDocument<'a> {
-    /// HDF5 path.
+    /// HDF5 path of the directory.
     pub path: &'a str,
-    /// Its kind.
+    /// Kind of the directory.
     pub called: DirectoryKind,
-    /// Attributes of the object.
+    /// Attributes of the directory's object.
     pub attributes: &'a [Attribute],
-    /// Its members.
+    /// Members of the directory.
     pub members: &'a [ShownMember],
-    /// Values of members that are small scalars, by name.
+    /// Values of members that are small scalars, by member name.
     pub values: &'a HashMap<BString, Value>,
-    /// Why it is not a table, though some members have equal lengths.
+    /// Why the directory is not a table, though some members have equal lengths.
     pub nearly: Option<&'a str>,
-    /// The rules that it breaks.
+    /// Findings in the directory.
     pub findings: &'a [Finding],
 }
 
@@ -117,7 +117,7 @@ struct TableDocument<'a, C, M, L> {
     selection: Option<&'a str>,
 }
 
-/// Line breaks in a document.
+/// Where a document has line breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
     /// One value per line, as in `metadata.json`.
@@ -126,7 +126,7 @@ pub enum Lines {
     One,
 }
 
-/// `metadata.json` of a directory without a table.
+/// Returns the `metadata.json` of a directory without a table.
 pub fn group(directory: &DirectoryDocument<'_>, lines: Lines) -> Vec<u8> {
     written(
         lines,
@@ -142,7 +142,8 @@ pub fn group(directory: &DirectoryDocument<'_>, lines: Lines) -> Vec<u8> {
     )
 }
 
-/// `metadata.json` of a table. `views` lists, for each column, its shown names and the views that it cannot have.
+/// Returns the `metadata.json` of a table. `views` lists, for each column, its shown names and the views that it cannot
+/// have.
 pub fn table<V>(table: &Table, views: V, directory: &DirectoryDocument<'_>, lines: Lines) -> Vec<u8>
 where
     V: Iterator<Item = ShownMember> + Clone,
@@ -189,7 +190,7 @@ where
     )
 }
 
-/// `indexes.json`: row labels and search indexes of a table.
+/// Returns `indexes.json`: the row labels and search indexes of a table.
 pub fn indexes(table: &Table) -> Vec<u8> {
     let labels: Vec<String> =
         table.columns.iter().filter(|column| column.is_label).map(|column| column.name.to_string()).collect();
@@ -220,7 +221,7 @@ fn index_value(index: &SearchIndex) -> Value {
     value
 }
 
-/// The entry of a column in `metadata.json`.
+/// Returns the entry of a column in `metadata.json`.
 pub fn column_value(table: &Table, column: &Column, views: &ShownMember) -> Value {
     let mut value = Map::new();
     insert_name(&mut value, &column.name);
@@ -273,7 +274,7 @@ fn left_out_value(name: &BString, reason: &str) -> Value {
     value.into()
 }
 
-/// Inserts the link name and, if it is not UTF-8, its bytes in hexadecimal.
+/// Inserts a link's name and, if it is not UTF-8, its bytes in hexadecimal.
 fn insert_name(value: &mut Map<String, Value>, name: &BString) {
     value.insert("name".into(), name.to_string().into());
     if std::str::from_utf8(name).is_err() {
@@ -285,7 +286,7 @@ fn attributes_value(attributes: &[Attribute]) -> Value {
     attributes_of(attributes, dialects::is_of_pytables(attributes))
 }
 
-/// The values of attributes; for an object of PyTables, decoded as PyTables does.
+/// Returns the values of attributes; for an object of PyTables, decoded as PyTables does.
 fn attributes_of(attributes: &[Attribute], is_of_pytables: bool) -> Value {
     let shown = |attribute: &Attribute| match is_of_pytables.then(|| dialects::pickled(attribute)) {
         Some(Some(tree)) => pickle::json(tree.root()),

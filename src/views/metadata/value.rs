@@ -16,10 +16,10 @@ fn elements(datatype: &Datatype, count: usize, elements: &Elements) -> Result<Ar
     decode(datatype, bytes, count, &HeapBytes(&elements.heap), &mut Oddities::new()).map_err(|error| error.to_string())
 }
 
-/// The values of an array as JSON, by the rules of all NDJSON views.
+/// Returns the values of an array as JSON, by the rules of all NDJSON views.
 ///
 /// # Errors
-/// The reason why they cannot be written as text.
+/// The reason why the values cannot be written as text.
 pub fn json_values(array: ArrayRef) -> Result<Vec<Value>, String> {
     let key = bstr::BString::from("");
     let mut lines = Vec::new();
@@ -34,7 +34,7 @@ pub fn json_values(array: ArrayRef) -> Result<Vec<Value>, String> {
         .collect()
 }
 
-/// One element as JSON.
+/// Returns one element as JSON.
 pub(super) fn element(datatype: &Datatype, stored: &Elements) -> Value {
     match elements(datatype, 1, stored).and_then(json_values) {
         Ok(mut values) => values.pop().unwrap_or_default(),
@@ -42,13 +42,13 @@ pub(super) fn element(datatype: &Datatype, stored: &Elements) -> Value {
     }
 }
 
-/// The value of an attribute: a scalar as itself, an array as nested arrays, a null dataspace as null. A reference is
-/// the address of its target.
+/// Returns the value of an attribute: a scalar as itself, an array as nested arrays, a null dataspace as null. A
+/// reference is the address of its target.
 pub fn attribute_value(attribute: &Attribute) -> Value {
     shown(attribute).unwrap_or_else(|reason| serde_json::json!({ "error": reason }))
 }
 
-/// The value of an attribute, or the reason why it cannot be shown.
+/// Returns the value of an attribute, or the reason why it cannot be shown.
 fn shown(attribute: &Attribute) -> Result<Value, String> {
     let stored = attribute.value.as_ref().map_err(Clone::clone)?;
     if attribute.null {
@@ -67,7 +67,7 @@ fn shown(attribute: &Attribute) -> Result<Value, String> {
     Ok(shaped(&attribute.shape, flat))
 }
 
-/// Elements in row-major order as nested arrays.
+/// Nests elements in row-major order as arrays of `shape`.
 fn shaped(shape: &[u64], mut flat: Vec<Value>) -> Value {
     if shape.is_empty() {
         return flat.pop().unwrap_or(Value::Null);
@@ -88,8 +88,8 @@ fn shaped(shape: &[u64], mut flat: Vec<Value>) -> Value {
     flat.into()
 }
 
-/// The value of an attribute as an extended attribute: a string as it is, anything else as JSON. `None`: it cannot be
-/// shown; `metadata.json` has the reason.
+/// Returns the value of an attribute for an extended attribute: a string as it is, anything else as JSON. `None`: it
+/// cannot be shown; `metadata.json` has the reason.
 pub fn attribute_text(attribute: &Attribute) -> Option<Vec<u8>> {
     match shown(attribute).ok()? {
         Value::String(text) => Some(text.into_bytes()),

@@ -44,7 +44,7 @@ pub enum NpyType {
     Bytes(u64),
     /// `|V5`: opaque bytes.
     Void(u64),
-    /// A structured dtype.
+    /// A structured dtype, such as `[('a', '<i4'), ('b', '<f8')]`.
     Struct {
         /// Fields by rising offset; they do not overlap.
         fields: Vec<NpyField>,
@@ -63,11 +63,11 @@ pub enum NpyType {
 /// A field of a structured dtype.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyField {
-    /// Its name; invalid UTF-8 is replaced.
+    /// Name of the field; invalid UTF-8 is replaced.
     pub name: String,
-    /// Offset of its first byte in the element.
+    /// Offset of the field's first byte in the element.
     pub offset: u64,
-    /// Its type.
+    /// Type of the field.
     pub dtype: NpyType,
 }
 
@@ -78,7 +78,7 @@ pub enum NoNpy {
     /// Variable-length strings and sequences: elements of no fixed size.
     #[error("elements of variable length have no place in a NumPy file")]
     Variable,
-    /// References.
+    /// References, which NumPy cannot represent.
     #[error("references have no meaning outside their HDF5 file")]
     Reference,
     /// An unknown datatype class.
@@ -99,8 +99,8 @@ pub enum NoNpy {
 const MAX_DEPTH: usize = 32;
 
 impl NpyType {
-    /// The dtype with which NumPy reads elements of `datatype` as stored: numbers that fill 1, 2, 4 or 8 bytes as
-    /// numbers, enumerations as their base, anything unusual as bytes.
+    /// Returns the dtype with which NumPy reads elements of `datatype` as stored: numbers that fill 1, 2, 4 or 8 bytes
+    /// as numbers, enumerations as their base, anything unusual as bytes.
     ///
     /// # Errors
     /// [`NoNpy`] has the reason.
@@ -113,7 +113,7 @@ impl NpyType {
         Err(NoNpy::Malformed(format!("an element of {given} bytes has parts of {size:?} bytes")))
     }
 
-    /// Bytes of an element; `None`: overflow.
+    /// Returns the bytes of an element. `None`: their number overflows.
     pub fn size(&self) -> Option<u64> {
         match self {
             NpyType::Bool => Some(1),
@@ -210,8 +210,8 @@ fn of(datatype: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
 }
 
-/// `c8` or `c16`. NumPy has no complex type of two half-precision floats: these become a structured dtype, as in h5py.
-/// Anything else becomes opaque bytes.
+/// Returns `c8` or `c16`. NumPy has no complex type of two half-precision floats: these become a structured dtype, as
+/// in h5py. Anything else becomes opaque bytes.
 fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     let part = of(base, depth + 1)?;
     match part {
@@ -226,7 +226,7 @@ fn complex(size: u64, base: &Datatype, depth: usize) -> Result<NpyType, NoNpy> {
     }
 }
 
-/// A structured dtype; `fields` must be in order of offset.
+/// Returns a structured dtype; `fields` must be in order of offset.
 fn structure(fields: Vec<NpyField>, size: u64) -> Result<NpyType, NoNpy> {
     let mut names = std::collections::HashSet::new();
     let mut end = 0;

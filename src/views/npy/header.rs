@@ -11,14 +11,14 @@ use std::fmt::Write;
 
 use super::dtype::{NpyByteOrder, NpyField, NpyKind, NpyType};
 
-/// Data begins at a multiple of this.
+/// Number of bytes of which the data's offset is a multiple.
 const ALIGNMENT: usize = 64;
 
 /// NumPy leaves room for the first extent to grow to this many digits, so that a file can be appended to in place.
 const GROWTH_DIGITS: usize = 21;
 
-/// The header for elements of `dtype` in an array of `shape` (slowest dimension first, C order). A sub-array's extents
-/// at the top of `dtype` follow those of `shape`.
+/// Returns the header for elements of `dtype` in an array of `shape` (slowest dimension first, C order). A sub-array's
+/// extents at the top of `dtype` follow those of `shape`.
 pub fn header(dtype: &NpyType, shape: &[u64]) -> Vec<u8> {
     let (inner, base) = dtype.split_array();
     let shape: Vec<u64> = shape.iter().chain(inner).copied().collect();
@@ -38,7 +38,7 @@ pub fn header(dtype: &NpyType, shape: &[u64]) -> Vec<u8> {
     }
 }
 
-/// Length of a header with its padding, where `before` bytes precede the text.
+/// Returns the length of a header with its padding, where `before` bytes precede the text.
 fn padded(before: usize, text: &[u8]) -> usize {
     // One byte for the LF; an aligned end gets 64 more, as NumPy does it.
     let end = before + text.len() + 1;
@@ -68,7 +68,7 @@ fn wrap_long(version: u8, text: &[u8]) -> Vec<u8> {
     assemble(version, &length.to_le_bytes(), text, total)
 }
 
-/// A dtype as `numpy.dtype.descr` and `.str` write it.
+/// Writes a dtype as `numpy.dtype.descr` and `.str` have it.
 fn descr(dtype: &NpyType, out: &mut String) {
     match dtype {
         NpyType::Struct { fields, size } => structure(fields, *size, out),
@@ -94,7 +94,7 @@ fn descr(dtype: &NpyType, out: &mut String) {
     }
 }
 
-/// `[('a', '<i4'), ('', '|V4'), ('b', '<f8', (2, 3))]`: padding is a field without a name.
+/// Writes `[('a', '<i4'), ('', '|V4'), ('b', '<f8', (2, 3))]`: padding is a field without a name.
 fn structure(fields: &[NpyField], size: u64, out: &mut String) {
     let mut position = 0;
     let mut separator = "";
@@ -126,7 +126,7 @@ fn padding(separator: &mut &'static str, bytes: u64, out: &mut String) {
     }
 }
 
-/// `()`, `(3,)`, `(3, 4)`
+/// Writes extents as a Python tuple: `()`, `(3,)`, `(3, 4)`.
 fn tuple(extents: &[u64], out: &mut String) {
     out.push('(');
     for (position, extent) in extents.iter().enumerate() {
@@ -135,7 +135,7 @@ fn tuple(extents: &[u64], out: &mut String) {
     out.push_str(if extents.len() == 1 { ",)" } else { ")" });
 }
 
-/// A Python string literal as `repr` writes it (but for rare code points that `repr` escapes and Python reads either
+/// Writes a Python string literal as `repr` does (but for rare code points that `repr` escapes and Python reads either
 /// way).
 fn literal(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
@@ -158,6 +158,6 @@ fn literal(text: &str, out: &mut String) {
 }
 
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
-    // A String takes everything.
+    // Writing to a `String` cannot fail.
     let _ = out.write_fmt(text);
 }

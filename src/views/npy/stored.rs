@@ -20,7 +20,7 @@ pub struct StoredView {
 }
 
 impl StoredView {
-    /// The elements without a header. `None`: the rows have no fixed width, or their bytes overflow.
+    /// Returns the elements without a header. `None`: the rows have no fixed width, or their bytes overflow.
     pub fn raw(rows: Arc<dyn Rows>) -> Option<Self> {
         let bytes = rows.len().checked_mul(rows.stored_width()?)?;
         Some(Self { header: Vec::new(), rows, bytes })

@@ -40,16 +40,16 @@ use crate::source::Interrupt;
 use crate::store::{Answer, Error, cores};
 use crate::views::{Effort, View};
 
-/// Most bytes of a column decoded at once, about.
+/// About the most bytes of a column to decode at once.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// Rows decoded at once.
+/// Most rows to decode at once.
 const BATCH_ROWS: u64 = 1 << 14;
 
-/// Most unfinished row groups.
+/// Most row groups that are unfinished at a time.
 const AT_ONCE: usize = 2;
 
-/// Bytes read at once while parsing page headers.
+/// Number of bytes to read at once while parsing page headers.
 const HEADER: usize = 512;
 
 /// Why an export failed.
@@ -79,7 +79,7 @@ impl From<ParquetError> for CompressError {
 }
 
 impl CompressError {
-    /// Converts an error of the reader of the view, or of an Arrow kernel.
+    /// Converts an error of the view's reader, or of an Arrow kernel.
     pub(super) fn from_arrow(error: ArrowError) -> Self {
         match error {
             ArrowError::ExternalError(inner) => ParquetError::External(inner).into(),
@@ -121,7 +121,7 @@ impl ChunkReader for ShownParquet {
     }
 }
 
-/// The bytes of the view from a position on.
+/// Reads the bytes of the view from a position on.
 pub(super) struct ParquetTail {
     shown: ShownParquet,
     at: u64,
@@ -140,12 +140,12 @@ impl Read for ParquetTail {
     }
 }
 
-/// Rows that become one row group.
+/// Rows that become one row group of the output.
 #[derive(Clone, Debug)]
 struct Group {
-    /// The row group of the view.
+    /// Number of the row group in the view.
     shown: usize,
-    /// Its rows.
+    /// Rows within that row group.
     rows: Range<u64>,
 }
 
@@ -171,7 +171,7 @@ pub(super) enum EncodedChunk {
 }
 
 impl ColumnWriter {
-    /// The writers of each column of a row group, one per leaf; `labels` has those of columns of categories.
+    /// Returns the writers of each column of a row group, one per leaf; `labels` has those of columns of categories.
     pub fn of_columns<W: Write + Send>(
         factory: &ArrowRowGroupWriterFactory,
         group: usize,
@@ -231,13 +231,13 @@ impl EncodedChunk {
 #[derive(Default)]
 struct State {
     begun: VecDeque<Begun>,
-    /// Number of the first of `begun`.
+    /// Number of row groups written, hence of the first in `begun`.
     written: usize,
     all_begun: bool,
     failure: Option<CompressError>,
 }
 
-/// The view, opened by the `parquet` crate's reader.
+/// The view as opened by the `parquet` crate's reader.
 pub(super) struct OpenedParquet {
     pub shown: ShownParquet,
     pub metadata: ArrowReaderMetadata,
@@ -252,7 +252,7 @@ impl OpenedParquet {
         Ok(Self { shown, metadata })
     }
 
-    /// The properties of exported files: with the key-value pairs of the view.
+    /// Returns the properties of exported files, which include the key-value pairs of the view.
     pub fn properties(&self, compression: Compression) -> WriterProperties {
         let said = self.metadata.metadata().file_metadata().key_value_metadata().cloned().unwrap_or_default();
         let said = said.into_iter().filter(|pair| pair.key != ARROW_SCHEMA_META_KEY).collect();
@@ -263,7 +263,7 @@ impl OpenedParquet {
             .build()
     }
 
-    /// Number of rows, in these columns of a row group of the view, that take about `bytes` bytes.
+    /// Returns how many rows of these columns in a row group of the view take about `bytes` bytes.
     pub fn rows_in(&self, bytes: u64, columns: &[usize], group: usize) -> u64 {
         let all = self.metadata.metadata().row_group(group);
         let columns: HashSet<usize> = columns.iter().copied().collect();
@@ -343,9 +343,9 @@ pub fn compress(
 
 struct Work {
     source: OpenedParquet,
-    /// Labels of columns of categories.
+    /// Labels of each column of categories.
     labels: Vec<Option<Arc<DictionaryLabels>>>,
-    /// Most bytes of a row group as in the view; further rows go to another one.
+    /// Most bytes of a row group as in the view; further rows go to another row group.
     row_group: u64,
     state: Mutex<State>,
     changed: Condvar,
@@ -363,7 +363,7 @@ impl Drop for Ends<'_> {
 }
 
 impl Work {
-    /// The row groups to write.
+    /// Returns the row groups to write.
     fn groups(&self) -> Vec<Group> {
         let of_one = |(shown, group): (usize, &parquet::file::metadata::RowGroupMetaData)| {
             let rows = group.num_rows().max(0) as u64;
@@ -400,7 +400,7 @@ impl Work {
         Ok(())
     }
 
-    /// The columns of the first unfinished row group, once they are encoded.
+    /// Returns the columns of the first unfinished row group, once they are encoded.
     fn encoded(&self) -> Result<Vec<EncodedChunk>, CompressError> {
         let mut state = self.state.lock();
         loop {

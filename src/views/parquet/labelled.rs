@@ -28,17 +28,17 @@ const LONGEST_BOUND: usize = 64;
 /// Fewest equal indices that form an RLE run.
 const RUN: usize = 8;
 
-/// The labels of a column, in the form of a dictionary page.
+/// The labels of a column, ready for a dictionary page.
 #[derive(Debug)]
 pub(super) struct DictionaryLabels {
     texts: StringArray,
-    /// Labels sorted by their bytes, and the rank of each label in that order.
+    /// Positions of the labels in the order of their bytes; `ranks` has the rank of each label in that order.
     sorted: Vec<u32>,
     ranks: Vec<u32>,
-    /// Bits of an index.
+    /// Number of bits of an index.
     width: u32,
     compression: Compression,
-    /// The page's values, compressed, and their uncompressed length.
+    /// Values of the dictionary page, compressed, and their uncompressed length.
     page: (Bytes, usize),
     /// Whether the order of the labels is meaningful.
     pub ordered: bool,
@@ -50,7 +50,7 @@ pub(super) struct ChunkEncoder {
     column: ColumnDescPtr,
     same: Option<ArrayRef>,
     sink: TrackedWrite<Vec<u8>>,
-    /// Totals over all pages.
+    /// Uncompressed bytes so far, over all pages.
     uncompressed: usize,
     dictionary: usize,
     pages: i32,
@@ -62,7 +62,7 @@ pub(super) struct ChunkEncoder {
 }
 
 impl DictionaryLabels {
-    /// The labels of a dictionary page of `entries` texts.
+    /// Reads the labels from a dictionary page of `entries` texts.
     ///
     /// # Errors
     /// If the page is malformed.
@@ -89,19 +89,19 @@ impl DictionaryLabels {
         Ok(Self { texts: texts.into_iter().map(Some).collect(), sorted, ranks, width, compression, page, ordered })
     }
 
-    /// Bytes of the dictionary.
+    /// Returns the bytes of the dictionary.
     pub fn bytes(&self) -> u64 {
         self.page.1 as u64
     }
 
-    /// The index of a text among the labels.
+    /// Returns the index of a text among the labels.
     fn place(&self, text: &str) -> Option<u32> {
         let at = self.sorted.binary_search_by_key(&text, |at| self.texts.value(*at as usize)).ok()?;
         self.sorted.get(at).copied()
     }
 
-    /// The indices of an array's values, without nulls; `same` caches a dictionary that was found to equal these
-    /// labels.
+    /// Returns the indices of an array's values, without nulls; `same` caches a dictionary that was found to equal
+    /// these labels.
     fn places(&self, array: &ArrayRef, same: &mut Option<ArrayRef>) -> Result<Vec<u32>, ParquetError> {
         let other = || ParquetError::General(format!("{} where labels were expected", array.data_type()));
         let array = array.as_dictionary_opt::<Int32Type>().ok_or_else(other)?;
@@ -116,7 +116,7 @@ impl DictionaryLabels {
         keys.map(|key| places.get(key as usize).copied().flatten().ok_or_else(other)).collect()
     }
 
-    /// The label of a rank as a bound, unless it is too long.
+    /// Returns the label of a rank as a bound, unless it is too long.
     fn bound(&self, rank: u32) -> Option<&[u8]> {
         let text = self.texts.value(*self.sorted.get(rank as usize)? as usize).as_bytes();
         Some(text).filter(|text| text.len() <= LONGEST_BOUND)
@@ -204,7 +204,7 @@ impl ChunkEncoder {
         Ok(())
     }
 
-    /// The bytes of the chunk, and its metadata.
+    /// Ends the chunk; returns its bytes and its metadata.
     ///
     /// # Errors
     /// Those of the `parquet` crate's writer.
@@ -241,7 +241,7 @@ impl ChunkEncoder {
     }
 }
 
-/// The body of a page, compressed.
+/// Compresses the body of a page.
 fn compressed(body: &[u8], compression: Compression) -> Result<Bytes, ParquetError> {
     let failed = |error: String| ParquetError::General(error);
     Ok(match compression {

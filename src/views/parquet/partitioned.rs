@@ -54,22 +54,22 @@ const MOST_OPEN: u32 = 256;
 /// Longest directory name in bytes.
 const LONGEST_NAME: usize = 255;
 
-/// Bytes of rows decoded at once, about.
+/// About how many bytes of rows to decode at once.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Rows decoded at once.
+/// Number of rows to decode at once.
 const BATCH_ROWS: u64 = 1 << 16;
 
-/// A dictionary below this many bytes is kept, however little it saves.
+/// Bytes below which a dictionary is kept, however little it saves.
 const SHORTEST_DICTIONARY: usize = 1 << 12;
 
-/// Every file gets all labels of a column if they take at most this many bytes.
+/// Most bytes of a column's labels of which every file gets all.
 const WHOLE_LABELS: u64 = 1 << 20;
 
-/// Rows of a partition encoded at once.
+/// Number of rows of a partition to encode at once.
 const ROWS_AT_ONCE: usize = 1 << 13;
 
-/// Most bytes of a page whose rows have no fixed places, about.
+/// About the most bytes of a page whose rows have no fixed places.
 const PAGE_BYTES: u64 = 2 << 20;
 
 /// Most memory of the pages that a reader holds, as a multiple of that of the buffered rows.
@@ -77,11 +77,11 @@ const PAGES_PART: u64 = 4;
 
 /// How to partition a table.
 pub struct Partitioning<'a> {
-    /// Columns whose values determine the partition, outermost first.
+    /// Names of the columns whose values determine the partition, outermost first.
     pub by: &'a [String],
     /// Compression of the columns.
     pub compression: Compression,
-    /// Bytes of rows to buffer before writing them, about.
+    /// About how many bytes of rows to buffer before writing them.
     pub memory: u64,
     /// Creates the file of a partition, given its directory: `label=electron`.
     pub create: &'a (dyn Fn(&str) -> io::Result<File> + Sync),
@@ -127,7 +127,7 @@ fn refused(column: &str, reason: &str) -> CompressError {
     CompressError::Format(format!("partitions by {column:?}: {reason}"))
 }
 
-/// Bytes of one page per column of a row group, which a reader of all columns holds at once.
+/// Returns the bytes of one page per column of a row group, which a reader of all columns holds at once.
 fn pages(group: &RowGroupMetaData) -> u64 {
     let page = |chunk: &ColumnChunkMetaData| {
         let (bytes, leaf) = (chunk.uncompressed_size().max(0) as u64, chunk.column_descr());
@@ -141,40 +141,40 @@ fn pages(group: &RowGroupMetaData) -> u64 {
 struct Job<'a> {
     how: &'a Partitioning<'a>,
     properties: WriterProperties,
-    /// The columns of all files.
+    /// Schema of all files.
     schema: SchemaRef,
-    /// Labels of the columns of categories.
+    /// Labels of each column of categories.
     labels: Vec<Option<Arc<DictionaryLabels>>>,
     cores: usize,
-    /// The directory of each partition so far.
+    /// Directory of each partition so far.
     directories: Mutex<Vec<Arc<str>>>,
 }
 
 /// A batch of rows in a pass.
 struct Batch {
     rows: RecordBatch,
-    /// The partition of each row.
+    /// Number of each row's partition.
     ids: Vec<u32>,
-    /// Partitions of this pass.
+    /// Numbers of the partitions that this pass writes.
     open: Range<u32>,
-    /// Bytes of a row, about.
+    /// About how many bytes a row takes.
     width: u64,
 }
 
-/// A partition, and its range among sorted rows.
+/// Number of a partition, and its range among sorted rows.
 type Part = (u32, Range<usize>);
 
-/// Buffered rows, and the files that they go to.
+/// Buffered rows, and the files for them.
 #[derive(Default)]
 struct Held {
     /// Rows sorted by partition, and the range of each partition.
     batches: Vec<(RecordBatch, Vec<Part>)>,
-    /// Bytes of the rows, about.
+    /// About how many bytes the rows take.
     bytes: u64,
     files: HashMap<u32, Partition>,
 }
 
-/// The file of a partition, and the labels of which it gets all.
+/// The file of a partition, and the labels that it gets in full.
 struct Partition {
     file: SerializedFileWriter<File>,
     factory: ArrowRowGroupWriterFactory,
@@ -270,14 +270,14 @@ struct Pass<'a> {
     source: OpenedParquet,
     parted: Parted,
     job: &'a Job<'a>,
-    /// Partitions written in this pass.
+    /// Numbers of the partitions written in this pass.
     open: Range<u32>,
     done: &'a AtomicU64,
     interrupt: &'a Interrupt,
 }
 
 impl Pass<'_> {
-    /// Goes through the row groups from one on; returns the first that has rows of later partitions.
+    /// Goes through the row groups from `from` on; returns the first that has rows of later partitions.
     fn run(&mut self, from: usize) -> Result<Option<usize>, CompressError> {
         let job = self.job;
         thread::scope(|scope| {
@@ -340,11 +340,11 @@ fn ended() -> CompressError {
 struct Parted {
     /// Names of the key columns.
     names: Vec<String>,
-    /// Their positions among the columns, in that order; and the positions of the other columns.
+    /// Positions of the key columns among all columns, in the order of `names`; `others` has the rest.
     keys: Vec<usize>,
     others: Vec<usize>,
     converter: RowConverter,
-    /// Numbers of partitions, by values and by directories.
+    /// Numbers of partitions by their values; `by_directory` has them by directory.
     known: HashMap<Box<[u8]>, u32>,
     by_directory: HashMap<Arc<str>, u32>,
 }
@@ -377,7 +377,7 @@ impl Parted {
         Ok(Self { names: by.to_vec(), keys, others, converter, known, by_directory })
     }
 
-    /// The partition of each row of a row group.
+    /// Returns the partition of each row of a row group.
     fn ids(
         &mut self,
         source: &OpenedParquet,
@@ -430,7 +430,7 @@ impl Parted {
     }
 }
 
-/// The directory name for a value of a column.
+/// Returns the directory name for a value of a column.
 fn directory(column: &str, value: &ArrayRef) -> Result<String, String> {
     let mut text = Vec::new();
     let is_missing = value.logical_null_count() > 0;
@@ -440,7 +440,7 @@ fn directory(column: &str, value: &ArrayRef) -> Result<String, String> {
     }
     let name = match escaped(&text, |byte| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte)) {
         _ if is_missing => MISSING.to_owned(),
-        // A text that reads like the name for null gets an escape.
+        // A text that equals the name for null gets an escape.
         text if text == MISSING => text.replacen('_', "%5F", 1),
         text => text,
     };
@@ -452,7 +452,7 @@ fn directory(column: &str, value: &ArrayRef) -> Result<String, String> {
     Err(format!("a value of {} bytes, {name:.40}…, is too long for the name of a directory", text.len()))
 }
 
-/// A text with bytes escaped as in a URL; readers of Hive directories undo that.
+/// Returns a text with bytes escaped as in a URL; readers of Hive directories undo that.
 fn escaped(text: &[u8], is_plain: impl Fn(u8) -> bool) -> String {
     let mut escaped = Vec::with_capacity(text.len());
     for byte in text {

@@ -20,7 +20,7 @@ use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter};
 /// Version of the way in which pages are cut and written; results kept by another version are ignored.
 const VERSION: u32 = 5;
 
-/// Rows measured at once, and most rows of a page. It divides the rows of every row group that has more.
+/// Number of rows measured at once, and most rows of a page. It divides the rows of every row group that has more.
 const UNIT: u64 = 65_536;
 
 /// Fewest rows that are skipped together if one of them cannot be read.
@@ -29,13 +29,13 @@ const LEAST_UNREADABLE: u64 = 1024;
 /// Most units per step of a pass.
 const MOST_UNITS: u64 = 16;
 
-/// This part of a page of texts is reserved for invalid bytes, which grow to three.
+/// One in this many bytes of a page of texts is reserved for invalid bytes, each of which grows to three.
 const SPARE_PART: u64 = 128;
 
-/// The pages of a unit, for each measured leaf of its column.
+/// The pages of a unit, for each measured leaf of the unit's column.
 type UnitPages = Vec<Vec<Page>>;
 
-/// Measured pages of leaf columns, by position among all leaves.
+/// Measured pages of leaf columns, by the leaf's position among all leaves.
 pub(super) type LeafPages = BTreeMap<usize, Arc<MeasuredPages>>;
 
 /// The leaf columns of a file that must be measured, by column.
@@ -47,15 +47,15 @@ pub(super) struct MeasuredLeaves {
 #[derive(Debug)]
 struct MeasuredColumn {
     column: ParquetColumn,
-    /// The leaves, each with its position among all leaves.
+    /// The leaves to measure, each with its position among all leaves.
     leaves: Vec<(usize, ParquetLeaf)>,
 }
 
 impl MeasuredLeaves {
-    /// Prepares to measure; reads nothing.
+    /// Prepares to measure, without reading anything.
     pub fn new(columns: &[ParquetColumn], prepared: &Prepared) -> Self {
         let groups = &prepared.groups;
-        // A power of two, unless cuts shorten it.
+        // The unit is a power of two, unless cuts shorten it.
         let units = Blocked::new(groups.rows(), UNIT.min(groups.per_group()), groups.cuts.as_ref());
         let (rows, unit) = (groups.rows(), units.per_block());
         let cuts = groups.cuts.as_ref().map_or(String::new(), |cuts| format!(" cut {:016x}", cuts.digest()));
@@ -67,7 +67,7 @@ impl MeasuredLeaves {
         }
         let columns = leaves.into_iter().filter_map(|(column, leaves)| {
             let column = columns.get(column)?.clone();
-            // A step covers a chunk, so that it is decoded once; many units if cuts shorten them.
+            // A step covers a chunk, so that it is decoded once; if cuts shorten units, it has many.
             let step = match column.rows.natural_rows().unwrap_or(0) / unit {
                 _ if units.is_cut() => MOST_UNITS,
                 units => units.clamp(1, MOST_UNITS),
@@ -84,7 +84,7 @@ impl MeasuredLeaves {
         Self { groups: groups.clone(), columns }
     }
 
-    /// The pages of each leaf; waits for passes over unknown lengths.
+    /// Returns the pages of each leaf; waits for passes over unknown lengths.
     pub fn pages(&self, interrupt: &Interrupt) -> Result<LeafPages, Error> {
         let mut pages = BTreeMap::new();
         for meter in &self.columns {
@@ -104,7 +104,8 @@ impl MeasuredLeaves {
         Ok(pages)
     }
 
-    /// Pages estimated from a sample, plus a quarter; `None`: [`MeasuredLeaves::pages`] takes no longer than a sample.
+    /// Returns pages estimated from a sample, plus a quarter. `None`: [`MeasuredLeaves::pages`] takes no longer than a
+    /// sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<LeafPages>, Error> {
         let mut work = 0_u64;
         for meter in &self.columns {
@@ -171,13 +172,13 @@ impl MeasuredLeaves {
         self.columns.iter().any(Meter::is_distrusted)
     }
 
-    /// The progress of the passes; `None`: no column needs measuring.
+    /// Returns the progress of the passes. `None`: no column needs measuring.
     pub fn progress(&self) -> Option<PassProgress> {
         PassProgress::sum(self.columns.iter().map(Meter::progress))
     }
 }
 
-/// The pages of a unit that repeats; equal pages are merged.
+/// Repeats the pages of a unit; equal pages are merged.
 fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
     let alike = pages.first().filter(|first| times > 1 && pages.iter().all(|page| page == *first)).copied();
     let one_by_one = if alike.is_some() { 0 } else { times };
@@ -185,21 +186,21 @@ fn repeated(pages: &[Page], times: u64) -> impl Iterator<Item = (Page, u64)> {
     alike.into_iter().chain((0..one_by_one).flat_map(move |_| pages.iter().map(|page| (*page, 1))))
 }
 
-/// Pages of the rows of some units, each with about this many bytes and entries. The last page may be short.
+/// Returns pages of the rows of some units, each with about this many bytes and entries. The last page may be short.
 fn typical_pages([bytes, entries]: [u64; 2], rows: u64, unit: u64) -> impl Iterator<Item = (Page, u64)> {
     let count = (bytes / (PAGE_BYTES * 3 / 4)).max(1).next_power_of_two().min(unit);
     let per_page = unit / count;
     let part = move |rows: u64| {
         let share = |all: u64| u32::try_from(u128::from(all) * u128::from(rows) / u128::from(unit) + 1);
         let (bytes, entries) = (share(bytes), share(entries));
-        // At most the rows of a unit.
+        // A unit has no more rows than fit in 32 bits.
         Page { rows: rows as u32, bytes: bytes.unwrap_or(u32::MAX), entries: entries.unwrap_or(u32::MAX) }
     };
     let rest = rows % per_page;
     [(part(per_page), rows / per_page), (part(rest.max(1)), u64::from(rest > 0))].into_iter()
 }
 
-/// The numbers are the bytes and the entries of the pages of each leaf.
+/// A column's numbers are the bytes and the entries of the pages of each leaf.
 impl measure::Measurable for MeasuredColumn {
     type Unit = UnitPages;
 
@@ -260,7 +261,7 @@ impl measure::Measurable for MeasuredColumn {
 }
 
 impl MeasuredColumn {
-    /// The outline of some rows, if it suffices to bound all leaves.
+    /// Returns the outline of some rows, if it suffices to bound all leaves.
     fn outline(&self, rows: RowRange, interrupt: &Interrupt) -> Result<Option<ArrayRef>, Error> {
         let Some(outline) = self.column.rows.outline(rows, interrupt)? else { return Ok(None) };
         let none = outline.slice(0, 0);
@@ -268,7 +269,7 @@ impl MeasuredColumn {
         Ok(tells.then_some(outline))
     }
 
-    /// Room for a page of rows with this outline.
+    /// Returns the room for a page of rows with this outline.
     fn room(&self, leaf: &ParquetLeaf, outline: &ArrayRef) -> Result<Option<Body>, Misfit> {
         let spare = |body: Body| {
             let spare = if leaf.holds_texts() { body.bytes / SPARE_PART } else { 0 };
@@ -286,7 +287,7 @@ impl MeasuredColumn {
     ) -> Result<(), Error> {
         let count = rows.end - rows.start;
         let is_divisible = |error: &Error| match error {
-            // More than the store returns at once.
+            // The rows are more than the store returns at once.
             Error::TooLarge { .. } => count > 1,
             // Some of these rows cannot be read.
             Error::Chunk { .. } | Error::Heap { .. } => count > LEAST_UNREADABLE,
@@ -345,7 +346,7 @@ impl MeasuredColumn {
     }
 }
 
-/// The largest power of two below a number above 1.
+/// Returns the largest power of two below a number above 1.
 fn half(rows: u64) -> u64 {
     rows.next_power_of_two() / 2
 }

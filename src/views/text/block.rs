@@ -31,26 +31,26 @@ pub enum TextFormat {
     Verbatim,
 }
 
-/// The bytes around the values of a file, determined by the names of its columns; the same for every block.
+/// The bytes around the values of a file, determined by the names of its columns. They are the same for every block.
 #[derive(Clone, Debug)]
 pub struct TextLayout {
     format: TextFormat,
     csv: Arc<CsvOptions>,
     /// Number of columns. A wide array has very many, so nothing is stored per column.
     columns: usize,
-    /// Separator before each value but the first, in formats without keys.
+    /// Separator before each value but the first of a row, in formats without keys.
     between: Vec<u8>,
     /// Key before each value, in formats with keys.
     keys: Vec<Vec<u8>>,
 }
 
 impl TextLayout {
-    /// The layout of a file with columns of these names. Invalid UTF-8 becomes U+FFFD.
+    /// Returns the layout of a file with columns of these names. Invalid UTF-8 becomes U+FFFD.
     pub fn new<'a>(format: TextFormat, names: impl IntoIterator<Item = &'a BString>) -> Self {
         Self::with_csv(format, &Arc::default(), names)
     }
 
-    /// The layout of a file with columns of these names and these CSV options.
+    /// Returns the layout of a file with columns of these names and these CSV options.
     pub fn with_csv<'a>(
         format: TextFormat,
         csv: &Arc<CsvOptions>,
@@ -79,7 +79,7 @@ impl TextLayout {
         Self { format, csv: csv.clone(), columns, between, keys }
     }
 
-    /// The header line of a file of this format; empty if the format has none.
+    /// Returns the header line of a file of this format; empty if the format has none.
     pub fn header<'a>(format: TextFormat, csv: &CsvOptions, names: impl IntoIterator<Item = &'a BString>) -> Vec<u8> {
         let mut header = Vec::new();
         if format == TextFormat::Csv && csv.header() {
@@ -94,29 +94,29 @@ impl TextLayout {
         header
     }
 
-    /// The format.
+    /// Returns the format of the file.
     pub fn format(&self) -> TextFormat {
         self.format
     }
 
-    /// CSV options.
+    /// Returns the CSV options of the file.
     pub(super) fn csv_options(&self) -> &CsvOptions {
         &self.csv
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Bytes of a row besides its values.
+    /// Returns the bytes of a row besides its values.
     pub fn overhead(&self) -> u64 {
         let between = self.between.len() * self.columns.saturating_sub(1);
         let keys: usize = self.keys.iter().map(Vec::len).sum();
         (between + keys + self.end().len()) as u64
     }
 
-    /// The bytes before the value of a column.
+    /// Returns the bytes before the value of a column.
     #[inline]
     fn before(&self, position: usize) -> &[u8] {
         match self.keys.get(position) {
@@ -126,7 +126,7 @@ impl TextLayout {
         }
     }
 
-    /// The bytes after the last value of a row.
+    /// Returns the bytes after the last value of a row.
     fn end(&self) -> &'static [u8] {
         match self.format {
             TextFormat::Csv | TextFormat::Txt | TextFormat::JsonValues => b"\n",
@@ -136,7 +136,7 @@ impl TextLayout {
         }
     }
 
-    /// The text of a null.
+    /// Returns the text of a null.
     pub(super) fn missing(&self) -> &[u8] {
         match self.format {
             TextFormat::Csv if self.columns() == 1 && self.csv.null().is_empty() => b"\"\"",
@@ -146,7 +146,7 @@ impl TextLayout {
         }
     }
 
-    /// Appends rows: one array per column, all of one length (the shortest counts).
+    /// Appends the text of rows, given as one array per column, all of one length (the shortest counts).
     ///
     /// # Errors
     /// [`NoText`] if a column's type has no text; nothing is appended then.
@@ -164,7 +164,7 @@ impl TextLayout {
         }
     }
 
-    /// The cells of a column of CSV.
+    /// Returns the cells of a column of CSV.
     fn csv<'a>(&'a self, array: &'a dyn Array) -> Result<BlockColumn<'a, Csv>, NoText> {
         if self.csv.is_usual() || !self.csv.may_quote(array.data_type()) {
             return BlockColumn::new(array);
@@ -196,7 +196,7 @@ impl TextLayout {
         Ok(())
     }
 
-    /// Bytes of one column's values in each of `pieces` (rows of the array), without keys and separators:
+    /// Returns the bytes of one column's values in each of `pieces` (rows of the array), without keys and separators:
     /// [`TextLayout::overhead`] counts those per row.
     ///
     /// # Errors

@@ -19,38 +19,39 @@ use crate::store::{ARRAY_BYTES, Error, Fitting, Flight, RowRange, Rows, SharedRo
 /// A column of a text file.
 #[derive(Clone, Debug)]
 pub struct TextColumn {
-    /// Its name: in the header of CSV, or as the key in NDJSON.
+    /// Name of the column: in the header of CSV, or as the key in NDJSON.
     pub name: BString,
-    /// Its rows.
+    /// Rows of the column.
     pub rows: Arc<dyn Rows>,
     /// Bytes (of UTF-8) of the longest possible string, if known without reading values: from the longest label of a
-    /// dictionary, or from the width of a fixed-size string. It bounds the size before it is known; `None` is always
+    /// dictionary, or from the width of a fixed-size string. It bounds the size while that is unknown; `None` is always
     /// correct.
     pub longest: Option<u64>,
-    /// Names of the parts of its values, if the parts are shown as columns: elements of arrays, fields of compounds.
+    /// Names of the parts of the column's values, if the parts are shown as columns: elements of arrays, fields of
+    /// compounds.
     pub parts: Vec<BString>,
-    /// Whether its parts are shown.
+    /// Whether the parts are shown.
     is_spread: bool,
 }
 
 impl TextColumn {
-    /// A column over any rows, with their hint of the longest string.
+    /// Returns a column over any rows, with their hint of the longest string.
     pub fn new(name: BString, rows: Arc<dyn Rows>) -> Self {
         let longest = rows.hints().texts.bound();
         Self { name, rows, longest, parts: Vec::new(), is_spread: false }
     }
 
-    /// A column of arrays or compounds, shown part by part under these names, one per part.
+    /// Returns a column of arrays or compounds, shown part by part under these names, one per part.
     pub fn spread(rows: Arc<dyn Rows>, parts: Vec<BString>) -> Self {
         Self { name: BString::default(), rows, longest: None, parts, is_spread: true }
     }
 
-    /// The names under which it is shown.
+    /// Returns the names under which the column is shown.
     pub fn names(&self) -> &[BString] {
         if self.is_spread { &self.parts } else { std::slice::from_ref(&self.name) }
     }
 
-    /// For each shown part: its type, whether it is nullable, its longest text.
+    /// Returns for each shown part its type, whether it is nullable, and the bytes of its longest text.
     fn shown(&self) -> Vec<(&DataType, bool, Option<u64>)> {
         if !self.is_spread {
             return vec![(self.rows.data_type(), self.rows.nullable(), self.longest)];
@@ -72,18 +73,18 @@ const BATCH_ROWS: u64 = 1 << 18;
 /// Most rows of one column's array if the column has large chunks, so that each chunk is decoded once.
 const LARGEST_BATCH_ROWS: u64 = 1 << 20;
 
-/// Most bytes per column in one batch of rows, about: of its text, or of the whole rows that are decoded for a column
-/// that is a field.
+/// About the most bytes per column in one batch of rows: of the column's text, or of the whole rows that are decoded
+/// for a column that is a field.
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// The work that a lookup may spend on a size.
+/// The work that a caller may spend on a size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
-    /// Cells; a number counts as one.
+    /// Number of cells to measure; a number counts as one cell.
     pub cells: u64,
-    /// Bytes to decode, and bytes of text of unknown length.
+    /// Number of bytes to decode, or of text of unknown length.
     pub bytes: u64,
-    /// Chunks to read.
+    /// Number of chunks to read.
     pub chunks: u64,
 }
 
@@ -93,24 +94,24 @@ impl Allowance {
     }
 }
 
-/// Columns, their number of rows, and the layout around values.
+/// Columns of a text file, the number of rows, and the layout around values.
 #[derive(Debug)]
 pub(super) struct TextContent {
     columns: Vec<TextColumn>,
     layout: TextLayout,
-    /// Rows shown.
+    /// Number of rows shown.
     pub rows: u64,
-    /// Rows of the largest chunk among the columns.
+    /// Number of rows of the largest chunk among the columns.
     pub natural: Option<u64>,
-    /// Width of a row.
+    /// Fewest and most bytes of a row.
     pub width: WidthRange,
     /// Estimated bytes of a row.
     pub estimate: u64,
-    /// Rows of a batch.
+    /// Number of rows of a batch.
     batch: u64,
 }
 
-/// Width of a column's shown values per row, by their types.
+/// Returns the width of a column's shown values in a row, by their types.
 fn width_of(column: &TextColumn, layout: &TextLayout) -> WidthRange {
     let missing = layout.missing().len() as u64;
     column.shown().into_iter().fold(WidthRange::exactly(0), |sum, (data_type, nullable, longest)| {
@@ -119,7 +120,7 @@ fn width_of(column: &TextColumn, layout: &TextLayout) -> WidthRange {
     })
 }
 
-/// Approximate bytes to decode, and chunks to read, for the first `count` rows.
+/// Returns about how many bytes to decode, and how many chunks to read, for the first `count` rows.
 fn cost(rows: &dyn Rows, count: u64) -> (u64, u64) {
     // Contiguous rows take one read.
     let (decoded, touched) = match rows.natural_rows() {
@@ -132,10 +133,10 @@ fn cost(rows: &dyn Rows, count: u64) -> (u64, u64) {
     (decoded.saturating_mul(rows.stored_width().unwrap_or(64)), touched)
 }
 
-/// Sums of bytes per block.
+/// Sums of text bytes per block.
 struct Sums<'a> {
     grid: &'a RowBlocks,
-    /// The first block.
+    /// Number of the first block.
     first: usize,
     bytes: Vec<u64>,
 }
@@ -171,8 +172,8 @@ impl TextContent {
         allowance.covers(self.work(), costs)
     }
 
-    /// Most bytes of a row; reads the labels of categories if the allowance covers that. By their type alone, labels
-    /// could be as long as their file.
+    /// Returns the most bytes of a row; reads the labels of categories if the allowance covers that. By their type
+    /// alone, labels could be as long as their file.
     pub fn most_of_row(&self, allowance: &Allowance, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
         let mut all = WidthRange::exactly(self.layout.overhead());
         for column in &self.columns {
@@ -182,7 +183,7 @@ impl TextContent {
         Ok(all.most)
     }
 
-    /// Bytes of the longest label of a column of categories, or of the text of a null.
+    /// Returns the bytes of the longest label of a column of categories, or of the text of a null.
     fn longest_label(
         &self,
         column: &TextColumn,
@@ -216,19 +217,19 @@ impl TextContent {
         Ok(true)
     }
 
-    /// Number of cells in all rows, where a number counts as one and other values as more.
+    /// Returns the number of cells in all rows, where a number counts as one and other values as more.
     fn work(&self) -> u64 {
         let cells = self.columns.iter().flat_map(TextColumn::shown);
         let cells = cells.map(|(data_type, ..)| if data_type.is_numeric() { 1 } else { 4_u64 });
         cells.sum::<u64>().saturating_mul(self.rows)
     }
 
-    /// Blocks to measure per step: about one batch.
+    /// Returns how many blocks to measure per step: about one batch.
     pub fn blocks_per_step(&self, grid: &RowBlocks) -> usize {
         usize::try_from(self.batch / grid.per_block().max(1)).unwrap_or(usize::MAX).max(1)
     }
 
-    /// The arrays of a column: one, or one per part.
+    /// Reads the arrays of a column: one, or one per part.
     fn arrays(&self, column: &TextColumn, rows: RowRange, interrupt: &Interrupt) -> Result<Vec<ArrayRef>, Error> {
         interrupt.check()?;
         let array = column.rows.array(rows.clone(), interrupt)?;
@@ -241,7 +242,7 @@ impl TextContent {
         Self::parts(column, array)
     }
 
-    /// The array of a column, or one per part.
+    /// Returns the array of a column, or one per part.
     fn parts(column: &TextColumn, array: ArrayRef) -> Result<Vec<ArrayRef>, Error> {
         if !column.is_spread {
             return Ok(vec![array]);
@@ -250,7 +251,7 @@ impl TextContent {
         spread::parts(&array).map_err(|error| unsupported(error.to_string()))
     }
 
-    /// The longest run from the start of `rows` whose arrays, over all columns, fit in memory at once.
+    /// Returns the longest run from the start of `rows` whose arrays, over all columns, fit in memory at once.
     fn fitting(&self, rows: RowRange, interrupt: &Interrupt) -> Result<Fitting, Error> {
         let mut all = Fitting { end: rows.end, bytes: 0 };
         for column in &self.columns {
@@ -266,7 +267,8 @@ impl TextContent {
         Error::unsupported(names.collect::<Vec<_>>().join(", "), error)
     }
 
-    /// Appends rows; returns `false`, with any part of them appended, once `out` would grow past about `limit` bytes.
+    /// Appends the text of rows. Returns `false`, with any part of the text appended, once `out` would grow past about
+    /// `limit` bytes.
     pub fn render(
         &self,
         rows: RowRange,
@@ -297,15 +299,15 @@ impl TextContent {
         Ok(true)
     }
 
-    /// Appends rows whose arrays take `bytes` bytes.
+    /// Appends the text of rows whose arrays take `bytes` bytes.
     fn render_piece(&self, rows: RowRange, bytes: u64, out: &mut Vec<u8>, interrupt: &Interrupt) -> Result<(), Error> {
-        // As much again for the text.
+        // The text may take as much again.
         let flight = Flight::begin(bytes.saturating_mul(2), interrupt)?;
         let arrays: Result<Vec<_>, Error> =
             self.columns.iter().map(|column| self.arrays(column, rows.clone(), interrupt)).collect();
         match arrays {
             Ok(arrays) => self.layout.render(&arrays.concat(), out).map_err(|error| self.no_text(error)),
-            // More than the store returns at once: try halves.
+            // The rows are more than the store returns at once, so try halves.
             Err(Error::TooLarge { .. }) if rows.end - rows.start > 1 => {
                 drop(flight);
                 let middle = rows.start + (rows.end - rows.start) / 2;
@@ -316,7 +318,8 @@ impl TextContent {
         }
     }
 
-    /// The column of a file whose bytes are its texts, if it has a single column of this kind.
+    /// Returns the column of a file that has a single column and whose bytes are that column's texts, each followed by
+    /// a NUL.
     fn terminated_column(&self) -> Option<&TextColumn> {
         let [column] = self.columns.as_slice() else { return None };
         (self.layout.format() == TextFormat::NulTerminated).then_some(column)
@@ -334,7 +337,7 @@ impl TextContent {
         column.rows.coded().map_or(Ok(false), |coded| coded.for_each_terminated(rows, interrupt, take))
     }
 
-    /// Bytes of rows that are measured by rendering them, passing each piece to `see`; `None` for any others.
+    /// Returns the bytes of rows that are measured by rendering them, passing each piece to `see`. `None`: other rows.
     pub fn terminated_length(
         &self,
         rows: RowRange,
@@ -354,8 +357,8 @@ impl TextContent {
         Ok(self.terminated(rows, interrupt, add)?.then_some(length))
     }
 
-    /// Bytes of each of `blocks`. Goes column by column over a batch of rows, so that each chunk is decoded once,
-    /// however many columns there are.
+    /// Returns the bytes of each of `blocks`. Goes column by column over a batch of rows, so that each chunk is decoded
+    /// once, however many columns there are.
     pub fn lengths(&self, grid: &RowBlocks, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Vec<u64>, Error> {
         let terminated = blocks.clone().map(|block| self.terminated_length(grid.rows_of(block), interrupt, |_| ()));
         if let Some(lengths) = terminated.collect::<Result<Option<Vec<_>>, Error>>()? {
@@ -422,7 +425,7 @@ impl TextContent {
             Err(error) => return Err(error),
         };
         let first = sums.grid.block_of(rows.start);
-        // Positions within the array, hence within usize.
+        // These are positions within the array, hence within usize.
         let pieces: Vec<Range<usize>> = (first..=sums.grid.block_of(rows.end - 1))
             .map(|block| {
                 let block = sums.grid.rows_of(block);

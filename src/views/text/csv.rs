@@ -17,7 +17,7 @@ pub struct CsvOptions {
     header: bool,
 }
 
-/// Why such CSV would be ambiguous.
+/// Why a CSV file would be ambiguous.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CsvOptionsError {
@@ -29,9 +29,9 @@ pub enum CsvOptionsError {
         "{null:?} cannot stand for missing values: it has a quote, an end of line or the separator {separator:?} in it"
     )]
     Null {
-        /// The text.
+        /// The text for nulls.
         null: String,
-        /// The separator.
+        /// The separator between fields.
         separator: char,
     },
 }
@@ -43,8 +43,8 @@ impl Default for CsvOptions {
 }
 
 impl CsvOptions {
-    /// CSV whose fields are separated by `separator`, with `null` (unquoted) for nulls, and with names in the first
-    /// line if `header`.
+    /// Returns options for CSV whose fields are separated by `separator`, with `null` (unquoted) for nulls, and with
+    /// names in the first line if `header`.
     ///
     /// # Errors
     /// [`CsvOptionsError`] if such a file would be ambiguous.
@@ -59,12 +59,12 @@ impl CsvOptions {
         Ok(options)
     }
 
-    /// The byte between two fields.
+    /// Returns the byte between two fields.
     pub fn separator(&self) -> u8 {
         self.separator
     }
 
-    /// The text of a null.
+    /// Returns the text of a null.
     pub fn null(&self) -> &str {
         &self.null
     }
@@ -106,7 +106,7 @@ impl CsvOptions {
         out.push(b'"');
     }
 
-    /// Bytes that [`CsvOptions::write`] appends.
+    /// Returns the number of bytes that [`CsvOptions::write`] appends.
     fn length(&self, text: &[u8]) -> usize {
         if self.quotes(text) { text.len() + 2 + text.iter().filter(|&&byte| byte == b'"').count() } else { text.len() }
     }
@@ -117,7 +117,7 @@ impl CsvOptions {
         match data_type {
             DataType::Null => false,
             DataType::Boolean => matches!(self.null.as_str(), "true" | "false"),
-            // These parsers accept every text that is ever written.
+            // These parsers accept every text that hepfs writes for the type.
             data_type if data_type.is_integer() => self.null.parse::<i128>().is_ok(),
             DataType::Timestamp(..) => self.separator == b':' || self.null.contains(':'),
             data_type if data_type.is_floating() => self.null.parse::<f64>().is_ok(),

@@ -2,8 +2,8 @@
 
 use crate::store::RowRange;
 
-/// Bytes of a rendered block, about: several 128 KiB requests of the kernel, little waste for a read in the middle of a
-/// file, and small compared to a processor's caches.
+/// About how many bytes a rendered block has: several 128 KiB requests of the kernel, little waste for a read in the
+/// middle of a file, and small compared to a processor's caches.
 const BLOCK_BYTES: u64 = 1 << 20;
 
 /// Most blocks of an index (16 bytes each: a length and an offset). A longer file has longer blocks.
@@ -17,11 +17,11 @@ pub(super) struct RowBlocks {
 }
 
 impl RowBlocks {
-    /// Blocks of about 1 MiB, if a row takes about `estimate` bytes. They respect chunks of `natural` rows if some
-    /// length near the wanted one divides them or is a multiple of them.
+    /// Returns blocks of about 1 MiB, if a row takes about `estimate` bytes. They respect chunks of `natural` rows if
+    /// some length near the wanted one divides them or is a multiple of them.
     pub fn choose(rows: u64, estimate: u64, natural: Option<u64>) -> Self {
         let wanted = BLOCK_BYTES / estimate.max(1);
-        // The next lower power of two.
+        // Rounded down to a power of two.
         let wanted = 1 << wanted.max(1).ilog2();
         let fitted = match natural {
             Some(natural) if natural > 0 && natural <= wanted => wanted / natural * natural,
@@ -42,29 +42,29 @@ impl RowBlocks {
         Self { rows: 0..rows, per_block }
     }
 
-    /// `rows` in at most `parts` blocks.
+    /// Divides `rows` into at most `parts` blocks.
     pub fn divide(rows: RowRange, parts: u64) -> Self {
         let per_block = (rows.end - rows.start).div_ceil(parts.max(1)).max(1);
         Self { rows, per_block }
     }
 
-    /// Rows of a block.
+    /// Returns the number of rows of a block.
     pub fn per_block(&self) -> u64 {
         self.per_block
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub fn blocks(&self) -> usize {
         usize::try_from((self.rows.end - self.rows.start).div_ceil(self.per_block)).unwrap_or(usize::MAX)
     }
 
-    /// Rows of one block.
+    /// Returns the rows of one block.
     pub fn rows_of(&self, block: usize) -> RowRange {
         let start = (block as u64).saturating_mul(self.per_block).saturating_add(self.rows.start).min(self.rows.end);
         start..start.saturating_add(self.per_block).min(self.rows.end)
     }
 
-    /// The block that contains a row.
+    /// Returns the number of the block that contains a row.
     pub fn block_of(&self, row: u64) -> usize {
         usize::try_from(row.saturating_sub(self.rows.start) / self.per_block).unwrap_or(usize::MAX)
     }

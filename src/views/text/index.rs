@@ -8,7 +8,7 @@ use crate::source::Interrupt;
 use crate::store::Error;
 use crate::store::pass::{Keeper, Measure, Pass, PassProgress};
 
-/// A block: its number, its first byte, its bytes.
+/// Where a block lies: its number, its first byte, its length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Located {
     pub block: usize,
@@ -16,17 +16,17 @@ pub(super) struct Located {
     pub length: u64,
 }
 
-/// Offsets of blocks.
+/// The offsets of a file's blocks, as far as they are known.
 pub(super) struct Index {
     pass: Arc<Pass<u64>>,
-    /// The offset of each block, and the end of the last; once all are known.
+    /// Offset of each block, and the end of the last one, once all are known.
     complete: OnceLock<Vec<u64>>,
-    /// Offsets of the blocks before the first unknown one, and their end.
+    /// Offsets of the blocks before the first unknown one, and the end of these blocks.
     offsets: Mutex<Vec<u64>>,
 }
 
 impl Index {
-    /// An index of `blocks` unknown blocks; a step of the pass measures `per_step` of them.
+    /// Returns an index of `blocks` unknown blocks; a step of the pass measures `per_step` of them.
     pub fn new(blocks: usize, per_step: usize, measure: Arc<dyn Measure<u64>>, keeper: Option<Keeper>) -> Self {
         Self {
             pass: Pass::new(blocks, per_step, measure, keeper),
@@ -35,17 +35,17 @@ impl Index {
         }
     }
 
-    /// Bytes of all blocks, once they are known.
+    /// Returns the bytes of all blocks, once they are known.
     pub fn total(&self) -> Option<u64> {
         self.offsets_of(self.pass.known()?).last().copied()
     }
 
-    /// Bytes of all blocks, if they are known or kept in the cache folder.
+    /// Returns the bytes of all blocks, if they are known or kept in the cache folder.
     pub fn found(&self) -> Option<u64> {
         self.offsets_of(self.pass.found()?).last().copied()
     }
 
-    /// Bytes of all blocks; waits for a pass over unknown ones.
+    /// Returns the bytes of all blocks; waits for a pass over unknown ones.
     ///
     /// # Errors
     /// See [`Pass::all`].
@@ -55,7 +55,7 @@ impl Index {
 
     fn offsets_of(&self, lengths: &[u64]) -> &[u64] {
         self.complete.get_or_init(|| {
-            // No longer needed.
+            // The partial offsets are no longer needed.
             *self.offsets.lock() = vec![0];
             let mut offsets = Vec::with_capacity(lengths.len() + 1);
             offsets.push(0);
@@ -64,7 +64,7 @@ impl Index {
         })
     }
 
-    /// The block with byte `offset`, if it is known.
+    /// Returns the block with byte `offset`, if it is known.
     pub fn locate(&self, offset: u64) -> Option<Located> {
         match self.pass.known() {
             Some(lengths) => locate(self.offsets_of(lengths), offset),
@@ -76,7 +76,8 @@ impl Index {
         }
     }
 
-    /// The block with byte `offset`, after a pass over unknown blocks before it; `None` past the end.
+    /// Returns the block with byte `offset`, after a pass over unknown blocks before it. `None`: `offset` lies past the
+    /// end.
     ///
     /// # Errors
     /// See [`Pass::until`].
@@ -90,7 +91,7 @@ impl Index {
         Ok(self.locate(offset))
     }
 
-    /// The first unknown block, and its first byte.
+    /// Returns the first unknown block, and its first byte.
     pub fn frontier(&self) -> Option<(usize, u64)> {
         if self.pass.known().is_some() {
             return None;
@@ -107,12 +108,12 @@ impl Index {
         self.pass.record(first, lengths);
     }
 
-    /// The progress of the pass.
+    /// Returns the progress of the pass.
     pub fn progress(&self) -> PassProgress {
         self.pass.progress()
     }
 
-    /// Number of threads that wait for the pass.
+    /// Returns the number of threads that wait for the pass.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.pass.waiting()

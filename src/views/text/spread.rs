@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt64Array};
 use arrow_schema::{ArrowError, DataType};
 
-/// The types of the parts of values of this type; empty for a type without parts.
+/// Returns the types of the parts of values of `data_type`; empty for a type without parts.
 pub(super) fn types(data_type: &DataType) -> Vec<&DataType> {
     match data_type {
         DataType::FixedSizeList(item, length) => vec![item.data_type(); usize::try_from(*length).unwrap_or(0)],
@@ -15,7 +15,7 @@ pub(super) fn types(data_type: &DataType) -> Vec<&DataType> {
     }
 }
 
-/// The parts of some values, each as long as `array`; a part of a null is null.
+/// Returns the parts of some values, each as long as `array`; a part of a null is null.
 ///
 /// # Errors
 /// If the array has no parts, or too many values.

@@ -21,10 +21,10 @@ struct Stream {
     run: usize,
 }
 
-/// Blocks to render ahead of a sequential reader.
+/// What to render ahead of a sequential reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views) struct ReadAhead {
-    /// How many blocks.
+    /// Number of blocks to render ahead.
     pub blocks: usize,
     /// First byte of the reader's first block.
     pub since: u64,

@@ -31,13 +31,13 @@ const LONGEST_BLOCK: u64 = 4 << 20;
 /// Spare bytes of a buffer, so that fixed-width stores need no second allocation.
 const MARGIN: usize = 32 << 10;
 
-/// Bytes of the parts of a split block, about.
+/// About how many bytes a part of a split block has.
 const PART_BYTES: u64 = 1 << 20;
 
 /// Most parts of a split block (a part may be split again).
 const MOST_PARTS: u64 = 1024;
 
-/// LRU size for split blocks.
+/// Number of split blocks to remember (LRU).
 const DIVIDED: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 /// Work that fits in about 5 ms, with small chunks.
@@ -60,13 +60,13 @@ struct Shared {
     allowance: Allowance,
     /// Whether the texts turned out longer than a lookup may read.
     is_long: AtomicBool,
-    /// Most bytes of a row, once labels were considered.
+    /// Most bytes of a row, known once labels were considered.
     most_of_row: OnceLock<Option<u64>>,
     divided: Mutex<LruCache<(u64, u64), Arc<Divided>>>,
     streams: Mutex<BlockReaders>,
 }
 
-/// Rows and their blocks.
+/// Rows of the file, and their blocks.
 struct Body {
     id: u64,
     content: TextContent,
@@ -85,7 +85,7 @@ struct Divided {
 #[derive(Clone, Debug)]
 struct Unit {
     rows: RowRange,
-    /// First byte, counted from the end of the header.
+    /// First byte of the unit, counted from the end of the header.
     start: u64,
     length: u64,
 }
@@ -105,8 +105,8 @@ impl Measure<u64> for Body {
     }
 }
 
-/// The keeper for the lengths of a file's blocks: they depend on the cut into blocks, on all options for values, and on
-/// the version of the renderer.
+/// Returns the keeper for the lengths of a file's blocks: they depend on the cut into blocks, on all options for
+/// values, and on the version of the renderer.
 fn keeper_of(keeper: Keeper, format: TextFormat, csv: &CsvOptions, content: &TextContent, grid: &RowBlocks) -> Keeper {
     let Keeper { file, what } = keeper;
     let (rows, per_block) = (content.rows, grid.per_block());
@@ -118,7 +118,7 @@ fn keeper_of(keeper: Keeper, format: TextFormat, csv: &CsvOptions, content: &Tex
 }
 
 impl Body {
-    /// Bytes of a row, if all rows have equally many.
+    /// Returns the bytes of a row, if all rows have equally many.
     fn fixed_row(&self) -> Option<u64> {
         let width = self.content.width;
         width.most.filter(|&most| most == width.least)
@@ -128,8 +128,8 @@ impl Body {
         (self.id, rows.start, rows.end - rows.start)
     }
 
-    /// Bytes of blocks that are measured by rendering them; `None` for any others. Rendered bytes stay in the cache
-    /// unless they would evict another block: a request for the exact size is usually followed by a read.
+    /// Returns the bytes of blocks that are measured by rendering them. `None`: other blocks. Rendered bytes stay in
+    /// the cache unless they would evict another block: a request for the exact size is usually followed by a read.
     fn kept_lengths(&self, blocks: Range<usize>, interrupt: &Interrupt) -> Result<Option<Vec<u64>>, Error> {
         let mut lengths = Vec::with_capacity(blocks.len());
         for rows in blocks.map(|block| self.grid.rows_of(block)) {
@@ -157,8 +157,8 @@ impl Drop for Body {
 }
 
 impl TextView {
-    /// A file of `format` over `columns`, which have equal lengths (the shortest counts), cut to the first `limit` rows
-    /// if there is a limit. `cache` keeps rendered blocks, `keeper` the offsets of blocks. Reads nothing.
+    /// Returns a file of `format` over `columns`, which have equal lengths (the shortest counts), cut to the first
+    /// `limit` rows if there is a limit. `cache` keeps rendered blocks, `keeper` the offsets of blocks. Reads nothing.
     pub fn new(
         columns: Vec<TextColumn>,
         format: TextFormat,
@@ -186,13 +186,13 @@ impl TextView {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Number of threads that wait for the pass that finds the size.
+    /// Returns the number of threads that wait for the pass that finds the size.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.shared.index.waiting()
     }
 
-    /// Rows shown.
+    /// Returns the number of rows shown.
     pub fn rows(&self) -> u64 {
         self.shared.body.content.rows
     }
@@ -254,7 +254,7 @@ impl View for TextView {
 }
 
 impl Shared {
-    /// Bytes after the header, if they are known or arithmetic.
+    /// Returns the bytes after the header, if they are known or arithmetic.
     fn known_size(&self) -> Option<u64> {
         let body = &self.body;
         if body.content.rows == 0 {
@@ -266,7 +266,7 @@ impl Shared {
         self.index.total()
     }
 
-    /// An upper bound; reads no values and few labels.
+    /// Returns an upper bound of the size; reads no values and few labels.
     fn largest_size(&self, effort: Effort, interrupt: &Interrupt) -> Result<u64, Error> {
         let content = &self.body.content;
         if effort == Effort::Quick && self.most_of_row.get().is_none() {
@@ -286,7 +286,7 @@ impl Shared {
         !self.is_long.load(Ordering::Relaxed) && self.body.content.is_quick(&self.allowance)
     }
 
-    /// Lengths of all blocks; `None`: the texts are longer than a lookup may read.
+    /// Returns the lengths of all blocks. `None`: the texts are longer than a lookup may read.
     fn quick_lengths(&self, interrupt: &Interrupt) -> Result<Option<Vec<u64>>, Error> {
         if !self.body.content.fits(self.allowance.bytes, interrupt)? {
             self.is_long.store(true, Ordering::Relaxed);
@@ -295,7 +295,8 @@ impl Shared {
         self.body.measure(0..self.body.grid.blocks(), interrupt).map(Some)
     }
 
-    /// The rows to render for byte `offset`, counted from the end of the header; `None` past the end.
+    /// Returns the rows to render for byte `offset`, counted from the end of the header. `None`: `offset` lies past the
+    /// end.
     fn unit_at(&self, offset: u64, interrupt: &Interrupt) -> Result<Option<Unit>, Error> {
         let located = match self.index.locate(offset) {
             Some(located) => Some(located),
@@ -384,7 +385,7 @@ impl Shared {
     /// Renders the next blocks of a sequential reader on other cores.
     fn read_ahead(self: &Arc<Self>, unit: &Unit) {
         let Some(ahead) = self.streams.lock().touch(unit.start, unit.length) else { return };
-        // One block per core: the reader itself computes nothing.
+        // One block per core suffices, since the reader itself computes nothing.
         let count = ahead.blocks.min(pass::threads());
         let mut next = unit.start + unit.length;
         for _ in 0..count {

@@ -6,17 +6,17 @@ use super::block::TextFormat;
 use super::cell::time_lengths;
 use super::csv::CsvOptions;
 
-/// The fewest and the most bytes of a text; `most` is `None` if unbounded.
+/// The fewest and the most bytes of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WidthRange {
-    /// Fewest bytes.
+    /// Fewest bytes of a text.
     pub least: u64,
-    /// Most bytes.
+    /// Most bytes of a text. `None`: unbounded.
     pub most: Option<u64>,
 }
 
 impl WidthRange {
-    /// A constant number of bytes.
+    /// Returns the width of texts that all have `bytes` bytes.
     pub const fn exactly(bytes: u64) -> Self {
         Self { least: bytes, most: Some(bytes) }
     }
@@ -25,18 +25,18 @@ impl WidthRange {
         Self { least, most: Some(most) }
     }
 
-    /// The width of either text.
+    /// Returns the width of a text that has this width or `other`.
     fn or(self, other: Self) -> Self {
         Self { least: self.least.min(other.least), most: self.most.zip(other.most).map(|(a, b)| a.max(b)) }
     }
 
-    /// The width of both texts, one after the other.
+    /// Returns the width of a text of this width followed by one of `other`.
     pub fn plus(self, other: Self) -> Self {
         let most = self.most.zip(other.most).and_then(|(a, b)| a.checked_add(b));
         Self { least: self.least.saturating_add(other.least), most }
     }
 
-    /// The width of `count` such texts.
+    /// Returns the width of `count` texts of this width, one after the other.
     pub fn times(self, count: u64) -> Self {
         Self {
             least: self.least.saturating_mul(count),
@@ -45,7 +45,7 @@ impl WidthRange {
     }
 }
 
-/// Width of a value of type `data_type`; a null takes `missing` bytes (`None`: not nullable).
+/// Returns the width of a value of type `data_type`; a null takes `missing` bytes (`None`: not nullable).
 ///
 /// `longest` is the length of the longest string, if known: the longest label of a dictionary, the declared length of a
 /// fixed-size string.
@@ -67,7 +67,7 @@ pub fn value(
     }
 }
 
-/// The width of a value that needs no quotes to differ from a null; for a type of nulls, that of a null.
+/// Returns the width of a value that needs no quotes to differ from a null; for a type of nulls, that of a null.
 fn unquoted(data_type: &DataType, format: TextFormat, longest: Option<u64>, missing: Option<u64>) -> WidthRange {
     match data_type {
         DataType::Null => WidthRange::exactly(missing.unwrap_or(0)),
@@ -96,7 +96,7 @@ fn unquoted(data_type: &DataType, format: TextFormat, longest: Option<u64>, miss
             })
         }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::LargeBinary => string(format, longest),
-        // Two hexadecimal digits per byte.
+        // A byte takes two hexadecimal digits.
         DataType::Binary => string(format, longest.and_then(|longest| longest.checked_mul(2))),
         DataType::Dictionary(_, labels) => unquoted(labels, format, longest, None),
         DataType::Struct(_) | DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
@@ -106,7 +106,7 @@ fn unquoted(data_type: &DataType, format: TextFormat, longest: Option<u64>, miss
     }
 }
 
-/// A string of at most `longest` bytes.
+/// Returns the width of a string of at most `longest` bytes.
 fn string(format: TextFormat, longest: Option<u64>) -> WidthRange {
     // CSV doubles quotes and adds two; `.txt` doubles `\` and LF; in JSON a control character becomes `\u00xx`.
     let (least, factor, around) = match format {
@@ -118,7 +118,7 @@ fn string(format: TextFormat, longest: Option<u64>) -> WidthRange {
     WidthRange { least, most: longest.and_then(|longest| longest.checked_mul(factor)?.checked_add(around)) }
 }
 
-/// JSON inside a format.
+/// Returns the width of JSON inside a format.
 fn in_format(format: TextFormat, json: WidthRange) -> WidthRange {
     match format {
         TextFormat::Ndjson | TextFormat::JsonValues => json,
@@ -128,9 +128,9 @@ fn in_format(format: TextFormat, json: WidthRange) -> WidthRange {
     }
 }
 
-/// A value inside JSON.
+/// Returns the width of a value inside JSON.
 fn nested(data_type: &DataType, depth: usize) -> WidthRange {
-    // The depth limit of the writer; deeper types have no text anyway.
+    // The writer has the same limit of depth; deeper types have no text anyway.
     if depth > 64 {
         return WidthRange { least: 0, most: None };
     }
@@ -158,7 +158,7 @@ fn nested(data_type: &DataType, depth: usize) -> WidthRange {
     }
 }
 
-/// Estimated bytes of a value, for choosing the length of blocks; never for anything that must be exact.
+/// Returns about how many bytes a value takes, to choose the length of blocks; never for anything that must be exact.
 pub fn estimate(data_type: &DataType, longest: Option<u64>) -> u64 {
     match data_type {
         DataType::Boolean => 5,

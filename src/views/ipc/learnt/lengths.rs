@@ -21,13 +21,14 @@ use crate::views::ipc::plan::{self, IpcNode, IpcNodeKind, IpcPlan, walk};
 use crate::views::ipc::table::{IpcTable, lengths_of};
 use crate::views::measure::{self, AT_STAT, Look, MOST_BYTES, Meter, Stretches};
 
-/// Version of the data learnt per piece; every change of its meaning must raise it, so that old data is ignored.
+/// Version of the data learnt for each piece; every change of their meaning must raise it, so that old data are
+/// ignored.
 const VERSION: u32 = 5;
 
-/// Rows per step of the pass, about.
+/// About how many rows a step of the pass takes.
 const STEP: u64 = 1 << 17;
 
-/// Learns the lengths.
+/// The pass that learns the lengths.
 pub(in crate::views::ipc) struct LengthsPass {
     pub meter: Meter<MeasuredTable>,
     sums: OnceLock<Lengths>,
@@ -39,7 +40,7 @@ impl std::fmt::Debug for LengthsPass {
     }
 }
 
-/// Data learnt about a piece of rows.
+/// What the pass learnt about a piece of rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::views::ipc) struct Learnt {
     /// For each column, the numbers counted by [`lengths_of`].
@@ -54,11 +55,11 @@ fn only_if_readable<S: Serializer>(readable: &bool, serializer: S) -> Result<S::
     if *readable { serializer.serialize_bool(true) } else { Err(S::Error::custom("rows that cannot be read")) }
 }
 
-/// Lengths as prefix sums.
+/// The learnt lengths as prefix sums.
 #[derive(Debug)]
 pub(in crate::views::ipc) struct Lengths {
     stretches: Arc<Stretches>,
-    /// Index of each column's first number.
+    /// For each column, the index of its first number.
     first: Vec<usize>,
     /// Number of blocks of pieces, plus one.
     stride: usize,
@@ -67,7 +68,7 @@ pub(in crate::views::ipc) struct Lengths {
 }
 
 impl LengthsPass {
-    /// A pass that has not begun; `None`: no size depends on the values.
+    /// Returns a pass that has not begun. `None`: no size depends on the values.
     pub fn new(table: &Arc<IpcTable>, keeper: Option<Keeper>) -> Option<Self> {
         let numbers = table.lengths();
         if numbers == 0 {
@@ -84,7 +85,8 @@ impl LengthsPass {
         Some(Self { meter: Meter::new(measured, units, step, keeper), sums: OnceLock::new() })
     }
 
-    /// Lengths estimated from a sample, plus a quarter; `None`: [`LengthsPass::lengths`] takes no longer than a sample.
+    /// Returns lengths estimated from a sample, plus a quarter. `None`: [`LengthsPass::lengths`] takes no longer than a
+    /// sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<Lengths>, Error> {
         if self.meter.work(interrupt)? <= AT_STAT {
             return Ok(None);
@@ -94,17 +96,17 @@ impl LengthsPass {
         Ok(Some(Lengths::new(&self.meter.measured().table, stretches, typical)))
     }
 
-    /// The lengths, if the pass is complete.
+    /// Returns the lengths, if the pass is complete.
     pub fn known(&self) -> Option<&Lengths> {
         self.sums.get()
     }
 
-    /// Whether the lengths are complete, or kept in the cache folder.
+    /// Whether the pass is complete, or its results are in the cache folder.
     pub fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         Ok(self.sums.get().is_some() || self.meter.is_found(interrupt)?)
     }
 
-    /// The lengths; waits until the pass is complete.
+    /// Returns the lengths, after waiting until the pass is complete.
     ///
     /// # Errors
     /// [`Error::Interrupted`], or an error of reading the source. Rows that cannot be decoded are recorded as such.
@@ -162,7 +164,7 @@ impl Lengths {
         at(pieces.end).saturating_sub(at(pieces.start))
     }
 
-    /// A length of a column, summed over pieces `first..end`.
+    /// Returns a length of a column, summed over pieces `first..end`.
     pub fn sum(&self, column: usize, length: usize, first: u64, end: u64) -> u64 {
         self.number(column, 1 + length, first..end)
     }
@@ -176,7 +178,7 @@ impl Lengths {
 /// A table whose pieces are measured.
 pub(in crate::views::ipc) struct MeasuredTable {
     table: Arc<IpcTable>,
-    /// Numbers per piece.
+    /// How many numbers a piece has, over all columns.
     numbers: usize,
 }
 
@@ -186,7 +188,7 @@ impl MeasuredTable {
     }
 }
 
-/// The numbers are those of [`lengths_of`].
+/// A column's numbers are those of [`lengths_of`].
 impl measure::Measurable for MeasuredTable {
     type Unit = Learnt;
 
@@ -309,7 +311,7 @@ fn add(
     })
 }
 
-/// Adds the lengths of some rows from their outlines, halving the range if these are large; returns whether the
+/// Adds the lengths of some rows from their outlines, halving the range if the outlines are large; returns whether the
 /// outlines suffice.
 fn add_outlines(
     plan: &IpcPlan,
@@ -350,7 +352,7 @@ fn outline_step(nodes: &mut std::slice::Iter<'_, IpcNode>, outline: &ArrayRef, n
             let (first, last) = (*offsets.first()?, *offsets.last()?);
             let number = number?;
             *number = number.saturating_add((last - first) as u64);
-            // Offsets of an Arrow array lie within its values, hence within usize.
+            // Offsets of an Arrow list lie within its values, hence within usize.
             outline_step(nodes, &list.values().slice(first as usize, (last - first) as usize), numbers)?;
         }
         IpcNodeKind::Struct(count) => {
@@ -367,7 +369,7 @@ fn outline_step(nodes: &mut std::slice::Iter<'_, IpcNode>, outline: &ArrayRef, n
     Some(())
 }
 
-/// Whether reading again would fail again.
+/// Whether reading once more would fail in the same way.
 fn is_lasting(error: &Error) -> bool {
     matches!(error, Error::Chunk { .. } | Error::Heap { .. } | Error::Unsupported { .. } | Error::TooLarge { .. })
 }

@@ -29,7 +29,7 @@ const BYTES: u64 = 16 << 20;
 /// Null counts of batches whose headers were read.
 pub(in crate::views::ipc) struct Nulls {
     counter: Arc<Counter>,
-    /// Counts of all batches, if they are kept or someone asked for them.
+    /// Counts of all batches, if they are kept or a caller asked for them.
     all: Arc<pass::Pass<Vec<u64>>>,
     known: Mutex<HashMap<u64, Arc<Vec<u64>>>>,
 }
@@ -40,12 +40,12 @@ impl std::fmt::Debug for Nulls {
     }
 }
 
-/// Counts nulls of batches.
+/// Counts the nulls of batches.
 struct Counter {
     table: Arc<IpcTable>,
-    /// Index of each column's first count.
+    /// For each column, the index of its first count.
     first: Vec<usize>,
-    /// Counts of all columns: one per bitmap.
+    /// Number of counts over all columns: one per bitmap.
     numbers: usize,
 }
 
@@ -76,12 +76,12 @@ impl Nulls {
         self.all.all(interrupt).map(drop)
     }
 
-    /// The progress of the count; `None`: no column is nullable.
+    /// Returns the progress of the count. `None`: no column is nullable.
     pub fn progress(&self) -> Option<pass::PassProgress> {
         (self.counter.numbers > 0).then(|| self.all.progress())
     }
 
-    /// Null counts of all nodes of a batch.
+    /// Returns the null counts of all nodes of a batch.
     ///
     /// # Errors
     /// If rows of the batch cannot be read.
@@ -103,7 +103,7 @@ impl Nulls {
         Ok(nulls)
     }
 
-    /// The error for rows that the pass could not read.
+    /// Returns the error for rows that the pass could not read.
     fn unreadable(&self, column: usize, rows: RowRange, interrupt: &Interrupt) -> Error {
         let table = &self.counter.table;
         let path = table.columns.get(column).map_or_else(String::new, |column| column.name.to_string());
@@ -172,7 +172,7 @@ impl Counter {
         Ok(loaded(&counts))
     }
 
-    /// Units of work: a column and some of its rows.
+    /// Returns the units of work: a column and some of its rows.
     fn parts(&self, batch: u64) -> Vec<(usize, RowRange)> {
         let (start, count) = self.table.rows_of(batch);
         let mut parts = Vec::new();
@@ -186,7 +186,7 @@ impl Counter {
             let rows = if plan.is_variable() { rows.min(self.table.variable_piece) } else { rows };
             let mut at = start;
             while at < start + count {
-                // Ends at a chunk's end if chunks are that long.
+                // The part ends at a chunk's end if chunks are that long.
                 let end = (at / rows + 1).saturating_mul(rows).min(start + count);
                 parts.push((column, at..end));
                 at = end;
@@ -223,8 +223,8 @@ impl Counter {
     }
 }
 
-/// The null count of rows of a column with known statistics. For categories the statistics do not suffice, since labels
-/// may be null.
+/// Returns the null count of rows of a column with known statistics. For categories the statistics do not suffice,
+/// since labels may be null.
 fn known(plan: &IpcPlan, column: &IpcColumn, rows: RowRange) -> Option<u64> {
     let [node] = plan.nodes.as_slice() else { return None };
     if matches!(node.kind, IpcNodeKind::Keys(..)) {

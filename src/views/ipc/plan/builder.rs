@@ -10,24 +10,24 @@ use super::{BufferRole, Domain, INLINE, IpcNode, IpcNodeKind, SharedTexts, Strea
 use crate::store::{Hints, TextLength, ValueSet};
 use crate::views::Misfit;
 
-/// Widest fixed-length string shown: three times as much must stay far below Arrow's 2^31.
+/// Widest fixed-length string shown, in bytes: three times as many must stay far below Arrow's 2^31.
 const WIDEST_STRING: u64 = 1 << 28;
 
-/// Nodes and streams so far.
+/// Builds a column's nodes and streams; holds those made so far.
 #[derive(Debug, Default)]
 pub(in crate::views::ipc) struct PlanBuilder {
     pub nodes: Vec<IpcNode>,
     pub streams: Vec<Stream>,
     pub lengths: usize,
     pub nullable: usize,
-    /// The column's labels, until the node of its values takes them: only lists may enclose it.
+    /// The column's labels, until the node of the column's values takes them: only lists may enclose it.
     labels: Option<Arc<IpcDictionary>>,
-    /// Number of lists and arrays around the next node.
+    /// Number of lists and arrays that enclose the next node.
     lists: usize,
 }
 
 impl PlanBuilder {
-    /// A builder for a column whose values, possibly within lists, are these labels.
+    /// Returns a builder for a column whose values, possibly within lists, are these labels.
     pub fn new(labels: Option<Arc<IpcDictionary>>) -> Self {
         Self { labels, ..Self::default() }
     }
@@ -75,7 +75,7 @@ impl PlanBuilder {
     /// Adds a node and everything below it; returns its type in the file.
     ///
     /// # Errors
-    /// The reason why it cannot be shown.
+    /// The reason why the column cannot be shown.
     pub fn node(
         &mut self,
         data_type: &DataType,
@@ -182,7 +182,7 @@ impl PlanBuilder {
         }
     }
 
-    /// Adds a child of the last node: a field, or the items. Without hints it counts as nullable.
+    /// Adds a child of the last node: a field, or the items of a list. Without hints it counts as nullable.
     fn part(&mut self, data_type: &DataType, hints: Option<&Hints>, domain: Domain) -> Result<DataType, Misfit> {
         match hints {
             Some(hints) => self.node(data_type, hints, hints.nullable, domain),

@@ -23,18 +23,18 @@ pub(in crate::views::ipc) struct IpcDictionary {
 /// Maps a key in the rows to a key in the file.
 #[derive(Debug)]
 enum Keys {
-    /// Both keys are equal.
+    /// Both keys are the same number.
     Same,
-    /// The entry at the key's position; −1 for a null label.
+    /// The new key stands at the position of the old one; −1 for a null label.
     Position(Vec<i64>),
-    /// The entry for the label's text.
+    /// The new key belongs to the label's text.
     Text(HashMap<String, i64>),
 }
 
 impl IpcDictionary {
-    /// The dictionary of a categorical column. Equal labels are merged, since pandas rejects duplicates; keys of null
-    /// labels become null. `None` for labels of a type that readers do not expect in a dictionary, and for an empty
-    /// set: even under a null, a key must point to some entry.
+    /// Returns the dictionary of a categorical column. Equal labels are merged, since pandas rejects duplicates; keys
+    /// of null labels become null. `None`: readers do not expect labels of this type in a dictionary, or there is no
+    /// label: even under a null, a key must point to some entry.
     pub fn of_categories(labels: &ArrayRef, ordered: bool) -> Option<Self> {
         let contents = Contents::of(labels)?;
         let mut known: HashMap<&[u8], i64> = HashMap::with_capacity(labels.len());
@@ -62,8 +62,8 @@ impl IpcDictionary {
         Some(Self { labels, ordered, keys: Keys::Position(keys) })
     }
 
-    /// The dictionary of a one-byte enumeration: its names, then the numbers of unnamed codes, 256 codes in all; `None`
-    /// for any other enumeration.
+    /// Returns the dictionary of a one-byte enumeration: its names, then the numbers of unnamed codes, 256 codes in
+    /// all. `None`: any other enumeration.
     pub fn of_codes(names: &EnumerationNames) -> Option<Self> {
         if !names.is_of_one_byte() {
             return None;
@@ -80,7 +80,7 @@ impl IpcDictionary {
         Some(Self { labels: Arc::new(LargeStringArray::from(labels)), ordered: false, keys: Keys::Text(keys) })
     }
 
-    /// The labels.
+    /// Returns the labels.
     pub fn labels(&self) -> &ArrayRef {
         &self.labels
     }
@@ -90,7 +90,7 @@ impl IpcDictionary {
         self.ordered
     }
 
-    /// Bytes of a key: the smallest signed integer that can number all labels.
+    /// Returns the bytes of a key: of the smallest signed integer that can number all labels.
     pub fn key_width(&self) -> u64 {
         match self.labels.len() {
             0..=0x80 => 1,
@@ -100,7 +100,7 @@ impl IpcDictionary {
         }
     }
 
-    /// Type in the schema.
+    /// Returns the dictionary's type in the schema.
     pub fn data_type(&self) -> DataType {
         let key = match self.key_width() {
             1 => DataType::Int8,
@@ -111,7 +111,7 @@ impl IpcDictionary {
         DataType::Dictionary(Box::new(key), Box::new(self.labels.data_type().clone()))
     }
 
-    /// The buffers of the labels, without a validity bitmap since none is null.
+    /// Returns the buffers of the labels, without a validity bitmap since none is null.
     pub fn buffers(&self) -> Vec<Buffer> {
         match Contents::of(&self.labels) {
             Some(Contents::Texts(labels)) => {
@@ -127,7 +127,7 @@ impl IpcDictionary {
         }
     }
 
-    /// The key of each row; `None`: the row is null.
+    /// Returns the key of each row. `None`: the row is null.
     ///
     /// # Errors
     /// If `array` has no keys, or an unknown label.
@@ -168,7 +168,7 @@ impl IpcDictionary {
         wide.iter().map(|value| value.map_or(Ok(None), key)).collect()
     }
 
-    /// Number of null rows: missing values, and values whose label is null.
+    /// Returns the number of null rows: missing values, and values whose label is null.
     pub fn nulls(&self, array: &ArrayRef) -> u64 {
         match &self.keys {
             Keys::Position(_) => {
@@ -187,7 +187,7 @@ enum Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    /// `None` for labels of a type that readers do not expect in a dictionary.
+    /// Returns the contents. `None`: readers do not expect labels of this type in a dictionary.
     fn of(labels: &'a ArrayRef) -> Option<Self> {
         if let Some(labels) = labels.as_string_opt::<i64>() {
             return Some(Contents::Texts(labels));

@@ -20,7 +20,7 @@ use crate::views::Misfit;
 use builder::PlanBuilder;
 use dictionary::IpcDictionary;
 
-/// Longest text that a string view holds by itself.
+/// Longest text, in bytes, that a string view holds by itself.
 pub(super) const INLINE: usize = 12;
 
 /// Bytes of a string view.
@@ -29,15 +29,15 @@ pub(super) const VIEW: u64 = 16;
 /// The plan of a column.
 #[derive(Debug)]
 pub(super) struct IpcPlan {
-    /// Type in the schema.
+    /// Type of the column in the schema.
     pub data_type: DataType,
     /// Nodes in the order of the schema.
     pub nodes: Vec<IpcNode>,
-    /// Their streams in the order of the schema.
+    /// Streams of these nodes in the order of the schema.
     pub streams: Vec<Stream>,
-    /// Lengths to learn per piece of rows.
+    /// Number of lengths to learn for each piece of rows.
     pub lengths: usize,
-    /// Nodes with a validity bitmap.
+    /// Number of nodes with a validity bitmap.
     pub nullable: usize,
     /// Width of a row, if the stored bytes are the bytes of its values.
     pub direct: Option<u64>,
@@ -52,26 +52,26 @@ pub(super) struct IpcPlan {
 pub(super) struct StreamGroup {
     /// The field of the column's compounds; `None`: the whole column.
     pub field: Option<usize>,
-    /// Its first node.
+    /// The part's first node.
     pub node: usize,
-    /// Its streams.
+    /// The part's streams, by position.
     pub streams: Range<usize>,
 }
 
 /// A node of the schema.
 #[derive(Debug)]
 pub(super) struct IpcNode {
-    /// The content of its buffers.
+    /// What the node's buffers contain.
     pub kind: IpcNodeKind,
-    /// The index of its validity bitmap among those of the column, if it has one.
+    /// The index of the node's validity bitmap among those of the column, if it has one.
     pub nulls: Option<usize>,
-    /// Its number of rows.
+    /// How many rows the node has.
     pub domain: Domain,
-    /// The index of its length among those of the column, for a list or variable-length text.
+    /// For a list or variable-length text, the index of its length among those of the column.
     pub length: Option<usize>,
 }
 
-/// The content of a node's buffers.
+/// What a node's buffers contain.
 #[derive(Debug)]
 pub(super) enum IpcNodeKind {
     /// Little-endian values of this many bytes.
@@ -82,7 +82,7 @@ pub(super) enum IpcNodeKind {
     Keys(u64, Arc<IpcDictionary>),
     /// String views over slots of a fixed width.
     Views(Views),
-    /// Offsets and bytes.
+    /// Variable-length texts: offsets and bytes.
     Text,
     /// No buffer: every row is null.
     Nothing,
@@ -90,14 +90,14 @@ pub(super) enum IpcNodeKind {
     Struct(usize),
     /// This many rows of the next node for each row.
     FixedList(u64),
-    /// Offsets into the next node.
+    /// Lists: offsets into the next node.
     List,
 }
 
 /// Places for texts too long for their string view.
 #[derive(Debug)]
 pub(super) struct Views {
-    /// Texts that many rows share, in a data buffer before all others.
+    /// Texts that many rows share. They lie in a data buffer before all others.
     pub shared: Option<SharedTexts>,
     /// Bytes of a row's slot for a text as long as stored; 0: every such text fits in its view.
     pub usual: u64,
@@ -115,16 +115,16 @@ pub(super) struct SharedTexts {
     pub positions: HashMap<String, u32>,
 }
 
-/// The number of rows of a node.
+/// How many rows a node has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Domain {
-    /// This many for each row of the table.
+    /// This many rows for each row of the table.
     Rows(u64),
-    /// This many for each item of the lists with this length.
+    /// Rows for each item of the lists with this length.
     Items {
         /// Index of the length among those of the column.
         length: usize,
-        /// Rows for each item.
+        /// Number of rows for each item.
         per: u64,
     },
 }
@@ -141,9 +141,9 @@ impl Domain {
 /// A buffer of a node over all rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
-    /// The node.
+    /// Number of the node.
     pub node: usize,
-    /// Its role among the node's buffers.
+    /// The buffer's role within the node.
     pub role: BufferRole,
 }
 
@@ -156,7 +156,7 @@ pub(super) enum BufferRole {
     Bits,
     /// This many bytes for each row: values, keys, views.
     Cells(u64),
-    /// Eight bytes for each row, and eight more.
+    /// Eight bytes for each row, and eight for the end.
     Offsets,
     /// The bytes of variable-length texts.
     Bytes,
@@ -175,7 +175,7 @@ pub(super) struct UnplannedColumn<'a> {
     pub hints: &'a Hints,
     /// Whether any row can be null.
     pub nullable: bool,
-    /// Bytes of a stored row.
+    /// Bytes of a stored row. `None`: rows differ in length.
     pub stored_width: Option<u64>,
     /// Whether the fields of compounds can be read separately.
     pub apart: bool,
@@ -196,7 +196,7 @@ impl IpcPlan {
                 continue;
             };
             let cell = match stream.role {
-                // A whole byte, so that the sum is an upper bound.
+                // A bit counts as a whole byte, so that the sum is an upper bound.
                 BufferRole::Validity | BufferRole::Bits => 1,
                 BufferRole::Cells(width) | BufferRole::Slots(width) => width,
                 BufferRole::Offsets => 8,
@@ -216,7 +216,7 @@ impl IpcPlan {
         Ok(Self { data_type, nodes, streams, lengths, nullable, direct, row_bytes, parts })
     }
 
-    /// The part that contains a stream, and the part's number.
+    /// Returns the part that contains a stream, and the part's number.
     pub fn part_of(&self, stream: usize) -> Option<(usize, &StreamGroup)> {
         self.parts.iter().enumerate().find(|(_, part)| part.streams.contains(&stream))
     }
@@ -227,7 +227,7 @@ impl IpcPlan {
     }
 }
 
-/// The parts of a column. Nullable compounds are rendered as a whole.
+/// Returns the parts of a column. Nullable compounds are rendered as a whole.
 fn parts(nodes: &[IpcNode], streams: &[Stream], apart: bool) -> Vec<StreamGroup> {
     let whole = StreamGroup { field: None, node: 0, streams: 0..streams.len() };
     let Some(IpcNode { kind: IpcNodeKind::Struct(fields), nulls: None, .. }) = nodes.first().filter(|_| apart) else {
@@ -243,7 +243,7 @@ fn parts(nodes: &[IpcNode], streams: &[Stream], apart: bool) -> Vec<StreamGroup>
     (0..*fields).map(part).collect()
 }
 
-/// The node after a node and everything below it.
+/// Returns the node after a node and everything below it.
 fn past(nodes: &[IpcNode], node: usize) -> usize {
     match nodes.get(node).map(|node| &node.kind) {
         Some(IpcNodeKind::Struct(count)) => (0..*count).fold(node + 1, |next, _| past(nodes, next)),
@@ -343,7 +343,7 @@ fn step(
             let list = array.as_list_opt::<i64>().ok_or_else(other)?;
             let offsets = list.value_offsets();
             let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
-            // Offsets of an Arrow array lie within memory, hence within usize.
+            // Offsets of an Arrow list lie within its values, hence within usize.
             let items = list.values().slice(first as usize, (last - first) as usize);
             step(nodes, next, &items, None, visit)?;
         }
@@ -352,7 +352,7 @@ fn step(
     Ok(())
 }
 
-/// Number of nulls among a node's rows.
+/// Returns the number of nulls among a node's rows.
 pub(super) fn nulls(node: &IpcNode, array: &ArrayRef) -> u64 {
     match &node.kind {
         IpcNodeKind::Keys(_, labels) => labels.nulls(array),
@@ -360,7 +360,7 @@ pub(super) fn nulls(node: &IpcNode, array: &ArrayRef) -> u64 {
     }
 }
 
-/// Length of a list or variable-length text, summed over its rows.
+/// Returns the length of a list or variable-length text, summed over its rows.
 pub(super) fn length(array: &ArrayRef) -> Option<u64> {
     use arrow_array::cast::AsArray;
     let offsets = match array.data_type() {
@@ -376,7 +376,7 @@ pub(super) fn length(array: &ArrayRef) -> Option<u64> {
     u64::try_from(last - first).ok()
 }
 
-/// A field of the schema.
+/// Returns the field of a column in the schema.
 pub(super) fn field(name: &str, plan: &IpcPlan) -> Field {
     let nullable =
         plan.nodes.first().is_some_and(|node| node.nulls.is_some() || matches!(node.kind, IpcNodeKind::Nothing));

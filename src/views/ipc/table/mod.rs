@@ -23,13 +23,14 @@ const MOST_BATCHES: u64 = 1 << 10;
 /// Most nodes in all headers together: each takes 16 bytes, and 32 or more for its buffers.
 const MOST_NODES: u64 = 1 << 20;
 
-/// The default cut of a file into batches and pieces.
+/// How a file is cut into batches and pieces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
     /// Rows of a batch, a power of two: the least of a column that a reader fetches, and the rows that one header
     /// covers.
     pub batch: u64,
-    /// Bytes of a rendered piece of rows, about: several 128 KiB requests of the kernel, yet a small part of a file.
+    /// About how many bytes a rendered piece of rows has: several 128 KiB requests of the kernel, yet a small part of a
+    /// file.
     pub piece: u64,
     /// Rows of a piece of a column whose sizes depend on the values, a power of two.
     pub variable: u64,
@@ -41,10 +42,10 @@ impl Default for Grain {
     }
 }
 
-/// Most bytes of the source file per such piece; fewer rows if they take more.
+/// Most bytes of the source file for such a piece; it gets fewer rows if they take more.
 const VARIABLE_BYTES: u64 = 4 << 20;
 
-/// Most lengths to learn (8 bytes each); larger pieces if there are more.
+/// Most lengths to learn (8 bytes each); with more, pieces get larger.
 const MOST_LENGTHS: u64 = 1 << 22;
 
 /// Values of at least this many bytes begin at a page boundary.
@@ -56,7 +57,7 @@ pub(super) const PAGE: u64 = 4096;
 /// Alignment of every other buffer (`Arrow columnar format`, "Buffer Alignment and Padding").
 pub(super) const ALIGNMENT: u64 = 64;
 
-/// Most bytes of all batches: well within what `stat` can report.
+/// Most bytes of all batches together: well within what `stat` can report.
 pub(super) const LARGEST: u64 = 1 << 62;
 
 /// The columns of a file, with everything known before a value is read.
@@ -64,9 +65,9 @@ pub(super) const LARGEST: u64 = 1 << 62;
 pub(super) struct IpcTable {
     /// The columns.
     pub columns: Vec<IpcColumn>,
-    /// Their plans.
+    /// Plans of these columns.
     pub plans: Vec<IpcPlan>,
-    /// Rows.
+    /// Number of rows of the table.
     pub rows: u64,
     /// Rows of a batch, a power of two.
     pub per_batch: u64,
@@ -74,7 +75,7 @@ pub(super) struct IpcTable {
     pub pieces: Vec<u64>,
     /// Rows of a piece of the columns whose sizes depend on the values.
     pub variable_piece: u64,
-    /// Alignment of batches.
+    /// Multiple of bytes at which batches begin.
     pub alignment: u64,
     /// The schema.
     pub schema: Schema,
@@ -85,15 +86,15 @@ pub(super) struct IpcTable {
 /// The bytes before the first batch.
 #[derive(Debug, Default)]
 pub(super) struct Head {
-    /// The parts, each with its first byte; zeros fill the gaps.
+    /// Parts of the head, each with its first byte; zeros fill the gaps.
     pub parts: Vec<(u64, Buffer)>,
-    /// The dictionary batches among them.
+    /// Places of the dictionary batches in the head.
     pub dictionaries: Vec<MessageBlock>,
     /// Bytes of the head, padding included.
     pub length: u64,
 }
 
-/// Why these columns cannot make an Arrow file, judged by their types.
+/// Checks by their types whether these columns can make an Arrow file.
 pub(super) fn check(columns: impl IntoIterator<Item = impl Borrow<IpcColumn>>) -> Result<(), Misfit> {
     // One column at a time: a table may have very many, and their plans are made on demand.
     let (mut bytes, mut rows) = (Some(0_u64), None);
@@ -146,7 +147,7 @@ pub(super) fn has_labels(column: &IpcColumn) -> bool {
     is_dictionary(column) && !matches!(column.hints.innermost().values, Some(ValueSet::Names(_)))
 }
 
-/// The labels of a column that has a dictionary in the file.
+/// Reads the labels of a column that has a dictionary in the file.
 fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<IpcDictionary>, Error> {
     if !is_dictionary(column) {
         return Ok(None);
@@ -156,7 +157,7 @@ fn labels(column: &IpcColumn, interrupt: &Interrupt) -> Result<Option<IpcDiction
         Some(ValueSet::Categories { ordered, .. }) => *ordered,
         None => false,
     };
-    // Reading no rows returns an array with all labels.
+    // An array of no rows has all labels nonetheless.
     let mut none = column.rows.array(0..0, interrupt)?;
     while let Some(list) = none.as_list_opt::<i64>() {
         none = list.values().clone();
@@ -208,18 +209,18 @@ impl IpcTable {
         Ok(Self { columns, plans, rows, per_batch, pieces, variable_piece, alignment, schema, head })
     }
 
-    /// Number of batches.
+    /// Returns the number of batches.
     pub fn batches(&self) -> u64 {
         self.rows.div_ceil(self.per_batch)
     }
 
-    /// The first row of a batch, and its number of rows.
+    /// Returns the first row of a batch, and its number of rows.
     pub fn rows_of(&self, batch: u64) -> (u64, u64) {
         let start = batch.saturating_mul(self.per_batch).min(self.rows);
         (start, self.per_batch.min(self.rows - start))
     }
 
-    /// Numbers learnt per piece of rows, over all columns.
+    /// Returns how many numbers are learnt for each piece of rows, over all columns.
     pub fn lengths(&self) -> usize {
         self.plans.iter().map(lengths_of).sum()
     }
@@ -233,8 +234,8 @@ fn is_paged(plan: &IpcPlan, rows: u64) -> bool {
     })
 }
 
-/// Numbers learnt per piece of rows of a column whose sizes depend on the values: whether it is unreadable, and its
-/// lengths.
+/// Returns how many numbers are learnt for each piece of a column whose sizes depend on the values: one says whether
+/// the piece is unreadable, the others are its lengths.
 pub(super) fn lengths_of(plan: &IpcPlan) -> usize {
     if plan.is_variable() { 1 + plan.lengths } else { 0 }
 }
@@ -245,7 +246,7 @@ fn piece(plan: &IpcPlan, variable_piece: u64, per_batch: u64, bytes: u64) -> u64
     }
     let rendered = plan.row_bytes.saturating_sub(plan.direct.unwrap_or(0)).max(1);
     let wanted = (bytes / rendered).max(1);
-    // The next lower power of two.
+    // Rounded down to a power of two.
     (1 << wanted.ilog2()).min(per_batch)
 }
 

@@ -7,7 +7,7 @@ use crate::views::ipc::IpcColumn;
 use crate::views::ipc::plan::{self, IpcNodeKind, IpcPlan};
 use crate::views::pandas::{self, PandasColumn};
 
-/// The schema of columns.
+/// Returns the schema of columns.
 pub(in crate::views::ipc) fn schema(columns: &[IpcColumn], plans: &[IpcPlan]) -> Schema {
     let fields: Vec<Field> = columns.iter().zip(plans).map(|(column, plan)| field(column, plan)).collect();
     let described = columns.iter().zip(&fields).map(|(column, field)| PandasColumn {

@@ -21,9 +21,9 @@ const MOST_ENTRIES: u32 = 1 << 24;
 /// A dictionary page, and the mapping from values to its entries.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct DictionaryPage {
-    /// `None`: made on demand.
+    /// The page's body. `None`: it is made on demand.
     body: Option<Vec<u8>>,
-    /// Bytes of the body.
+    /// Length of the body in bytes.
     length: u64,
     entries: u32,
     width: Width,
@@ -40,13 +40,13 @@ enum Width {
 
 #[derive(Debug)]
 enum Index {
-    /// The value's own bytes.
+    /// The index is the value's own byte.
     Own,
-    /// The array's key.
+    /// The index is the array's key.
     Key { labels: usize },
-    /// The array's key, mapped: some labels are equal or null.
+    /// The index is found by the array's key, since some labels are equal or null.
     Remapped(Vec<u32>),
-    /// The entry of the text, since each array brings its own labels.
+    /// The index is found by the text, since each array brings its own labels.
     Text(HashMap<Vec<u8>, u32>),
 }
 
@@ -61,7 +61,7 @@ impl Width {
 }
 
 impl DictionaryPage {
-    /// All 8-bit numbers, in the order of their bytes.
+    /// Returns a dictionary of all 8-bit numbers, in the order of their bytes.
     pub fn identity(signed: bool) -> Self {
         let numbers = 0..=u8::MAX;
         let body =
@@ -70,8 +70,8 @@ impl DictionaryPage {
         Self { length: body.len() as u64, body: Some(body), entries: 256, width: Width::One, index: Index::Own }
     }
 
-    /// Numbers of `bytes` bytes, one per [code](crate::store::Facts::codes); another place makes the page. `None`: the
-    /// number of codes is not that of one or two bytes.
+    /// Returns a dictionary of numbers of `bytes` bytes, one per [code](crate::store::Facts::codes); the page is made
+    /// elsewhere. `None`: the number of codes is not that of one or two bytes.
     pub fn of_codes(count: u64, bytes: u64) -> Option<Self> {
         let (entries, width) = match count {
             0x100 => (0x100, Width::One),
@@ -81,7 +81,8 @@ impl DictionaryPage {
         Some(Self { body: None, length: count.checked_mul(bytes)?, entries, width, index: Index::Own })
     }
 
-    /// The labels of categories, with the keys of the arrays. `None`: a page cannot hold them, or there are no labels.
+    /// Returns a dictionary of the labels of categories, with the keys of the arrays. `None`: a page cannot hold the
+    /// labels, or there are none.
     pub fn categories(labels: &ArrayRef) -> Option<Self> {
         let (mut dictionary, places) = Self::of(labels)?;
         let straight = places.iter().enumerate().all(|(key, place)| *place as usize == key);
@@ -89,7 +90,7 @@ impl DictionaryPage {
         Some(dictionary)
     }
 
-    /// All names and numbers that an enumeration can show. `None`: a page cannot hold them.
+    /// Returns a dictionary of all names and numbers that an enumeration can show. `None`: a page cannot hold them.
     pub fn names(names: &ArrayRef) -> Option<Self> {
         let (mut dictionary, places) = Self::of(names)?;
         let texts = names.as_string_opt::<i64>()?;
@@ -98,7 +99,7 @@ impl DictionaryPage {
         Some(dictionary)
     }
 
-    /// A page of the distinct texts, and the entry of each of `texts`.
+    /// Returns a page of the distinct texts, and the entry of each of `texts`.
     fn of(texts: &ArrayRef) -> Option<(Self, Vec<u32>)> {
         let texts = texts.as_string_opt::<i64>()?;
         let mut body = Vec::new();
@@ -132,22 +133,22 @@ impl DictionaryPage {
         Some((Self { length: body.len() as u64, body: Some(body), entries, width, index: Index::Own }, places))
     }
 
-    /// The page's body, PLAIN values; `None` for the numbers of codes.
+    /// Returns the page's body, PLAIN values. `None`: numbers of codes.
     pub fn body(&self) -> Option<&[u8]> {
         self.body.as_deref()
     }
 
-    /// Bytes of the body.
+    /// Returns the length of the body in bytes.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Number of values in it.
+    /// Returns the number of values in the page.
     pub fn entries(&self) -> u32 {
         self.entries
     }
 
-    /// Bytes of an index.
+    /// Returns the bytes of an index.
     pub fn index_width(&self) -> u64 {
         u64::from(self.width.bytes())
     }
@@ -157,7 +158,7 @@ impl DictionaryPage {
         matches!(self.index, Index::Own) && self.body.is_some()
     }
 
-    /// Whether its entries are the labels of categories, in their order.
+    /// Whether the page's entries are the labels of categories, in their order.
     pub fn is_of_categories(&self) -> bool {
         matches!(self.index, Index::Key { .. } | Index::Remapped(_))
     }
@@ -167,7 +168,7 @@ impl DictionaryPage {
         matches!(self.index, Index::Key { .. }) && self.width == Width::One
     }
 
-    /// Bytes of the indices of a page of `entries` entries; `None`: overflow.
+    /// Returns the bytes of the indices of a page of `entries` entries. `None`: their number overflows.
     pub fn bytes(&self, entries: u64) -> Option<u64> {
         if entries == 0 { Some(1) } else { packed_bytes(entries, self.width.bytes() * 8)?.checked_add(1) }
     }

@@ -18,7 +18,7 @@ use crate::views::parquet::thrift::page::PageEncoding;
 /// Physical types of Parquet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) enum Physical {
-    /// A bit.
+    /// One bit.
     Boolean,
     /// 32 bits, also for narrower integers.
     Int32,
@@ -34,31 +34,31 @@ pub(in crate::views::parquet) enum Physical {
     FixedLenByteArray(i32),
 }
 
-/// The source of a leaf's values, and their conversion.
+/// Where a leaf's values come from, and how they are converted.
 #[derive(Clone, Debug)]
 pub(in crate::views::parquet) enum LeafValues {
     /// Cells of this many bytes.
     Cells(u64),
-    /// Bits.
+    /// Booleans, a bit each.
     Bits,
-    /// Texts.
+    /// Texts, each preceded by its length.
     Texts(TextLength),
-    /// Indices.
+    /// Indices into a dictionary.
     Indices(Arc<DictionaryPage>),
 }
 
 /// A primitive column of the Parquet schema.
 #[derive(Clone, Debug)]
 pub(in crate::views::parquet) struct ParquetLeaf {
-    /// Path in the schema: `["l", "list", "element"]`.
+    /// Path of the leaf in the schema: `["l", "list", "element"]`.
     pub path: Vec<String>,
     /// How a value is stored.
     pub physical: Physical,
     /// Definition level of a present value.
     pub max_definition: u16,
-    /// Number of lists around it.
+    /// Number of lists around the leaf.
     pub max_repetition: u16,
-    /// Encoding of its pages.
+    /// Encoding of the leaf's pages.
     pub encoding: PageEncoding,
     /// Whether the stored bytes, row after row, are the cells of [`ParquetLeaf::cells`] or
     /// [`ParquetLeaf::stored_cell`].
@@ -69,14 +69,14 @@ pub(in crate::views::parquet) struct ParquetLeaf {
     pub(in crate::views::parquet) looked_up: bool,
 }
 
-/// The body of a page.
+/// Sizes of the body of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Body {
-    /// Bytes.
+    /// Bytes of the body.
     pub bytes: u64,
-    /// Entries (`num_values`): values, nulls and empty lists.
+    /// Number of entries (`num_values`): values, nulls and empty lists.
     pub entries: u32,
-    /// Entries without a value.
+    /// Number of entries without a value.
     pub nulls: u32,
 }
 
@@ -92,7 +92,7 @@ pub(in crate::views::parquet) struct FixedWidthBody {
 }
 
 impl ParquetLeaf {
-    /// Entries of a row that is not null; `None`: it differs between rows.
+    /// Returns the number of entries of a row that is not null. `None`: it differs between rows.
     pub(in crate::views::parquet) fn entries_of_row(&self) -> Option<u64> {
         self.nodes.iter().try_fold(1u64, |entries, node| match node.step {
             ShredStep::List => None,
@@ -101,19 +101,19 @@ impl ParquetLeaf {
         })
     }
 
-    /// Positions of the compound fields on the way to the leaf.
+    /// Returns the positions of the compound fields that lead to the leaf.
     pub fn fields(&self) -> Vec<usize> {
         let field = |node: &ShredNode| if let ShredStep::Field(at) = node.step { Some(at) } else { None };
         self.nodes.iter().map_while(field).collect()
     }
 
-    /// Whether any node on the way is nullable.
+    /// Whether any node on the path to the leaf is nullable.
     fn is_nullable(&self) -> bool {
         self.nodes.iter().any(|node| node.nullable)
     }
 
-    /// The largest body of a page of `rows` rows, compressed if it [can be](ParquetLeaf::is_squeezed). `None`: it
-    /// depends on the data, or overflows.
+    /// Returns the bytes of the largest body of a page of `rows` rows, compressed if it [can
+    /// be](ParquetLeaf::is_squeezed). `None`: it depends on the data, or overflows.
     pub fn most_body(&self, rows: u64) -> Option<u64> {
         let entries = self.entries_of_row()?.checked_mul(rows)?;
         let values = match &self.values {
@@ -126,7 +126,7 @@ impl ParquetLeaf {
         values.checked_add(self.most_levels(entries)?)
     }
 
-    /// Most bytes of the levels of a page of so many entries, if all rows have equally many.
+    /// Returns the most bytes that the levels of a page of so many entries take, if all rows have equally many.
     fn most_levels(&self, entries: u64) -> Option<u64> {
         let repetition = match self.max_repetition {
             0 => 0,
@@ -147,7 +147,7 @@ impl ParquetLeaf {
         !self.is_nullable() && self.entries_of_row().is_some() && !matches!(self.values, LeafValues::Texts(_))
     }
 
-    /// Bytes of a cell, if a body is PLAIN cells and nothing else, one per row.
+    /// Returns the bytes of a cell, if a body is PLAIN cells and nothing else, one per row.
     #[cfg(test)]
     pub fn cell_width(&self) -> Option<u64> {
         match self.values {
@@ -156,8 +156,8 @@ impl ParquetLeaf {
         }
     }
 
-    /// The layout of a page of `rows` rows with a fixed place per row: PLAIN cells, also with constant levels, or
-    /// one-byte codes. `None`: rows have no fixed place, or the page is too large.
+    /// Returns the layout of a page of `rows` rows with a fixed place per row: PLAIN cells, also with constant levels,
+    /// or one-byte codes. `None`: rows have no fixed place, or the page is too large.
     pub fn cells(&self, rows: u64) -> Option<FixedWidthBody> {
         let entries_of_row = self.entries_of_row()?;
         let entries = entries_of_row.checked_mul(rows)?;
@@ -171,14 +171,14 @@ impl ParquetLeaf {
         if let LeafValues::Indices(dictionary) = &self.values {
             dictionary.append_lead(usize::try_from(entries).ok()?, &mut of_indices);
         }
-        // At most as many entries as a page can count.
+        // A page header counts at most MOST_ENTRIES.
         let before = self.most_levels(entries).filter(|_| entries <= MOST_ENTRIES as u64)?;
         let before = before.checked_add(of_indices.len() as u64)?;
         let after = self.most_body(rows)?.checked_sub(before)?.checked_sub(width.checked_mul(rows)?)?;
         Some(FixedWidthBody { before, width, after })
     }
 
-    /// The bytes before the first row of a page of `rows` rows with fixed places.
+    /// Appends the bytes before the first row of a page of `rows` rows with fixed places.
     ///
     /// # Errors
     /// More entries than a page can have.
@@ -194,7 +194,7 @@ impl ParquetLeaf {
         Ok(())
     }
 
-    /// Whether its values are texts, which may be shown with other bytes than stored.
+    /// Whether the leaf's values are texts, which may be shown with other bytes than stored.
     pub fn holds_texts(&self) -> bool {
         matches!(self.values, LeafValues::Texts(_))
     }
@@ -205,7 +205,7 @@ impl ParquetLeaf {
         matches!(self.values, LeafValues::Texts(TextLength::Stored(_)))
     }
 
-    /// Its dictionary.
+    /// Returns the leaf's dictionary.
     pub fn dictionary(&self) -> Option<&DictionaryPage> {
         match &self.values {
             LeafValues::Indices(dictionary) => Some(dictionary),
@@ -218,7 +218,7 @@ impl ParquetLeaf {
         self.dictionary().is_some_and(|dictionary| dictionary.body().is_none())
     }
 
-    /// The body that [`ParquetLeaf::append`] would write.
+    /// Returns the sizes of the body that [`ParquetLeaf::append`] would write.
     ///
     /// # Errors
     /// As [`ParquetLeaf::append`].
@@ -239,9 +239,9 @@ impl ParquetLeaf {
         body(bytes, &shredded)
     }
 
-    /// Most bytes that [`ParquetLeaf::append`] takes for rows with this outline, assuming that all texts are shown as
-    /// long as stored; the entries are exact. `None`: the outline does not suffice. `tells_nulls`: the outline has the
-    /// nulls of rows and of their parts.
+    /// Returns the most bytes that [`ParquetLeaf::append`] takes for rows with this outline, assuming that all texts
+    /// are shown as long as stored; the entries are exact. `None`: the outline does not suffice. `tells_nulls` means
+    /// that the outline has the nulls of rows and of their parts.
     ///
     /// # Errors
     /// More than a page can hold, or an outline of another column.
@@ -341,7 +341,7 @@ impl ParquetLeaf {
         Ok(Body { bytes: (out.len() - from) as u64, entries, nulls: 0 })
     }
 
-    /// Bytes of a cell of a flat column whose stored bytes are the cells of its present values.
+    /// Returns the bytes of a cell of a flat column whose stored bytes are the cells of its present values.
     pub fn stored_cell(&self) -> Option<u64> {
         match (&self.values, self.nodes.as_slice()) {
             (LeafValues::Cells(width), [ShredNode { step: ShredStep::Value, .. }]) if self.stored => Some(*width),

@@ -17,28 +17,28 @@ const PREFIX: u64 = 4;
 pub(in crate::views::parquet) enum Levels {
     /// All levels are equal.
     Equal {
-        /// The level.
+        /// The level that all entries have.
         level: u8,
-        /// How many.
+        /// Number of levels.
         count: usize,
     },
     /// Levels 0 and 1, not all equal.
     Bits(BooleanBuffer),
-    /// Any levels, not all equal.
+    /// Levels of any values, not all equal.
     Each(Vec<u8>),
 }
 
-/// Bits of a level that is at most `most`.
+/// Returns the bits of a level that is at most `most`.
 pub(in crate::views::parquet) fn bit_width(most: u16) -> u32 {
     u16::BITS - most.leading_zeros()
 }
 
-/// Largest size of `count` levels of `width` bits with their length; `None`: overflow.
+/// Returns the most bytes that `count` levels of `width` bits take with their length. `None`: the number overflows.
 pub(in crate::views::parquet) fn most_bytes(count: u64, width: u32) -> Option<u64> {
     if count == 0 { Some(PREFIX) } else { packed_bytes(count, width)?.checked_add(PREFIX) }
 }
 
-/// Size of `count` equal levels with their length.
+/// Returns the bytes that `count` equal levels take with their length.
 pub(in crate::views::parquet) fn equal_bytes(count: u64, width: u32) -> Option<u64> {
     if count == 0 {
         return Some(PREFIX);
@@ -46,7 +46,7 @@ pub(in crate::views::parquet) fn equal_bytes(count: u64, width: u32) -> Option<u
     Some(PREFIX + varint_bytes(count.checked_mul(2)?) + u64::from(width.div_ceil(8)))
 }
 
-/// Size of one bit-packed run of `count` values, header included. Values are packed in groups of eight.
+/// Returns the bytes of one bit-packed run of `count` values, header included. Values are packed in groups of eight.
 pub(in crate::views::parquet) fn packed_bytes(count: u64, width: u32) -> Option<u64> {
     let groups = count.div_ceil(8);
     groups.checked_mul(u64::from(width))?.checked_add(varint_bytes(groups.checked_mul(2)? | 1))
@@ -71,7 +71,7 @@ pub(in crate::views::parquet) fn append_varint(mut value: u64, out: &mut Vec<u8>
 }
 
 impl Levels {
-    /// Definition levels of a flat column: 1 for each value.
+    /// Returns the definition levels of a flat column: 1 for each value.
     pub fn of_nulls(nulls: Option<&NullBuffer>, count: usize) -> Self {
         match nulls {
             Some(nulls) if nulls.null_count() == nulls.len() => Levels::Equal { level: 0, count },
@@ -80,7 +80,7 @@ impl Levels {
         }
     }
 
-    /// Levels from a list.
+    /// Makes levels of a list.
     pub fn of_each(levels: Vec<u8>) -> Self {
         match levels.split_first() {
             Some((first, rest)) if rest.iter().any(|level| level != first) => Levels::Each(levels),
@@ -89,7 +89,7 @@ impl Levels {
         }
     }
 
-    /// Number of levels.
+    /// Returns the number of levels.
     pub fn len(&self) -> usize {
         match self {
             Levels::Equal { count, .. } => *count,
@@ -98,7 +98,7 @@ impl Levels {
         }
     }
 
-    /// Bytes that [`Levels::append`] writes.
+    /// Returns the number of bytes that [`Levels::append`] writes.
     pub fn bytes(&self, width: u32) -> Option<u64> {
         match self {
             Levels::Equal { count, .. } => equal_bytes(*count as u64, width),
@@ -140,7 +140,7 @@ pub(in crate::views::parquet) fn append_bits(bits: &BooleanBuffer, out: &mut Vec
     out.extend(aligned.as_slice().iter().take(bits.len().div_ceil(8)));
     let used = bits.len() % 8;
     if used > 0 && out.len() > from {
-        // Bits behind the last one are arbitrary.
+        // Bits past the last one are arbitrary.
         if let Some(last) = out.last_mut() {
             *last &= (1 << used) - 1;
         }

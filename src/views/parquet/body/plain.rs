@@ -22,9 +22,9 @@ use crate::views::Misfit;
 /// The values of an array that belong to a page.
 #[derive(Debug, PartialEq)]
 pub(in crate::views::parquet) enum PageSelection {
-    /// All.
+    /// All values.
     All,
-    /// Values whose bit is set; one bit per value.
+    /// Values whose bit is set: there is a bit for each value.
     Bits(BooleanBuffer),
     /// Values from each start up to its end, in rising order.
     Spans(Vec<(usize, usize)>),
@@ -111,7 +111,7 @@ pub(in crate::views::parquet) fn append_mapped<T: Copy, U: ArrowNativeType>(
     }
 }
 
-/// Bytes of the cell for values of `data_type`; `None`: not shown as cells.
+/// Returns the bytes of the cell for values of `data_type`. `None`: these are not shown as cells.
 pub(in crate::views::parquet) fn cell_width(data_type: &DataType) -> Option<u64> {
     match data_type {
         DataType::Int64 | DataType::UInt64 | DataType::Float64 | DataType::Timestamp(..) | DataType::Duration(_) => {
@@ -193,8 +193,8 @@ pub(in crate::views::parquet) fn append_fixed(
     }
 }
 
-/// Bytes of a decimal of this precision (`parquet.thrift` DECIMAL): those of INT32 or INT64, otherwise the fewest that
-/// hold it.
+/// Returns the bytes of a decimal of this precision (`parquet.thrift` DECIMAL): those of INT32 or INT64, otherwise the
+/// fewest that hold it.
 fn decimal_width(digits: u8) -> usize {
     match digits {
         0..=9 => 4,
@@ -332,7 +332,7 @@ fn checked(text: &[u8], longest: Option<u64>) -> Result<u32, Misfit> {
     u32::try_from(length).map_err(|_| Misfit::Size(format!("a text of {length} bytes is too long for Parquet")))
 }
 
-/// Bytes that [`append_texts`] writes.
+/// Returns the number of bytes that [`append_texts`] writes.
 ///
 /// # Errors
 /// As [`append_texts`].

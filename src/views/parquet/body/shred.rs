@@ -13,12 +13,12 @@ use super::plain::PageSelection;
 
 use crate::views::Misfit;
 
-/// One step on the way from a column to a leaf.
+/// One step from a column towards a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct ShredNode {
     /// Whether the schema declares it OPTIONAL.
     pub nullable: bool,
-    /// The kind of step.
+    /// The kind of this step.
     pub step: ShredStep,
 }
 
@@ -40,15 +40,15 @@ pub(in crate::views::parquet) enum ShredStep {
 pub(in crate::views::parquet) struct Shredded {
     /// The leaf's array.
     pub values: ArrayRef,
-    /// Those of its values that belong to the page.
+    /// Which values of that array belong to the page.
     pub selection: PageSelection,
-    /// Repetition levels; `None`: nothing repeats.
+    /// Repetition levels of the entries. `None`: nothing repeats.
     pub repetition: Option<Levels>,
-    /// Definition levels; `None`: nothing can be null.
+    /// Definition levels of the entries. `None`: nothing can be null.
     pub definition: Option<Levels>,
-    /// Entries: values, nulls and empty lists.
+    /// Number of entries: values, nulls and empty lists.
     pub entries: usize,
-    /// Entries without a value.
+    /// Number of entries without a value.
     pub nulls: usize,
 }
 
@@ -114,12 +114,12 @@ struct Layer {
 
 enum Kind {
     Field,
-    /// Lists of `length` elements with `entries` entries each; `None`: it depends on the data.
+    /// Lists of `length` elements with `entries` entries each. `None`: the entries depend on the data.
     FixedList {
         length: usize,
         entries: Option<usize>,
     },
-    /// Lists with `entries` entries per element; `None`: it depends on the data.
+    /// Lists with `entries` entries per element. `None`: the entries depend on the data.
     List {
         offsets: OffsetBuffer<i64>,
         entries: Option<usize>,
@@ -127,7 +127,7 @@ enum Kind {
     Value,
 }
 
-/// The arrays along `nodes`, and the leaf's own.
+/// Returns the arrays along `nodes`, and the leaf's own.
 fn layers(nodes: &[ShredNode], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRef), Misfit> {
     let mut array = column.clone();
     let mut layers = Vec::with_capacity(nodes.len());
@@ -161,8 +161,8 @@ fn layers(nodes: &[ShredNode], column: &ArrayRef) -> Result<(Vec<Layer>, ArrayRe
     Ok((layers, array))
 }
 
-/// Entries of one element of the layer at `depth`: the product of the lengths of arrays from there on; `None`: it
-/// depends on the data. An array that is null as a whole has a single entry.
+/// Returns the entries of one element of the layer at `depth`: the product of the lengths of arrays from there on.
+/// `None`: they depend on the data. An array that is null as a whole has a single entry.
 fn entries_of_element(nodes: &[ShredNode], depth: usize) -> Option<usize> {
     let mut entries = 1usize;
     let mut container = false;
@@ -177,7 +177,7 @@ fn entries_of_element(nodes: &[ShredNode], depth: usize) -> Option<usize> {
     (entries == 1 || !container).then_some(entries)
 }
 
-/// Repetition and definition levels of `rows` rows without nulls, with lists of fixed length.
+/// Returns the repetition and definition levels of `rows` rows without nulls, with lists of fixed length.
 ///
 /// # Errors
 /// Too many entries.

@@ -24,33 +24,33 @@ const SHORTER: [u8; 3] = [b' ', b'e', b't'];
 /// Longest code in bits: that of all other bytes and of the end.
 const LONGEST: u64 = 9;
 
-/// Bits of a zero.
+/// Number of bits of the code of a zero.
 const ZERO: u64 = 3;
 
-/// Symbols of deflate's literal alphabet in use: bytes, and the end.
+/// Number of symbols of deflate's literal alphabet in use: bytes, and the end.
 const CODES: usize = 257;
 
-/// The code of the end.
+/// The symbol of the end.
 const END: usize = 256;
 
 /// Header of a gzip member: deflate; no name, no time, no system.
 const MEMBER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// Bytes at the end of a gzip member: checksum and length.
+/// Number of bytes at the end of a gzip member: checksum and length.
 const MEMBER_END: u64 = 8;
 
 /// The code lengths in use (1, 3, 8 and 9), each with its position among deflate's 19 code length codes.
 const LENGTHS: [(u8, usize); 4] = [(1, 17), (3, 13), (8, 4), (9, 6)];
 
-/// Code length codes up to the last of [`LENGTHS`].
+/// Number of code length codes up to the last of [`LENGTHS`].
 const LENGTHS_TOLD: u64 = 18;
 
-/// Bits before the first code: block type, three counts, lengths of code lengths, code lengths, those of two unused
-/// distances included.
+/// Number of bits before the first code: block type, three counts, lengths of code lengths, code lengths, those of two
+/// unused distances included.
 const HEAD: u64 = 3 + 5 + 5 + 4 + 3 * LENGTHS_TOLD + 2 * (CODES as u64 + 2);
 
-/// Most bytes of `count` texts of `width` stored bytes each, UTF-8 or not, with their lengths, [squeezed] or not.
-/// `None`: overflow.
+/// Returns the most bytes of `count` texts of `width` stored bytes each, UTF-8 or not, with their lengths, [squeezed]
+/// or not. `None`: the number overflows.
 ///
 /// [squeezed]: squeeze
 pub(super) fn most_bytes(width: u64, count: u64) -> Option<u64> {
@@ -64,7 +64,7 @@ pub(super) fn most_bytes(width: u64, count: u64) -> Option<u64> {
     Some(as_stored.max(squeezed).min(as_shown))
 }
 
-/// A bit stream, the first bit in the lowest place of the first byte.
+/// Writes a stream of bits, the first bit in the lowest place of the first byte.
 struct Bits<'a> {
     out: &'a mut Vec<u8>,
     word: u64,
@@ -89,7 +89,7 @@ impl Bits<'_> {
     }
 }
 
-/// Bits of the code of a byte, or of the end.
+/// Returns the length in bits of the code of a byte, or of the end.
 fn length_of(code: usize) -> u8 {
     let is_of = |bytes: &[u8]| bytes.iter().any(|byte| usize::from(*byte) == code);
     match code {
@@ -99,7 +99,7 @@ fn length_of(code: usize) -> u8 {
     }
 }
 
-/// Bits and length of each code: canonical, ordered by length (RFC 1951, 3.2.2).
+/// Returns the bits and the length of each code: canonical, ordered by length (RFC 1951, 3.2.2).
 fn codes() -> [(u16, u32); CODES] {
     let mut codes = [(0, 0); CODES];
     let mut next = 0_u16;

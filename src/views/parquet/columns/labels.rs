@@ -12,11 +12,12 @@ use crate::views::parquet::body::leaf::{ParquetLeaf, Physical};
 /// The labels of a leaf column.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct LabelsOf {
-    /// Its position.
+    /// Position of the leaf column.
     pub leaf: usize,
-    /// Number of values of its bitmap.
+    /// Number of values of the column's bitmap.
     pub values: usize,
-    /// For each value, its text in the dictionary, if it is there; and the rows where values occur. `None`: not known.
+    /// For each value, its text in the dictionary, if the dictionary has it; and the rows where values occur. `None`:
+    /// not known.
     pub known: Option<(Vec<Option<Vec<u8>>>, Occurring)>,
 }
 
@@ -49,7 +50,7 @@ impl ParquetColumn {
         let occurring = facts.and_then(|facts| facts.occurring);
         let shows = form.file.shows(&format!("{} {:?} filters", form.path, form.objects), occurring.is_some());
         let known = match occurring.filter(|_| shows) {
-            // Verification of the bitmap has read them already.
+            // Verification of the bitmap has read the values already.
             Some(occurring) => Some((labels_of(&values.array(0..values.len(), interrupt)?, body), occurring)),
             None => None,
         };
@@ -57,7 +58,7 @@ impl ParquetColumn {
     }
 }
 
-/// The dictionary entry of each code.
+/// Returns the dictionary entry of each code.
 fn labels_of(codes: &ArrayRef, mut body: &[u8]) -> Vec<Option<Vec<u8>>> {
     let mut entries = Vec::new();
     while let Some((length, rest)) = body.split_first_chunk() {

@@ -28,51 +28,51 @@ use shape::{Given, LeafMapping};
 
 pub(super) use labels::LabelsOf;
 
-/// Most labels of categories that become a dictionary; beyond, every row holds its label's text.
+/// Most labels of categories that become a dictionary; with more, every row holds its label's text.
 const MOST_LABELS: u64 = 1 << 24;
 
 /// A column of a Parquet file.
 #[derive(Clone, Debug)]
 pub struct ParquetColumn {
-    /// Its name.
+    /// Name of the column in the file.
     pub(super) name: String,
-    /// Its HDF5 path.
+    /// HDF5 path of the column.
     pub(super) path: String,
-    /// Its rows.
+    /// Rows of the column.
     pub(super) rows: Arc<dyn Rows>,
     /// Hints about the values.
     hints: Hints,
-    /// Labels of its categories.
+    /// Labels of the column's categories.
     labels: Option<Arc<dyn Rows>>,
     /// For instants: the conversion from the stored integers, which `learner` knows.
     pub(super) times: Option<Times>,
-    /// Whether it labels rows.
+    /// Whether the column labels rows.
     pub(super) is_label: bool,
-    /// The zone of its instants, since the type lacks it for nanoseconds.
+    /// Time zone of the column's instants, since the type lacks it for nanoseconds.
     pub(super) zone: Option<Arc<str>>,
-    /// Its origin in the software that wrote it.
+    /// The column's origin in the software that wrote it.
     pub(super) origin: Origin,
-    /// Facts about its values that the file publishes as statistics.
+    /// Facts about the values that the file publishes as statistics.
     pub(super) learner: Option<Arc<Learner>>,
-    /// The bitmap of its values, and whether it may be used.
+    /// The bitmap of the values, and whether it may be used.
     bitmap: Option<(Arc<IndexForm>, bool)>,
-    /// The keeper of facts learnt about it.
+    /// The keeper of facts learnt about the column.
     pub(super) keeper: Option<Keeper>,
-    /// Units, vocabulary, description.
+    /// The column's units, vocabulary and description.
     pub(super) notes: Vec<(&'static str, String)>,
     /// Whether readers see plain texts in place of labels or names.
     is_plain: bool,
-    /// Number of leaf columns.
+    /// Number of leaf columns of the column.
     pub(super) leaves: usize,
-    /// Number of codes that represent its numbers; 0: plain numbers.
+    /// Number of codes that represent the column's numbers; 0: plain numbers.
     codes: u64,
 }
 
 impl ParquetColumn {
-    /// A column of a table.
+    /// Returns a column of a table as a column of the file.
     ///
     /// # Errors
-    /// The reason why Parquet cannot represent it.
+    /// The reason why Parquet cannot represent the column.
     pub fn new(column: &Column) -> Result<Self, Misfit> {
         let zone = column.times().and_then(|times| match times.data_type() {
             DataType::Timestamp(_, zone) => zone,
@@ -108,7 +108,7 @@ impl ParquetColumn {
         Ok(own)
     }
 
-    /// A column over any rows.
+    /// Returns a column over any rows.
     #[cfg(test)]
     pub(super) fn of(name: &str, rows: Arc<dyn Rows>, hints: Hints) -> Self {
         let (name, path) = (name.to_owned(), format!("/{name}"));
@@ -134,31 +134,31 @@ impl ParquetColumn {
         own
     }
 
-    /// The column with a learner, whose facts the file publishes from the moment it is made.
+    /// Gives the column a learner, whose facts the file publishes from the moment it is made.
     pub fn told_by(self, learner: Option<Arc<Learner>>) -> Self {
         Self { learner, ..self }
     }
 
-    /// The column with the bitmap of its values. The bitmap takes room in the file, whether it may be used or not.
+    /// Gives the column the bitmap of its values. The bitmap takes room in the file, whether it may be used or not.
     pub fn with_bitmap(self, form: Option<Arc<IndexForm>>, is_used: bool) -> Self {
         Self { bitmap: form.map(|form| (form, is_used)), ..self }
     }
 
-    /// The column with a keeper whose key no other column has.
+    /// Gives the column a keeper whose key no other column has.
     pub fn kept_by(self, keeper: Keeper) -> Self {
         Self { keeper: Some(keeper), ..self }
     }
 
-    /// The column with plain texts in place of labels or names, whether or not its pages have a dictionary: files that
-    /// are read as one table must agree on the type.
+    /// Makes the column show plain texts in place of labels or names, whether or not its pages have a dictionary: files
+    /// that are read as one table must agree on the type.
     pub fn plain(self) -> Self {
         Self { is_plain: true, ..self }
     }
 
-    /// The field that readers see for a [`ParquetColumn::plain`] column.
+    /// Returns the field that readers see for a [`ParquetColumn::plain`] column.
     ///
     /// # Errors
-    /// The reason why Parquet cannot represent it.
+    /// The reason why Parquet cannot represent the column.
     pub fn plain_field(&self) -> Result<Field, Misfit> {
         Ok(plain(self.shape(&self.name, Given::default())?.field()))
     }
@@ -168,22 +168,22 @@ impl ParquetColumn {
         LeafMapping::new(name, self.rows.data_type(), self.rows.nullable(), &self.hints, given)
     }
 
-    /// Its leaves in a file with such row groups, under its own name. Does not read its labels.
+    /// Returns the column's leaves in a file with such row groups, under the column's own name. Does not read labels.
     ///
     /// # Errors
-    /// The reason why Parquet cannot represent it.
+    /// The reason why Parquet cannot represent the column.
     pub(super) fn leaves_of(&self, groups: &Groups) -> Result<impl Iterator<Item = PreparedLeaf>, Error> {
         let shape = self.shape(&self.name, Given { row_group: Some(groups.typical()), ..Given::default() });
         let leaves = shape.map_err(|reason| self.unsupported(reason))?.into_leaves();
         Ok(leaves.into_iter().map(|leaf| PreparedLeaf::new(groups, 0, leaf)))
     }
 
-    /// Whether its leaves depend on its labels, which must be read first.
+    /// Whether the column's leaves depend on its labels, which must be read first.
     pub(super) fn has_labels(&self) -> bool {
         self.labels.is_some()
     }
 
-    /// Whether it has plain floats whose only nulls are NaN.
+    /// Whether the column has plain floats whose only nulls are NaN.
     pub(super) fn misses_nan_alone(&self) -> bool {
         self.rows.data_type().is_floating() && self.hints.nan == Nan::Missing { alone: true }
     }
@@ -193,13 +193,13 @@ impl ParquetColumn {
     }
 }
 
-/// A leaf column.
+/// A leaf column, prepared for the layout.
 #[derive(Debug)]
 pub(super) struct PreparedLeaf {
-    /// Position of its column.
+    /// Position of the leaf's column.
     pub column: usize,
     pub leaf: ParquetLeaf,
-    /// Slots of its pages; `None`: its pages must be measured.
+    /// Slots of the leaf's pages. `None`: the pages must be measured.
     pub slots: Option<Slots>,
     /// The layout of a full page whose rows have fixed places.
     pub cells: Option<FixedWidthBody>,
@@ -215,7 +215,7 @@ pub(super) struct Prepared {
     pub fields: Fields,
 }
 
-/// The row groups of a file of these columns.
+/// Chooses the row groups of a file of these columns.
 pub(super) fn groups<C: Borrow<ParquetColumn>>(columns: impl IntoIterator<Item = C>) -> Groups {
     let (mut rows, mut sizes, mut cuts) = (None::<u64>, RowSizes::default(), None);
     for column in columns {
@@ -239,7 +239,7 @@ struct Leaves {
 }
 
 impl Leaves {
-    /// Reads labels, and nothing else.
+    /// Prepares columns; reads labels and nothing else.
     ///
     /// # Errors
     /// If labels cannot be read, or a column has no leaves.
@@ -262,7 +262,7 @@ impl Leaves {
 }
 
 impl Prepared {
-    /// Reads labels, and nothing else.
+    /// Prepares columns and their schema; reads labels and nothing else.
     ///
     /// # Errors
     /// If labels cannot be read, or the columns have no schema.
@@ -286,7 +286,7 @@ impl Prepared {
     }
 }
 
-/// The field with the types of values in place of dictionaries.
+/// Returns the field with the types of values in place of dictionaries.
 fn plain(field: &Field) -> Field {
     let below = |field: &FieldRef| Arc::new(plain(field));
     let data_type = match field.data_type() {
@@ -312,7 +312,7 @@ fn physical_of(physical: Physical) -> Type {
     }
 }
 
-/// Unique names: if names are equal once invalid UTF-8 is replaced, later ones get a number.
+/// Makes names unique: if names are equal once invalid UTF-8 is replaced, later ones get a number.
 fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     let all: HashSet<&str> = names.clone().collect();
     let mut taken = HashSet::new();
@@ -329,12 +329,13 @@ fn unique<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
     names.map(&mut free).collect()
 }
 
-/// Number of codes that represent the rows' numbers; 0 if there are so few rows that plain numbers take less room.
+/// Returns the number of codes that represent the rows' numbers; 0 if there are so few rows that plain numbers take
+/// less room.
 fn codes(rows: &dyn Rows) -> u64 {
     Some(rows.code_count()).filter(|codes| codes.saturating_mul(ROWS_PER_LABEL) <= rows.len()).unwrap_or(0)
 }
 
-/// The labels of a column of categories, unless they are too many for a dictionary.
+/// Returns the labels of a column of categories, unless they are too many for a dictionary.
 fn labels(hints: &Hints) -> Option<Arc<dyn Rows>> {
     match &hints.innermost().values {
         Some(ValueSet::Categories { labels, .. }) if labels.len() <= MOST_LABELS => Some(labels.clone()),
@@ -353,7 +354,7 @@ impl PreparedLeaf {
         Self { column, leaf, slots, cells }
     }
 
-    /// The layout of a page of `rows` rows with fixed places.
+    /// Returns the layout of a page of `rows` rows with fixed places.
     pub fn cells(&self, rows: u64) -> Option<FixedWidthBody> {
         let full = self.cells?;
         if self.slots.as_ref().is_some_and(|slots| slots.rows == rows) { Some(full) } else { self.leaf.cells(rows) }

@@ -17,21 +17,21 @@ use crate::views::parquet::thrift::page::PageEncoding;
 /// Deepest nesting of compounds, arrays and lists. Levels stay below 256.
 const MOST_DEEP: usize = 64;
 
-/// Most bytes of a row in a page, whose header counts bytes in 31 bits.
+/// Most bytes of a row in a page: a page header counts bytes in 31 bits.
 const MOST_ROW: u64 = 1 << 30;
 
 /// Labels of at most this many bytes always become a dictionary: the type of a column should not depend on its number
 /// of rows.
 const SHORT_LABELS: u64 = 1 << 16;
 
-/// Facts about a column beyond the hints of its rows.
+/// What is given for a column beyond the hints of its rows.
 #[derive(Clone, Debug, Default)]
 pub(in crate::views::parquet) struct Given {
-    /// The labels of its categories, if they were read.
+    /// Labels of the column's categories, if they were read.
     pub labels: Option<ArrayRef>,
-    /// Rows of a row group; each row group repeats the dictionary.
+    /// Number of rows of a row group; each row group repeats the dictionary.
     pub row_group: Option<u64>,
-    /// Number of codes that represent its numbers; 0: plain numbers.
+    /// Number of codes that represent the column's numbers; 0: plain numbers.
     pub codes: u64,
 }
 
@@ -71,17 +71,17 @@ impl LeafMapping {
         Ok(Self { leaves, field })
     }
 
-    /// The leaves, in the schema's order.
+    /// Returns the leaves, in the schema's order.
     pub fn leaves(&self) -> &[ParquetLeaf] {
         &self.leaves
     }
 
-    /// The leaves, in the schema's order.
+    /// Returns the leaves, in the schema's order.
     pub fn into_leaves(self) -> Vec<ParquetLeaf> {
         self.leaves
     }
 
-    /// The column's field as readers see it; `ArrowSchemaConverter` derives the schema of the leaves from it.
+    /// Returns the column's field as readers see it; `ArrowSchemaConverter` derives the schema of the leaves from it.
     pub fn field(&self) -> &Field {
         &self.field
     }
@@ -204,7 +204,7 @@ impl Way {
         (physical, dictionary.map_or(values, |dictionary| LeafValues::Indices(Arc::new(dictionary))), seen)
     }
 
-    /// The leaf at this node, and its type as readers see it.
+    /// Returns the leaf at this node, and its type as readers see it.
     fn leaf(self, data_type: &DataType, hints: &Hints) -> Result<(ParquetLeaf, DataType), Misfit> {
         let no = || Misfit::Type(format!("{data_type} has no place in a Parquet file"));
         let text = |values| (Physical::ByteArray, values, DataType::Utf8);
@@ -274,7 +274,7 @@ fn is_stored(data_type: &DataType, values: &LeafValues) -> bool {
 /// Whether an element of a compound or array can be null by itself.
 fn can_be_missing(data_type: &DataType) -> bool {
     match data_type {
-        // A boolean that is neither 0 nor 1; a reference that dangles.
+        // A boolean can be neither 0 nor 1; a reference can dangle.
         DataType::Boolean | DataType::LargeUtf8 => true,
         // An enumeration shows an unnamed code as its number; a category without a label is null.
         DataType::Dictionary(key, _) => **key != DataType::Int32,
@@ -282,10 +282,10 @@ fn can_be_missing(data_type: &DataType) -> bool {
     }
 }
 
-/// Numbers, booleans and binary cells.
+/// Maps numbers, booleans and binary cells. `None`: another type.
 fn fixed(data_type: &DataType) -> Option<(Physical, LeafValues, DataType)> {
     let (physical, seen) = match data_type {
-        // As pyarrow and `parquet` write a column of nulls: levels alone, with a type that readers know.
+        // Columns of nulls are written as pyarrow and `parquet` do: levels alone, with a type that readers know.
         DataType::Null => return Some((Physical::Int32, LeafValues::Cells(0), DataType::Null)),
         DataType::Boolean => return Some((Physical::Boolean, LeafValues::Bits, DataType::Boolean)),
         DataType::Int8 | DataType::UInt8 => {
@@ -314,8 +314,8 @@ fn fixed(data_type: &DataType) -> Option<(Physical, LeafValues, DataType)> {
     Some((physical, LeafValues::Cells(cell_width(data_type)?), seen.clone()))
 }
 
-/// The dictionary of a one-byte enumeration. Codes are decoded even if they are the indices of a page, since unnamed
-/// ones must be counted.
+/// Returns the dictionary of a one-byte enumeration. Codes are decoded even if they are the indices of a page, since
+/// unnamed ones must be counted.
 fn names(hints: &Hints) -> Option<DictionaryPage> {
     let Some(ValueSet::Names(names)) = &hints.values else { return None };
     let bytes = names.is_of_one_byte().then_some(0..=u8::MAX)?;
@@ -326,19 +326,19 @@ fn names(hints: &Hints) -> Option<DictionaryPage> {
     DictionaryPage::names(&(Arc::new(LargeStringArray::from(shown)) as ArrayRef))
 }
 
-/// The dictionary of categories. `None`: plain texts take less, unless the dictionary is short or its order is
+/// Returns the dictionary of categories. `None`: plain texts take less, unless the dictionary is short or its order is
 /// meaningful.
 fn categories(given: &Given, hints: &Hints) -> Option<DictionaryPage> {
     let labels = given.labels.as_ref()?;
     let texts = given.row_group.and_then(|rows| rows.checked_mul(longest(labels)?.checked_add(4)?));
-    // Computed without building one, which takes long for very many labels.
+    // The length is computed without building a dictionary, which takes long for very many labels.
     let body = labels.as_string_opt::<i64>()?.iter().flatten().map(|label| 4 + label.len() as u64).sum::<u64>();
     let is_ordered = matches!(hints.values, Some(ValueSet::Categories { ordered: true, .. }));
     let is_one = texts.is_none_or(|texts| body <= texts.max(SHORT_LABELS)) || is_ordered;
     if is_one { DictionaryPage::categories(labels) } else { None }
 }
 
-/// Bytes of the longest label.
+/// Returns the bytes of the longest label.
 fn longest(labels: &ArrayRef) -> Option<u64> {
     let labels = labels.as_string_opt::<i64>()?;
     Some(labels.iter().flatten().map(str::len).max().unwrap_or(0) as u64)

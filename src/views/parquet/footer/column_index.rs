@@ -15,8 +15,8 @@ use crate::views::parquet::thrift::{
     self, PADDING_OVERHEAD, ThriftStruct, ThriftType, WIDTH_64, list_header_length, wide_i64,
 };
 
-/// The field that holds padding: unknown to Parquet (its last is 8), and within reach of Thrift's short form from field
-/// 4.
+/// The field that holds padding: unknown to Parquet (whose last is 8), and within reach of Thrift's short form from
+/// field 4.
 const PADDING: u8 = 15;
 
 /// `parquet.thrift` BoundaryOrder.
@@ -24,7 +24,7 @@ const UNORDERED: i32 = 0;
 const ASCENDING: i32 = 1;
 const DESCENDING: i32 = 2;
 
-/// Facts about the values of a leaf column.
+/// What is known about the values of a leaf column.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct KnownLeaf {
     pub physical: Physical,
@@ -36,12 +36,12 @@ pub(in crate::views::parquet) struct KnownLeaf {
 }
 
 impl KnownLeaf {
-    /// A summary of the values in some rows.
+    /// Returns a summary of the values in some rows.
     pub fn over(&self, rows: RowRange) -> Option<Summary> {
         self.shown(self.statistics.as_ref()?.over(rows)?)
     }
 
-    /// A summary of all rows of the blocks that contain some rows.
+    /// Returns a summary of all rows of the blocks that contain some rows.
     fn around(&self, rows: &RowRange) -> Option<Summary> {
         self.shown(self.statistics.as_ref()?.around(rows)?.1)
     }
@@ -51,12 +51,12 @@ impl KnownLeaf {
     }
 }
 
-/// The column index entry of a page.
+/// What the column index says of a page.
 #[derive(Debug, PartialEq)]
 struct PageValues {
     /// Number of nulls, if known.
     nulls: Option<u64>,
-    /// A lower and an upper bound; `None`: all values are null.
+    /// A lower and an upper bound of the values. `None`: all are null.
     bounds: Option<[Scalar; 2]>,
 }
 
@@ -68,15 +68,16 @@ pub(in crate::views::parquet) struct ColumnIndex {
 }
 
 impl ColumnIndex {
-    /// Most bytes that it takes.
+    /// Returns the most bytes that the index takes for `pages` pages.
     pub fn most(pages: u64, bound: usize) -> u64 {
-        // A byte for whether the page has values; each bound follows a byte with its length.
+        // A page takes a byte for whether it has values, a null count, and two bounds, each after a byte with its
+        // length.
         let page = 1 + 2 * (1 + bound as u64) + WIDTH_64 as u64;
-        // Four lists, the order, padding, the end.
+        // The rest: four lists, the order, padding, the end.
         pages * page + 4 * (1 + list_header_length(pages)) + 6 + PADDING_OVERHEAD + 1
     }
 
-    /// The column index of a column chunk whose pages have these rows. `None`: some required fact is unknown.
+    /// Returns the column index of a column chunk whose pages have these rows. `None`: some required fact is unknown.
     pub fn new(leaf: &KnownLeaf, pages: impl Iterator<Item = RowRange>) -> Option<Self> {
         let pages = pages.map(|rows| PageValues::new(leaf, &rows)).collect::<Option<_>>()?;
         Some(Self { physical: leaf.physical, pages })
@@ -108,12 +109,12 @@ impl ColumnIndex {
             fields.list(5, ThriftType::I64, count, |out| nulls.into_iter().for_each(|nulls| wide_i64(nulls, out)));
         }
         let used = fields.len() - start;
-        // The padding's own bytes and the end of the struct.
+        // The room holds the padding's own bytes and the end of the struct as well.
         fields.padding(PADDING, room.saturating_sub(used + PADDING_OVERHEAD as usize + 1));
         fields.end();
     }
 
-    /// The order of both bounds from page to page, ignoring pages without values.
+    /// Returns the order of both bounds from page to page, ignoring pages without values.
     fn order(&self) -> i32 {
         let bounds = || self.pages.iter().filter_map(|page| page.bounds.as_ref());
         let all = |wrong: Ordering| {
@@ -131,7 +132,7 @@ impl ColumnIndex {
 }
 
 impl PageValues {
-    /// The entry for a page with these rows; `None`: some required fact is unknown.
+    /// Returns the entry for a page with these rows. `None`: some required fact is unknown.
     fn new(leaf: &KnownLeaf, rows: &RowRange) -> Option<Self> {
         let known = leaf.around(rows)?;
         let count = rows.end - rows.start;

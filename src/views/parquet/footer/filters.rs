@@ -12,21 +12,21 @@ use crate::views::parquet::columns::LabelsOf;
 use crate::views::parquet::layout::ParquetLayout;
 use crate::views::wanted::WantedBytes;
 
-/// Bytes of a filter per label: false positives stay below 1 %.
+/// Number of bytes of a filter per label: false positives stay below 1 %.
 const BYTES_OF_LABEL: usize = 2;
 
-/// The filters of a file.
+/// The Bloom filters of a file.
 #[derive(Debug)]
 pub(in crate::views::parquet) struct ParquetBloomFilters {
     layout: Arc<ParquetLayout>,
     start: u64,
     columns: Vec<LabelsOf>,
-    /// Offset of each column's filter within a row group's, and their end.
+    /// Offset of each column's filter among those of a row group, and the end of the last.
     rooms: Vec<u64>,
 }
 
 impl ParquetBloomFilters {
-    /// The filters of some leaf columns, from byte `start` of the file on.
+    /// Returns the filters of some leaf columns, from byte `start` of the file on.
     pub fn new(layout: Arc<ParquetLayout>, start: u64, columns: Vec<LabelsOf>) -> Self {
         let mut rooms = vec![0];
         let mut end = 0;
@@ -37,12 +37,12 @@ impl ParquetBloomFilters {
         Self { layout, start, columns, rooms }
     }
 
-    /// Bytes of the filters of a row group.
+    /// Returns the bytes of the filters of a row group.
     fn group(&self) -> u64 {
         self.rooms.last().copied().unwrap_or(0)
     }
 
-    /// Bytes of all filters.
+    /// Returns the bytes of all filters.
     pub fn bytes(&self) -> u64 {
         self.layout.groups().count() * self.group()
     }
@@ -52,7 +52,7 @@ impl ParquetBloomFilters {
         self.columns.iter().any(|column| column.leaf == leaf)
     }
 
-    /// Position and length of the filter of a column chunk; `None`: not known.
+    /// Returns the position and length of the filter of a column chunk. `None`: nothing is known of it.
     pub fn chunk(&self, group: u64, leaf: usize) -> Option<(u64, u32)> {
         let at = self.columns.iter().position(|column| column.leaf == leaf)?;
         let (_, occurring) = self.columns.get(at)?.known.as_ref()?;
@@ -75,7 +75,7 @@ impl ParquetBloomFilters {
         }
     }
 
-    /// The filter of a column chunk; empty if nothing is known.
+    /// Builds the filter of a column chunk; empty if nothing is known.
     fn filter(&self, group: u64, column: &LabelsOf) -> Sbbf {
         let mut filter = empty(column.values);
         if let Some((labels, occurring)) = &column.known {
@@ -87,12 +87,12 @@ impl ParquetBloomFilters {
     }
 }
 
-/// An empty filter for this many labels.
+/// Returns an empty filter for this many labels.
 fn empty(values: usize) -> Sbbf {
     Sbbf::new_with_num_of_bytes(values.saturating_mul(BYTES_OF_LABEL))
 }
 
-/// The filter's header and bits.
+/// Returns the filter's header and bits.
 fn bytes_of(filter: &Sbbf) -> Vec<u8> {
     let mut out = Vec::new();
     // Writing to memory does not fail.

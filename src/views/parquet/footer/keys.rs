@@ -13,7 +13,7 @@ use crate::views::parquet::columns::ParquetColumn;
 pub(in crate::views::parquet) const CREATED_BY: &str =
     concat!("hepfs version ", env!("CARGO_PKG_VERSION"), " (build layout-1)");
 
-/// The Arrow schema, row labels for pandas, and notes on columns: `energy.units`.
+/// Returns the Arrow schema, row labels for pandas, and notes on columns, such as `energy.units`.
 pub(in crate::views::parquet) fn key_values(columns: &[ParquetColumn], fields: &Fields) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let described = columns.iter().zip(fields).map(|(column, field)| PandasColumn {

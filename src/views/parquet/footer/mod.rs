@@ -26,30 +26,30 @@ use filters::ParquetBloomFilters;
 use page_index::{ChunkIndex, PageIndex};
 use summary::LeafSummary;
 
-/// Longest footer to show: readers hold it in memory several times over.
+/// Longest footer to show, in bytes: readers hold it in memory several times over.
 pub(super) const LONGEST: u64 = 256 << 20;
 
 /// The field of a column chunk's metadata that holds padding. Parquet knows fields up to 17; Thrift's short form
 /// reaches this one even from the last field before the statistics.
 const PADDING: u8 = 24;
 
-/// Bytes of the two fields that locate a column index.
+/// Number of bytes of the two fields that locate a column index.
 const COLUMN_INDEX_FIELDS: usize = 16;
 
-/// Bytes of the two fields that locate a Bloom filter.
+/// Number of bytes of the two fields that locate a Bloom filter.
 const FILTER_FIELDS: usize = 16;
 
-/// The file's last bytes: length of the footer and `PAR1`.
+/// Number of the file's last bytes: length of the footer and `PAR1`.
 const TRAILER: u64 = 8;
 
-/// Facts about a leaf column for the footer.
+/// What the footer says of a leaf column.
 #[derive(Clone, Debug)]
 pub(super) struct LeafEntry {
-    /// Encoding of its values.
+    /// Encoding of the leaf's values.
     pub encoding: PageEncoding,
     /// Most bytes of a value in statistics; 0: no statistics.
     pub bound: usize,
-    /// Summaries by row group.
+    /// Summaries of the leaf's values, by row group.
     pub summaries: HashMap<u64, LeafSummary>,
 }
 
@@ -62,9 +62,9 @@ pub(super) struct Footer {
     leaves: Vec<Leaf>,
     head: Vec<u8>,
     tail: Vec<u8>,
-    /// Offset of each leaf's entry within a row group, and the end of the last.
+    /// Offset of each leaf's entry within a row group, and the end of the last one.
     entries: Vec<u64>,
-    /// Bytes of a row group's entry.
+    /// Bytes that a row group's entry takes.
     group: u64,
 }
 
@@ -74,25 +74,26 @@ struct Leaf {
     opening: Vec<u8>,
     /// Most bytes of a value in statistics.
     bound: usize,
-    /// Compression codec of its pages.
+    /// Compression codec of the leaf's pages.
     codec: i32,
     has_dictionary: bool,
-    /// Whether it has room for Bloom filters.
+    /// Whether the entry has room for the location of Bloom filters.
     is_filtered: bool,
     summaries: HashMap<u64, LeafSummary>,
 }
 
 impl Leaf {
-    /// Bytes reserved for statistics and for the location of a filter.
+    /// Returns the bytes reserved for statistics and for the location of a filter.
     fn room(&self) -> usize {
-        // The field itself, a null count, two values, two flags, the end.
+        // Statistics take the field itself, a null count, two values, two flags, the end.
         let bounds = if self.bound > 0 { 2 * (2 + self.bound) + 2 } else { 0 };
         1 + 10 + bounds + 1 + if self.is_filtered { FILTER_FIELDS } else { 0 }
     }
 }
 
 impl Footer {
-    /// A footer. `leaves` has an entry for each leaf column of `schema`. `None`: it would exceed [`LONGEST`].
+    /// Returns a footer. `leaves` has an entry for each leaf column of `schema`. `None`: the footer would exceed
+    /// [`LONGEST`].
     pub fn new(
         layout: Arc<ParquetLayout>,
         index: Option<Arc<PageIndex>>,
@@ -175,19 +176,19 @@ impl Footer {
         self.group = out.len() as u64;
     }
 
-    /// Bytes of the Thrift struct.
+    /// Returns the length of the Thrift struct in bytes.
     fn length(&self) -> Option<u64> {
         let groups = self.layout.groups().count().checked_mul(self.group)?;
         groups.checked_add(self.head.len() as u64)?.checked_add(self.tail.len() as u64)
     }
 
-    /// Bytes including the trailer.
+    /// Returns the length in bytes, trailer included.
     pub fn bytes(&self) -> u64 {
         self.length().unwrap_or(0) + TRAILER
     }
 
     fn group_start(&self, out: &mut Vec<u8>) {
-        // Field 1, a list.
+        // The row groups are field 1, a list.
         out.push(0x19);
         list_header(ThriftType::Struct, self.leaves.len(), out);
     }
@@ -204,7 +205,7 @@ impl Footer {
         fields.end();
     }
 
-    /// The entry of a column chunk.
+    /// Writes the entry of a column chunk.
     fn entry(
         leaf: &Leaf,
         chunk: ColumnChunk,
@@ -252,10 +253,10 @@ impl Footer {
         });
     }
 
-    /// Most bytes of an entry, estimated before there is a schema.
+    /// Returns the most bytes of an entry, estimated before there is a schema.
     pub fn most_entry(leaf: &PreparedLeaf) -> u64 {
         let path: usize = leaf.leaf.path.iter().map(|part| part.len() + 3).sum();
-        // Everything else, rounded up, apart from the two bounds.
+        // The numbers cover everything else, rounded up, and the two bounds.
         (path + 160 + FILTER_FIELDS + 2 * LONGEST_TEXT) as u64
     }
 
@@ -272,7 +273,7 @@ impl Footer {
             let inside = position - start;
             scratch.clear();
             let from = match self.entries.partition_point(|&entry| entry <= inside) {
-                // Before the first entry.
+                // The byte lies before the first entry.
                 0 => {
                     self.group_start(&mut scratch);
                     0

@@ -17,18 +17,18 @@ use crate::views::parquet::layout::{PagePlace, ParquetLayout};
 use crate::views::parquet::thrift::{ThriftType, list_header, list_header_length, structure};
 use crate::views::wanted::WantedBytes;
 
-/// Longest page index to show: room for the pages of 150 GB of numbers. Engines that use one read all of it when they
-/// open a file, whatever the query; this much takes them some tenths of a second.
+/// Longest page index to show, in bytes: room for the pages of 150 GB of numbers. Engines that use one read all of it
+/// when they open a file, whatever the query; this much takes them some tenths of a second.
 const LONGEST: u64 = 16 << 20;
 
-/// Bytes of a page in an offset index: a struct of place, length and first row.
+/// Number of bytes of a page in an offset index: a struct of place, length and first row.
 const LOCATION: u64 = 27;
 
 /// Where the offset index and the column index of a column chunk lie: first byte and length of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::views::parquet) struct ChunkIndex {
     pub offsets: (u64, u32),
-    /// `None`: no column index.
+    /// The column index. `None`: there is none.
     pub columns: Option<(u64, u32)>,
 }
 
@@ -39,14 +39,15 @@ pub(in crate::views::parquet) struct PageIndex {
     leaves: Vec<KnownLeaf>,
     /// For each column chunk, row group by row group, the end of its column index.
     columns: Vec<u32>,
-    /// The end of its offset index, counted from the end of all column indexes.
+    /// For each column chunk, the end of its offset index, counted from the end of all column indexes.
     offsets: Vec<u32>,
-    /// Whether its column index is known: takes a look at every page, and every read of the footer needs it.
+    /// For each column chunk, whether its column index is known: finding out takes a look at every page, and every read
+    /// of the footer needs it.
     known: Vec<OnceLock<bool>>,
 }
 
 impl PageIndex {
-    /// The page index over a layout, with facts about each of its leaf columns. `None`: it is useless, because no
+    /// The page index over a layout, with facts about each of its leaf columns. `None`: it would be useless, because no
     /// column chunk has more than one page; or a page is longer than an index can express; or it would exceed
     /// [`LONGEST`].
     pub fn new(layout: Arc<ParquetLayout>, leaves: Vec<KnownLeaf>) -> Option<Self> {
@@ -62,7 +63,7 @@ impl PageIndex {
                 if column_bytes + offset_bytes > LONGEST {
                     return None;
                 }
-                // Stays below the limit.
+                // These numbers stay below the limit.
                 columns.push(column_bytes as u32);
                 offsets.push(offset_bytes as u32);
             }
@@ -72,17 +73,17 @@ impl PageIndex {
         (useful && sayable).then_some(Self { layout, leaves, columns, offsets, known })
     }
 
-    /// Bytes of all column indexes.
+    /// Returns the bytes of all column indexes.
     fn column_bytes(&self) -> u64 {
         self.columns.last().copied().unwrap_or(0).into()
     }
 
-    /// Bytes of the page index.
+    /// Returns the bytes of the page index.
     pub fn bytes(&self) -> u64 {
         self.column_bytes() + u64::from(self.offsets.last().copied().unwrap_or(0))
     }
 
-    /// Where the indexes of a column chunk lie. `None`: there is no such column chunk.
+    /// Returns where the indexes of a column chunk lie. `None`: there is no such column chunk.
     pub fn chunk(&self, group: u64, leaf: usize) -> Option<ChunkIndex> {
         let chunk = usize::try_from(group).ok()?.checked_mul(self.leaves.len())?.checked_add(leaf)?;
         let start = self.layout.end();
@@ -96,7 +97,7 @@ impl PageIndex {
         Some(ChunkIndex { offsets, columns })
     }
 
-    /// The rows of each page of a column chunk.
+    /// Returns the rows of each page of a column chunk.
     fn rows(&self, group: u64, leaf: usize) -> impl Iterator<Item = RowRange> {
         let pages = 0..self.layout.pages(group, leaf);
         pages.filter_map(move |page| Some(self.layout.page(group, leaf, page)?.rows))
@@ -139,7 +140,7 @@ impl PageIndex {
 
     fn read_offsets(&self, group: u64, leaf: usize, start: u64, wanted: &mut WantedBytes<'_>) {
         let pages = self.layout.pages(group, leaf);
-        // Field 1, a list.
+        // The pages are field 1, a list.
         let mut scratch = vec![0x19];
         list_header(ThriftType::Struct, pages as usize, &mut scratch);
         wanted.take(start, &scratch);
@@ -153,24 +154,25 @@ impl PageIndex {
             location(&place, first_row, &mut scratch);
             wanted.take(first + page * LOCATION, &scratch);
         }
-        // The end of the struct.
+        // The struct ends here.
         wanted.take(end, &[0]);
     }
 }
 
-/// Start and end of a piece, from a list of ends.
+/// Returns the start and the end of a piece, from a list of ends.
 fn piece(ends: &[u32], at: usize) -> Option<(u32, u32)> {
     let end = *ends.get(at)?;
     let before = at.checked_sub(1).and_then(|before| ends.get(before));
     Some((before.copied().unwrap_or(0), end))
 }
 
-/// Bytes reserved for a column index: none for a single page, since the row group's statistics say the same.
+/// Returns the bytes reserved for a column index: none for a single page, since the row group's statistics say the
+/// same.
 fn column_room(pages: u64, leaf: &KnownLeaf) -> u64 {
     if pages > 1 && leaf.bound > 0 { ColumnIndex::most(pages, leaf.bound) } else { 0 }
 }
 
-/// Bytes of an offset index.
+/// Returns the bytes of an offset index.
 fn offset_length(pages: u64) -> u64 {
     1 + list_header_length(pages) + pages * LOCATION + 1
 }

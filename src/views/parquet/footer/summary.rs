@@ -7,7 +7,7 @@ use crate::store::statistics::{self, LONGEST_TEXT, Scalar};
 use crate::views::parquet::body::leaf::{ParquetLeaf, Physical};
 use crate::views::parquet::layout::Groups;
 
-/// Most bytes of a bound of a leaf's values; 0: the leaf has no bounds.
+/// Returns the most bytes of a bound of a leaf's values; 0: the leaf has no bounds.
 pub(in crate::views::parquet) fn bound(leaf: &ParquetLeaf) -> usize {
     match leaf.physical {
         // Statistics cover rows, so those of a compound or list do not describe its parts.
@@ -26,13 +26,14 @@ pub(in crate::views::parquet) fn bound(leaf: &ParquetLeaf) -> usize {
 pub(in crate::views::parquet) struct LeafSummary {
     /// Number of nulls.
     pub nulls: u64,
-    /// The least and the largest value, in PLAIN encoding without a length; `None`: there is no value, one is NaN, or a
-    /// bound is too long.
+    /// The least and the greatest value, in PLAIN encoding without a length. `None`: there is no value, one is NaN, a
+    /// bound is too long, or another row group has values but no bounds.
     pub bounds: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The summaries of row groups. If one of them has values but no bounds, all lose their bounds: DataFusion takes the
-/// largest bound that it finds for that of the column, and a column whose bounds are all one value for a constant.
+/// Returns the summaries of row groups. If one of them has values but no bounds, all lose their bounds: DataFusion
+/// takes the largest bound that it finds for that of the column, and a column whose bounds are all one value for a
+/// constant.
 pub(in crate::views::parquet) fn summaries(leaf: &KnownLeaf, groups: &Groups) -> HashMap<u64, LeafSummary> {
     let (mut summaries, mut is_bounded) = (HashMap::new(), true);
     for group in 0..groups.count() {
@@ -49,7 +50,7 @@ pub(in crate::views::parquet) fn summaries(leaf: &KnownLeaf, groups: &Groups) ->
 }
 
 impl LeafSummary {
-    /// No bounds if there are NaN values, since engines order NaN differently.
+    /// Returns a summary: one without bounds if there are NaN values, since engines order NaN differently.
     fn new(known: &statistics::Summary, physical: Physical) -> Self {
         let bounds = match (&known.min, &known.max) {
             (Some(least), Some(largest)) if known.nans == 0 => plain(least, physical).zip(plain(largest, physical)),
@@ -59,7 +60,7 @@ impl LeafSummary {
     }
 }
 
-/// A value in PLAIN encoding; `None`: the leaf has no such values.
+/// Returns a value in PLAIN encoding. `None`: the leaf has no such values.
 pub(in crate::views::parquet) fn plain(value: &Scalar, physical: Physical) -> Option<Vec<u8>> {
     Some(match (value, physical) {
         (Scalar::Bool(value), Physical::Boolean) => vec![u8::from(*value)],
@@ -67,7 +68,7 @@ pub(in crate::views::parquet) fn plain(value: &Scalar, physical: Physical) -> Op
         (Scalar::Int(value), Physical::Int64) => value.to_le_bytes().into(),
         (Scalar::UInt(value), Physical::Int32) => u32::try_from(*value).ok()?.to_le_bytes().into(),
         (Scalar::UInt(value), Physical::Int64) => value.to_le_bytes().into(),
-        // Lossless: the column's values have this width.
+        // The conversion is lossless: the column's values have this width.
         (Scalar::Float(value), Physical::Float) => (*value as f32).to_le_bytes().into(),
         (Scalar::Float(value), Physical::Double) => value.to_le_bytes().into(),
         (Scalar::Text(text), Physical::ByteArray) => text.clone(),

@@ -32,10 +32,11 @@ const MOST_STRIDDEN_CHUNKS: u64 = 8 * MOST_CHUNKS;
 /// row group, however short this is.
 const MOST_SHORT: u64 = 256;
 
-/// Beyond that number, runs of rows share a row group of up to about this many bytes of whole rows.
+/// About the most bytes of whole rows in a row group that runs of rows share, once they would make more than
+/// [`MOST_SHORT`].
 const SHARED_BYTES: u64 = 1 << 20;
 
-/// Most column chunks of all row groups if rows are cut; beyond, runs of rows share longer ones.
+/// Most column chunks of all row groups if rows are cut. With more, several runs of rows share a row group.
 const MOST_CUT_CHUNKS: u64 = 2 * MOST_CHUNKS;
 
 /// Sizes of the rows of a file.
@@ -43,7 +44,7 @@ const MOST_CUT_CHUNKS: u64 = 2 * MOST_CHUNKS;
 pub(in crate::views::parquet) struct RowSizes {
     /// Number of leaf columns.
     pub leaves: usize,
-    /// Bytes of a row, about.
+    /// About how many bytes a row takes.
     pub width: u64,
     /// The longest [stride](crate::store::Facts::stride).
     pub stride: u64,
@@ -55,14 +56,14 @@ pub(in crate::views::parquet) struct RowSizes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct Groups {
     blocked: Blocked,
-    /// Rows at which a row group ends in any case.
+    /// Rows at which row groups end in any case.
     pub cuts: Option<Cuts>,
-    /// Distinct numbers of rows of the shorter groups.
+    /// Distinct numbers of rows of the shorter row groups.
     pub(super) short: Arc<[u64]>,
 }
 
 impl Groups {
-    /// Groups of `per_group` rows, a power of two.
+    /// Makes row groups of `per_group` rows, a power of two.
     pub fn new(rows: u64, per_group: u64, cuts: Option<Cuts>) -> Self {
         let blocked = Blocked::new(rows, per_group, cuts.as_ref());
         let first = if blocked.is_cut() { 0 } else { blocked.count().saturating_sub(1) };
@@ -71,12 +72,12 @@ impl Groups {
         Self { blocked, cuts, short: short.into_iter().collect() }
     }
 
-    /// Chooses groups for a file of these leaf columns. Runs of rows between `cuts` get groups of their own; if these
-    /// would be too many, whole runs share groups.
+    /// Chooses row groups for a file of these leaf columns. Runs of rows between `cuts` get row groups of their own; if
+    /// these would be too many, whole runs share row groups.
     pub fn choose(rows: u64, sizes: &RowSizes, cuts: Option<&Cuts>) -> Self {
         let RowSizes { leaves, width, stride, labels } = *sizes;
         let fitting = (STRIDDEN_BYTES / stride.max(1)).max(1);
-        // So many labels are usually texts that take less than a dictionary would.
+        // That many labels are usually texts that take less than a dictionary would.
         let for_labels = if labels > MOST_LABELLED / ROWS_PER_LABEL { 0 } else { labels * ROWS_PER_LABEL };
         let mut per_group = for_labels.next_power_of_two().max(LEAST_ROWS).min(1 << fitting.ilog2());
         let most = if stride > 0 { MOST_STRIDDEN_CHUNKS } else { MOST_CHUNKS };
@@ -96,17 +97,17 @@ impl Groups {
         groups
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> u64 {
         self.blocked.rows()
     }
 
-    /// Most rows of a group.
+    /// Returns the most rows of a row group.
     pub fn per_group(&self) -> u64 {
         self.blocked.per_block()
     }
 
-    /// Typical number of rows of a group.
+    /// Returns the typical number of rows of a row group.
     pub fn typical(&self) -> u64 {
         match self.blocked.is_cut() {
             true => self.rows() / self.count().max(1),
@@ -114,12 +115,12 @@ impl Groups {
         }
     }
 
-    /// Number of groups.
+    /// Returns the number of row groups.
     pub fn count(&self) -> u64 {
         self.blocked.count()
     }
 
-    /// Rows of one group.
+    /// Returns the rows of one row group.
     pub fn rows_of(&self, group: u64) -> RowRange {
         self.blocked.rows_of(group)
     }

@@ -10,11 +10,11 @@ use crate::views::parquet::thrift::page::PageHeaderForm;
 /// A measured page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::views::parquet) struct Page {
-    /// Rows.
+    /// Number of rows of the page.
     pub rows: u32,
     /// Bytes of the body.
     pub bytes: u32,
-    /// Values, nulls and empty lists among them.
+    /// Number of entries: values, nulls and empty lists.
     pub entries: u32,
 }
 
@@ -24,28 +24,28 @@ pub(in crate::views::parquet) struct MeasuredPages {
     padded: bool,
     pub(super) runs: Vec<PageRun>,
     pub(super) kinds: Vec<GroupPages>,
-    /// The kind of each group.
+    /// For each row group, the position of its kind in `kinds`.
     groups: Vec<u32>,
-    /// Bytes of the longest page with its header.
+    /// Bytes of the longest page, header included.
     pub(super) longest: u64,
 }
 
-/// Consecutive equal pages of a group.
+/// Consecutive equal pages of a row group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PageRun {
-    /// Number of the first page within the group.
+    /// Number of the run's first page within the row group.
     number: u64,
-    /// Its first row within the group.
+    /// First row of that page within the row group.
     row: u32,
-    /// Its first byte within the chunk's data pages.
+    /// First byte of that page within the chunk's data pages.
     at: u64,
-    /// Rows of each.
+    /// Number of rows of each page.
     rows: u32,
-    /// Bytes of each, with its header.
+    /// Bytes of each page, header included.
     bytes: u64,
 }
 
-/// All pages of a group.
+/// All pages of a row group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GroupPages {
     runs: Range<usize>,
@@ -66,7 +66,7 @@ impl MeasuredPages {
         let mut next: Option<(Page, u64)> = None;
         for group in 0..groups.count() {
             let range = groups.rows_of(group);
-            // At most 2^24.
+            // A row group has at most 2^24 rows.
             let rows = (range.end - range.start) as u32;
             let mut kind = GroupPages { runs: measured.runs.len()..measured.runs.len(), ..GroupPages::default() };
             let mut row = 0;
@@ -82,7 +82,7 @@ impl MeasuredPages {
                 if count < left {
                     next = Some((page, left - count));
                 }
-                // Groups within one run of equal pages are equal.
+                // Row groups within one run of equal pages are equal.
                 let before = measured.kinds.last().filter(|before| before.only == Some(page) && before.pages == count);
                 if row == 0 && before.is_some() && u64::from(page.rows) * count == u64::from(rows) {
                     kind = before.cloned().unwrap_or_default();
@@ -100,7 +100,7 @@ impl MeasuredPages {
                 kind.pages += count;
                 kind.bytes = kind.bytes.checked_add(bytes.checked_mul(count)?)?;
                 kind.entries = kind.entries.checked_add(u64::from(page.entries).checked_mul(count)?)?;
-                // At most the rows of the group.
+                // No more than the rows of the row group.
                 row += page.rows * count as u32;
             }
             let known = measured.kinds.last().is_some_and(|last| last.runs == kind.runs && !kind.runs.is_empty());
@@ -112,7 +112,7 @@ impl MeasuredPages {
         (next.is_none() && pages.next().is_none()).then_some(measured)
     }
 
-    /// The kind of header.
+    /// Returns the form of the pages' headers.
     pub fn header(&self) -> PageHeaderForm {
         if self.padded { PageHeaderForm::Padded } else { PageHeaderForm::Exact }
     }
@@ -121,33 +121,33 @@ impl MeasuredPages {
         self.kinds.get(*self.groups.get(usize::try_from(group).ok()?)? as usize)
     }
 
-    /// The last run for which `is_before` is true.
+    /// Returns the last run of a row group for which `is_before` is true.
     fn run(&self, group: u64, is_before: impl Fn(&PageRun) -> bool) -> Option<&PageRun> {
         let runs = self.runs.get(self.group(group)?.runs.clone())?;
         runs.get(runs.partition_point(is_before).checked_sub(1)?)
     }
 
-    /// Data pages of a group.
+    /// Returns the number of data pages of a row group.
     pub fn pages(&self, group: u64) -> u64 {
         self.group(group).map_or(0, |group| group.pages)
     }
 
-    /// Bytes of the data pages of a group.
+    /// Returns the bytes of the data pages of a row group.
     pub fn chunk(&self, group: u64) -> u64 {
         self.group(group).map_or(0, |group| group.bytes)
     }
 
-    /// Values of a group, nulls among them.
+    /// Returns the number of values of a row group, nulls included.
     pub fn entries(&self, group: u64) -> u64 {
         self.group(group).map_or(0, |group| group.entries)
     }
 
-    /// The number of the page that contains byte `at` of the data pages.
+    /// Returns the number of the page that contains byte `at` of a row group's data pages.
     pub fn number(&self, group: u64, at: u64) -> u64 {
         self.run(group, |run| run.at <= at).map_or(0, |run| run.number + (at - run.at) / run.bytes.max(1))
     }
 
-    /// A page's first row within the group, its rows, its first byte and its bytes.
+    /// Returns a page's first row within the row group, its number of rows, its first byte and its number of bytes.
     pub fn page(&self, group: u64, number: u64) -> Option<(u64, u64, u64, u64)> {
         if number >= self.pages(group) {
             return None;

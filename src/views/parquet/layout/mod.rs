@@ -14,18 +14,18 @@ pub(super) use groups::{Groups, ROWS_PER_LABEL, RowSizes};
 pub(super) use measured::{MeasuredPages, Page};
 pub(super) use slots::{Bodies, PAGE_BYTES, Slots};
 
-/// Bytes of a memory page.
+/// Bytes of a page of memory.
 const ALIGNMENT: u64 = 4096;
 
-/// The bytes before everything else: `PAR1`.
+/// Number of bytes before everything else: `PAR1`.
 const MAGIC: u64 = 4;
 
 /// Sizes of a leaf column.
 #[derive(Clone, Debug)]
 pub(super) struct LeafSize {
-    /// Bytes of its dictionary page with the header, at the start of each chunk; 0: no dictionary.
+    /// Bytes of the leaf's dictionary page with its header, at the start of each chunk; 0: no dictionary.
     pub dictionary: u64,
-    /// Its data pages.
+    /// Data pages of the leaf.
     pub pages: DataPages,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum DataPages {
 }
 
 impl DataPages {
-    /// Bytes of the longest page, header included.
+    /// Returns the bytes of the longest page, header included.
     pub fn longest(&self) -> u64 {
         match self {
             DataPages::Slots(slots) => slots.bytes,
@@ -47,7 +47,7 @@ impl DataPages {
         }
     }
 
-    /// The kind of their headers.
+    /// Returns the form of the pages' headers.
     pub fn header(&self) -> PageHeaderForm {
         match self {
             DataPages::Slots(slots) => slots.header,
@@ -56,16 +56,16 @@ impl DataPages {
     }
 }
 
-/// A column chunk.
+/// Where a column chunk lies, and how much it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ColumnChunk {
-    /// First byte: of the dictionary page, if there is one.
+    /// First byte of the chunk: that of the dictionary page, if there is one.
     pub start: u64,
     /// First byte of the data pages.
     pub data: u64,
-    /// Bytes of all pages.
+    /// Bytes of all pages, headers included.
     pub bytes: u64,
-    /// Values, nulls among them.
+    /// Number of values, nulls included.
     pub entries: u64,
 }
 
@@ -76,7 +76,7 @@ pub(super) enum ParquetRegion {
     Magic,
     /// A gap, up to this byte.
     Gap(u64),
-    /// The dictionary page of a leaf: its first byte, and the first byte of the data pages.
+    /// The dictionary page of a leaf, from its first byte up to the first byte of the data pages.
     Dictionary { leaf: usize, start: u64, end: u64 },
     /// A data page.
     Page(PagePlace),
@@ -89,9 +89,9 @@ pub(super) enum ParquetRegion {
 pub(super) struct PagePlace {
     pub leaf: usize,
     pub rows: RowRange,
-    /// First byte of its header.
+    /// First byte of the page's header.
     pub start: u64,
-    /// Bytes including header and padding.
+    /// Bytes of the page, header and padding included.
     pub bytes: u64,
 }
 
@@ -113,7 +113,7 @@ enum Starts {
 }
 
 impl ParquetLayout {
-    /// `None`: the file would be too large.
+    /// Lays the row groups out. `None`: the file would be too large.
     pub fn new(groups: Groups, leaves: Vec<LeafSize>) -> Option<Self> {
         let is_even = |leaf: &LeafSize| matches!(leaf.pages, DataPages::Slots(_));
         let alike = groups.cuts.is_none() && leaves.iter().all(is_even);
@@ -125,8 +125,8 @@ impl ParquetLayout {
             let is_aligned =
                 |leaf: &LeafSize| matches!(&leaf.pages, DataPages::Slots(slots) if slots.aligned(most).is_some());
             let aligned = leaves.iter().any(is_aligned);
-            // If some chunk of a group is aligned, so is the group; the first chunk of the file leaves room for the
-            // magic.
+            // If some chunk of a row group is aligned, so is the row group; the first chunk of the file leaves room for
+            // the magic.
             let (first, from) = if aligned { (0, MAGIC) } else { (MAGIC, 0) };
             let (full, full_end) = place(&leaves, &groups, 0, from)?;
             let (last, last_end) = place(&leaves, &groups, count - 1, from)?;
@@ -146,28 +146,28 @@ impl ParquetLayout {
         (end <= LARGEST / 2).then_some(Self { groups, leaves, starts, end })
     }
 
-    /// Adds a gap of `bytes` after the last page; `None`: the file would be too large.
+    /// Adds a gap of `bytes` after the last page. `None`: the file would be too large.
     pub fn with_gap(mut self, bytes: u64) -> Option<Self> {
         self.end = self.end.checked_add(bytes).filter(|end| *end <= LARGEST / 2)?;
         Some(self)
     }
 
-    /// The row groups.
+    /// Returns the row groups.
     pub fn groups(&self) -> &Groups {
         &self.groups
     }
 
-    /// The leaf columns.
+    /// Returns the sizes of the leaf columns.
     pub fn leaves(&self) -> &[LeafSize] {
         &self.leaves
     }
 
-    /// The end of the last page, gap included.
+    /// Returns the end of the last page, gap included.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// Offsets of a group's chunks, and the byte of the file from which they count.
+    /// Returns the offsets of a row group's chunks, and the byte of the file from which they count.
     fn starts(&self, group: u64) -> (&[u64], u64) {
         match &self.starts {
             Starts::Alike { full, last, first, stride } => {
@@ -181,7 +181,7 @@ impl ParquetLayout {
         }
     }
 
-    /// A column chunk.
+    /// Returns a column chunk.
     pub fn chunk(&self, group: u64, leaf: usize) -> Option<ColumnChunk> {
         let (starts, base) = self.starts(group);
         let (start, size) = (base + starts.get(leaf)?, self.leaves.get(leaf)?);
@@ -210,7 +210,7 @@ impl ParquetLayout {
         }
     }
 
-    /// The part of the file that contains a byte.
+    /// Returns the part of the file that contains byte `offset`.
     pub fn locate(&self, offset: u64) -> ParquetRegion {
         if offset < MAGIC {
             return ParquetRegion::Magic;
@@ -221,7 +221,7 @@ impl ParquetLayout {
         let group = self.group_at(offset);
         let (starts, base) = self.starts(group);
         let relative = offset.saturating_sub(base);
-        // The start of the next chunk, possibly in the next group.
+        // Finds the start of the next chunk, possibly in the next row group.
         let next = |leaf: usize| match starts.get(leaf) {
             Some(start) => base + start,
             None => self.chunk(group + 1, 0).map_or(self.end, |chunk| chunk.start),
@@ -245,7 +245,7 @@ impl ParquetLayout {
         self.page(group, leaf, number).map_or(ParquetRegion::Gap(self.end), ParquetRegion::Page)
     }
 
-    /// Data pages of a column chunk.
+    /// Returns the number of data pages of a column chunk.
     pub fn pages(&self, group: u64, leaf: usize) -> u64 {
         let rows = self.groups.rows_of(group);
         match self.leaves.get(leaf).map(|leaf| &leaf.pages) {
@@ -255,7 +255,7 @@ impl ParquetLayout {
         }
     }
 
-    /// A data page of a column chunk, by number.
+    /// Returns a data page of a column chunk, by number.
     pub fn page(&self, group: u64, leaf: usize, number: u64) -> Option<PagePlace> {
         let (chunk, size) = self.chunk(group, leaf).zip(self.leaves.get(leaf))?;
         let rows = self.groups.rows_of(group);
@@ -276,7 +276,7 @@ impl ParquetLayout {
     }
 }
 
-/// Bytes of a chunk.
+/// Returns the bytes of a column chunk.
 fn chunk_bytes(leaf: &LeafSize, groups: &Groups, group: u64) -> Option<u64> {
     let rows = groups.rows_of(group);
     let data = match &leaf.pages {
@@ -286,7 +286,7 @@ fn chunk_bytes(leaf: &LeafSize, groups: &Groups, group: u64) -> Option<u64> {
     data.checked_add(leaf.dictionary)
 }
 
-/// First bytes of the chunks of a group from byte `at` on, and the end of the last.
+/// Returns the first byte of each chunk of a row group that begins at byte `at`, and the end of the last.
 fn place(leaves: &[LeafSize], groups: &Groups, group: u64, mut at: u64) -> Option<(Vec<u64>, u64)> {
     let mut starts = Vec::with_capacity(leaves.len());
     let rows = groups.rows_of(group);

@@ -15,20 +15,20 @@ const CELLS_BYTES: u64 = 8 * MOST_ROWS;
 /// A page of cells of at least this many bytes is aligned to [`ALIGNMENT`]: the gap is then at most 6 %.
 const WORTH_ALIGNING: u64 = 64 << 10;
 
-/// Pages of equal size; the last one of a group may be shorter.
+/// Pages of equal size; the last one of a row group may be shorter.
 #[derive(Clone, Debug)]
 pub(in crate::views::parquet) struct Slots {
-    /// Rows of a page: a power of two, at most those of a group.
+    /// Rows of a page: a power of two, at most the rows of a row group.
     pub rows: u64,
     /// Bytes of a page, header and padding included.
     pub bytes: u64,
-    /// The kind of header.
+    /// The form of the pages' headers.
     pub header: PageHeaderForm,
-    /// Values for each row.
+    /// Number of values of each row.
     pub entries: u64,
-    /// Bytes of a page before the place of its first row, without the header; `None`: rows have no fixed places.
+    /// Bytes of a page before the place of its first row, without the header. `None`: rows have no fixed places.
     lead: Option<u64>,
-    /// Shorter pages.
+    /// The shorter pages with which row groups can end.
     short: Box<[ShortPage]>,
 }
 
@@ -36,26 +36,26 @@ pub(in crate::views::parquet) struct Slots {
 #[derive(Clone, Copy, Debug)]
 struct ShortPage {
     rows: u64,
-    /// As in [`Slots`].
+    /// Bytes of the page, as in [`Slots`]; `lead` likewise.
     bytes: u64,
     lead: Option<u64>,
 }
 
 /// Sizes of the bodies of a leaf's pages, by number of rows.
 pub(in crate::views::parquet) trait Bodies {
-    /// Most bytes, monotone in the rows; `None`: not known.
+    /// Returns the most bytes of a body, monotone in the rows. `None`: not known.
     fn most(&self, rows: u64) -> Option<u64>;
-    /// The kind of header: without padding if bodies always have that many bytes.
+    /// Returns the form of the header: without padding if a body always has [`Bodies::most`] bytes.
     fn header(&self) -> PageHeaderForm;
-    /// Values for each row.
+    /// Returns the number of values of each row.
     fn entries(&self) -> u64;
-    /// Bytes before the place of the first row; `None`: rows have no fixed places.
+    /// Returns the bytes before the place of the first row. `None`: rows have no fixed places.
     fn lead(&self, rows: u64) -> Option<u64>;
 }
 
 impl Slots {
-    /// Slots for such pages. `None`: even one row may exceed [`PAGE_BYTES`] but usually takes much less, or the sizes
-    /// are unknown. Exact bodies need no padding.
+    /// Returns slots for such pages. `None`: even one row may exceed [`PAGE_BYTES`] but usually takes much less, or the
+    /// sizes are unknown. Exact bodies need no padding.
     pub fn new(groups: &Groups, bodies: &impl Bodies) -> Option<Self> {
         let header = bodies.header();
         let exact = !header.is_padded();
@@ -79,7 +79,7 @@ impl Slots {
         Some(Self { rows, bytes, header, entries: bodies.entries(), lead, short })
     }
 
-    /// A page of this many rows; `None`: no row group ends with such a page.
+    /// Returns the page of this many rows. `None`: no row group ends with such a page.
     fn of(&self, rows: u64) -> Option<ShortPage> {
         if rows == self.rows {
             return Some(ShortPage { rows, bytes: self.bytes, lead: self.lead });
@@ -87,17 +87,18 @@ impl Slots {
         self.short.iter().find(|page| page.rows == rows).copied()
     }
 
-    /// Bytes of a page of this many rows.
+    /// Returns the bytes of a page of this many rows.
     pub fn page(&self, rows: u64) -> Option<u64> {
         if rows == 0 { Some(0) } else { Some(self.of(rows)?.bytes) }
     }
 
-    /// Bytes of the data pages of a chunk of this many rows.
+    /// Returns the bytes of the data pages of a chunk of this many rows.
     pub fn chunk(&self, rows: u64) -> Option<u64> {
         (rows / self.rows).checked_mul(self.bytes)?.checked_add(self.page(rows % self.rows)?)
     }
 
-    /// Bytes of the page before its first row, if rows begin at an alignment boundary in a chunk of `rows` rows.
+    /// Returns the bytes of a page before its first row, if rows begin at an alignment boundary in a chunk of `rows`
+    /// rows.
     pub fn aligned(&self, rows: u64) -> Option<u64> {
         let page = self.of(rows.min(self.rows))?;
         if page.bytes >= WORTH_ALIGNING { page.lead?.checked_add(self.header.bytes()) } else { None }

@@ -10,16 +10,16 @@ pub(super) mod schema;
 /// The largest 64-bit number that can be written.
 pub(super) const LARGEST: u64 = (1 << 62) - 1;
 
-/// Bytes of a 32-bit number.
+/// Number of bytes of a 32-bit number.
 const WIDTH_32: usize = 5;
 
-/// Bytes of a 64-bit number.
+/// Number of bytes of a 64-bit number.
 pub(super) const WIDTH_64: usize = 9;
 
-/// Bytes of the length in a [`ThriftStruct::padding`]: 21 bits would usually do, five groups hold any.
+/// Number of bytes of the length in a [`ThriftStruct::padding`]: 21 bits would usually do, five groups hold any.
 const WIDTH_PADDING: usize = 5;
 
-/// Types of elements and fields.
+/// Thrift types of elements and fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ThriftType {
     Bool = 1,
@@ -38,8 +38,8 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// Bytes that [`ThriftStruct::padding`] adds to the padding itself, if the field number exceeds the last one by at most
-/// 15.
+/// Number of bytes that [`ThriftStruct::padding`] adds to the padding itself, if the field number exceeds the last one
+/// by at most 15.
 pub(super) const PADDING_OVERHEAD: u64 = 1 + WIDTH_PADDING as u64;
 
 /// Appends a number in as few groups of seven bits as possible.
@@ -60,7 +60,7 @@ fn wide_varint(mut value: u64, width: usize, out: &mut Vec<u8>) {
     out.push(value as u8 & 0x7f);
 }
 
-/// Appends a small number to a list; its value is constant, so its length may depend on it.
+/// Appends a small number to a list. Its value is constant, so its length may depend on the value.
 pub(super) fn small_i32(value: i32, out: &mut Vec<u8>) {
     varint(u64::from(((value << 1) ^ (value >> 31)) as u32), out);
 }
@@ -92,7 +92,7 @@ pub(super) fn list_header(element: ThriftType, count: usize, out: &mut Vec<u8>) 
     }
 }
 
-/// Bytes that [`list_header`] appends.
+/// Returns the number of bytes that [`list_header`] appends.
 pub(super) fn list_header_length(count: u64) -> u64 {
     if count < 15 { 1 } else { 1 + u64::from(count.ilog2() / 7 + 1) }
 }
@@ -104,7 +104,7 @@ pub(super) fn structure(out: &mut Vec<u8>, fields: impl FnOnce(&mut ThriftStruct
     out.push(0);
 }
 
-/// The fields of a struct, in the order of their numbers.
+/// Writes the fields of a struct, in the order of their numbers.
 pub(super) struct ThriftStruct<'a> {
     out: &'a mut Vec<u8>,
     last: u8,
@@ -142,7 +142,7 @@ impl<'a> ThriftStruct<'a> {
         wide_varint(u64::from(((value << 1) ^ (value >> 31)) as u32), WIDTH_32, self.out);
     }
 
-    /// A number up to [`LARGEST`].
+    /// Appends a field with a number up to [`LARGEST`].
     pub fn i64(&mut self, id: u8, value: u64) {
         self.field(id, I64);
         wide_i64(value, self.out);
@@ -158,25 +158,25 @@ impl<'a> ThriftStruct<'a> {
         structure(self.out, fields);
     }
 
-    /// A struct field that `write` appends, including its end.
+    /// Appends a struct field that `write` writes, end included.
     pub fn structure_with(&mut self, id: u8, write: impl FnOnce(&mut Vec<u8>)) {
         self.field(id, STRUCT);
         write(self.out);
     }
 
-    /// Bytes in the buffer so far.
+    /// Returns the number of bytes in the buffer so far.
     pub fn len(&self) -> usize {
         self.out.len()
     }
 
-    /// A list whose elements `elements` appends.
+    /// Appends a list whose elements `elements` writes.
     pub fn list(&mut self, id: u8, element: ThriftType, count: usize, elements: impl FnOnce(&mut Vec<u8>)) {
         self.field(id, LIST);
         list_header(element, count, self.out);
         elements(self.out);
     }
 
-    /// `length` zeros in a field that every reader skips as unknown. Takes [`PADDING_OVERHEAD`] bytes more.
+    /// Appends `length` zeros in a field that every reader skips as unknown. Takes [`PADDING_OVERHEAD`] bytes more.
     pub fn padding(&mut self, id: u8, length: usize) {
         self.field(id, BINARY);
         wide_varint(length as u64, WIDTH_PADDING, self.out);

@@ -1,17 +1,17 @@
-//! Page headers: constant length for all values, apart from the padding.
+//! Page headers, which have a constant length for all values, apart from the padding.
 
 use super::{PADDING_OVERHEAD, structure};
 
-/// Bytes of the header of a data page without padding.
+/// Number of bytes of the header of a data page without padding.
 pub(in crate::views::parquet) const DATA_HEADER: u64 = 45;
 
-/// Bytes of the header of a data page of version 2 without padding.
+/// Number of bytes of the header of a data page of version 2 without padding.
 const DATA_HEADER_2: u64 = 58;
 
-/// Bytes of the header of a dictionary page.
+/// Number of bytes of the header of a dictionary page.
 pub(in crate::views::parquet) const DICTIONARY_HEADER: u64 = 33;
 
-/// The field of a page header that holds padding: unknown to Parquet (its last is 8), and within reach of Thrift's
+/// The field of a page header that holds padding: unknown to Parquet (whose last is 8), and within reach of Thrift's
 /// short form from field 5, the only form that all readers know.
 const PADDING: u8 = 15;
 
@@ -29,19 +29,19 @@ const RLE_DICTIONARY: i32 = 8;
 const UNCOMPRESSED: i32 = 0;
 const GZIP: i32 = 2;
 
-/// Kinds of headers of the data pages of a column chunk.
+/// Forms of headers of the data pages of a column chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) enum PageHeaderForm {
     /// Version 1, without padding.
     Exact,
     /// Version 1, with padding.
     Padded,
-    /// Version 2, with padding; can declare a page compressed.
+    /// Version 2, with padding. It can declare a page compressed.
     Squeezed,
 }
 
 impl PageHeaderForm {
-    /// Bytes without the padding.
+    /// Returns the bytes of the header without the padding.
     pub fn bytes(self) -> u64 {
         match self {
             PageHeaderForm::Exact => DATA_HEADER,
@@ -50,18 +50,18 @@ impl PageHeaderForm {
         }
     }
 
-    /// Whether it may contain padding.
+    /// Whether the header may contain padding.
     pub fn is_padded(self) -> bool {
         self != PageHeaderForm::Exact
     }
 
-    /// The compression codec of the pages.
+    /// Returns the compression codec of the pages.
     pub fn codec(self) -> i32 {
         if self == PageHeaderForm::Squeezed { GZIP } else { UNCOMPRESSED }
     }
 }
 
-/// The parts of a body of version 2, as its header declares them.
+/// Parts of a body of version 2, as the page's header declares them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct PageBodyParts {
     /// Bytes of repetition levels.
@@ -77,14 +77,14 @@ pub(in crate::views::parquet) struct PageBodyParts {
 /// Encoding of the values of a data page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) enum PageEncoding {
-    /// One after the other.
+    /// Values one after the other.
     Plain,
     /// Indices into the chunk's dictionary.
     Dictionary,
 }
 
 impl PageEncoding {
-    /// Number in `parquet.thrift`.
+    /// Returns the encoding's number in `parquet.thrift`.
     fn number(self) -> i32 {
         match self {
             PageEncoding::Plain => PLAIN,
@@ -92,7 +92,7 @@ impl PageEncoding {
         }
     }
 
-    /// All encodings in a chunk with such pages, including those of levels and dictionary.
+    /// Returns all encodings in a chunk with such pages, including those of levels and dictionary.
     pub fn encodings(self) -> &'static [i32] {
         match self {
             PageEncoding::Plain => &[PLAIN, RLE],

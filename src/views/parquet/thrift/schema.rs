@@ -9,7 +9,7 @@ use super::{ThriftStruct, structure};
 
 use crate::views::Misfit;
 
-/// The Parquet schema of columns with these Arrow types.
+/// Returns the Parquet schema of columns with these Arrow types.
 ///
 /// # Errors
 /// If Parquet lacks one of the types.
@@ -17,7 +17,7 @@ pub(in crate::views::parquet) fn convert(schema: &Schema) -> Result<SchemaDescri
     ArrowSchemaConverter::new().schema_root("schema").convert(schema).map_err(|error| Misfit::Type(error.to_string()))
 }
 
-/// Number of elements that [`write`] appends for a node and its descendants.
+/// Returns the number of elements that [`write`] appends for a node and its descendants.
 pub(in crate::views::parquet) fn count(node: &Type) -> usize {
     1 + children(node).iter().map(|child| count(child)).sum::<usize>()
 }
@@ -72,7 +72,8 @@ pub(in crate::views::parquet) fn write(node: &Type, out: &mut Vec<u8>) {
     children(node).iter().for_each(|child| write(child, out));
 }
 
-/// `parquet.thrift` LogicalType. Types that hepfs never writes are left out: the converted type covers most of them.
+/// Appends a `parquet.thrift` LogicalType. Types that hepfs never writes are left out: the converted type covers most
+/// of them.
 fn logical_type(logical: &LogicalType, element: &mut ThriftStruct<'_>) {
     let empty = |id: u8| move |union: &mut ThriftStruct<'_>| union.structure(id, |_| ());
     match logical {
@@ -111,7 +112,7 @@ fn logical_type(logical: &LogicalType, element: &mut ThriftStruct<'_>) {
     }
 }
 
-/// `parquet.thrift` TimeUnit.
+/// Returns the number of a `parquet.thrift` TimeUnit.
 fn unit_of(unit: &TimeUnit) -> u8 {
     match unit {
         TimeUnit::MILLIS => 1,

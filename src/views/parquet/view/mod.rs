@@ -30,7 +30,7 @@ use crate::views::text::streams::BlockReaders;
 use crate::views::wanted::WantedBytes;
 use crate::views::{AccessPattern, Effort, Size, Standing, UNKNOWN_SIZE, View};
 
-/// The first and the last bytes.
+/// The first and the last bytes of a file.
 const MAGIC: &[u8] = b"PAR1";
 
 /// Most bytes of labels without a meaningful order that exported files include in full: memory holds them twice.
@@ -50,7 +50,7 @@ struct Shared {
     /// The size shown before lengths are known, if learning them takes long.
     promised: OnceLock<Option<u64>>,
     frame: OnceLock<Arc<Frame>>,
-    /// The size of the frame; facts learnt about values do not change it.
+    /// The size of the frame, which facts learnt about values do not change.
     size: OnceLock<u64>,
     streams: Mutex<BlockReaders>,
 }
@@ -62,7 +62,7 @@ struct Started {
     sizes: MeasuredLeaves,
 }
 
-/// Everything but the values.
+/// Everything in a file but the values.
 struct Frame {
     started: Arc<Started>,
     layout: Arc<ParquetLayout>,
@@ -72,8 +72,8 @@ struct Frame {
 }
 
 impl ParquetView {
-    /// A file over `columns`, which have equal lengths (the shortest counts). Rendered pages are cached in `cache`.
-    /// Reads nothing.
+    /// Returns a file over `columns`, which have equal lengths (the shortest counts). Rendered pages are cached in
+    /// `cache`. Reads nothing.
     pub fn new(columns: Vec<ParquetColumn>, cache: Arc<BlockCache>) -> Self {
         let shared = Shared {
             id: next_view(),
@@ -89,7 +89,7 @@ impl ParquetView {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The labels of each column of categories, compressed as in an exported file; `None` for any other column.
+    /// Returns the labels of each column of categories, compressed as in an exported file. `None`: any other column.
     pub(super) fn labels(
         &self,
         compression: Compression,
@@ -154,7 +154,7 @@ impl View for ParquetView {
     fn size(&self, effort: Effort, interrupt: &Interrupt) -> Result<Size, Error> {
         let shared = &self.shared;
         let exact = match effort {
-            // A frame takes some kilobytes per column.
+            // Making a frame takes some kilobytes per column.
             Effort::Known => shared.size.get().is_some(),
             Effort::Free => !shared.is_costly(interrupt)?,
             // Spark locates the footer by the size from `stat`, so the file keeps a size once shown.
@@ -237,7 +237,7 @@ impl Shared {
         Ok(self.prepared.get_or_init(|| Arc::new(Started { prepared, sizes })).clone())
     }
 
-    /// Whether the size takes reading.
+    /// Whether finding the size takes reading.
     fn is_costly(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         if self.size.get().is_some() {
             return Ok(false);
@@ -248,12 +248,12 @@ impl Shared {
         Ok(!self.start(interrupt)?.sizes.is_known())
     }
 
-    /// Whether lengths are known, or kept in the cache folder.
+    /// Whether the lengths are known, or kept in the cache folder.
     fn is_found(&self, interrupt: &Interrupt) -> Result<bool, Error> {
         Ok(self.size.get().is_some() || self.start(interrupt)?.sizes.is_found(interrupt)?)
     }
 
-    /// The size estimated from a sample; `None`: exact lengths take no longer.
+    /// Returns the size estimated from a sample. `None`: learning the exact lengths takes no longer.
     fn promised(&self, interrupt: &Interrupt) -> Result<Option<u64>, Error> {
         if let Some(promised) = self.promised.get() {
             return Ok(*promised);
@@ -266,7 +266,7 @@ impl Shared {
         Ok(*self.promised.get_or_init(|| promised))
     }
 
-    /// The size; takes a pass if some lengths vary.
+    /// Returns the size; takes a pass if some lengths vary.
     fn size(&self, interrupt: &Interrupt) -> Result<u64, Error> {
         match self.size.get() {
             Some(size) => Ok(*size),
@@ -276,7 +276,7 @@ impl Shared {
         }
     }
 
-    /// Everything but the values; takes a pass as the size does.
+    /// Returns the frame; takes a pass if some lengths vary.
     fn frame(&self, interrupt: &Interrupt) -> Result<Arc<Frame>, Error> {
         if let Some(frame) = self.frame.get() {
             return Ok(frame.clone());
@@ -285,7 +285,7 @@ impl Shared {
         Ok(self.frame.get_or_init(|| frame).clone())
     }
 
-    /// Builds the frame; `tells`: with facts about values, for a file that will be read.
+    /// Builds the frame. `tells` adds facts about values, for a file that will be read.
     fn made(&self, tells: bool, interrupt: &Interrupt) -> Result<Frame, Error> {
         let promised = self.promised(interrupt)?.unwrap_or(0);
         let started = self.start(interrupt)?;
@@ -301,7 +301,7 @@ impl Shared {
         Ok(frame)
     }
 
-    /// Assembles a file with these measured pages, and a gap after the last page; `tells`: with facts about its values.
+    /// Assembles a file with these measured pages, and a gap after the last page. `tells` adds facts about values.
     fn assemble(
         &self,
         started: &Arc<Started>,
@@ -315,7 +315,7 @@ impl Shared {
             let pages = match (&leaf.slots, pages.get(&position)) {
                 (Some(slots), _) => DataPages::Slots(slots.clone()),
                 (None, Some(measured)) => DataPages::Measured(Arc::clone(measured)),
-                // No rows: no pages.
+                // Without rows there are no pages.
                 (None, None) => DataPages::Measured(Arc::default()),
             };
             LeafSize { dictionary, pages }
@@ -360,7 +360,7 @@ impl Shared {
         Ok(Frame { started: started.clone(), layout, index, filters, footer })
     }
 
-    /// The statistics of a leaf, as far as they are known now.
+    /// Returns the statistics of a leaf, as far as they are known now.
     fn statistics(&self, leaf: &PreparedLeaf, interrupt: &Interrupt) -> Result<Option<Arc<Statistics>>, Error> {
         // Statistics cover rows, so those of a compound or list do not describe its parts.
         let column = self.columns.get(leaf.column).filter(|_| leaf.leaf.path.len() == 1);

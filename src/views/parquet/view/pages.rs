@@ -20,10 +20,10 @@ use crate::views::parquet::thrift::page::{
 use crate::views::rendered::RenderedBlock;
 use crate::views::wanted::WantedBytes;
 
-/// Longest page to render ahead; a longer one holds a single value.
+/// Length in bytes of the longest page to render ahead; a longer one holds a single value.
 const LONGEST_AHEAD: u64 = 2 << 20;
 
-/// Bytes of stored values scanned at a time: few enough for the processor's cache, in memory used before.
+/// Number of bytes of stored values to scan at a time: few enough for the processor's cache, in memory used before.
 const LOOKED_AT: usize = 64 << 10;
 
 /// In cache keys: marks the bytes before the cells of a leaf's pages.
@@ -104,7 +104,7 @@ impl Shared {
             let mut header = Vec::with_capacity(DATA_HEADER as usize);
             data_header(entries as u32, leaf.leaf.encoding, (page.bytes - DATA_HEADER) as u32, None, &mut header);
             wanted.take(page.start, &header);
-            // Levels of arrays, which may take megabytes: equal in all pages of equally many rows.
+            // The lead has levels of arrays, which may take megabytes, and is equal in all pages of equally many rows.
             let key = (self.id, LEADS | page.leaf as u64, rows);
             let lead = self.cache.get_or_render(key, interrupt, |mut out| {
                 out.clear();
@@ -140,7 +140,7 @@ impl Shared {
         };
         let is_passing = leaf_at(ahead.since) != Some(page.leaf);
         let mut next = page.start + page.bytes;
-        // On a single core, one block.
+        // A single core renders one block ahead.
         for _ in 0..ahead.blocks.min(pass::threads().saturating_sub(1).max(1)) {
             let ParquetRegion::Page(next_page) = frame.layout.locate(next) else { return };
             if next_page.leaf != page.leaf && !is_passing {
@@ -166,8 +166,8 @@ impl Shared {
         }
     }
 
-    /// Renders a page, once for all who need it: the whole page, or just the part before the values if these can be
-    /// copied from the stored bytes.
+    /// Renders a page once for all readers that need it: the whole page, or just the part before the values if these
+    /// can be copied from the stored bytes.
     fn rendered(
         &self,
         frame: &Frame,
@@ -220,7 +220,7 @@ impl Shared {
             let encoding = leaf.leaf.encoding;
             match parts {
                 Some(parts) => {
-                    // At most as many as a row group has.
+                    // A row group has no more rows than fit in 32 bits.
                     let counts = (body.entries, body.nulls, (page.rows.end - page.rows.start) as u32);
                     data_header_2(counts, encoding, (parts, made as u32), rest, &mut start);
                 }
@@ -235,7 +235,7 @@ impl Shared {
             }
             out[..start.len()].copy_from_slice(&start);
             if stored > 0 {
-                // Frees the room of values that are copied from the stored bytes.
+                // This frees the room of values that are copied from the stored bytes.
                 out.shrink_to_fit();
             }
             Ok(out)
@@ -249,7 +249,7 @@ fn stored(leaf: &PreparedLeaf, column: &ParquetColumn) -> bool {
     leaf.leaf.stored && width.is_some() && column.rows.stored_width() == width && !column.rows.nullable()
 }
 
-/// The rows of a leaf in the form that pages take.
+/// Reads the rows of a leaf in the form that pages take.
 fn array_of(
     leaf: &PreparedLeaf,
     column: &ParquetColumn,
@@ -275,7 +275,8 @@ fn append_body(
         return Ok(body);
     }
     if leaf.leaf.takes_byte_keys() {
-        // Nearly always all codes are labels. An array of them would be eight times as large, with more passes over it.
+        // Nearly always all codes are labels. An array of the keys would be eight times as large, with more passes over
+        // it.
         let mut keys = Vec::new();
         if let Some(coded) = column.rows.coded()
             && coded.append_byte_keys(rows.clone(), &mut keys, interrupt)?
@@ -288,7 +289,8 @@ fn append_body(
 }
 
 /// Appends the body of a page of floats stored as their cells whose only nulls are NaN. Without a NaN, this scans
-/// adjacent values once and appends only their levels; otherwise it copies them once. `None`: another kind of column.
+/// adjacent values once and appends only their levels; otherwise it copies them once. `None`: the column is of another
+/// kind.
 fn append_without_nan(
     leaf: &PreparedLeaf,
     column: &ParquetColumn,
@@ -302,7 +304,7 @@ fn append_without_nan(
     let bytes = count * width as usize;
     let looked = look_for_nan(column, width, rows, interrupt)?;
     if looked != Some(false) {
-        // With NaN among them, levels take a bit per value.
+        // If a value is NaN, levels take a bit per value.
         out.reserve(bytes + count / 8 + 64);
     }
     if looked == Some(true) {
@@ -327,13 +329,13 @@ fn append_without_nan(
     }
 }
 
-/// Bytes of a cell, for floats stored as their cells whose only nulls are NaN.
+/// Returns the bytes of a cell, for floats stored as their cells whose only nulls are NaN.
 fn masked_cell(leaf: &PreparedLeaf, column: &ParquetColumn) -> Option<u64> {
     let width = leaf.leaf.stored_cell().filter(|_| column.misses_nan_alone())?;
     (column.rows.stored_width() == Some(width)).then_some(width)
 }
 
-/// Scans adjacent floats for NaN in their stored bytes. `None`: they are not adjacent.
+/// Scans adjacent floats for NaN in their stored bytes. `None`: the floats are not adjacent.
 fn look_for_nan(
     column: &ParquetColumn,
     width: u64,
@@ -358,7 +360,7 @@ fn look_for_nan(
         if found {
             return Ok(Some(true));
         }
-        // A value cut in two was not scanned.
+        // A value cut in two would not have been scanned.
         if bytes == 0 || !(bytes as u64).is_multiple_of(width) {
             return Ok(None);
         }
@@ -379,7 +381,7 @@ fn has_nan(data_type: &DataType, bytes: &[u8]) -> bool {
     }
 }
 
-/// The cells of some rows that are not stored as cells.
+/// Returns the cells of some rows that are not stored as cells.
 fn cells_of(
     leaf: &PreparedLeaf,
     column: &ParquetColumn,

@@ -35,23 +35,24 @@ pub struct NoText(pub DataType);
 /// Deepest nesting of lists and structs; HDF5 types in real files stay below ten.
 const MAX_DEPTH: usize = 64;
 
-/// The bytes around the values of a file of one column.
+/// The bytes around each value in a file of one column.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame<'a> {
-    /// Before each value.
+    /// Bytes before each value.
     pub before: &'a [u8],
-    /// After each value.
+    /// Bytes after each value.
     pub after: &'a [u8],
     /// The text of a null.
     pub missing: &'a [u8],
 }
 
-/// The values of a column. Null rows must not be passed in.
+/// Writes the values of a column. Callers pass in no null rows.
 pub(super) trait CellWriter<S: Style> {
     /// Appends the text of the value in `row`.
     fn write(&self, row: usize, out: &mut Vec<u8>);
 
-    /// Bytes that [`CellWriter::write`] appends; `scratch` is for cells that have to write the text to measure it.
+    /// Returns the number of bytes that [`CellWriter::write`] appends; `scratch` is for cells that have to write the
+    /// text to measure it.
     fn length(&self, row: usize, scratch: &mut Vec<u8>) -> usize {
         scratch.clear();
         self.write(row, scratch);
@@ -65,7 +66,7 @@ pub(super) trait CellWriter<S: Style> {
         flush(out);
     }
 
-    /// Bytes of all valid values of `rows`, and their number.
+    /// Returns the bytes of all valid values of `rows`, and the number of these values.
     fn total(&self, rows: Range<usize>, nulls: Option<&NullBuffer>) -> (u64, u64) {
         let mut scratch = Vec::new();
         total_by(rows, nulls, |row| self.length(row, &mut scratch) as u64)
@@ -77,7 +78,7 @@ pub(super) trait CellWriter<S: Style> {
     }
 }
 
-/// [`CellWriter::column`] for values of any length.
+/// As [`CellWriter::column`], for values of any length.
 #[inline]
 pub(super) fn column_of<S: Style>(
     cell: &(impl CellWriter<S> + ?Sized),
@@ -97,10 +98,10 @@ pub(super) fn column_of<S: Style>(
     }
 }
 
-/// Bytes of the longest integer.
+/// Number of bytes of the longest integer.
 const LONGEST_INTEGER: usize = 20;
 
-/// [`CellWriter::column`] for short values: `write` appends the value of a row, at most `longest` bytes.
+/// As [`CellWriter::column`], for short values: `write` appends the value of a row, at most `longest` bytes.
 #[inline]
 pub(super) fn column_by(
     rows: Range<usize>,
@@ -133,7 +134,7 @@ pub(super) fn column_by(
     });
 }
 
-/// Sums `length` over the valid rows; returns their number as well.
+/// Sums `length` over the valid rows; returns the number of these as well.
 #[inline]
 fn total_by(rows: Range<usize>, nulls: Option<&NullBuffer>, mut length: impl FnMut(usize) -> u64) -> (u64, u64) {
     match nulls {
@@ -147,7 +148,7 @@ fn total_by(rows: Range<usize>, nulls: Option<&NullBuffer>, mut length: impl FnM
     }
 }
 
-/// A column of a block.
+/// A column of a block, ready to be written.
 pub(super) struct BlockColumn<'a, S: Style> {
     pub cell: Box<dyn CellWriter<S> + 'a>,
     pub nulls: Option<NullBuffer>,
@@ -156,7 +157,7 @@ pub(super) struct BlockColumn<'a, S: Style> {
 }
 
 impl<'a, S: Style> BlockColumn<'a, S> {
-    /// Prepares `array`.
+    /// Prepares the column of `array`.
     ///
     /// # Errors
     /// [`NoText`] for a type that no HDF5 type maps to.
@@ -186,7 +187,7 @@ impl<'a, S: Style> BlockColumn<'a, S> {
         }
     }
 
-    /// As [`CellWriter::stream`], or `missing`.
+    /// As [`CellWriter::stream`], or appends `missing`.
     fn stream(&self, row: usize, missing: &[u8], out: &mut Vec<u8>, flush: &mut dyn FnMut(&mut Vec<u8>)) {
         if self.is_valid(row) {
             self.cell.stream(row, out, flush);
@@ -195,7 +196,7 @@ impl<'a, S: Style> BlockColumn<'a, S> {
         }
     }
 
-    /// Bytes of the values of `rows`, with `missing` bytes for a null.
+    /// Returns the bytes of the values of `rows`, with `missing` bytes for a null.
     pub fn total(&self, rows: Range<usize>, missing: u64) -> u64 {
         let count = rows.len() as u64;
         let (bytes, valid) = self.cell.total(rows, self.nulls.as_ref());
@@ -242,7 +243,7 @@ fn cell<'a, S: Style>(array: &'a dyn Array, depth: usize) -> Result<Box<dyn Cell
         }),
         DataType::Utf8 => Box::new(StringCells::new::<S, _>(array.as_string::<i32>())),
         DataType::LargeUtf8 => Box::new(StringCells::new::<S, _>(array.as_string::<i64>())),
-        // Strings as stored, whatever their encoding.
+        // These are strings as stored, whatever their encoding.
         DataType::LargeBinary => Box::new(StringCells::new::<S, _>(array.as_binary::<i64>())),
         DataType::FixedSizeBinary(_) => Box::new(Hex(array.as_fixed_size_binary())),
         DataType::Binary => Box::new(Hex(array.as_binary::<i32>())),
@@ -271,7 +272,7 @@ fn floats<'a, S: Style, T: ArrowPrimitiveType<Native: Float>>(array: &'a dyn Arr
     Box::new(Floats(array.values()))
 }
 
-/// A column of nulls.
+/// A column of nulls alone.
 struct Nothing;
 
 impl<S: Style> CellWriter<S> for Nothing {

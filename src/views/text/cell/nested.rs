@@ -11,7 +11,7 @@ use super::style::{JsonStyle, Style};
 use super::{BlockColumn, CellWriter, Frame, NoText, column_by, column_of};
 use crate::views::json;
 
-/// Keys and labels.
+/// Cells of a dictionary array: keys and labels.
 pub(in crate::views::text) struct DictionaryCells<'a, S: Style> {
     keys: Vec<usize>,
     labels: Labels<'a, S>,
@@ -39,7 +39,7 @@ impl<'a, S: Style> DictionaryCells<'a, S> {
             values.write(label, b"", &mut bytes);
             offsets.push(bytes.len());
         }
-        // Lets the last label be copied with one wide store as well.
+        // The slack lets the last label be copied with one wide store as well.
         bytes.resize(bytes.len() + SLACK, 0);
         let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
         Ok(Self { keys, labels: Labels::Written { bytes, offsets, longest } })
@@ -78,9 +78,9 @@ impl<S: Style> CellWriter<S> for DictionaryCells<'_, S> {
     }
 }
 
-/// `{"re":1.5,"im":0.0}`
+/// Cells of compounds, such as `{"re":1.5,"im":0.0}`.
 pub(in crate::views::text) struct StructCells<'a> {
-    /// For each field: `{"re":` or `,"im":`, and its values.
+    /// For each field, the bytes before its value (`{"re":` or `,"im":`), and its values.
     fields: Vec<(Vec<u8>, BlockColumn<'a, JsonStyle>)>,
     scratch: RefCell<Vec<u8>>,
 }
@@ -113,10 +113,10 @@ impl StructCells<'_> {
     }
 }
 
-/// Bytes of the pieces in which a JSON value is measured.
+/// Number of bytes of the pieces in which a JSON value is measured.
 const PIECE: usize = 64 << 10;
 
-/// Bytes of a JSON value in another style, computed piece by piece.
+/// Returns the bytes of a JSON value in another style, computed piece by piece.
 fn length_of<S: Style>(scratch: &mut Vec<u8>, json: impl FnOnce(&mut Vec<u8>, &mut dyn FnMut(&mut Vec<u8>))) -> usize {
     let (mut length, mut special) = (0, false);
     scratch.clear();
@@ -150,9 +150,9 @@ impl<S: Style> CellWriter<S> for StructCells<'_> {
     }
 }
 
-/// Ranges of lists in their child array.
+/// Lists as ranges of their child array.
 pub(in crate::views::text) trait Lists {
-    /// The elements of one list.
+    /// Returns the range of one list's elements.
     fn range(&self, row: usize) -> Range<usize>;
 }
 
@@ -173,7 +173,7 @@ impl Lists for Windows<'_> {
     }
 }
 
-/// `[1,2,3]`
+/// Cells of lists, such as `[1,2,3]`.
 pub(in crate::views::text) struct ListCells<'a, L> {
     lists: L,
     elements: BlockColumn<'a, JsonStyle>,

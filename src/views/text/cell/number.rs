@@ -8,9 +8,9 @@ use half::f16;
 use super::CellWriter;
 use super::style::Style;
 
-/// An integer with a decimal text.
+/// An integer that can be written as decimal text.
 pub(in crate::views::text) trait Integer: ArrowNativeType + itoa::Integer {
-    /// Sign and magnitude.
+    /// Returns whether the integer is negative, and its magnitude.
     fn split(self) -> (bool, u64);
 }
 
@@ -32,7 +32,7 @@ macro_rules! integers {
 }
 integers!(i8, i16, i32, i64; u8, u16, u32, u64);
 
-/// 10^k, and 0 instead of 1 so that the number 0 has one digit.
+/// The powers of ten 10^k, but 0 instead of 1 so that the number 0 has one digit.
 const POWERS: [u64; 20] = {
     let mut powers = [0; 20];
     let mut power = 1_u64;
@@ -45,7 +45,7 @@ const POWERS: [u64; 20] = {
     powers
 };
 
-/// Bytes of the decimal text: the number of bits determines the number of digits, up to one.
+/// Returns the bytes of an integer's decimal text: the number of bits determines the number of digits, up to one.
 #[inline]
 pub(in crate::views::text) fn integer_length<T: Integer>(value: T) -> usize {
     let (negative, magnitude) = value.split();
@@ -55,7 +55,7 @@ pub(in crate::views::text) fn integer_length<T: Integer>(value: T) -> usize {
     digits + usize::from(magnitude >= POWERS[digits % POWERS.len()]) + usize::from(negative)
 }
 
-/// Appends the decimal text.
+/// Appends an integer's decimal text.
 #[inline]
 pub(in crate::views::text) fn write_integer<T: Integer>(value: T, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
@@ -67,10 +67,10 @@ pub(in crate::views::text) trait Float: ArrowNativeType {
     /// The type that [`zmij`] formats.
     type Formatted: zmij::Float;
 
-    /// The number whose shortest text is that of `self`; finite numbers only.
+    /// Returns the number whose shortest text is that of `self`; finite numbers only.
     fn formatted(self) -> Self::Formatted;
 
-    /// Position in `Style::NON_FINITE`, or `None` for a finite number.
+    /// Returns the position in `Style::NON_FINITE`. `None`: a finite number.
     fn non_finite(self) -> Option<usize>;
 }
 
@@ -139,7 +139,7 @@ fn shortest_halves() -> &'static [f32] {
 fn shortest_half(half: f16) -> f32 {
     let exact = half.to_f64();
     for digits in 0..5 {
-        // "d.ddde-x": the nearest decimal of digits + 1 digits.
+        // The text has the form `d.ddde-x`: the nearest decimal of digits + 1 digits.
         let text = format!("{exact:.digits$e}");
         let Some((mantissa, exponent)) = text.split_once('e') else { continue };
         let (Ok(mantissa), Ok(exponent)) = (mantissa.replace('.', "").parse::<i64>(), exponent.parse::<i64>()) else {
@@ -159,7 +159,7 @@ fn shortest_half(half: f16) -> f32 {
     half.to_f32()
 }
 
-/// Decimals with `scale` digits after the point.
+/// Cells of decimals with `scale` digits after the point.
 pub(super) struct Decimals<'a> {
     pub values: &'a [i128],
     pub scale: usize,

@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-/// Bytes to extend the vector by, about.
+/// About how many bytes to extend the vector by.
 const CHUNK_BYTES: usize = 1 << 14;
 
-/// Bytes of the widest store.
+/// Number of bytes of the widest store.
 pub(in crate::views::text) const SLACK: usize = 16;
 
 /// Appends in chunks: calls `chunk` for ranges of `rows`, each with room for `most` bytes per row.
@@ -105,8 +105,8 @@ impl Room<'_> {
     }
 }
 
-/// The eight digits of a number below 10^8, one per byte, the first in the lowest: splits halves, quarters and digits
-/// in parallel, multiplying by reciprocals that are exact for these ranges.
+/// Returns the eight digits of a number below 10^8, one per byte, the first in the lowest: splits halves, quarters and
+/// digits in parallel, multiplying by reciprocals that are exact for these ranges.
 #[inline]
 fn digits(number: u64) -> u64 {
     let halves = (number / 10_000) | ((number % 10_000) << 32);

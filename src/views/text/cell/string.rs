@@ -12,7 +12,7 @@ use super::{CellWriter, Frame, column_by, column_of};
 /// Most bytes of a text that the column loop copies inline.
 const SHORT: usize = 64;
 
-/// Concatenated texts.
+/// Cells of concatenated texts.
 pub(in crate::views::text) struct StringCells<'a, O> {
     offsets: &'a [O],
     bytes: &'a [u8],
@@ -70,7 +70,7 @@ impl<S: Style, O: OffsetSizeTrait> CellWriter<S> for StringCells<'_, O> {
     }
 }
 
-/// Bytes as lower-case hexadecimal digits.
+/// Cells of bytes, written as lower-case hexadecimal digits.
 pub(in crate::views::text) struct Hex<A>(pub A);
 
 impl<'a, S: Style, A: ArrayAccessor<Item = &'a [u8]>> CellWriter<S> for Hex<A> {

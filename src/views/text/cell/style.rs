@@ -12,13 +12,13 @@ pub(in crate::views::text) trait Style: 'static {
     /// Appends any string.
     fn string(text: &[u8], out: &mut Vec<u8>);
 
-    /// Bytes that [`Style::string`] appends.
+    /// Returns the number of bytes that [`Style::string`] appends.
     fn string_length(text: &[u8]) -> usize;
 
-    /// The empty string.
+    /// The text of the empty string.
     const EMPTY: &'static [u8];
 
-    /// Quotes around any other string without [special](Style::special) bytes.
+    /// Quotes on either side of any other string without [special](Style::special) bytes.
     const AROUND: &'static [u8];
 
     /// Appends a string without [special](Style::special) bytes.
@@ -33,7 +33,7 @@ pub(in crate::views::text) trait Style: 'static {
         }
     }
 
-    /// Bytes that [`Style::clean_string`] appends for a string of `length` bytes.
+    /// Returns the number of bytes that [`Style::clean_string`] appends for a string of `length` bytes.
     #[inline]
     fn clean_string_length(length: usize) -> usize {
         if length == 0 { Self::EMPTY.len() } else { length + 2 * Self::AROUND.len() }
@@ -43,14 +43,14 @@ pub(in crate::views::text) trait Style: 'static {
     /// and DuckDB accept.
     const NON_FINITE: [&'static str; 3] = ["NaN", "inf", "-inf"];
 
-    /// Bytes of a piece of JSON within a value of this style; `special` records whether the pieces so far contain a
-    /// byte that needs quotes or an escape.
+    /// Returns the bytes of a piece of JSON within a value of this style; `special` records whether the pieces so far
+    /// contain a byte that needs quotes or an escape.
     fn piece_length(piece: &[u8], special: &mut bool) -> usize {
         let _ = special;
         piece.len()
     }
 
-    /// Bytes around a JSON value with or without such a byte.
+    /// Returns the bytes around a JSON value; `special` tells whether a byte in it needs quotes or an escape.
     fn around_length(special: bool) -> usize {
         let _ = special;
         0
@@ -66,13 +66,13 @@ pub(in crate::views::text) trait Style: 'static {
     }
 }
 
-/// A field of RFC 4180.
+/// A value as a field of RFC 4180.
 pub(in crate::views::text) enum Csv {}
 
-/// A line with `\`, LF and CR escaped.
+/// A value as a line with `\`, LF and CR escaped.
 pub(in crate::views::text) enum Txt {}
 
-/// A JSON value.
+/// A value as JSON.
 pub(in crate::views::text) enum JsonStyle {}
 
 /// A value as it is.

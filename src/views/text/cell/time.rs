@@ -15,16 +15,16 @@ use super::style::Style;
 use super::{CellWriter, Frame, column_by, total_by};
 use crate::calendar;
 
-/// Bytes of `2026-01-31T12:00:00Z`.
+/// Number of bytes of `2026-01-31T12:00:00Z`.
 const SHORTEST: usize = 20;
 
-/// Bytes of the longest text: a sign and twelve digits of the year, nine digits after the point.
+/// Number of bytes of the longest text: a sign and twelve digits of the year, nine digits after the point.
 const LONGEST: usize = SHORTEST + 9 + 10;
 
-/// Days from 1970-01-01 to the start and the end of the years with four digits.
+/// Days from 1970-01-01 to the start and to the end of the years with four digits.
 const USUAL: [i64; 2] = [-719_528, 2_932_897];
 
-/// Digits of the fraction of a second, and their power of ten.
+/// Returns the digits of the fraction of a second, and their power of ten.
 fn digits(unit: TimeUnit) -> (usize, i64) {
     match unit {
         TimeUnit::Second => (0, 1),
@@ -34,12 +34,12 @@ fn digits(unit: TimeUnit) -> (usize, i64) {
     }
 }
 
-/// Bytes of an instant in a year of four digits.
+/// Returns the bytes of an instant in a year of four digits.
 fn usual_length(digits: usize) -> usize {
     SHORTEST + digits + usize::from(digits > 0)
 }
 
-/// Fewest and most bytes of a value.
+/// Returns the fewest and the most bytes of a value.
 pub(in crate::views::text) fn lengths(unit: TimeUnit, is_zoned: bool) -> [u64; 2] {
     let (digits, per_second) = digits(unit);
     let longest = |value| text(value, digits, per_second).1;
@@ -47,7 +47,7 @@ pub(in crate::views::text) fn lengths(unit: TimeUnit, is_zoned: bool) -> [u64; 2
     lengths.map(|length| (length - usize::from(!is_zoned)) as u64)
 }
 
-/// The text of an instant at the start of a buffer, and its length.
+/// Returns the text of an instant at the start of a buffer, and the length of the text.
 #[inline]
 fn text(value: i64, digits: usize, per_second: i64) -> ([u8; LONGEST], usize) {
     let mut out = [b'0'; LONGEST];
@@ -90,19 +90,19 @@ fn text(value: i64, digits: usize, per_second: i64) -> ([u8; LONGEST], usize) {
     (out, end + 1)
 }
 
-/// Instants in one unit.
+/// Cells of instants in one unit.
 pub(super) struct TimeCells<'a> {
     values: &'a [i64],
     digits: usize,
     per_second: i64,
-    /// Values whose years have four digits.
+    /// Range of the values whose years have four digits.
     usual: Range<i64>,
     /// Trailing bytes to drop: the `Z`, if there is no zone.
     cut: usize,
 }
 
 impl<'a> TimeCells<'a> {
-    /// `None`: not an array of instants in this unit.
+    /// Returns the cells of an array. `None`: it has no instants in this unit.
     pub fn new(unit: TimeUnit, is_zoned: bool, array: &'a dyn Array) -> Option<Self> {
         let values: &[i64] = match unit {
             TimeUnit::Second => array.as_primitive_opt::<TimestampSecondType>()?.values(),
@@ -151,18 +151,18 @@ impl<S: Style> CellWriter<S> for TimeCells<'_> {
     }
 }
 
-/// Days since 1970-01-01, as dates.
+/// Cells of days since 1970-01-01, written as dates.
 pub(super) struct Days<'a>(pub &'a [i32]);
 
 impl<S: Style> CellWriter<S> for Days<'_> {
     fn write(&self, row: usize, out: &mut Vec<u8>) {
         let (text, length) = text(i64::from(self.0[row]) * calendar::DAY, 0, 1);
-        // Without the time of day and the `Z`.
+        // A date has neither the time of day nor the `Z`.
         S::clean_string(&text[..length - "T00:00:00Z".len()], out);
     }
 }
 
-/// Times of day, in units of 10^-`digits` s.
+/// Cells of times of day, in units of 10^-`digits` s.
 pub(super) struct TimesOfDay {
     pub values: Vec<i64>,
     pub digits: usize,
