@@ -51,19 +51,19 @@ pub struct IndexDescription {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It matches its column.
+    /// The index matches its column.
     Verified,
-    /// It contradicts its column.
+    /// The index contradicts its column.
     Broken,
-    /// It describes another state of the table.
+    /// The index describes another state of the table.
     Stale,
-    /// Its metadata breaks a rule, or its kind is unknown.
+    /// The index's metadata breaks a rule, or its kind is unknown.
     Absent,
-    /// hepfs has no use for its kind.
+    /// hepfs has no use for indexes of this kind.
     Unused,
-    /// It could not be verified.
+    /// The index could not be verified.
     Unverifiable,
-    /// It has not been verified yet.
+    /// The index has not been verified yet.
     Unknown,
 }
 

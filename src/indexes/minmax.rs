@@ -19,9 +19,9 @@ pub struct MinMaxEntry {
     pub max: Option<Scalar>,
     /// Number of NaN, including those that mean missing.
     pub nan_count: u64,
-    /// Number of nulls.
+    /// Number of nulls in the chunk.
     pub fill_count: u64,
-    /// Number of rows.
+    /// Number of rows of the chunk.
     pub n: u64,
 }
 

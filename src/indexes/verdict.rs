@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::occurring::Occurring;
 use crate::table::{BloomScheme, IndexContent, IndexForm, Rule};
 
-/// To be increased when verification changes its judgement.
+/// Version of the verdicts, to be increased when verification changes its judgement.
 const VERSION: u32 = 4;
 
 /// Which search indexes to use (HEP001 §12).
@@ -36,7 +36,7 @@ pub enum Verdict {
     },
     /// Verification was not possible: only [`Trust::Trust`] uses the index.
     Unverifiable {
-        /// The reason.
+        /// Why verification was not possible.
         why: String,
     },
 }
@@ -67,7 +67,7 @@ impl Verdict {
     }
 }
 
-/// Name of the verdict in the cache folder.
+/// Returns the name of a verdict in the cache folder.
 fn what(form: &IndexForm) -> String {
     let kind = form.kind.name();
     let [index, column] = form.objects;
@@ -75,7 +75,7 @@ fn what(form: &IndexForm) -> String {
     format!("{} {index:?} {column:?} {} rows {kind} of {values} verdict {VERSION}", form.path, form.rows())
 }
 
-/// The verdict on an index, if known.
+/// Returns the verdict on an index, if known.
 pub fn known(form: &IndexForm) -> Option<Verdict> {
     let bytes = form.file.recall(&what(form))?;
     match postcard::take_from_bytes(&bytes) {
@@ -91,7 +91,7 @@ pub(super) fn remember(form: &IndexForm, verdict: &Verdict) {
     }
 }
 
-/// The facts about an index. `None`: it must not be used.
+/// Returns the facts about an index. `None`: the index must not be used.
 pub fn facts(form: &IndexForm, trust: Trust) -> Option<IndexFacts> {
     if trust == Trust::Ignore || !form.file.has_one_content() {
         return None;

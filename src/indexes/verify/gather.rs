@@ -157,7 +157,7 @@ impl GatheredValue<'_> {
 /// Why values could not be gathered.
 pub(super) enum GatherRefusal {
     Decided(Verdict),
-    /// They take at least this many bytes, which are not available.
+    /// The values take at least this many bytes, which are not available.
     Short(u64),
 }
 
