@@ -133,7 +133,7 @@ impl ComparisonType {
         })
     }
 
-    /// Returns what messages call such values.
+    /// Returns what messages call values that compare like this.
     pub fn name(self) -> &'static str {
         match self {
             Self::Boolean => "booleans",

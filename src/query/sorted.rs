@@ -1,8 +1,8 @@
 //! `order by` and `limit`: a table of selected rows in another order, or of the first rows.
 //!
-//! It holds and sorts the keys of all rows (with a limit: of twice as many as the limit), then reads the values of the
-//! wanted rows once, in the order of the file, and holds them. Both must fit into half of the memory budget: larger
-//! requests are refused beforehand.
+//! It holds and sorts the keys of all rows (with a limit: of about twice as many rows as that, at least 65,536), then
+//! reads the values of the wanted rows once, in the order of the file, and holds them. Keys and values must each fit
+//! into half of the memory budget, or the request is refused.
 
 use std::sync::Arc;
 

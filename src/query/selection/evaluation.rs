@@ -125,7 +125,7 @@ impl Evaluation {
         Ok(self.hold(block, found))
     }
 
-    /// Counts the matching rows in a block, and keeps them.
+    /// Counts the matching rows in a block; keeps them if some rows match and some do not.
     fn count(&self, block: u64, rows: &Range<u64>, pruner: &Pruner, interrupt: &Interrupt) -> Result<u32, Error> {
         let found = self.look(rows, pruner, interrupt)?;
         // A block has at most 65,536 rows.
@@ -363,7 +363,7 @@ impl Look<'_> {
     /// Returns the distinct values of rows that take too much memory as an array, if many rows share values.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if they do not: the caller must take fewer rows.
+    /// [`Error::TooLarge`] if few rows share values: the caller must take fewer rows.
     fn shared(&self, column: usize, rows: &Range<u64>) -> Result<Option<SharedRows>, Error> {
         let Some(PredicateColumn { rows: values, .. }) = self.evaluation.bound.columns.get(column) else {
             return Ok(None);

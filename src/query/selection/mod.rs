@@ -43,7 +43,7 @@ const MOST_PER_STEP: u64 = 256;
 /// Fewest steps for each core, so that no core is idle at the end.
 const STEPS_OF_A_CORE: u64 = 64;
 
-/// To be increased when the same predicate finds other rows in the same file.
+/// Version of the counts, to be increased when a predicate finds other rows in an unchanged file.
 const VERSION: u32 = 2;
 
 /// The rows of a table that satisfy a predicate, found on demand.

@@ -89,8 +89,8 @@ impl SelectedRows {
         Ok(spans)
     }
 
-    /// Returns the stretches of a piece to read. They leave out whole chunks and, for values of variable length, longer
-    /// gaps.
+    /// Returns the stretches of a piece to read. They leave out whole chunks and, for values of variable length, gaps
+    /// of more than [`GAP`] rows.
     fn wanted(&self, piece: &SelectionPiece, bits: &BooleanBuffer) -> Vec<Range<u64>> {
         let natural = self.rows.natural_rows().filter(|natural| *natural > 0);
         let has_width = self.rows.stored_width().is_some();
