@@ -8,7 +8,7 @@ pub enum Misfit {
     /// The column's rows cannot be read.
     #[error(transparent)]
     Rows(#[from] Unreadable),
-    /// The format has no such type.
+    /// The format has no type for the values.
     #[error("{0}")]
     Type(String),
     /// The format cannot count as many rows, elements or bytes.

@@ -54,8 +54,8 @@ pub(in crate::views) struct UnitRun {
 }
 
 impl Stretches {
-    /// Groups units of rows into runs; `alike_until` returns the end of the alike rows that begin at a row. A unit that
-    /// is cut short is a run of its own.
+    /// Groups units of rows into runs; `alike_until` returns the end of the alike rows that begin at a row. If cuts
+    /// shorten units, none count as alike.
     ///
     /// # Errors
     /// Those of `alike_until`.
@@ -102,7 +102,7 @@ impl Stretches {
         self.units.rows_of(unit)
     }
 
-    /// Returns the row ranges of a run: the whole run, or its units if these are cut short.
+    /// Returns the row ranges of a run: the whole run, or each of its units if cuts shorten units.
     pub fn parts_of<'a>(&'a self, run: &UnitRun) -> impl Iterator<Item = RowRange> + use<'a> {
         let each = if self.units.is_cut() { 1 } else { run.units.max(1) };
         let firsts = (run.first..run.first + run.units).step_by(usize::try_from(each).unwrap_or(usize::MAX));

@@ -1,6 +1,6 @@
 //! `.npy` and `.raw`: the elements as they are stored, decompressed, with and without NumPy's header.
 //!
-//! Sizes are arithmetic and a read is a read of the same bytes further up: nothing is converted. [`NpyType::of`] says
+//! Sizes are arithmetic, and a read passes on stored bytes: nothing is converted. [`NpyType::of`] says
 //! how NumPy names a stored datatype, or why it has no name; `.raw` needs none.
 
 mod dtype;

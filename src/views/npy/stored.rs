@@ -9,7 +9,7 @@ use crate::store::{Answer, Error, Rows};
 use crate::views::wanted::WantedBytes;
 use crate::views::{Effort, Size, View};
 
-/// Elements as stored, decompressed, back to back in row-major order, behind a header: `.npy`, `.pgm`, `.ppm`, and
+/// Elements as stored, decompressed, back to back in row-major order, after a header: `.npy`, `.pgm`, `.ppm`, and
 /// `.raw` without one.
 #[derive(Clone, Debug)]
 pub struct StoredView {

@@ -23,7 +23,7 @@ const VERSION: u32 = 5;
 /// Number of rows measured at once, and most rows of a page. It divides the rows of every row group that has more.
 const UNIT: u64 = 65_536;
 
-/// Fewest rows that are skipped together if one of them cannot be read.
+/// Most rows that are skipped together if one of them cannot be read. Longer ranges are divided first.
 const LEAST_UNREADABLE: u64 = 1024;
 
 /// Most units per step of a pass.
@@ -104,8 +104,8 @@ impl MeasuredLeaves {
         Ok(pages)
     }
 
-    /// Returns pages estimated from a sample, plus a quarter. `None`: [`MeasuredLeaves::pages`] takes no longer than a
-    /// sample.
+    /// Returns pages of likely upper bounds, estimated from a sample. `None`: [`MeasuredLeaves::pages`] takes no longer
+    /// than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<LeafPages>, Error> {
         let mut work = 0_u64;
         for meter in &self.columns {

@@ -183,7 +183,8 @@ impl TextContent {
         Ok(all.most)
     }
 
-    /// Returns the bytes of the longest label of a column of categories, or of the text of a null.
+    /// Returns the bytes of the longest label of a column of categories, or of the text of a null if that is longer.
+    /// `None`: the column has no categories, or the allowance does not cover its labels.
     fn longest_label(
         &self,
         column: &TextColumn,

@@ -14,7 +14,7 @@ pub(in crate::views) struct BlockReaders(Vec<Stream>);
 struct Stream {
     /// First byte of the reader's first block.
     since: u64,
-    /// First byte and end of the reader's latest block.
+    /// First byte of the reader's latest block; `end` is the byte after that block.
     start: u64,
     end: u64,
     /// Number of consecutive blocks read.

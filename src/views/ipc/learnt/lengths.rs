@@ -85,8 +85,8 @@ impl LengthsPass {
         Some(Self { meter: Meter::new(measured, units, step, keeper), sums: OnceLock::new() })
     }
 
-    /// Returns lengths estimated from a sample, plus a quarter. `None`: [`LengthsPass::lengths`] takes no longer than a
-    /// sample.
+    /// Returns likely upper bounds of the lengths, estimated from a sample. `None`: [`LengthsPass::lengths`] takes no
+    /// longer than a sample.
     pub fn typical(&self, interrupt: &Interrupt) -> Result<Option<Lengths>, Error> {
         if self.meter.work(interrupt)? <= AT_STAT {
             return Ok(None);

@@ -23,7 +23,7 @@ const MOST_BATCHES: u64 = 1 << 10;
 /// Most nodes in all headers together: each takes 16 bytes, and 32 or more for its buffers.
 const MOST_NODES: u64 = 1 << 20;
 
-/// How a file is cut into batches and pieces.
+/// How a file is cut into batches and pieces by default.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grain {
     /// Rows of a batch, a power of two: the least of a column that a reader fetches, and the rows that one header
@@ -63,7 +63,7 @@ pub(super) const LARGEST: u64 = 1 << 62;
 /// The columns of a file, with everything known before a value is read.
 #[derive(Debug)]
 pub(super) struct IpcTable {
-    /// The columns.
+    /// Columns of the file.
     pub columns: Vec<IpcColumn>,
     /// Plans of these columns.
     pub plans: Vec<IpcPlan>,
@@ -77,7 +77,7 @@ pub(super) struct IpcTable {
     pub variable_piece: u64,
     /// Multiple of bytes at which batches begin.
     pub alignment: u64,
-    /// The schema.
+    /// Schema of the file.
     pub schema: Schema,
     /// The bytes before the first batch.
     pub head: Head,
@@ -111,7 +111,7 @@ fn fits(plans: &[IpcPlan], rows: u64) -> Result<(), Misfit> {
     fit(plans.iter().try_fold(0_u64, |sum, plan| sum.checked_add(plan.row_bytes)), rows)
 }
 
-/// Checks that rows of this many bytes fit; `None`: the bytes overflow.
+/// Checks that `rows` rows of `row` bytes each fit. `None`: the bytes of a row overflow.
 fn fit(row: Option<u64>, rows: u64) -> Result<(), Misfit> {
     // Padding at most doubles the bytes of the columns.
     let bytes = row.and_then(|row| row.checked_mul(rows)).filter(|bytes| *bytes <= LARGEST / 4);

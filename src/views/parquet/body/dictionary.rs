@@ -40,7 +40,7 @@ enum Width {
 
 #[derive(Debug)]
 enum Index {
-    /// The index is the value's own byte.
+    /// The index is the value's own byte or bytes.
     Own,
     /// The index is the array's key.
     Key { labels: usize },

@@ -126,7 +126,7 @@ impl ParquetLeaf {
         values.checked_add(self.most_levels(entries)?)
     }
 
-    /// Returns the most bytes that the levels of a page of so many entries take, if all rows have equally many.
+    /// Returns the most bytes that the levels of a page of `entries` entries take, if all rows have equally many.
     fn most_levels(&self, entries: u64) -> Option<u64> {
         let repetition = match self.max_repetition {
             0 => 0,

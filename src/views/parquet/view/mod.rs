@@ -89,7 +89,8 @@ impl ParquetView {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Returns the labels of each column of categories, compressed as in an exported file. `None`: any other column.
+    /// Returns the labels of each column of categories, compressed as in an exported file. `None`: any other column, or
+    /// labels without a meaningful order that take too much memory.
     pub(super) fn labels(
         &self,
         compression: Compression,

@@ -129,8 +129,9 @@ fn kind(value: f64) -> usize {
     }
 }
 
-/// For each positive half, the shortest decimal that reads back to it. There are 31,744 of them; such a decimal has at
-/// most five digits, which a single preserves, so the shortest text of that single is the wanted one.
+/// Returns, for each positive half-precision number, the shortest decimal that reads back to it. There are 31,744 such
+/// numbers. Their decimals have at most five digits, which single precision preserves, so the shortest text of the
+/// single-precision number is the wanted one.
 fn shortest_halves() -> &'static [f32] {
     static TABLE: OnceLock<Vec<f32>> = OnceLock::new();
     TABLE.get_or_init(|| (0..0x7c00).map(|bits| shortest_half(f16::from_bits(bits))).collect())
@@ -146,7 +147,7 @@ fn shortest_half(half: f16) -> f32 {
             continue;
         };
         let decimal = |mantissa: i64| format!("{mantissa}e{}", exponent - digits as i64).parse::<f64>().ok();
-        // Where the spacing of halves changes, the nearest decimal may miss while its neighbour hits.
+        // Where the spacing of half-precision numbers changes, the nearest decimal may miss while its neighbour hits.
         let found = [mantissa, mantissa + 1, mantissa - 1]
             .into_iter()
             .filter_map(decimal)
