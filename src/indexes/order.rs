@@ -66,7 +66,7 @@ enum Values {
 /// The part of the order (HEP001 §8.5) that a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OrderClass {
-    /// Among the values.
+    /// Among the values, neither missing nor NaN.
     Value,
     /// In the tail of missing rows.
     Missing,

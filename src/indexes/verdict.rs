@@ -14,7 +14,7 @@ pub enum Trust {
     /// Indexes that verification found right.
     #[default]
     Verify,
-    /// No index.
+    /// No index at all.
     Ignore,
     /// All indexes that verification did not find wrong.
     Trust,
