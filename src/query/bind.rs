@@ -278,7 +278,7 @@ impl<'a> Binder<'a> {
         BoundCondition { column, test, labels: Mutex::default(), answers }
     }
 
-    /// Returns the search indexes of a column, exact ones first.
+    /// Returns the search indexes of a column, the cheapest to ask first.
     fn indexes(&self, asked: &NamedColumn<'_>) -> Vec<Arc<IndexForm>> {
         let forms = self.table.indexes.iter().filter_map(|index| index.form.as_ref().ok());
         let mut indexes: Vec<_> =
@@ -514,7 +514,8 @@ fn is_nan(value: &Literal) -> bool {
     value.text.to_str().is_ok_and(|text| text.parse::<f64>().is_ok_and(f64::is_nan))
 }
 
-/// Returns why a number cannot be compared with instants: its unit and epoch are seldom those that the user means.
+/// Returns why a number cannot be compared with instants: the stored unit and epoch are seldom those that the user
+/// means.
 fn no_instant(value: &Literal) -> String {
     let year =
         value.text.to_str().ok().filter(|text| text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_digit()));
