@@ -225,7 +225,7 @@ impl<'a> Texts<'a> {
         Ok(Texts::Plain(array.as_string_opt::<i64>().ok_or_else(other)?))
     }
 
-    /// Returns the text of a row and, for labels, its number. `None`: the row is null.
+    /// Returns the text of a row and, for labels, the label's number. `None`: the row is null.
     fn row(&self, row: usize) -> Option<(Option<usize>, &'a str)> {
         match self {
             Texts::Plain(texts) => texts.is_valid(row).then(|| (None, texts.value(row))),

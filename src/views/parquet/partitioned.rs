@@ -63,7 +63,7 @@ const BATCH_ROWS: u64 = 1 << 16;
 /// Bytes below which a dictionary is kept, however little it saves.
 const SHORTEST_DICTIONARY: usize = 1 << 12;
 
-/// Most bytes of a column's labels of which every file gets all.
+/// Every file gets all labels of a column if they take at most this many bytes.
 const WHOLE_LABELS: u64 = 1 << 20;
 
 /// Number of rows of a partition to encode at once.

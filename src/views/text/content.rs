@@ -41,7 +41,7 @@ impl TextColumn {
         Self { name, rows, longest, parts: Vec::new(), is_spread: false }
     }
 
-    /// Returns a column of arrays or compounds, shown part by part under these names, one per part.
+    /// Returns a column of arrays or compounds, shown part by part; `parts` has a name for each.
     pub fn spread(rows: Arc<dyn Rows>, parts: Vec<BString>) -> Self {
         Self { name: BString::default(), rows, longest: None, parts, is_spread: true }
     }

@@ -112,8 +112,8 @@ impl ParquetLeaf {
         self.nodes.iter().any(|node| node.nullable)
     }
 
-    /// Returns the bytes of the largest body of a page of `rows` rows, compressed if it [can
-    /// be](ParquetLeaf::is_squeezed). `None`: it depends on the data, or overflows.
+    /// Returns the bytes of the largest body of a page of `rows` rows, compressed if it
+    /// [can be](ParquetLeaf::is_squeezed). `None`: the size depends on the data, or overflows.
     pub fn most_body(&self, rows: u64) -> Option<u64> {
         let entries = self.entries_of_row()?.checked_mul(rows)?;
         let values = match &self.values {
@@ -157,7 +157,7 @@ impl ParquetLeaf {
     }
 
     /// Returns the layout of a page of `rows` rows with a fixed place per row: PLAIN cells, also with constant levels,
-    /// or one-byte codes. `None`: rows have no fixed place, or the page is too large.
+    /// or indices. `None`: rows have no fixed place, or the page is too large.
     pub fn cells(&self, rows: u64) -> Option<FixedWidthBody> {
         let entries_of_row = self.entries_of_row()?;
         let entries = entries_of_row.checked_mul(rows)?;

@@ -16,7 +16,7 @@ use crate::views::Misfit;
 /// One step from a column towards a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::views::parquet) struct ShredNode {
-    /// Whether the schema declares it OPTIONAL.
+    /// Whether the schema declares the node OPTIONAL.
     pub nullable: bool,
     /// The kind of this step.
     pub step: ShredStep,
@@ -105,7 +105,7 @@ fn flat(layers: &[Layer], values: ArrayRef, nullable: bool) -> Result<Shredded, 
 const TOO_MANY: &str = "more entries than a page can have";
 const UNEXPECTED_NULL: &str = "a null where the column can have none";
 
-/// The arrays of a node.
+/// A node's nulls, and how its values contain those of the next node.
 struct Layer {
     nullable: bool,
     nulls: Option<NullBuffer>,

@@ -47,9 +47,9 @@ pub(in crate::views::parquet) struct PageIndex {
 }
 
 impl PageIndex {
-    /// The page index over a layout, with facts about each of its leaf columns. `None`: it would be useless, because no
-    /// column chunk has more than one page; or a page is longer than an index can express; or it would exceed
-    /// [`LONGEST`].
+    /// Returns the page index over a layout, with facts about each of its leaf columns. `None`: the index would be
+    /// useless, because no column chunk has more than one page; or a page is longer than an index can express; or the
+    /// index would exceed [`LONGEST`].
     pub fn new(layout: Arc<ParquetLayout>, leaves: Vec<KnownLeaf>) -> Option<Self> {
         let (mut columns, mut offsets) = (Vec::new(), Vec::new());
         let (mut column_bytes, mut offset_bytes) = (0, 0);
